@@ -1,0 +1,3 @@
+//! The `headstack` command.
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! The drive model: *where* is a block, and *how long* does it take to reach it?
+//!
+//! Start with [`DriveSpec`] (a drive file, `drives/*.toml`), from which [`Geometry`] is built. Nothing here reads a
+//! clock, a file or a socket; every answer follows from its arguments.
+
+pub mod geometry;
+mod request;
+pub mod spec;
+mod spindle;
+mod units;
+
+pub use geometry::{Extent, Geometry, Track};
+pub use request::{Op, Request};
+pub use spec::{DriveSpec, SpecError};
+pub use spindle::Spindle;
+pub use units::{Angle, Lbn, Nanos};

@@ -1,0 +1,49 @@
+//! What a host asks of a drive.
+
+use crate::Lbn;
+
+/// The kind of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Data from the drive.
+    Read,
+    /// Data to the drive.
+    Write,
+    /// All written data to the media.
+    Flush,
+}
+
+/// One request: an operation on a run of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What to do.
+    pub op: Op,
+    /// First block (0 for a flush).
+    pub lbn: Lbn,
+    /// Number of blocks (0 for a flush).
+    pub sectors: u32,
+    /// Force unit access: a write is done once it is on the media, a read comes from the media.
+    pub fua: bool,
+}
+
+impl Request {
+    /// A read of `sectors` blocks from `lbn` on.
+    pub fn read(lbn: Lbn, sectors: u32) -> Request {
+        Request { op: Op::Read, lbn, sectors, fua: false }
+    }
+
+    /// A write of `sectors` blocks from `lbn` on.
+    pub fn write(lbn: Lbn, sectors: u32) -> Request {
+        Request { op: Op::Write, lbn, sectors, fua: false }
+    }
+
+    /// A flush of the write cache.
+    pub fn flush() -> Request {
+        Request { op: Op::Flush, lbn: Lbn(0), sectors: 0, fua: false }
+    }
+
+    /// The block after the last.
+    pub fn end(&self) -> Lbn {
+        self.lbn + u64::from(self.sectors)
+    }
+}

@@ -1,0 +1,284 @@
+//! What a drive file must keep beyond its types: ranges, order, things that must fit.
+
+use super::error::Fault;
+use super::*;
+
+type Checked = Result<(), Fault>;
+
+/// Checks everything that can be seen without building the geometry.
+pub(super) fn check(spec: &DriveSpec) -> Checked {
+    if spec.name.is_empty()
+        || !spec.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    {
+        return Err(Fault::new("name", format!("`{}`: use lower case, digits and hyphens", spec.name)));
+    }
+    within("capacity_sectors", spec.capacity_sectors as f64, 1.0, 1e15, "sectors")?;
+    sector_size("sector_bytes", spec.sector_bytes)?;
+    sector_size("physical_sector_bytes", spec.physical_sector_bytes)?;
+    if spec.physical_sector_bytes % spec.sector_bytes != 0 {
+        return Err(Fault::new("physical_sector_bytes", "must be a multiple of sector_bytes"));
+    }
+    geometry(&spec.geometry)?;
+    mechanics(&spec.mechanics, spec.geometry.cylinders)?;
+    overhead(&spec.overhead)?;
+    cache(&spec.cache)?;
+    bus(&spec.bus)?;
+    within("queue.depth", f64::from(spec.queue.depth), 1.0, 1024.0, "commands")?;
+    if let Some(window) = spec.queue.window {
+        within("queue.window", f64::from(window), 1.0, 1024.0, "commands")?;
+    }
+    Ok(())
+}
+
+/// A number must lie in a range; not-a-number lies in none.
+fn within(key: &str, value: f64, least: f64, most: f64, unit: &str) -> Checked {
+    if value >= least && value <= most {
+        return Ok(());
+    }
+    Err(Fault::new(key, format!("{value} is outside {least} to {most} {unit}")))
+}
+
+fn ms(key: &str, value: f64, most: f64) -> Checked {
+    within(key, value, 0.0, most, "ms")
+}
+
+fn sector_size(key: &str, bytes: u32) -> Checked {
+    if bytes.is_power_of_two() && (256..=65_536).contains(&bytes) || matches!(bytes, 520 | 524 | 528) {
+        return Ok(());
+    }
+    Err(Fault::new(key, format!("{bytes} is no size of a sector (512, 520, 4096…)")))
+}
+
+fn geometry(spec: &GeometrySpec) -> Checked {
+    within("geometry.heads", f64::from(spec.heads), 1.0, 255.0, "heads")?;
+    within("geometry.cylinders", f64::from(spec.cylinders), 1.0, 1e7, "cylinders")?;
+    let banded = matches!(spec.layout, Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa);
+    let extents = spec.layout == Layout::Extents;
+    let wanted = [(!banded && !extents, "zones"), (banded, "band_zones"), (extents, "extents")];
+    let present = [!spec.zones.is_empty(), !spec.band_zones.is_empty(), spec.extents.is_some()];
+    for ((needed, name), present) in wanted.into_iter().zip(present) {
+        if needed != present {
+            let message = if needed { "this layout needs them" } else { "this layout has no use for them" };
+            return Err(Fault::new(format!("geometry.{name}"), message));
+        }
+    }
+    match (spec.sparing, spec.range_cylinders) {
+        (Sparing::SectorsPerRange, None) => {
+            return Err(Fault::new("geometry.sparing", "`sectors-per-range` needs range_cylinders"));
+        }
+        (_, Some(range)) => within("geometry.range_cylinders", f64::from(range), 1.0, 1e7, "cylinders")?,
+        _ => {}
+    }
+    cylinder_ranges("zones", spec, spec.zones.iter().map(|z| (z.first_cylinder, z.last_cylinder)))?;
+    cylinder_ranges("band_zones", spec, spec.band_zones.iter().map(|z| (z.first_cylinder, z.last_cylinder)))?;
+    for (index, zone) in spec.zones.iter().enumerate() {
+        check_zone(&format!("geometry.zones[{index}]"), zone, spec)?;
+    }
+    for (index, zone) in spec.band_zones.iter().enumerate() {
+        check_band_zone(&format!("geometry.band_zones[{index}]"), zone, spec)?;
+    }
+    Ok(())
+}
+
+/// Zones must rise, touch, and stay on the disk.
+fn cylinder_ranges(name: &str, spec: &GeometrySpec, ranges: impl Iterator<Item = (u32, u32)>) -> Checked {
+    let mut next = None;
+    for (index, (first, last)) in ranges.enumerate() {
+        let key = |field: &str| format!("geometry.{name}[{index}].{field}");
+        if next.is_some_and(|next| first < next) {
+            return Err(Fault::new(key("first_cylinder"), format!("{first} overlaps the zone before it")));
+        }
+        if last < first {
+            return Err(Fault::new(
+                key("last_cylinder"),
+                format!("{last} lies before first_cylinder {first}"),
+            ));
+        }
+        if last >= spec.cylinders {
+            let message = format!("{last} is not on a disk of {} cylinders", spec.cylinders);
+            return Err(Fault::new(key("last_cylinder"), message));
+        }
+        next = Some(last + 1);
+    }
+    Ok(())
+}
+
+fn check_zone(key: &str, zone: &Zone, spec: &GeometrySpec) -> Checked {
+    let field = |name: &str| format!("{key}.{name}");
+    let track = f64::from(zone.sectors_per_track);
+    within(&field("sectors_per_track"), track, 1.0, 1e6, "sectors")?;
+    within(&field("first_sector_offset_sectors"), zone.first_sector_offset_sectors, 0.0, track, "sectors")?;
+    within(&field("track_skew_sectors"), zone.track_skew_sectors, -track, track, "sectors")?;
+    within(&field("cylinder_skew_sectors"), zone.cylinder_skew_sectors, -track, track, "sectors")?;
+    let tracks = u64::from(zone.last_cylinder - zone.first_cylinder + 1) * u64::from(spec.heads);
+    let places = match spec.sparing {
+        Sparing::TracksPerZone => tracks,
+        _ => tracks * u64::from(zone.sectors_per_track),
+    };
+    for (index, slip) in zone.slips.iter().enumerate() {
+        if *slip >= places || index > 0 && zone.slips[index - 1] >= *slip {
+            let message = format!("{slip}: slips must rise and lie below {places}");
+            return Err(Fault::new(field("slips"), message));
+        }
+    }
+    for (defect, spare) in &zone.remaps {
+        if *defect >= places || *spare >= places {
+            let message = format!("({defect}, {spare}): remaps must lie below {places}");
+            return Err(Fault::new(field("remaps"), message));
+        }
+    }
+    Ok(())
+}
+
+fn check_band_zone(key: &str, zone: &BandZone, spec: &GeometrySpec) -> Checked {
+    let field = |name: &str| format!("{key}.{name}");
+    let entries = zone.sectors_per_track.len();
+    if entries != 1 && entries != spec.heads as usize {
+        let message = format!("{entries} entries; give one, or one for each of {} heads", spec.heads);
+        return Err(Fault::new(field("sectors_per_track"), message));
+    }
+    for sectors in &zone.sectors_per_track {
+        within(&field("sectors_per_track"), f64::from(*sectors), 1.0, 1e6, "sectors")?;
+    }
+    within(&field("band_tracks"), f64::from(zone.band_tracks), 1.0, 1e7, "tracks")?;
+    within(&field("track_skew_turns"), zone.track_skew_turns, -1.0, 1.0, "turns")?;
+    within(&field("head_skew_turns"), zone.head_skew_turns, -1.0, 1.0, "turns")?;
+    within(&field("first_sector_offset_turns"), zone.first_sector_offset_turns, 0.0, 1.0, "turns")?;
+    if zone.slips.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(Fault::new(field("slips"), "slips must rise"));
+    }
+    Ok(())
+}
+
+fn mechanics(spec: &MechanicsSpec, cylinders: u32) -> Checked {
+    within("mechanics.rpm", spec.rpm, 100.0, 100_000.0, "rpm")?;
+    within("mechanics.rpm_deviation_percent", spec.rpm_deviation_percent, -10.0, 10.0, "%")?;
+    ms("mechanics.head_switch_ms", spec.head_switch_ms, 100.0)?;
+    within("mechanics.write_settle_ms", spec.write_settle_ms, -100.0, 100.0, "ms")?;
+    seek(&spec.seek, cylinders)?;
+    if let Some(recalibration) = spec.recalibration {
+        within("mechanics.recalibration.interval_s", recalibration.interval_s, 0.001, 1e6, "s")?;
+        ms("mechanics.recalibration.duration_ms", recalibration.duration_ms, 10_000.0)?;
+    }
+    if let Some(retries) = spec.retries {
+        within("mechanics.retries.probability", retries.probability, 0.0, 0.99, "")?;
+        within("mechanics.retries.turns_max", f64::from(retries.turns_max), 1.0, 10_000.0, "turns")?;
+    }
+    Ok(())
+}
+
+fn seek(spec: &SeekSpec, cylinders: u32) -> Checked {
+    let sources = [!spec.points_cylinders_ms.is_empty() || !spec.pieces.is_empty(), spec.physical.is_some()];
+    if sources == [false, false] || sources == [true, true] {
+        let message = "give points_cylinders_ms, pieces, both, or physical";
+        return Err(Fault::new("mechanics.seek", message));
+    }
+    for (name, points) in [
+        ("points_cylinders_ms", &spec.points_cylinders_ms),
+        ("write_points_cylinders_ms", &spec.write_points_cylinders_ms),
+    ] {
+        let key = format!("mechanics.seek.{name}");
+        let mut before = 0;
+        for (distance, time) in points {
+            if *distance <= before {
+                return Err(Fault::new(key, format!("{distance}: distances must rise from 1 on")));
+            }
+            within(&key, *time, 0.0, 1000.0, "ms")?;
+            before = *distance;
+        }
+    }
+    for (index, piece) in spec.pieces.iter().enumerate() {
+        let key = format!("mechanics.seek.pieces[{index}]");
+        let last = index + 1 == spec.pieces.len();
+        if piece.up_to_cylinders.is_none() != last {
+            return Err(Fault::new(key, "every piece but the last has up_to_cylinders"));
+        }
+        if index > 0
+            && piece.up_to_cylinders.is_some_and(|to| Some(to) <= spec.pieces[index - 1].up_to_cylinders)
+        {
+            return Err(Fault::new(key, "up_to_cylinders must rise"));
+        }
+        within(&format!("{key}.constant_ms"), piece.constant_ms, -100.0, 1000.0, "ms")?;
+        within(&format!("{key}.sqrt_ms"), piece.sqrt_ms, -100.0, 100.0, "ms")?;
+        within(&format!("{key}.linear_ms"), piece.linear_ms, -100.0, 100.0, "ms")?;
+    }
+    if let Some(physical) = spec.physical {
+        let key = |name: &str| format!("mechanics.seek.physical.{name}");
+        ms(&key("full_stroke_ms"), physical.full_stroke_ms, 1000.0)?;
+        ms(&key("single_cylinder_ms"), physical.single_cylinder_ms, physical.full_stroke_ms)?;
+        ms(&key("settle_ms"), physical.settle_ms, physical.single_cylinder_ms)?;
+        let half = f64::from(cylinders) / 2.0;
+        within(&key("acceleration_cylinders"), physical.acceleration_cylinders, 1e-3, half, "cylinders")?;
+    }
+    Ok(())
+}
+
+fn overhead(spec: &OverheadSpec) -> Checked {
+    for (name, set) in [("after_read", spec.after_read), ("after_write", spec.after_write)] {
+        ms(&format!("overhead.{name}.read_hit_ms"), set.read_hit_ms, 100.0)?;
+        ms(&format!("overhead.{name}.read_miss_ms"), set.read_miss_ms, 100.0)?;
+        ms(&format!("overhead.{name}.write_ms"), set.write_ms, 100.0)?;
+    }
+    ms("overhead.first_ms", spec.first_ms, 10_000.0)?;
+    ms("overhead.sequential_ms", spec.sequential_ms.unwrap_or(0.0), 100.0)?;
+    ms("overhead.read_completion_ms", spec.read_completion_ms, 100.0)?;
+    ms("overhead.write_completion_ms", spec.write_completion_ms, 100.0)?;
+    ms("overhead.data_preparation_ms", spec.data_preparation_ms, 100.0)
+}
+
+fn cache(spec: &CacheSpec) -> Checked {
+    within("cache.segments", f64::from(spec.segments), 1.0, 1e6, "segments")?;
+    within("cache.segment_sectors", f64::from(spec.segment_sectors), 1.0, 1e8, "sectors")?;
+    match (spec.segmentation, spec.segments_max) {
+        (Segmentation::Adaptive, Some(most)) => {
+            within("cache.segments_max", f64::from(most), f64::from(spec.segments), 1e6, "segments")?;
+        }
+        (Segmentation::Adaptive, None) => {
+            return Err(Fault::new("cache.segmentation", "`adaptive` needs segments_max"));
+        }
+        (Segmentation::Fixed, Some(_)) => {
+            return Err(Fault::new("cache.segments_max", "is for segmentation = \"adaptive\""));
+        }
+        _ => {}
+    }
+    let segment = f64::from(spec.segment_sectors);
+    within("cache.read_ahead_max_sectors", f64::from(spec.read_ahead_max_sectors), 0.0, segment, "sectors")?;
+    let most = f64::from(spec.read_ahead_max_sectors);
+    within("cache.read_ahead_min_sectors", f64::from(spec.read_ahead_min_sectors), 0.0, most, "sectors")?;
+    within(
+        "cache.write_segments",
+        f64::from(spec.write_segments),
+        1.0,
+        f64::from(spec.segments),
+        "segments",
+    )?;
+    if spec.write_cache == WriteCache::Full {
+        within("cache.dirty_max_sectors", spec.dirty_max_sectors as f64, 1.0, 1e9, "sectors")?;
+        let most = spec.dirty_max_sectors as f64;
+        within("cache.dirty_start_sectors", spec.dirty_start_sectors as f64, 0.0, most, "sectors")?;
+    }
+    ms("cache.destage_idle_ms", spec.destage_idle_ms, 1e6)?;
+    ms("cache.flush_ms", spec.flush_ms, 10_000.0)?;
+    ms("cache.destage_extra_ms", spec.destage_extra_ms, 1000.0)
+}
+
+fn bus(spec: &BusSpec) -> Checked {
+    within("bus.read_us_per_sector", spec.read_us_per_sector, 0.0, 1e5, "us")?;
+    within("bus.write_us_per_sector", spec.write_us_per_sector, 0.0, 1e5, "us")?;
+    within("bus.buffer_full_ratio", spec.buffer_full_ratio, 0.0, 1.0, "")?;
+    within("bus.buffer_empty_ratio", spec.buffer_empty_ratio, 0.0, 1.0, "")?;
+    ms("bus.disconnect_read_after_read_ms", spec.disconnect_read_after_read_ms, 100.0)?;
+    ms("bus.disconnect_read_after_write_ms", spec.disconnect_read_after_write_ms, 100.0)?;
+    ms("bus.disconnect_write_ms", spec.disconnect_write_ms, 100.0)?;
+    ms("bus.reconnect_first_ms", spec.reconnect_first_ms, 100.0)?;
+    ms("bus.reconnect_other_ms", spec.reconnect_other_ms, 100.0)?;
+    ms("bus.write_seek_min_ms", spec.write_seek_min_ms, 100.0)?;
+    if let Some(extra) = spec.write_disconnect {
+        ms("bus.write_disconnect.command_ms", extra.command_ms, 100.0)?;
+        ms("bus.write_disconnect.disconnect_ms", extra.disconnect_ms, 100.0)?;
+        ms("bus.write_disconnect.away_ms", extra.away_ms, 100.0)?;
+        ms("bus.write_disconnect.second_disconnect_ms", extra.second_disconnect_ms, 100.0)?;
+        ms("bus.write_disconnect.seek_delay_ms", extra.seek_delay_ms, 100.0)?;
+    }
+    Ok(())
+}

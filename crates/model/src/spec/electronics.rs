@@ -1,0 +1,299 @@
+//! Keys of `[overhead]`, `[cache]`, `[bus]` and `[queue]`.
+
+use serde::{Deserialize, Serialize};
+
+/// `[overhead]`: time the electronics take for a command, before the arm moves or data flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverheadSpec {
+    /// Overheads of a command that follows a read.
+    #[serde(default)]
+    pub after_read: OverheadSet,
+    /// Overheads of a command that follows a write.
+    #[serde(default)]
+    pub after_write: OverheadSet,
+    /// Added to a command that finds the drive idle (no other command outstanding).
+    #[serde(default)]
+    pub first_ms: f64,
+    /// Takes the place of the command's overhead when it starts where the previous one of its direction ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential_ms: Option<f64>,
+    /// From the last byte of a read to its completion.
+    #[serde(default)]
+    pub read_completion_ms: f64,
+    /// From the end of a write to its completion.
+    #[serde(default)]
+    pub write_completion_ms: f64,
+    /// Before data flow over the bus, each time they start.
+    #[serde(default)]
+    pub data_preparation_ms: f64,
+}
+
+/// Overheads by kind of command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverheadSet {
+    /// Read whose first block is in the cache.
+    #[serde(default)]
+    pub read_hit_ms: f64,
+    /// Read from the media.
+    #[serde(default)]
+    pub read_miss_ms: f64,
+    /// Write (the arm may move after it; with a write cache, data may flow after it).
+    #[serde(default)]
+    pub write_ms: f64,
+}
+
+/// How the cache is cut into segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Segmentation {
+    /// `segments` of `segment_sectors` each.
+    #[default]
+    Fixed,
+    /// Segments are halved in size and doubled in number, from `segments` up to `segments_max`, when a stream's data
+    /// are pushed out before they are used, and back when fewer streams are seen.
+    Adaptive,
+}
+
+/// How far the drive reads beyond a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadAhead {
+    /// Not at all.
+    #[default]
+    None,
+    /// To the end of the track.
+    Track,
+    /// To the end of the cylinder.
+    Cylinder,
+    /// Until the segment is full.
+    Segment,
+    /// To the end of the track; of the next track once the track before was read too (one track ahead of a stream).
+    Stream,
+    /// The whole track, from wherever the head arrives.
+    OnArrival,
+}
+
+/// Which segment gives way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replacement {
+    /// The one unused for longest.
+    #[default]
+    Lru,
+    /// The one filled first.
+    Fifo,
+    /// One drawn at random from the seed.
+    Random,
+}
+
+/// When a write is reported done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteCache {
+    /// Once it is on the media (write-through).
+    #[default]
+    None,
+    /// Once its data are in the buffer, if it continues the write being destaged; else write-through (immediate reporting).
+    Sequential,
+    /// Once its data are in a write segment; the segment is destaged at once, before other media work.
+    Segment,
+    /// Once its data are in the cache; destaged when idle or pressed (`dirty_…`).
+    Full,
+}
+
+/// `[cache]`: the drive's buffer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheSpec {
+    /// Whether data stay in the buffer after the command that brought them.
+    pub enabled: bool,
+    /// How the cache is cut into segments.
+    pub segmentation: Segmentation,
+    /// Number of segments (the smallest number, when adaptive).
+    pub segments: u32,
+    /// Largest number of segments, when adaptive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segments_max: Option<u32>,
+    /// Size of a segment (with `segments` of them).
+    pub segment_sectors: u32,
+    /// How far the drive reads beyond a request.
+    pub read_ahead: ReadAhead,
+    /// Read-ahead that no other command may cut off.
+    pub read_ahead_min_sectors: u32,
+    /// Most that is read beyond a request.
+    pub read_ahead_max_sectors: u32,
+    /// Whether read-ahead may overwrite the request's own data in its segment.
+    pub read_ahead_over_requested: bool,
+    /// Whether a full hit on a segment that was cut off starts its read-ahead again.
+    pub read_ahead_on_hit: bool,
+    /// Whether the read-ahead stops between sectors when another command needs the arm (else at the end of a sector).
+    pub read_ahead_stops_in_sector: bool,
+    /// Whether the part of the track between arrival and the first wanted sector is kept.
+    pub read_on_arrival: bool,
+    /// Whether a read may start where the read-ahead is just reading (a hit on the next sector to come).
+    pub almost_hits: bool,
+    /// Whether data written by the host may answer a read.
+    pub read_hits_on_written: bool,
+    /// Which segment gives way.
+    pub replacement: Replacement,
+    /// When a write is reported done.
+    pub write_cache: WriteCache,
+    /// Segments that may hold dirty data.
+    pub write_segments: u32,
+    /// Whether one segment is kept for writes alone.
+    pub dedicated_write_segment: bool,
+    /// Dirty sectors at which new writes wait, with `write_cache = "full"`.
+    pub dirty_max_sectors: u64,
+    /// Dirty sectors at which destaging starts though commands wait.
+    pub dirty_start_sectors: u64,
+    /// Idle time after which destaging starts.
+    pub destage_idle_ms: f64,
+    /// Name of the order policy that chooses what is destaged next.
+    pub destage_order: String,
+    /// Work the drive does for each FLUSH beside the destaging itself.
+    pub flush_ms: f64,
+    /// Work the drive does after each destaged write (defect lists, verification), in which the arm is busy.
+    pub destage_extra_ms: f64,
+}
+
+impl Default for CacheSpec {
+    fn default() -> CacheSpec {
+        CacheSpec {
+            enabled: true,
+            segmentation: Segmentation::Fixed,
+            segments: 1,
+            segments_max: None,
+            segment_sectors: 512,
+            read_ahead: ReadAhead::None,
+            read_ahead_min_sectors: 0,
+            read_ahead_max_sectors: 0,
+            read_ahead_over_requested: false,
+            read_ahead_on_hit: false,
+            read_ahead_stops_in_sector: false,
+            read_on_arrival: false,
+            almost_hits: false,
+            read_hits_on_written: true,
+            replacement: Replacement::Lru,
+            write_cache: WriteCache::None,
+            write_segments: 1,
+            dedicated_write_segment: false,
+            dirty_max_sectors: 0,
+            dirty_start_sectors: 0,
+            destage_idle_ms: 0.0,
+            destage_order: "c-look".to_string(),
+            flush_ms: 0.0,
+            destage_extra_ms: 0.0,
+        }
+    }
+}
+
+/// What the ratios of `[bus]` are shares of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatermarkOf {
+    /// Of the request.
+    #[default]
+    Request,
+    /// Of the segment.
+    Segment,
+}
+
+/// In which order a read's data cross the bus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Delivery {
+    /// In ascending LBN order.
+    #[default]
+    InOrder,
+    /// As they come off the media.
+    OutOfOrder,
+}
+
+/// `[bus]`: the way to the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusSpec {
+    /// Time a sector takes to the host.
+    pub read_us_per_sector: f64,
+    /// Time a sector takes from the host.
+    pub write_us_per_sector: f64,
+    /// Whether the bus is held from command to completion.
+    #[serde(default)]
+    pub never_disconnects: bool,
+    /// Whether a read, once it transfers, keeps the bus while it waits for the media.
+    #[serde(default)]
+    pub holds_for_reads: bool,
+    /// Whether a write, once it transfers, keeps the bus while it waits for the media.
+    #[serde(default)]
+    pub holds_for_writes: bool,
+    /// Share of the data that must be in the buffer before a read reconnects.
+    #[serde(default)]
+    pub buffer_full_ratio: f64,
+    /// Share of the data left in the buffer at which a write reconnects for more.
+    #[serde(default)]
+    pub buffer_empty_ratio: f64,
+    /// What the ratios are shares of.
+    #[serde(default)]
+    pub ratio_of: WatermarkOf,
+    /// Order of a read's data on the bus.
+    #[serde(default)]
+    pub delivery: Delivery,
+    /// To give up the bus in a read that follows a read.
+    #[serde(default)]
+    pub disconnect_read_after_read_ms: f64,
+    /// To give up the bus in a read that follows a write.
+    #[serde(default)]
+    pub disconnect_read_after_write_ms: f64,
+    /// To give up the bus in a write.
+    #[serde(default)]
+    pub disconnect_write_ms: f64,
+    /// To win the bus back the first time in a command.
+    #[serde(default)]
+    pub reconnect_first_ms: f64,
+    /// To win the bus back later in a command that disconnects twice.
+    #[serde(default)]
+    pub reconnect_other_ms: f64,
+    /// The shortest seek before a write that does not continue the one before it.
+    #[serde(default)]
+    pub write_seek_min_ms: f64,
+    /// A disconnection before the data of each write, as some early SCSI drives make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_disconnect: Option<WriteDisconnect>,
+}
+
+/// `[bus.write_disconnect]`: the bus is given up between a write's command and its data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteDisconnect {
+    /// Command overhead of such a write.
+    pub command_ms: f64,
+    /// To give up the bus before the data.
+    pub disconnect_ms: f64,
+    /// From giving it up to asking for it again.
+    pub away_ms: f64,
+    /// To give it up again after the data.
+    pub second_disconnect_ms: f64,
+    /// From the end of the command overhead to the start of the seek.
+    pub seek_delay_ms: f64,
+}
+
+/// `[queue]`: commands the drive holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueueSpec {
+    /// Commands that may be outstanding.
+    pub depth: u32,
+    /// Name of the order policy that chooses the next one.
+    pub order: String,
+    /// Commands among which it chooses: the oldest so many of those outstanding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+}
+
+impl Default for QueueSpec {
+    fn default() -> QueueSpec {
+        QueueSpec { depth: 1, order: "fcfs".to_string(), window: None }
+    }
+}

@@ -1,0 +1,115 @@
+//! Keys of `[mechanics]`.
+
+use serde::{Deserialize, Serialize};
+
+/// What the head may read or write before the first wanted sector comes round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZeroLatency {
+    /// Nothing: sectors are accessed in ascending order.
+    #[default]
+    None,
+    /// Any wanted sector of the track, when the whole request lies on one track; in order otherwise.
+    WithinTrack,
+    /// Any wanted sector of the track, for each track's part of the request.
+    PerFragment,
+}
+
+/// `[mechanics]`: spindle, arm, heads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MechanicsSpec {
+    /// Nominal spindle speed.
+    pub rpm: f64,
+    /// How far the spindle really is from its nominal speed.
+    #[serde(default)]
+    pub rpm_deviation_percent: f64,
+    /// Time to change heads on a cylinder.
+    pub head_switch_ms: f64,
+    /// Added to a seek or head switch before a write; may be negative where reads settle longer.
+    #[serde(default)]
+    pub write_settle_ms: f64,
+    /// Zero-latency access on reads.
+    #[serde(default)]
+    pub zero_latency_read: ZeroLatency,
+    /// Zero-latency access on writes.
+    #[serde(default)]
+    pub zero_latency_write: ZeroLatency,
+    /// Time of a seek over a distance.
+    pub seek: SeekSpec,
+    /// Servo recalibration; off when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recalibration: Option<Recalibration>,
+    /// Random retries; off when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Retries>,
+}
+
+/// `[mechanics.seek]`: a measured table, a curve in pieces, a table continued by a curve, or the four-phase physical curve.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeekSpec {
+    /// Measured points: distance in cylinders, time in ms. Interpolated; beyond the last, `pieces` or the last slope.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points_cylinders_ms: Vec<(u32, f64)>,
+    /// The same for writes, where they were measured apart (the write settle is then not added to a seek).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_points_cylinders_ms: Vec<(u32, f64)>,
+    /// Square root plus linear, in pieces of rising distance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<SeekPiece>,
+    /// Accelerate, coast, slow down, settle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub physical: Option<PhysicalSeek>,
+}
+
+/// One piece of a seek curve: `constant + sqrt · √d + linear · d`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeekPiece {
+    /// Largest distance of the piece; the last piece has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to_cylinders: Option<u32>,
+    /// Constant term.
+    pub constant_ms: f64,
+    /// Factor of the square root of the distance.
+    #[serde(default)]
+    pub sqrt_ms: f64,
+    /// Factor of the distance.
+    #[serde(default)]
+    pub linear_ms: f64,
+}
+
+/// The four-phase seek: constant acceleration, coast at the speed limit, equal deceleration, settle.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhysicalSeek {
+    /// Time of a seek to the next cylinder, settle included.
+    pub single_cylinder_ms: f64,
+    /// Time to settle on the track at the end of a seek.
+    pub settle_ms: f64,
+    /// Distance covered while speeding up to the limit (and again while slowing down).
+    pub acceleration_cylinders: f64,
+    /// Time of a seek over all cylinders, settle included.
+    pub full_stroke_ms: f64,
+}
+
+/// Servo recalibration: the arm is away for a while at regular times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recalibration {
+    /// Mean time between recalibrations; each gap is drawn uniformly within a tenth of it.
+    pub interval_s: f64,
+    /// How long one keeps the arm.
+    pub duration_ms: f64,
+}
+
+/// Random retries: a media access misses and is repeated after one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retries {
+    /// Probability that an access needs another turn (tried again for each turn).
+    pub probability: f64,
+    /// Turns after which it is given up and taken as read.
+    pub turns_max: u32,
+}

@@ -1,0 +1,108 @@
+//! The drive file: every parameter of a drive, as one TOML document.
+//!
+//! A field here is the key in the file; its doc comment is its documentation. Units end each name. Unknown keys are
+//! errors that name the nearest known one. [`DriveSpec::parse`] reads, [`DriveSpec::to_toml`] writes.
+
+mod check;
+mod electronics;
+mod error;
+mod geometry;
+mod mechanics;
+
+pub use electronics::{
+    BusSpec, CacheSpec, Delivery, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement, Segmentation,
+    WatermarkOf, WriteCache, WriteDisconnect,
+};
+pub use error::SpecError;
+pub use geometry::{BandZone, Extents, GeometrySpec, Layout, Sparing, Zone};
+pub use mechanics::{MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, ZeroLatency};
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How far a drive file may be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// Replayed against measured response times of the real drive.
+    Validated,
+    /// Parameters fitted to published measurements of the real drive.
+    Fitted,
+    /// Parameters from the maker's data sheet or manual.
+    DataSheet,
+    /// Some parameters inferred from other drives of its kind or from derived figures.
+    Derived,
+}
+
+/// One drive: what `drives/NAME.toml` holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DriveSpec {
+    /// The drive's name on the command line: lower case with hyphens.
+    pub name: String,
+    /// Maker, model and capacity, for people.
+    pub title: String,
+    /// Year of introduction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub year: Option<u32>,
+    /// How far the file may be trusted.
+    pub evidence: Evidence,
+    /// Logical sectors the host can address. Must fit in the geometry.
+    pub capacity_sectors: u64,
+    /// Bytes in a logical sector.
+    #[serde(default = "default_sector_bytes")]
+    pub sector_bytes: u32,
+    /// Bytes in a physical sector. A write that covers part of one costs a read and a turn.
+    #[serde(default = "default_sector_bytes")]
+    pub physical_sector_bytes: u32,
+    /// Where the numbers come from: a short word used in the comments beside them, and the full source.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
+    /// Surfaces, zones, skews, spares and defects.
+    pub geometry: GeometrySpec,
+    /// Spindle, arm and what is read on arrival.
+    pub mechanics: MechanicsSpec,
+    /// Time the electronics take for a command.
+    #[serde(default)]
+    pub overhead: OverheadSpec,
+    /// Segments, read-ahead and write cache.
+    #[serde(default)]
+    pub cache: CacheSpec,
+    /// The host's bus.
+    pub bus: BusSpec,
+    /// The command queue.
+    #[serde(default)]
+    pub queue: QueueSpec,
+}
+
+fn default_sector_bytes() -> u32 {
+    512
+}
+
+impl DriveSpec {
+    /// Reads and checks a drive file. `origin` (the file's name) goes into errors.
+    ///
+    /// *Errors:* the first fault found, with its line, its key and what is allowed.
+    pub fn parse(text: &str, origin: &str) -> Result<DriveSpec, SpecError> {
+        let spec: DriveSpec = toml::from_str(text).map_err(|e| SpecError::from_toml(&e, text, origin))?;
+        check::check(&spec).map_err(|fault| fault.locate(text, origin))?;
+        Ok(spec)
+    }
+
+    /// Checks a spec that did not come from a file.
+    ///
+    /// *Errors:* as [`DriveSpec::parse`], without a line.
+    pub fn check(&self) -> Result<(), SpecError> {
+        check::check(self).map_err(|fault| fault.locate("", &self.name))
+    }
+
+    /// Writes the spec as a drive file.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("every spec is expressible in TOML")
+    }
+
+    /// Capacity in bytes.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_sectors * u64::from(self.sector_bytes)
+    }
+}

@@ -1,0 +1,141 @@
+//! The three units of the model: time, block and angle. Each is a type, so that one cannot be taken for another.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A point in time or a span of it.
+///
+/// *Units:* nanoseconds since the start of the simulation; the range is 584 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// Time zero, and the empty span.
+    pub const ZERO: Nanos = Nanos(0);
+    /// Later than anything that happens.
+    pub const MAX: Nanos = Nanos(u64::MAX);
+
+    /// The span of so many milliseconds, rounded to the nearest nanosecond. Negative spans become zero.
+    pub fn from_ms(ms: f64) -> Nanos {
+        Nanos((ms * 1e6).round() as u64)
+    }
+
+    /// The span of so many microseconds, rounded to the nearest nanosecond. Negative spans become zero.
+    pub fn from_us(us: f64) -> Nanos {
+        Nanos((us * 1e3).round() as u64)
+    }
+
+    /// The span of so many whole seconds.
+    pub const fn from_secs(seconds: u64) -> Nanos {
+        Nanos(seconds * 1_000_000_000)
+    }
+
+    /// This span in milliseconds.
+    pub fn as_ms(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// This span in microseconds.
+    pub fn as_us(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// This span in seconds.
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The span from `earlier` to here, or zero when `earlier` is later.
+    pub fn since(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} ms", self.as_ms())
+    }
+}
+
+/// The logical number of a block: what the host addresses.
+///
+/// *Units:* the drive's logical sectors (`sector_bytes`, usually 512).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lbn(pub u64);
+
+impl Add<u64> for Lbn {
+    type Output = Lbn;
+    fn add(self, sectors: u64) -> Lbn {
+        Lbn(self.0 + sectors)
+    }
+}
+
+impl Sub<Lbn> for Lbn {
+    type Output = u64;
+    fn sub(self, other: Lbn) -> u64 {
+        self.0 - other.0
+    }
+}
+
+impl fmt::Display for Lbn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A wrapping fraction of a turn of the platter.
+///
+/// *Units:* 2⁻³² turn. All sums wrap, as the platter does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Angle(pub u32);
+
+impl Angle {
+    /// The angle nearest to a fraction of a turn; whole turns fall away.
+    pub fn from_turns(turns: f64) -> Angle {
+        Angle((turns.rem_euclid(1.0) * 4_294_967_296.0).round() as u64 as u32)
+    }
+
+    /// The start of sector `sector` on a track of `sectors_per_track`, rounded down to the unit.
+    pub fn of_sector(sector: u32, sectors_per_track: u32) -> Angle {
+        Angle(((u64::from(sector) << 32) / u64::from(sectors_per_track)) as u32)
+    }
+
+    /// This angle as a fraction of a turn, in `0.0..1.0`.
+    pub fn as_turns(self) -> f64 {
+        f64::from(self.0) / 4_294_967_296.0
+    }
+}
+
+impl Add for Angle {
+    type Output = Angle;
+    fn add(self, other: Angle) -> Angle {
+        Angle(self.0.wrapping_add(other.0))
+    }
+}
+
+impl Sub for Angle {
+    type Output = Angle;
+    fn sub(self, other: Angle) -> Angle {
+        Angle(self.0.wrapping_sub(other.0))
+    }
+}

@@ -1,0 +1,38 @@
+//! *What is asked* of the disk: generators and traces.
+//!
+//! A [`Load`] is a machine without a clock: the engine polls it with the time, issues what it returns, and tells it of
+//! completions.
+
+use headstack_model::{Nanos, Request};
+
+/// A request that a load issues now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// The device it goes to, counted from 0.
+    pub device: u32,
+    /// The request.
+    pub request: Request,
+    /// The load's own number for it, returned with the completion.
+    pub id: u64,
+}
+
+/// What a load wants at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// Issue this now and poll again.
+    Issue(Issue),
+    /// Nothing before this time, unless a completion comes first.
+    Later(Nanos),
+    /// Nothing until a completion comes.
+    Waiting,
+    /// Nothing any more.
+    Done,
+}
+
+/// A source of requests.
+pub trait Load {
+    /// What to issue at `now`.
+    fn poll(&mut self, now: Nanos) -> Poll;
+    /// The request with this `id` completed at `now`.
+    fn handle_completion(&mut self, now: Nanos, id: u64);
+}
