@@ -1,15 +1,18 @@
 //! The drive model: *where* is a block, and *how long* does it take to reach it?
 //!
-//! Start with [`DriveSpec`] (a drive file, `drives/*.toml`), from which [`Geometry`] is built. Nothing here reads a
+//! Start with [`DriveSpec`] (a drive file, `drives/*.toml`), from which [`Geometry`] and [`Mechanics`] are
+//! built. Nothing here reads a
 //! clock, a file or a socket; every answer follows from its arguments.
 
 pub mod geometry;
+mod mechanics;
 mod request;
 pub mod spec;
 mod spindle;
 mod units;
 
 pub use geometry::{Extent, Geometry, Track};
+pub use mechanics::{Mechanics, Place, SeekCurve};
 pub use request::{Op, Request};
 pub use spec::{DriveSpec, SpecError};
 pub use spindle::Spindle;

@@ -1,0 +1,97 @@
+//! The mechanics: how long the arm takes from track to track, and when a sector comes round.
+//!
+//! Modelled: seek and head switch in parallel, write settle, spindle with its deviation. Not modelled: several
+//! actuators, vibration, servo effects within a settle.
+
+mod seek;
+
+pub use seek::SeekCurve;
+
+use crate::spec::{MechanicsSpec, ZeroLatency};
+use crate::{DriveSpec, Nanos, Spindle};
+
+/// The track under the heads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Cylinder of the arm.
+    pub cylinder: u32,
+    /// Head in use.
+    pub head: u32,
+}
+
+/// Arm, heads and spindle of a drive.
+#[derive(Clone, Debug)]
+pub struct Mechanics {
+    spindle: Spindle,
+    reads: SeekCurve,
+    writes: Option<SeekCurve>,
+    floor: SeekCurve,
+    head_switch: Nanos,
+    write_settle_ns: i64,
+    zero_latency_read: ZeroLatency,
+    zero_latency_write: ZeroLatency,
+}
+
+impl Mechanics {
+    /// The mechanics that a drive file describes.
+    pub fn new(drive: &DriveSpec) -> Mechanics {
+        let spec: &MechanicsSpec = &drive.mechanics;
+        let cylinders = drive.geometry.cylinders;
+        let reads = SeekCurve::for_reads(&spec.seek, cylinders);
+        let writes = SeekCurve::for_writes(&spec.seek, cylinders);
+        let write_settle_ns = (spec.write_settle_ms * 1e6).round() as i64;
+        let lower = Nanos(write_settle_ns.min(0).unsigned_abs());
+        let floor = reads.floor(writes.as_ref()).lowered(lower);
+        Mechanics {
+            spindle: Spindle::from_rpm(spec.rpm * (1.0 + spec.rpm_deviation_percent / 100.0)),
+            reads,
+            writes,
+            floor,
+            head_switch: Nanos::from_ms(spec.head_switch_ms),
+            write_settle_ns,
+            zero_latency_read: spec.zero_latency_read,
+            zero_latency_write: spec.zero_latency_write,
+        }
+    }
+
+    /// The spindle.
+    #[inline]
+    pub fn spindle(&self) -> &Spindle {
+        &self.spindle
+    }
+
+    /// Zero-latency access on reads, or on writes.
+    #[inline]
+    pub fn zero_latency(&self, write: bool) -> ZeroLatency {
+        if write { self.zero_latency_write } else { self.zero_latency_read }
+    }
+
+    /// Time from one track to another, until the head may read (or write) there. Zero for the same track.
+    ///
+    /// Seek and head switch run in parallel, so the longer counts. A write settles after either.
+    #[inline]
+    pub fn reposition(&self, from: Place, to: Place, write: bool) -> Nanos {
+        if from == to {
+            return Nanos::ZERO;
+        }
+        let distance = from.cylinder.abs_diff(to.cylinder);
+        let (curve, settled) = match (&self.writes, write) {
+            (Some(writes), true) => (writes, true),
+            _ => (&self.reads, false),
+        };
+        let mut time = curve.time(distance);
+        if from.head != to.head && self.head_switch > time {
+            time = self.head_switch;
+        }
+        if write && !(settled && distance > 0) {
+            time = Nanos(time.0.saturating_add_signed(self.write_settle_ns));
+        }
+        time
+    }
+
+    /// A lower bound of [`Mechanics::reposition`] over at least `distance` cylinders, to any head, for reads and writes.
+    #[inline]
+    pub fn reposition_at_least(&self, distance: u32) -> Nanos {
+        self.floor.time(distance)
+    }
+}

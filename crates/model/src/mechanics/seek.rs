@@ -1,0 +1,177 @@
+//! The seek curve: time over distance, as a table with one entry a distance.
+//!
+//! Modelled: measured tables, square root plus linear in pieces, a table continued by pieces, and the four-phase
+//! physical curve. Not modelled: direction of the seek, differences over the radius, temperature.
+//! *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994), for the pieces; Lee and Katz for
+//! the physical curve's phases.
+
+use crate::Nanos;
+use crate::spec::{PhysicalSeek, SeekPiece, SeekSpec};
+
+/// Seek times of a drive for reads or for writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeekCurve {
+    /// Time of a seek over each distance, from 0 on, in ns.
+    times: Vec<u32>,
+}
+
+impl SeekCurve {
+    /// The curve for reads.
+    pub fn for_reads(spec: &SeekSpec, cylinders: u32) -> SeekCurve {
+        SeekCurve::tabulate(cylinders, |d| read_ms(spec, d, cylinders))
+    }
+
+    /// The curve for writes, where one was measured.
+    pub fn for_writes(spec: &SeekSpec, cylinders: u32) -> Option<SeekCurve> {
+        let points = &spec.write_points_cylinders_ms;
+        (!points.is_empty()).then(|| SeekCurve::tabulate(cylinders, |d| interpolate(points, d)))
+    }
+
+    fn tabulate(cylinders: u32, ms: impl Fn(u32) -> f64) -> SeekCurve {
+        let time = |d| if d == 0 { 0 } else { (ms(d).max(0.0) * 1e6).round().min(4e9) as u32 };
+        SeekCurve { times: (0..cylinders.max(1)).map(time).collect() }
+    }
+
+    /// Time to seek over `distance` cylinders, settle for a read included.
+    #[inline]
+    pub fn time(&self, distance: u32) -> Nanos {
+        Nanos(u64::from(self.times[distance as usize]))
+    }
+
+    /// The largest curve below this one (and `other`) that never falls: a lower bound for all seeks of at least a distance.
+    pub fn floor(&self, other: Option<&SeekCurve>) -> SeekCurve {
+        let mut times = self.times.clone();
+        let mut least = u32::MAX;
+        for distance in (0..times.len()).rev() {
+            let here = times[distance].min(other.map_or(u32::MAX, |o| o.times[distance]));
+            least = least.min(here);
+            times[distance] = least;
+        }
+        SeekCurve { times }
+    }
+
+    /// Lowers every time by `by`, not below zero.
+    pub fn lowered(mut self, by: Nanos) -> SeekCurve {
+        for time in &mut self.times {
+            *time = time.saturating_sub(by.0.min(u64::from(u32::MAX)) as u32);
+        }
+        self
+    }
+}
+
+fn read_ms(spec: &SeekSpec, distance: u32, cylinders: u32) -> f64 {
+    if let Some(physical) = spec.physical {
+        return physical_ms(&physical, distance, cylinders);
+    }
+    let points = &spec.points_cylinders_ms;
+    let measured = points.last().map_or(0, |(d, _)| *d);
+    if distance <= measured || spec.pieces.is_empty() {
+        return interpolate(points, distance);
+    }
+    piece_ms(&spec.pieces, distance)
+}
+
+fn piece_ms(pieces: &[SeekPiece], distance: u32) -> f64 {
+    let piece = pieces
+        .iter()
+        .find(|piece| piece.up_to_cylinders.is_none_or(|to| distance <= to))
+        .or(pieces.last())
+        .expect("a curve has pieces");
+    let d = f64::from(distance);
+    piece.constant_ms + piece.sqrt_ms * d.sqrt() + piece.linear_ms * d
+}
+
+/// Linear between points, from (0, 0) to the first, with the last slope beyond the last.
+fn interpolate(points: &[(u32, f64)], distance: u32) -> f64 {
+    let after = points.partition_point(|(d, _)| *d < distance);
+    let line = |(x0, y0): (u32, f64), (x1, y1): (u32, f64)| {
+        let share = (f64::from(distance) - f64::from(x0)) / (f64::from(x1) - f64::from(x0));
+        y0 + share * (y1 - y0)
+    };
+    match (after, points) {
+        (_, []) => 0.0,
+        (0, [first, ..]) => line((0, 0.0), *first),
+        (after, points) if after < points.len() => line(points[after - 1], points[after]),
+        (_, [only]) => only.1,
+        (_, [.., before, last]) => line(*before, *last),
+    }
+}
+
+/// Speeds up at constant acceleration, coasts at the limit, slows down alike, settles.
+fn physical_ms(physical: &PhysicalSeek, distance: u32, cylinders: u32) -> f64 {
+    let (ramp, stroke) = (physical.acceleration_cylinders, f64::from(cylinders) - 1.0);
+    let moving = physical.full_stroke_ms - physical.settle_ms;
+    // Over the full stroke: two ramps of `t` each, and the rest at the speed 2 · ramp / t reached at their end.
+    let ramp_ms = moving / (2.0 + (stroke - 2.0 * ramp).max(0.0) / (2.0 * ramp));
+    let d = f64::from(distance);
+    let motion = if d <= 2.0 * ramp {
+        2.0 * ramp_ms * (d / (2.0 * ramp)).sqrt()
+    } else {
+        2.0 * ramp_ms + (d - 2.0 * ramp) * ramp_ms / (2.0 * ramp)
+    };
+    (physical.settle_ms + motion).max(physical.single_cylinder_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_a_table_meet_its_points_and_the_middle_between_them() {
+        let spec =
+            SeekSpec { points_cylinders_ms: vec![(1, 1.0), (11, 3.0), (21, 4.0)], ..SeekSpec::default() };
+        let curve = SeekCurve::for_reads(&spec, 100);
+        assert_eq!(curve.time(0), Nanos(0));
+        assert_eq!(curve.time(1), Nanos::from_ms(1.0));
+        assert_eq!(curve.time(6), Nanos::from_ms(2.0));
+        assert_eq!(curve.time(21), Nanos::from_ms(4.0));
+        assert_eq!(curve.time(31), Nanos::from_ms(5.0), "the last slope goes on");
+    }
+
+    #[test]
+    fn does_a_table_hand_over_to_its_pieces() {
+        let pieces = vec![
+            SeekPiece { up_to_cylinders: Some(400), constant_ms: 3.0, sqrt_ms: 0.5, linear_ms: 0.0 },
+            SeekPiece { up_to_cylinders: None, constant_ms: 8.0, sqrt_ms: 0.0, linear_ms: 0.01 },
+        ];
+        let spec = SeekSpec { points_cylinders_ms: vec![(1, 2.0), (2, 2.5)], pieces, ..SeekSpec::default() };
+        let curve = SeekCurve::for_reads(&spec, 1000);
+        assert_eq!(curve.time(2), Nanos::from_ms(2.5));
+        assert_eq!(curve.time(400), Nanos::from_ms(13.0));
+        assert_eq!(curve.time(500), Nanos::from_ms(13.0));
+    }
+
+    #[test]
+    fn does_the_physical_curve_meet_its_three_figures() {
+        let physical = PhysicalSeek {
+            single_cylinder_ms: 0.8,
+            settle_ms: 0.7,
+            acceleration_cylinders: 4000.0,
+            full_stroke_ms: 15.0,
+        };
+        let spec = SeekSpec { physical: Some(physical), ..SeekSpec::default() };
+        let curve = SeekCurve::for_reads(&spec, 50_000);
+        assert_eq!(curve.time(1), Nanos::from_ms(0.8));
+        assert!((curve.time(49_999).as_ms() - 15.0).abs() < 1e-3);
+        // Beyond the ramps the arm coasts: equal distances take equal times.
+        let step = |d: u32| curve.time(d + 1000).0 - curve.time(d).0;
+        assert!(step(10_000).abs_diff(step(40_000)) <= 2);
+        // Below them, four times the distance takes twice the motion.
+        let motion = |d: u32| curve.time(d).as_ms() - 0.7;
+        assert!((motion(8000) / motion(2000) - 2.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn is_the_floor_below_all_longer_seeks() {
+        let points = vec![(1, 1.3), (2, 1.1), (3, 1.6), (4, 1.5), (9, 2.0)];
+        let spec = SeekSpec { points_cylinders_ms: points, ..SeekSpec::default() };
+        let curve = SeekCurve::for_reads(&spec, 10);
+        let floor = curve.floor(None);
+        for near in 1..10 {
+            for far in near..10 {
+                assert!(floor.time(near) <= curve.time(far));
+            }
+        }
+        assert_eq!(floor.time(1), Nanos::from_ms(1.1));
+    }
+}
