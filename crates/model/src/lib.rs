@@ -1,9 +1,9 @@
 //! The drive model: *where* is a block, and *how long* does it take to reach it?
 //!
-//! Start with [`DriveSpec`] (a drive file, `drives/*.toml`), from which [`Geometry`] and [`Mechanics`] are
-//! built. Nothing here reads a
-//! clock, a file or a socket; every answer follows from its arguments.
+//! Start with [`DriveSpec`] (a drive file, `drives/*.toml`), from which [`Geometry`], [`Mechanics`] and
+//! [`cache::Cache`] are built. Nothing here reads a clock, a file or a socket; every answer follows from its arguments.
 
+pub mod cache;
 pub mod geometry;
 mod mechanics;
 mod request;

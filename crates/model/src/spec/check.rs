@@ -15,7 +15,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     within("capacity_sectors", spec.capacity_sectors as f64, 1.0, 1e15, "sectors")?;
     sector_size("sector_bytes", spec.sector_bytes)?;
     sector_size("physical_sector_bytes", spec.physical_sector_bytes)?;
-    if spec.physical_sector_bytes % spec.sector_bytes != 0 {
+    if !spec.physical_sector_bytes.is_multiple_of(spec.sector_bytes) {
         return Err(Fault::new("physical_sector_bytes", "must be a multiple of sector_bytes"));
     }
     geometry(&spec.geometry)?;
@@ -273,6 +273,7 @@ fn bus(spec: &BusSpec) -> Checked {
     ms("bus.reconnect_first_ms", spec.reconnect_first_ms, 100.0)?;
     ms("bus.reconnect_other_ms", spec.reconnect_other_ms, 100.0)?;
     ms("bus.write_seek_min_ms", spec.write_seek_min_ms, 100.0)?;
+    within("bus.write_start_sectors", f64::from(spec.write_start_sectors), 1.0, 1e6, "sectors")?;
     if let Some(extra) = spec.write_disconnect {
         ms("bus.write_disconnect.command_ms", extra.command_ms, 100.0)?;
         ms("bus.write_disconnect.disconnect_ms", extra.disconnect_ms, 100.0)?;

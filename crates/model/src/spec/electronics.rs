@@ -258,9 +258,16 @@ pub struct BusSpec {
     /// The shortest seek before a write that does not continue the one before it.
     #[serde(default)]
     pub write_seek_min_ms: f64,
-    /// A disconnection before the data of each write, as some early SCSI drives make.
+    /// Sectors of a write that must be in the buffer before it goes to the media (or all, of a shorter one).
+    #[serde(default = "one_sector")]
+    pub write_start_sectors: u32,
+    /// A disconnection before the data of a write that follows a write elsewhere, as some early SCSI drives make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_disconnect: Option<WriteDisconnect>,
+}
+
+fn one_sector() -> u32 {
+    1
 }
 
 /// `[bus.write_disconnect]`: the bus is given up between a write's command and its data.

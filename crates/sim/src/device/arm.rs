@@ -1,0 +1,518 @@
+//! The arm's work: which command next, reads with their read-ahead, writes.
+
+use super::media::{Arm, Arriving, Drive, Pass, Span};
+use super::port::Wanted;
+use super::split::Part;
+use super::{Device, Job};
+use headstack_model::cache::{Hit, SegmentState};
+use headstack_model::spec::{CacheSpec, ReadAhead, Recalibration};
+use headstack_model::{Lbn, Nanos, Op};
+use headstack_policy::order::AccessCost;
+use headstack_policy::{Slot, SlotId};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+/// What the arm does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    /// Nothing.
+    Idle,
+    /// Reads for a command, into a segment where one was free, up to `end`.
+    Reading { segment: Option<usize>, start: Lbn, end: Lbn },
+    /// Reads ahead of the host.
+    ReadAhead(Ahead),
+    /// Writes: a command's blocks, or cached ones.
+    Writing { slot: Option<u32> },
+}
+
+/// A read-ahead under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    segment: usize,
+    /// The pass that runs now.
+    pass: Pass,
+    /// Where it ends by itself.
+    limit: Lbn,
+    /// Up to where no command may cut it off.
+    keep_to: Lbn,
+}
+
+/// The drive file's rules of read-ahead.
+#[derive(Clone, Debug)]
+pub(super) struct ReadAheadRule {
+    kind: ReadAhead,
+    least: u64,
+    most: u64,
+    segment: u64,
+    over_requested: bool,
+    on_hit: bool,
+    stops_in_sector: bool,
+    from_arrival: bool,
+}
+
+impl ReadAheadRule {
+    pub(super) fn new(spec: &CacheSpec) -> ReadAheadRule {
+        ReadAheadRule {
+            kind: if spec.enabled { spec.read_ahead } else { ReadAhead::None },
+            least: u64::from(spec.read_ahead_min_sectors),
+            most: u64::from(spec.read_ahead_max_sectors),
+            segment: u64::from(spec.segment_sectors),
+            over_requested: spec.read_ahead_over_requested,
+            on_hit: spec.read_ahead_on_hit,
+            stops_in_sector: spec.read_ahead_stops_in_sector,
+            from_arrival: spec.read_on_arrival || spec.read_ahead == ReadAhead::OnArrival,
+        }
+    }
+
+    /// Block up to which to read, after a request for `start..end` whose segment holds data from `held` on.
+    fn limit(&self, drive: &Drive, held: Lbn, start: Lbn, end: Lbn) -> Lbn {
+        let last = drive.geometry.sectors();
+        let of_track = |lbn: Lbn| {
+            let track = drive.geometry.track_at(lbn);
+            (track.first, track.first + u64::from(track.sectors), track)
+        };
+        let limit = match self.kind {
+            ReadAhead::None => return end,
+            ReadAhead::Track | ReadAhead::OnArrival => of_track(Lbn(end.0 - 1)).1,
+            ReadAhead::Cylinder => {
+                let (_, mut stop, here) = of_track(Lbn(end.0 - 1));
+                while stop.0 < last && stop - end < self.most {
+                    let (_, next, track) = of_track(stop);
+                    if track.cylinder != here.cylinder {
+                        break;
+                    }
+                    stop = next;
+                }
+                stop
+            }
+            ReadAhead::Segment => end + self.most,
+            ReadAhead::Stream if end.0 >= last => end,
+            ReadAhead::Stream => {
+                let (first, stop, _) = of_track(end);
+                if held < first && stop.0 < last { of_track(stop).1 } else { stop }
+            }
+        };
+        let most = if self.kind == ReadAhead::Stream { self.segment } else { self.most };
+        let room =
+            if self.over_requested { most } else { most.min(self.segment.saturating_sub(end - start)) };
+        limit.min(end + room.max(self.least)).min(Lbn(last)).max(end)
+    }
+}
+
+/// The times of servo recalibrations.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recalibrate {
+    next: Nanos,
+    interval: Nanos,
+    duration: Nanos,
+}
+
+impl Recalibrate {
+    pub(super) fn new(spec: Recalibration, random: &mut Pcg64Mcg) -> Recalibrate {
+        let interval = Nanos::from_ms(spec.interval_s * 1e3);
+        let duration = Nanos::from_ms(spec.duration_ms);
+        Recalibrate { next: Nanos(random.random_range(0..=interval.0)), interval, duration }
+    }
+
+    /// When an access can start that would start at `at`: later when a recalibration is due.
+    fn delay(&mut self, mut at: Nanos, random: &mut Pcg64Mcg) -> Nanos {
+        while self.next <= at {
+            at = at.max(self.next + self.duration);
+            let tenth = (self.interval.0 / 10).max(1);
+            self.next += Nanos(self.interval.0 - tenth + random.random_range(0..=2 * tenth));
+        }
+        at
+    }
+}
+
+/// The cost of each waiting command, seen from the arm.
+struct Cost<'a> {
+    drive: &'a Drive,
+    jobs: &'a [Job],
+    arm: Arm,
+    last_lbn: Lbn,
+}
+
+impl AccessCost for Cost<'_> {
+    fn arm_cylinder(&self) -> u32 {
+        self.arm.place.cylinder
+    }
+
+    fn last_lbn(&self) -> Lbn {
+        self.last_lbn
+    }
+
+    fn seek_at_least(&self, cylinder: u32) -> Nanos {
+        self.drive.mechanics.reposition_at_least(self.arm.place.cylinder.abs_diff(cylinder))
+    }
+
+    fn positioning(&self, slot: &Slot) -> Nanos {
+        let job = &self.jobs[slot.id.0 as usize];
+        self.drive.positioning(self.arm, job.place, job.angle, job.is_write())
+    }
+}
+
+impl Device {
+    /// Puts a command into the queue for the arm.
+    pub(super) fn want_arm(&mut self, slot: u32) {
+        let lbn = self.jobs[slot as usize].media_from;
+        let (place, angle) = self.drive.target(lbn);
+        let job = self.job(slot);
+        (job.place, job.angle) = (place, angle);
+        if self.waiting.is_full() {
+            self.beyond_window.push_back(slot);
+        } else {
+            self.enqueue(slot);
+        }
+        self.run_arm();
+    }
+
+    fn enqueue(&mut self, slot: u32) {
+        let job = &self.jobs[slot as usize];
+        let entry = Slot {
+            id: SlotId(slot),
+            request: job.request,
+            arrived: job.submitted,
+            cylinder: job.place.cylinder,
+            head: job.place.head,
+        };
+        self.waiting.insert(entry).expect("it was seen to have room");
+    }
+
+    /// The arm's work came to its end, or to a point where it may be cut off.
+    pub(super) fn handle_arm(&mut self) {
+        self.arm_event = Nanos::MAX;
+        match self.work {
+            Work::Reading { segment, start, end } => self.finish_read(segment, start, end),
+            Work::Writing { slot } => self.finish_write(slot),
+            Work::Idle | Work::ReadAhead(_) => self.run_arm(),
+        }
+    }
+
+    /// Starts the next work if there is any and the arm may leave what it does.
+    pub(super) fn run_arm(&mut self) {
+        if matches!(self.work, Work::Reading { .. } | Work::Writing { .. }) {
+            return;
+        }
+        self.follow_read_ahead(self.now);
+        let due = self.destage_due();
+        if self.waiting.is_empty() && due > self.now {
+            self.arm_event = due;
+            return;
+        }
+        if let Work::ReadAhead(ahead) = self.work
+            && let Some(later) = self.cut_off(ahead)
+        {
+            self.arm_event = later;
+            return;
+        }
+        self.start_next();
+    }
+
+    /// Starts a destage or a waiting command; commands that the cache can answer by now go out on the way.
+    fn start_next(&mut self) {
+        while !(self.destage_first() && self.start_destage()) {
+            let Some(slot) = self.choose() else {
+                if self.destage_due() <= self.now && self.start_destage() {
+                    return;
+                }
+                self.arm_event = self.destage_due();
+                return;
+            };
+            let started = match self.jobs[slot as usize].request.op {
+                Op::Read => self.start_read(slot),
+                _ => self.start_write(slot),
+            };
+            if started {
+                return;
+            }
+        }
+    }
+
+    fn choose(&mut self) -> Option<u32> {
+        let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
+        let cost = Cost { drive: &self.drive, jobs: &self.jobs, arm, last_lbn: self.last_lbn };
+        let index = match self.waiting.len() {
+            0 => return None,
+            1 => 0,
+            _ => self.order.pick(&self.waiting.view(), &cost)?,
+        };
+        let slot = self.waiting.remove(index).id.0;
+        if let Some(next) = self.beyond_window.pop_front() {
+            self.enqueue(next);
+        }
+        Some(slot)
+    }
+
+    /// When a command's access starts: the arm is free and its overhead over. Accounts the time until then.
+    fn access_begins(&mut self, slot: u32) -> Nanos {
+        let free = self.arm.at.max(self.now);
+        let free = match &mut self.recalibration {
+            Some(recalibrate) => recalibrate.delay(free, &mut self.random),
+            None => free,
+        };
+        let job = self.job(slot);
+        let begins = free.max(job.overhead_done);
+        job.account(Part::Overhead, job.overhead_done);
+        job.account(Part::Queued, begins);
+        begins
+    }
+
+    /// Accounts an access for a command.
+    fn account_span(&mut self, slot: u32, span: &Span) {
+        let job = self.job(slot);
+        job.parts.seek += span.seek;
+        job.parts.rotational_latency += span.rotation;
+        job.parts.media += span.media;
+        job.accounted = span.end;
+    }
+
+    /// Turns lost to retries of one access.
+    fn retry_time(&mut self) -> Nanos {
+        let Some(retries) = self.retries else { return Nanos::ZERO };
+        let mut turns = 0;
+        while turns < retries.turns_max && self.random.random_bool(retries.probability) {
+            turns += 1;
+        }
+        Nanos(self.drive.mechanics.spindle().period().0 * u64::from(turns))
+    }
+
+    /// Starts a read; false when the cache can answer it by now.
+    fn start_read(&mut self, slot: u32) -> bool {
+        let request = self.jobs[slot as usize].request;
+        let mut into = None;
+        if self.jobs[slot as usize].accounted < self.now || self.jobs[slot as usize].media_from > request.lbn
+        {
+            match self.look_again(slot) {
+                Hit::Whole(_) => return false,
+                Hit::Part(segment) => into = Some(segment),
+                Hit::Miss => {}
+            }
+        }
+        let begins = self.access_begins(slot);
+        let start = self.jobs[slot as usize].media_from;
+        let mut delivered = self.delivery(slot);
+        let arm = Arm { place: self.arm.place, at: begins };
+        let mut span = self.drive.read(arm, start, request.end(), &mut delivered);
+        span.delay(self.retry_time(), &mut delivered);
+        self.account_span(slot, &span);
+        let segment = into.or_else(|| self.cache.take_for_read(start));
+        if let Some(index) = segment {
+            self.cache.segment_mut(index).state = SegmentState::Filling;
+            if self.rule.from_arrival && into.is_none() {
+                let first = self.drive.landed_before(arm, start);
+                self.cache.segment_mut(index).start = first;
+            }
+        }
+        let wanted = Wanted::ToHost { sectors: request.end() - start, bound: delivered.bound };
+        self.want_port(delivered.ready, slot, wanted);
+        self.arm = span.arm();
+        self.last_lbn = request.end();
+        self.destage.last_was_destage = false;
+        self.arm_event = span.end;
+        self.work = Work::Reading { segment, start: request.lbn, end: request.end() };
+        true
+    }
+
+    /// Looks a command that waited up again; what it finds whole goes out without the arm.
+    fn look_again(&mut self, slot: u32) -> Hit {
+        let request = self.jobs[slot as usize].request;
+        if request.fua {
+            return Hit::Miss;
+        }
+        if self.destage.holds(request.lbn, request.end()) {
+            self.send_again(slot);
+            return Hit::Whole(0);
+        }
+        let hit = self.cache.find(request.lbn, request.end());
+        match hit {
+            Hit::Whole(segment) => {
+                self.note_hit(segment, request.lbn, request.end());
+                self.send_again(slot);
+            }
+            Hit::Part(segment) if self.cache.segment(segment).state == SegmentState::Read => {
+                let held = self.cache.segment(segment).end;
+                self.job(slot).media_from = held;
+            }
+            _ => {
+                self.job(slot).media_from = request.lbn;
+                return Hit::Miss;
+            }
+        }
+        hit
+    }
+
+    /// Sends a command's data that the cache holds by now.
+    fn send_again(&mut self, slot: u32) {
+        let now = self.now;
+        let job = self.job(slot);
+        let ready = now.max(job.overhead_done);
+        job.account(Part::Overhead, job.overhead_done.min(now));
+        job.account(Part::Queued, now);
+        job.account(Part::Overhead, ready);
+        let sectors = u64::from(job.request.sectors);
+        self.want_port(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO });
+    }
+
+    /// A read is off the media: reads ahead, or goes on to the next work.
+    fn finish_read(&mut self, segment: Option<usize>, start: Lbn, end: Lbn) {
+        self.work = Work::Idle;
+        if let Some(index) = segment {
+            self.cache.slide(index, end);
+            self.cache.touch(index, end);
+            self.cache.segment_mut(index).state = SegmentState::Read;
+            self.begin_read_ahead(index, start, end);
+        }
+        self.run_arm();
+    }
+
+    /// Begins to read ahead from the end of a segment, where the rule says so.
+    fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn) {
+        let held = self.cache.segment(segment);
+        let (from, from_end) = (held.start, held.end);
+        let limit = self.rule.limit(&self.drive, from, start, end);
+        let keep_to = (end + self.rule.least).min(limit);
+        let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
+        if limit <= from_end || busy && keep_to <= from_end {
+            return;
+        }
+        let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
+        let pass = self.drive.plan(arm, from_end, limit - from_end, false);
+        self.cache.segment_mut(segment).state = SegmentState::Filling;
+        self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to });
+    }
+
+    /// Brings the read-ahead up to `now`: what has been read is in its segment.
+    pub(super) fn follow_read_ahead(&mut self, now: Nanos) {
+        let Work::ReadAhead(mut ahead) = self.work else { return };
+        let mut ends = ahead.pass.end(&self.drive);
+        while ends <= now && ahead.pass.end_lbn() < ahead.limit {
+            let arm = Arm { place: ahead.pass.place, at: ends };
+            let next = ahead.pass.end_lbn();
+            ahead.pass = self.drive.plan(arm, next, ahead.limit - next, false);
+            ends = ahead.pass.end(&self.drive);
+        }
+        let read = ahead.pass.first + u64::from(ahead.pass.gone_by(&self.drive, now));
+        self.cache.slide(ahead.segment, read);
+        self.work = Work::ReadAhead(ahead);
+        if ends <= now {
+            self.stop_read_ahead(ahead, Arm { place: ahead.pass.place, at: ends });
+        }
+    }
+
+    fn stop_read_ahead(&mut self, ahead: Ahead, arm: Arm) {
+        self.cache.segment_mut(ahead.segment).state = SegmentState::Read;
+        self.arm = arm;
+        self.work = Work::Idle;
+    }
+
+    /// Cuts the read-ahead off for other work; says when that will be possible where it is not yet.
+    fn cut_off(&mut self, ahead: Ahead) -> Option<Nanos> {
+        let (now, pass) = (self.now, ahead.pass);
+        let read = self.cache.segment(ahead.segment).end;
+        if read < ahead.keep_to {
+            let count = pass.sectors.min((ahead.keep_to.0 - pass.first.0).min(u64::from(u32::MAX)) as u32);
+            return Some(pass.end_of(&self.drive, count));
+        }
+        let mut at = now.max(pass.on_track);
+        if now > pass.begins && !self.rule.stops_in_sector {
+            let count = pass.gone_by(&self.drive, now) + 1;
+            at = pass.end_of(&self.drive, count.min(pass.sectors));
+            self.cache.slide(ahead.segment, pass.first + u64::from(count.min(pass.sectors)));
+        }
+        self.stop_read_ahead(ahead, Arm { place: pass.place, at });
+        None
+    }
+
+    /// Whether this segment is the one being read ahead into.
+    pub(super) fn is_read_ahead(&self, segment: usize) -> bool {
+        matches!(self.work, Work::ReadAhead(ahead) if ahead.segment == segment)
+    }
+
+    /// The segment that a command's read is filling.
+    pub(super) fn filling_segment(&self) -> Option<usize> {
+        match self.work {
+            Work::Reading { segment, .. } => segment,
+            _ => None,
+        }
+    }
+
+    /// Whether cached data are being written.
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self.work, Work::Writing { .. })
+    }
+
+    /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are off the
+    /// media, and the earliest end of their transfer.
+    pub(super) fn ride_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
+        let Work::ReadAhead(ahead) = self.work else { unreachable!("the segment is read ahead into") };
+        let request = self.jobs[slot as usize].request;
+        let read = self.cache.segment(segment).end.max(request.lbn);
+        let mut delivered = self.delivery(slot);
+        delivered.end = request.end();
+        let running = ahead.pass.part(&self.drive, read, request.end());
+        let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
+        self.cache.touch(segment, request.lbn);
+        self.arm = span.arm();
+        self.last_lbn = request.end();
+        self.arm_event = span.end;
+        self.work = Work::Reading { segment: Some(segment), start: request.lbn, end: request.end() };
+        (span.end, delivered.bound)
+    }
+
+    /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.
+    pub(super) fn note_hit(&mut self, segment: usize, start: Lbn, end: Lbn) {
+        self.cache.touch(segment, end);
+        let held = *self.cache.segment(segment);
+        if let Work::ReadAhead(ahead) = &mut self.work {
+            if ahead.segment == segment {
+                let limit = self.rule.limit(&self.drive, held.start, start, end);
+                ahead.limit = ahead.limit.max(limit);
+            }
+        } else if self.rule.on_hit && held.state == SegmentState::Read && matches!(self.work, Work::Idle) {
+            self.begin_read_ahead(segment, start, end);
+        }
+    }
+
+    /// Starts a write-through.
+    fn start_write(&mut self, slot: u32) -> bool {
+        let begins = self.access_begins(slot);
+        let job = self.jobs[slot as usize];
+        let mut span = self.write_span(begins, job.request.lbn, job.request.end(), job.arriving);
+        span.delay_media(self.retry_time());
+        self.arm.at = span.end;
+        self.account_span(slot, &span);
+        self.want_port(span.end, slot, Wanted::Finish);
+        self.destage.last_was_destage = false;
+        self.arm_event = span.end;
+        self.work = Work::Writing { slot: Some(slot) };
+        true
+    }
+
+    /// Plans a media write, from `begins` on: the least seek of a write elsewhere, whole physical sectors.
+    pub(super) fn write_span(&mut self, begins: Nanos, start: Lbn, end: Lbn, arriving: Arriving) -> Span {
+        let (place, _) = self.drive.target(start);
+        let continues = start == self.last_lbn;
+        let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
+        let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
+        let arm = Arm { place: self.arm.place, at: begins + wait };
+        let mut span = self.drive.write(arm, start, end, arriving);
+        span.seek += wait;
+        let physical = self.config.physical_sectors;
+        if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
+            // Part of a physical sector: it is read first, and written when it comes round again.
+            span.delay_media(self.drive.mechanics.spindle().period());
+        }
+        self.arm = span.arm();
+        self.last_lbn = end;
+        span
+    }
+
+    fn finish_write(&mut self, slot: Option<u32>) {
+        self.work = Work::Idle;
+        if slot.is_none() {
+            self.finish_destage();
+        }
+        self.run_arm();
+    }
+}

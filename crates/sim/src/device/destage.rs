@@ -1,0 +1,288 @@
+//! Written data on their way from the cache to the media.
+
+use super::media::{Arm, Arriving, Drive};
+use super::port::Wanted;
+use super::split::Part;
+use super::{Device, Work};
+use headstack_model::cache::SegmentState;
+use headstack_model::spec::WriteCache;
+use headstack_model::{DriveSpec, Lbn, Nanos, Request};
+use headstack_policy::order::{self, AccessCost, BuiltIn};
+use headstack_policy::{Queue, Slot, SlotId};
+use std::collections::VecDeque;
+
+/// A run of dirty blocks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    start: Lbn,
+    end: Lbn,
+    arriving: Arriving,
+    not_before: Nanos,
+    segment: Option<usize>,
+    /// Where its first block lies, for the order of destaging.
+    place: headstack_model::Place,
+    angle: headstack_model::Angle,
+}
+
+/// Dirty data and who waits for them.
+#[derive(Debug)]
+pub(super) struct Destage {
+    pub(super) policy: WriteCache,
+    order: BuiltIn,
+    runs: Vec<Run>,
+    free: Vec<u32>,
+    /// Runs that wait for the arm. Kept in order of arrival too.
+    queue: Queue,
+    /// The run being written.
+    current: Option<Run>,
+    sectors: u64,
+    most: u64,
+    pressed: u64,
+    idle: Nanos,
+    /// When the oldest idle time began.
+    quiet_since: Nanos,
+    /// Whether the last media work was a destage: pressed destages and commands take turns.
+    pub(super) last_was_destage: bool,
+    /// Writes that wait for room.
+    pub(super) blocked: VecDeque<u32>,
+    /// Flushes that wait for all dirty data.
+    pub(super) flushes: VecDeque<u32>,
+}
+
+/// The cost of writing each dirty run, seen from the arm.
+struct Cost<'a> {
+    drive: &'a Drive,
+    runs: &'a [Run],
+    arm: Arm,
+    last_lbn: Lbn,
+}
+
+impl AccessCost for Cost<'_> {
+    fn arm_cylinder(&self) -> u32 {
+        self.arm.place.cylinder
+    }
+
+    fn last_lbn(&self) -> Lbn {
+        self.last_lbn
+    }
+
+    fn seek_at_least(&self, cylinder: u32) -> Nanos {
+        self.drive.mechanics.reposition_at_least(self.arm.place.cylinder.abs_diff(cylinder))
+    }
+
+    fn positioning(&self, slot: &Slot) -> Nanos {
+        let run = &self.runs[slot.id.0 as usize];
+        self.drive.positioning(self.arm, run.place, run.angle, true)
+    }
+}
+
+/// Most runs of dirty data.
+const RUNS_MAX: usize = Queue::MAX_CAPACITY;
+
+impl Destage {
+    pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::UnknownOrder> {
+        let cache = &spec.cache;
+        let room = if cache.write_cache == WriteCache::None { 1 } else { RUNS_MAX };
+        Ok(Destage {
+            policy: cache.write_cache,
+            order: order::built_in(&cache.destage_order)?,
+            runs: Vec::with_capacity(room),
+            free: Vec::with_capacity(room),
+            queue: Queue::new(room),
+            current: None,
+            sectors: 0,
+            most: cache.dirty_max_sectors,
+            pressed: cache.dirty_start_sectors,
+            idle: Nanos::from_ms(cache.destage_idle_ms),
+            quiet_since: Nanos::ZERO,
+            last_was_destage: false,
+            blocked: VecDeque::with_capacity(spec.queue.depth as usize),
+            flushes: VecDeque::with_capacity(spec.queue.depth as usize),
+        })
+    }
+
+    /// Whether dirty data hold all of `start..end`.
+    pub(super) fn holds(&self, start: Lbn, end: Lbn) -> bool {
+        if self.policy != WriteCache::Full {
+            return false;
+        }
+        let holds = |run: &Run| run.start <= start && end <= run.end;
+        let waits = self.queue.slots().iter().any(|slot| holds(&self.runs[slot.id.0 as usize]));
+        waits || self.current.as_ref().is_some_and(holds)
+    }
+
+    /// Index in the queue of the run that the order of destaging puts next.
+    fn choose(&mut self, drive: &Drive, arm: Arm, last_lbn: Lbn) -> usize {
+        let cost = Cost { drive, runs: &self.runs, arm, last_lbn };
+        self.order.pick(&self.queue.view(), &cost).unwrap_or(0)
+    }
+
+    fn is_clean(&self) -> bool {
+        self.queue.is_empty() && self.current.is_none()
+    }
+
+    fn forced(&self) -> bool {
+        !self.blocked.is_empty() || !self.flushes.is_empty()
+    }
+}
+
+impl Device {
+    /// Reserves room in the cache for a write; false when there is none.
+    pub(super) fn reserve_write(&mut self, slot: u32) -> bool {
+        let request = self.jobs[slot as usize].request;
+        if self.destage.queue.is_full() {
+            return false;
+        }
+        if self.destage.policy == WriteCache::Full {
+            let sectors = u64::from(request.sectors);
+            if self.destage.sectors > 0 && self.destage.sectors + sectors > self.destage.most {
+                return false;
+            }
+            self.destage.sectors += sectors;
+            self.cache.invalidate(request.lbn, request.end(), None);
+            return true;
+        }
+        let Some(segment) = self.cache.take_for_write(request.lbn, request.end()) else { return false };
+        self.cache.invalidate(request.lbn, request.end(), Some(segment));
+        self.job(slot).segment = Some(segment);
+        true
+    }
+
+    /// Puts a write's data, for which room was reserved, among the dirty ones.
+    pub(super) fn enqueue_dirty(&mut self, slot: u32) {
+        let job = self.jobs[slot as usize];
+        if self.destage.policy == WriteCache::Full && self.extend_last(job.request) {
+            return;
+        }
+        let (place, angle) = self.drive.target(job.request.lbn);
+        let run = Run {
+            start: job.request.lbn,
+            end: job.request.end(),
+            arriving: job.arriving,
+            not_before: job.overhead_done,
+            segment: job.segment,
+            place,
+            angle,
+        };
+        let destage = &mut self.destage;
+        let id = match destage.free.pop() {
+            Some(id) => {
+                destage.runs[id as usize] = run;
+                id
+            }
+            None => {
+                destage.runs.push(run);
+                (destage.runs.len() - 1) as u32
+            }
+        };
+        let entry = Slot {
+            id: SlotId(id),
+            request: job.request,
+            arrived: self.now,
+            cylinder: place.cylinder,
+            head: place.head,
+        };
+        destage.queue.insert(entry).expect("room was reserved");
+        destage.quiet_since = self.now;
+    }
+
+    /// Joins a write to the youngest dirty run when it continues it.
+    fn extend_last(&mut self, request: Request) -> bool {
+        let Some(youngest) = self.destage.queue.slots().last() else { return false };
+        let run = &mut self.destage.runs[youngest.id.0 as usize];
+        if run.end != request.lbn || (request.end() - run.start) > self.cache.segment_sectors() {
+            return false;
+        }
+        run.end = request.end();
+        self.destage.quiet_since = self.now;
+        true
+    }
+
+    /// When destaging should start if no command wants the arm; `Nanos::MAX` when nothing is dirty.
+    pub(super) fn destage_due(&self) -> Nanos {
+        let destage = &self.destage;
+        if destage.queue.is_empty() {
+            return Nanos::MAX;
+        }
+        let at_once =
+            destage.policy != WriteCache::Full || destage.forced() || destage.sectors >= destage.pressed;
+        if at_once { Nanos::ZERO } else { destage.quiet_since + destage.idle }
+    }
+
+    /// Whether dirty data go before the commands that wait.
+    pub(super) fn destage_first(&self) -> bool {
+        let destage = &self.destage;
+        if destage.queue.is_empty() {
+            return false;
+        }
+        if destage.policy != WriteCache::Full || destage.forced() {
+            return true;
+        }
+        destage.sectors >= destage.pressed && !destage.last_was_destage
+    }
+
+    /// Starts to write a dirty run; false when there is none.
+    pub(super) fn start_destage(&mut self) -> bool {
+        if self.destage.queue.is_empty() {
+            return false;
+        }
+        let index = match self.destage.policy {
+            WriteCache::Full => {
+                let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
+                self.destage.choose(&self.drive, arm, self.last_lbn)
+            }
+            _ => 0,
+        };
+        let id = self.destage.queue.remove(index).id.0;
+        let run = self.destage.runs[id as usize];
+        self.destage.free.push(id);
+        self.destage.current = Some(run);
+        self.destage.last_was_destage = true;
+        let begins = self.arm.at.max(self.now).max(run.not_before);
+        let mut span = self.write_span(begins, run.start, run.end, run.arriving);
+        span.end += self.config.destage_extra;
+        self.arm.at = span.end;
+        self.arm_event = span.end;
+        self.work = Work::Writing { slot: None };
+        true
+    }
+
+    /// A dirty run is on the media.
+    pub(super) fn finish_destage(&mut self) {
+        let run = self.destage.current.take().expect("a run was being written");
+        if self.destage.policy == WriteCache::Full {
+            self.destage.sectors -= run.end - run.start;
+        }
+        if let Some(index) = run.segment
+            && self.cache.segment(index).end == run.end
+        {
+            self.cache.slide(index, run.end);
+            self.cache.segment_mut(index).state = SegmentState::Written;
+        }
+        self.unblock();
+        self.finish_flushes(self.now);
+    }
+
+    /// Lets writes in that waited for room.
+    fn unblock(&mut self) {
+        while let Some(slot) = self.destage.blocked.front().copied() {
+            if !self.reserve_write(slot) {
+                return;
+            }
+            self.destage.blocked.pop_front();
+            self.want_port(self.now, slot, Wanted::FromHost);
+        }
+    }
+
+    /// Ends the flushes once nothing is dirty.
+    pub(super) fn finish_flushes(&mut self, at: Nanos) {
+        if !self.destage.is_clean() || !self.destage.blocked.is_empty() {
+            return;
+        }
+        while let Some(slot) = self.destage.flushes.pop_front() {
+            let done = at + self.config.flush;
+            self.job(slot).account(Part::Cache, done);
+            self.want_port(done, slot, Wanted::Finish);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! What the media do for a run of blocks: seek, latency and transfer, track by track.
+//!
+//! A [`Pass`] is a run of sectors going by under one head; a [`Span`] is what all passes of an access add up to.
+//! Everything is computed at once when the access starts, so that nothing needs an event a sector.
+
+use headstack_model::spec::ZeroLatency;
+use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, Place};
+
+/// The fixed parts of a drive, shared by all devices of its kind.
+#[derive(Debug)]
+pub struct Drive {
+    /// Where blocks lie.
+    pub geometry: Geometry,
+    /// How long the arm takes.
+    pub mechanics: Mechanics,
+}
+
+/// The arm at a time: where it is, and from when on it is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arm {
+    pub(crate) place: Place,
+    pub(crate) at: Nanos,
+}
+
+/// Sectors that go by under a head one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pass {
+    pub(crate) first: Lbn,
+    pub(crate) sectors: u32,
+    pub(crate) place: Place,
+    /// When the head is on the track.
+    pub(crate) on_track: Nanos,
+    /// When the first sector begins.
+    pub(crate) begins: Nanos,
+    /// Length of a sector in 2⁻³² turn, 2⁻³² of that: the fraction matters over a track.
+    width: u64,
+}
+
+impl Pass {
+    /// When `count` sectors of the pass have gone by.
+    #[inline]
+    pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Nanos {
+        let units = (u128::from(count) * u128::from(self.width)) >> 32;
+        self.begins + drive.mechanics.spindle().time_of_units(units as u64)
+    }
+
+    /// When the whole pass has gone by.
+    #[inline]
+    pub(crate) fn end(&self, drive: &Drive) -> Nanos {
+        self.end_of(drive, self.sectors)
+    }
+
+    /// Block after the last of the pass.
+    #[inline]
+    pub(crate) fn end_lbn(&self) -> Lbn {
+        self.first + u64::from(self.sectors)
+    }
+
+    /// The rest of the pass, from `lbn` (in it) up to `end`.
+    pub(crate) fn part(&self, drive: &Drive, lbn: Lbn, end: Lbn) -> Pass {
+        let skipped = (lbn - self.first) as u32;
+        let sectors = (end.min(self.end_lbn()) - lbn) as u32;
+        Pass { first: lbn, sectors, begins: self.end_of(drive, skipped), ..*self }
+    }
+
+    /// Sectors that have gone by wholly at `now`.
+    pub(crate) fn gone_by(&self, drive: &Drive, now: Nanos) -> u32 {
+        if now <= self.begins {
+            return 0;
+        }
+        let whole = self.end(drive);
+        if now >= whole {
+            return self.sectors;
+        }
+        let (passed, total) = ((now - self.begins).0, (whole - self.begins).0);
+        let mut count = (u128::from(passed) * u128::from(self.sectors) / u128::from(total)) as u32;
+        while count < self.sectors && self.end_of(drive, count + 1) <= now {
+            count += 1;
+        }
+        while count > 0 && self.end_of(drive, count) > now {
+            count -= 1;
+        }
+        count
+    }
+}
+
+/// What the passes of an access add up to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Span {
+    pub(crate) seek: Nanos,
+    pub(crate) rotation: Nanos,
+    pub(crate) media: Nanos,
+    /// When the last sector has gone by.
+    pub(crate) end: Nanos,
+    /// The last pass: where the access leaves the arm, and where a read-ahead goes on.
+    pub(crate) last: Pass,
+}
+
+impl Span {
+    fn add(&mut self, from: Nanos, pass: &Pass, end: Nanos) {
+        self.seek += pass.on_track.since(from);
+        self.rotation += pass.begins.since(pass.on_track.max(from));
+        self.media += end - pass.begins;
+        self.end = end;
+        self.last = *pass;
+    }
+
+    /// The arm after the access.
+    pub(crate) fn arm(&self) -> Arm {
+        Arm { place: self.last.place, at: self.end }
+    }
+}
+
+impl Span {
+    /// Puts the access's transfer off, by turns lost before it.
+    pub(crate) fn delay_media(&mut self, time: Nanos) {
+        self.rotation += time;
+        self.end += time;
+    }
+
+    /// The same for a read, whose data come later too.
+    pub(crate) fn delay(&mut self, time: Nanos, delivered: &mut Delivered) {
+        self.delay_media(time);
+        delivered.bound += time;
+        delivered.ready += time;
+    }
+}
+
+/// The part of a read that its data's way to the host depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivered {
+    /// Block after the request's last.
+    pub(crate) end: Lbn,
+    /// Block whose arrival lets the bus start.
+    pub(crate) watermark: Lbn,
+    /// Time of a sector on the bus, in 2⁻¹⁰ ns.
+    pub(crate) bus_sector: u64,
+    /// Earliest end of the transfer, as far as the media go.
+    pub(crate) bound: Nanos,
+    /// When the bus may start.
+    pub(crate) ready: Nanos,
+    /// Whether data may cross the bus as they come.
+    pub(crate) any_order: bool,
+}
+
+impl Delivered {
+    /// For an access whose data go nowhere.
+    pub(crate) fn nowhere() -> Delivered {
+        Delivered {
+            end: Lbn(0),
+            watermark: Lbn(u64::MAX),
+            bus_sector: 0,
+            bound: Nanos::ZERO,
+            ready: Nanos::ZERO,
+            any_order: false,
+        }
+    }
+
+    /// Time of `sectors` on the bus.
+    #[inline]
+    pub(crate) fn bus_time(&self, sectors: u64) -> Nanos {
+        Nanos((sectors * self.bus_sector) >> 10)
+    }
+
+    /// Takes a pass into account whose sectors arrive in order.
+    fn add(&mut self, drive: &Drive, pass: &Pass, end: Nanos) {
+        let left = |from: Lbn| self.bus_time(self.end.0.saturating_sub(from.0));
+        let first = pass.end_of(drive, 1) + left(pass.first);
+        let last = end + left(Lbn(pass.end_lbn().0 - 1));
+        self.bound = self.bound.max(first).max(last);
+        if (pass.first..pass.end_lbn()).contains(&self.watermark) {
+            self.ready = pass.end_of(drive, (self.watermark - pass.first) as u32 + 1);
+        }
+    }
+}
+
+fn sector_width(sectors_per_track: u32) -> u64 {
+    u64::MAX / u64::from(sectors_per_track)
+}
+
+fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {
+    let units = (u128::from(lbn - extent.first) * u128::from(sector_width(extent.sectors_per_track))) >> 32;
+    extent.angle + Angle(units as u32)
+}
+
+impl Drive {
+    /// The next pass of an access: from `lbn` on, at most `most` sectors, with the arm coming from `arm`.
+    pub(crate) fn plan(&self, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
+        let extent = self.geometry.extent_at(lbn);
+        let place = Place { cylinder: extent.cylinder, head: extent.head };
+        let on_track = arm.at + self.mechanics.reposition(arm.place, place, write);
+        let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(&extent, lbn));
+        let left = u64::from(extent.sectors) - (lbn - extent.first);
+        let width = sector_width(extent.sectors_per_track);
+        Pass { first: lbn, sectors: left.min(most) as u32, place, on_track, begins, width }
+    }
+
+    /// Seek, settle and rotational latency until `angle` of the track at `place` can be accessed.
+    #[inline]
+    pub(crate) fn positioning(&self, arm: Arm, place: Place, angle: Angle, write: bool) -> Nanos {
+        let seek = self.mechanics.reposition(arm.place, place, write);
+        seek + self.mechanics.spindle().wait(arm.at + seek, angle)
+    }
+
+    /// Track and angle of a block.
+    pub(crate) fn target(&self, lbn: Lbn) -> (Place, Angle) {
+        let extent = self.geometry.extent_at(lbn);
+        (Place { cylinder: extent.cylinder, head: extent.head }, angle_of(&extent, lbn))
+    }
+
+    /// First block of the track of `lbn` that goes by whole before `lbn` does, when the arm comes from `arm` to read it.
+    pub(crate) fn landed_before(&self, arm: Arm, lbn: Lbn) -> Lbn {
+        let pass = self.plan(arm, lbn, 1, false);
+        let latency = pass.begins - pass.on_track;
+        let sector = self.mechanics.spindle().time_of_units(pass.width >> 32).0.max(1);
+        let track = self.geometry.track_at(lbn);
+        Lbn(lbn.0.saturating_sub(latency.0 / sector)).max(track.first).min(lbn)
+    }
+
+    /// Reads `start..end` in order, `first` being a pass that is already planned (or running) and holds `start`.
+    pub(crate) fn read_in_order(
+        &self,
+        from: Nanos,
+        first: Pass,
+        end: Lbn,
+        delivered: &mut Delivered,
+    ) -> Span {
+        let mut span = Span::default();
+        let (mut pass, mut from) = (first, from);
+        loop {
+            let ends = pass.end(self);
+            span.add(from, &pass, ends);
+            delivered.add(self, &pass, ends);
+            if pass.end_lbn() >= end {
+                return span;
+            }
+            let arm = Arm { place: pass.place, at: ends };
+            from = ends;
+            pass = self.plan(arm, pass.end_lbn(), end - pass.end_lbn(), false);
+        }
+    }
+
+    /// Reads `start..end` with the arm coming from `arm`, by the drive's rule of zero-latency access.
+    pub(crate) fn read(&self, arm: Arm, start: Lbn, end: Lbn, delivered: &mut Delivered) -> Span {
+        let pass = self.plan(arm, start, end - start, false);
+        let whole = pass.end_lbn() == end;
+        match self.mechanics.zero_latency(false) {
+            ZeroLatency::WithinTrack if whole => self.read_on_arrival(arm, pass, delivered),
+            ZeroLatency::PerFragment => self.read_fragments(arm, pass, end, delivered),
+            _ => self.read_in_order(arm.at, pass, end, delivered),
+        }
+    }
+
+    /// Splits a pass at the sector that the head lands in, if it lands inside: how many sectors come only at the wrap.
+    fn landed_inside(&self, pass: &Pass) -> Option<u32> {
+        let spindle = self.mechanics.spindle();
+        let turn = spindle.period();
+        let missed = turn.since(pass.begins - pass.on_track);
+        let length = pass.end(self) - pass.begins;
+        if missed >= length || missed == Nanos::ZERO {
+            return None;
+        }
+        // The head lands `missed` after the start of the run: the sector that is under it has begun already.
+        let shifted = Pass { begins: Nanos::ZERO, ..*pass };
+        let wrapped = shifted.gone_by(self, missed) + 1;
+        (wrapped < pass.sectors).then_some(wrapped)
+    }
+
+    /// One run of sectors, read from wherever the head lands.
+    fn read_on_arrival(&self, arm: Arm, pass: Pass, delivered: &mut Delivered) -> Span {
+        let mut span = Span::default();
+        let Some(wrapped) = self.landed_inside(&pass) else {
+            let end = pass.end(self);
+            span.add(arm.at, &pass, end);
+            delivered.add(self, &pass, end);
+            return span;
+        };
+        let front = Pass { sectors: wrapped, ..pass };
+        let end = front.end(self);
+        // The rear part was read on landing; the gap between the two is latency.
+        let turn = self.mechanics.spindle().period();
+        let rear_time = (pass.end(self) - end).0.min((pass.begins - pass.on_track).0);
+        span.add(arm.at, &front, end);
+        span.rotation = Nanos(span.rotation.0 - rear_time);
+        span.media += Nanos(rear_time);
+        let rear_left = delivered.bus_time(delivered.end.0.saturating_sub(pass.first.0 + u64::from(wrapped)));
+        if delivered.any_order {
+            let rear_begins = pass.end_of(self, wrapped).since(turn).max(pass.on_track);
+            delivered.ready = rear_begins + self.mechanics.spindle().time_of_units(pass.width >> 32);
+            let all = delivered.bus_time(u64::from(pass.sectors));
+            delivered.bound = (end + delivered.bus_time(1)).max(delivered.ready + all);
+        } else {
+            delivered.add(self, &front, end);
+            if delivered.watermark >= front.end_lbn() {
+                delivered.ready = end;
+            }
+            delivered.bound = delivered.bound.max(end + rear_left);
+        }
+        span
+    }
+
+    /// Each track's part of a request, read from wherever the head lands on that track.
+    fn read_fragments(&self, arm: Arm, first: Pass, end: Lbn, delivered: &mut Delivered) -> Span {
+        let mut total = Span::default();
+        let (mut arm, mut pass) = (arm, first);
+        loop {
+            let span = self.read_on_arrival(arm, pass, delivered);
+            total.seek += span.seek;
+            total.rotation += span.rotation;
+            total.media += span.media;
+            (total.end, total.last) = (span.end, pass);
+            if pass.end_lbn() >= end {
+                return total;
+            }
+            arm = span.arm();
+            pass = self.plan(arm, pass.end_lbn(), end - pass.end_lbn(), false);
+        }
+    }
+
+    /// Writes `start..end`, whose data come from the host as `arriving` says.
+    pub(crate) fn write(&self, arm: Arm, start: Lbn, end: Lbn, arriving: Arriving) -> Span {
+        let mut pass = self.plan(arm, start, end - start, true);
+        let mut span = Span::default();
+        let (mut from, mut place) = (arm.at, arm.place);
+        let all_here = arriving.time_of(end - start) <= pass.on_track;
+        let rule = self.mechanics.zero_latency(true);
+        let one_run = pass.end_lbn() == end;
+        let on_arrival =
+            all_here && (rule == ZeroLatency::PerFragment || rule == ZeroLatency::WithinTrack && one_run);
+        loop {
+            if on_arrival {
+                let mut nowhere = Delivered::nowhere();
+                let part = self.read_on_arrival(Arm { place, at: from }, pass, &mut nowhere);
+                span.seek += part.seek;
+                span.rotation += part.rotation;
+                span.media += part.media;
+                (span.end, span.last) = (part.end, pass);
+            } else {
+                pass = self.wait_for_data(pass, start, arriving);
+                let ends = pass.end(self);
+                span.add(from, &pass, ends);
+            }
+            if pass.end_lbn() >= end {
+                return span;
+            }
+            (from, place) = (span.end, pass.place);
+            pass = self.plan(Arm { place, at: from }, pass.end_lbn(), end - pass.end_lbn(), true);
+        }
+    }
+
+    /// Delays a pass by whole turns until its first sector's data are here, and cuts it before a sector whose are not.
+    fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
+        let turn = self.mechanics.spindle().period();
+        let before = pass.first - start;
+        while arriving.time_of((before + 1).max(arriving.least)) > pass.begins {
+            pass.begins += turn;
+        }
+        let late = |count: u32| arriving.time_of(before + u64::from(count) + 1) > pass.end_of(self, count);
+        if late(pass.sectors - 1) {
+            // Arrival and passing are both linear in the sector, so the first late one is found by halving.
+            let (mut here, mut missing) = (0, pass.sectors - 1);
+            while missing - here > 1 {
+                let middle = here + (missing - here) / 2;
+                if late(middle) { missing = middle } else { here = middle }
+            }
+            pass.sectors = missing.max(1);
+        }
+        pass
+    }
+}
+
+/// How a write's data come into the buffer: one sector after another at the bus's pace.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arriving {
+    /// When the transfer begins.
+    pub(crate) begins: Nanos,
+    /// Time of a sector on the bus, in 2⁻¹⁰ ns.
+    pub(crate) bus_sector: u64,
+    /// Sectors that must be here before the media write begins.
+    pub(crate) least: u64,
+}
+
+impl Arriving {
+    /// When the first `sectors` are in the buffer.
+    #[inline]
+    fn time_of(&self, sectors: u64) -> Nanos {
+        self.begins + Nanos((sectors * self.bus_sector) >> 10)
+    }
+}

@@ -1,0 +1,335 @@
+//! The drive with its queue, cache and bus: a machine that is told the time and never asks for it.
+//!
+//! Call [`Device::submit`] and [`Device::handle_timeout`] with the time, take what comes out of
+//! [`Device::poll_completion`], and come back at [`Device::poll_timeout`]. An operation starts when its resource was
+//! free and its command had arrived, whenever the call came: late calls move nothing.
+//!
+//! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that goes
+//! on until another command needs the arm; write-through, immediate reporting and write-back with destaging; FLUSH and
+//! FUA. Not modelled: several actuators, bus arbitration among drives, power states.
+
+mod arm;
+mod config;
+mod destage;
+mod media;
+mod port;
+mod split;
+
+pub use media::Drive;
+pub use split::TimeSplit;
+
+use arm::{ReadAheadRule, Work};
+use config::Config;
+use destage::Destage;
+use headstack_model::cache::Cache;
+use headstack_model::spec::Retries;
+use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Mechanics, Nanos, Op, Place, Request, SpecError};
+use headstack_policy::Queue;
+use headstack_policy::order::{self, BuiltIn};
+use media::{Arm, Arriving};
+use port::Port;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use split::Part;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A command's number while it is outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tag(pub u32);
+
+/// The queue holds as many commands as it can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the drive's queue is full")]
+pub struct QueueFull;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was carried out.
+    Done,
+    /// It names blocks that the drive does not have, or none.
+    OutOfRange,
+}
+
+/// A command that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The command's tag, free again.
+    pub tag: Tag,
+    /// The command.
+    pub request: Request,
+    /// When it was submitted.
+    pub submitted: Nanos,
+    /// When it was done.
+    pub completed: Nanos,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Where the time between went; the parts add up to it exactly.
+    pub parts: TimeSplit,
+}
+
+impl Completion {
+    /// The response time: from submission to completion.
+    pub fn response(&self) -> Nanos {
+        self.completed - self.submitted
+    }
+}
+
+/// What a device takes beside its drive file.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceOptions {
+    /// Seed of retries, recalibrations and random replacement.
+    pub seed: u64,
+    /// Commands that may be outstanding, in place of the drive file's.
+    pub depth: Option<u32>,
+    /// Order policy of the queue, in place of the drive file's.
+    pub order: Option<String>,
+}
+
+/// Why a device could not be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DeviceError {
+    /// The drive file does not hold.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// No such order policy.
+    #[error(transparent)]
+    Order(#[from] order::UnknownOrder),
+    /// Queue depth outside 1 to 1,024.
+    #[error("queue depth {0} is outside 1 to 1024")]
+    Depth(u32),
+}
+
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    request: Request,
+    submitted: Nanos,
+    parts: TimeSplit,
+    /// Up to when `parts` accounts for the time.
+    accounted: Nanos,
+    /// When its command overhead ends: its arm movement starts no earlier.
+    overhead_done: Nanos,
+    /// First block that has to come from the media.
+    media_from: Lbn,
+    /// How a write's data arrive.
+    arriving: Arriving,
+    /// Track and angle of `media_from`.
+    place: Place,
+    angle: Angle,
+    /// Segment reserved for a write.
+    segment: Option<usize>,
+    /// Whether it gave up the bus before its data.
+    disconnected_early: bool,
+    outcome: Outcome,
+}
+
+impl Job {
+    /// Accounts the time up to `until` for a part.
+    fn account(&mut self, part: Part, until: Nanos) {
+        if until > self.accounted {
+            self.parts.add(part, until - self.accounted);
+            self.accounted = until;
+        }
+    }
+
+    fn is_write(&self) -> bool {
+        self.request.op == Op::Write
+    }
+}
+
+/// A rotating disk.
+#[derive(Debug)]
+pub struct Device {
+    drive: Arc<Drive>,
+    config: Config,
+    sectors: u64,
+    cache: Cache,
+    rule: ReadAheadRule,
+    now: Nanos,
+    jobs: Vec<Job>,
+    free: Vec<u32>,
+    port: Port,
+    /// Commands that wait for the arm.
+    waiting: Queue,
+    /// Commands that wait until the queue that the order policy sees has room.
+    beyond_window: VecDeque<u32>,
+    order: BuiltIn,
+    /// Where the arm is, and since when (or from when on) it is free there.
+    arm: Arm,
+    work: Work,
+    /// Block after the last one accessed.
+    last_lbn: Lbn,
+    depth: usize,
+    /// When the arm's work needs attention; `Nanos::MAX` when never.
+    arm_event: Nanos,
+    destage: Destage,
+    last_was_write: bool,
+    last_read_end: Lbn,
+    last_write_end: Lbn,
+    done: VecDeque<Completion>,
+    random: Pcg64Mcg,
+    retries: Option<Retries>,
+    recalibration: Option<arm::Recalibrate>,
+}
+
+impl Device {
+    /// A device of the drive that `spec` describes, idle at time 0 with the arm over cylinder 0.
+    ///
+    /// *Errors:* a spec that does not hold, an unknown order policy, a queue depth outside 1 to 1,024.
+    pub fn new(spec: &DriveSpec, options: &DeviceOptions) -> Result<Device, DeviceError> {
+        let drive = Drive { geometry: Geometry::new(spec)?, mechanics: Mechanics::new(spec) };
+        Device::with_drive(Arc::new(drive), spec, options)
+    }
+
+    /// A device whose geometry and mechanics are shared with others of the same kind.
+    ///
+    /// *Errors:* as [`Device::new`].
+    pub fn with_drive(
+        drive: Arc<Drive>,
+        spec: &DriveSpec,
+        options: &DeviceOptions,
+    ) -> Result<Device, DeviceError> {
+        let depth = options.depth.unwrap_or(spec.queue.depth);
+        if !(1..=1024).contains(&depth) {
+            return Err(DeviceError::Depth(depth));
+        }
+        let order_name = options.order.as_deref().unwrap_or(&spec.queue.order);
+        let mut random = Pcg64Mcg::seed_from_u64(options.seed);
+        let recalibration = spec.mechanics.recalibration.map(|r| arm::Recalibrate::new(r, &mut random));
+        let slots = depth as usize;
+        let window = spec.queue.window.map_or(slots, |window| (window as usize).min(slots));
+        Ok(Device {
+            config: Config::new(spec),
+            sectors: drive.geometry.sectors(),
+            drive,
+            cache: Cache::new(spec, random.random()),
+            rule: ReadAheadRule::new(&spec.cache),
+            now: Nanos::ZERO,
+            jobs: Vec::with_capacity(slots),
+            free: Vec::with_capacity(slots),
+            port: Port::new(slots),
+            waiting: Queue::new(window),
+            beyond_window: VecDeque::with_capacity(slots),
+            order: order::built_in(order_name)?,
+            arm: Arm::default(),
+            work: Work::Idle,
+            last_lbn: Lbn(0),
+            depth: slots,
+            arm_event: Nanos::MAX,
+            destage: Destage::new(spec)?,
+            last_was_write: false,
+            last_read_end: Lbn(u64::MAX),
+            last_write_end: Lbn(u64::MAX),
+            done: VecDeque::with_capacity(slots),
+            random,
+            retries: spec.mechanics.retries,
+            recalibration,
+        })
+    }
+
+    /// Blocks the host can address.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Geometry and mechanics.
+    pub fn drive(&self) -> &Arc<Drive> {
+        &self.drive
+    }
+
+    /// Commands outstanding.
+    pub fn outstanding(&self) -> usize {
+        self.jobs.len() - self.free.len()
+    }
+
+    /// Commands that may be outstanding.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Takes a command at `now`.
+    ///
+    /// *Errors:* [`QueueFull`] when as many commands are outstanding as the queue holds.
+    pub fn submit(&mut self, now: Nanos, request: Request) -> Result<Tag, QueueFull> {
+        self.handle_timeout(now);
+        let fresh = Job {
+            request,
+            submitted: self.now,
+            parts: TimeSplit::default(),
+            accounted: self.now,
+            overhead_done: self.now,
+            media_from: request.lbn,
+            arriving: Arriving::default(),
+            place: Place::default(),
+            angle: Angle::default(),
+            segment: None,
+            disconnected_early: false,
+            outcome: Outcome::Done,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.jobs[slot as usize] = fresh;
+                slot
+            }
+            None if self.jobs.len() < self.depth => {
+                self.jobs.push(fresh);
+                (self.jobs.len() - 1) as u32
+            }
+            None => return Err(QueueFull),
+        };
+        self.port.receptions.push_back(slot);
+        self.run_port();
+        Ok(Tag(slot))
+    }
+
+    /// Does all that is due up to `now`, each thing at its own time.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        loop {
+            let (arm, port) = (self.arm_event, self.port_event());
+            let next = arm.min(port);
+            if next > now || next == Nanos::MAX {
+                break;
+            }
+            self.now = self.now.max(next);
+            if port <= arm {
+                self.handle_port();
+            } else {
+                self.handle_arm();
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// The next command that is done.
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    /// When [`Device::handle_timeout`] has something to do; `None` while only a command can change anything.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let next = self.arm_event.min(self.port_event());
+        (next != Nanos::MAX).then_some(next)
+    }
+
+    fn job(&mut self, slot: u32) -> &mut Job {
+        &mut self.jobs[slot as usize]
+    }
+
+    /// Reports a command done at `at`.
+    fn complete(&mut self, slot: u32, at: Nanos) {
+        let job = self.jobs[slot as usize];
+        let completion = Completion {
+            tag: Tag(slot),
+            request: job.request,
+            submitted: job.submitted,
+            completed: at,
+            outcome: job.outcome,
+            parts: job.parts,
+        };
+        assert_eq!(completion.parts.total(), completion.response(), "the parts add up: {completion:?}");
+        self.done.push_back(completion);
+        self.free.push(slot);
+    }
+}

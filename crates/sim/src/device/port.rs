@@ -1,0 +1,359 @@
+//! The port: electronics and bus, one thing at a time. Commands come in and data go out through it.
+
+use super::media::{Arriving, Delivered};
+use super::split::Part;
+use super::{Device, Outcome};
+use headstack_model::cache::Hit;
+use headstack_model::spec::WriteCache;
+use headstack_model::{Nanos, Op};
+use std::collections::VecDeque;
+
+/// What a command wants the port for, once it is ready.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    /// Data of a read that came from the media, the transfer ending no earlier than `bound`.
+    ToHost { sectors: u64, bound: Nanos },
+    /// Data of a write that waited for room in the cache.
+    FromHost,
+    /// The data of a write that gave up the bus after its command.
+    FromHostLate,
+    /// The end of a command whose data have all gone.
+    Finish,
+}
+
+/// A command that wants the port from a time on.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    at: Nanos,
+    slot: u32,
+    wanted: Wanted,
+}
+
+/// The state of the port.
+#[derive(Debug)]
+pub(super) struct Port {
+    /// Until when it is taken; `Nanos::MAX` while a command that never disconnects holds it.
+    until: Nanos,
+    busy: bool,
+    /// The command that is done when the port falls free.
+    ending: Option<u32>,
+    /// Commands not yet received, in order of arrival.
+    pub(super) receptions: VecDeque<u32>,
+    ready: Vec<Ready>,
+}
+
+impl Port {
+    pub(super) fn new(slots: usize) -> Port {
+        Port {
+            until: Nanos::ZERO,
+            busy: false,
+            ending: None,
+            receptions: VecDeque::with_capacity(slots),
+            ready: Vec::with_capacity(slots),
+        }
+    }
+
+    fn take(&mut self, until: Nanos, ending: Option<u32>) {
+        (self.busy, self.until, self.ending) = (true, until, ending);
+    }
+}
+
+impl Device {
+    /// When the port needs attention.
+    #[inline]
+    pub(super) fn port_event(&self) -> Nanos {
+        if self.port.busy {
+            return self.port.until;
+        }
+        self.port.ready.iter().map(|ready| ready.at).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Asks for the port from `at` on.
+    pub(super) fn want_port(&mut self, at: Nanos, slot: u32, wanted: Wanted) {
+        self.port.ready.push(Ready { at, slot, wanted });
+        if self.config.never_disconnects && self.port.busy && self.port.until == Nanos::MAX {
+            // The bus is held for this very command, which goes on then.
+            self.port.until = at;
+        }
+    }
+
+    /// The port fell free, or something became ready for it.
+    pub(super) fn handle_port(&mut self) {
+        if self.port.busy {
+            self.port.busy = false;
+            if let Some(slot) = self.port.ending.take() {
+                self.complete(slot, self.now);
+            }
+        }
+        self.run_port();
+    }
+
+    /// Gives the free port to whoever asked first.
+    pub(super) fn run_port(&mut self) {
+        let held = self.config.never_disconnects;
+        while !self.port.busy {
+            let now = self.now;
+            let due = |ready: &Ready| ready.at <= now;
+            let first = (0..self.port.ready.len())
+                .filter(|index| due(&self.port.ready[*index]))
+                .min_by_key(|index| (self.port.ready[*index].at, *index));
+            let arrived = self.port.receptions.front().map(|slot| self.jobs[*slot as usize].submitted);
+            match (first, arrived) {
+                (Some(index), arrived)
+                    if held || arrived.is_none_or(|at| self.port.ready[index].at <= at) =>
+                {
+                    let ready = self.port.ready.swap_remove(index);
+                    self.serve(ready);
+                }
+                (_, Some(_)) => {
+                    let slot = self.port.receptions.pop_front().expect("it was seen");
+                    self.receive(slot);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn serve(&mut self, ready: Ready) {
+        let (now, slot) = (self.now, ready.slot);
+        let held = self.config.never_disconnects;
+        let first = if held { Nanos::ZERO } else { self.config.reconnect_first };
+        let preparation = self.config.data_preparation;
+        match ready.wanted {
+            Wanted::ToHost { sectors, bound } => {
+                let begins = now + first + preparation;
+                let time = self.bus_time(self.config.read_sector, sectors);
+                let sent = (begins + time).max(bound);
+                let done = sent + self.config.read_completion;
+                let job = self.job(slot);
+                job.account(Part::Bus, sent);
+                job.account(Part::Overhead, done);
+                self.port.take(done, Some(slot));
+            }
+            Wanted::FromHost => {
+                let job = self.job(slot);
+                job.account(Part::Overhead, job.overhead_done.min(now));
+                job.account(Part::Cache, now);
+                self.store_write(slot, now + first + preparation);
+            }
+            Wanted::FromHostLate => {
+                let sectors = u64::from(self.jobs[slot as usize].request.sectors);
+                let late = self.config.before_data.map_or(Nanos::ZERO, |b| b.second_disconnect);
+                let time = self.bus_time(self.config.write_sector, sectors);
+                self.port.take(now + first + preparation + time + late, None);
+            }
+            Wanted::Finish => {
+                let early = self.jobs[slot as usize].disconnected_early;
+                let again = if early && !held { self.config.reconnect_other } else { first };
+                let done = now + again + self.config.write_completion;
+                let job = self.job(slot);
+                job.account(Part::Bus, now);
+                job.account(Part::Overhead, done);
+                self.port.take(done, Some(slot));
+            }
+        }
+    }
+
+    pub(super) fn bus_time(&self, sector: u64, sectors: u64) -> Nanos {
+        Nanos((sectors * sector) >> 10)
+    }
+
+    /// A command comes in over the free port.
+    fn receive(&mut self, slot: u32) {
+        let now = self.now;
+        let alone = self.outstanding() == 1;
+        let job = self.job(slot);
+        job.account(Part::Queued, now);
+        let request = job.request;
+        let valid = match request.op {
+            Op::Flush => true,
+            _ => request.sectors > 0 && request.lbn.0.checked_add(u64::from(request.sectors)).is_some(),
+        };
+        if !valid || request.op != Op::Flush && request.end().0 > self.sectors {
+            let done = now + self.config.overheads(self.last_was_write).read_miss;
+            let job = self.job(slot);
+            job.outcome = Outcome::OutOfRange;
+            job.account(Part::Overhead, done);
+            return self.port.take(done, Some(slot));
+        }
+        let start = if alone { now + self.config.first } else { now };
+        match request.op {
+            Op::Read => self.receive_read(slot, start),
+            Op::Write => self.receive_write(slot, start),
+            Op::Flush => self.receive_flush(slot, start),
+        }
+        self.last_was_write = request.op == Op::Write;
+    }
+
+    fn receive_read(&mut self, slot: u32, start: Nanos) {
+        let request = self.jobs[slot as usize].request;
+        let overheads = *self.config.overheads(self.last_was_write);
+        let sequential = self.config.sequential.filter(|_| request.lbn == self.last_read_end);
+        let (hit_time, miss_time) =
+            (sequential.unwrap_or(overheads.read_hit), sequential.unwrap_or(overheads.read_miss));
+        self.last_read_end = request.end();
+        self.job(slot).overhead_done = start + miss_time;
+        self.follow_read_ahead(self.now);
+        let hit = if request.fua { Hit::Miss } else { self.cache.find(request.lbn, request.end()) };
+        let sectors = u64::from(request.sectors);
+        if !request.fua && self.destage.holds(request.lbn, request.end()) {
+            let begins = start + hit_time + self.config.data_preparation;
+            return self.send_hit(slot, begins, begins + self.bus_time(self.config.read_sector, sectors));
+        }
+        match hit {
+            Hit::Whole(segment) => {
+                let begins = start + hit_time + self.config.data_preparation;
+                let sent = begins + self.bus_time(self.config.read_sector, sectors);
+                self.send_hit(slot, begins, sent);
+                self.note_hit(segment, request.lbn, request.end());
+            }
+            Hit::Part(segment) if self.is_read_ahead(segment) => {
+                let begins = start + hit_time + self.config.data_preparation;
+                self.job(slot).account(Part::Overhead, begins);
+                let (read, bound) = self.ride_read_ahead(slot, segment);
+                self.job(slot).account(Part::Cache, read);
+                let time = self.bus_time(self.config.read_sector, sectors);
+                let ready = Nanos(bound.0.saturating_sub(time.0)).max(begins);
+                self.take_port(begins);
+                self.want_port(ready, slot, Wanted::ToHost { sectors, bound });
+            }
+            Hit::Part(segment) if !self.is_filling(segment) => {
+                // The first part is in the buffer; it goes out while the arm fetches the rest.
+                let held = self.cache.segment(segment).end;
+                let begins = start + hit_time + self.config.data_preparation;
+                let sent = begins + self.bus_time(self.config.read_sector, held - request.lbn);
+                self.job(slot).media_from = held;
+                self.cache.touch(segment, held);
+                self.take_port(sent + self.config.disconnect_read(self.last_was_write));
+                self.want_arm(slot);
+            }
+            _ => {
+                self.take_port(start + miss_time + self.config.disconnect_read(self.last_was_write));
+                self.want_arm(slot);
+            }
+        }
+    }
+
+    /// Takes the port up to `until`, or for good where the drive never disconnects.
+    fn take_port(&mut self, until: Nanos) {
+        let until = if self.config.never_disconnects { Nanos::MAX } else { until };
+        self.port.take(until, None);
+    }
+
+    fn send_hit(&mut self, slot: u32, begins: Nanos, sent: Nanos) {
+        let done = sent + self.config.read_completion;
+        let job = self.job(slot);
+        job.account(Part::Overhead, begins);
+        job.account(Part::Bus, sent);
+        job.account(Part::Overhead, done);
+        self.port.take(done, Some(slot));
+    }
+
+    /// What a read's data need of the media on their way to the host.
+    pub(super) fn delivery(&self, slot: u32) -> Delivered {
+        let job = &self.jobs[slot as usize];
+        let request = job.request;
+        let sectors = u64::from(request.sectors);
+        let mark = request.lbn + (self.config.watermark(sectors) - 1);
+        Delivered {
+            end: request.end(),
+            watermark: mark.max(job.media_from),
+            bus_sector: self.config.read_sector,
+            bound: Nanos::ZERO,
+            ready: Nanos::ZERO,
+            any_order: self.config.any_order,
+        }
+    }
+
+    fn receive_write(&mut self, slot: u32, start: Nanos) {
+        let request = self.jobs[slot as usize].request;
+        let continues = request.lbn == self.last_write_end;
+        let overheads = *self.config.overheads(self.last_was_write);
+        let sequential = self.config.sequential.filter(|_| continues);
+        let overhead = sequential.unwrap_or(overheads.write);
+        let follows_elsewhere = self.last_was_write && !continues;
+        self.last_write_end = request.end();
+        self.job(slot).overhead_done = start + overhead;
+        self.follow_read_ahead(self.now);
+        if self.caches_write(slot, continues) {
+            if self.reserve_write(slot) {
+                self.store_write(slot, start + overhead + self.config.data_preparation);
+            } else {
+                self.destage.blocked.push_back(slot);
+                self.take_port(start + overhead + self.config.disconnect_write);
+                self.run_arm();
+            }
+            return;
+        }
+        self.cache.invalidate(request.lbn, request.end(), None);
+        let sectors = u64::from(request.sectors);
+        let time = self.bus_time(self.config.write_sector, sectors);
+        let mut arriving = Arriving {
+            begins: start + overhead + self.config.data_preparation,
+            bus_sector: self.config.write_sector,
+            least: self.config.write_start_sectors.min(sectors),
+        };
+        match self.config.before_data {
+            Some(before) if follows_elsewhere && !self.config.never_disconnects => {
+                let away = start + before.command + before.disconnect;
+                let back = away + before.away;
+                arriving.begins = back + self.config.reconnect_first + self.config.data_preparation;
+                self.job(slot).overhead_done = start + before.command + before.seek_delay;
+                self.job(slot).disconnected_early = true;
+                self.port.take(away, None);
+                self.want_port(back, slot, Wanted::FromHostLate);
+            }
+            _ => {
+                let sent = arriving.begins + time;
+                self.take_port(sent + self.config.disconnect_write);
+            }
+        }
+        self.job(slot).arriving = arriving;
+        self.want_arm(slot);
+    }
+
+    /// Whether a write is reported before it is on the media.
+    fn caches_write(&self, slot: u32, continues: bool) -> bool {
+        if self.jobs[slot as usize].request.fua {
+            return false;
+        }
+        match self.destage.policy {
+            WriteCache::None => false,
+            WriteCache::Sequential => continues && self.is_writing(),
+            WriteCache::Segment | WriteCache::Full => true,
+        }
+    }
+
+    /// Moves a write's data, from `begins` on, into the room reserved for it, and reports it.
+    fn store_write(&mut self, slot: u32, begins: Nanos) {
+        let sectors = u64::from(self.jobs[slot as usize].request.sectors);
+        let sent = begins + self.bus_time(self.config.write_sector, sectors);
+        let done = sent + self.config.write_completion;
+        let arriving = Arriving { begins, bus_sector: self.config.write_sector, least: 1 };
+        let job = self.job(slot);
+        job.account(Part::Overhead, begins);
+        job.account(Part::Bus, sent);
+        job.account(Part::Overhead, done);
+        job.arriving = arriving;
+        self.port.take(done, Some(slot));
+        self.enqueue_dirty(slot);
+        self.run_arm();
+    }
+
+    fn receive_flush(&mut self, slot: u32, start: Nanos) {
+        let overhead = self.config.overheads(self.last_was_write).write;
+        let ready = start + overhead;
+        let job = self.job(slot);
+        job.account(Part::Overhead, ready);
+        job.overhead_done = ready;
+        self.port.take(ready, None);
+        self.destage.flushes.push_back(slot);
+        self.finish_flushes(ready);
+        self.run_arm();
+    }
+
+    /// Whether a segment is being filled by a command (not by mere read-ahead).
+    fn is_filling(&self, segment: usize) -> bool {
+        self.filling_segment() == Some(segment)
+    }
+}

@@ -1,0 +1,56 @@
+//! Where a request's time went.
+
+use headstack_model::Nanos;
+
+/// The parts of a response time. They add up to it exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeSplit {
+    /// Waiting for the electronics or the arm to be free of other requests.
+    pub queued: Nanos,
+    /// Command processing, connecting, completion.
+    pub overhead: Nanos,
+    /// Seek, head switch and settle.
+    pub seek: Nanos,
+    /// Rotational latency, retries included.
+    pub rotational_latency: Nanos,
+    /// Media transfer.
+    pub media: Nanos,
+    /// Bus transfer that the media transfer does not hide.
+    pub bus: Nanos,
+    /// Waiting for the cache: for a read-ahead that is under way, for room, for destaging.
+    pub cache: Nanos,
+}
+
+/// A part of [`TimeSplit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Queued,
+    Overhead,
+    Bus,
+    Cache,
+}
+
+impl TimeSplit {
+    /// The names of the parts, in the order of [`TimeSplit::parts`].
+    pub const NAMES: [&'static str; 7] =
+        ["queued", "overhead", "seek", "rotational_latency", "media", "bus", "cache"];
+
+    /// All parts, in the order of [`TimeSplit::NAMES`].
+    pub fn parts(&self) -> [Nanos; 7] {
+        [self.queued, self.overhead, self.seek, self.rotational_latency, self.media, self.bus, self.cache]
+    }
+
+    /// The sum of the parts: the response time.
+    pub fn total(&self) -> Nanos {
+        Nanos(self.parts().iter().map(|part| part.0).sum())
+    }
+
+    pub(crate) fn add(&mut self, part: Part, time: Nanos) {
+        match part {
+            Part::Queued => self.queued += time,
+            Part::Overhead => self.overhead += time,
+            Part::Bus => self.bus += time,
+            Part::Cache => self.cache += time,
+        }
+    }
+}
