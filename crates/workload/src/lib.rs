@@ -3,6 +3,8 @@
 //! A [`Load`] is a machine without a clock: the engine polls it with the time, issues what it returns, and tells it of
 //! completions.
 
+pub mod trace;
+
 use headstack_model::{Nanos, Request};
 
 /// A request that a load issues now.
