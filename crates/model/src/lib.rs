@@ -4,7 +4,9 @@
 //! [`cache::Cache`] are built. Nothing here reads a clock, a file or a socket; every answer follows from its arguments.
 
 pub mod cache;
+pub mod drives;
 pub mod geometry;
+pub mod import;
 mod mechanics;
 mod request;
 pub mod spec;

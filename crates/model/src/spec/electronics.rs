@@ -270,6 +270,31 @@ fn one_sector() -> u32 {
     1
 }
 
+/// A bus that takes no time and is given up whenever it idles.
+impl Default for BusSpec {
+    fn default() -> BusSpec {
+        BusSpec {
+            read_us_per_sector: 0.0,
+            write_us_per_sector: 0.0,
+            never_disconnects: false,
+            holds_for_reads: false,
+            holds_for_writes: false,
+            buffer_full_ratio: 0.0,
+            buffer_empty_ratio: 0.0,
+            ratio_of: WatermarkOf::Request,
+            delivery: Delivery::InOrder,
+            disconnect_read_after_read_ms: 0.0,
+            disconnect_read_after_write_ms: 0.0,
+            disconnect_write_ms: 0.0,
+            reconnect_first_ms: 0.0,
+            reconnect_other_ms: 0.0,
+            write_seek_min_ms: 0.0,
+            write_start_sectors: one_sector(),
+            write_disconnect: None,
+        }
+    }
+}
+
 /// `[bus.write_disconnect]`: the bus is given up between a write's command and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

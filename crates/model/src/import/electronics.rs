@@ -1,0 +1,289 @@
+//! `disksim_disk` into `[overhead]`, `[cache]`, `[bus]` and `[queue]`.
+
+use super::SpecError;
+use super::fields::{Fields, Notes};
+use super::parse::Block;
+use crate::spec::{
+    BusSpec, CacheSpec, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, WatermarkOf, WriteCache,
+    WriteDisconnect, ZeroLatency,
+};
+
+/// What a `disksim_disk` block says beside its model.
+pub(super) struct Electronics {
+    pub(super) overhead: OverheadSpec,
+    pub(super) cache: CacheSpec,
+    pub(super) bus: BusSpec,
+    pub(super) queue: QueueSpec,
+    pub(super) zero_latency_read: ZeroLatency,
+    pub(super) zero_latency_write: ZeroLatency,
+}
+
+/// Converts a `disksim_disk` block, from which the model was taken already.
+pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
+    let cache = cache(&mut fields)?;
+    let scale = fields.optional_number("Time scale for overheads")?.unwrap_or(1.0);
+    let electronics = Electronics {
+        overhead: overhead(&mut fields, scale, cache.write_cache)?,
+        bus: bus(&mut fields, scale)?,
+        queue: queue(&mut fields)?,
+        zero_latency_read: zero_latency(&mut fields, "Immediate buffer read")?,
+        zero_latency_write: zero_latency(&mut fields, "Immediate buffer write")?,
+        cache,
+    };
+    for (key, modelled, why) in BEHAVIOUR {
+        agree(&mut fields, key, modelled, why)?;
+    }
+    fields.skip("Print stats", "says what DiskSim prints, nothing of the drive");
+    fields.skip("Calc sector by sector", "is a switch of DiskSim's own that changes no time");
+    fields.skip("Avg sectors per cylinder", "is a hint for schedulers outside the drive");
+    fields.finish();
+    Ok(electronics)
+}
+
+/// Switches of behaviour that the model has one way only: the key, the value that says the same, and what a different
+/// value would ask for.
+const BEHAVIOUR: [(&str, f64, &str); 10] = [
+    (
+        "Allow sneaky full read hits",
+        0.0,
+        "a cache hit waits for its turn; it does not pass the command that has the arm",
+    ),
+    (
+        "Allow sneaky partial read hits",
+        0.0,
+        "a partial hit waits for its turn; it does not pass the command that has the arm",
+    ),
+    ("Allow sneaky intermediate read hits", 0.0, "the queue is not searched for hits while the bus is idle"),
+    ("Allow write prebuffering", 0.0, "a queued write sends its data when its turn comes, not before"),
+    ("Preseeking level", 0.0, "the arm moves for the next command once this one is complete, not before"),
+    ("Disconnect write if seek", 0.0, "a write need not give up the bus because it must seek"),
+    ("Combine seq writes", 1.0, "a write that continues the one before it is joined to it"),
+    ("Write hit stop prefetch", 1.0, "a write stops the read-ahead"),
+    ("Read directly to buffer", 1.0, "data go from the media straight into the segment"),
+    ("Immed transfer partial hit", 1.0, "the cached part of a partial hit is sent at once"),
+];
+
+/// Notes a switch whose value differs from what the model does.
+fn agree(fields: &mut Fields, key: &str, modelled: f64, why: &str) -> Result<(), SpecError> {
+    if let Some(value) = fields.optional_number(key)?
+        && value != modelled
+    {
+        fields.note(key, format!("{value} is not modelled: {why}"));
+    }
+    Ok(())
+}
+
+fn zero_latency(fields: &mut Fields, key: &str) -> Result<ZeroLatency, SpecError> {
+    // Firmware reads on arrival only when one track holds the whole request.
+    Ok(if fields.flag(key)? { ZeroLatency::WithinTrack } else { ZeroLatency::None })
+}
+
+fn overhead(fields: &mut Fields, scale: f64, write_cache: WriteCache) -> Result<OverheadSpec, SpecError> {
+    let each = fields.optional_number("Per-request overhead time")?.unwrap_or(0.0);
+    let set = |fields: &mut Fields, after: &str| {
+        let mut one = |kind: &str| {
+            Ok::<f64, SpecError>(
+                scale * (each + fields.number_or_zero(&format!("{kind} over. after {after}"))?),
+            )
+        };
+        let (read_hit_ms, read_miss_ms) = (one("Read hit")?, one("Read miss")?);
+        let (hit, miss) = (one("Write hit")?, one("Write miss")?);
+        let write_ms = if write_cache == WriteCache::None { miss } else { hit };
+        if hit != miss {
+            let (key, why) = match write_cache {
+                WriteCache::None => {
+                    ("Write hit", "counts only when writes are reported before they are on the media")
+                }
+                _ => (
+                    "Write miss",
+                    "is not used: with `Fast write level` above 0 every write has the overhead of a hit",
+                ),
+            };
+            fields.note(&format!("{key} over. after {after}"), why);
+        }
+        Ok::<OverheadSet, SpecError>(OverheadSet { read_hit_ms, read_miss_ms, write_ms })
+    };
+    let (after_read, after_write) = (set(fields, "read")?, set(fields, "write")?);
+    Ok(OverheadSpec {
+        after_read,
+        after_write,
+        read_completion_ms: scale * fields.number_or_zero("Read completion overhead")?,
+        write_completion_ms: scale * fields.number_or_zero("Write completion overhead")?,
+        data_preparation_ms: scale * fields.number_or_zero("Data preparation overhead")?,
+        ..OverheadSpec::default()
+    })
+}
+
+fn cache(fields: &mut Fields) -> Result<CacheSpec, SpecError> {
+    let segments = fields.count_or("Number of buffer segments", 1)?.max(1);
+    let segment_sectors = fields.count_or("Segment size (in blks)", 1)?.max(1);
+    let read_ahead_max_sectors = bounded(fields, "Maximum read-ahead (blks)", segment_sectors)?;
+    Ok(CacheSpec {
+        enabled: choice(fields, "Enable caching in buffer", [false, true, true])?,
+        segments,
+        segment_sectors,
+        read_ahead: choice(
+            fields,
+            "Buffer continuous read",
+            [ReadAhead::None, ReadAhead::Track, ReadAhead::Cylinder, ReadAhead::Segment, ReadAhead::Stream],
+        )?,
+        read_ahead_min_sectors: bounded(fields, "Minimum read-ahead (blks)", read_ahead_max_sectors)?,
+        read_ahead_max_sectors,
+        read_ahead_over_requested: over_requested(fields)?,
+        read_ahead_on_hit: fields.flag("Read-ahead on idle hit")?,
+        read_ahead_stops_in_sector: fields.flag("Stop prefetch in sector")?,
+        read_on_arrival: fields.flag("Read any free blocks")?,
+        almost_hits: fields.flag("Allow almost read hits")?,
+        read_hits_on_written: fields.flag("Allow read hits on write data")?,
+        write_cache: choice(
+            fields,
+            "Fast write level",
+            [WriteCache::None, WriteCache::Sequential, WriteCache::Segment],
+        )?,
+        write_segments: bounded(fields, "Maximum number of write segments", segments)?.max(1),
+        dedicated_write_segment: fields.flag("Use separate write segment")?,
+        ..CacheSpec::default()
+    })
+}
+
+/// A count that may not pass `most`; one that does is brought down to it, which is noted.
+fn bounded(fields: &mut Fields, key: &str, most: u32) -> Result<u32, SpecError> {
+    let count = fields.count_or(key, 0)?;
+    if count > most {
+        fields.note(key, format!("{count} is more than can be used; carried over as {most}"));
+    }
+    Ok(count.min(most))
+}
+
+/// One of the values that stand for 0, 1, 2 …
+fn choice<T: Copy, const N: usize>(fields: &mut Fields, key: &str, values: [T; N]) -> Result<T, SpecError> {
+    let number = fields.count_or(key, 0)?;
+    let value = values.get(number as usize).copied();
+    value.ok_or_else(|| fields.error(key, format!("{number} is none of 0 to {}", N - 1)))
+}
+
+fn over_requested(fields: &mut Fields) -> Result<bool, SpecError> {
+    let key = "Read-ahead over requested";
+    match fields.number_or_zero(key)? {
+        0.0 => Ok(false),
+        1.0 => Ok(true),
+        -1.0 => {
+            fields.note(key, "-1 (the request's data are dropped as soon as they are sent) is carried over as 1 (may be overwritten)");
+            Ok(true)
+        }
+        other => Err(fields.error(key, format!("{other} is none of -1, 0, 1"))),
+    }
+}
+
+fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
+    let us_per_sector = super::us_of_ms(fields.number_or_zero("Bulk sector transfer time")?);
+    let ms = |fields: &mut Fields, key: &str| Ok::<f64, SpecError>(scale * fields.number_or_zero(key)?);
+    Ok(BusSpec {
+        read_us_per_sector: us_per_sector,
+        write_us_per_sector: us_per_sector,
+        never_disconnects: fields.flag("Never disconnect")?,
+        holds_for_reads: fields.flag("Hold bus entire read xfer")?,
+        holds_for_writes: fields.flag("Hold bus entire write xfer")?,
+        buffer_full_ratio: fields.number_or_zero("High (read) water mark")?,
+        buffer_empty_ratio: fields.number_or_zero("Low (write) water mark")?,
+        ratio_of: match fields.flag("Set watermark by reqsize")? {
+            true => WatermarkOf::Request,
+            false => WatermarkOf::Segment,
+        },
+        disconnect_read_after_read_ms: ms(fields, "Read disconnect afterread")?,
+        disconnect_read_after_write_ms: ms(fields, "Read disconnect afterwrite")?,
+        disconnect_write_ms: ms(fields, "Write disconnect overhead")?,
+        reconnect_first_ms: ms(fields, "First reselect overhead")?,
+        reconnect_other_ms: ms(fields, "Other reselect overhead")?,
+        write_seek_min_ms: ms(fields, "Minimum seek delay")?,
+        write_disconnect: write_disconnect(fields, scale)?,
+        ..BusSpec::default()
+    })
+}
+
+fn write_disconnect(fields: &mut Fields, scale: f64) -> Result<Option<WriteDisconnect>, SpecError> {
+    let keys = [
+        "Extradisc command overhead",
+        "Extradisc disconnect overhead",
+        "Extradisc inter-disconnect delay",
+        "Extradisc 2nd disconnect overhead",
+        "Extradisc seek delta",
+    ];
+    let mut times = [0.0; 5];
+    for (time, key) in times.iter_mut().zip(keys) {
+        *time = scale * fields.number_or_zero(key)?;
+    }
+    if fields.flag("Extra write disconnect")? {
+        let [command_ms, disconnect_ms, away_ms, second_disconnect_ms, seek_delay_ms] = times;
+        let extra =
+            WriteDisconnect { command_ms, disconnect_ms, away_ms, second_disconnect_ms, seek_delay_ms };
+        return Ok(Some(extra));
+    }
+    for (time, key) in times.iter().zip(keys) {
+        if *time != 0.0 {
+            fields.note(key, "counts only with `Extra write disconnect`");
+        }
+    }
+    Ok(None)
+}
+
+fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
+    let key = "Max queue length";
+    let depth = fields.count_or(key, 1)?;
+    if !(1..=1024).contains(&depth) {
+        fields.note(key, format!("{depth} is outside 1 to 1024; carried over as the nearest"));
+    }
+    let block = fields.block("Scheduler")?;
+    let order = order(block, fields.notes)?;
+    Ok(QueueSpec { depth: depth.clamp(1, 1024), order: order.to_string(), window: None })
+}
+
+/// The order policy that a DiskSim queue stands for.
+fn order(block: &Block, notes: &Notes) -> Result<&'static str, SpecError> {
+    let mut fields = Fields::new(block, notes);
+    let key = "Scheduling policy";
+    let policy = fields.count(key)?;
+    // Exact ones first; for the others the nearest order there is.
+    let (order, nearest_to) = match policy {
+        1 => ("fcfs", None),
+        3 => ("c-look", None),
+        4 => ("sstf", None),
+        8 => ("sptf", None),
+        2 => ("c-look", Some("elevator by LBN")),
+        5 | 6 => ("c-look", Some("a scan by cylinder")),
+        7 => ("sstf", Some("shortest seek by cylinder")),
+        9 => ("sptf", Some("shortest positioning time with the cache in mind")),
+        10..=16 | 20 | 21 => ("sptf", Some("positioning or access time with ageing")),
+        17..=19 => ("sstf", Some("VSCAN")),
+        22 | 23 => ("sstf", Some("shortest distance")),
+        24..=27 => ("sptf", Some("weighted positioning time")),
+        28 => ("fcfs", Some("first come first served in batches")),
+        other => return Err(fields.error(key, format!("{other} is none of 1 to 28"))),
+    };
+    if let Some(name) = nearest_to {
+        fields.note(key, format!("{policy} ({name}) is carried over as the nearest order, `{order}`"));
+    }
+    fields.skip("Cylinder mapping strategy", "orders here know the whole layout");
+    for key in [
+        "Write initiation delay",
+        "Read initiation delay",
+        "Sequential stream scheme",
+        "Maximum concat size",
+        "Overlapping request scheme",
+        "Sequential stream diff maximum",
+        "Scheduling timeout scheme",
+        "Timeout time/weight",
+        "Timeout scheduling",
+        "Scheduling priority scheme",
+        "Priority scheduling",
+    ] {
+        agree(
+            &mut fields,
+            key,
+            0.0,
+            "the drive's queue neither joins commands nor knows timeouts or priorities",
+        )?;
+    }
+    fields.finish();
+    Ok(order)
+}

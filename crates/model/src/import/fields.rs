@@ -1,0 +1,193 @@
+//! The keys of one block: read by name, each accounted for.
+
+use super::parse::{Block, Param, Value};
+use super::{NotCarried, SpecError};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// What an import could not carry over, collected from all blocks.
+#[derive(Debug, Default)]
+pub(super) struct Notes(RefCell<Vec<NotCarried>>);
+
+impl Notes {
+    pub(super) fn add(&self, file: &str, line: usize, key: &str, why: impl Into<String>) {
+        let note = NotCarried { file: file.to_string(), line, key: key.to_string(), why: why.into() };
+        self.0.borrow_mut().push(note);
+    }
+
+    pub(super) fn into_list(self) -> Vec<NotCarried> {
+        self.0.into_inner()
+    }
+}
+
+/// The keys of a block that are still to be read.
+pub(super) struct Fields<'a> {
+    pub(super) block: &'a Block,
+    left: BTreeMap<&'a str, &'a Param>,
+    pub(super) notes: &'a Notes,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(block: &'a Block, notes: &'a Notes) -> Fields<'a> {
+        let mut left = BTreeMap::new();
+        for param in &block.params {
+            if let Some(earlier) = left.insert(param.key.as_str(), param) {
+                notes.add(
+                    &earlier.place.file,
+                    earlier.place.line,
+                    &earlier.key,
+                    "given again below; the last one counts",
+                );
+            }
+        }
+        Fields { block, left, notes }
+    }
+
+    /// Takes a key out, if it is there.
+    pub(super) fn take(&mut self, key: &str) -> Option<&'a Param> {
+        self.left.remove(key)
+    }
+
+    /// An error at a key, or at the block where the key is missing.
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
+        let place =
+            self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place);
+        place.error(key, message)
+    }
+
+    /// Notes that a key is not carried over, if it is there.
+    pub(super) fn skip(&mut self, key: &str, why: &str) {
+        if let Some(param) = self.take(key) {
+            self.notes.add(&param.place.file, param.place.line, key, why);
+        }
+    }
+
+    /// Notes something about a key that was taken, or about the block.
+    pub(super) fn note(&self, key: &str, why: impl Into<String>) {
+        let place =
+            self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place);
+        self.notes.add(&place.file, place.line, key, why);
+    }
+
+    /// A number, if the key is there.
+    pub(super) fn optional_number(&mut self, key: &str) -> Result<Option<f64>, SpecError> {
+        let Some(param) = self.take(key) else { return Ok(None) };
+        match number(&param.value) {
+            Some(number) => Ok(Some(number)),
+            None => Err(param.place.error(key, "needs a number")),
+        }
+    }
+
+    /// A number that must be there.
+    pub(super) fn number(&mut self, key: &str) -> Result<f64, SpecError> {
+        self.optional_number(key)?.ok_or_else(|| self.error(key, "is missing"))
+    }
+
+    /// A number; where it is missing, zero, which is noted.
+    pub(super) fn number_or_zero(&mut self, key: &str) -> Result<f64, SpecError> {
+        let number = self.optional_number(key)?;
+        if number.is_none() {
+            self.note(key, "is missing; taken as 0");
+        }
+        Ok(number.unwrap_or(0.0))
+    }
+
+    /// A whole number from 0 on that must be there.
+    pub(super) fn count(&mut self, key: &str) -> Result<u32, SpecError> {
+        let number = self.number(key)?;
+        whole(number)
+            .ok_or_else(|| self.error(key, format!("{number} is no whole number from 0 to {}", u32::MAX)))
+    }
+
+    /// A whole number from 0 on; where it is missing, `default`, which is noted.
+    pub(super) fn count_or(&mut self, key: &str, default: u32) -> Result<u32, SpecError> {
+        if self.left.contains_key(key) {
+            return self.count(key);
+        }
+        self.note(key, format!("is missing; taken as {default}"));
+        Ok(default)
+    }
+
+    /// 0 or 1; where it is missing, 0.
+    pub(super) fn flag(&mut self, key: &str) -> Result<bool, SpecError> {
+        match self.optional_number(key)? {
+            None => Ok(false),
+            Some(0.0) => Ok(false),
+            Some(1.0) => Ok(true),
+            Some(number) => Err(self.error(key, format!("{number} is neither 0 nor 1"))),
+        }
+    }
+
+    /// A word, if the key is there.
+    pub(super) fn word(&mut self, key: &str) -> Result<Option<(&'a str, &'a Param)>, SpecError> {
+        let Some(param) = self.take(key) else { return Ok(None) };
+        match &*param.value {
+            Value::Word(word) => Ok(Some((word, param))),
+            _ => Err(param.place.error(key, "needs a word")),
+        }
+    }
+
+    /// A list, if the key is there.
+    pub(super) fn list(&mut self, key: &str) -> Result<Option<&'a [Value]>, SpecError> {
+        let Some(param) = self.take(key) else { return Ok(None) };
+        match &*param.value {
+            Value::List(items) => Ok(Some(items)),
+            _ => Err(param.place.error(key, "needs a list `[ … ]`")),
+        }
+    }
+
+    /// A list of numbers, if the key is there.
+    pub(super) fn numbers(&mut self, key: &str) -> Result<Option<Vec<f64>>, SpecError> {
+        let Some(items) = self.list(key)? else { return Ok(None) };
+        let numbers: Option<Vec<f64>> = items.iter().map(number).collect();
+        numbers.map(Some).ok_or_else(|| self.error(key, "needs a list of numbers"))
+    }
+
+    /// A list of whole numbers from 0 on; empty where the key is missing.
+    pub(super) fn indices(&mut self, key: &str) -> Result<Vec<u64>, SpecError> {
+        let items = self.list(key)?.unwrap_or_default();
+        let indices: Option<Vec<u64>> = items
+            .iter()
+            .map(|item| match item {
+                Value::Int(number) => u64::try_from(*number).ok(),
+                _ => None,
+            })
+            .collect();
+        indices.ok_or_else(|| self.error(key, "needs a list of whole numbers from 0 on"))
+    }
+
+    /// A block that must be there.
+    pub(super) fn block(&mut self, key: &str) -> Result<&'a Block, SpecError> {
+        let Some(param) = self.take(key) else { return Err(self.error(key, "is missing")) };
+        match &*param.value {
+            Value::Block(block) => Ok(block),
+            _ => Err(param.place.error(key, "needs a block `type { … }`")),
+        }
+    }
+
+    /// Ends the reading: a key that nobody asked for is noted.
+    pub(super) fn finish(self) {
+        for param in self.left.values() {
+            self.notes.add(
+                &param.place.file,
+                param.place.line,
+                &param.key,
+                "is not a key known for this block",
+            );
+        }
+    }
+}
+
+/// The number in a value.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// A whole number from 0 on.
+pub(super) fn whole(number: f64) -> Option<u32> {
+    (number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0).then_some(number as u32)
+}

@@ -1,0 +1,353 @@
+//! Blocks, values, instances and topology of DiskSim's parameter language.
+
+use super::SpecError;
+use super::lexer::{Place, Token};
+use std::rc::Rc;
+
+/// How deep blocks, lists and topologies may nest.
+const DEPTH_MAX: usize = 64;
+/// Names that ranges (`disk0 .. disk7`) may stand for in all.
+const RANGE_MAX: usize = 1 << 16;
+
+/// `type NAME { key = value, … }`; the name may be missing where a block is a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Block {
+    pub(super) kind: String,
+    pub(super) name: Option<String>,
+    pub(super) params: Vec<Param>,
+    pub(super) place: Place,
+}
+
+/// `key = value` in a block.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Param {
+    pub(super) key: String,
+    /// Shared, because a list of keys may be given one value.
+    pub(super) value: Rc<Value>,
+    pub(super) place: Place,
+}
+
+/// What a key may be given.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Int(i64),
+    Float(f64),
+    Word(String),
+    List(Vec<Value>),
+    Block(Block),
+}
+
+/// A component of the topology with those below it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) below: Vec<Node>,
+}
+
+/// A whole parameter file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Document {
+    pub(super) blocks: Vec<Block>,
+    /// Instances: name and the block that it is one of.
+    pub(super) instances: Vec<(String, String)>,
+    pub(super) topology: Vec<Node>,
+}
+
+/// Parses the tokens of a parameter file.
+pub(super) fn parse(tokens: &[(Token, Place)], origin: &Place) -> Result<Document, SpecError> {
+    let mut parser = Parser { tokens, at: 0, depth: 0, ranged: 0, origin };
+    let mut document = Document::default();
+    while let Some((token, _)) = parser.tokens.get(parser.at) {
+        match token {
+            Token::Word(word) if word == "instantiate" => parser.instantiate(&mut document)?,
+            Token::Word(word) if word == "topology" => {
+                parser.at += 1;
+                document.topology.push(parser.node()?);
+            }
+            Token::Word(_) => document.blocks.push(parser.block()?),
+            // Statements need nothing between them, but a stray comma or semicolon does no harm.
+            Token::Mark(',' | ';') => parser.at += 1,
+            _ => return Err(parser.wrong("a block, `instantiate` or `topology`")),
+        }
+    }
+    Ok(document)
+}
+
+struct Parser<'a> {
+    tokens: &'a [(Token, Place)],
+    at: usize,
+    depth: usize,
+    ranged: usize,
+    origin: &'a Place,
+}
+
+impl Parser<'_> {
+    fn place(&self) -> Place {
+        self.tokens
+            .get(self.at)
+            .or_else(|| self.tokens.last())
+            .map_or(self.origin, |(_, place)| place)
+            .clone()
+    }
+
+    fn token(&self, ahead: usize) -> Option<&Token> {
+        self.tokens.get(self.at + ahead).map(|(token, _)| token)
+    }
+
+    fn wrong(&self, wanted: &str) -> SpecError {
+        let met = self.token(0).map_or("the end of the file".to_string(), Token::show);
+        self.place().error("", format!("{met} where {wanted} should stand"))
+    }
+
+    fn is_mark(&self, ahead: usize, mark: char) -> bool {
+        self.token(ahead) == Some(&Token::Mark(mark))
+    }
+
+    fn mark(&mut self, mark: char) -> Result<(), SpecError> {
+        if !self.is_mark(0, mark) {
+            return Err(self.wrong(&format!("`{mark}`")));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, wanted: &str) -> Result<String, SpecError> {
+        let word = match self.token(0) {
+            Some(Token::Word(word)) => word.clone(),
+            Some(Token::Int(number)) => number.to_string(),
+            _ => return Err(self.wrong(wanted)),
+        };
+        self.at += 1;
+        Ok(word)
+    }
+
+    /// Runs `inner` one level deeper.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, SpecError>) -> Result<T, SpecError> {
+        if self.depth >= DEPTH_MAX {
+            return Err(self.place().error("", format!("nested deeper than {DEPTH_MAX} levels")));
+        }
+        self.depth += 1;
+        let result = inner(self)?;
+        self.depth -= 1;
+        Ok(result)
+    }
+
+    /// `type { … }` or `type NAME { … }`.
+    fn block(&mut self) -> Result<Block, SpecError> {
+        let place = self.place();
+        let kind = self.word("the type of a block")?;
+        let name = if self.is_mark(0, '{') { None } else { Some(self.word("a block's name or `{`")?) };
+        self.mark('{')?;
+        let params = self.nested(Self::params)?;
+        Ok(Block { kind, name, params, place })
+    }
+
+    /// `key = value, … }`; the last comma may stay.
+    fn params(&mut self) -> Result<Vec<Param>, SpecError> {
+        let mut params = Vec::new();
+        while !self.is_mark(0, '}') {
+            let place = self.place();
+            let keys = self.keys()?;
+            self.mark('=')?;
+            let value = Rc::new(self.value()?);
+            for key in keys {
+                params.push(Param { key, value: value.clone(), place: place.clone() });
+            }
+            if !self.is_mark(0, '}') {
+                self.mark(',')?;
+            }
+        }
+        self.mark('}')?;
+        Ok(params)
+    }
+
+    /// The words before `=`, or a list of keys that share a value.
+    fn keys(&mut self) -> Result<Vec<String>, SpecError> {
+        if self.is_mark(0, '[') {
+            let place = self.place();
+            return self
+                .list()?
+                .into_iter()
+                .map(|item| match item {
+                    Value::Word(word) => Ok(word),
+                    _ => Err(place.error("", "a list of keys holds words only")),
+                })
+                .collect();
+        }
+        let mut key = self.word("a key")?;
+        while !self.is_mark(0, '=') {
+            key.push(' ');
+            key.push_str(&self.word("`=`")?);
+        }
+        Ok(vec![key])
+    }
+
+    fn value(&mut self) -> Result<Value, SpecError> {
+        match self.token(0) {
+            Some(Token::Int(number)) => {
+                let value = Value::Int(*number);
+                self.at += 1;
+                Ok(value)
+            }
+            Some(Token::Float(number)) => {
+                let value = Value::Float(*number);
+                self.at += 1;
+                Ok(value)
+            }
+            Some(Token::Mark('[')) => Ok(Value::List(self.list()?)),
+            Some(Token::Word(_)) => {
+                let named =
+                    matches!(self.token(1), Some(Token::Word(_) | Token::Int(_))) && self.is_mark(2, '{');
+                if named || self.is_mark(1, '{') {
+                    return Ok(Value::Block(self.block()?));
+                }
+                Ok(Value::Word(self.word("a value")?))
+            }
+            _ => Err(self.wrong("a value")),
+        }
+    }
+
+    /// `[ value, … ]`, in which `disk0 .. disk7` stands for all names from the one to the other.
+    fn list(&mut self) -> Result<Vec<Value>, SpecError> {
+        self.mark('[')?;
+        self.nested(|parser| {
+            let mut items = Vec::new();
+            while !parser.is_mark(0, ']') {
+                if parser.token(1) == Some(&Token::Range) {
+                    parser.range(&mut items)?;
+                } else {
+                    items.push(parser.value()?);
+                }
+                if !parser.is_mark(0, ']') {
+                    parser.mark(',')?;
+                }
+            }
+            parser.mark(']')?;
+            Ok(items)
+        })
+    }
+
+    fn range(&mut self, items: &mut Vec<Value>) -> Result<(), SpecError> {
+        let place = self.place();
+        let first = self.word("the first name of a range")?;
+        self.at += 1;
+        let last = self.word("the last name of a range")?;
+        let bad =
+            || place.error("", format!("`{first} .. {last}` is no range of names such as `disk0 .. disk7`"));
+        let (stem, from) = numbered(&first).ok_or_else(bad)?;
+        let (end_stem, to) = numbered(&last).ok_or_else(bad)?;
+        if stem != end_stem || to < from {
+            return Err(bad());
+        }
+        self.ranged = self.ranged.saturating_add((to - from) as usize);
+        if self.ranged > RANGE_MAX {
+            return Err(place.error("", format!("ranges of more than {RANGE_MAX} names")));
+        }
+        items.extend((from..=to).map(|number| Value::Word(format!("{stem}{number}"))));
+        Ok(())
+    }
+
+    /// `instantiate [ names ] as NAME`.
+    fn instantiate(&mut self, document: &mut Document) -> Result<(), SpecError> {
+        self.at += 1;
+        let place = self.place();
+        let names = self.list()?;
+        if self.word("`as`")? != "as" {
+            self.at -= 1;
+            return Err(self.wrong("`as`"));
+        }
+        let kind = self.word("the name of a block")?;
+        for name in names {
+            let Value::Word(name) = name else {
+                return Err(place.error("instantiate", "the list holds names only"));
+            };
+            document.instances.push((name, kind.clone()));
+        }
+        Ok(())
+    }
+
+    /// `type NAME [ nodes ]`.
+    fn node(&mut self) -> Result<Node, SpecError> {
+        let kind = self.word("the type of a component")?;
+        let name = self.word("the name of a component")?;
+        self.mark('[')?;
+        let below = self.nested(|parser| {
+            let mut below = Vec::new();
+            while !parser.is_mark(0, ']') {
+                below.push(parser.node()?);
+                if !parser.is_mark(0, ']') {
+                    parser.mark(',')?;
+                }
+            }
+            parser.mark(']')?;
+            Ok(below)
+        })?;
+        Ok(Node { kind, name, below })
+    }
+}
+
+/// Splits `disk12` into `disk` and 12.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    name[stem.len()..].parse().ok().map(|number| (stem, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lexer::Lexer;
+    use super::*;
+
+    fn document(text: &str) -> Result<Document, SpecError> {
+        let mut read = |name: &str| Err(format!("no {name}"));
+        let mut lexer = Lexer::new("t", &mut read);
+        lexer.run(text, "t", 0)?;
+        parse(&lexer.tokens, &Place { file: "t".into(), line: 1 })
+    }
+
+    #[test]
+    fn is_every_form_of_the_language_read() {
+        let text = "disksim_bus BUS1 { Read block transfer time = 0.5, # half\n Print stats = 1, }\n\
+                    instantiate [ bus0 , disk8 .. disk11 ] as BUS1\n\
+                    topology disksim_iodriver driver0 [ disksim_bus bus0 [ disksim_disk disk8 [], disksim_disk disk9 [] ] ]\n\
+                    a B { x = [ 1, [ 2.5, w ], c { k = v }, d E { } ], [ p, q ] = 7 }";
+        let met = document(text).expect("this is the language");
+        assert_eq!(met.blocks[0].params[0].key, "Read block transfer time");
+        assert_eq!(*met.blocks[0].params[0].value, Value::Float(0.5));
+        let names: Vec<&str> = met.instances.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["bus0", "disk8", "disk9", "disk10", "disk11"]);
+        assert_eq!(met.topology[0].below[0].below[1].name, "disk9");
+        let keys: Vec<&str> = met.blocks[1].params.iter().map(|p| p.key.as_str()).collect();
+        assert_eq!(keys, ["x", "p", "q"]);
+        let Value::List(items) = &*met.blocks[1].params[0].value else { panic!("x is a list") };
+        assert!(matches!(&items[3], Value::Block(Block { name: Some(name), .. }) if name == "E"));
+    }
+
+    #[test]
+    fn does_every_broken_file_say_where() {
+        for (text, line) in [
+            ("a B {\n x 1 }", 2),
+            ("a B {\n x = }", 2),
+            ("a B {\n x = 1", 2),
+            ("a", 1),
+            ("=", 1),
+            ("a B { x = 1\n y = 2 }", 2),
+            ("instantiate [ a0 .. b3 ] as X", 1),
+            ("instantiate [ a0 .. a99999999 ] as X", 1),
+            ("instantiate [ a ] like X", 1),
+            ("topology a [ ]", 1),
+        ] {
+            let error = document(text).expect_err(text);
+            assert_eq!(error.line, line, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn is_deep_nesting_an_error_and_no_overflow() {
+        for open in ["[", "a { k = ", "t n [ "] {
+            let start = if open.starts_with('t') { "topology " } else { "a B { k = " };
+            let error = document(&format!("{start}{}", open.repeat(100_000))).expect_err("too deep");
+            assert!(error.message.contains("nested deeper"), "{error}");
+        }
+    }
+}
