@@ -5,6 +5,7 @@
 
 pub mod device;
 mod engine;
+pub mod stats;
 
 pub use device::{Completion, Device, DeviceError, DeviceOptions, Drive, Outcome, QueueFull, Tag, TimeSplit};
 pub use engine::{Engine, Finished};

@@ -1,0 +1,185 @@
+//! A distribution of times in constant memory.
+//!
+//! Counts are kept in steps of at most a thousandth of the time; mean, standard deviation, least and greatest are exact.
+
+use hdrhistogram::Histogram;
+use headstack_model::Nanos;
+
+/// Decimal digits to which a quantile is right.
+const DIGITS: u8 = 3;
+
+/// A distribution of times. It allocates when it is made and never again.
+#[derive(Clone, Debug)]
+pub struct TimeHistogram {
+    counts: Histogram<u64>,
+    sum: u128,
+    squares: u128,
+    least: Nanos,
+    greatest: Nanos,
+}
+
+impl Default for TimeHistogram {
+    fn default() -> TimeHistogram {
+        TimeHistogram::new()
+    }
+}
+
+impl TimeHistogram {
+    /// A distribution of nothing.
+    pub fn new() -> TimeHistogram {
+        let counts =
+            Histogram::new_with_bounds(1, u64::MAX / 2, DIGITS).expect("the bounds and digits are allowed");
+        TimeHistogram { counts, sum: 0, squares: 0, least: Nanos::MAX, greatest: Nanos::ZERO }
+    }
+
+    /// Counts one time.
+    #[inline]
+    pub fn record(&mut self, time: Nanos) {
+        self.counts.saturating_record(time.0);
+        self.sum += u128::from(time.0);
+        // Wrapping here and in `std_dev_ms` cancels out, as its result is far below 2¹²⁸.
+        self.squares = self.squares.wrapping_add(u128::from(time.0) * u128::from(time.0));
+        self.least = self.least.min(time);
+        self.greatest = self.greatest.max(time);
+    }
+
+    /// Counts all that `other` counted.
+    pub fn merge(&mut self, other: &TimeHistogram) {
+        self.counts.add(&other.counts).expect("all have the same bounds");
+        self.sum += other.sum;
+        self.squares = self.squares.wrapping_add(other.squares);
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
+    }
+
+    /// How many times were counted.
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// The sum over the count, 0 where that is.
+    pub fn mean_ms(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 / 1e6 }
+    }
+
+    /// The root of the mean square distance from the mean, 0 where nothing was counted.
+    pub fn std_dev_ms(&self) -> f64 {
+        let count = u128::from(self.count());
+        if count == 0 {
+            return 0.0;
+        }
+        // Σ(t - m)² = Σt² - 2mΣt + m²n about a whole m next to the mean, in integers; the rest of the mean is then small.
+        let middle = self.sum / count;
+        let about_middle = self
+            .squares
+            .wrapping_sub(middle.wrapping_mul(2).wrapping_mul(self.sum))
+            .wrapping_add(middle.wrapping_mul(middle).wrapping_mul(count));
+        let rest = (self.sum % count) as f64 / count as f64;
+        (about_middle as f64 / count as f64 - rest * rest).max(0.0).sqrt() / 1e6
+    }
+
+    /// The least time, zero where nothing was counted.
+    pub fn min(&self) -> Nanos {
+        if self.count() == 0 { Nanos::ZERO } else { self.least }
+    }
+
+    /// The greatest time, zero where nothing was counted.
+    pub fn max(&self) -> Nanos {
+        self.greatest
+    }
+
+    /// The time that a share `quantile` of all do not exceed: right to a thousandth, and never outside least and greatest.
+    pub fn quantile(&self, quantile: f64) -> Nanos {
+        let time = Nanos(self.counts.value_at_quantile(quantile));
+        time.max(self.min()).min(self.max())
+    }
+
+    /// The 50th percentile.
+    pub fn p50(&self) -> Nanos {
+        self.quantile(0.5)
+    }
+
+    /// The 99th percentile.
+    pub fn p99(&self) -> Nanos {
+        self.quantile(0.99)
+    }
+
+    /// The share of all times at or below each of `steps` evenly spaced shares: the points of the distribution's line.
+    pub fn points(&self, steps: u32) -> impl Iterator<Item = (f64, Nanos)> + '_ {
+        (1..=steps).map(move |step| {
+            let share = f64::from(step) / f64::from(steps);
+            (share, self.quantile(share))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(times: impl IntoIterator<Item = u64>) -> TimeHistogram {
+        let mut histogram = TimeHistogram::new();
+        times.into_iter().for_each(|time| histogram.record(Nanos(time)));
+        histogram
+    }
+
+    #[test]
+    fn are_mean_and_deviation_exact() {
+        let histogram =
+            of([2_000_000, 4_000_000, 4_000_000, 4_000_000, 5_000_000, 5_000_000, 7_000_000, 9_000_000]);
+        assert_eq!((histogram.mean_ms(), histogram.std_dev_ms()), (5.0, 2.0));
+        assert_eq!((histogram.min(), histogram.max()), (Nanos(2_000_000), Nanos(9_000_000)));
+        assert_eq!(of([123_456_789; 1000]).std_dev_ms(), 0.0);
+        let far = of([u64::MAX / 4, u64::MAX / 4 + 2_000_000]);
+        assert_eq!(far.std_dev_ms(), 1.0);
+    }
+
+    #[test]
+    fn are_quantiles_right_to_a_thousandth() {
+        let histogram = of((1..=100_000u64).map(|step| step * 1000));
+        for (quantile, expected) in [(0.01, 1_000_000.0), (0.5, 50_000_000.0), (0.99, 99_000_000.0)] {
+            let met = histogram.quantile(quantile).0 as f64;
+            assert!((met / expected - 1.0).abs() < 0.001, "{quantile}: {met}");
+        }
+        assert_eq!(histogram.quantile(1.0), Nanos(100_000_000));
+        assert_eq!(histogram.p50(), histogram.quantile(0.5));
+        assert_eq!(histogram.p99(), histogram.quantile(0.99));
+    }
+
+    #[test]
+    fn is_nothing_all_zeros() {
+        let histogram = TimeHistogram::new();
+        assert_eq!((histogram.mean_ms(), histogram.std_dev_ms(), histogram.count()), (0.0, 0.0, 0));
+        assert_eq!((histogram.min(), histogram.p50(), histogram.max()), (Nanos(0), Nanos(0), Nanos(0)));
+    }
+
+    #[test]
+    fn does_any_time_fit() {
+        let histogram = of([0, u64::MAX]);
+        assert_eq!((histogram.min(), histogram.max(), histogram.count()), (Nanos(0), Nanos::MAX, 2));
+        assert_eq!(histogram.quantile(0.0), Nanos(0));
+    }
+
+    #[test]
+    fn do_the_points_rise_to_the_greatest() {
+        let histogram = of([5, 1, 9]);
+        let points: Vec<(f64, Nanos)> = histogram.points(3).collect();
+        assert_eq!(points, [(1.0 / 3.0, Nanos(1)), (2.0 / 3.0, Nanos(5)), (1.0, Nanos(9))]);
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_merged_histogram_that_of_all_times(
+            one in prop::collection::vec(0..1u64 << 40, 0..50),
+            other in prop::collection::vec(0..1u64 << 40, 0..50),
+        ) {
+            let (mut merged, whole) = (of(one.clone()), of(one.into_iter().chain(other.clone())));
+            merged.merge(&of(other));
+            prop_assert_eq!(merged.mean_ms(), whole.mean_ms());
+            prop_assert_eq!(merged.std_dev_ms(), whole.std_dev_ms());
+            prop_assert_eq!((merged.min(), merged.max()), (whole.min(), whole.max()));
+            prop_assert_eq!(merged.p50(), whole.p50());
+        }
+    }
+}
