@@ -13,7 +13,7 @@ pub mod spec;
 mod spindle;
 mod units;
 
-pub use geometry::{Extent, Geometry, Track};
+pub use geometry::{Extent, Geometry, Place, Track};
 pub use mechanics::{Mechanics, Place, SeekCurve};
 pub use request::{Op, Request};
 pub use spec::{DriveSpec, SpecError};

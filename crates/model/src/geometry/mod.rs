@@ -1,6 +1,21 @@
 //! Where each block lies: LBN to cylinder, head, sector and angle, and back.
+//!
+//! Modelled: zones, every order of LBNs over tracks in [`Layout`], skews, spares, slips and remaps. Every look-up is
+//! a search in a small index and some arithmetic, without allocation and whatever the size of the disk. Not modelled:
+//! surfaces whose tracks are out of line with each other.
 
+mod finder;
+mod fixed;
+mod pieces;
+mod sparing;
+mod zoned;
+
+use crate::spec::{Fault, GeometrySpec, Layout, Sparing};
 use crate::{Angle, DriveSpec, Lbn, SpecError};
+use fixed::SectorWidth;
+use pieces::{Pieces, Run};
+use sparing::SparedZone;
+use zoned::ZonedTracks;
 
 /// A run of blocks that follow each other on one track without a gap.
 ///
@@ -38,10 +53,66 @@ pub struct Track {
     pub sectors_per_track: u32,
 }
 
+/// Where one block lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Cylinder of the block's track.
+    pub cylinder: u32,
+    /// Head of the block's track.
+    pub head: u32,
+    /// Physical sector, counted from the track's own first sector.
+    pub sector: u32,
+    /// Angle at which the block begins.
+    pub angle: Angle,
+}
+
+/// A track as a layout sees it: where it lies among the places of its zone, and on the disk.
+#[derive(Clone, Copy, Debug)]
+struct TrackPlace {
+    /// Place of the track's first sector.
+    start: u64,
+    sectors: u32,
+    cylinder: u32,
+    head: u32,
+    /// Angle of the track's first sector.
+    angle: Angle,
+    width: SectorWidth,
+}
+
 /// The layout of a drive, ready for look-ups.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     sectors: u64,
+    pieces: Pieces,
+    tracks: Tracks,
+    /// Whether a remap moves whole tracks, so that a track goes where its blocks went.
+    moves_tracks: bool,
+}
+
+/// Places to tracks, for each zone.
+#[derive(Clone, Debug)]
+enum Tracks {
+    Zoned(Vec<ZonedTracks>),
+}
+
+impl Tracks {
+    #[inline]
+    fn at(&self, zone: u32, place: u64, push: u32) -> TrackPlace {
+        match self {
+            Tracks::Zoned(zones) => zones[zone as usize].at(place, push),
+        }
+    }
+
+    /// Zone, first place and sectors of a track.
+    fn find(&self, cylinder: u32, head: u32) -> Option<(u32, u64, u32)> {
+        match self {
+            Tracks::Zoned(zones) => {
+                let zone = zones.partition_point(|zone| zone.first_cylinder() <= cylinder).checked_sub(1)?;
+                let (start, sectors) = zones[zone].find(cylinder, head)?;
+                Some((zone as u32, start, sectors))
+            }
+        }
+    }
 }
 
 impl Geometry {
@@ -49,7 +120,27 @@ impl Geometry {
     ///
     /// *Errors:* zones, spares and defects that do not fit each other or the capacity, with the key at fault.
     pub fn new(spec: &DriveSpec) -> Result<Geometry, SpecError> {
-        Ok(Geometry { sectors: spec.capacity_sectors })
+        Geometry::build(spec).map_err(|fault| fault.locate("", &spec.name))
+    }
+
+    pub(crate) fn build(spec: &DriveSpec) -> Result<Geometry, Fault> {
+        match spec.geometry.layout {
+            Layout::Cylinder | Layout::Serpentine | Layout::SerpentineAbsolute => {
+                Geometry::zoned(&spec.geometry, spec.capacity_sectors)
+            }
+            layout => Err(Fault::new("geometry.layout", format!("{layout:?} cannot be built yet"))),
+        }
+    }
+
+    fn zoned(spec: &GeometrySpec, sectors: u64) -> Result<Geometry, Fault> {
+        let mut spared = Vec::new();
+        for (index, zone) in spec.zones.iter().enumerate() {
+            spared.push(SparedZone::new(spec, zone, index as u32, &format!("geometry.zones[{index}]"))?);
+        }
+        let mut pieces = Pieces::of_zones(&spared, sectors)?;
+        sparing::remap(&mut pieces, spec, &spared)?;
+        let tracks = Tracks::Zoned(spec.zones.iter().map(|zone| ZonedTracks::new(spec, zone)).collect());
+        Ok(Geometry { sectors, pieces, tracks, moves_tracks: spec.sparing == Sparing::TracksPerZone })
     }
 
     /// Blocks the host can address.
@@ -58,17 +149,83 @@ impl Geometry {
     }
 
     /// The run that holds `lbn`. Panics where there is no such block.
+    #[inline]
     pub fn extent_at(&self, lbn: Lbn) -> Extent {
-        unimplemented!("{lbn}")
+        let (run, track) = self.place_at(lbn);
+        let from = run.from.max(track.start);
+        let to = run.to.min(track.start + u64::from(track.sectors));
+        let sector = (from - track.start) as u32;
+        Extent {
+            first: Lbn(lbn.0 - (run.place - from)),
+            sectors: (to - from) as u32,
+            cylinder: track.cylinder,
+            head: track.head,
+            sector,
+            sectors_per_track: track.sectors,
+            angle: track.angle + track.width.start(sector),
+        }
     }
 
-    /// The track that holds `lbn`. Panics where there is no such block.
+    /// The place of `lbn`. Panics where there is no such block.
+    #[inline]
+    pub fn locate(&self, lbn: Lbn) -> Place {
+        let (run, track) = self.place_at(lbn);
+        let sector = (run.place - track.start) as u32;
+        let angle = track.angle + track.width.start(sector);
+        Place { cylinder: track.cylinder, head: track.head, sector, angle }
+    }
+
+    /// The track that holds `lbn`, or held it before a remap of single sectors. Panics where there is no such block.
+    #[inline]
     pub fn track_at(&self, lbn: Lbn) -> Track {
-        unimplemented!("{lbn}")
+        let (home, track) = self.home_track(lbn);
+        let first = self.pieces.rank(home.zone, track.start);
+        let next = self.pieces.rank(home.zone, track.start + u64::from(track.sectors));
+        let lies = if self.moves_tracks { self.place_at(lbn).1 } else { track };
+        Track {
+            first: Lbn(first),
+            sectors: (next - first) as u32,
+            cylinder: lies.cylinder,
+            head: lies.head,
+            sectors_per_track: lies.sectors,
+        }
+    }
+
+    /// First block of the track after that of `lbn`; `None` on the last track.
+    #[inline]
+    pub fn next_track_boundary(&self, lbn: Lbn) -> Option<Lbn> {
+        let (home, track) = self.home_track(lbn);
+        let next = self.pieces.rank(home.zone, track.start + u64::from(track.sectors));
+        (next < self.sectors).then_some(Lbn(next))
+    }
+
+    /// First block of the track of `lbn`.
+    #[inline]
+    pub fn previous_track_boundary(&self, lbn: Lbn) -> Lbn {
+        let (home, track) = self.home_track(lbn);
+        Lbn(self.pieces.rank(home.zone, track.start))
     }
 
     /// The block at a physical place, if one is stored there.
     pub fn lbn_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<Lbn> {
-        unimplemented!("{cylinder} {head} {sector}")
+        let (zone, start, sectors) = self.tracks.find(cylinder, head)?;
+        if sector >= sectors {
+            return None;
+        }
+        self.pieces.stored(zone, start + u64::from(sector)).map(Lbn)
+    }
+
+    #[inline]
+    fn place_at(&self, lbn: Lbn) -> (Run, TrackPlace) {
+        assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
+        let run = self.pieces.run_at(lbn.0);
+        (run, self.tracks.at(run.zone, run.place, run.push))
+    }
+
+    #[inline]
+    fn home_track(&self, lbn: Lbn) -> (Run, TrackPlace) {
+        assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
+        let run = self.pieces.home_at(lbn.0);
+        (run, self.tracks.at(run.zone, run.place, run.push))
     }
 }

@@ -106,7 +106,7 @@ fn cylinder_ranges(name: &str, spec: &GeometrySpec, ranges: impl Iterator<Item =
 fn check_zone(key: &str, zone: &Zone, spec: &GeometrySpec) -> Checked {
     let field = |name: &str| format!("{key}.{name}");
     let track = f64::from(zone.sectors_per_track);
-    within(&field("sectors_per_track"), track, 1.0, 1e6, "sectors")?;
+    within(&field("sectors_per_track"), track, 1.0, 65_535.0, "sectors")?;
     within(&field("first_sector_offset_sectors"), zone.first_sector_offset_sectors, 0.0, track, "sectors")?;
     within(&field("track_skew_sectors"), zone.track_skew_sectors, -track, track, "sectors")?;
     within(&field("cylinder_skew_sectors"), zone.cylinder_skew_sectors, -track, track, "sectors")?;
@@ -138,7 +138,7 @@ fn check_band_zone(key: &str, zone: &BandZone, spec: &GeometrySpec) -> Checked {
         return Err(Fault::new(field("sectors_per_track"), message));
     }
     for sectors in &zone.sectors_per_track {
-        within(&field("sectors_per_track"), f64::from(*sectors), 1.0, 1e6, "sectors")?;
+        within(&field("sectors_per_track"), f64::from(*sectors), 1.0, 65_535.0, "sectors")?;
     }
     within(&field("band_tracks"), f64::from(zone.band_tracks), 1.0, 1e7, "tracks")?;
     within(&field("track_skew_turns"), zone.track_skew_turns, -1.0, 1.0, "turns")?;

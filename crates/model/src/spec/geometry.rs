@@ -39,11 +39,11 @@ pub enum Sparing {
     SectorsPerCylinder,
     /// `spares` sectors at the front of each cylinder.
     SectorsPerCylinderFront,
-    /// `spares` sectors at the end of each range of `range_cylinders` cylinders.
+    /// `spares` sectors at the end of each range of `range_cylinders` cylinders; an incomplete last range has none.
     SectorsPerRange,
     /// `spares` sectors at the end of each zone.
     SectorsPerZone,
-    /// `spares` sectors at the end of the disk (given for each zone that holds some).
+    /// `spares` sectors at the end of the disk (given for each zone that holds some). Implies `slip_to_end`.
     EndOfDisk,
 }
 
@@ -60,7 +60,7 @@ pub struct GeometrySpec {
     /// Where spare sectors lie.
     #[serde(default)]
     pub sparing: Sparing,
-    /// Whether a slip borrows from the end of the disk, so that the spares of its own region stay free.
+    /// Whether a slip shifts all later blocks of its zone, so that the spares of its own region stay free.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slip_to_end: bool,
     /// Cylinders in a range, for `sectors-per-range`.
@@ -94,7 +94,7 @@ pub struct Zone {
     pub track_skew_sectors: f64,
     /// Skew from the last track of a cylinder to the first of the next.
     pub cylinder_skew_sectors: f64,
-    /// Sectors at the front of the zone that hold no LBN.
+    /// Good sectors at the front of the zone, spares not counted, that hold no LBN.
     #[serde(default)]
     pub front_gap_sectors: u32,
     /// Spares of each region of the zone (see `sparing`).

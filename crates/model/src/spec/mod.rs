@@ -13,10 +13,12 @@ pub use electronics::{
     BusSpec, CacheSpec, Delivery, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement, Segmentation,
     WatermarkOf, WriteCache, WriteDisconnect,
 };
+pub(crate) use error::Fault;
 pub use error::SpecError;
 pub use geometry::{BandZone, Extents, GeometrySpec, Layout, Sparing, Zone};
 pub use mechanics::{MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, ZeroLatency};
 
+use crate::Geometry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -85,7 +87,7 @@ impl DriveSpec {
     /// *Errors:* the first fault found, with its line, its key and what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<DriveSpec, SpecError> {
         let spec: DriveSpec = toml::from_str(text).map_err(|e| SpecError::from_toml(&e, text, origin))?;
-        check::check(&spec).map_err(|fault| fault.locate(text, origin))?;
+        spec.find_fault().map_err(|fault| fault.locate(text, origin))?;
         Ok(spec)
     }
 
@@ -93,7 +95,12 @@ impl DriveSpec {
     ///
     /// *Errors:* as [`DriveSpec::parse`], without a line.
     pub fn check(&self) -> Result<(), SpecError> {
-        check::check(self).map_err(|fault| fault.locate("", &self.name))
+        self.find_fault().map_err(|fault| fault.locate("", &self.name))
+    }
+
+    fn find_fault(&self) -> Result<(), Fault> {
+        check::check(self)?;
+        Geometry::build(self).map(|_| ())
     }
 
     /// Writes the spec as a drive file.

@@ -1,0 +1,59 @@
+//! Which of many rising keys is the last at or below a number?
+
+/// Rising keys with a direct index over them, so that most look-ups touch one or two keys.
+#[derive(Clone, Debug)]
+pub(super) struct Finder {
+    keys: Vec<u64>,
+    shift: u32,
+    /// For each 2^shift numbers: how many keys lie at or below the first of them.
+    index: Vec<u32>,
+}
+
+/// Buckets of the index for each key.
+const BUCKETS_A_KEY: u64 = 4;
+
+impl Finder {
+    /// `keys` rise and are not empty.
+    pub(super) fn new(keys: Vec<u64>) -> Finder {
+        let last = *keys.last().expect("a finder has keys");
+        let wanted = (keys.len() as u64 * BUCKETS_A_KEY).next_power_of_two();
+        let mut shift = 0;
+        while last >> shift >= wanted {
+            shift += 1;
+        }
+        let buckets = (last >> shift) + 2;
+        let index = (0..buckets).map(|b| keys.partition_point(|key| *key <= b << shift) as u32).collect();
+        Finder { keys, shift, index }
+    }
+
+    /// Position of the last key at or below `number`; `None` where all lie above.
+    #[inline]
+    pub(super) fn find(&self, number: u64) -> Option<usize> {
+        let bucket = ((number >> self.shift) as usize).min(self.index.len() - 2);
+        let (from, to) = (self.index[bucket] as usize, self.index[bucket + 1] as usize);
+        let within = self.keys[from..to].partition_point(|key| *key <= number);
+        (from + within).checked_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn does_it_find_as_a_linear_search_does(
+            keys in prop::collection::btree_set(0u64..5000, 1..60),
+            scale in 1u64..1_000_000,
+            number in 0u64..6000,
+        ) {
+            let keys: Vec<u64> = keys.into_iter().map(|key| key * scale).collect();
+            let finder = Finder::new(keys.clone());
+            for number in [number * scale, number, keys[0], keys[keys.len() - 1]] {
+                let expected = keys.iter().rposition(|key| *key <= number);
+                prop_assert_eq!(finder.find(number), expected);
+            }
+        }
+    }
+}

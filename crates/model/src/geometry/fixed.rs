@@ -1,0 +1,122 @@
+//! Exact integer arithmetic for look-ups: division by a known number and fractions of a turn, without a divide.
+
+use crate::Angle;
+
+/// A number that many others are divided by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Divisor {
+    value: u64,
+    /// ⌊(2⁶⁴ − 1) / value⌋.
+    reciprocal: u64,
+}
+
+impl Divisor {
+    pub(super) fn new(value: u64) -> Divisor {
+        Divisor { value, reciprocal: u64::MAX / value }
+    }
+
+    #[inline]
+    pub(super) fn value(self) -> u64 {
+        self.value
+    }
+
+    /// Quotient and remainder of `n`.
+    #[inline]
+    pub(super) fn divide(self, n: u64) -> (u64, u64) {
+        let quotient = ((u128::from(n) * u128::from(self.reciprocal)) >> 64) as u64;
+        let rest = n - quotient * self.value;
+        // The reciprocal is too small by less than 2⁻⁶⁴ of itself a unit of `n`: the quotient lacks one at most.
+        if rest >= self.value { (quotient + 1, rest - self.value) } else { (quotient, rest) }
+    }
+}
+
+/// A fraction of a turn in 2⁻⁶⁴ turn, so that sums over a million tracks stay below a unit of [`Angle`]. Sums wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Turns(pub(super) u64);
+
+impl Turns {
+    /// So many sectors of a track of `sectors_per_track`; whole turns fall away.
+    pub(super) fn of_sectors(sectors: f64, sectors_per_track: u32) -> Turns {
+        let spt = f64::from(sectors_per_track);
+        let sectors = sectors.rem_euclid(spt);
+        let whole = ((sectors.floor() as u128) << 64) / u128::from(sectors_per_track);
+        // Whole sectors are exact; only the part of one passes through a float.
+        Turns((whole as u64).wrapping_add(Turns::of_turns(sectors.fract() / spt).0))
+    }
+
+    /// A fraction of a turn; whole turns fall away.
+    pub(super) fn of_turns(turns: f64) -> Turns {
+        Turns((turns.rem_euclid(1.0) * 18_446_744_073_709_551_616.0) as u64)
+    }
+
+    #[inline]
+    pub(super) fn plus(self, other: Turns) -> Turns {
+        Turns(self.0.wrapping_add(other.0))
+    }
+
+    #[inline]
+    pub(super) fn times(self, count: u64) -> Turns {
+        Turns(self.0.wrapping_mul(count))
+    }
+
+    /// The nearest angle.
+    #[inline]
+    pub(super) fn angle(self) -> Angle {
+        Angle((self.0.wrapping_add(1 << 31) >> 32) as u32)
+    }
+}
+
+/// The width of a sector, for tracks of one size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SectorWidth(u64);
+
+impl SectorWidth {
+    pub(super) fn new(sectors_per_track: u32) -> SectorWidth {
+        // Rounded up, so that sector starts come out as those of `Angle::of_sector`: exact below 65,536 sectors a
+        // track, as the excess of s · 2⁻³² units stays below the distance to the next whole unit, 1 / spt.
+        SectorWidth((u64::MAX / u64::from(sectors_per_track)).saturating_add(1))
+    }
+
+    /// The start of sector `sector` from the start of its track, rounded down to the unit.
+    #[inline]
+    pub(super) fn start(self, sector: u32) -> Angle {
+        Angle((u64::from(sector).wrapping_mul(self.0) >> 32) as u32)
+    }
+
+    #[inline]
+    pub(super) fn turns(self) -> Turns {
+        Turns(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn does_it_divide_as_the_processor_does(n in any::<u64>(), d in 1..=u64::MAX, small in 1u64..5000) {
+            for d in [d, small, 1] {
+                prop_assert_eq!(Divisor::new(d).divide(n), (n / d, n % d));
+            }
+        }
+
+        #[test]
+        fn are_sector_starts_exact(spt in 1u32..65_536, pick in any::<u32>()) {
+            for sector in [pick % spt, 0, spt - 1] {
+                prop_assert_eq!(SectorWidth::new(spt).start(sector), Angle::of_sector(sector, spt));
+            }
+        }
+    }
+
+    #[test]
+    fn do_whole_sectors_add_up_to_a_turn() {
+        for spt in [3u32, 7, 334, 1170] {
+            let third = Turns::of_sectors(1.0, spt).times(u64::from(spt)).angle();
+            assert_eq!(third, Angle(0), "{spt}");
+            assert_eq!(Turns::of_sectors(-1.0, spt).plus(Turns::of_sectors(1.0, spt)).angle(), Angle(0));
+        }
+        assert_eq!(Turns::of_turns(-0.25).angle(), Angle(3 << 30));
+    }
+}

@@ -1,0 +1,4 @@
+//! The geometry against disks laid out sector by sector, for every layout and sparing.
+
+mod laws;
+mod zoned;
