@@ -12,7 +12,7 @@ use crate::{DriveSpec, Nanos, Spindle};
 
 /// The track under the heads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct TrackPlace {
     /// Cylinder of the arm.
     pub cylinder: u32,
     /// Head in use.
@@ -70,7 +70,7 @@ impl Mechanics {
     ///
     /// Seek and head switch run in parallel, so the longer counts. A write settles after either.
     #[inline]
-    pub fn reposition(&self, from: Place, to: Place, write: bool) -> Nanos {
+    pub fn reposition(&self, from: TrackPlace, to: TrackPlace, write: bool) -> Nanos {
         if from == to {
             return Nanos::ZERO;
         }

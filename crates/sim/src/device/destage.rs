@@ -20,7 +20,7 @@ struct Run {
     not_before: Nanos,
     segment: Option<usize>,
     /// Where its first block lies, for the order of destaging.
-    place: headstack_model::Place,
+    place: headstack_model::TrackPlace,
     angle: headstack_model::Angle,
 }
 

@@ -4,7 +4,7 @@
 //! Everything is computed at once when the access starts, so that nothing needs an event a sector.
 
 use headstack_model::spec::ZeroLatency;
-use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, Place};
+use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
 
 /// The fixed parts of a drive, shared by all devices of its kind.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Drive {
 /// The arm at a time: where it is, and from when on it is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arm {
-    pub(crate) place: Place,
+    pub(crate) place: TrackPlace,
     pub(crate) at: Nanos,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Arm {
 pub(crate) struct Pass {
     pub(crate) first: Lbn,
     pub(crate) sectors: u32,
-    pub(crate) place: Place,
+    pub(crate) place: TrackPlace,
     /// When the head is on the track.
     pub(crate) on_track: Nanos,
     /// When the first sector begins.
@@ -187,7 +187,7 @@ impl Drive {
     /// The next pass of an access: from `lbn` on, at most `most` sectors, with the arm coming from `arm`.
     pub(crate) fn plan(&self, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
         let extent = self.geometry.extent_at(lbn);
-        let place = Place { cylinder: extent.cylinder, head: extent.head };
+        let place = TrackPlace { cylinder: extent.cylinder, head: extent.head };
         let on_track = arm.at + self.mechanics.reposition(arm.place, place, write);
         let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(&extent, lbn));
         let left = u64::from(extent.sectors) - (lbn - extent.first);
@@ -197,15 +197,15 @@ impl Drive {
 
     /// Seek, settle and rotational latency until `angle` of the track at `place` can be accessed.
     #[inline]
-    pub(crate) fn positioning(&self, arm: Arm, place: Place, angle: Angle, write: bool) -> Nanos {
+    pub(crate) fn positioning(&self, arm: Arm, place: TrackPlace, angle: Angle, write: bool) -> Nanos {
         let seek = self.mechanics.reposition(arm.place, place, write);
         seek + self.mechanics.spindle().wait(arm.at + seek, angle)
     }
 
     /// Track and angle of a block.
-    pub(crate) fn target(&self, lbn: Lbn) -> (Place, Angle) {
+    pub(crate) fn target(&self, lbn: Lbn) -> (TrackPlace, Angle) {
         let extent = self.geometry.extent_at(lbn);
-        (Place { cylinder: extent.cylinder, head: extent.head }, angle_of(&extent, lbn))
+        (TrackPlace { cylinder: extent.cylinder, head: extent.head }, angle_of(&extent, lbn))
     }
 
     /// First block of the track of `lbn` that goes by whole before `lbn` does, when the arm comes from `arm` to read it.

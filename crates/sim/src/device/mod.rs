@@ -23,7 +23,9 @@ use config::Config;
 use destage::Destage;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Retries;
-use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Mechanics, Nanos, Op, Place, Request, SpecError};
+use headstack_model::{
+    Angle, DriveSpec, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
+};
 use headstack_policy::Queue;
 use headstack_policy::order::{self, BuiltIn};
 use media::{Arm, Arriving};
@@ -116,7 +118,7 @@ struct Job {
     /// How a write's data arrive.
     arriving: Arriving,
     /// Track and angle of `media_from`.
-    place: Place,
+    place: TrackPlace,
     angle: Angle,
     /// Segment reserved for a write.
     segment: Option<usize>,
@@ -262,7 +264,7 @@ impl Device {
             overhead_done: self.now,
             media_from: request.lbn,
             arriving: Arriving::default(),
-            place: Place::default(),
+            place: TrackPlace::default(),
             angle: Angle::default(),
             segment: None,
             disconnected_early: false,
