@@ -135,11 +135,15 @@ fn does_the_rule_about_sources_catch_what_it_should() {
 }
 
 /// Shipped drives and the files of DiskSim that describe the same drive in the set-up in which it was measured.
-const FROM_DISKSIM: [(&str, &str); 7] = [
+const FROM_DISKSIM: [(&str, &str); 11] = [
     ("atlas-10k", "rigs/atlas10k.parv"),
+    ("atlas-iii", "rigs/atlas_III.parv"),
+    ("barracuda-st32171w", "rigs/barracuda.parv"),
+    ("cheetah-4lp", "rigs/cheetah4LP.parv"),
     ("cheetah-9lp", "rigs/cheetah9LP.parv"),
     ("ultrastar-18es", "rigs/ibm18es.parv"),
     ("hp-c2247a", "rigs/hp_c2247a.parv"),
+    ("hp-c2490a", "rigs/hp_c2490a.parv"),
     ("hp-c3323a", "rigs/hp_c3323a.parv"),
     ("dec-rz26", "rigs/dec_rz26.parv"),
     ("st41601n", "rigs/st41601n.parv"),

@@ -33,7 +33,7 @@ pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
     for (key, modelled, why) in BEHAVIOUR {
         agree(&mut fields, key, modelled, why)?;
     }
-    fields.skip("Print stats", "says what DiskSim prints, nothing of the drive");
+    fields.skip("Print stats", super::rig::PRINTS);
     fields.skip("Calc sector by sector", "is a switch of DiskSim's own that changes no time");
     fields.skip("Avg sectors per cylinder", "is a hint for schedulers outside the drive");
     fields.finish();

@@ -210,7 +210,7 @@ fn lee(single: f64, average: f64, full: f64, cylinders: u32) -> Vec<(u32, f64)> 
     while distance < cylinders {
         let beyond = f64::from(distance - 1);
         points.push((distance, single + root * beyond.sqrt() + slope * beyond));
-        distance += (distance / 16).max(1);
+        distance = distance.saturating_add((distance / 16).max(1));
     }
     let beyond = f64::from(cylinders.saturating_sub(2));
     let last = (cylinders.saturating_sub(1).max(1), single + root * beyond.sqrt() + slope * beyond);

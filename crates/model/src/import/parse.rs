@@ -40,7 +40,6 @@ pub(super) enum Value {
 /// A component of the topology with those below it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
-    pub(super) kind: String,
     pub(super) name: String,
     pub(super) below: Vec<Node>,
 }
@@ -269,7 +268,8 @@ impl Parser<'_> {
 
     /// `type NAME [ nodes ]`.
     fn node(&mut self) -> Result<Node, SpecError> {
-        let kind = self.word("the type of a component")?;
+        // The type says nothing that the component's own block does not.
+        self.word("the type of a component")?;
         let name = self.word("the name of a component")?;
         self.mark('[')?;
         let below = self.nested(|parser| {
@@ -283,7 +283,7 @@ impl Parser<'_> {
             parser.mark(']')?;
             Ok(below)
         })?;
-        Ok(Node { kind, name, below })
+        Ok(Node { name, below })
     }
 }
 

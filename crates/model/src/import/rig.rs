@@ -3,6 +3,10 @@
 use super::SpecError;
 use super::fields::{Fields, Notes};
 use super::parse::{Block, Document, Node};
+use std::collections::BTreeMap;
+
+/// Why a switch of DiskSim's reports is left out.
+pub(super) const PRINTS: &str = "says what DiskSim prints, nothing of the drive";
 
 /// What a sector takes on the way to the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,33 +34,11 @@ pub(super) fn drive<'a>(document: &'a Document, notes: &Notes) -> Option<&'a Blo
 
 /// The transfer time on the way to `drive`: the slower of its bus and its controller, zero where there are none.
 pub(super) fn transfer(document: &Document, drive: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
+    let components = components(document);
     let mut path = Vec::new();
-    let found = document.topology.iter().any(|node| find(document, node, drive, &mut path));
+    let found = document.topology.iter().any(|node| find(&components, node, drive, &mut path));
     let nearest = |kind: &str| path.iter().rev().find(|block| block.kind == kind).copied().filter(|_| found);
     let (bus, controller) = (nearest("disksim_bus"), nearest("disksim_ctlr"));
-    let mut slowest = Transfer::default();
-    if let Some(bus) = bus {
-        let mut fields = Fields::new(bus, notes);
-        slowest.read_ms = fields.number_or_zero("Read block transfer time")?;
-        slowest.write_ms = fields.number_or_zero("Write block transfer time")?;
-        if fields.optional_number("Arbitration time")?.is_some_and(|time| time != 0.0) {
-            fields.note(
-                "Arbitration time",
-                "the bus belongs to one drive here; add it to bus.reconnect_first_ms by hand",
-            );
-        }
-        for key in ["type", "Arbitration type", "Print stats"] {
-            fields.skip(key, "the bus belongs to one drive here");
-        }
-        fields.finish();
-    }
-    if let Some(controller) = controller {
-        let mut fields = Fields::new(controller, notes);
-        let time = fields.number_or_zero("Bulk sector transfer time")?;
-        slowest.read_ms = slowest.read_ms.max(time);
-        slowest.write_ms = slowest.write_ms.max(time);
-        fields.note("", "of the controller only the transfer time per sector is carried over");
-    }
     for block in &document.blocks {
         let used = [bus, controller].iter().flatten().any(|one| std::ptr::eq(*one, block));
         if matches!(block.kind.as_str(), "disksim_bus" | "disksim_ctlr") && !used {
@@ -64,25 +46,62 @@ pub(super) fn transfer(document: &Document, drive: &Block, notes: &Notes) -> Res
             notes.add(&block.place.file, block.place.line, key.trim(), "does not carry the drive");
         }
     }
+    let mut slowest = Transfer::default();
+    if let Some(bus) = bus {
+        slowest = bus_transfer(bus, notes)?;
+    }
+    if let Some(controller) = controller {
+        let mut fields = Fields::new(controller, notes);
+        let time = fields.number_or_zero("Bulk sector transfer time")?;
+        slowest.read_ms = slowest.read_ms.max(time);
+        slowest.write_ms = slowest.write_ms.max(time);
+        fields.note("", "of the controller only the transfer time of a sector is carried over");
+    }
     Ok(slowest)
 }
 
-/// Looks for an instance of `drive` below `node`; `path` then holds the blocks of the components above it.
-fn find<'a>(document: &'a Document, node: &Node, drive: &Block, path: &mut Vec<&'a Block>) -> bool {
-    let Some(block) = block_of(document, &node.name) else { return false };
-    if std::ptr::eq(block, drive) {
+fn bus_transfer(bus: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
+    let mut fields = Fields::new(bus, notes);
+    let transfer = Transfer {
+        read_ms: fields.number_or_zero("Read block transfer time")?,
+        write_ms: fields.number_or_zero("Write block transfer time")?,
+    };
+    if fields.optional_number("Arbitration time")?.is_some_and(|time| time != 0.0) {
+        let why =
+            "is not carried over: one drive has the bus for itself; add it to bus.reconnect_first_ms by hand";
+        fields.note("Arbitration time", why);
+    }
+    for key in ["type", "Arbitration type"] {
+        fields.skip(key, "one drive has the bus for itself");
+    }
+    fields.skip("Print stats", PRINTS);
+    fields.finish();
+    Ok(transfer)
+}
+
+/// The block that each instance is one of. Of blocks and instances with one name the first counts, as in DiskSim.
+fn components(document: &Document) -> BTreeMap<&str, &Block> {
+    let named = document.blocks.iter().rev().filter_map(|block| Some((block.name.as_deref()?, block)));
+    let blocks: BTreeMap<&str, &Block> = named.collect();
+    let instances = document.instances.iter().rev();
+    instances.filter_map(|(name, kind)| Some((name.as_str(), *blocks.get(kind.as_str())?))).collect()
+}
+
+/// Looks for an instance of `drive` in and below `node`; `path` then holds the blocks of the components above it.
+fn find<'a>(
+    components: &BTreeMap<&str, &'a Block>,
+    node: &Node,
+    drive: &Block,
+    path: &mut Vec<&'a Block>,
+) -> bool {
+    let Some(block) = components.get(node.name.as_str()) else { return false };
+    if std::ptr::eq(*block, drive) {
         return true;
     }
     path.push(block);
-    if node.below.iter().any(|below| find(document, below, drive, path)) {
+    if node.below.iter().any(|below| find(components, below, drive, path)) {
         return true;
     }
     path.pop();
     false
-}
-
-/// The block that an instance is one of.
-fn block_of<'a>(document: &'a Document, instance: &str) -> Option<&'a Block> {
-    let (_, kind) = document.instances.iter().find(|(name, _)| name == instance)?;
-    document.blocks.iter().find(|block| block.name.as_ref() == Some(kind))
 }
