@@ -1,3 +1,51 @@
-//! The `headstack` command.
+//! The `headstack` command: parse the arguments, call the library, print or report.
+//!
+//! Each subcommand is a module with its arguments and a `run` that writes to a given writer. Exit codes: 0 done, 1 a
+//! check failed, 2 bad usage or input. Every error is one line.
 
-fn main() {}
+mod catalog;
+mod drive;
+mod failure;
+mod files;
+mod report;
+mod units;
+
+use clap::Parser;
+use failure::Failure;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+/// Simulate rotating disks: ask what a drive does with a load, and which policy serves it best.
+#[derive(Parser)]
+#[command(name = "headstack", version, about, max_term_width = 110, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    #[command(subcommand)]
+    Drive(drive::Command),
+}
+
+impl Command {
+    fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Command::Drive(command) => command.run(out),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::of_usage(&error),
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let done = cli.command.run(&mut out).and_then(|()| Ok(out.flush()?));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

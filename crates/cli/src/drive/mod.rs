@@ -1,0 +1,33 @@
+//! `headstack drive`: list, show, check, plot and import drive files.
+
+mod check;
+mod import;
+mod list;
+mod plot;
+mod show;
+mod survey;
+
+use crate::failure::Failure;
+use std::io::Write;
+
+/// List, show, check, plot and import drives.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    List(list::List),
+    Show(show::Show),
+    Check(check::Check),
+    Plot(plot::Plot),
+    Import(import::Import),
+}
+
+impl Command {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Command::List(command) => command.run(out),
+            Command::Show(command) => command.run(out),
+            Command::Check(command) => command.run(out),
+            Command::Plot(command) => command.run(out),
+            Command::Import(command) => command.run(out),
+        }
+    }
+}

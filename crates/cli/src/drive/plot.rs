@@ -1,0 +1,142 @@
+//! `headstack drive plot`: zone map and seek curve as a report.
+
+use super::survey::{Part, survey};
+use crate::catalog;
+use crate::failure::Failure;
+use crate::files;
+use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
+use crate::units::{capacity, grouped, significant};
+use headstack_model::{DriveSpec, Geometry, Mechanics, Place};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Draw a drive's zone map and seek curve into one self-contained HTML file.
+#[derive(clap::Args)]
+pub(crate) struct Plot {
+    /// A shipped drive or a drive file.
+    #[arg(value_name = "NAME|FILE")]
+    drive: String,
+    /// Where to write the page; NAME.html when absent.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Plot {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let spec = catalog::load(&self.drive)?;
+        let geometry = Geometry::new(&spec).map_err(Failure::input)?;
+        let report = Report {
+            title: spec.title.clone(),
+            text: vec![format!(
+                "{}, {} rpm, drive file `{}`.",
+                capacity(spec.capacity_bytes()),
+                spec.mechanics.rpm,
+                spec.name
+            )],
+            sections: vec![zones(&spec, &survey(&geometry)), seeks(&spec)],
+        };
+        let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", spec.name)));
+        files::write_whole(&path, report::to_html(&report).as_bytes())?;
+        writeln!(out, "{}", path.display())?;
+        Ok(())
+    }
+}
+
+/// The zone map: density and speed over the blocks.
+fn zones(spec: &DriveSpec, parts: &[Part]) -> Section {
+    let x = || Axis::linear("LBN (millions)");
+    let steps = |name: &str, hue: usize, value: &dyn Fn(&Part) -> f64| {
+        let at = |part: &Part, lbn: u64| (lbn as f64 / 1e6, value(part));
+        let mut points: Vec<(f64, f64)> = parts.iter().map(|part| at(part, part.first)).collect();
+        points.extend(parts.last().map(|part| at(part, part.first + part.sectors)));
+        Series { name: name.to_string(), points, draw: Draw::Steps, hue, dashed: hue > 1 }
+    };
+    let mut density = vec![steps("mean", 0, &Part::density)];
+    if parts.iter().any(|part| part.least < part.most) {
+        density.push(steps("least", 2, &|part| f64::from(part.least)));
+        density.push(steps("most", 3, &|part| f64::from(part.most)));
+    }
+    let speed = vec![
+        steps("while a track passes", 0, &|part| part.media_mb_s(spec)),
+        steps("long reads, skew included", 1, &|part| part.streaming_mb_s(spec)),
+    ];
+    Section {
+        title: "Zone map".to_string(),
+        text: vec!["From the first block, at the rim, to the last.".to_string()],
+        charts: vec![
+            Chart { title: "Media rate".to_string(), x: x(), y: Axis::linear("MB/s"), series: speed },
+            Chart {
+                title: "Density".to_string(),
+                x: x(),
+                y: Axis::linear("sectors per track"),
+                series: density,
+            },
+        ],
+        tables: vec![zone_table(spec, parts)],
+    }
+}
+
+fn zone_table(spec: &DriveSpec, parts: &[Part]) -> Table {
+    let columns = ["first LBN", "sectors", "tracks", "sectors per track", "media MB/s", "long reads MB/s"];
+    let mut table = Table::new("Zones", &columns);
+    table.words = 0;
+    for part in parts {
+        table.row([
+            grouped(part.first),
+            grouped(part.sectors),
+            grouped(part.tracks),
+            significant(part.density(), 4),
+            significant(part.media_mb_s(spec), 3),
+            significant(part.streaming_mb_s(spec), 3),
+        ]);
+    }
+    table
+}
+
+/// The seek curve, for reads and for writes.
+fn seeks(spec: &DriveSpec) -> Section {
+    let mechanics = Mechanics::new(spec);
+    let curve = |name: &str, hue: usize, write: bool| Series {
+        name: name.to_string(),
+        points: distances(spec.geometry.cylinders)
+            .into_iter()
+            .map(|distance| {
+                let to = Place { cylinder: distance, ..Place::default() };
+                (f64::from(distance), mechanics.reposition(Place::default(), to, write).as_ms())
+            })
+            .collect(),
+        draw: Draw::Line,
+        hue,
+        dashed: write,
+    };
+    let chart = |title: &str, x: Axis| Chart {
+        title: title.to_string(),
+        x,
+        y: Axis::linear("ms"),
+        series: vec![curve("read", 0, false), curve("write", 1, true)],
+    };
+    Section {
+        title: "Seek curve".to_string(),
+        text: vec![
+            "Time from one cylinder to another, settling included. Head switches and rotation come on top."
+                .to_string(),
+        ],
+        charts: vec![
+            chart("All distances", Axis::linear("distance (cylinders)")),
+            chart("Short distances in view", Axis::log("distance (cylinders)")),
+        ],
+        tables: Vec::new(),
+    }
+}
+
+/// Distances that show both ends of a curve: each of the first, then ever further apart.
+fn distances(cylinders: u32) -> Vec<u32> {
+    let mut distances = Vec::new();
+    let mut distance = 1;
+    while distance < cylinders {
+        distances.push(distance);
+        distance += (distance / 40).max(1);
+    }
+    distances.extend((cylinders > 1 && distances.last() != Some(&(cylinders - 1))).then_some(cylinders - 1));
+    distances
+}

@@ -1,0 +1,69 @@
+//! How a command fails: one line on standard error and an exit code.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command worked, and what it checked does not hold. Exit code 1.
+    Check(String),
+    /// The arguments or a file they name cannot be used. Exit code 2.
+    Input(String),
+    /// Standard output cannot be written. A reader that has seen enough is no failure.
+    Output(io::Error),
+}
+
+impl Failure {
+    /// Bad input, told by the error of a library.
+    pub(crate) fn input(error: impl Display) -> Failure {
+        Failure::Input(error.to_string())
+    }
+
+    /// Prints the line and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let (message, code) = match self {
+            Failure::Output(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Failure::Output(error) => (format!("standard output: {error}"), 2),
+            Failure::Check(message) => (message, 1),
+            Failure::Input(message) => (message, 2),
+        };
+        print_line(&message);
+        ExitCode::from(code)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+/// Prints help and version as they are, and a fault in the usage as one line.
+pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => Failure::Output(error).report(),
+        };
+    }
+    let text = error.render().to_string();
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        print_line("a command is missing (see --help)");
+        return ExitCode::from(2);
+    }
+    let told: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    print_line(&format!("{} (see --help)", told.join(" ").trim_start_matches("error: ")));
+    ExitCode::from(2)
+}
+
+fn print_line(message: &str) {
+    let line = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    eprintln!("headstack: {line}");
+}

@@ -1,0 +1,132 @@
+//! A chart as a figure of Plotly: traces and axes without colours, which the page adds for light or dark.
+
+use super::{Axis, Chart, Draw, Series};
+use plotly::common::{Anchor, DashType, Line, LineShape, Marker, MarkerSymbol, Mode, Orientation, Title};
+use plotly::configuration::DisplayModeBar;
+use plotly::layout::{self, AxisType, HoverMode, Legend, Margin, RangeMode};
+use plotly::{Configuration, Layout, Plot, Scatter};
+
+/// Shapes of the marks, so that series differ without their colours too.
+const MARKS: [MarkerSymbol; 6] = [
+    MarkerSymbol::Circle,
+    MarkerSymbol::Square,
+    MarkerSymbol::Diamond,
+    MarkerSymbol::TriangleUp,
+    MarkerSymbol::Cross,
+    MarkerSymbol::TriangleDown,
+];
+
+/// The figure as JSON: `data`, `layout`, `config` of Plotly, with the hue of each trace in its `meta`.
+///
+/// A `<` is escaped, so that no name can end the script element that holds the text.
+pub(super) fn to_json(chart: &Chart) -> String {
+    let mut plot = Plot::new();
+    for series in &chart.series {
+        plot.add_trace(trace(series));
+    }
+    plot.set_layout(layout(chart));
+    plot.set_configuration(
+        Configuration::new()
+            .display_logo(false)
+            .display_mode_bar(DisplayModeBar::False)
+            .scroll_zoom(false),
+    );
+    plot.to_json().replace('<', "\\u003c")
+}
+
+fn trace(series: &Series) -> Box<Scatter<f64, f64>> {
+    let (x, y) = series.points.iter().copied().unzip();
+    let shape = if series.draw == Draw::Steps { LineShape::Hv } else { LineShape::Linear };
+    let dash = if series.dashed { DashType::Dash } else { DashType::Solid };
+    let mode = if series.draw == Draw::Points { Mode::LinesMarkers } else { Mode::Lines };
+    Scatter::new(x, y)
+        .name(escape(&series.name))
+        .meta(series.hue)
+        .mode(mode)
+        .line(Line::new().shape(shape).dash(dash).width(2.0))
+        .marker(Marker::new().symbol(MARKS[series.hue % MARKS.len()].clone()).size(7))
+}
+
+fn layout(chart: &Chart) -> Layout {
+    let range = |pick: fn(&(f64, f64)) -> f64| -> (f64, f64) {
+        let values = chart.series.iter().flat_map(|s| &s.points).map(pick).filter(|v| v.is_finite());
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+    };
+    Layout::new()
+        .auto_size(true)
+        .hover_mode(HoverMode::XUnified)
+        .show_legend(chart.series.len() > 1)
+        .legend(
+            Legend::new()
+                .orientation(Orientation::Horizontal)
+                .x(0.0)
+                .x_anchor(Anchor::Left)
+                .y(1.02)
+                .y_anchor(Anchor::Bottom),
+        )
+        .margin(Margin::new().left(56).right(16).top(16).bottom(48))
+        .x_axis(axis(&chart.x, range(|point| point.0)))
+        .y_axis(axis(&chart.y, range(|point| point.1)).range_mode(RangeMode::ToZero))
+}
+
+fn axis(axis: &Axis, range: (f64, f64)) -> layout::Axis {
+    let ticks = match (axis.ticks.is_empty(), axis.log) {
+        (false, _) => axis.ticks.clone(),
+        (true, true) => decade_ticks(range),
+        (true, false) => Vec::new(),
+    };
+    let mut drawn = layout::Axis::new()
+        .title(Title::with_text(escape(&axis.label)))
+        .type_(if axis.log { AxisType::Log } else { AxisType::Linear })
+        .auto_margin(true)
+        .zero_line(false)
+        .hover_format(",.4~g");
+    if !ticks.is_empty() {
+        let text = ticks.iter().map(|tick| format!("{tick}")).collect();
+        drawn = drawn.tick_values(ticks).tick_text(text);
+    }
+    drawn
+}
+
+/// Ticks at 1, 2 and 5 of each decade the range touches (at 1 alone when that would crowd the axis).
+fn decade_ticks((low, high): (f64, f64)) -> Vec<f64> {
+    if !(low > 0.0 && high.is_finite()) {
+        return Vec::new();
+    }
+    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let steps: &[f64] = if decades.clone().count() > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade))).collect()
+}
+
+/// Plotly reads a little markup in names and labels; ours have none.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn can_a_name_end_the_script_it_stands_in() {
+        let series = Series { name: "</script><b>".into(), points: vec![(1.0, 2.0)], ..Series::default() };
+        let chart = Chart {
+            title: String::new(),
+            x: Axis::linear("</script>"),
+            y: Axis::log("ms"),
+            series: vec![series],
+        };
+        let json = to_json(&chart);
+        assert!(!json.contains('<'), "{json}");
+        serde_json::from_str::<serde_json::Value>(&json).expect("the figure is JSON");
+    }
+
+    #[test]
+    fn do_log_ticks_cover_the_range() {
+        let ticks = decade_ticks((3.0, 420.0));
+        assert!(ticks[0] <= 3.0 && ticks[ticks.len() - 1] >= 420.0);
+        assert!(ticks.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(decade_ticks((0.0, 10.0)), Vec::<f64>::new());
+        assert_eq!(decade_ticks((1e-3, 1e6)).len(), 10);
+    }
+}

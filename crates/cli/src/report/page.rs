@@ -1,0 +1,47 @@
+//! The page: one HTML file that holds all it needs and loads nothing.
+
+use super::{Chart, Report, figure};
+use askama::Template;
+use plotly::Plot;
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    report: &'a Report,
+    plotly: &'a str,
+    style: &'static str,
+    head_script: &'static str,
+    script: &'static str,
+    version: &'static str,
+}
+
+impl Page<'_> {
+    fn figure(&self, chart: &Chart) -> String {
+        figure::to_json(chart)
+    }
+
+    fn has_charts(&self) -> bool {
+        self.report.sections.iter().any(|section| !section.charts.is_empty())
+    }
+}
+
+/// The report as a self-contained HTML page.
+pub(crate) fn to_html(report: &Report) -> String {
+    let scripts = Plot::offline_js_sources();
+    let page = Page {
+        report,
+        plotly: plotly_script(&scripts),
+        style: include_str!("../../templates/report.css"),
+        head_script: include_str!("../../templates/theme.js"),
+        script: include_str!("../../templates/report.js"),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    page.render().expect("the template writes to memory")
+}
+
+/// The library's own script out of the elements the crate offers. The second, MathJax, sets formulas, which we have
+/// none of, and would look for its parts on the network.
+fn plotly_script(elements: &str) -> &str {
+    let inside = elements.split_once('>').map_or("", |(_, rest)| rest);
+    inside.split_once("</script>").map_or("", |(script, _)| script)
+}

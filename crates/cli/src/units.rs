@@ -1,0 +1,99 @@
+//! Numbers for people, and sizes from people.
+
+use headstack_model::DriveSpec;
+use parse_size::Config;
+
+/// A capacity in the decimal units of the makers, to three digits: `9.10 GB`.
+pub(crate) fn capacity(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for larger in ["kB", "MB", "GB", "TB", "PB"] {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1000.0;
+        unit = larger;
+    }
+    format!("{} {unit}", significant(value, 3))
+}
+
+/// A number with so many significant digits, without an exponent; whole digits are never cut.
+pub(crate) fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value:.0}");
+    }
+    // Rounding may add a digit (99.96 to 100.0), so the digits are counted on the rounded number.
+    let rounded: f64 = format!("{value:.*e}", (digits - 1) as usize).parse().expect("a formatted number reads back");
+    let decimals = (digits - 1 - rounded.abs().log10().floor() as i32).max(0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// A whole number in groups of three.
+pub(crate) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size on the command line: bytes, with K, M, G, T for powers of 1024 (`4K`, `1MiB`).
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let config = Config::new().with_binary();
+    match config.parse_size(text) {
+        Ok(0) => Err("must be larger than 0".to_string()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(format!("{error} (a number of bytes, or such as 4K, 1M)")),
+    }
+}
+
+/// A size in bytes as sectors of a drive.
+pub(crate) fn sectors(bytes: u64, spec: &DriveSpec) -> Result<u32, String> {
+    let sector = u64::from(spec.sector_bytes);
+    if !bytes.is_multiple_of(sector) {
+        return Err(format!(
+            "{bytes} bytes are no whole number of {}'s sectors of {sector} bytes",
+            spec.name
+        ));
+    }
+    u32::try_from(bytes / sector).map_err(|_| format!("{bytes} bytes are too many for one request"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_capacities_in_decimal_units() {
+        assert_eq!(capacity(512), "512 B");
+        assert_eq!(capacity(9_100_000_000), "9.10 GB");
+        assert_eq!(capacity(300_000_000_000), "300 GB");
+        assert_eq!(capacity(999_900_000_000), "1.00 TB");
+    }
+
+    #[test]
+    fn are_sizes_read_in_powers_of_two() {
+        assert_eq!(parse_bytes("4K"), Ok(4096));
+        assert_eq!(parse_bytes("4k"), Ok(4096));
+        assert_eq!(parse_bytes("1M"), Ok(1 << 20));
+        assert_eq!(parse_bytes("1MiB"), Ok(1 << 20));
+        assert_eq!(parse_bytes("512"), Ok(512));
+        assert!(parse_bytes("0").is_err());
+        assert!(parse_bytes("-4K").is_err());
+        assert!(parse_bytes("four").is_err());
+    }
+
+    #[test]
+    fn are_numbers_cut_to_their_digits() {
+        assert_eq!(significant(2.71999, 3), "2.72");
+        assert_eq!(significant(31415.9, 3), "31416");
+        assert_eq!(significant(0.001234, 2), "0.0012");
+        assert_eq!(significant(0.0, 3), "0");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(999), "999");
+    }
+}
