@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
 use crate::units::{capacity, grouped, significant};
-use headstack_model::{DriveSpec, Geometry, Mechanics, Place};
+use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -101,8 +101,8 @@ fn seeks(spec: &DriveSpec) -> Section {
         points: distances(spec.geometry.cylinders)
             .into_iter()
             .map(|distance| {
-                let to = Place { cylinder: distance, ..Place::default() };
-                (f64::from(distance), mechanics.reposition(Place::default(), to, write).as_ms())
+                let to = TrackPlace { cylinder: distance, ..TrackPlace::default() };
+                (f64::from(distance), mechanics.reposition(TrackPlace::default(), to, write).as_ms())
             })
             .collect(),
         draw: Draw::Line,

@@ -5,7 +5,7 @@ use crate::catalog;
 use crate::failure::Failure;
 use crate::units::{capacity, grouped, significant};
 use headstack_model::spec::{CacheSpec, Sparing};
-use headstack_model::{DriveSpec, Geometry, Mechanics, Place};
+use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
 use serde::Serialize;
 use std::io::Write;
 
@@ -110,8 +110,8 @@ fn rates(spec: &DriveSpec, parts: &[Part]) -> String {
 fn mechanics(spec: &DriveSpec) -> Vec<(&'static str, String)> {
     let mechanics = Mechanics::new(spec);
     let seek = |distance: u32, write: bool| {
-        let to = Place { cylinder: distance, ..Place::default() };
-        mechanics.reposition(Place::default(), to, write).as_ms()
+        let to = TrackPlace { cylinder: distance, ..TrackPlace::default() };
+        mechanics.reposition(TrackPlace::default(), to, write).as_ms()
     };
     let seeks = |write: bool| {
         let cylinders = spec.geometry.cylinders;

@@ -327,7 +327,7 @@ impl Device {
         let hit = self.cache.find(request.lbn, request.end());
         match hit {
             Hit::Whole(segment) => {
-                self.note_hit(segment, request.lbn, request.end());
+                self.note_hit(slot, segment);
                 self.send_again(slot);
             }
             Hit::Part(segment) if self.cache.segment(segment).state == SegmentState::Read => {
@@ -361,22 +361,22 @@ impl Device {
             self.cache.slide(index, end);
             self.cache.touch(index, end);
             self.cache.segment_mut(index).state = SegmentState::Read;
-            self.begin_read_ahead(index, start, end);
+            self.begin_read_ahead(index, start, end, self.now);
         }
         self.run_arm();
     }
 
     /// Begins to read ahead from the end of a segment, where the rule says so.
-    fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn) {
+    fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn, from: Nanos) {
         let held = self.cache.segment(segment);
-        let (from, from_end) = (held.start, held.end);
-        let limit = self.rule.limit(&self.drive, from, start, end);
+        let (held_from, from_end) = (held.start, held.end);
+        let limit = self.rule.limit(&self.drive, held_from, start, end);
         let keep_to = (end + self.rule.least).min(limit);
         let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
         if limit <= from_end || busy && keep_to <= from_end {
             return;
         }
-        let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
+        let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
         let pass = self.drive.plan(arm, from_end, limit - from_end, false);
         self.cache.segment_mut(segment).state = SegmentState::Filling;
         self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to });
@@ -461,7 +461,9 @@ impl Device {
     }
 
     /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.
-    pub(super) fn note_hit(&mut self, segment: usize, start: Lbn, end: Lbn) {
+    pub(super) fn note_hit(&mut self, slot: u32, segment: usize) {
+        let job = &self.jobs[slot as usize];
+        let (start, end, ready) = (job.request.lbn, job.request.end(), job.overhead_done);
         self.cache.touch(segment, end);
         let held = *self.cache.segment(segment);
         if let Work::ReadAhead(ahead) = &mut self.work {
@@ -470,7 +472,7 @@ impl Device {
                 ahead.limit = ahead.limit.max(limit);
             }
         } else if self.rule.on_hit && held.state == SegmentState::Read && matches!(self.work, Work::Idle) {
-            self.begin_read_ahead(segment, start, end);
+            self.begin_read_ahead(segment, start, end, ready);
         }
     }
 
@@ -510,8 +512,13 @@ impl Device {
 
     fn finish_write(&mut self, slot: Option<u32>) {
         self.work = Work::Idle;
-        if slot.is_none() {
-            self.finish_destage();
+        match slot {
+            Some(slot) => {
+                let job = self.jobs[slot as usize];
+                self.settle_segment(job.segment, job.request.end());
+                self.unblock();
+            }
+            None => self.finish_destage(),
         }
         self.run_arm();
     }

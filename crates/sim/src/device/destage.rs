@@ -253,18 +253,23 @@ impl Device {
         if self.destage.policy == WriteCache::Full {
             self.destage.sectors -= run.end - run.start;
         }
-        if let Some(index) = run.segment
-            && self.cache.segment(index).end == run.end
-        {
-            self.cache.slide(index, run.end);
-            self.cache.segment_mut(index).state = SegmentState::Written;
-        }
+        self.settle_segment(run.segment, run.end);
         self.unblock();
         self.finish_flushes(self.now);
     }
 
+    /// Data up to `end` are on the media: their segment is clean unless more came in behind them.
+    pub(super) fn settle_segment(&mut self, segment: Option<usize>, end: Lbn) {
+        if let Some(index) = segment
+            && self.cache.segment(index).end == end
+        {
+            self.cache.slide(index, end);
+            self.cache.segment_mut(index).state = SegmentState::Written;
+        }
+    }
+
     /// Lets writes in that waited for room.
-    fn unblock(&mut self) {
+    pub(super) fn unblock(&mut self) {
         while let Some(slot) = self.destage.blocked.front().copied() {
             if !self.reserve_write(slot) {
                 return;

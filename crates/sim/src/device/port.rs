@@ -205,7 +205,7 @@ impl Device {
                 let begins = start + hit_time + self.config.data_preparation;
                 let sent = begins + self.bus_time(self.config.read_sector, sectors);
                 self.send_hit(slot, begins, sent);
-                self.note_hit(segment, request.lbn, request.end());
+                self.note_hit(slot, segment);
             }
             Hit::Part(segment) if self.is_read_ahead(segment) => {
                 let begins = start + hit_time + self.config.data_preparation;
@@ -285,7 +285,10 @@ impl Device {
             }
             return;
         }
-        self.cache.invalidate(request.lbn, request.end(), None);
+        // The data flow through a segment all the same, which loses what it held.
+        let segment = self.cache.take_for_write(request.lbn, request.end());
+        self.cache.invalidate(request.lbn, request.end(), segment);
+        self.job(slot).segment = segment;
         let sectors = u64::from(request.sectors);
         let time = self.bus_time(self.config.write_sector, sectors);
         let mut arriving = Arriving {
