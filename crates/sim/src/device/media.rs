@@ -349,13 +349,17 @@ impl Drive {
     }
 
     /// Delays a pass by whole turns until its first sector's data are here, and cuts it before a sector whose are not.
+    ///
+    /// The formatter is set up while the sector before goes by, so the data must be here a sector ahead.
     fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
         let turn = self.mechanics.spindle().period();
         let before = pass.first - start;
-        while arriving.time_of((before + 1).max(arriving.least)) > pass.begins {
+        let lead = self.mechanics.spindle().time_of_units(pass.width >> 32);
+        while arriving.time_of((before + 1).max(arriving.least)) + lead > pass.begins {
             pass.begins += turn;
         }
-        let late = |count: u32| arriving.time_of(before + u64::from(count) + 1) > pass.end_of(self, count);
+        let late =
+            |count: u32| arriving.time_of(before + u64::from(count) + 1) + lead > pass.end_of(self, count);
         if late(pass.sectors - 1) {
             // Arrival and passing are both linear in the sector, so the first late one is found by halving.
             let (mut here, mut missing) = (0, pass.sectors - 1);
