@@ -6,4 +6,4 @@ pub mod order;
 mod queue;
 
 pub use order::{AccessCost, BuiltIn, Order};
-pub use queue::{Place, Queue, QueueFull, QueueView, Slot, SlotId};
+pub use queue::{Queue, QueueFull, QueueView, Slot, SlotId};

@@ -25,22 +25,15 @@ pub struct Slot {
     pub head: u32,
 }
 
-/// An entry of the order by cylinder. Entries compare by cylinder, then by age.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// Cylinder of the slot.
-    pub cylinder: u32,
-    /// Index of the slot in [`QueueView::slots`].
-    pub slot: u32,
-}
-
 /// What an order policy sees of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView<'a> {
     /// The waiting requests, oldest first.
     pub slots: &'a [Slot],
-    /// The same ones by cylinder, in one cylinder oldest first.
-    pub by_cylinder: &'a [Place],
+    /// The same ones by cylinder, in one cylinder oldest first: indices into `slots`.
+    pub by_cylinder: &'a [u16],
+    /// The cylinder of each entry of `by_cylinder`, side by side because that is what is walked along.
+    pub cylinders: &'a [u32],
 }
 
 /// The queue holds as many requests as it can.
@@ -55,8 +48,11 @@ pub struct QueueFull {
 #[derive(Clone, Debug)]
 pub struct Queue {
     capacity: usize,
-    slots: Vec<Slot>,
-    by_cylinder: Vec<Place>,
+    /// Twice the capacity, so that the waiting requests can slide along in it and only the shorter side of a gap moves.
+    room: Vec<Slot>,
+    first: usize,
+    by_cylinder: Vec<u16>,
+    cylinders: Vec<u32>,
 }
 
 impl Queue {
@@ -69,22 +65,30 @@ impl Queue {
             (1..=Queue::MAX_CAPACITY).contains(&capacity),
             "a queue holds 1 to 1024 requests, not {capacity}"
         );
-        Queue { capacity, slots: Vec::with_capacity(capacity), by_cylinder: Vec::with_capacity(capacity) }
+        let nothing =
+            Slot { id: SlotId(0), request: Request::flush(), arrived: Nanos::ZERO, cylinder: 0, head: 0 };
+        Queue {
+            capacity,
+            room: vec![nothing; 2 * capacity],
+            first: 0,
+            by_cylinder: Vec::with_capacity(capacity),
+            cylinders: Vec::with_capacity(capacity),
+        }
     }
 
     /// How many requests wait.
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.cylinders.len()
     }
 
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.len() == 0
     }
 
     /// Whether no more can come.
     pub fn is_full(&self) -> bool {
-        self.slots.len() == self.capacity
+        self.len() == self.capacity
     }
 
     /// The most that can wait.
@@ -94,12 +98,12 @@ impl Queue {
 
     /// The waiting requests, oldest first.
     pub fn slots(&self) -> &[Slot] {
-        &self.slots
+        &self.room[self.first..self.first + self.len()]
     }
 
     /// What an order policy is shown.
     pub fn view(&self) -> QueueView<'_> {
-        QueueView { slots: &self.slots, by_cylinder: &self.by_cylinder }
+        QueueView { slots: self.slots(), by_cylinder: &self.by_cylinder, cylinders: &self.cylinders }
     }
 
     /// Appends the youngest request.
@@ -109,23 +113,43 @@ impl Queue {
         if self.is_full() {
             return Err(QueueFull { capacity: self.capacity });
         }
-        let place = Place { cylinder: slot.cylinder, slot: self.slots.len() as u32 };
-        let at = self.by_cylinder.partition_point(|other| *other < place);
-        self.by_cylinder.insert(at, place);
-        self.slots.push(slot);
+        let len = self.len();
+        if self.first + len == self.room.len() {
+            // At the end of the room; the way back is made at most once in `capacity` insertions.
+            self.room.copy_within(self.first.., 0);
+            self.first = 0;
+        }
+        self.room[self.first + len] = slot;
+        // Behind the others of its cylinder, which are all older.
+        let at = self.cylinders.partition_point(|cylinder| *cylinder <= slot.cylinder);
+        self.cylinders.insert(at, slot.cylinder);
+        self.by_cylinder.insert(at, len as u16);
         Ok(())
     }
 
     /// Takes out the request at `index` of the order of arrival; younger ones move up by one. Panics where there is none.
     pub fn remove(&mut self, index: usize) -> Slot {
-        let slot = self.slots.remove(index);
-        let gone = Place { cylinder: slot.cylinder, slot: index as u32 };
-        let at = self.by_cylinder.partition_point(|other| *other < gone);
-        debug_assert_eq!(self.by_cylinder[at], gone);
-        self.by_cylinder.remove(at);
-        for place in &mut self.by_cylinder {
-            place.slot -= u32::from(place.slot > gone.slot);
+        let slot = self.slots()[index];
+        let end = self.first + self.len();
+        let gap = self.first + index;
+        if index < self.len() / 2 {
+            self.room.copy_within(self.first..gap, self.first + 1);
+            self.first += 1;
+        } else {
+            self.room.copy_within(gap + 1..end, gap);
         }
+        self.remove_by_cylinder(slot.cylinder, index as u16);
         slot
+    }
+
+    fn remove_by_cylinder(&mut self, cylinder: u32, index: u16) {
+        let run = self.cylinders.partition_point(|other| *other < cylinder);
+        let in_run = self.by_cylinder[run..].iter().position(|other| *other == index);
+        let at = run + in_run.expect("both orders hold the same slots");
+        self.cylinders.remove(at);
+        self.by_cylinder.remove(at);
+        for other in &mut self.by_cylinder {
+            *other -= u16::from(*other > index);
+        }
     }
 }

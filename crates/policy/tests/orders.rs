@@ -2,7 +2,7 @@
 
 use headstack_model::{Lbn, Nanos, Request};
 use headstack_policy::order::{self, AccessCost};
-use headstack_policy::{Order, Queue, QueueFull, Slot, SlotId};
+use headstack_policy::{Order, Queue, QueueFull, QueueView, Slot, SlotId};
 use proptest::prelude::*;
 
 /// A made-up drive: a seek that rises in steps, and a rotational part that follows from the slot alone.
@@ -130,8 +130,9 @@ proptest! {
             prop_assert_eq!(queue.slots(), &model[..]);
             let mut places: Vec<(u32, u32)> = (0u32..).zip(&model).map(|(at, slot)| (slot.cylinder, at)).collect();
             places.sort_unstable();
+            let QueueView { by_cylinder, cylinders, .. } = queue.view();
             let kept: Vec<(u32, u32)> =
-                queue.view().by_cylinder.iter().map(|place| (place.cylinder, place.slot)).collect();
+                cylinders.iter().copied().zip(by_cylinder.iter().copied().map(u32::from)).collect();
             prop_assert_eq!(kept, places);
         }
     }

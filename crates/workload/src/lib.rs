@@ -1,11 +1,23 @@
 //! *What is asked* of the disk: generators and traces.
 //!
 //! A [`Load`] is a machine without a clock: the engine polls it with the time, issues what it returns, and tells it of
-//! completions.
+//! completions. Every generator is seeded, repeats itself bit by bit on every machine, and allocates nothing per request.
 
+mod aligned;
+mod closed;
+mod open;
+mod shape;
+mod streams;
 pub mod trace;
+mod window;
 
 use headstack_model::{Nanos, Request};
+
+pub use aligned::{TrackLoad, TrackShape};
+pub use closed::Closed;
+pub use open::{Gaps, Open};
+pub use shape::{Pattern, Region, Shape, ShapeError};
+pub use streams::{StreamShape, Streams};
 
 /// A request that a load issues now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

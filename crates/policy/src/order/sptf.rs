@@ -8,7 +8,7 @@
 use headstack_model::Nanos;
 
 use super::{AccessCost, BuiltIn, Entry, Knowledge};
-use crate::queue::{Place, QueueView};
+use crate::queue::QueueView;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "sptf",
@@ -24,37 +24,33 @@ pub struct Sptf;
 impl Sptf {
     #[inline]
     pub(super) fn pick<C: AccessCost + ?Sized>(&self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let places = queue.by_cylinder;
-        let arm = cost.arm_cylinder();
-        let split = places.partition_point(|place| place.cylinder < arm);
+        let (cylinders, arm) = (queue.cylinders, cost.arm_cylinder());
+        let split = cylinders.partition_point(|cylinder| *cylinder < arm);
         let (mut below, mut above) = (split, split);
-        let mut best = (Nanos::MAX, u32::MAX);
+        let mut best = (Nanos::MAX, u16::MAX);
         loop {
-            let low = below.checked_sub(1).map(|at| places[at]);
-            let (place, is_below) = match (low, places.get(above)) {
-                (Some(low), Some(high)) if arm - low.cylinder < high.cylinder - arm => (low, true),
+            let low = below.checked_sub(1).map(|at| cylinders[at]);
+            let (cylinder, is_below) = match (low, cylinders.get(above)) {
+                (Some(low), Some(high)) if arm - low < high - arm => (low, true),
                 (_, Some(high)) => (*high, false),
                 (Some(low), None) => (low, true),
                 (None, None) => break,
             };
-            if cost.seek_at_least(place.cylinder) > best.0 {
+            if cost.seek_at_least(cylinder) > best.0 {
                 // Everything farther out on this side takes at least as long.
                 if is_below {
                     below = 0
                 } else {
-                    above = places.len()
+                    above = cylinders.len()
                 }
                 continue;
             }
-            best = best.min(costed(queue, place, cost));
+            let at = if is_below { below - 1 } else { above };
+            let slot = queue.by_cylinder[at];
+            // The index comes second, so that of equal ones the oldest is the least.
+            best = best.min((cost.positioning(&queue.slots[usize::from(slot)]), slot));
             if is_below { below -= 1 } else { above += 1 }
         }
-        (best.1 != u32::MAX).then_some(best.1 as usize)
+        (best.1 != u16::MAX).then_some(usize::from(best.1))
     }
-}
-
-/// The positioning time of a place with its slot's index, so that of equal ones the oldest is the least.
-#[inline]
-fn costed<C: AccessCost + ?Sized>(queue: &QueueView<'_>, place: Place, cost: &C) -> (Nanos, u32) {
-    (cost.positioning(&queue.slots[place.slot as usize]), place.slot)
 }

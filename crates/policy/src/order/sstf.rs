@@ -18,14 +18,14 @@ pub struct Sstf;
 
 impl Sstf {
     pub(super) fn pick<C: AccessCost + ?Sized>(&self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let (places, arm) = (queue.by_cylinder, cost.arm_cylinder());
-        let split = places.partition_point(|place| place.cylinder < arm);
+        let (cylinders, arm) = (queue.cylinders, cost.arm_cylinder());
+        let split = cylinders.partition_point(|cylinder| *cylinder < arm);
         // The oldest request of a cylinder comes first in it: below the arm that is the start of the last run.
-        let below = places[..split].last().map(|last| {
-            let first = places[..split].partition_point(|place| place.cylinder < last.cylinder);
-            (arm - last.cylinder, places[first].slot)
+        let below = cylinders[..split].last().map(|last| {
+            let first = cylinders[..split].partition_point(|cylinder| cylinder < last);
+            (arm - last, queue.by_cylinder[first])
         });
-        let above = places.get(split).map(|place| (place.cylinder - arm, place.slot));
-        below.into_iter().chain(above).min().map(|(_, slot)| slot as usize)
+        let above = cylinders.get(split).map(|cylinder| (cylinder - arm, queue.by_cylinder[split]));
+        below.into_iter().chain(above).min().map(|(_, slot)| usize::from(slot))
     }
 }

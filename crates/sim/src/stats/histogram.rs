@@ -104,7 +104,7 @@ impl TimeHistogram {
         self.quantile(0.99)
     }
 
-    /// The share of all times at or below each of `steps` evenly spaced shares: the points of the distribution's line.
+    /// The distribution as a line of `steps` points: shares evenly spaced up to 1, and the time at each.
     pub fn points(&self, steps: u32) -> impl Iterator<Item = (f64, Nanos)> + '_ {
         (1..=steps).map(move |step| {
             let share = f64::from(step) / f64::from(steps);

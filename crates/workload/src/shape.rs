@@ -1,0 +1,272 @@
+//! The shape of single requests: where, how long, read or write.
+
+use headstack_model::{Lbn, Op, Request};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use thiserror::Error;
+
+/// A run of blocks that a load keeps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First block.
+    pub first: Lbn,
+    /// Number of blocks.
+    pub sectors: u64,
+}
+
+impl Region {
+    /// The first `sectors` blocks of a disk.
+    pub fn whole(sectors: u64) -> Region {
+        Region { first: Lbn(0), sectors }
+    }
+
+    /// The block after the last.
+    pub(crate) fn end(&self) -> Result<u64, ShapeError> {
+        self.first.0.checked_add(self.sectors).ok_or(ShapeError::Endless)
+    }
+}
+
+/// In what order blocks are addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Each request anywhere in the region, all places equally likely.
+    Random,
+    /// Each request behind the last one; at the region's end again from its start.
+    Sequential,
+}
+
+/// What the requests of a load look like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// The blocks addressed.
+    pub region: Region,
+    /// In what order they are.
+    pub pattern: Pattern,
+    /// Blocks a request.
+    pub sectors: u32,
+    /// Requests begin at multiples of this block number.
+    pub alignment: u32,
+    /// Share of reads among the requests; the others are writes.
+    pub read_share: f64,
+}
+
+/// A load that cannot be made.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ShapeError {
+    /// Nothing would be asked.
+    #[error("{what} is 0, where at least 1 is needed")]
+    Zero {
+        /// What is zero.
+        what: &'static str,
+    },
+    /// The share of reads is not a share.
+    #[error("the share of reads is {found}, where 0 to 1 is allowed")]
+    ReadShare {
+        /// The share met.
+        found: f64,
+    },
+    /// No request fits in the region, or in a stream's part of it.
+    #[error("no aligned request of {sectors} sectors fits in the {available} sectors from block {first} on")]
+    Narrow {
+        /// Blocks a request.
+        sectors: u64,
+        /// Blocks there are.
+        available: u64,
+        /// The first of them.
+        first: Lbn,
+    },
+    /// The region ends beyond the last number.
+    #[error("the region ends beyond block 2^64")]
+    Endless,
+    /// More requests would be outstanding than any drive's queue and any host's memory is made for.
+    #[error("{found} requests are outstanding, where at most {most} are allowed")]
+    Outstanding {
+        /// The number met.
+        found: u64,
+        /// The most allowed.
+        most: u64,
+    },
+    /// Gaps between arrivals end before they begin, or exceed a hundred days.
+    #[error("the gaps between arrivals are not a range of times up to a hundred days")]
+    Gaps,
+}
+
+/// That `value` is not zero, as an error says it.
+pub(crate) fn nonzero(what: &'static str, value: u64) -> Result<(), ShapeError> {
+    if value == 0 { Err(ShapeError::Zero { what }) } else { Ok(()) }
+}
+
+/// The places in a region where a request may begin: multiples of the alignment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    /// The first, in alignments.
+    first: u64,
+    pub(crate) count: u64,
+    alignment: u64,
+}
+
+impl Places {
+    pub(crate) fn new(region: Region, sectors: u32, alignment: u32) -> Result<Places, ShapeError> {
+        nonzero("the request size", u64::from(sectors))?;
+        nonzero("the alignment", u64::from(alignment))?;
+        let (sectors, alignment) = (u64::from(sectors), u64::from(alignment));
+        let narrow = ShapeError::Narrow { sectors, available: region.sectors, first: region.first };
+        let last_start = region.end()?.checked_sub(sectors).ok_or(narrow.clone())?;
+        let (first, last) = (region.first.0.div_ceil(alignment), last_start / alignment);
+        if last < first || region.sectors < sectors {
+            return Err(narrow);
+        }
+        Ok(Places { first, count: last - first + 1, alignment })
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, index: u64) -> Lbn {
+        Lbn((self.first + index) * self.alignment)
+    }
+}
+
+/// A source of requests of one shape.
+#[derive(Clone, Debug)]
+pub(crate) struct Requests {
+    random: Pcg64Mcg,
+    places: Places,
+    pattern: Pattern,
+    sectors: u32,
+    /// Places from one sequential request to the next.
+    step: u64,
+    next: u64,
+    reads: Reads,
+}
+
+/// How reads and writes are mixed.
+#[derive(Clone, Copy, Debug)]
+enum Reads {
+    Always(Op),
+    /// A read where a random number is below this.
+    Below(u64),
+}
+
+impl Requests {
+    pub(crate) fn new(shape: Shape, seed: u64) -> Result<Requests, ShapeError> {
+        let reads = match shape.read_share {
+            1.0 => Reads::Always(Op::Read),
+            0.0 => Reads::Always(Op::Write),
+            // 2⁶⁴ times the share, which is exact but for the last bits of shares below 2⁻¹¹.
+            share if share > 0.0 && share < 1.0 => {
+                Reads::Below((share * 18_446_744_073_709_551_616.0) as u64)
+            }
+            found => return Err(ShapeError::ReadShare { found }),
+        };
+        Ok(Requests {
+            random: generator(seed),
+            places: Places::new(shape.region, shape.sectors, shape.alignment)?,
+            pattern: shape.pattern,
+            sectors: shape.sectors,
+            step: u64::from(shape.sectors.div_ceil(shape.alignment)),
+            next: 0,
+            reads,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Request {
+        let place = match self.pattern {
+            Pattern::Random => self.random.random_range(0..self.places.count),
+            Pattern::Sequential => self.next_in_sequence(),
+        };
+        let op = match self.reads {
+            Reads::Always(op) => op,
+            Reads::Below(limit) if self.random.next_u64() < limit => Op::Read,
+            Reads::Below(_) => Op::Write,
+        };
+        Request { op, lbn: self.places.at(place), sectors: self.sectors, fua: false }
+    }
+
+    fn next_in_sequence(&mut self) -> u64 {
+        let place = if self.next < self.places.count { self.next } else { 0 };
+        self.next = place + self.step;
+        place
+    }
+}
+
+/// The generator of every load. Its numbers are the same on every machine.
+pub(crate) fn generator(seed: u64) -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape {
+        region: Region { first: Lbn(10), sectors: 30 },
+        pattern: Pattern::Random,
+        sectors: 8,
+        alignment: 8,
+        read_share: 1.0,
+    };
+
+    fn firsts(shape: Shape, count: usize) -> Vec<u64> {
+        let mut requests = Requests::new(shape, 1).expect("the shape is good");
+        (0..count).map(|_| requests.next().lbn.0).collect()
+    }
+
+    #[test]
+    fn is_every_aligned_place_met_and_no_other() {
+        let mut met = firsts(SHAPE, 200);
+        met.sort_unstable();
+        met.dedup();
+        assert_eq!(met, [16, 24, 32]);
+    }
+
+    #[test]
+    fn does_a_sequence_wrap_at_the_end_of_its_region() {
+        let shape = Shape { pattern: Pattern::Sequential, ..SHAPE };
+        assert_eq!(firsts(shape, 5), [16, 24, 32, 16, 24]);
+        assert_eq!(firsts(Shape { alignment: 1, ..shape }, 5), [10, 18, 26, 10, 18]);
+        assert_eq!(firsts(Shape { sectors: 3, ..shape }, 4), [16, 24, 32, 16]);
+    }
+
+    #[test]
+    fn are_places_and_reads_as_likely_as_asked() {
+        let shape = Shape { read_share: 0.3, ..SHAPE };
+        let mut requests = Requests::new(shape, 7).expect("the shape is good");
+        let all: Vec<Request> = (0..30_000).map(|_| requests.next()).collect();
+        let share = |of: fn(&Request) -> bool| {
+            all.iter().filter(|request| of(request)).count() as f64 / all.len() as f64
+        };
+        // Four standard deviations of a share of 30,000.
+        assert!((share(|request| request.op == Op::Read) - 0.3).abs() < 4.0 * (0.21f64 / 30_000.0).sqrt());
+        let third = share(|request| request.lbn == Lbn(24));
+        assert!((third - 1.0 / 3.0).abs() < 4.0 * (2.0f64 / 9.0 / 30_000.0).sqrt());
+    }
+
+    #[test]
+    fn are_the_numbers_the_same_on_every_machine() {
+        let shape = Shape { region: Region::whole(1 << 40), alignment: 1, read_share: 0.5, ..SHAPE };
+        assert_eq!(firsts(shape, 3), [941_970_449_112, 517_277_918_637, 406_647_487_665]);
+    }
+
+    #[test]
+    fn are_shapes_that_cannot_be_refused() {
+        let refused = |shape| Requests::new(shape, 1).expect_err("the shape is bad").to_string();
+        assert_eq!(
+            refused(Shape { sectors: 0, ..SHAPE }),
+            "the request size is 0, where at least 1 is needed"
+        );
+        assert_eq!(
+            refused(Shape { alignment: 0, ..SHAPE }),
+            "the alignment is 0, where at least 1 is needed"
+        );
+        assert_eq!(
+            refused(Shape { sectors: 31, ..SHAPE }),
+            "no aligned request of 31 sectors fits in the 30 sectors from block 10 on"
+        );
+        assert!(refused(Shape { alignment: 64, ..SHAPE }).starts_with("no aligned request of 8 sectors"));
+        for share in [-0.1, 1.1, f64::NAN] {
+            assert!(refused(Shape { read_share: share, ..SHAPE }).starts_with("the share of reads is"));
+        }
+        let endless = Region { first: Lbn(u64::MAX), sectors: 2 };
+        assert_eq!(refused(Shape { region: endless, ..SHAPE }), "the region ends beyond block 2^64");
+    }
+}
