@@ -96,7 +96,9 @@ impl BandedTracks {
         let along = self.turned(order as u64, track, tracks.value());
         TrackSpan {
             start: place - sector,
-            sectors: surface.sectors.value() as u32,
+            places: surface.sectors.value() as u32,
+            first_sector: 0,
+            sectors_per_track: surface.sectors.value() as u32,
             cylinder: self.first_cylinder + (band * self.tracks.value() + along) as u32,
             head: surface.head,
             angle: self.turns(band, order as u64, tracks.value(), track).angle(),
@@ -104,16 +106,19 @@ impl BandedTracks {
         }
     }
 
-    /// First place and sectors of a track, if it lies in the zone.
-    pub(super) fn find(&self, cylinder: u32, head: u32) -> Option<(u64, u32)> {
+    /// The place of a sector, if it lies in the zone.
+    pub(super) fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let within = cylinder.checked_sub(self.first_cylinder).filter(|within| *within < self.cylinders)?;
         let (band, along) = self.tracks.divide(u64::from(within));
         let tracks = if band == self.last { self.last_tracks } else { self.tracks }.value();
         let order = self.of_band(band).iter().position(|surface| surface.head == head)?;
         let surface = &self.of_band(band)[order];
+        if u64::from(sector) >= surface.sectors.value() {
+            return None;
+        }
         let track = self.turned(order as u64, along, tracks);
-        let place = band * self.band.value() + surface.before * tracks + track * surface.sectors.value();
-        Some((place, surface.sectors.value() as u32))
+        let start = band * self.band.value() + surface.before * tracks + track * surface.sectors.value();
+        Some(start + u64::from(sector))
     }
 
     #[inline]

@@ -67,6 +67,30 @@ impl SparedZone {
         )
     }
 
+    /// Lays out a disk of one zone without spares, with runs of slipped places.
+    pub(super) fn slipped(places: u64, slips: &[(u64, u64)], key: &str) -> Result<SparedZone, Fault> {
+        let key = format!("{key}.slips");
+        let (mut ranges, mut at) = (Vec::new(), 0);
+        for (place, count) in slips {
+            let end = place.checked_add(*count).filter(|end| *end <= places && *place >= at && *count > 0);
+            let Some(end) = end else {
+                let message = format!("[{place}, {count}]: slips must rise and lie below {places}");
+                return Err(Fault::new(key, message));
+            };
+            ranges.push((at, place - at, 0));
+            at = end;
+        }
+        ranges.push((at, places - at, 0));
+        let regions = cut(places, places, 0, false).ok_or_else(|| full_of_spares(0, places, &key))?;
+        let mut zone =
+            SparedZone { regions, places, pieces: Vec::new(), unit: 1, slips: Vec::new(), pushes: false };
+        zone.pieces = zone.number(ranges, 0, 0);
+        match zone.pieces.is_empty() {
+            true => Err(Fault::new(key, "they leave no block on the disk")),
+            false => Ok(zone),
+        }
+    }
+
     fn lay_out(mut self, to_end: bool, gap: u64, number: u32, key: &str) -> Result<SparedZone, Fault> {
         let slots = self.slot_count();
         let ranges = if to_end { self.slip_to_end(slots) } else { self.slip_in_regions(slots, key)? };

@@ -60,7 +60,9 @@ impl ZonedTracks {
         let cylinder = self.first_cylinder + cylinder as u32;
         TrackSpan {
             start: place - sector,
-            sectors: self.sectors.value() as u32,
+            places: self.sectors.value() as u32,
+            first_sector: 0,
+            sectors_per_track: self.sectors.value() as u32,
             cylinder,
             head: self.turned(cylinder, order as u32),
             angle: turns.plus(self.width.turns().times(u64::from(push))).angle(),
@@ -72,15 +74,15 @@ impl ZonedTracks {
         self.first_cylinder
     }
 
-    /// First place and sectors of a track, if it lies in the zone.
-    pub(super) fn find(&self, cylinder: u32, head: u32) -> Option<(u64, u32)> {
+    /// The place of a sector, if it lies in the zone.
+    pub(super) fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let within = cylinder.checked_sub(self.first_cylinder).filter(|within| *within < self.cylinders)?;
-        if u64::from(head) >= self.heads.value() {
+        if u64::from(head) >= self.heads.value() || u64::from(sector) >= self.sectors.value() {
             return None;
         }
         let order = u64::from(self.turned(cylinder, head));
         let track = u64::from(within) * self.heads.value() + order;
-        Some((track * self.sectors.value(), self.sectors.value() as u32))
+        Some(track * self.sectors.value() + u64::from(sector))
     }
 
     /// Head of the track that comes `order`th on its cylinder, and the other way round.

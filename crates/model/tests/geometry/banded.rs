@@ -57,6 +57,7 @@ fn lay_out(spec: &GeometrySpec) -> Option<Vec<Block>> {
                 sectors_per_track,
                 angle: angle + f64::from(sector) / f64::from(sectors_per_track),
                 remapped: false,
+                track: (cylinder, head),
                 home_track: ((number as u64) << 32) + track as u64,
             }));
         }
