@@ -4,15 +4,19 @@
 //! a search in a small index and some arithmetic, without allocation and whatever the size of the disk. Not modelled:
 //! surfaces whose tracks are out of line with each other.
 
+mod banded;
 mod finder;
 mod fixed;
+mod grammar;
 mod pieces;
 mod sparing;
 mod zoned;
 
 use crate::spec::{Fault, GeometrySpec, Layout, Sparing};
 use crate::{Angle, DriveSpec, Lbn, SpecError};
+use banded::BandedTracks;
 use fixed::SectorWidth;
+use grammar::Grammar;
 use pieces::{Pieces, Run};
 use sparing::SparedZone;
 use zoned::ZonedTracks;
@@ -68,15 +72,33 @@ pub struct Place {
 
 /// A track as a layout sees it: where it lies among the places of its zone, and on the disk.
 #[derive(Clone, Copy, Debug)]
-struct TrackPlace {
-    /// Place of the track's first sector.
+struct TrackSpan {
+    /// Place of the first sector on the track that has one.
     start: u64,
-    sectors: u32,
+    /// Sectors that have places.
+    places: u32,
+    /// Number of the first of them on the track.
+    first_sector: u32,
+    sectors_per_track: u32,
     cylinder: u32,
     head: u32,
-    /// Angle of the track's first sector.
+    /// Angle of the track's sector 0.
     angle: Angle,
     width: SectorWidth,
+}
+
+impl TrackSpan {
+    /// The place after the track's last.
+    #[inline]
+    fn end(&self) -> u64 {
+        self.start + u64::from(self.places)
+    }
+
+    /// Number on the track of the sector at a place.
+    #[inline]
+    fn sector(&self, place: u64) -> u32 {
+        self.first_sector + (place - self.start) as u32
+    }
 }
 
 /// The layout of a drive, ready for look-ups.
@@ -93,24 +115,32 @@ pub struct Geometry {
 #[derive(Clone, Debug)]
 enum Tracks {
     Zoned(Vec<ZonedTracks>),
+    Banded(Vec<BandedTracks>),
+    Grammar(Grammar),
 }
 
 impl Tracks {
     #[inline]
-    fn at(&self, zone: u32, place: u64, push: u32) -> TrackPlace {
+    fn at(&self, zone: u32, place: u64, push: u32) -> TrackSpan {
         match self {
             Tracks::Zoned(zones) => zones[zone as usize].at(place, push),
+            Tracks::Banded(zones) => zones[zone as usize].at(place),
+            Tracks::Grammar(grammar) => grammar.at(place),
         }
     }
 
-    /// Zone, first place and sectors of a track.
-    fn find(&self, cylinder: u32, head: u32) -> Option<(u32, u64, u32)> {
+    /// Zone and place of a sector.
+    fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<(u32, u64)> {
         match self {
             Tracks::Zoned(zones) => {
                 let zone = zones.partition_point(|zone| zone.first_cylinder() <= cylinder).checked_sub(1)?;
-                let (start, sectors) = zones[zone].find(cylinder, head)?;
-                Some((zone as u32, start, sectors))
+                zones[zone].find(cylinder, head, sector).map(|place| (zone as u32, place))
             }
+            Tracks::Banded(zones) => {
+                let zone = zones.partition_point(|zone| zone.first_cylinder() <= cylinder).checked_sub(1)?;
+                zones[zone].find(cylinder, head, sector).map(|place| (zone as u32, place))
+            }
+            Tracks::Grammar(grammar) => grammar.find(cylinder, head, sector).map(|place| (0, place)),
         }
     }
 }
@@ -128,7 +158,10 @@ impl Geometry {
             Layout::Cylinder | Layout::Serpentine | Layout::SerpentineAbsolute => {
                 Geometry::zoned(&spec.geometry, spec.capacity_sectors)
             }
-            layout => Err(Fault::new("geometry.layout", format!("{layout:?} cannot be built yet"))),
+            Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => {
+                Geometry::banded(&spec.geometry, spec.capacity_sectors)
+            }
+            Layout::Extents => Geometry::extents(&spec.geometry, spec.capacity_sectors),
         }
     }
 
@@ -143,6 +176,29 @@ impl Geometry {
         Ok(Geometry { sectors, pieces, tracks, moves_tracks: spec.sparing == Sparing::TracksPerZone })
     }
 
+    fn banded(spec: &GeometrySpec, sectors: u64) -> Result<Geometry, Fault> {
+        let zones: Vec<BandedTracks> =
+            spec.band_zones.iter().map(|zone| BandedTracks::new(spec, zone)).collect();
+        let mut spared = Vec::new();
+        for (index, (zone, tracks)) in spec.band_zones.iter().zip(&zones).enumerate() {
+            let key = format!("geometry.band_zones[{index}]");
+            spared.push(SparedZone::banded(spec, zone, tracks.places(), index as u32, &key)?);
+        }
+        let pieces = Pieces::of_zones(&spared, sectors)?;
+        Ok(Geometry { sectors, pieces, tracks: Tracks::Banded(zones), moves_tracks: false })
+    }
+
+    fn extents(spec: &GeometrySpec, sectors: u64) -> Result<Geometry, Fault> {
+        let Some(extents) = &spec.extents else {
+            return Err(Fault::new("geometry.extents", "this layout needs them"));
+        };
+        let mut grammar = Grammar::new(spec, extents)?;
+        let zone = SparedZone::slipped(grammar.places(), &extents.slips, "geometry.extents")?;
+        let mut pieces = Pieces::of_zones(&[zone], sectors)?;
+        grammar.remap(&mut pieces, &extents.remaps, sectors)?;
+        Ok(Geometry { sectors, pieces, tracks: Tracks::Grammar(grammar), moves_tracks: false })
+    }
+
     /// Blocks the host can address.
     pub fn sectors(&self) -> u64 {
         self.sectors
@@ -153,15 +209,15 @@ impl Geometry {
     pub fn extent_at(&self, lbn: Lbn) -> Extent {
         let (run, track) = self.place_at(lbn);
         let from = run.from.max(track.start);
-        let to = run.to.min(track.start + u64::from(track.sectors));
-        let sector = (from - track.start) as u32;
+        let to = run.to.min(track.end());
+        let sector = track.sector(from);
         Extent {
             first: Lbn(lbn.0 - (run.place - from)),
             sectors: (to - from) as u32,
             cylinder: track.cylinder,
             head: track.head,
             sector,
-            sectors_per_track: track.sectors,
+            sectors_per_track: track.sectors_per_track,
             angle: track.angle + track.width.start(sector),
         }
     }
@@ -170,7 +226,7 @@ impl Geometry {
     #[inline]
     pub fn locate(&self, lbn: Lbn) -> Place {
         let (run, track) = self.place_at(lbn);
-        let sector = (run.place - track.start) as u32;
+        let sector = track.sector(run.place);
         let angle = track.angle + track.width.start(sector);
         Place { cylinder: track.cylinder, head: track.head, sector, angle }
     }
@@ -180,14 +236,14 @@ impl Geometry {
     pub fn track_at(&self, lbn: Lbn) -> Track {
         let (home, track) = self.home_track(lbn);
         let first = self.pieces.rank(home.zone, track.start);
-        let next = self.pieces.rank(home.zone, track.start + u64::from(track.sectors));
+        let next = self.pieces.rank(home.zone, track.end());
         let lies = if self.moves_tracks { self.place_at(lbn).1 } else { track };
         Track {
             first: Lbn(first),
             sectors: (next - first) as u32,
             cylinder: lies.cylinder,
             head: lies.head,
-            sectors_per_track: lies.sectors,
+            sectors_per_track: lies.sectors_per_track,
         }
     }
 
@@ -195,7 +251,7 @@ impl Geometry {
     #[inline]
     pub fn next_track_boundary(&self, lbn: Lbn) -> Option<Lbn> {
         let (home, track) = self.home_track(lbn);
-        let next = self.pieces.rank(home.zone, track.start + u64::from(track.sectors));
+        let next = self.pieces.rank(home.zone, track.end());
         (next < self.sectors).then_some(Lbn(next))
     }
 
@@ -208,22 +264,19 @@ impl Geometry {
 
     /// The block at a physical place, if one is stored there.
     pub fn lbn_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<Lbn> {
-        let (zone, start, sectors) = self.tracks.find(cylinder, head)?;
-        if sector >= sectors {
-            return None;
-        }
-        self.pieces.stored(zone, start + u64::from(sector)).map(Lbn)
+        let (zone, place) = self.tracks.find(cylinder, head, sector)?;
+        self.pieces.stored(zone, place).map(Lbn)
     }
 
     #[inline]
-    fn place_at(&self, lbn: Lbn) -> (Run, TrackPlace) {
+    fn place_at(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.run_at(lbn.0);
         (run, self.tracks.at(run.zone, run.place, run.push))
     }
 
     #[inline]
-    fn home_track(&self, lbn: Lbn) -> (Run, TrackPlace) {
+    fn home_track(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.home_at(lbn.0);
         (run, self.tracks.at(run.zone, run.place, run.push))

@@ -163,6 +163,12 @@ impl Pieces {
         self.run_in(&self.homes[index - 1], lbn)
     }
 
+    /// The block after the piece that holds a block, before remaps.
+    pub(super) fn home_end(&self, lbn: u64) -> u64 {
+        let index = self.homes.partition_point(|piece| piece.first <= lbn);
+        self.homes[index - 1].first + self.homes[index - 1].sectors
+    }
+
     #[inline]
     fn run_in(&self, piece: &Piece, lbn: u64) -> Run {
         let regions = &self.regions[piece.zone as usize];

@@ -3,7 +3,7 @@
 //! Modelled: track and cylinder skews, and the direction of every other cylinder. The angle of a track follows from
 //! its rank in LBN order, so that a change of track or cylinder finds the next sector after exactly the skew.
 
-use super::TrackPlace;
+use super::TrackSpan;
 use super::fixed::{Divisor, SectorWidth, Turns};
 use crate::spec::{GeometrySpec, Layout, Zone};
 
@@ -53,14 +53,16 @@ impl ZonedTracks {
 
     /// The track that holds a place; slips before it have pushed its angle by `push` sectors.
     #[inline]
-    pub(super) fn at(&self, place: u64, push: u32) -> TrackPlace {
+    pub(super) fn at(&self, place: u64, push: u32) -> TrackSpan {
         let (track, sector) = self.sectors.divide(place);
         let (cylinder, order) = self.heads.divide(track);
         let turns = self.first.plus(self.cylinder_step.times(cylinder)).plus(self.track_skew.times(order));
         let cylinder = self.first_cylinder + cylinder as u32;
-        TrackPlace {
+        TrackSpan {
             start: place - sector,
-            sectors: self.sectors.value() as u32,
+            places: self.sectors.value() as u32,
+            first_sector: 0,
+            sectors_per_track: self.sectors.value() as u32,
             cylinder,
             head: self.turned(cylinder, order as u32),
             angle: turns.plus(self.width.turns().times(u64::from(push))).angle(),
@@ -72,15 +74,15 @@ impl ZonedTracks {
         self.first_cylinder
     }
 
-    /// First place and sectors of a track, if it lies in the zone.
-    pub(super) fn find(&self, cylinder: u32, head: u32) -> Option<(u64, u32)> {
+    /// The place of a sector, if it lies in the zone.
+    pub(super) fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let within = cylinder.checked_sub(self.first_cylinder).filter(|within| *within < self.cylinders)?;
-        if u64::from(head) >= self.heads.value() {
+        if u64::from(head) >= self.heads.value() || u64::from(sector) >= self.sectors.value() {
             return None;
         }
         let order = u64::from(self.turned(cylinder, head));
         let track = u64::from(within) * self.heads.value() + order;
-        Some((track * self.sectors.value(), self.sectors.value() as u32))
+        Some(track * self.sectors.value() + u64::from(sector))
     }
 
     /// Head of the track that comes `order`th on its cylinder, and the other way round.

@@ -13,6 +13,8 @@ pub(crate) struct Block {
     pub(crate) sectors_per_track: u32,
     /// Angle in turns.
     pub(crate) angle: f64,
+    /// Cylinder and head of its track: of the one it would be on, if it was remapped without the rest of the track.
+    pub(crate) track: (u32, u32),
     /// Number of the track on which the block lies, or lay before it was remapped.
     pub(crate) home_track: u64,
     pub(crate) remapped: bool,
@@ -127,8 +129,8 @@ fn tracks(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
         let next = (last + 1 < blocks.len() as u64).then_some(Lbn(last + 1));
         prop_assert_eq!(geometry.next_track_boundary(lbn), next);
         let extent = geometry.extent_at(lbn);
-        if !block.remapped || extent.sectors > 1 {
-            prop_assert_eq!((track.cylinder, track.head), (extent.cylinder, extent.head));
+        prop_assert_eq!((track.cylinder, track.head), block.track);
+        if !block.remapped {
             prop_assert!(extent.first >= track.first);
             prop_assert!(
                 extent.first.0 + u64::from(extent.sectors) <= track.first.0 + u64::from(track.sectors)

@@ -1,4 +1,6 @@
 //! The geometry against disks laid out sector by sector, for every layout and sparing.
 
+mod banded;
+mod extents;
 mod laws;
 mod zoned;

@@ -68,18 +68,23 @@ fn block(spec: &GeometrySpec, zone: &Zone, place: u64, home: u64) -> Block {
     let heads = u64::from(spec.heads);
     let (track, sector) = (place / spt, place % spt);
     let (row, order) = (track / heads, track % heads);
-    let cylinder = zone.first_cylinder + row as u32;
-    let reversed = match spec.layout {
-        Layout::Serpentine => row % 2 == 1,
-        Layout::SerpentineAbsolute => cylinder % 2 == 1,
-        _ => false,
-    };
     let pushed_from = match spec.sparing {
         Sparing::SectorsPerTrack => track * spt,
         Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => row * heads * spt,
         _ => 0,
     };
     let pushes = zone.slips.iter().filter(|slip| **slip < pushed_from).count() as f64;
+    let at = |place: u64| {
+        let (row, order) = (place / spt / heads, place / spt % heads);
+        let cylinder = zone.first_cylinder + row as u32;
+        let reversed = match spec.layout {
+            Layout::Serpentine => row % 2 == 1,
+            Layout::SerpentineAbsolute => cylinder % 2 == 1,
+            _ => false,
+        };
+        (cylinder, if reversed { heads - 1 - order } else { order } as u32)
+    };
+    let (cylinder, head) = at(place);
     let track_switches = (row * (heads - 1) + order) as f64;
     let sectors = zone.first_sector_offset_sectors
         + track_switches * zone.track_skew_sectors
@@ -88,11 +93,12 @@ fn block(spec: &GeometrySpec, zone: &Zone, place: u64, home: u64) -> Block {
         + sector as f64;
     Block {
         cylinder,
-        head: if reversed { heads - 1 - order } else { order } as u32,
+        head,
         sector: sector as u32,
         sectors_per_track: zone.sectors_per_track,
         angle: sectors / spt as f64,
         remapped: place != home,
+        track: at(if spec.sparing == Sparing::TracksPerZone { place } else { home }),
         home_track: (u64::from(zone.first_cylinder) << 32) + home / spt,
     }
 }
