@@ -4,6 +4,7 @@
 //! a search in a small index and some arithmetic, without allocation and whatever the size of the disk. Not modelled:
 //! surfaces whose tracks are out of line with each other.
 
+mod banded;
 mod finder;
 mod fixed;
 mod pieces;
@@ -12,6 +13,7 @@ mod zoned;
 
 use crate::spec::{Fault, GeometrySpec, Layout, Sparing};
 use crate::{Angle, DriveSpec, Lbn, SpecError};
+use banded::BandedTracks;
 use fixed::SectorWidth;
 use pieces::{Pieces, Run};
 use sparing::SparedZone;
@@ -68,7 +70,7 @@ pub struct Place {
 
 /// A track as a layout sees it: where it lies among the places of its zone, and on the disk.
 #[derive(Clone, Copy, Debug)]
-struct TrackPlace {
+struct TrackSpan {
     /// Place of the track's first sector.
     start: u64,
     sectors: u32,
@@ -93,13 +95,15 @@ pub struct Geometry {
 #[derive(Clone, Debug)]
 enum Tracks {
     Zoned(Vec<ZonedTracks>),
+    Banded(Vec<BandedTracks>),
 }
 
 impl Tracks {
     #[inline]
-    fn at(&self, zone: u32, place: u64, push: u32) -> TrackPlace {
+    fn at(&self, zone: u32, place: u64, push: u32) -> TrackSpan {
         match self {
             Tracks::Zoned(zones) => zones[zone as usize].at(place, push),
+            Tracks::Banded(zones) => zones[zone as usize].at(place),
         }
     }
 
@@ -107,6 +111,11 @@ impl Tracks {
     fn find(&self, cylinder: u32, head: u32) -> Option<(u32, u64, u32)> {
         match self {
             Tracks::Zoned(zones) => {
+                let zone = zones.partition_point(|zone| zone.first_cylinder() <= cylinder).checked_sub(1)?;
+                let (start, sectors) = zones[zone].find(cylinder, head)?;
+                Some((zone as u32, start, sectors))
+            }
+            Tracks::Banded(zones) => {
                 let zone = zones.partition_point(|zone| zone.first_cylinder() <= cylinder).checked_sub(1)?;
                 let (start, sectors) = zones[zone].find(cylinder, head)?;
                 Some((zone as u32, start, sectors))
@@ -128,7 +137,10 @@ impl Geometry {
             Layout::Cylinder | Layout::Serpentine | Layout::SerpentineAbsolute => {
                 Geometry::zoned(&spec.geometry, spec.capacity_sectors)
             }
-            layout => Err(Fault::new("geometry.layout", format!("{layout:?} cannot be built yet"))),
+            Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => {
+                Geometry::banded(&spec.geometry, spec.capacity_sectors)
+            }
+            Layout::Extents => Err(Fault::new("geometry.layout", "`extents` cannot be built yet")),
         }
     }
 
@@ -141,6 +153,18 @@ impl Geometry {
         sparing::remap(&mut pieces, spec, &spared)?;
         let tracks = Tracks::Zoned(spec.zones.iter().map(|zone| ZonedTracks::new(spec, zone)).collect());
         Ok(Geometry { sectors, pieces, tracks, moves_tracks: spec.sparing == Sparing::TracksPerZone })
+    }
+
+    fn banded(spec: &GeometrySpec, sectors: u64) -> Result<Geometry, Fault> {
+        let zones: Vec<BandedTracks> =
+            spec.band_zones.iter().map(|zone| BandedTracks::new(spec, zone)).collect();
+        let mut spared = Vec::new();
+        for (index, (zone, tracks)) in spec.band_zones.iter().zip(&zones).enumerate() {
+            let key = format!("geometry.band_zones[{index}]");
+            spared.push(SparedZone::banded(spec, zone, tracks.places(), index as u32, &key)?);
+        }
+        let pieces = Pieces::of_zones(&spared, sectors)?;
+        Ok(Geometry { sectors, pieces, tracks: Tracks::Banded(zones), moves_tracks: false })
     }
 
     /// Blocks the host can address.
@@ -216,14 +240,14 @@ impl Geometry {
     }
 
     #[inline]
-    fn place_at(&self, lbn: Lbn) -> (Run, TrackPlace) {
+    fn place_at(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.run_at(lbn.0);
         (run, self.tracks.at(run.zone, run.place, run.push))
     }
 
     #[inline]
-    fn home_track(&self, lbn: Lbn) -> (Run, TrackPlace) {
+    fn home_track(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.home_at(lbn.0);
         (run, self.tracks.at(run.zone, run.place, run.push))

@@ -9,7 +9,7 @@
 
 use super::fixed::Divisor;
 use super::pieces::{Move, Piece, Pieces, Regions};
-use crate::spec::{Fault, GeometrySpec, Sparing, Zone};
+use crate::spec::{BandZone, Fault, GeometrySpec, Sparing, Zone};
 use std::collections::BTreeSet;
 
 /// One zone's places, before they are numbered.
@@ -39,19 +39,43 @@ impl SparedZone {
         );
         let slips = zone.slips.iter().map(|slip| slip * unit).collect();
         let regions = regions(spec, zone, places, key)?;
-        let mut spared = SparedZone { regions, places, pieces: Vec::new(), unit, slips, pushes };
-        let slots = spared.slot_count();
-        let ranges = if spec.slip_to_end || spec.sparing == Sparing::EndOfDisk {
-            spared.slip_to_end(slots)
-        } else {
-            spared.slip_in_regions(slots, key)?
-        };
-        spared.pieces = spared.number(ranges, number, u64::from(zone.front_gap_sectors));
-        if spared.pieces.is_empty() {
-            let message = format!("{} sectors leave no room in the zone", zone.front_gap_sectors);
+        let spared = SparedZone { regions, places, pieces: Vec::new(), unit, slips, pushes };
+        let to_end = spec.slip_to_end || spec.sparing == Sparing::EndOfDisk;
+        spared.lay_out(to_end, u64::from(zone.front_gap_sectors), number, key)
+    }
+
+    /// Lays out a zone of a seek-first layout, which has `places`.
+    pub(super) fn banded(
+        spec: &GeometrySpec,
+        zone: &BandZone,
+        places: u64,
+        number: u32,
+        key: &str,
+    ) -> Result<SparedZone, Fault> {
+        let spares = u64::from(zone.spares);
+        if let Some(slip) = zone.slips.last().filter(|slip| **slip >= places) {
+            return Err(Fault::new(format!("{key}.slips"), format!("{slip}: slips must lie below {places}")));
+        }
+        let regions =
+            cut(places, places, spares, false).ok_or_else(|| full_of_spares(spares, places, key))?;
+        let slips = zone.slips.clone();
+        SparedZone { regions, places, pieces: Vec::new(), unit: 1, slips, pushes: false }.lay_out(
+            spec.slip_to_end,
+            0,
+            number,
+            key,
+        )
+    }
+
+    fn lay_out(mut self, to_end: bool, gap: u64, number: u32, key: &str) -> Result<SparedZone, Fault> {
+        let slots = self.slot_count();
+        let ranges = if to_end { self.slip_to_end(slots) } else { self.slip_in_regions(slots, key)? };
+        self.pieces = self.number(ranges, number, gap);
+        if self.pieces.is_empty() {
+            let message = format!("{gap} sectors and the slips leave no room in the zone");
             return Err(Fault::new(format!("{key}.front_gap_sectors"), message));
         }
-        Ok(spared)
+        Ok(self)
     }
 
     /// Blocks of the zone.
@@ -210,13 +234,20 @@ fn regions(spec: &GeometrySpec, zone: &Zone, places: u64, key: &str) -> Result<R
     if spec.sparing == Sparing::None && spares > 0 {
         return Err(Fault::new(format!("{key}.spares"), format!("{spares}, but geometry.sparing is `none`")));
     }
-    if spare_sectors >= size {
-        let message = format!("{spares} spares fill their region of {size} sectors");
-        return Err(Fault::new(format!("{key}.spares"), message));
-    }
-    let front = if spec.sparing == Sparing::SectorsPerCylinderFront { spares } else { 0 };
+    let at_front = spec.sparing == Sparing::SectorsPerCylinderFront;
+    cut(places, size, spare_sectors, at_front).ok_or_else(|| full_of_spares(spares, size, key))
+}
+
+/// Regions of `size` places, of which `spares` are spare. `None` when there is no room for data.
+fn cut(places: u64, size: u64, spares: u64, at_front: bool) -> Option<Regions> {
+    let slots = size.checked_sub(spares).filter(|slots| *slots > 0)?;
+    let front = if at_front { spares } else { 0 };
     let last = places.div_ceil(size) - 1;
-    Ok(Regions { places: Divisor::new(size), slots: Divisor::new(size - spare_sectors), front, last })
+    Some(Regions { places: Divisor::new(size), slots: Divisor::new(slots), front, last })
+}
+
+fn full_of_spares(spares: u64, size: u64, key: &str) -> Fault {
+    Fault::new(format!("{key}.spares"), format!("{spares} spares fill their region of {size} sectors"))
 }
 
 /// Applies the remaps of all zones.

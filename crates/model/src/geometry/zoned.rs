@@ -3,7 +3,7 @@
 //! Modelled: track and cylinder skews, and the direction of every other cylinder. The angle of a track follows from
 //! its rank in LBN order, so that a change of track or cylinder finds the next sector after exactly the skew.
 
-use super::TrackPlace;
+use super::TrackSpan;
 use super::fixed::{Divisor, SectorWidth, Turns};
 use crate::spec::{GeometrySpec, Layout, Zone};
 
@@ -53,12 +53,12 @@ impl ZonedTracks {
 
     /// The track that holds a place; slips before it have pushed its angle by `push` sectors.
     #[inline]
-    pub(super) fn at(&self, place: u64, push: u32) -> TrackPlace {
+    pub(super) fn at(&self, place: u64, push: u32) -> TrackSpan {
         let (track, sector) = self.sectors.divide(place);
         let (cylinder, order) = self.heads.divide(track);
         let turns = self.first.plus(self.cylinder_step.times(cylinder)).plus(self.track_skew.times(order));
         let cylinder = self.first_cylinder + cylinder as u32;
-        TrackPlace {
+        TrackSpan {
             start: place - sector,
             sectors: self.sectors.value() as u32,
             cylinder,

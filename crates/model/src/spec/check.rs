@@ -62,6 +62,12 @@ fn geometry(spec: &GeometrySpec) -> Checked {
             return Err(Fault::new(format!("geometry.{name}"), message));
         }
     }
+    if spec.zones.is_empty() && spec.sparing != Sparing::None {
+        return Err(Fault::new(
+            "geometry.sparing",
+            "this layout has no use for it: its zones name their spares",
+        ));
+    }
     match (spec.sparing, spec.range_cylinders) {
         (Sparing::SectorsPerRange, None) => {
             return Err(Fault::new("geometry.sparing", "`sectors-per-range` needs range_cylinders"));

@@ -14,11 +14,12 @@ pub enum Layout {
     SerpentineAbsolute,
     /// Seek-first in bands: each surface of a band is read inward; surfaces in the order 0, 1, 2…
     Ff,
-    /// Seek-first: seek direction alternates from surface to surface; surfaces 0, 1, 2… in every band.
+    /// Seek-first: surfaces 0, 1, 2… of every band are read inward and outward in turn.
     Af,
     /// Seek-first: every surface is read inward; the order of surfaces reverses from band to band.
     Fa,
-    /// Seek-first: both the seek direction and the order of surfaces alternate.
+    /// Seek-first: inward and outward in turn, beginning inward in every band; the order of surfaces reverses from band
+    /// to band.
     Aa,
     /// Read off a real drive: `[geometry.extents]`.
     Extents,
@@ -122,7 +123,7 @@ pub struct BandZone {
     pub sectors_per_track: Vec<u32>,
     /// Skew from a track to the next on the same surface.
     pub track_skew_turns: f64,
-    /// Skew at a change of surface.
+    /// Skew at a change of surface; a band that begins on the surface where the last one ended has the track skew.
     pub head_skew_turns: f64,
     /// Angle of the zone's first sector.
     #[serde(default)]

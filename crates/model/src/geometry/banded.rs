@@ -1,0 +1,158 @@
+//! Places to tracks for the seek-first layouts `ff`, `af`, `fa` and `aa`.
+//!
+//! A zone is cut into *bands* of some hundred cylinders. LBNs fill one surface of a band track by track, then the
+//! next surface, then the next band. Modelled: the four orders, each of which begins anew, inward, with every band; a
+//! number of sectors a track for every surface. Not modelled: surfaces whose bands lie at different radii.
+//!
+//! Source: the names are those of H. Wong, who found these layouts in drives of 2003 and later.
+
+use super::TrackSpan;
+use super::fixed::{Divisor, SectorWidth, Turns};
+use crate::spec::{BandZone, GeometrySpec, Layout};
+
+/// One surface's share of a band.
+#[derive(Clone, Copy, Debug)]
+struct Surface {
+    head: u32,
+    sectors: Divisor,
+    width: SectorWidth,
+    /// Sectors of one track of each surface read before this one.
+    before: u64,
+}
+
+/// The tracks of one zone.
+#[derive(Clone, Debug)]
+pub(super) struct BandedTracks {
+    first_cylinder: u32,
+    cylinders: u32,
+    heads: u64,
+    /// Cylinders of a band, and of the last band.
+    tracks: Divisor,
+    last_tracks: Divisor,
+    /// Number of the last band.
+    last: u64,
+    /// Places of a band other than the last.
+    band: Divisor,
+    /// Surfaces in the order of even bands, then in that of odd ones.
+    surfaces: Vec<Surface>,
+    /// Whether every other surface of a band is read outward.
+    alternates: bool,
+    /// Whether every other band runs through the surfaces from the last to the first.
+    reverses: bool,
+    first: Turns,
+    track_skew: Turns,
+    head_skew: Turns,
+}
+
+impl BandedTracks {
+    pub(super) fn new(spec: &GeometrySpec, zone: &BandZone) -> BandedTracks {
+        let cylinders = zone.last_cylinder - zone.first_cylinder + 1;
+        let tracks = zone.band_tracks.min(cylinders);
+        let last = (cylinders - 1) / tracks;
+        let reverses = matches!(spec.layout, Layout::Fa | Layout::Aa);
+        let mut surfaces = surfaces(0..spec.heads, zone);
+        let slice = surfaces.last().map_or(0, |surface| surface.before + surface.sectors.value());
+        surfaces.extend(match reverses {
+            true => self::surfaces((0..spec.heads).rev(), zone),
+            false => surfaces.clone(),
+        });
+        BandedTracks {
+            first_cylinder: zone.first_cylinder,
+            cylinders,
+            heads: u64::from(spec.heads),
+            tracks: Divisor::new(u64::from(tracks)),
+            last_tracks: Divisor::new(u64::from(cylinders - last * tracks)),
+            last: u64::from(last),
+            band: Divisor::new(slice * u64::from(tracks)),
+            surfaces,
+            alternates: matches!(spec.layout, Layout::Af | Layout::Aa),
+            reverses,
+            first: Turns::of_turns(zone.first_sector_offset_turns),
+            track_skew: Turns::of_turns(zone.track_skew_turns),
+            head_skew: Turns::of_turns(zone.head_skew_turns),
+        }
+    }
+
+    pub(super) fn first_cylinder(&self) -> u32 {
+        self.first_cylinder
+    }
+
+    /// Physical sectors of the zone.
+    pub(super) fn places(&self) -> u64 {
+        self.band.value() / self.tracks.value() * u64::from(self.cylinders)
+    }
+
+    /// The track that holds a place.
+    #[inline]
+    pub(super) fn at(&self, place: u64) -> TrackSpan {
+        let band = self.band.divide(place).0.min(self.last);
+        let tracks = if band == self.last { self.last_tracks } else { self.tracks };
+        let into = place - band * self.band.value();
+        let surfaces = self.of_band(band);
+        let slice = tracks.divide(into).0;
+        let order = surfaces.partition_point(|surface| surface.before <= slice) - 1;
+        let surface = &surfaces[order];
+        let (track, sector) = surface.sectors.divide(into - surface.before * tracks.value());
+        let along = self.turned(order as u64, track, tracks.value());
+        TrackSpan {
+            start: place - sector,
+            sectors: surface.sectors.value() as u32,
+            cylinder: self.first_cylinder + (band * self.tracks.value() + along) as u32,
+            head: surface.head,
+            angle: self.turns(band, order as u64, tracks.value(), track).angle(),
+            width: surface.width,
+        }
+    }
+
+    /// First place and sectors of a track, if it lies in the zone.
+    pub(super) fn find(&self, cylinder: u32, head: u32) -> Option<(u64, u32)> {
+        let within = cylinder.checked_sub(self.first_cylinder).filter(|within| *within < self.cylinders)?;
+        let (band, along) = self.tracks.divide(u64::from(within));
+        let tracks = if band == self.last { self.last_tracks } else { self.tracks }.value();
+        let order = self.of_band(band).iter().position(|surface| surface.head == head)?;
+        let surface = &self.of_band(band)[order];
+        let track = self.turned(order as u64, along, tracks);
+        let place = band * self.band.value() + surface.before * tracks + track * surface.sectors.value();
+        Some((place, surface.sectors.value() as u32))
+    }
+
+    #[inline]
+    fn of_band(&self, band: u64) -> &[Surface] {
+        let heads = self.heads as usize;
+        let (even, odd) = self.surfaces.split_at(heads);
+        if band & 1 == 0 { even } else { odd }
+    }
+
+    /// Rank of a track along the radius from its rank in LBN order, and the other way round.
+    #[inline]
+    fn turned(&self, order: u64, track: u64, tracks: u64) -> u64 {
+        if self.alternates && order % 2 == 1 { tracks - 1 - track } else { track }
+    }
+
+    /// Angle of a track: one skew for each change of track or of surface before it.
+    #[inline]
+    fn turns(&self, band: u64, order: u64, tracks: u64, track: u64) -> Turns {
+        let changes_a_band = if self.reverses || self.heads == 1 { self.heads - 1 } else { self.heads };
+        let surface_changes = band * changes_a_band + order;
+        let all = band * self.heads * self.tracks.value() + order * tracks + track;
+        let turns = self.first.plus(self.head_skew.times(surface_changes));
+        turns.plus(self.track_skew.times(all - surface_changes))
+    }
+}
+
+fn surfaces(order: impl Iterator<Item = u32>, zone: &BandZone) -> Vec<Surface> {
+    let mut before = 0;
+    order
+        .map(|head| {
+            let sectors = *zone.sectors_per_track.get(head as usize).unwrap_or(&zone.sectors_per_track[0]);
+            let surface = Surface {
+                head,
+                sectors: Divisor::new(u64::from(sectors)),
+                width: SectorWidth::new(sectors),
+                before,
+            };
+            before += u64::from(sectors);
+            surface
+        })
+        .collect()
+}
