@@ -26,10 +26,7 @@ pub(super) fn to_json(chart: &Chart) -> String {
     }
     plot.set_layout(layout(chart));
     plot.set_configuration(
-        Configuration::new()
-            .display_logo(false)
-            .display_mode_bar(DisplayModeBar::False)
-            .scroll_zoom(false),
+        Configuration::new().display_logo(false).display_mode_bar(DisplayModeBar::False).scroll_zoom(false),
     );
     plot.to_json().replace('<', "\\u003c")
 }

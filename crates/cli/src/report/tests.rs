@@ -69,25 +69,77 @@ fn is_a_table_aligned_in_the_terminal() {
 fn tmp_page() {
     let depths: Vec<f64> = (0..9).map(|k| f64::from(1 << k)).collect();
     let series = |name: &str, hue: usize, dashed: bool, f: &dyn Fn(f64) -> f64| Series {
-        name: name.to_string(), points: depths.iter().map(|d| (*d, f(*d))).collect(), hue, dashed, draw: Draw::Points };
-    let mk = |f: fn(f64, f64) -> f64| vec![
-        series("fcfs", 0, false, &|d| f(d, 0.02)), series("sstf", 1, false, &|d| f(d, 0.25)),
-        series("c-look", 2, false, &|d| f(d, 0.2)), series("sptf", 3, false, &|d| f(d, 0.5))];
+        name: name.to_string(),
+        points: depths.iter().map(|d| (*d, f(*d))).collect(),
+        hue,
+        dashed,
+        draw: Draw::Points,
+    };
+    let mk = |f: fn(f64, f64) -> f64| {
+        vec![
+            series("fcfs", 0, false, &|d| f(d, 0.02)),
+            series("sstf", 1, false, &|d| f(d, 0.25)),
+            series("c-look", 2, false, &|d| f(d, 0.2)),
+            series("sptf", 3, false, &|d| f(d, 0.5)),
+        ]
+    };
     let iops = mk(|d, k| 120.0 * (1.0 + k * d.ln()));
     let p99 = mk(|d, k| 10.0 * d / (1.0 + k * d.ln()) * (1.0 + k));
     let x = || Axis::log("queue depth (commands)").with_ticks(depths.clone());
-    let mut table = Table::new("Numbers", &["order", "depth 1", "depth 2", "depth 4", "8", "16", "32", "64", "128", "256"]);
-    for s in &iops { table.row(std::iter::once(s.name.clone()).chain(s.points.iter().map(|p| format!("{:.0}", p.1)))); }
+    let mut table = Table::new(
+        "Numbers",
+        &["order", "depth 1", "depth 2", "depth 4", "8", "16", "32", "64", "128", "256"],
+    );
+    for s in &iops {
+        table.row(std::iter::once(s.name.clone()).chain(s.points.iter().map(|p| format!("{:.0}", p.1))));
+    }
     let one = Section { title: "The order of requests".into(), text: vec!["Random 4 KiB reads over the whole disk. The more requests the drive may choose from, the shorter the way to the next one; the order decides who waits.".into()],
         charts: vec![
             Chart { title: "Throughput".into(), x: x(), y: Axis::linear("IOPS"), series: iops },
             Chart { title: "Slowest hundredth: 99th percentile of the response time".into(), x: x(), y: Axis::log("ms"), series: p99 }],
         tables: vec![table] };
-    let two = Section { title: "Many sequential streams".into(), text: vec![], charts: vec![Chart { title: "Sum of all streams".into(), x: Axis::linear("streams"), y: Axis::linear("MB/s"),
-        series: vec![Series { name: "64 KiB reads".into(), points: (1..100).map(|k| (f64::from(k), if k < 16 { 50.0 } else { 10.0 + 100.0/f64::from(k) })).collect(), ..Series::default() },
-         Series { name: "64 KiB reads, cache off".into(), points: (1..100).map(|k| (f64::from(k), 5.0)).collect(), hue: 1, dashed: true, draw: Draw::Line }] }], tables: vec![] };
-    let mut three = two.clone(); three.title = "Whole tracks".into();
-    three.charts[0].series = vec![0,1,2,3,4,5].into_iter().map(|h| Series { name: format!("hue {h} of the palette"), hue: h, dashed: h % 2 == 1, points: depths.iter().map(|d| (*d, d.sqrt() * (h + 2) as f64)).collect(), draw: Draw::Points }).collect();
-    let report = Report { title: "Headstack: what a disk does with a load".into(), text: vec!["Three experiments on simulated drives.".into()], sections: vec![one, two, three] };
+    let two = Section {
+        title: "Many sequential streams".into(),
+        text: vec![],
+        charts: vec![Chart {
+            title: "Sum of all streams".into(),
+            x: Axis::linear("streams"),
+            y: Axis::linear("MB/s"),
+            series: vec![
+                Series {
+                    name: "64 KiB reads".into(),
+                    points: (1..100)
+                        .map(|k| (f64::from(k), if k < 16 { 50.0 } else { 10.0 + 100.0 / f64::from(k) }))
+                        .collect(),
+                    ..Series::default()
+                },
+                Series {
+                    name: "64 KiB reads, cache off".into(),
+                    points: (1..100).map(|k| (f64::from(k), 5.0)).collect(),
+                    hue: 1,
+                    dashed: true,
+                    draw: Draw::Line,
+                },
+            ],
+        }],
+        tables: vec![],
+    };
+    let mut three = two.clone();
+    three.title = "Whole tracks".into();
+    three.charts[0].series = vec![0, 1, 2, 3, 4, 5]
+        .into_iter()
+        .map(|h| Series {
+            name: format!("hue {h} of the palette"),
+            hue: h,
+            dashed: h % 2 == 1,
+            points: depths.iter().map(|d| (*d, d.sqrt() * (h + 2) as f64)).collect(),
+            draw: Draw::Points,
+        })
+        .collect();
+    let report = Report {
+        title: "Headstack: what a disk does with a load".into(),
+        text: vec!["Three experiments on simulated drives.".into()],
+        sections: vec![one, two, three],
+    };
     std::fs::write("/tmp/cli-page.html", to_html(&report)).expect("x");
 }

@@ -1,5 +1,6 @@
 //! Keys of `[geometry]`.
 
+use super::Extents;
 use serde::{Deserialize, Serialize};
 
 /// The order in which LBNs run over tracks.
@@ -135,8 +136,3 @@ pub struct BandZone {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slips: Vec<u64>,
 }
-
-/// `[geometry.extents]`: a layout read off a real drive, as a grammar of repeated runs of tracks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Extents {}

@@ -6,6 +6,7 @@
 mod check;
 mod electronics;
 mod error;
+mod extents;
 mod geometry;
 mod mechanics;
 
@@ -15,7 +16,8 @@ pub use electronics::{
 };
 pub(crate) use error::Fault;
 pub use error::SpecError;
-pub use geometry::{BandZone, Extents, GeometrySpec, Layout, Sparing, Zone};
+pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
+pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
 pub use mechanics::{MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, ZeroLatency};
 
 use crate::Geometry;
