@@ -24,7 +24,7 @@ use zoned::ZonedTracks;
 /// A run of blocks that follow each other on one track without a gap.
 ///
 /// Slipped and remapped sectors end a run; a remapped sector is a run of one on its spare's track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// First block of the run.
     pub first: Lbn,
@@ -40,6 +40,14 @@ pub struct Extent {
     pub sectors_per_track: u32,
     /// Angle at which `first` begins.
     pub angle: Angle,
+}
+
+impl Extent {
+    /// Whether `lbn` lies in the run.
+    #[inline]
+    pub fn contains(&self, lbn: Lbn) -> bool {
+        lbn.0.wrapping_sub(self.first.0) < u64::from(self.sectors)
+    }
 }
 
 /// The blocks on one track.

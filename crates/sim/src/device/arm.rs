@@ -6,7 +6,7 @@ use super::split::Part;
 use super::{Device, Job};
 use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::spec::{CacheSpec, ReadAhead, Recalibration};
-use headstack_model::{Lbn, Nanos, Op};
+use headstack_model::{Extent, Lbn, Nanos, Op};
 use headstack_policy::order::AccessCost;
 use headstack_policy::{Slot, SlotId};
 use rand::RngExt;
@@ -65,30 +65,28 @@ impl ReadAheadRule {
     }
 
     /// Block up to which to read, after a request for `start..end` whose segment holds data from `held` on.
-    fn limit(&self, drive: &Drive, held: Lbn, start: Lbn, end: Lbn) -> Lbn {
+    fn limit(&self, drive: &Drive, near: &Extent, held: Lbn, start: Lbn, end: Lbn) -> Lbn {
         let last = drive.geometry.sectors();
-        let of_track = |lbn: Lbn| {
-            let track = drive.geometry.track_at(lbn);
-            (track.first, track.first + u64::from(track.sectors), track)
-        };
+        let of_track = |lbn: Lbn| drive.track_of(near, lbn);
         let limit = match self.kind {
             ReadAhead::None => return end,
             ReadAhead::Track | ReadAhead::OnArrival => of_track(Lbn(end.0 - 1)).1,
             ReadAhead::Cylinder => {
-                let (_, mut stop, here) = of_track(Lbn(end.0 - 1));
+                let cylinder = drive.geometry.track_at(Lbn(end.0 - 1)).cylinder;
+                let mut stop = of_track(Lbn(end.0 - 1)).1;
                 while stop.0 < last && stop - end < self.most {
-                    let (_, next, track) = of_track(stop);
-                    if track.cylinder != here.cylinder {
+                    let track = drive.geometry.track_at(stop);
+                    if track.cylinder != cylinder {
                         break;
                     }
-                    stop = next;
+                    stop = track.first + u64::from(track.sectors);
                 }
                 stop
             }
             ReadAhead::Segment => end + self.most,
             ReadAhead::Stream if end.0 >= last => end,
             ReadAhead::Stream => {
-                let (first, stop, _) = of_track(end);
+                let (first, stop) = of_track(end);
                 if held < first && stop.0 < last { of_track(stop).1 } else { stop }
             }
         };
@@ -155,6 +153,17 @@ impl AccessCost for Cost<'_> {
 impl Device {
     /// Puts a command into the queue for the arm.
     pub(super) fn want_arm(&mut self, slot: u32) {
+        if matches!(self.work, Work::Idle) && self.waiting.is_empty() && !self.destage_first() {
+            // Nothing to choose among: the usual case at depth 1.
+            let started = match self.jobs[slot as usize].request.op {
+                Op::Read => self.start_read(slot),
+                _ => self.start_write(slot),
+            };
+            if !started {
+                self.run_arm();
+            }
+            return;
+        }
         let lbn = self.jobs[slot as usize].media_from;
         let (place, angle) = self.drive.target(lbn);
         let job = self.job(slot);
@@ -293,14 +302,16 @@ impl Device {
         let start = self.jobs[slot as usize].media_from;
         let mut delivered = self.delivery(slot);
         let arm = Arm { place: self.arm.place, at: begins };
-        let mut span = self.drive.read(arm, start, request.end(), &mut delivered);
+        let pass = self.drive.plan(&self.near, arm, start, request.end() - start, false);
+        let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
+        self.near = span.last.extent;
         span.delay(self.retry_time(), &mut delivered);
         self.account_span(slot, &span);
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
             self.cache.segment_mut(index).state = SegmentState::Filling;
             if self.rule.from_arrival && into.is_none() {
-                let first = self.drive.landed_before(arm, start);
+                let first = self.drive.landed_before(&pass);
                 self.cache.segment_mut(index).start = first;
             }
         }
@@ -370,14 +381,14 @@ impl Device {
     fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn, from: Nanos) {
         let held = self.cache.segment(segment);
         let (held_from, from_end) = (held.start, held.end);
-        let limit = self.rule.limit(&self.drive, held_from, start, end);
+        let limit = self.rule.limit(&self.drive, &self.near, held_from, start, end);
         let keep_to = (end + self.rule.least).min(limit);
         let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
         if limit <= from_end || busy && keep_to <= from_end {
             return;
         }
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
-        let pass = self.drive.plan(arm, from_end, limit - from_end, false);
+        let pass = self.drive.plan(&self.near, arm, from_end, limit - from_end, false);
         self.cache.segment_mut(segment).state = SegmentState::Filling;
         self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to });
     }
@@ -387,21 +398,22 @@ impl Device {
         let Work::ReadAhead(mut ahead) = self.work else { return };
         let mut ends = ahead.pass.end(&self.drive);
         while ends <= now && ahead.pass.end_lbn() < ahead.limit {
-            let arm = Arm { place: ahead.pass.place, at: ends };
+            let arm = Arm { place: ahead.pass.place(), at: ends };
             let next = ahead.pass.end_lbn();
-            ahead.pass = self.drive.plan(arm, next, ahead.limit - next, false);
+            ahead.pass = self.drive.plan(&ahead.pass.extent, arm, next, ahead.limit - next, false);
             ends = ahead.pass.end(&self.drive);
         }
         let read = ahead.pass.first + u64::from(ahead.pass.gone_by(&self.drive, now));
         self.cache.slide(ahead.segment, read);
         self.work = Work::ReadAhead(ahead);
         if ends <= now {
-            self.stop_read_ahead(ahead, Arm { place: ahead.pass.place, at: ends });
+            self.stop_read_ahead(ahead, Arm { place: ahead.pass.place(), at: ends });
         }
     }
 
     fn stop_read_ahead(&mut self, ahead: Ahead, arm: Arm) {
         self.cache.segment_mut(ahead.segment).state = SegmentState::Read;
+        self.near = ahead.pass.extent;
         self.arm = arm;
         self.work = Work::Idle;
     }
@@ -420,7 +432,7 @@ impl Device {
             at = pass.end_of(&self.drive, count.min(pass.sectors));
             self.cache.slide(ahead.segment, pass.first + u64::from(count.min(pass.sectors)));
         }
-        self.stop_read_ahead(ahead, Arm { place: pass.place, at });
+        self.stop_read_ahead(ahead, Arm { place: pass.place(), at });
         None
     }
 
@@ -453,6 +465,7 @@ impl Device {
         let running = ahead.pass.part(&self.drive, read, request.end());
         let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
         self.cache.touch(segment, request.lbn);
+        self.near = span.last.extent;
         self.arm = span.arm();
         self.last_lbn = request.end();
         self.arm_event = span.end;
@@ -468,7 +481,7 @@ impl Device {
         let held = *self.cache.segment(segment);
         if let Work::ReadAhead(ahead) = &mut self.work {
             if ahead.segment == segment {
-                let limit = self.rule.limit(&self.drive, held.start, start, end);
+                let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);
                 ahead.limit = ahead.limit.max(limit);
             }
         } else if self.rule.on_hit && held.state == SegmentState::Read && matches!(self.work, Work::Idle) {
@@ -498,7 +511,8 @@ impl Device {
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
         let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
         let arm = Arm { place: self.arm.place, at: begins + wait };
-        let mut span = self.drive.write(arm, start, end, arriving);
+        let mut span = self.drive.write(&self.near, arm, start, end, arriving);
+        self.near = span.last.extent;
         span.seek += wait;
         let physical = self.config.physical_sectors;
         if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {

@@ -27,7 +27,8 @@ pub(crate) struct Arm {
 pub(crate) struct Pass {
     pub(crate) first: Lbn,
     pub(crate) sectors: u32,
-    pub(crate) place: TrackPlace,
+    /// The run of blocks that the pass is part of.
+    pub(crate) extent: Extent,
     /// When the head is on the track.
     pub(crate) on_track: Nanos,
     /// When the first sector begins.
@@ -37,6 +38,12 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
+    /// The track of the pass.
+    #[inline]
+    pub(crate) fn place(&self) -> TrackPlace {
+        track_of(&self.extent)
+    }
+
     /// When `count` sectors of the pass have gone by.
     #[inline]
     pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Nanos {
@@ -107,7 +114,7 @@ impl Span {
 
     /// The arm after the access.
     pub(crate) fn arm(&self) -> Arm {
-        Arm { place: self.last.place, at: self.end }
+        Arm { place: self.last.place(), at: self.end }
     }
 }
 
@@ -178,6 +185,10 @@ fn sector_width(sectors_per_track: u32) -> u64 {
     u64::MAX / u64::from(sectors_per_track)
 }
 
+fn track_of(extent: &Extent) -> TrackPlace {
+    TrackPlace { cylinder: extent.cylinder, head: extent.head }
+}
+
 fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {
     let units = (u128::from(lbn - extent.first) * u128::from(sector_width(extent.sectors_per_track))) >> 32;
     extent.angle + Angle(units as u32)
@@ -185,14 +196,16 @@ fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {
 
 impl Drive {
     /// The next pass of an access: from `lbn` on, at most `most` sectors, with the arm coming from `arm`.
-    pub(crate) fn plan(&self, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
-        let extent = self.geometry.extent_at(lbn);
-        let place = TrackPlace { cylinder: extent.cylinder, head: extent.head };
-        let on_track = arm.at + self.mechanics.reposition(arm.place, place, write);
+    ///
+    /// `near` is a run of blocks that was looked up before and may hold `lbn` too.
+    #[inline]
+    pub(crate) fn plan(&self, near: &Extent, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
+        let extent = if near.contains(lbn) { *near } else { self.geometry.extent_at(lbn) };
+        let on_track = arm.at + self.mechanics.reposition(arm.place, track_of(&extent), write);
         let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(&extent, lbn));
         let left = u64::from(extent.sectors) - (lbn - extent.first);
         let width = sector_width(extent.sectors_per_track);
-        Pass { first: lbn, sectors: left.min(most) as u32, place, on_track, begins, width }
+        Pass { first: lbn, sectors: left.min(most) as u32, extent, on_track, begins, width }
     }
 
     /// Seek, settle and rotational latency until `angle` of the track at `place` can be accessed.
@@ -205,16 +218,25 @@ impl Drive {
     /// Track and angle of a block.
     pub(crate) fn target(&self, lbn: Lbn) -> (TrackPlace, Angle) {
         let extent = self.geometry.extent_at(lbn);
-        (TrackPlace { cylinder: extent.cylinder, head: extent.head }, angle_of(&extent, lbn))
+        (track_of(&extent), angle_of(&extent, lbn))
     }
 
-    /// First block of the track of `lbn` that goes by whole before `lbn` does, when the arm comes from `arm` to read it.
-    pub(crate) fn landed_before(&self, arm: Arm, lbn: Lbn) -> Lbn {
-        let pass = self.plan(arm, lbn, 1, false);
+    /// First block of the track of a pass that goes by whole between the head's landing and the pass.
+    pub(crate) fn landed_before(&self, pass: &Pass) -> Lbn {
         let latency = pass.begins - pass.on_track;
         let sector = self.mechanics.spindle().time_of_units(pass.width >> 32).0.max(1);
+        let first = self.track_of(&pass.extent, pass.first).0;
+        Lbn(pass.first.0.saturating_sub(latency.0 / sector)).max(first).min(pass.first)
+    }
+
+    /// First block of the track of `lbn` and the block after its last. `near` may be the run that holds it.
+    #[inline]
+    pub(crate) fn track_of(&self, near: &Extent, lbn: Lbn) -> (Lbn, Lbn) {
+        if near.contains(lbn) && near.sectors == near.sectors_per_track {
+            return (near.first, near.first + u64::from(near.sectors));
+        }
         let track = self.geometry.track_at(lbn);
-        Lbn(lbn.0.saturating_sub(latency.0 / sector)).max(track.first).min(lbn)
+        (track.first, track.first + u64::from(track.sectors))
     }
 
     /// Reads `start..end` in order, `first` being a pass that is already planned (or running) and holds `start`.
@@ -234,15 +256,15 @@ impl Drive {
             if pass.end_lbn() >= end {
                 return span;
             }
-            let arm = Arm { place: pass.place, at: ends };
+            let arm = Arm { place: pass.place(), at: ends };
             from = ends;
-            pass = self.plan(arm, pass.end_lbn(), end - pass.end_lbn(), false);
+            pass = self.plan(&pass.extent, arm, pass.end_lbn(), end - pass.end_lbn(), false);
         }
     }
 
-    /// Reads `start..end` with the arm coming from `arm`, by the drive's rule of zero-latency access.
-    pub(crate) fn read(&self, arm: Arm, start: Lbn, end: Lbn, delivered: &mut Delivered) -> Span {
-        let pass = self.plan(arm, start, end - start, false);
+    /// Reads from the start of `pass`, planned for an arm coming from `arm`, up to `end`, by the drive's rule of
+    /// zero-latency access.
+    pub(crate) fn read(&self, arm: Arm, pass: Pass, end: Lbn, delivered: &mut Delivered) -> Span {
         let whole = pass.end_lbn() == end;
         match self.mechanics.zero_latency(false) {
             ZeroLatency::WithinTrack if whole => self.read_on_arrival(arm, pass, delivered),
@@ -313,13 +335,13 @@ impl Drive {
                 return total;
             }
             arm = span.arm();
-            pass = self.plan(arm, pass.end_lbn(), end - pass.end_lbn(), false);
+            pass = self.plan(&pass.extent, arm, pass.end_lbn(), end - pass.end_lbn(), false);
         }
     }
 
     /// Writes `start..end`, whose data come from the host as `arriving` says.
-    pub(crate) fn write(&self, arm: Arm, start: Lbn, end: Lbn, arriving: Arriving) -> Span {
-        let mut pass = self.plan(arm, start, end - start, true);
+    pub(crate) fn write(&self, near: &Extent, arm: Arm, start: Lbn, end: Lbn, arriving: Arriving) -> Span {
+        let mut pass = self.plan(near, arm, start, end - start, true);
         let mut span = Span::default();
         let (mut from, mut place) = (arm.at, arm.place);
         let all_here = arriving.time_of(end - start) <= pass.on_track;
@@ -343,8 +365,9 @@ impl Drive {
             if pass.end_lbn() >= end {
                 return span;
             }
-            (from, place) = (span.end, pass.place);
-            pass = self.plan(Arm { place, at: from }, pass.end_lbn(), end - pass.end_lbn(), true);
+            (from, place) = (span.end, pass.place());
+            pass =
+                self.plan(&pass.extent, Arm { place, at: from }, pass.end_lbn(), end - pass.end_lbn(), true);
         }
     }
 

@@ -24,7 +24,7 @@ use destage::Destage;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Retries;
 use headstack_model::{
-    Angle, DriveSpec, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
+    Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
 };
 use headstack_policy::Queue;
 use headstack_policy::order::{self, BuiltIn};
@@ -161,6 +161,8 @@ pub struct Device {
     /// Where the arm is, and since when (or from when on) it is free there.
     arm: Arm,
     work: Work,
+    /// The run of blocks accessed last.
+    near: Extent,
     /// Block after the last one accessed.
     last_lbn: Lbn,
     depth: usize,
@@ -217,6 +219,7 @@ impl Device {
             order: order::built_in(order_name)?,
             arm: Arm::default(),
             work: Work::Idle,
+            near: Extent::default(),
             last_lbn: Lbn(0),
             depth: slots,
             arm_event: Nanos::MAX,
