@@ -92,14 +92,13 @@ fn locate_key(text: &str, path: &str) -> Option<usize> {
     let mut found = None;
     let mut table = Some(document.get_ref());
     for part in path.split('.') {
-        let (name, index) = match part.split_once('[') {
-            Some((name, rest)) => (name, rest.trim_end_matches(']').parse::<usize>().ok()),
-            None => (part, None),
-        };
-        let Some((key, value)) = table.and_then(|t| t.get_key_value(name)) else { break };
+        let mut names = part.split(['[', ']']).filter(|name| !name.is_empty());
+        let Some((key, value)) = table.and_then(|t| t.get_key_value(names.next()?)) else { break };
         found = Some(key.span().start);
         let mut value = value;
-        if let Some(item) = index.and_then(|i| value.get_ref().as_array().and_then(|a| a.get(i))) {
+        for index in names {
+            let index = index.parse::<usize>().ok();
+            let Some(item) = index.and_then(|i| value.get_ref().as_array()?.get(i)) else { break };
             found = Some(item.span().start);
             value = item;
         }
