@@ -15,7 +15,11 @@ pub(super) struct Laid {
 pub(super) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) -> Result<Laid, SpecError> {
     match block.kind.as_str() {
         "dm_layout_g1" => zoned(block, heads, cylinders, notes),
-        kind => Err(block.place.error("Layout Model", format!("`{kind}` is not read; dm_layout_g1 is"))),
+        "dm_layout_g4" => super::grammar::convert(block, heads, cylinders, notes),
+        kind => {
+            let message = format!("`{kind}` is not read; dm_layout_g1 and dm_layout_g4 are");
+            Err(block.place.error("Layout Model", message))
+        }
     }
 }
 
