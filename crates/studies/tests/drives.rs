@@ -1,32 +1,13 @@
-//! The drive files that ship: each can be read, and each of its numbers says where it comes from.
+//! The drive files that ship: each can be built, and each of its numbers says where it comes from.
 
-use headstack_model::{DriveSpec, Geometry};
-use std::path::PathBuf;
-
-fn files() -> Vec<(PathBuf, String)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../drives");
-    let mut files: Vec<_> = std::fs::read_dir(&folder)
-        .expect("the repository has drives/")
-        .map(|entry| entry.expect("the folder can be listed").path())
-        .filter(|path| path.extension().is_some_and(|ext| ext == "toml"))
-        .map(|path| {
-            let text = std::fs::read_to_string(&path).expect("a drive file is text");
-            (path, text)
-        })
-        .collect();
-    files.sort();
-    files
-}
+use headstack_model::{DriveSpec, Geometry, drives};
 
 #[test]
-fn can_every_drive_file_be_read() {
-    for (path, text) in files() {
-        let name = path.file_stem().and_then(|stem| stem.to_str()).expect("names are ASCII");
-        let spec = DriveSpec::parse(&text, &path.display().to_string()).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(spec.name, name, "a file is named after its drive");
+fn does_every_drive_hold_its_capacity() {
+    for (name, _) in drives::all() {
+        let spec = drives::load(name).unwrap_or_else(|e| panic!("{e}"));
         let geometry = Geometry::new(&spec).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(geometry.sectors(), spec.capacity_sectors, "{name}");
-        assert!(!spec.sources.is_empty(), "{name} names its sources");
     }
 }
 
@@ -62,13 +43,8 @@ fn unsourced(spec: &DriveSpec, text: &str) -> Vec<usize> {
 
 #[test]
 fn does_every_number_say_where_it_comes_from() {
-    for (path, text) in files() {
-        let spec = DriveSpec::parse(&text, &path.display().to_string()).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(
-            unsourced(&spec, &text),
-            Vec::<usize>::new(),
-            "{}: lines without a source",
-            path.display()
-        );
+    for (name, text) in drives::all() {
+        let spec = drives::load(name).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(unsourced(&spec, text), Vec::<usize>::new(), "drives/{name}.toml: lines without a source");
     }
 }

@@ -1,0 +1,152 @@
+//! The few runs that several studies are made of.
+
+use headstack_model::{DriveSpec, Lbn, Nanos, Request};
+use headstack_sim::{Device, DeviceError, DeviceOptions, Engine, Finished};
+use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape};
+
+/// Blocks of 512 B in the 4 KiB of a random access.
+const SMALL: u32 = 8;
+
+/// Blocks in the 1 MiB of a sequential one.
+const LARGE: u32 = 2048;
+
+/// Response times of a run and how long it took.
+#[derive(Clone, Debug)]
+pub(crate) struct Responses {
+    /// In ms, ascending.
+    sorted_ms: Vec<f64>,
+    seconds: f64,
+}
+
+impl Responses {
+    /// Requests a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.sorted_ms.len() as f64 / self.seconds
+    }
+
+    /// Mean response time in ms.
+    pub(crate) fn mean_ms(&self) -> f64 {
+        self.sorted_ms.iter().sum::<f64>() / self.sorted_ms.len() as f64
+    }
+
+    /// The response time in ms that this share of the requests does not exceed.
+    pub(crate) fn quantile_ms(&self, share: f64) -> f64 {
+        let rank = (share * self.sorted_ms.len() as f64).ceil() as usize;
+        self.sorted_ms[rank.clamp(1, self.sorted_ms.len()) - 1]
+    }
+}
+
+/// An engine with one drive, which takes as many commands as its file says.
+pub(crate) fn engine(spec: &DriveSpec) -> Result<Engine, DeviceError> {
+    Ok(Engine::new(vec![Device::new(spec, &DeviceOptions::default())?]))
+}
+
+/// Runs a load and gathers its response times.
+pub(crate) fn gather(engine: &mut Engine, load: &mut dyn Load) -> Responses {
+    let begun = engine.now();
+    let mut sorted_ms = Vec::new();
+    engine.run(load, &mut |finished: &Finished| sorted_ms.push(finished.completion.response().as_ms()));
+    sorted_ms.sort_by(f64::total_cmp);
+    Responses { sorted_ms, seconds: (engine.now() - begun).as_secs() }
+}
+
+fn random(spec: &DriveSpec, read_share: f64, depth: u32, count: u64) -> Closed {
+    let region = Region::whole(spec.capacity_sectors);
+    let shape = Shape { region, pattern: Pattern::Random, sectors: SMALL, alignment: SMALL, read_share };
+    Closed::new(shape, depth, count, 1).expect("every drive holds 4 KiB")
+}
+
+/// Random 4 KiB reads over the whole disk, `depth` of them outstanding.
+pub(crate) fn random_reads(spec: &DriveSpec, depth: u32, count: u64) -> Result<Responses, DeviceError> {
+    Ok(gather(&mut engine(spec)?, &mut random(spec, 1.0, depth, count)))
+}
+
+/// Random 4 KiB writes over the whole disk, one after the other, for `seconds`: how many were done a second.
+pub(crate) fn random_write_rate(spec: &DriveSpec, seconds: u64) -> Result<f64, DeviceError> {
+    // No drive does a thousand a second for long; those that the cache takes at once are done early in the run.
+    let mut load = random(spec, 0.0, 1, seconds * 1000);
+    let end = Nanos::from_secs(seconds);
+    let mut done = 0u64;
+    engine(spec)?.run(&mut load, &mut |finished| done += u64::from(finished.completion.completed <= end));
+    Ok(done as f64 / seconds as f64)
+}
+
+/// MB/s of requests of 1 MiB, one after the other, through the regions in turn.
+pub(crate) fn sequential_mb_s(
+    spec: &DriveSpec,
+    read_share: f64,
+    regions: impl Iterator<Item = Region>,
+) -> Result<f64, DeviceError> {
+    let mut engine = engine(spec)?;
+    let mut bytes = 0.0;
+    for region in regions {
+        let pattern = Pattern::Sequential;
+        let shape = Shape { region, pattern, sectors: LARGE, alignment: LARGE, read_share };
+        let count = region.sectors / u64::from(LARGE);
+        let mut load = Closed::new(shape, 1, count, 1).expect("a region holds a request");
+        engine.run(&mut load, &mut |_| ());
+        bytes += (count * u64::from(LARGE) * u64::from(spec.sector_bytes)) as f64;
+    }
+    Ok(bytes / engine.now().as_secs() / 1e6)
+}
+
+/// Regions of `sectors` blocks, evenly spread over the disk from its start to its end.
+pub(crate) fn spread(spec: &DriveSpec, regions: u64, sectors: u64) -> impl Iterator<Item = Region> + use<> {
+    let room = spec.capacity_sectors - sectors;
+    let first = move |index: u64| {
+        let at = (u128::from(room) * u128::from(index) / u128::from(regions - 1)) as u64;
+        Lbn(at / u64::from(LARGE) * u64::from(LARGE))
+    };
+    (0..regions).map(move |index| Region { first: first(index), sectors })
+}
+
+/// Requests of a list, one after the other.
+pub(crate) struct Script {
+    requests: Vec<Request>,
+    next: usize,
+    waiting: bool,
+}
+
+impl Script {
+    pub(crate) fn new(requests: Vec<Request>) -> Script {
+        Script { requests, next: 0, waiting: false }
+    }
+}
+
+impl Load for Script {
+    fn poll(&mut self, _now: Nanos) -> Poll {
+        if self.waiting {
+            return Poll::Waiting;
+        }
+        let Some(request) = self.requests.get(self.next).copied() else { return Poll::Done };
+        self.waiting = true;
+        self.next += 1;
+        Poll::Issue(Issue { device: 0, request, id: self.next as u64 - 1 })
+    }
+
+    fn handle_completion(&mut self, _now: Nanos, _id: u64) {
+        self.waiting = false;
+    }
+}
+
+/// Mean time in ms of a FLUSH after `writes` cached writes of 4 KiB at random places, over `rounds` of them.
+pub(crate) fn flush_ms(spec: &DriveSpec, writes: u64, rounds: u64) -> Result<f64, DeviceError> {
+    let mut engine = engine(spec)?;
+    let mut places = random(spec, 0.0, 1, writes * rounds);
+    let (mut sum, now) = (0.0, engine.now());
+    for _ in 0..rounds {
+        let mut requests = Vec::new();
+        while requests.len() < writes as usize {
+            let Poll::Issue(issue) = places.poll(now) else { unreachable!("the load has all the writes") };
+            places.handle_completion(now, issue.id);
+            requests.push(issue.request);
+        }
+        requests.push(Request::flush());
+        engine.run(&mut Script::new(requests), &mut |finished| {
+            if finished.id == writes {
+                sum += finished.completion.response().as_ms();
+            }
+        });
+    }
+    Ok(sum / rounds as f64)
+}
