@@ -7,8 +7,13 @@ mod catalog;
 mod drive;
 mod failure;
 mod files;
+//mod loads;
+mod measure;
 mod report;
+//mod run;
+mod survey;
 mod units;
+mod validate;
 
 use clap::Parser;
 use failure::Failure;
@@ -27,12 +32,16 @@ struct Cli {
 enum Command {
     #[command(subcommand)]
     Drive(drive::Command),
+    //Run(run::Run),
+    Validate(validate::Validate),
 }
 
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Drive(command) => command.run(out),
+            //Command::Run(command) => command.run(out),
+            Command::Validate(command) => command.run(out),
         }
     }
 }
