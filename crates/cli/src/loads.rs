@@ -42,6 +42,8 @@ pub(crate) struct LoadSpec {
     pub(crate) pattern: Pattern,
     /// Bytes a request; 4 KiB, or a whole track for the track patterns, when absent.
     pub(crate) size_bytes: Option<u64>,
+    /// The first so many sectors of the disk; all of it when absent.
+    pub(crate) within_sectors: Option<u64>,
     pub(crate) arrivals: Arrivals,
     pub(crate) streams: u32,
     pub(crate) write_share: f64,
@@ -56,7 +58,7 @@ impl LoadSpec {
     pub(crate) fn build(&self, spec: &DriveSpec, device: &Device) -> Result<Box<dyn Load>, String> {
         self.check()?;
         let sectors = self.size_bytes.map(|bytes| units::sectors(bytes, spec)).transpose()?;
-        let region = Region::whole(device.sectors());
+        let region = Region::whole(self.within_sectors.unwrap_or(device.sectors()));
         match self.pattern {
             Pattern::Aligned | Pattern::Unaligned => self.tracks(device, region, sectors),
             Pattern::Streams => self.streams(region, sectors.unwrap_or(default_sectors(spec))),
@@ -117,7 +119,7 @@ impl LoadSpec {
         let op = if self.write_share > 0.0 { Op::Write } else { Op::Read };
         let shape = TrackShape { region, aligned: self.pattern == Pattern::Aligned, op, depth };
         let drive = Arc::clone(device.drive());
-        let end = region.sectors;
+        let end = device.sectors();
         let track_of = move |lbn| {
             let mut track = drive.geometry.track_at(lbn);
             let wanted = sectors.unwrap_or(track.sectors);

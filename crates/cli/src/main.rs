@@ -4,13 +4,14 @@
 //! check failed, 2 bad usage or input. Every error is one line.
 
 mod catalog;
+mod demo;
 mod drive;
 mod failure;
 mod files;
-//mod loads;
+mod loads;
 mod measure;
 mod report;
-//mod run;
+mod run;
 mod survey;
 mod units;
 mod validate;
@@ -30,17 +31,19 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Demo(demo::Demo),
     #[command(subcommand)]
     Drive(drive::Command),
-    //Run(run::Run),
+    Run(run::Run),
     Validate(validate::Validate),
 }
 
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
+            Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
-            //Command::Run(command) => command.run(out),
+            Command::Run(command) => command.run(out),
             Command::Validate(command) => command.run(out),
         }
     }

@@ -116,6 +116,7 @@ impl Run {
         LoadSpec {
             pattern: self.pattern,
             size_bytes: self.size,
+            within_sectors: None,
             arrivals,
             streams: self.streams,
             write_share: self.write_share,
