@@ -56,9 +56,9 @@ impl Demo {
 }
 
 fn print(section: &Section, out: &mut dyn Write) -> Result<(), Failure> {
-    writeln!(out, "{}\n", section.title)?;
+    writeln!(out, "{}\n", section.title.to_uppercase())?;
     for paragraph in &section.text {
-        writeln!(out, "{paragraph}")?;
+        writeln!(out, "{}", textwrap::fill(paragraph, 100))?;
     }
     for table in &section.tables {
         writeln!(out, "\n{}\n{}", table.title, table.to_text())?;

@@ -29,9 +29,10 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
     spec.queue.window = None;
     let lines = ORDERS.iter().map(|order| line(bench, &spec, order)).collect::<Result<Vec<_>, _>>()?;
     let rise = |line: &Line| line.iops[DEPTHS.len() - 1] / line.iops[0];
+    let setting = format!("{}: 4 KiB reads anywhere on the disk, so many outstanding at all times.", spec.title);
     let (first, last) = (&lines[0], &lines[ORDERS.len() - 1]);
     let finding = format!(
-        "With {} requests to choose from, {} serves {} times as many as one at a time; {} stays at {}. The price is paid by those who wait: compare the slowest hundredth.",
+        "With {} requests to choose from, {} serves {} times as many as one at a time; {} stays at {}. Some pay for it: compare the slowest hundredth.",
         DEPTHS[DEPTHS.len() - 1],
         last.order,
         significant(rise(last), 2),
@@ -39,8 +40,8 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
         significant(rise(first), 2),
     );
     Ok(Section {
-        title: "The order of requests: random 4 KiB reads over queue depth".to_string(),
-        text: vec![format!("{}. {}", spec.title, summaries()), finding],
+        title: "Random reads: the order of requests".to_string(),
+        text: vec![setting, summaries(), finding],
         charts: vec![
             chart("Throughput", Axis::linear("IOPS"), &lines, |line| &line.iops),
             chart(

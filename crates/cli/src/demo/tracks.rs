@@ -55,11 +55,11 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
         100.0 * (1.0 - aligned / unaligned),
     );
     Ok(Section {
-        title: "Reads of whole tracks: aligned to the track or not".to_string(),
-        text: vec![format!("{}. Random reads within the first zone.", spec.title), finding],
+        title: "Whole tracks: aligned reads or not".to_string(),
+        text: vec![format!("{}: random reads within the first zone, one or two outstanding.", spec.title), finding],
         charts: vec![
             chart(
-                "Disk efficiency: share of the time in which wanted data pass",
+                "Efficiency: share of time in which wanted data pass",
                 "efficiency (%)",
                 &lines,
                 |line| &line.efficiency,
@@ -67,7 +67,7 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
             chart("Head time: from one request to the next", "head time (ms)", &lines, |line| &line.head_ms),
         ],
         tables: vec![
-            table("Disk efficiency (%)", &lines, |line| &line.efficiency),
+            table("Efficiency (%)", &lines, |line| &line.efficiency),
             table("Head time (ms)", &lines, |line| &line.head_ms),
         ],
     })
