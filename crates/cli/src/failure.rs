@@ -53,13 +53,13 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
         print_line("a command is missing (see --help)");
         return ExitCode::from(2);
     }
-    let told: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
-        .filter(|line| !line.is_empty())
+    let said = text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+    let told: Vec<String> = said
+        .filter(|part| {
+            !part.is_empty() && !part.starts_with("Usage:") && !part.starts_with("For more information")
+        })
         .collect();
-    print_line(&format!("{} (see --help)", told.join(" ").trim_start_matches("error: ")));
+    print_line(&format!("{} (see --help)", told.join("; ").trim_start_matches("error: ")));
     ExitCode::from(2)
 }
 

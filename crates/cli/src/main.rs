@@ -4,11 +4,17 @@
 //! check failed, 2 bad usage or input. Every error is one line.
 
 mod catalog;
+mod demo;
 mod drive;
 mod failure;
 mod files;
+mod loads;
+mod measure;
 mod report;
+mod run;
+mod survey;
 mod units;
+mod validate;
 
 use clap::Parser;
 use failure::Failure;
@@ -25,14 +31,20 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Demo(demo::Demo),
     #[command(subcommand)]
     Drive(drive::Command),
+    Run(run::Run),
+    Validate(validate::Validate),
 }
 
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
+            Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
+            Command::Run(command) => command.run(out),
+            Command::Validate(command) => command.run(out),
         }
     }
 }

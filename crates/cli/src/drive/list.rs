@@ -5,6 +5,7 @@ use crate::catalog;
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{capacity, grouped};
+use headstack_model::drives;
 use std::io::Write;
 
 /// List the shipped drives.
@@ -16,7 +17,8 @@ impl List {
         let columns = ["name", "title", "evidence", "capacity", "rpm", "heads", "tracks"];
         let mut table = Table::new("Drives", &columns);
         table.words = 3;
-        for spec in catalog::shipped() {
+        for (name, _) in drives::all() {
+            let spec = catalog::load(name)?;
             let geometry = &spec.geometry;
             table.row([
                 spec.name.clone(),

@@ -5,7 +5,6 @@ mod import;
 mod list;
 mod plot;
 mod show;
-mod survey;
 
 use crate::failure::Failure;
 use std::io::Write;

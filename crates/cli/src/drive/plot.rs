@@ -1,10 +1,10 @@
 //! `headstack drive plot`: zone map and seek curve as a report.
 
-use super::survey::{Part, survey};
 use crate::catalog;
 use crate::failure::Failure;
 use crate::files;
 use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
+use crate::survey::{Part, survey};
 use crate::units::{capacity, grouped, significant};
 use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
 use std::io::Write;
@@ -28,7 +28,7 @@ impl Plot {
         let report = Report {
             title: spec.title.clone(),
             text: vec![format!(
-                "{}, {} rpm, drive file `{}`.",
+                "{}, {} rpm, drive file {}.toml.",
                 capacity(spec.capacity_bytes()),
                 spec.mechanics.rpm,
                 spec.name

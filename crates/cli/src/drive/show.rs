@@ -1,8 +1,8 @@
 //! `headstack drive show`.
 
-use super::survey::{Part, survey};
 use crate::catalog;
 use crate::failure::Failure;
+use crate::survey::{Part, survey};
 use crate::units::{capacity, grouped, significant};
 use headstack_model::spec::{CacheSpec, Sparing};
 use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
@@ -166,7 +166,7 @@ fn electronics(spec: &DriveSpec) -> Vec<(&'static str, String)> {
         ("cache", cache(&spec.cache, spec.sector_bytes)),
         ("write cache", word(&spec.cache.write_cache)),
         ("bus", format!("reads {}, writes {}", rate(bus.read_us_per_sector), rate(bus.write_us_per_sector))),
-        ("queue", format!("{} commands, {}", spec.queue.depth, spec.queue.order)),
+        ("queue", format!("{} deep, {}", spec.queue.depth, spec.queue.order)),
     ]
 }
 

@@ -1,7 +1,9 @@
 //! A chart as a figure of Plotly: traces and axes without colours, which the page adds for light or dark.
 
 use super::{Axis, Chart, Draw, Series};
-use plotly::common::{Anchor, DashType, Line, LineShape, Marker, MarkerSymbol, Mode, Orientation, Title};
+use plotly::common::{
+    Anchor, DashType, ExponentFormat, Line, LineShape, Marker, MarkerSymbol, Mode, Orientation, Title,
+};
 use plotly::configuration::DisplayModeBar;
 use plotly::layout::{self, AxisType, HoverMode, Legend, Margin, RangeMode};
 use plotly::{Configuration, Layout, Plot, Scatter};
@@ -63,7 +65,7 @@ fn layout(chart: &Chart) -> Layout {
         )
         .margin(Margin::new().left(56).right(16).top(16).bottom(48))
         .x_axis(axis(&chart.x, range(|point| point.0)))
-        .y_axis(axis(&chart.y, range(|point| point.1)).range_mode(RangeMode::ToZero))
+        .y_axis(axis(&chart.y, range(|point| point.1)))
 }
 
 fn axis(axis: &Axis, range: (f64, f64)) -> layout::Axis {
@@ -77,6 +79,9 @@ fn axis(axis: &Axis, range: (f64, f64)) -> layout::Axis {
         .type_(if axis.log { AxisType::Log } else { AxisType::Linear })
         .auto_margin(true)
         .zero_line(false)
+        .range_mode(RangeMode::ToZero)
+        .exponent_format(ExponentFormat::None)
+        .separate_thousands(true)
         .hover_format(",.4~g");
     if !ticks.is_empty() {
         let text = ticks.iter().map(|tick| format!("{tick}")).collect();

@@ -7,7 +7,7 @@ const PARTS_MAX: usize = 600;
 
 /// A run of consecutive tracks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// First block.
     pub first: u64,
     /// Blocks.
@@ -26,18 +26,18 @@ pub(super) struct Part {
 
 impl Part {
     /// Mean physical sectors a track.
-    pub(super) fn density(&self) -> f64 {
+    pub(crate) fn density(&self) -> f64 {
         self.physical_sectors as f64 / self.tracks as f64
     }
 
     /// Rate of a long read, head and track changes included.
-    pub(super) fn streaming_mb_s(&self, spec: &DriveSpec) -> f64 {
+    pub(crate) fn streaming_mb_s(&self, spec: &DriveSpec) -> f64 {
         let seconds = self.turns * turn_s(spec);
         self.sectors as f64 * f64::from(spec.sector_bytes) / seconds / 1e6
     }
 
     /// Rate while a track passes under the head.
-    pub(super) fn media_mb_s(&self, spec: &DriveSpec) -> f64 {
+    pub(crate) fn media_mb_s(&self, spec: &DriveSpec) -> f64 {
         self.density() * f64::from(spec.sector_bytes) / turn_s(spec) / 1e6
     }
 
@@ -56,7 +56,7 @@ fn turn_s(spec: &DriveSpec) -> f64 {
 }
 
 /// The drive from its first block to its last, in zones where those are few, in equal parts otherwise.
-pub(super) fn survey(geometry: &Geometry) -> Vec<Part> {
+pub(crate) fn survey(geometry: &Geometry) -> Vec<Part> {
     let zones = walk(geometry, |part, track| part.least != track.least);
     if zones.len() <= PARTS_MAX {
         return zones;

@@ -1,0 +1,99 @@
+//! `headstack demo`: three experiments on the shipped drives, as tables and as one page of charts.
+
+mod orders;
+mod streams;
+mod tracks;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::loads::LoadSpec;
+use crate::measure::{self, Measured};
+use crate::report::{self, Report, Section};
+use headstack_model::{DriveSpec, drives};
+use headstack_sim::{Device, DeviceOptions};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Show in under a minute what disks do: three experiments, as tables here and as charts in DIR/demo.html.
+#[derive(clap::Args)]
+pub(crate) struct Demo {
+    /// Where to write demo.html; made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    out: PathBuf,
+}
+
+/// An experiment: how many runs it takes, and the runs themselves.
+struct Experiment {
+    runs: usize,
+    section: fn(&Bench) -> Result<Section, Failure>,
+}
+
+const EXPERIMENTS: [Experiment; 3] = [orders::EXPERIMENT, streams::EXPERIMENT, tracks::EXPERIMENT];
+
+impl Demo {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let fault = |error: std::io::Error| Failure::Input(format!("{}: {error}", self.out.display()));
+        fs::create_dir_all(&self.out).map_err(fault)?;
+        let bench = Bench::new(EXPERIMENTS.iter().map(|experiment| experiment.runs).sum());
+        let sections = EXPERIMENTS.iter().map(|experiment| (experiment.section)(&bench));
+        let sections = sections.collect::<Result<Vec<_>, _>>()?;
+        bench.progress.finish_and_clear();
+        for section in &sections {
+            print(section, out)?;
+        }
+        let report = Report {
+            title: "What a disk does with a load".to_string(),
+            text: vec!["Three experiments on simulated drives. Each point of a chart is a run of some thousand requests.".to_string()],
+            sections,
+        };
+        let path = self.out.join("demo.html");
+        files::write_whole(&path, report::to_html(&report).as_bytes())?;
+        writeln!(out, "Charts: {}", path.display())?;
+        Ok(())
+    }
+}
+
+fn print(section: &Section, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "{}\n", section.title.to_uppercase())?;
+    for paragraph in &section.text {
+        writeln!(out, "{}", textwrap::fill(paragraph, 100))?;
+    }
+    for table in &section.tables {
+        writeln!(out, "\n{}\n{}", table.title, table.to_text())?;
+    }
+    Ok(())
+}
+
+/// Where the experiments run their loads. A bar on a terminal shows how far they are.
+struct Bench {
+    progress: ProgressBar,
+}
+
+impl Bench {
+    fn new(runs: usize) -> Bench {
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs  {msg}");
+        let progress = ProgressBar::new(runs as u64).with_style(style.expect("the template is well formed"));
+        Bench { progress }
+    }
+
+    /// Tells what the next runs are about.
+    fn announce(&self, experiment: &str) {
+        self.progress.set_message(experiment.to_string());
+    }
+
+    /// One run of a load on a fresh drive.
+    fn run(&self, spec: &DriveSpec, options: &DeviceOptions, load: &LoadSpec) -> Result<Measured, Failure> {
+        let device = Device::new(spec, options).map_err(Failure::input)?;
+        let mut load = load.build(spec, &device).map_err(Failure::Input)?;
+        let measured = measure::run(spec, device, &mut *load);
+        self.progress.inc(1);
+        Ok(measured)
+    }
+}
+
+/// A drive that the demo runs on.
+fn drive(name: &str) -> Result<DriveSpec, Failure> {
+    drives::load(name).map_err(Failure::input)
+}

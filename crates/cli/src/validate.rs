@@ -1,0 +1,194 @@
+//! `headstack validate`: a trace with measured response times against the simulated drive.
+
+use crate::catalog::DriveArg;
+use crate::failure::Failure;
+use crate::files;
+use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
+use crate::units::significant;
+use headstack_model::{DriveSpec, Nanos, Op};
+use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
+use headstack_sim::{Device, DeviceOptions, Engine};
+use headstack_workload::trace::validate::{Reader, Record, Replay};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// Replay a trace with measured response times and print how well the simulated drive agrees.
+///
+/// A line of the trace: R|W, action, LBN, sectors, measured microseconds, think time in microseconds. The replay is closed, with one
+/// request outstanding: the next is issued its think time after the simulated completion.
+#[derive(clap::Args)]
+pub(crate) struct Validate {
+    #[command(flatten)]
+    drive: DriveArg,
+    /// The trace.
+    #[arg(long, value_name = "FILE")]
+    trace: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Also write both distributions as charts into one self-contained HTML file.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Outcome<'a> {
+    drive: &'a str,
+    #[serde(flatten)]
+    agreement: &'a Agreement,
+}
+
+impl Validate {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let spec = self.drive.load()?;
+        let records = read(&self.trace, &spec)?;
+        let pairs = replay(&spec, &records)?;
+        let Some(agreement) = Agreement::new(&pairs) else {
+            return Err(Failure::Input(format!("{}: the trace is empty", self.trace.display())));
+        };
+        let table = table(&agreement);
+        if let Some(path) = &self.report {
+            let report = self.report(&spec, &pairs, table.clone());
+            files::write_whole(path, report::to_html(&report).as_bytes())?;
+        }
+        if self.json {
+            let outcome = Outcome { drive: &spec.name, agreement: &agreement };
+            let text = serde_json::to_string_pretty(&outcome).expect("numbers are expressible in JSON");
+            writeln!(out, "{text}")?;
+        } else {
+            write!(out, "{}", table.to_text())?;
+        }
+        Ok(())
+    }
+
+    fn report(&self, spec: &DriveSpec, pairs: &[Pair], table: Table) -> Report {
+        let trace = self.trace.file_name().unwrap_or_default().to_string_lossy();
+        let classes = [("All requests", None), ("Reads", Some(Op::Read)), ("Writes", Some(Op::Write))];
+        let charts = classes.into_iter().filter_map(|(title, op)| distribution(title, pairs, op)).collect();
+        Report {
+            title: format!("{}: simulated and measured", spec.title),
+            text: vec![format!("Replay of {trace}, one request outstanding.")],
+            sections: vec![Section {
+                title: "Response times".to_string(),
+                text: vec![
+                    "The share of requests that took no longer than a time. Demerit is the rms horizontal distance between the two lines."
+                        .to_string(),
+                ],
+                charts,
+                tables: vec![table],
+            }],
+        }
+    }
+}
+
+/// Reads the trace and sees that the drive has the blocks it names.
+fn read(path: &Path, spec: &DriveSpec) -> Result<Vec<Record>, Failure> {
+    let fault = |message: String| Failure::Input(format!("{}: {message}", path.display()));
+    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
+    let records: Result<Vec<Record>, _> = Reader::new(BufReader::new(file)).collect();
+    let records = records.map_err(|error| fault(error.to_string()))?;
+    for (index, record) in records.iter().enumerate() {
+        let end = record.request.end().0;
+        if end > spec.capacity_sectors {
+            let message = format!(
+                "request {}: block {} is not on {}, which has {}",
+                index + 1,
+                end - 1,
+                spec.name,
+                spec.capacity_sectors
+            );
+            return Err(fault(message));
+        }
+    }
+    Ok(records)
+}
+
+/// Replays the trace on a fresh drive.
+fn replay(spec: &DriveSpec, records: &[Record]) -> Result<Vec<Pair>, Failure> {
+    let device = Device::new(spec, &DeviceOptions::default()).map_err(Failure::input)?;
+    let mut pairs = Vec::with_capacity(records.len());
+    let mut load = Replay::new(records.iter().copied());
+    Engine::new(vec![device]).run(&mut load, &mut |finished| {
+        let record = &records[finished.id as usize];
+        let simulated = finished.completion.response();
+        pairs.push(Pair { op: record.request.op, measured: record.measured, simulated });
+    });
+    Ok(pairs)
+}
+
+fn table(agreement: &Agreement) -> Table {
+    let columns = [
+        "",
+        "requests",
+        "measured ms",
+        "simulated ms",
+        "demerit ms",
+        "bucketed ms",
+        "of mean",
+        "MAE ms",
+        "median AE ms",
+        "within 10 %",
+        "correlation",
+    ];
+    let mut table = Table::new("Agreement", &columns);
+    let classes = [
+        ("all", Some(&agreement.all)),
+        ("reads", agreement.reads.as_ref()),
+        ("writes", agreement.writes.as_ref()),
+    ];
+    for (name, class) in classes {
+        if let Some(class) = class {
+            table.row(row(name, class));
+        }
+    }
+    table
+}
+
+fn row(name: &str, class: &ClassAgreement) -> Vec<String> {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let maybe = |value: Option<String>| value.unwrap_or_else(|| "–".to_string());
+    vec![
+        name.to_string(),
+        class.requests.to_string(),
+        format!("{:.3}", class.mean_measured_ms),
+        format!("{:.3}", class.mean_simulated_ms),
+        format!("{:.4}", class.demerit_ms),
+        format!("{:.4}", class.demerit_bucketed_ms),
+        maybe(class.demerit_share_of_mean.map(percent)),
+        format!("{:.3}", class.mae_ms),
+        format!("{:.3}", class.median_ae_ms),
+        percent(class.within_10_percent),
+        maybe(class.correlation.map(|value| significant(value, 3))),
+    ]
+}
+
+/// Points on the line of a distribution: enough for any screen.
+const STEPS: usize = 1000;
+
+/// Both distributions of the requests of one kind, if there are any.
+fn distribution(title: &str, pairs: &[Pair], op: Option<Op>) -> Option<Chart> {
+    let chosen: Vec<&Pair> = pairs.iter().filter(|pair| op.is_none_or(|op| pair.op == op)).collect();
+    if chosen.is_empty() {
+        return None;
+    }
+    let series = |name: &str, hue: usize, time: fn(&Pair) -> Nanos| {
+        let mut times: Vec<Nanos> = chosen.iter().map(|pair| time(pair)).collect();
+        times.sort_unstable();
+        let last = times.len() - 1;
+        let points = (0..=STEPS).map(|step| {
+            let index = last * step / STEPS;
+            (times[index].as_ms(), 100.0 * (index + 1) as f64 / times.len() as f64)
+        });
+        Series { name: name.to_string(), points: points.collect(), draw: Draw::Line, hue, dashed: hue > 0 }
+    };
+    let series =
+        vec![series("measured", 0, |pair| pair.measured), series("simulated", 1, |pair| pair.simulated)];
+    Some(Chart {
+        title: title.to_string(),
+        x: Axis::linear("response time (ms)"),
+        y: Axis::linear("requests (%)"),
+        series,
+    })
+}
