@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 /// Simulate rotating disks: ask what a drive does with a load, and which policy serves it best.
 #[derive(Parser)]
-#[command(name = "headstack", version, about, max_term_width = 110, disable_help_subcommand = true)]
+#[command(name = "headstack", version, max_term_width = 110, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,9 +1,18 @@
 //! A walk over a drive's tracks in LBN order: how dense they are, and how fast they stream.
 
-use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics};
+use headstack_model::{Angle, DriveSpec, Geometry, Lbn, Mechanics};
 
 /// Most parts that a survey has; a drive of more zones is told in parts of about equal size.
 const PARTS_MAX: usize = 600;
+
+/// What a survey found.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey {
+    /// The drive from its first block to its last: its zones where those are few, equal parts otherwise.
+    pub parts: Vec<Part>,
+    sector_bytes: f64,
+    turn_s: f64,
+}
 
 /// A run of consecutive tracks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,21 +33,33 @@ pub(crate) struct Part {
     pub turns: f64,
 }
 
+impl Survey {
+    /// Walks over all tracks of a drive.
+    pub(crate) fn new(spec: &DriveSpec, geometry: &Geometry) -> Survey {
+        let size = geometry.sectors().div_ceil(PARTS_MAX as u64);
+        let parts = walk(geometry, |part, track| part.least != track.least)
+            .or_else(|| walk(geometry, |part, track| part.first / size != track.first / size))
+            .expect("there are no more equal parts than parts may be");
+        let sector_bytes = f64::from(spec.sector_bytes);
+        let turn_s = Mechanics::new(spec).spindle().period().as_secs();
+        Survey { parts, sector_bytes, turn_s }
+    }
+
+    /// Rate of a long read of a part, head and track changes included.
+    pub(crate) fn streaming_mb_s(&self, part: &Part) -> f64 {
+        part.sectors as f64 * self.sector_bytes / (part.turns * self.turn_s) / 1e6
+    }
+
+    /// Rate while a track of a part passes under the head.
+    pub(crate) fn media_mb_s(&self, part: &Part) -> f64 {
+        part.density() * self.sector_bytes / self.turn_s / 1e6
+    }
+}
+
 impl Part {
     /// Mean physical sectors a track.
     pub(crate) fn density(&self) -> f64 {
         self.physical_sectors as f64 / self.tracks as f64
-    }
-
-    /// Rate of a long read, head and track changes included.
-    pub(crate) fn streaming_mb_s(&self, spec: &DriveSpec) -> f64 {
-        let seconds = self.turns * turn_s(spec);
-        self.sectors as f64 * f64::from(spec.sector_bytes) / seconds / 1e6
-    }
-
-    /// Rate while a track passes under the head.
-    pub(crate) fn media_mb_s(&self, spec: &DriveSpec) -> f64 {
-        self.density() * f64::from(spec.sector_bytes) / turn_s(spec) / 1e6
     }
 
     fn join(&mut self, next: &Part) {
@@ -51,50 +72,80 @@ impl Part {
     }
 }
 
-fn turn_s(spec: &DriveSpec) -> f64 {
-    Mechanics::new(spec).spindle().period().as_secs()
-}
-
-/// The drive from its first block to its last, in zones where those are few, in equal parts otherwise.
-pub(crate) fn survey(geometry: &Geometry) -> Vec<Part> {
-    let zones = walk(geometry, |part, track| part.least != track.least);
-    if zones.len() <= PARTS_MAX {
-        return zones;
-    }
-    let size = geometry.sectors().div_ceil(PARTS_MAX as u64);
-    walk(geometry, |part, track| part.first / size != track.first / size)
-}
-
-/// Joins tracks to parts; a new part begins where `ends` says so of the part so far and the next track.
-fn walk(geometry: &Geometry, ends: impl Fn(&Part, &Part) -> bool) -> Vec<Part> {
+/// Joins tracks to parts; a new part begins where `ends` says so of the part so far and the next track. None where there
+/// would be too many.
+fn walk(geometry: &Geometry, ends: impl Fn(&Part, &Part) -> bool) -> Option<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     let mut next = 0;
+    let mut angle = angle(geometry, 0);
     while next < geometry.sectors() {
-        let track = track(geometry, next);
-        next = track.first + track.sectors;
+        let track = track(geometry, next, &mut angle);
+        next += track.sectors;
+        let full = parts.len() == PARTS_MAX;
         match parts.last_mut() {
             Some(part) if !ends(part, &track) => part.join(&track),
+            _ if full => return None,
             _ => parts.push(track),
         }
     }
-    parts
+    Some(parts)
 }
 
-/// The track that holds block `lbn`, as a part: its turns run from its first block to that of the next track.
-fn track(geometry: &Geometry, lbn: u64) -> Part {
+/// Angle at which a block begins.
+fn angle(geometry: &Geometry, lbn: u64) -> Angle {
+    geometry.extent_at(Lbn(lbn)).angle
+}
+
+/// The track from block `lbn` on, as a part: its turns run from its first block to that of the next track. `begins` is the
+/// angle of the first, and becomes that of the second.
+fn track(geometry: &Geometry, lbn: u64, begins: &mut Angle) -> Part {
     let track = geometry.track_at(Lbn(lbn));
     let sectors = (track.first.0 + u64::from(track.sectors)).min(geometry.sectors()) - lbn;
-    let written = sectors as f64 / f64::from(track.sectors_per_track);
-    let next = lbn + sectors;
-    let turns = if next < geometry.sectors() {
-        let turned = geometry.extent_at(Lbn(next)).angle - geometry.extent_at(Lbn(lbn)).angle;
+    let mut turns = sectors as f64 / f64::from(track.sectors_per_track);
+    if lbn + sectors < geometry.sectors() {
+        let next = angle(geometry, lbn + sectors);
         // The angle lost whole turns: take the first time it comes round after the blocks were read. A track that is
         // read in exactly one turn must not gain one by rounding.
-        written + (turned.as_turns() - written + 1e-6).rem_euclid(1.0) - 1e-6
-    } else {
-        written
-    };
+        let rounding = 1e-6;
+        turns += ((next - *begins).as_turns() - turns + rounding).rem_euclid(1.0) - rounding;
+        *begins = next;
+    }
     let physical_sectors = u64::from(track.sectors_per_track);
     let (least, most) = (track.sectors_per_track, track.sectors_per_track);
     Part { first: lbn, sectors, tracks: 1, physical_sectors, least, most, turns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_model::drives;
+
+    #[test]
+    fn does_a_survey_cover_every_block_once() {
+        for name in ["atlas-10k", "wd800jd"] {
+            let spec = drives::load(name).expect("the drive is shipped");
+            let geometry = Geometry::new(&spec).expect("shipped drives hold");
+            let survey = Survey::new(&spec, &geometry);
+            let mut next = 0;
+            for part in &survey.parts {
+                assert_eq!(part.first, next, "{name}");
+                next += part.sectors;
+            }
+            assert_eq!(next, spec.capacity_sectors, "{name}");
+            assert!(survey.parts.len() <= PARTS_MAX);
+        }
+    }
+
+    #[test]
+    fn is_streaming_slower_than_the_media_by_the_skew() {
+        let spec = drives::load("atlas-10k").expect("the drive is shipped");
+        let geometry = Geometry::new(&spec).expect("shipped drives hold");
+        let survey = Survey::new(&spec, &geometry);
+        let (zone, part) = (&spec.geometry.zones[0], &survey.parts[0]);
+        let heads = f64::from(spec.geometry.heads);
+        let skew = zone.track_skew_sectors * (heads - 1.0) + zone.cylinder_skew_sectors;
+        let expected = 1.0 + skew / heads / f64::from(zone.sectors_per_track);
+        let found = survey.media_mb_s(part) / survey.streaming_mb_s(part);
+        assert!((found / expected - 1.0).abs() < 0.002, "{found}, expected {expected}");
+    }
 }

@@ -29,7 +29,8 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
     spec.queue.window = None;
     let lines = ORDERS.iter().map(|order| line(bench, &spec, order)).collect::<Result<Vec<_>, _>>()?;
     let rise = |line: &Line| line.iops[DEPTHS.len() - 1] / line.iops[0];
-    let setting = format!("{}: 4 KiB reads anywhere on the disk, so many outstanding at all times.", spec.title);
+    let setting =
+        format!("{}: 4 KiB reads anywhere on the disk, so many outstanding at all times.", spec.title);
     let (first, last) = (&lines[0], &lines[ORDERS.len() - 1]);
     let finding = format!(
         "With {} requests to choose from, {} serves {} times as many as one at a time; {} stays at {}. Some pay for it: compare the slowest hundredth.",
@@ -83,8 +84,8 @@ fn line(bench: &Bench, spec: &headstack_model::DriveSpec, order: &'static str) -
 fn summaries() -> String {
     let known = order::all().iter().filter(|entry| ORDERS.contains(&entry.name));
     let said: Vec<String> =
-        known.map(|entry| format!("{}: {}", entry.name, entry.summary.trim_end_matches('.'))).collect();
-    format!("{}.", said.join("; "))
+        known.map(|entry| format!("{}: {}.", entry.name, entry.summary.trim_end_matches('.'))).collect();
+    said.join(" ")
 }
 
 fn chart(title: &str, y: Axis, lines: &[Line], values: fn(&Line) -> &Vec<f64>) -> Chart {

@@ -54,7 +54,7 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
         title: "Sequential streams: a disk and its cache".to_string(),
         text: vec![
             format!(
-                "{}. Readers spaced evenly over the disk, each with one request outstanding.",
+                "{}: readers spaced evenly over the disk, each with one request outstanding.",
                 spec.title
             ),
             finding,

@@ -7,7 +7,7 @@ use super::{Bench, Experiment, drive};
 use crate::failure::Failure;
 use crate::loads::{Arrivals, LoadSpec, Pattern};
 use crate::report::{Axis, Chart, Section, Series, Table};
-use crate::survey::survey;
+use crate::survey::Survey;
 use crate::units::significant;
 use headstack_model::{DriveSpec, Geometry, Mechanics};
 use headstack_sim::DeviceOptions;
@@ -56,14 +56,14 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
     );
     Ok(Section {
         title: "Whole tracks: aligned reads or not".to_string(),
-        text: vec![format!("{}: random reads within the first zone, one or two outstanding.", spec.title), finding],
+        text: vec![
+            format!("{}: random reads within the first zone, one or two outstanding.", spec.title),
+            finding,
+        ],
         charts: vec![
-            chart(
-                "Efficiency: share of time in which wanted data pass",
-                "efficiency (%)",
-                &lines,
-                |line| &line.efficiency,
-            ),
+            chart("Efficiency: share of time in which wanted data pass", "efficiency (%)", &lines, |line| {
+                &line.efficiency
+            }),
             chart("Head time: from one request to the next", "head time (ms)", &lines, |line| &line.head_ms),
         ],
         tables: vec![
@@ -75,7 +75,7 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
 
 fn zone(spec: &DriveSpec) -> Result<Zone, Failure> {
     let geometry = Geometry::new(spec).map_err(Failure::input)?;
-    let first = survey(&geometry)[0];
+    let first = Survey::new(spec, &geometry).parts[0];
     let turn_ms = Mechanics::new(spec).spindle().period().as_ms();
     Ok(Zone { sectors: first.sectors, sectors_per_track: first.least, turn_ms })
 }

@@ -4,7 +4,7 @@ use crate::catalog;
 use crate::failure::Failure;
 use crate::files;
 use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
-use crate::survey::{Part, survey};
+use crate::survey::{Part, Survey};
 use crate::units::{capacity, grouped, significant};
 use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
 use std::io::Write;
@@ -33,7 +33,7 @@ impl Plot {
                 spec.mechanics.rpm,
                 spec.name
             )],
-            sections: vec![zones(&spec, &survey(&geometry)), seeks(&spec)],
+            sections: vec![zones(&Survey::new(&spec, &geometry)), seeks(&spec)],
         };
         let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", spec.name)));
         files::write_whole(&path, report::to_html(&report).as_bytes())?;
@@ -43,7 +43,8 @@ impl Plot {
 }
 
 /// The zone map: density and speed over the blocks.
-fn zones(spec: &DriveSpec, parts: &[Part]) -> Section {
+fn zones(survey: &Survey) -> Section {
+    let parts = &survey.parts;
     let x = || Axis::linear("LBN (millions)");
     let steps = |name: &str, hue: usize, value: &dyn Fn(&Part) -> f64| {
         let at = |part: &Part, lbn: u64| (lbn as f64 / 1e6, value(part));
@@ -57,8 +58,8 @@ fn zones(spec: &DriveSpec, parts: &[Part]) -> Section {
         density.push(steps("most", 3, &|part| f64::from(part.most)));
     }
     let speed = vec![
-        steps("while a track passes", 0, &|part| part.media_mb_s(spec)),
-        steps("long reads, skew included", 1, &|part| part.streaming_mb_s(spec)),
+        steps("while a track passes", 0, &|part| survey.media_mb_s(part)),
+        steps("long reads, skew included", 1, &|part| survey.streaming_mb_s(part)),
     ];
     Section {
         title: "Zone map".to_string(),
@@ -72,22 +73,22 @@ fn zones(spec: &DriveSpec, parts: &[Part]) -> Section {
                 series: density,
             },
         ],
-        tables: vec![zone_table(spec, parts)],
+        tables: vec![zone_table(survey)],
     }
 }
 
-fn zone_table(spec: &DriveSpec, parts: &[Part]) -> Table {
+fn zone_table(survey: &Survey) -> Table {
     let columns = ["first LBN", "sectors", "tracks", "sectors per track", "media MB/s", "long reads MB/s"];
     let mut table = Table::new("Zones", &columns);
     table.words = 0;
-    for part in parts {
+    for part in &survey.parts {
         table.row([
             grouped(part.first),
             grouped(part.sectors),
             grouped(part.tracks),
             significant(part.density(), 4),
-            significant(part.media_mb_s(spec), 3),
-            significant(part.streaming_mb_s(spec), 3),
+            significant(survey.media_mb_s(part), 3),
+            significant(survey.streaming_mb_s(part), 3),
         ]);
     }
     table

@@ -2,7 +2,7 @@
 
 use crate::catalog;
 use crate::failure::Failure;
-use crate::survey::{Part, survey};
+use crate::survey::{Part, Survey};
 use crate::units::{capacity, grouped, significant};
 use headstack_model::spec::{CacheSpec, Sparing};
 use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
@@ -45,7 +45,7 @@ impl Show {
 
 /// The figures of a drive that tell it from others, each with its name.
 fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)> {
-    let parts = survey(geometry);
+    let survey = Survey::new(spec, geometry);
     let layout = &spec.geometry;
     let tracks = u64::from(layout.heads) * u64::from(layout.cylinders);
     let mut figures = vec![
@@ -70,8 +70,8 @@ fn figures(spec: &DriveSpec, geometry: &Geometry) -> Vec<(&'static str, String)>
             ),
         ),
         ("layout", layout_words(spec)),
-        ("density", density(&parts)),
-        ("media rate", rates(spec, &parts)),
+        ("density", density(&survey.parts)),
+        ("media rate", rates(&survey)),
     ];
     figures.extend(spec.year.map(|year| ("year", year.to_string())));
     figures.extend(mechanics(spec));
@@ -95,15 +95,16 @@ fn density(parts: &[Part]) -> String {
     format!("{most} to {least} sectors per track")
 }
 
-fn rates(spec: &DriveSpec, parts: &[Part]) -> String {
+fn rates(survey: &Survey) -> String {
+    let parts = &survey.parts;
     let rates = |rate: &dyn Fn(&Part) -> f64| {
         let ends = [parts.first(), parts.last()].map(|part| part.map_or(0.0, rate));
         format!("{} to {}", significant(ends[0], 3), significant(ends[1], 3))
     };
     format!(
         "{} MB/s; long reads {} MB/s",
-        rates(&|part| part.media_mb_s(spec)),
-        rates(&|part| part.streaming_mb_s(spec))
+        rates(&|part| survey.media_mb_s(part)),
+        rates(&|part| survey.streaming_mb_s(part))
     )
 }
 

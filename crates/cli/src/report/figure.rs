@@ -1,6 +1,7 @@
 //! A chart as a figure of Plotly: traces and axes without colours, which the page adds for light or dark.
 
 use super::{Axis, Chart, Draw, Series};
+use crate::units::grouped;
 use plotly::common::{
     Anchor, DashType, ExponentFormat, Line, LineShape, Marker, MarkerSymbol, Mode, Orientation, Title,
 };
@@ -84,7 +85,7 @@ fn axis(axis: &Axis, range: (f64, f64)) -> layout::Axis {
         .separate_thousands(true)
         .hover_format(",.4~g");
     if !ticks.is_empty() {
-        let text = ticks.iter().map(|tick| format!("{tick}")).collect();
+        let text = ticks.iter().copied().map(tick_text).collect();
         drawn = drawn.tick_values(ticks).tick_text(text);
     }
     drawn
@@ -98,6 +99,11 @@ fn decade_ticks((low, high): (f64, f64)) -> Vec<f64> {
     let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let steps: &[f64] = if decades.clone().count() > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade))).collect()
+}
+
+/// A tick as plotly writes those it places itself.
+fn tick_text(tick: f64) -> String {
+    if tick >= 1000.0 && tick.fract() == 0.0 { grouped(tick as u64) } else { format!("{tick}") }
 }
 
 /// Plotly reads a little markup in names and labels; ours have none.

@@ -1,0 +1,34 @@
+# The commands of the house. `make demo` shows what Headstack does; `make test` is what must pass.
+
+CARGO ?= cargo
+OUT ?= out
+FUZZ_SECONDS ?= 60
+
+.PHONY: demo test lint doc bench fuzz clean
+
+demo:
+	$(CARGO) build --release --package headstack-cli
+	$${CARGO_TARGET_DIR:-target}/release/headstack demo --out $(OUT)
+
+test: lint doc
+	$(CARGO) test --workspace
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+bench:
+	$(CARGO) bench --workspace
+
+# Each fuzz target for FUZZ_SECONDS. Needs a nightly toolchain and cargo-fuzz.
+fuzz:
+	for target in $$($(CARGO) +nightly fuzz list); do \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
+clean:
+	$(CARGO) clean
+	rm -rf $(OUT)

@@ -1,0 +1,151 @@
+//! `headstack drive` on real input.
+
+use crate::common::{headstack, json, printed, refused};
+use headstack_model::{DriveSpec, drives};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+fn path(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).to_string_lossy().into_owned()
+}
+
+/// The file of a shipped drive, changed.
+fn changed(folder: &TempDir, name: &str, from: &str, to: &str) -> String {
+    let (_, text) = drives::all().iter().find(|(known, _)| *known == name).expect("the drive is shipped");
+    assert!(text.contains(from), "{name} has `{from}`");
+    let path = path(folder, "changed.toml");
+    fs::write(&path, text.replacen(from, to, 1)).expect("the folder is writable");
+    path
+}
+
+#[test]
+fn does_the_list_show_every_drive() {
+    let out = printed(&["drive", "list"]);
+    let heading = out.lines().next().expect("there is a heading");
+    for column in ["name", "title", "evidence", "capacity", "rpm", "heads", "tracks"] {
+        assert!(heading.contains(column), "{heading}");
+    }
+    for (name, _) in drives::all() {
+        assert!(out.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}");
+    }
+    assert_eq!(out.lines().count(), drives::all().len() + 2);
+}
+
+#[test]
+fn does_show_print_the_whole_file_as_json() {
+    let shown = json(&["drive", "show", "atlas-10k", "--json"]);
+    assert_eq!(shown["name"], "atlas-10k");
+    assert_eq!(shown["capacity_sectors"], 17_966_953);
+    let spec: DriveSpec = serde_json::from_value(shown).expect("it reads back");
+    assert_eq!(spec, drives::load("atlas-10k").expect("the drive is shipped"));
+}
+
+#[test]
+fn does_show_tell_the_figures_people_ask_for() {
+    let out = printed(&["drive", "show", "atlas-10k"]);
+    for figure in ["9.20 GB", "17,966,953 sectors", "10025 rpm", "334 to 229 sectors per track", "DIXtrac"] {
+        assert!(out.contains(figure), "{figure} in {out}");
+    }
+}
+
+#[test]
+fn do_shipped_files_pass_their_check() {
+    let folder = folder();
+    for name in ["atlas-10k", "wd800jd"] {
+        let (_, text) = drives::all().iter().find(|(known, _)| *known == name).expect("the drive is shipped");
+        let file = path(&folder, &format!("{name}.toml"));
+        fs::write(&file, text).expect("the folder is writable");
+        assert!(printed(&["drive", "check", &file]).starts_with(&format!("ok: {file}: {name}: ")));
+    }
+}
+
+#[test]
+fn do_faults_name_file_line_and_key() {
+    let folder = folder();
+    let file = changed(&folder, "atlas-10k", "rpm = ", "rpm = -");
+    let text = fs::read_to_string(&file).expect("it was written");
+    let line = 1 + text.lines().position(|line| line.starts_with("rpm = -")).expect("the key is there");
+    let said = refused(&["drive", "check", &file], 1);
+    assert!(said.contains(&format!("{file}:{line}: mechanics.rpm: ")), "{said}");
+    // For every other command the file is input, and bad.
+    assert!(refused(&["drive", "show", &file], 2).contains(&format!("{file}:{line}: mechanics.rpm: ")));
+    let unknown = changed(&folder, "atlas-10k", "head_switch_ms = ", "head_swich_ms = ");
+    let said = refused(&["drive", "check", &unknown], 1);
+    assert!(said.contains("did you mean `head_switch_ms`?"), "{said}");
+}
+
+#[test]
+fn is_a_missing_file_bad_input() {
+    let said = refused(&["drive", "check", "/nowhere/at-all.toml"], 2);
+    assert!(said.contains("/nowhere/at-all.toml: "), "{said}");
+}
+
+#[test]
+fn does_an_unknown_name_get_the_nearest_one() {
+    assert!(refused(&["drive", "show", "atlas10k"], 2).contains("did you mean `atlas-10k`?"));
+}
+
+#[test]
+fn is_a_plot_one_file_that_loads_nothing() {
+    let folder = folder();
+    let page = path(&folder, "page.html");
+    assert_eq!(printed(&["drive", "plot", "atlas-10k", "-o", &page]).trim_end(), page);
+    let html = fs::read_to_string(&page).expect("it was written");
+    for part in ["Quantum Atlas 10K", "Zone map", "Seek curve", "sectors per track", "MB/s"] {
+        assert!(html.contains(part), "{part}");
+    }
+    for loader in ["<link", " src=\"", "@import "] {
+        assert!(!html.contains(loader), "{loader}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("it is a folder").count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn is_a_plot_that_cannot_be_written_one_line() {
+    let said = refused(&["drive", "plot", "atlas-10k", "-o", "/nowhere/page.html"], 2);
+    assert!(said.contains("/nowhere/page.html: "), "{said}");
+}
+
+#[test]
+fn does_an_import_pass_the_check() {
+    let rig = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/small/rig.parv");
+    let rig = rig.to_str().expect("the workspace's path is UTF-8");
+    let folder = folder();
+    let file = path(&folder, "imported.toml");
+    let done = headstack(&["drive", "import", rig, "-o", &file]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.is_empty());
+    assert!(done.err.lines().all(|line| line.starts_with("not carried over: ")), "{}", done.err);
+    assert!(!done.err.is_empty(), "a rig has things that are not the drive's");
+    printed(&["drive", "check", &file]);
+    assert_eq!(printed(&["drive", "import", rig]), fs::read_to_string(&file).expect("it was written"));
+}
+
+#[test]
+fn are_faults_of_an_import_told_with_their_place() {
+    let folder = folder();
+    let file = path(&folder, "broken.parv");
+    fs::write(&file, "disksim_disk D {\n  Model = source missing.model\n}\n")
+        .expect("the folder is writable");
+    let said = refused(&["drive", "import", &file], 2);
+    assert!(said.contains(&format!("{file}:2: ")) && said.contains("missing.model"), "{said}");
+}
+
+#[test]
+fn is_every_reference_drive_imported() {
+    let Some(reference) = std::env::var_os("HEADSTACK_REFERENCE") else {
+        eprintln!("skipped: HEADSTACK_REFERENCE does not name the folder with the reference data");
+        return;
+    };
+    let rigs = Path::new(&reference).join("disksim/rigs");
+    for rig in ["atlas10k", "cheetah9LP", "ibm18es", "hp_c2247a", "hp_c3323a", "dec_rz26", "st41601n"] {
+        let file = rigs.join(format!("{rig}.parv"));
+        let out = printed(&["drive", "import", file.to_str().expect("the path is UTF-8")]);
+        DriveSpec::parse(&out, rig).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
