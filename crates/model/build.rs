@@ -1,5 +1,7 @@
 //! Lists the drive files of `drives/` for `src/drives.rs`, so that a file added there cannot be forgotten.
 
+#![allow(clippy::disallowed_methods, reason = "a build script reads files")]
+
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};

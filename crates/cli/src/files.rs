@@ -7,6 +7,7 @@ use std::path::Path;
 
 /// Reads a text file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
     let bytes = fs::read(path).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();

@@ -1,5 +1,7 @@
 //! The shipped drive files: each number with its source, each file what its name says, each as DiskSim has it.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 mod reference;
 
 use headstack_model::drives;

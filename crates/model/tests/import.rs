@@ -1,5 +1,7 @@
 //! The importer: a made-up drive in full, every reference file, and broken files.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 mod reference;
 
 use headstack_model::import::{Imported, import};

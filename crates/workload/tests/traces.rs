@@ -1,5 +1,7 @@
 //! The trace readers, over the real traces and over anything at all.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;

@@ -53,6 +53,7 @@ impl Import {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
             _ => PathBuf::from("."),
         };
+        #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
         let mut next_to_it: Vec<PathBuf> = fs::read_dir(own.join(".."))
             .map(|entries| entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
             .unwrap_or_default();
@@ -84,5 +85,6 @@ impl Found {
 
 /// Old parameter files are not always UTF-8 in their comments.
 fn read(path: &Path) -> std::io::Result<String> {
+    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }

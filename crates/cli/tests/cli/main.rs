@@ -1,5 +1,7 @@
 //! The command on real input: what it prints, what it writes, how it fails.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 mod command;
 mod common;
 mod drive;

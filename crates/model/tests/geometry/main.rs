@@ -1,5 +1,7 @@
 //! The geometry against disks laid out sector by sector, for every layout and sparing.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 mod banded;
 mod drives;
 mod errors;
