@@ -4,14 +4,17 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test lint doc bench fuzz clean
+.PHONY: demo test packages lint doc bench speed fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
 	$${CARGO_TARGET_DIR:-target}/release/headstack demo --out $(OUT)
 
-test: lint doc
+test: packages lint doc
 	$(CARGO) test --workspace
+
+packages:
+	scripts/install-test-packages
 
 lint:
 	$(CARGO) fmt --all --check
@@ -19,6 +22,10 @@ lint:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+# Requests a CPU second on the loads that DiskSim was measured on; `bench/runs/` keeps the results.
+speed:
+	$(CARGO) run --release --package headstack-bench --bin speed
 
 bench:
 	$(CARGO) bench --workspace
