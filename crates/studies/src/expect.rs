@@ -285,13 +285,19 @@ mod tests {
         let rows = parse(&text, "x.tsv").expect("the text is good");
         assert_eq!(rows.len(), 1);
         let row = &rows[0];
-        assert_eq!((row.metric.as_str(), row.kind, row.value, row.tolerance), ("iops", Kind::Relative, 57.6, 0.1));
+        assert_eq!(
+            (row.metric.as_str(), row.kind, row.value, row.tolerance),
+            ("iops", Kind::Relative, 57.6, 0.1)
+        );
         assert_eq!((row.unit.as_str(), row.source.as_str(), row.line), ("1/s", "measured: one drive", 4));
     }
 
     #[test]
     fn does_an_error_name_the_line() {
-        assert_eq!(parse("metric\tvalue\n", "x.tsv").expect_err("no").to_string().split(": ").next(), Some("x.tsv:1"));
+        assert_eq!(
+            parse("metric\tvalue\n", "x.tsv").expect_err("no").to_string().split(": ").next(),
+            Some("x.tsv:1")
+        );
         assert_eq!(parse("", "x.tsv").expect_err("no").fault, Fault::Header);
         assert_eq!(fault("a\tb\n"), (2, Fault::Columns { found: 2 }));
         assert_eq!(fault("# c\na\tnear\t1\t0\ts\tb\n"), (3, Fault::Kind { found: "near".to_string() }));
