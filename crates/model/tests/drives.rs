@@ -4,8 +4,8 @@
 
 mod reference;
 
-use headstack_model::drives;
 use headstack_model::spec::{DriveSpec, Evidence};
+use headstack_model::{Extent, Geometry, Lbn, drives};
 use std::path::Path;
 
 #[test]
@@ -153,6 +153,18 @@ const FROM_DISKSIM: [(&str, &str); 11] = [
     ("st41601n", "rigs/st41601n.parv"),
 ];
 
+/// The import with the names and sources of the shipped drive, which are ours.
+fn named_as(shipped: &DriveSpec, imported: DriveSpec) -> DriveSpec {
+    DriveSpec {
+        name: shipped.name.clone(),
+        title: shipped.title.clone(),
+        year: shipped.year,
+        evidence: shipped.evidence,
+        sources: shipped.sources.clone(),
+        ..imported
+    }
+}
+
 #[test]
 fn does_a_shipped_drive_equal_the_import_of_disksims_files() {
     let Some(folder) = reference::disksim() else { return };
@@ -161,15 +173,29 @@ fn does_a_shipped_drive_equal_the_import_of_disksims_files() {
             reference::import_file(&folder, &folder.join(file)).unwrap_or_else(|error| panic!("{error}"));
         let shipped = drives::load(name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(shipped.evidence, Evidence::Validated, "{name}");
-        // What names the drive and the sources is ours; every number must be the same.
-        let named = DriveSpec {
-            name: shipped.name.clone(),
-            title: shipped.title.clone(),
-            year: shipped.year,
-            evidence: shipped.evidence,
-            sources: shipped.sources.clone(),
-            ..imported.spec
-        };
-        assert_eq!(named, shipped, "{name}");
+        assert_eq!(named_as(&shipped, imported.spec), shipped, "{name}");
+        let more = DriveSpec { capacity_sectors: shipped.capacity_sectors + 1, ..shipped };
+        assert!(Geometry::new(&more).is_err(), "{name} holds more than its capacity");
     }
+}
+
+#[test]
+fn is_the_shorter_layout_of_the_atlas_10k_v_the_one_that_was_measured() {
+    let Some(folder) = reference::disksim() else { return };
+    let file = folder.join("specs/maxtor300g.diskspecs");
+    let mut imported = reference::import_file(&folder, &file).unwrap_or_else(|error| panic!("{error}")).spec;
+    let shipped = drives::load("atlas-10k-v-300").unwrap_or_else(|error| panic!("{error}"));
+    let measured = Geometry::new(&imported).unwrap_or_else(|error| panic!("{error}"));
+    let shorter = Geometry::new(&shipped).unwrap_or_else(|error| panic!("{error}"));
+    let mut lbn = 0;
+    while lbn < measured.sectors() {
+        let (one, other) = (measured.extent_at(Lbn(lbn)), shorter.extent_at(Lbn(lbn)));
+        assert_eq!(one, Extent { angle: one.angle, ..other });
+        // The angles of single tracks were rounded, as the file says, by a thousandth of a turn.
+        let off = (one.angle - other.angle).as_turns();
+        assert!(off.min(1.0 - off) <= 0.001, "{one:?}: off by {off} turn");
+        lbn = one.first.0 + u64::from(one.sectors);
+    }
+    imported.geometry.extents.clone_from(&shipped.geometry.extents);
+    assert_eq!(named_as(&shipped, imported), shipped);
 }

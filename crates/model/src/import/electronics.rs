@@ -40,27 +40,22 @@ pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
     Ok(electronics)
 }
 
-/// Switches of behaviour that the model has one way only: the key, the value that says the same, and what a different
-/// value would ask for.
+/// Switches of behaviour that a device has one way only: the key, the value that says the same, and that way.
 const BEHAVIOUR: [(&str, f64, &str); 10] = [
+    ("Allow sneaky full read hits", 1.0, "a hit is sent as soon as it comes in, whatever the arm does"),
+    ("Allow sneaky partial read hits", 1.0, "the cached part of a read is sent as soon as it comes in"),
     (
-        "Allow sneaky full read hits",
+        "Allow sneaky intermediate read hits",
         0.0,
-        "a cache hit waits for its turn; it does not pass the command that has the arm",
+        "a queued read is looked up when it comes in, not while it waits",
     ),
-    (
-        "Allow sneaky partial read hits",
-        0.0,
-        "a partial hit waits for its turn; it does not pass the command that has the arm",
-    ),
-    ("Allow sneaky intermediate read hits", 0.0, "the queue is not searched for hits while the bus is idle"),
-    ("Allow write prebuffering", 0.0, "a queued write sends its data when its turn comes, not before"),
-    ("Preseeking level", 0.0, "the arm moves for the next command once this one is complete, not before"),
-    ("Disconnect write if seek", 0.0, "a write need not give up the bus because it must seek"),
+    ("Allow write prebuffering", 1.0, "the data of a write are taken as soon as it comes in"),
+    ("Preseeking level", 2.0, "the arm goes on to the next command once its work on the media is done"),
+    ("Disconnect write if seek", 0.0, "a write does not give up the bus because it must seek"),
     ("Combine seq writes", 1.0, "a write that continues the one before it is joined to it"),
     ("Write hit stop prefetch", 1.0, "a write stops the read-ahead"),
     ("Read directly to buffer", 1.0, "data go from the media straight into the segment"),
-    ("Immed transfer partial hit", 1.0, "the cached part of a partial hit is sent at once"),
+    ("Immed transfer partial hit", 1.0, "the cached part of a read is sent as soon as it comes in"),
 ];
 
 /// Notes a switch whose value differs from what the model does.

@@ -10,7 +10,7 @@ use crate::spec::{ExtentRemap, ExtentRun, Extents, GeometrySpec, Layout, Repeate
 pub(super) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) -> Result<Laid, SpecError> {
     let mut fields = Fields::new(block, notes);
     let tracks = tracks(&mut fields)?;
-    let (groups, places) = groups(&mut fields, &tracks)?;
+    let (groups, disk) = groups(&mut fields, &tracks)?;
     let slips = fields.indices("Slips")?;
     if slips.len() % 2 != 0 {
         return Err(fields.error("Slips", "needs pairs of a place and a count"));
@@ -18,12 +18,14 @@ pub(super) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) 
     let slips: Vec<(u64, u64)> = slips.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let remaps = remaps(&mut fields)?;
     let slipped = slips.iter().try_fold(0u64, |sum, (_, count)| sum.checked_add(*count));
-    let capacity = slipped.and_then(|slipped| places.checked_sub(slipped)).filter(|capacity| *capacity > 0);
+    let capacity =
+        slipped.and_then(|slipped| disk.places.checked_sub(slipped)).filter(|capacity| *capacity > 0);
     let capacity = capacity.ok_or_else(|| fields.error("Slips", "leave no block"))?;
     fields.finish();
+    let needed = u32::try_from(disk.last_cylinder.saturating_add(1)).unwrap_or(0);
     let geometry = GeometrySpec {
         heads,
-        cylinders,
+        cylinders: cylinders.max(needed),
         layout: Layout::Extents,
         sparing: Sparing::None,
         slip_to_end: false,
@@ -52,16 +54,24 @@ fn tracks(fields: &mut Fields) -> Result<Vec<TrackKind>, SpecError> {
     kinds.ok_or_else(|| fields.error(key, "the last sector of a kind lies before its first"))
 }
 
-/// The groups of runs, and the places of the last of them, which is the disk.
-fn groups(fields: &mut Fields, tracks: &[TrackKind]) -> Result<(Vec<Vec<ExtentRun>>, u64), SpecError> {
+/// What a group comes to.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    places: u64,
+    /// From the cylinder where the group is put.
+    last_cylinder: i64,
+}
+
+/// The groups of runs, and what the last of them comes to, which is the disk.
+fn groups(fields: &mut Fields, tracks: &[TrackKind]) -> Result<(Vec<Vec<ExtentRun>>, Extent), SpecError> {
     let key = "IDX";
     let lists = fields.list(key)?.ok_or_else(|| fields.error(key, "is missing"))?;
-    let (mut groups, mut sizes) = (Vec::new(), Vec::new());
+    let (mut groups, mut extents) = (Vec::new(), Vec::new());
     for (number, list) in lists.iter().enumerate() {
         let wrong = |message: String| fields.error(key, format!("group {number}: {message}"));
         let Value::List(items) = list else { return Err(wrong("is no list".to_string())) };
         let mut rest = items.as_slice();
-        let (mut runs, mut places) = (Vec::new(), 0u64);
+        let (mut runs, mut extent) = (Vec::new(), Extent::default());
         while !rest.is_empty() {
             let entry = Entry::take(&mut rest).ok_or_else(|| {
                 wrong(format!(
@@ -69,15 +79,18 @@ fn groups(fields: &mut Fields, tracks: &[TrackKind]) -> Result<(Vec<Vec<ExtentRu
                     runs.len()
                 ))
             })?;
-            let run = entry.run(places, tracks, &sizes);
-            runs.push(run.map_err(|message| wrong(format!("entry {}: {message}", runs.len())))?);
-            places = places.saturating_add(entry.run_length);
+            let part = entry.part(tracks, &extents);
+            let run = part.and_then(|part| entry.run(extent.places, part));
+            let run = run.map_err(|message| wrong(format!("entry {}: {message}", runs.len())))?;
+            extent.places = extent.places.saturating_add(entry.run_length);
+            extent.last_cylinder = extent.last_cylinder.max(entry.last_cylinder(&run, &extents));
+            runs.push(run);
         }
         groups.push(runs);
-        sizes.push(places);
+        extents.push(extent);
     }
-    let places = sizes.last().copied().ok_or_else(|| fields.error(key, "holds no group"))?;
-    Ok((groups, places))
+    let disk = extents.last().copied().ok_or_else(|| fields.error(key, "holds no group"))?;
+    Ok((groups, disk))
 }
 
 /// One entry of a group, as it stands.
@@ -124,13 +137,27 @@ impl Entry {
         Some(entry)
     }
 
-    /// The entry as a run, if it says what its place and its parts make of it.
-    fn run(&self, place: u64, tracks: &[TrackKind], sizes: &[u64]) -> Result<ExtentRun, String> {
+    /// Places of what the entry repeats.
+    fn part(&self, tracks: &[TrackKind], extents: &[Extent]) -> Result<u64, String> {
         let part = match self.of {
             Repeated::Track { kind, .. } => tracks.get(kind as usize).map(|kind| u64::from(kind.sectors)),
-            Repeated::Group(group) => sizes.get(group as usize).copied(),
+            Repeated::Group(group) => extents.get(group as usize).map(|extent| extent.places),
         };
-        let part = part.ok_or("repeats something that does not stand before it")?;
+        part.ok_or("repeats something that does not stand before it".to_string())
+    }
+
+    /// The highest cylinder of the entry's run, from that of the group.
+    fn last_cylinder(&self, run: &ExtentRun, extents: &[Extent]) -> i64 {
+        let within = match self.of {
+            Repeated::Track { .. } => 0,
+            Repeated::Group(group) => extents.get(group as usize).map_or(0, |extent| extent.last_cylinder),
+        };
+        let steps = (i64::from(run.times) - 1) * i64::from(run.cylinder_step.max(0));
+        (i64::from(run.cylinder) + steps).saturating_add(within)
+    }
+
+    /// The entry as a run, if it says what its place and its part make of it.
+    fn run(&self, place: u64, part: u64) -> Result<ExtentRun, String> {
         if self.first != place {
             return Err(format!("begins at {}, but the entry before it ends at {place}", self.first));
         }

@@ -110,12 +110,19 @@ fn extracted(fields: &mut Fields, top: &str, read: &mut Reader) -> Result<SeekSp
     };
     let path = param.place.beside(name, top);
     let text = read(&path).map_err(|error| param.place.error(&param.key, format!("{path}: {error}")))?;
-    seek_file(&text, &path)
+    let (seek, columns) = seek_file(&text, &path)?;
+    if columns > 2 {
+        fields.notes.add(&path, 1, "third column", "standard deviations of seeks are not modelled");
+    }
+    Ok(seek)
 }
 
 /// Reads a measured seek curve: lines of distance, ms, and perhaps its standard deviation and the ms of a write.
-fn seek_file(text: &str, path: &str) -> Result<SeekSpec, SpecError> {
+///
+/// Returns the curve and the number of columns.
+fn seek_file(text: &str, path: &str) -> Result<(SeekSpec, usize), SpecError> {
     let mut seek = SeekSpec::default();
+    let mut columns = 0;
     for (index, line) in text.lines().enumerate() {
         let error = |message: String| Place { file: path.into(), line: index + 1 }.error("", message);
         let line = line.trim();
@@ -137,6 +144,7 @@ fn seek_file(text: &str, path: &str) -> Result<SeekSpec, SpecError> {
         if seek.points_cylinders_ms.last().is_some_and(|(before, _)| *before >= distance) {
             return Err(error(format!("{distance}: distances must rise")));
         }
+        columns = columns.max(1 + times.len());
         match times {
             [time] | [time, _] => seek.points_cylinders_ms.push((distance, *time)),
             [time, _, write] => {
@@ -151,7 +159,7 @@ fn seek_file(text: &str, path: &str) -> Result<SeekSpec, SpecError> {
         let message = "needs at least one line, and on all lines the time of a write or on none";
         return Err(Place { file: path.into(), line: 1 }.error("", message));
     }
-    Ok(seek)
+    Ok((seek, columns))
 }
 
 fn first_ten(fields: &mut Fields) -> Result<Vec<(u32, f64)>, SpecError> {

@@ -1,10 +1,10 @@
 //! Import of DiskSim's drives: `.diskspecs`, `.model` and `.parv` files become a [`DriveSpec`].
 //!
-//! Read are the parameter language (libparam: blocks, lists, `source`, `instantiate`, topology) and in it `disksim_disk`
-//! with its queue, `dm_disk`, `dm_mech_g1` with every type of seek curve, and `dm_layout_g1` and `dm_layout_g4`. Of a `.parv` the
-//! first drive is taken, with the transfer times of the bus and the controller that carry it. Each key is either carried over
-//! or listed with the reason; a switch set to what the model does anyway counts as carried over. Not read: the layout
-//! `dm_layout_g2` (a raw list of tracks), `disksim_simpledisk`, MEMS and SSD models.
+//! Read are the parameter language (libparam: blocks, lists, `source`, `instantiate`, topology) and in it
+//! `disksim_disk` with its queue, `dm_disk`, `dm_mech_g1` with every type of seek curve, `dm_layout_g1` and
+//! `dm_layout_g4`. Of a `.parv` the first drive is taken, with the transfer times of the bus and the controller that carry
+//! it. Each key is either carried over or listed with the reason; a switch set to what the model does anyway counts as
+//! carried over. Not read: the layout `dm_layout_g2` (a raw list of tracks), `disksim_simpledisk`, MEMS and SSD models.
 //!
 //! *Source:* the DiskSim 4.0 reference manual and the module descriptions of its parameters.
 
