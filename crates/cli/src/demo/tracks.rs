@@ -122,7 +122,7 @@ fn chart(title: &str, y: &str, lines: &[Line], values: fn(&Line) -> &Vec<f64>) -
     });
     Chart {
         title: title.to_string(),
-        x: Axis::linear("request size (tracks)"),
+        x: Axis::log("request size (tracks)").with_ticks([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]),
         y: Axis::linear(y),
         series: series.collect(),
     }
