@@ -132,7 +132,7 @@ pub struct CacheSpec {
     pub read_ahead_stops_in_sector: bool,
     /// Whether the part of the track between arrival and the first wanted sector is kept.
     pub read_on_arrival: bool,
-    /// Whether a read may start where the read-ahead is just reading (a hit on the next sector to come).
+    /// Whether a read that starts at the very sector that the read-ahead reads now takes it over (else it starts anew).
     pub almost_hits: bool,
     /// Whether data written by the host may answer a read.
     pub read_hits_on_written: bool,
@@ -169,11 +169,11 @@ impl Default for CacheSpec {
             read_ahead: ReadAhead::None,
             read_ahead_min_sectors: 0,
             read_ahead_max_sectors: 0,
-            read_ahead_over_requested: false,
+            read_ahead_over_requested: true,
             read_ahead_on_hit: false,
             read_ahead_stops_in_sector: false,
             read_on_arrival: false,
-            almost_hits: false,
+            almost_hits: true,
             read_hits_on_written: true,
             replacement: Replacement::Lru,
             write_cache: WriteCache::None,
