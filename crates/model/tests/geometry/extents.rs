@@ -302,3 +302,34 @@ proptest! {
         prop_assert_eq!(error.key, "capacity_sectors");
     }
 }
+
+#[test]
+fn is_a_track_found_among_runs_of_unequal_reach() {
+    let track = |head: u32, times: u32, cylinder: i32| ExtentRun {
+        of: Repeated::Track { head, kind: 0 },
+        times,
+        cylinder,
+        cylinder_step: 1,
+        angle_turns: 0.1,
+        angle_step_turns: 0.2,
+    };
+    let mut runs = vec![track(1, 1, 3), track(0, 10, 0), track(1, 2, 1)];
+    runs.extend((4..10).rev().map(|cylinder| track(1, 1, cylinder)));
+    let extents = Extents {
+        tracks: vec![TrackKind { first_sector: 1, sectors: 3, sectors_per_track: 5 }],
+        groups: vec![runs],
+        ..Extents::default()
+    };
+    let blocks = lay_out(&extents);
+    let any = laws::any_drive();
+    let spec = GeometrySpec {
+        heads: 2,
+        cylinders: 10,
+        layout: Layout::Extents,
+        zones: Vec::new(),
+        extents: Some(extents),
+        ..any.geometry
+    };
+    let geometry = Geometry::new(&drive(&spec, blocks.len() as u64)).expect("it fits");
+    laws::check(&geometry, &blocks, 10, 2).unwrap_or_else(|error| panic!("{error}"));
+}

@@ -149,7 +149,8 @@ prop_compose! {
         skews in (-1.0..1.0f64, -1.0..1.0f64),
         whole in any::<bool>(),
         front_gap_sectors in prop_oneof![3 => Just(0u32), 1 => 0u32..20],
-        spares in 0u32..4,
+        // More spares than a cylinder has sectors leave an incomplete range with more room than a full one.
+        spares in prop_oneof![4 => 0u32..4, 1 => 4u32..24],
         slips in prop::collection::vec(any::<Index>(), 0..6),
         remaps in prop::collection::vec((any::<Index>(), any::<Index>()), 0..4),
     ) -> Draft {
