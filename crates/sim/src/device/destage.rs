@@ -35,6 +35,8 @@ pub(super) struct Destage {
     queue: Queue,
     /// The run being written.
     current: Option<Run>,
+    /// Writes for which room is reserved and whose data are still coming.
+    reserved: usize,
     sectors: u64,
     most: u64,
     pressed: u64,
@@ -90,6 +92,7 @@ impl Destage {
             free: Vec::with_capacity(room),
             queue: Queue::new(room),
             current: None,
+            reserved: 0,
             sectors: 0,
             most: cache.dirty_max_sectors,
             pressed: cache.dirty_start_sectors,
@@ -118,7 +121,7 @@ impl Destage {
     }
 
     fn is_clean(&self) -> bool {
-        self.queue.is_empty() && self.current.is_none()
+        self.queue.is_empty() && self.current.is_none() && self.reserved == 0
     }
 
     fn forced(&self) -> bool {
@@ -130,7 +133,7 @@ impl Device {
     /// Reserves room in the cache for a write; false when there is none.
     pub(super) fn reserve_write(&mut self, slot: u32) -> bool {
         let request = self.jobs[slot as usize].request;
-        if self.destage.queue.is_full() {
+        if self.destage.queue.len() + self.destage.reserved >= self.destage.queue.capacity() {
             return false;
         }
         if self.destage.policy == WriteCache::Full {
@@ -139,17 +142,20 @@ impl Device {
                 return false;
             }
             self.destage.sectors += sectors;
+            self.destage.reserved += 1;
             self.cache.invalidate(request.lbn, request.end(), None);
             return true;
         }
         let Some(segment) = self.cache.take_for_write(request.lbn, request.end()) else { return false };
         self.cache.invalidate(request.lbn, request.end(), Some(segment));
         self.job(slot).segment = Some(segment);
+        self.destage.reserved += 1;
         true
     }
 
     /// Puts a write's data, for which room was reserved, among the dirty ones.
     pub(super) fn enqueue_dirty(&mut self, slot: u32) {
+        self.destage.reserved -= 1;
         let job = self.jobs[slot as usize];
         if self.destage.policy == WriteCache::Full && self.extend_last(job.request) {
             return;
