@@ -5,5 +5,6 @@
 mod command;
 mod common;
 mod drive;
+mod page;
 mod run;
 mod validate;
