@@ -302,3 +302,31 @@ impl Device {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Device, DeviceOptions};
+    use headstack_model::{Lbn, Nanos, Request, drives};
+
+    #[test]
+    fn do_all_scattered_writes_end_where_few_runs_may_be_dirty() {
+        let mut spec = drives::load("st2000dm006").expect("the drive is shipped");
+        spec.cache.dirty_runs_max = 3;
+        let mut device = Device::new(&spec, &DeviceOptions::default()).expect("the drive file is good");
+        let (mut now, mut begun, mut done) = (Nanos::ZERO, 0u64, 0);
+        while done < 500 {
+            while begun < 500
+                && device.submit(now, Request::write(Lbn(begun * 7_654_320 % 3_900_000_000), 8)).is_ok()
+            {
+                begun += 1;
+            }
+            now = device.poll_timeout().expect("writes are under way");
+            device.handle_timeout(now);
+            while device.poll_completion().is_some() {
+                done += 1;
+            }
+            assert!(device.destage.queue.len() + device.destage.reserved <= 3);
+        }
+        assert_eq!(device.outstanding(), 0);
+    }
+}
