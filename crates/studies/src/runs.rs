@@ -61,14 +61,21 @@ pub(crate) fn random_reads(spec: &DriveSpec, depth: u32, count: u64) -> Result<R
     Ok(gather(&mut engine(spec)?, &mut random(spec, 1.0, depth, count)))
 }
 
-/// Random 4 KiB writes over the whole disk, one after the other, for `seconds`: how many were done a second.
-pub(crate) fn random_write_rate(spec: &DriveSpec, seconds: u64) -> Result<f64, DeviceError> {
+/// Random 4 KiB writes over the whole disk, `depth` outstanding: how many a second were done from second `from` to `to`.
+pub(crate) fn random_write_rate(
+    spec: &DriveSpec,
+    depth: u32,
+    from: u64,
+    to: u64,
+) -> Result<f64, DeviceError> {
     // No drive does a thousand a second for long; those that the cache takes at once are done early in the run.
-    let mut load = random(spec, 0.0, 1, seconds * 1000);
-    let end = Nanos::from_secs(seconds);
+    let mut load = random(spec, 0.0, depth, to * 1000);
+    let span = Nanos::from_secs(from)..Nanos::from_secs(to);
     let mut done = 0u64;
-    engine(spec)?.run(&mut load, &mut |finished| done += u64::from(finished.completion.completed <= end));
-    Ok(done as f64 / seconds as f64)
+    engine(spec)?.run(&mut load, &mut |finished| {
+        done += u64::from(span.contains(&finished.completion.completed));
+    });
+    Ok(done as f64 / (to - from) as f64)
 }
 
 /// MB/s of requests of 1 MiB, one after the other, through the regions in turn.
@@ -88,6 +95,12 @@ pub(crate) fn sequential_mb_s(
         bytes += (count * u64::from(LARGE) * u64::from(spec.sector_bytes)) as f64;
     }
     Ok(bytes / engine.now().as_secs() / 1e6)
+}
+
+/// Blocks of a region to read in order: 1 GiB, or a hundredth of a smaller disk.
+pub(crate) fn stretch(spec: &DriveSpec) -> u64 {
+    let large = u64::from(LARGE);
+    (spec.capacity_sectors / 100 / large).clamp(1, 1024) * large
 }
 
 /// Regions of `sectors` blocks, evenly spread over the disk from its start to its end.

@@ -16,11 +16,11 @@ const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// Quantiles of the response time at depth 1 that were published.
 const PERCENTILES: [u32; 9] = [1, 5, 10, 25, 50, 75, 90, 95, 99];
 
-/// Requests a run: a hundred times the smallest share that is looked at.
-const COUNT: u64 = 20_000;
+/// Requests a run: the first hundredth of the response times is then known to a hundredth of its value.
+const COUNT: u64 = 200_000;
 
-/// Places over the disk, and blocks read or written in order at each: 1 GiB.
-const PLACES: (u64, u64) = (32, 1 << 21);
+/// Places over the disk at which 1 GiB each is read or written in order.
+const PLACES: u64 = 32;
 
 /// Computes every metric of the study.
 ///
@@ -38,12 +38,11 @@ pub fn measure(spec: &DriveSpec) -> Result<Vec<Measured>, DeviceError> {
             }
         }
     }
-    let (places, sectors) = PLACES;
     for (name, read_share) in [("read", 1.0), ("write", 0.0)] {
-        let rate = runs::sequential_mb_s(spec, read_share, runs::spread(spec, places, sectors))?;
+        let rate = runs::sequential_mb_s(spec, read_share, runs::spread(spec, PLACES, runs::stretch(spec)))?;
         all.push(Measured::new(format!("sequential_{name}_mb_s"), rate));
     }
-    all.push(Measured::new("random_write_iops", runs::random_write_rate(spec, 30)?));
+    all.push(Measured::new("random_write_iops", runs::random_write_rate(spec, 1, 0, 30)?));
     for writes in [8, 64] {
         all.push(Measured::new(format!("flush_after_{writes}_ms"), runs::flush_ms(spec, writes, 100)?));
     }

@@ -260,6 +260,7 @@ fn cache(spec: &CacheSpec) -> Checked {
     )?;
     if spec.write_cache == WriteCache::Full {
         within("cache.dirty_max_sectors", spec.dirty_max_sectors as f64, 1.0, 1e9, "sectors")?;
+        within("cache.dirty_runs_max", f64::from(spec.dirty_runs_max), 1.0, 1024.0, "runs")?;
         let most = spec.dirty_max_sectors as f64;
         within("cache.dirty_start_sectors", spec.dirty_start_sectors as f64, 0.0, most, "sectors")?;
     }

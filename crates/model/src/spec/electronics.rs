@@ -146,6 +146,8 @@ pub struct CacheSpec {
     pub dedicated_write_segment: bool,
     /// Dirty sectors at which new writes wait, with `write_cache = "full"`.
     pub dirty_max_sectors: u64,
+    /// Scattered dirty runs of blocks at which new writes wait, with `write_cache = "full"`.
+    pub dirty_runs_max: u32,
     /// Dirty sectors at which destaging starts though commands wait.
     pub dirty_start_sectors: u64,
     /// Idle time after which destaging starts.
@@ -180,6 +182,7 @@ impl Default for CacheSpec {
             write_segments: 1,
             dedicated_write_segment: false,
             dirty_max_sectors: 0,
+            dirty_runs_max: 1024,
             dirty_start_sectors: 0,
             destage_idle_ms: 0.0,
             destage_order: "c-look".to_string(),

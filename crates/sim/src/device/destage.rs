@@ -33,6 +33,8 @@ pub(super) struct Destage {
     free: Vec<u32>,
     /// Runs that wait for the arm. Kept in order of arrival too.
     queue: Queue,
+    /// Writes for which room in the queue is kept until their data have come.
+    reserved: usize,
     /// The run being written.
     current: Option<Run>,
     /// Writes for which room is reserved and whose data are still coming.
@@ -78,19 +80,21 @@ impl AccessCost for Cost<'_> {
     }
 }
 
-/// Most runs of dirty data.
-const RUNS_MAX: usize = Queue::MAX_CAPACITY;
-
 impl Destage {
     pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::UnknownOrder> {
         let cache = &spec.cache;
-        let room = if cache.write_cache == WriteCache::None { 1 } else { RUNS_MAX };
+        let room = match cache.write_cache {
+            WriteCache::None => 1,
+            WriteCache::Full => (cache.dirty_runs_max as usize).min(Queue::MAX_CAPACITY),
+            _ => Queue::MAX_CAPACITY,
+        };
         Ok(Destage {
             policy: cache.write_cache,
             order: order::built_in(&cache.destage_order)?,
             runs: Vec::with_capacity(room),
             free: Vec::with_capacity(room),
             queue: Queue::new(room),
+            reserved: 0,
             current: None,
             reserved: 0,
             sectors: 0,
@@ -157,6 +161,7 @@ impl Device {
     pub(super) fn enqueue_dirty(&mut self, slot: u32) {
         self.destage.reserved -= 1;
         let job = self.jobs[slot as usize];
+        self.destage.reserved -= 1;
         if self.destage.policy == WriteCache::Full && self.extend_last(job.request) {
             return;
         }
@@ -295,5 +300,33 @@ impl Device {
             self.job(slot).account(Part::Cache, done);
             self.want_port(done, slot, Wanted::Finish);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Device, DeviceOptions};
+    use headstack_model::{Lbn, Nanos, Request, drives};
+
+    #[test]
+    fn do_all_scattered_writes_end_where_few_runs_may_be_dirty() {
+        let mut spec = drives::load("st2000dm006").expect("the drive is shipped");
+        spec.cache.dirty_runs_max = 3;
+        let mut device = Device::new(&spec, &DeviceOptions::default()).expect("the drive file is good");
+        let (mut now, mut begun, mut done) = (Nanos::ZERO, 0u64, 0);
+        while done < 500 {
+            while begun < 500
+                && device.submit(now, Request::write(Lbn(begun * 7_654_320 % 3_900_000_000), 8)).is_ok()
+            {
+                begun += 1;
+            }
+            now = device.poll_timeout().expect("writes are under way");
+            device.handle_timeout(now);
+            while device.poll_completion().is_some() {
+                done += 1;
+            }
+            assert!(device.destage.queue.len() + device.destage.reserved <= 3);
+        }
+        assert_eq!(device.outstanding(), 0);
     }
 }
