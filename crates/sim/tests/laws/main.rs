@@ -2,6 +2,9 @@
 //! computing a time. Each is judged over the shipped drives, over small made-up ones, or both.
 
 mod accounting;
+mod orders;
+mod queueing;
 mod rotation;
 mod seek;
 mod support;
+mod transfer;

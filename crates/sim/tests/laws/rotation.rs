@@ -143,7 +143,7 @@ fn does_twice_the_spindle_speed_halve_the_latency() {
         let lbn = Lbn(rig.sectors() / 3);
         for step in 0..300u64 {
             // The arm stays on the track; the same angle comes after half the time.
-            let at = Nanos(2 * (1_000_000_000 + step * 4_567_891));
+            let at = Nanos(2 * (1_000_000_000 + step * 54_567_891));
             let slow = serve(&mut slow_device, at, Request::read(lbn, 1));
             let fast = serve(&mut fast_device, Nanos(at.0 / 2), Request::read(lbn, 1));
             if step > 0 {
