@@ -2,9 +2,14 @@
 //! computing a time. Each is judged over the shipped drives, over small made-up ones, or both.
 
 mod accounting;
+mod cache;
+mod faults;
 mod orders;
 mod queueing;
 mod rotation;
 mod seek;
+mod streams;
 mod support;
+mod time;
 mod transfer;
+mod writes;
