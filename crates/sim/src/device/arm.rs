@@ -112,10 +112,12 @@ impl Recalibrate {
         Recalibrate { next: Nanos(random.random_range(0..=interval.0)), interval, duration }
     }
 
-    /// When an access can start that would start at `at`: later when a recalibration is due.
-    fn delay(&mut self, mut at: Nanos, random: &mut Pcg64Mcg) -> Nanos {
+    /// When an access can start that would start at `at`: later when a recalibration is due, which begins once the arm
+    /// is `free`.
+    fn delay(&mut self, mut free: Nanos, mut at: Nanos, random: &mut Pcg64Mcg) -> Nanos {
         while self.next <= at {
-            at = at.max(self.next + self.duration);
+            free = free.max(self.next) + self.duration;
+            at = at.max(free);
             let tenth = (self.interval.0 / 10).max(1);
             self.next += Nanos(self.interval.0 - tenth + random.random_range(0..=2 * tenth));
         }
@@ -257,7 +259,7 @@ impl Device {
     fn access_begins(&mut self, slot: u32) -> Nanos {
         let free = self.arm.at.max(self.now);
         let free = match &mut self.recalibration {
-            Some(recalibrate) => recalibrate.delay(free, &mut self.random),
+            Some(recalibrate) => recalibrate.delay(self.arm.at, free, &mut self.random),
             None => free,
         };
         let job = self.job(slot);

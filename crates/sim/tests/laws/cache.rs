@@ -1,0 +1,235 @@
+//! What is in the buffer needs no media, and what the drive reads ahead costs nobody.
+
+use crate::support::*;
+use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, ReadAhead};
+use headstack_model::{Extent, Lbn, Nanos, Request};
+
+/// With a cache of so many segments of so many sectors, and a bus and electronics that take some time.
+fn cached(rig: &Rig, segments: u32, sectors: u32) -> Rig {
+    rig.plain().with(|spec| {
+        spec.cache = CacheSpec { segments, segment_sectors: sectors, ..CacheSpec::default() };
+        spec.bus = BusSpec { read_us_per_sector: 5.0, write_us_per_sector: 5.0, ..BusSpec::default() };
+        spec.overhead = OverheadSpec::default();
+        spec.overhead.after_read.read_hit_ms = 0.1;
+        spec.overhead.after_read.read_miss_ms = 0.3;
+        spec.overhead.after_read.write_ms = 0.4;
+        spec.overhead.after_write = spec.overhead.after_read;
+    })
+}
+
+/// The same with read-ahead to the end of the track, and further where `rule` says so.
+fn ahead(rig: &Rig, rule: ReadAhead) -> Rig {
+    cached(rig, 4, 16_384).with(|spec| {
+        spec.cache.read_ahead = rule;
+        spec.cache.read_ahead_max_sectors = 8192;
+    })
+}
+
+fn whole_track(rig: &Rig) -> Option<Extent> {
+    rig.whole_tracks(3).pop()
+}
+
+#[test]
+fn does_a_whole_hit_take_its_overhead_and_the_bus_alone() {
+    for rig in all() {
+        let rig = cached(&rig, 4, 512);
+        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        for (index, lbn) in rig.spread(50).enumerate() {
+            let sectors = (index as u32 * 37) % 500 + 1;
+            let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 500)), sectors);
+            let miss = serve(&mut device, now, request);
+            assert!(miss.parts.media > Nanos::ZERO);
+            let hit = serve(&mut device, miss.completed, request);
+            // 0.1 ms and 5 µs a sector.
+            assert_eq!(hit.response(), Nanos(100_000 + 5_000 * u64::from(sectors)), "{}", rig.name());
+            assert_eq!(hit.parts.bus, Nanos(5_000 * u64::from(sectors)));
+            assert_eq!(hit.parts.seek + hit.parts.rotational_latency + hit.parts.media, Nanos::ZERO);
+            now = hit.completed;
+        }
+    }
+}
+
+#[test]
+fn does_reading_again_what_was_just_read_need_no_media_on_any_drive() {
+    let mut judged = 0;
+    for rig in shipped() {
+        // A drive whose read-ahead may push the request's own data out may well have to read them again.
+        let rig = rig.with(|spec| spec.cache.read_ahead_over_requested = false);
+        if !rig.spec.cache.enabled {
+            continue;
+        }
+        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        for lbn in rig.spread(20) {
+            let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 16)), 16);
+            let first = serve(&mut device, now, request);
+            let again = serve(&mut device, rig.after(first.completed, 3.0), request);
+            assert_eq!(again.parts.media + again.parts.seek, Nanos::ZERO, "{}", rig.name());
+            assert_eq!(again.parts.rotational_latency + again.parts.cache, Nanos::ZERO, "{}", rig.name());
+            now = rig.after(again.completed, 3.0);
+            judged += 1;
+        }
+    }
+    assert!(judged > 300, "only {judged} judged");
+}
+
+#[test]
+fn does_a_forced_read_come_from_the_media_though_the_cache_holds_it() {
+    for rig in all() {
+        let rig = cached(&rig, 4, 512);
+        let mut device = rig.device();
+        let request = Request::read(Lbn(rig.sectors() / 2), 8);
+        let first = serve(&mut device, Nanos::ZERO, request);
+        let forced = serve(&mut device, first.completed, Request { fua: true, ..request });
+        assert!(forced.parts.media > Nanos::ZERO, "{}: {forced:?}", rig.name());
+    }
+}
+
+#[test]
+fn does_a_hit_pass_while_the_arm_is_busy() {
+    for rig in all() {
+        let rig = cached(&rig, 4, 512).with(|spec| spec.queue.depth = 2);
+        let mut device = rig.device();
+        let held = Request::read(Lbn(rig.sectors() - 8), 8);
+        let far = Request::read(Lbn(0), 8);
+        let now = serve(&mut device, Nanos::ZERO, held).completed;
+        let alone = serve(&mut rig.device(), Nanos::ZERO, held).completed;
+        assert_eq!(alone, now);
+        // While the arm is on its way to the other end of the disk.
+        device.submit(now, far).expect("there is room");
+        let at = now + Nanos(400_000);
+        device.submit(at, held).expect("there is room");
+        let hit = next(&mut device);
+        assert_eq!((hit.request, hit.completed), (held, at + Nanos(100_000 + 8 * 5_000)), "{}", rig.name());
+        let miss = next(&mut device);
+        let mut other = rig.device();
+        serve(&mut other, Nanos::ZERO, held);
+        assert_eq!(serve(&mut other, now, far).completed, miss.completed, "{}", rig.name());
+    }
+}
+
+#[test]
+fn is_the_next_read_of_a_stream_a_hit_after_time_to_read_ahead() {
+    for rule in [ReadAhead::Track, ReadAhead::Segment, ReadAhead::Stream, ReadAhead::OnArrival] {
+        for rig in all() {
+            let rig = ahead(&rig, rule);
+            let Some(track) = whole_track(&rig) else { continue };
+            let mut device = rig.device();
+            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+            let rest = Request::read(track.first + 8, track.sectors - 8);
+            let second = serve(&mut device, rig.after(first.completed, 1.0), rest);
+            let media = second.parts.media + second.parts.rotational_latency + second.parts.seek;
+            assert_eq!(media + second.parts.cache, Nanos::ZERO, "{} {rule:?}: {second:?}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_read_ahead_go_no_further_than_it_may() {
+    for rig in all() {
+        let rig = ahead(&rig, ReadAhead::Segment).with(|spec| spec.cache.read_ahead_max_sectors = 20);
+        let Some(track) = whole_track(&rig) else { continue };
+        let read = |offset: u64, sectors: u32| {
+            let mut device = rig.device();
+            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+            serve(&mut device, rig.after(first.completed, 1.0), Request::read(track.first + offset, sectors))
+        };
+        assert_eq!(read(8, 20).parts.media, Nanos::ZERO, "{}: all 20", rig.name());
+        assert!(read(8, 21).parts.media > Nanos::ZERO, "{}: no more than 20", rig.name());
+        assert!(read(28, 1).parts.media > Nanos::ZERO, "{}: not the next one", rig.name());
+    }
+}
+
+#[test]
+fn does_read_ahead_hold_nobody_up_for_more_than_a_sector() {
+    for stops_in_sector in [false, true] {
+        for rig in all() {
+            let rig = ahead(&rig, ReadAhead::Track)
+                .with(|spec| spec.cache.read_ahead_stops_in_sector = stops_in_sector);
+            let Some(track) = whole_track(&rig) else { continue };
+            let sector = rig.turn() / f64::from(track.sectors_per_track);
+            let far = Request::read(Lbn(rig.sectors() - 1), 1);
+            let mut longest: f64 = 0.0;
+            for step in 1..60 {
+                let mut device = rig.device();
+                let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+                let done = serve(&mut device, rig.after(first.completed, f64::from(step) * 0.0077), far);
+                longest = longest.max(done.parts.queued.0 as f64);
+            }
+            // Its overhead of 0.3 ms runs meanwhile.
+            let most = if stops_in_sector { 0.0 } else { (sector - 300_000.0).max(0.0) + 2.0 };
+            assert!(longest <= most, "{}: {longest} ns, a sector takes {sector} ns", rig.name());
+            // Without overhead the sector itself must be waited for.
+            let bare = rig.with(|spec| spec.overhead = OverheadSpec::default());
+            let mut longest: f64 = 0.0;
+            for step in 1..60 {
+                let mut device = bare.device();
+                let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+                let done = serve(&mut device, rig.after(first.completed, f64::from(step) * 0.0077), far);
+                longest = longest.max(done.parts.queued.0 as f64);
+            }
+            if stops_in_sector {
+                assert_eq!(longest, 0.0, "{}", rig.name());
+            } else {
+                assert!(longest <= sector + 2.0 && longest > 0.5 * sector, "{}: {longest}", rig.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn does_a_read_that_joins_its_read_ahead_lose_nothing() {
+    for rig in all() {
+        let Some(track) = whole_track(&rig) else { continue };
+        // The head is on the next sector already; a drive that knows no almost hits would let it pass.
+        let rig = ahead(&rig, ReadAhead::Track).with(|spec| spec.cache.almost_hits = true);
+        let mut device = rig.device();
+        let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 8));
+        // Half the track asked for while its read-ahead is on its first sectors.
+        let more = track.sectors / 2;
+        let second = serve(&mut device, first.completed, Request::read(track.first + 8, more));
+        // From the end of the first on, the media need so long; the last sector's bus transfer follows. The first read
+        // itself came a sector's bus time after its media.
+        let media = rig.turn() * f64::from(more) / f64::from(track.sectors_per_track);
+        let bus = 5_000.0 * f64::from(more) + 100_000.0;
+        let least = (media - 5_000.0 * 8.0).max(0.0);
+        let found = second.response().0 as f64;
+        assert!(
+            found >= least && found <= media.max(bus) + 110_000.0,
+            "{}: {found}, media {media}",
+            rig.name()
+        );
+        assert_eq!(second.parts.rotational_latency + second.parts.seek, Nanos::ZERO, "{}", rig.name());
+    }
+}
+
+#[test]
+fn does_a_write_make_the_cached_copy_stale() {
+    for rig in all() {
+        let rig = cached(&rig, 4, 512).with(|spec| spec.cache.read_hits_on_written = false);
+        let mut device = rig.device();
+        let lbn = Lbn(rig.sectors() / 2);
+        let read = serve(&mut device, Nanos::ZERO, Request::read(lbn, 16));
+        let write = serve(&mut device, read.completed, Request::write(lbn + 4, 2));
+        let again = serve(&mut device, write.completed, Request::read(lbn, 16));
+        assert!(again.parts.media > Nanos::ZERO, "{}: {again:?}", rig.name());
+    }
+}
+
+#[test]
+fn does_the_segment_unused_for_longest_give_way() {
+    for rig in all() {
+        let rig = cached(&rig, 3, 64);
+        let mut device = rig.device();
+        let blocks: Vec<Lbn> = rig.spread(4).collect();
+        let mut now = Nanos::ZERO;
+        let mut hit = |index: usize| {
+            let done = serve(&mut device, now, Request::read(blocks[index], 4));
+            now = done.completed;
+            done.parts.media == Nanos::ZERO
+        };
+        let pattern = [0, 1, 2, 0, 3, 0, 2, 3, 1, 0].map(&mut hit);
+        // 3 takes the place of 1, and 1 then that of 0, the oldest by then.
+        let expected = [false, false, false, true, false, true, true, true, false, false];
+        assert_eq!(pattern, expected, "{}", rig.name());
+    }
+}

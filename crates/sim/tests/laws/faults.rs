@@ -1,0 +1,97 @@
+//! Retries, recalibrations and part-written physical sectors cost whole turns.
+
+use crate::support::*;
+use headstack_model::spec::{Recalibration, Retries};
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_sim::DeviceOptions;
+
+/// Turns by which `found` is longer than `usual`, which must be whole ones.
+fn whole_turns(rig: &Rig, usual: Nanos, found: Nanos) -> u64 {
+    let turns = (found.0 as f64 - usual.0 as f64) / rig.turn();
+    let off = (turns - turns.round()).abs() * rig.turn();
+    assert!(off <= 6.0, "{}: {usual} became {found}, {turns} turns more", rig.name());
+    turns.round() as u64
+}
+
+#[test]
+fn do_retries_add_whole_turns_as_often_as_they_should() {
+    for rig in all_plain() {
+        let shaky =
+            rig.with(|spec| spec.mechanics.retries = Some(Retries { probability: 0.3, turns_max: 3 }));
+        let request = |index: u64| {
+            let lbn = Lbn(rig.sectors() / 7 * (index % 7));
+            if index.is_multiple_of(2) { Request::read(lbn, 4) } else { Request::write(lbn, 4) }
+        };
+        let mut counts = [0u32; 4];
+        for index in 0..400 {
+            let usual = serve(&mut rig.device(), Nanos::ZERO, request(index)).response();
+            let options = DeviceOptions { seed: index, ..DeviceOptions::default() };
+            let found = serve(&mut shaky.device_with(&options), Nanos::ZERO, request(index)).response();
+            counts[whole_turns(&rig, usual, found) as usize] += 1;
+        }
+        // Each turn is needed with the same probability again, up to the third: shares 0.7, 0.21, 0.063, 0.027.
+        for (count, share) in counts.iter().zip([0.7, 0.21, 0.063, 0.027]) {
+            let deviation = (400.0 * share * (1.0 - share) as f64).sqrt();
+            assert_close(rig.name(), f64::from(*count), 400.0 * share, 4.5 * deviation);
+        }
+    }
+}
+
+#[test]
+fn does_a_recalibration_hold_an_access_up_for_no_more_than_itself() {
+    for rig in all_plain() {
+        let duration_ms = 30.0;
+        let recalibration = Some(Recalibration { interval_s: 1.0, duration_ms });
+        let away = rig.with(|spec| spec.mechanics.recalibration = recalibration);
+        let most = (duration_ms * 1e6 / rig.turn()).ceil() as u64;
+        let mut held = 0;
+        for seed in 0..300 {
+            let options = DeviceOptions { seed, ..DeviceOptions::default() };
+            let request = Request::read(Lbn(rig.sectors() / 2), 1);
+            let at = Nanos::from_ms(500.0);
+            let usual = serve(&mut rig.device(), at, request).response();
+            let found = serve(&mut away.device_with(&options), at, request).response();
+            // The sector comes round once a turn, so what is lost is a whole number of them.
+            let turns = whole_turns(&rig, usual, found);
+            assert!(turns <= most, "{}: {turns} turns", rig.name());
+            held += u32::from(turns > 0);
+        }
+        // The first one begins anywhere in its interval: a 30 ms window of a second is met by some three in a hundred.
+        assert!((1..40).contains(&held), "{}: {held} of 300 held up", rig.name());
+    }
+}
+
+#[test]
+fn is_the_arm_away_for_the_share_of_time_that_recalibrations_take() {
+    for rig in all_plain() {
+        let recalibration = Some(Recalibration { interval_s: 0.2, duration_ms: 20.0 });
+        let away = rig.with(|spec| spec.mechanics.recalibration = recalibration);
+        let rate = |rig: &Rig| closed_rate(rig.device(), random_blocks(rig), 1, 6000);
+        // A tenth of the time is gone, and nothing else.
+        assert_close(rig.name(), rate(&away) / rate(&rig), 0.9, 0.02);
+    }
+}
+
+#[test]
+fn does_a_write_of_part_of_a_physical_sector_cost_one_turn_more() {
+    for rig in all_plain() {
+        let large = rig.with(|spec| spec.physical_sector_bytes = 8 * spec.sector_bytes);
+        for lbn in rig.spread(60) {
+            let aligned = Lbn(lbn.0 / 8 * 8);
+            for (lbn, sectors, more) in
+                [(aligned, 8, 0), (aligned, 16, 0), (aligned + 1, 8, 1), (aligned, 7, 1), (aligned + 7, 1, 1)]
+            {
+                if lbn.0 + u64::from(sectors) > rig.sectors() {
+                    continue;
+                }
+                let write = Request::write(lbn, sectors);
+                let usual = serve(&mut rig.device(), Nanos::ZERO, write).response();
+                let found = serve(&mut large.device(), Nanos::ZERO, write).response();
+                assert_eq!(whole_turns(&rig, usual, found), more, "{}: {write:?}", rig.name());
+                let read = Request::read(lbn, sectors);
+                let usual = serve(&mut rig.device(), Nanos::ZERO, read);
+                assert_eq!(serve(&mut large.device(), Nanos::ZERO, read), usual, "reads cost nothing more");
+            }
+        }
+    }
+}

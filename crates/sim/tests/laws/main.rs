@@ -1,0 +1,15 @@
+//! Laws of rotating disks, judged from the parameters in the drive files alone: no test here repeats the model's way of
+//! computing a time. Each is judged over the shipped drives, over small made-up ones, or both.
+
+mod accounting;
+mod cache;
+mod faults;
+mod orders;
+mod queueing;
+mod rotation;
+mod seek;
+mod streams;
+mod support;
+mod time;
+mod transfer;
+mod writes;

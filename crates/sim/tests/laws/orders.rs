@@ -1,0 +1,114 @@
+//! What an order of the queue can gain, and that its choice is as good as it was thought to be.
+
+use crate::support::*;
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_policy::order;
+use rand::RngExt;
+
+#[test]
+fn do_better_informed_orders_serve_more() {
+    for rig in all_plain() {
+        let rate = |order: &str| closed_rate(rig.queued(32, order), random_blocks(&rig), 32, 4000);
+        let (fcfs, sstf, sptf) = (rate("fcfs"), rate("sstf"), rate("sptf"));
+        // Arrival, then cylinders, then angles too; the rates scatter by half a percent.
+        assert!(sstf > fcfs * 1.05, "{}: sstf {sstf}, fcfs {fcfs}", rig.name());
+        assert!(sptf > sstf * 1.05, "{}: sptf {sptf}, sstf {sstf}", rig.name());
+    }
+}
+
+#[test]
+fn does_a_deeper_queue_gain_with_the_shortest_positioning_first() {
+    for rig in all_plain() {
+        let rate = |depth| closed_rate(rig.queued(depth, "sptf"), random_blocks(&rig), depth, 4000);
+        let rates: Vec<f64> = [1, 4, 16, 64].map(rate).to_vec();
+        assert!(rates.windows(2).all(|pair| pair[1] > pair[0] * 1.1), "{}: {rates:?}", rig.name());
+    }
+}
+
+#[test]
+fn does_depth_gain_nothing_in_order_of_arrival() {
+    for rig in all_plain() {
+        let rate = |depth| closed_rate(rig.queued(depth, "fcfs"), random_blocks(&rig), depth, 2000);
+        assert_close(rig.name(), rate(16) / rate(1), 1.0, 1e-3);
+    }
+}
+
+/// The part of a response in which the arm gets to the first sector, of `request` served after `first`.
+fn cost_after(rig: &Rig, first: Request, request: Request) -> u64 {
+    let mut device = rig.queued(2, "fcfs");
+    positioning(&serve_all(&mut device, Nanos::ZERO, &[first, request])[1])
+}
+
+#[test]
+fn does_the_shortest_positioning_first_choose_what_then_takes_least() {
+    for rig in all_plain() {
+        let mut random = seeded(51);
+        for _ in 0..30 {
+            let mut any = || {
+                let lbn = any_lbn(&mut random, &rig, 1);
+                if random.random() { Request::read(lbn, 1) } else { Request::write(lbn, 1) }
+            };
+            let first = any();
+            let others: Vec<Request> = (0..12).map(|_| any()).collect();
+            let mut device = rig.queued(13, "sptf");
+            device.submit(Nanos::ZERO, first).expect("the queue is deep enough");
+            for other in &others {
+                device.submit(Nanos::ZERO, *other).expect("the queue is deep enough");
+            }
+            assert_eq!(next(&mut device).request, first);
+            let chosen = next(&mut device);
+            // What each would have taken, from disks on which it was the only one.
+            let least = others.iter().map(|other| cost_after(&rig, first, *other)).min();
+            assert_eq!(Some(positioning(&chosen)), least, "{}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_the_shortest_seek_first_go_to_the_nearest_cylinder() {
+    for rig in all_plain() {
+        let mut random = seeded(52);
+        for _ in 0..30 {
+            let mut any = || any_lbn(&mut random, &rig, 1);
+            let (first, others) = (any(), (0..12).map(|_| any()).collect::<Vec<Lbn>>());
+            let cylinder = |lbn: Lbn| rig.geometry().locate(lbn).cylinder;
+            let mut requests = vec![Request::read(first, 1)];
+            requests.extend(others.iter().map(|lbn| Request::read(*lbn, 1)));
+            let mut device = rig.queued(13, "sstf");
+            let done = serve_all(&mut device, Nanos::ZERO, &requests);
+            let distance = |lbn: Lbn| cylinder(lbn).abs_diff(cylinder(first));
+            let least = others.iter().map(|lbn| distance(*lbn)).min();
+            assert_eq!(Some(distance(done[1].request.lbn)), least, "{}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_c_look_sweep_upward_and_start_again_below() {
+    for rig in all_plain() {
+        let mut random = seeded(53);
+        let requests: Vec<Request> =
+            (0..64).map(|_| Request::read(any_lbn(&mut random, &rig, 1), 1)).collect();
+        let done = serve_all(&mut rig.queued(64, "c-look"), Nanos::ZERO, &requests);
+        let served: Vec<Lbn> = done.iter().map(|done| done.request.lbn).collect();
+        let falls = served.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        // The first is taken as it comes; after it one sweep to the top and one from the bottom.
+        assert!(falls <= 1, "{}: {falls} falls", rig.name());
+    }
+}
+
+#[test]
+fn does_every_order_serve_all() {
+    for rig in all_plain() {
+        for entry in order::all() {
+            let mut random = seeded(54);
+            let mut requests: Vec<Request> =
+                (0..100).map(|_| Request::read(any_lbn(&mut random, &rig, 4), 4)).collect();
+            let done = serve_all(&mut rig.queued(100, entry.name), Nanos::ZERO, &requests);
+            let mut served: Vec<u64> = done.iter().map(|done| done.request.lbn.0).collect();
+            served.sort_unstable();
+            requests.sort_unstable_by_key(|request| request.lbn);
+            assert_eq!(served, requests.iter().map(|request| request.lbn.0).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What queueing theory says of any server, said of this one.
+
+use crate::support::*;
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_workload::{Closed, Gaps, Load, Open, Poll};
+
+/// A load, and what a watcher beside the host counts: the integral of the requests outstanding over time.
+struct Watched<L> {
+    load: L,
+    outstanding: u64,
+    since: Nanos,
+    /// Requests times ns.
+    area: u128,
+}
+
+impl<L> Watched<L> {
+    fn new(load: L) -> Watched<L> {
+        Watched { load, outstanding: 0, since: Nanos::ZERO, area: 0 }
+    }
+
+    fn follow(&mut self, now: Nanos) {
+        self.area += u128::from(self.outstanding) * u128::from((now - self.since).0);
+        self.since = now;
+    }
+}
+
+impl<L: Load> Load for Watched<L> {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        let poll = self.load.poll(now);
+        if matches!(poll, Poll::Issue(_)) {
+            self.follow(now);
+            self.outstanding += 1;
+        }
+        poll
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.follow(now);
+        self.outstanding -= 1;
+        self.load.handle_completion(now, id);
+    }
+}
+
+#[test]
+fn is_the_rate_at_depth_one_the_inverse_of_the_mean_response() {
+    for rig in all() {
+        let mut load = Closed::new(random_blocks(&rig), 1, 500, 41).expect("the load fits");
+        let (finished, end) = run(rig.device(), &mut load);
+        let responses: u64 = finished.iter().map(|one| one.completion.response().0).sum();
+        assert_eq!(responses, end.0, "{}: no think time, no gap", rig.name());
+    }
+}
+
+#[test]
+fn does_littles_law_hold_in_closed_loads() {
+    for rig in all() {
+        for (depth, queue) in [(1, 1), (7, 4), (32, 32)] {
+            let mut load = Watched::new(Closed::new(random_blocks(&rig), depth, 600, 42).expect("it fits"));
+            let (finished, end) = run(rig.queued(queue, "sptf"), &mut load);
+            let responses: u128 = finished.iter().map(|one| u128::from(one.completion.response().0)).sum();
+            // Mean outstanding = rate × mean response, both sides times the length of the run.
+            assert_eq!(load.area, responses, "{} at depth {depth}", rig.name());
+            let outstanding = load.area as f64 / end.0 as f64;
+            assert!(outstanding <= f64::from(depth) && outstanding > 0.9 * f64::from(depth));
+        }
+    }
+}
+
+#[test]
+fn does_littles_law_hold_in_open_loads() {
+    for rig in all() {
+        let gaps = Gaps::Poisson(Nanos::from_ms(25.0));
+        let mut load = Watched::new(Open::new(random_blocks(&rig), gaps, 1000, 43).expect("it fits"));
+        let (finished, _) = run(rig.device(), &mut load);
+        let responses: u128 = finished.iter().map(|one| u128::from(one.completion.response().0)).sum();
+        assert_eq!(load.area, responses, "{}", rig.name());
+    }
+}
+
+#[test]
+fn is_an_open_queue_as_long_as_pollaczek_and_khinchine_say() {
+    // Random single blocks in order of arrival are nearly an M/G/1 queue: services are independent but for the end of a
+    // seek being the start of the next one.
+    for rig in all_plain() {
+        let mut load = Closed::new(random_blocks(&rig), 1, 4000, 44).expect("the load fits");
+        let (finished, _) = run(rig.device(), &mut load);
+        let services: Vec<f64> = finished.iter().map(|one| one.completion.response().0 as f64).collect();
+        let squares: Vec<f64> = services.iter().map(|service| service * service).collect();
+        let (service, square) = (mean(&services), mean(&squares));
+        let load = 0.6;
+        let gap = service / load;
+        let expected = service + square / gap / (2.0 * (1.0 - load));
+        let mut load =
+            Open::new(random_blocks(&rig), Gaps::Poisson(Nanos(gap as u64)), 30_000, 45).expect("it fits");
+        let (finished, _) = run(rig.device(), &mut load);
+        let responses: Vec<f64> = finished.iter().map(|one| one.completion.response().0 as f64).collect();
+        assert_close(rig.name(), mean(&responses) / expected, 1.0, 0.05);
+    }
+}
+
+#[test]
+fn does_a_queue_stay_short_below_full_use_and_grow_above_it() {
+    for rig in all_plain() {
+        let mut load = Closed::new(random_blocks(&rig), 1, 3000, 46).expect("the load fits");
+        let (finished, end) = run(rig.device(), &mut load);
+        let service = end.0 as f64 / finished.len() as f64;
+        let last = |gap: f64| {
+            let gaps = Gaps::Poisson(Nanos((gap * service) as u64));
+            let mut load = Open::new(random_blocks(&rig), gaps, 6000, 47).expect("it fits");
+            let (finished, _) = run(rig.device(), &mut load);
+            let tail = &finished[5900..];
+            mean(&tail.iter().map(|one| one.completion.response().0 as f64 / service).collect::<Vec<_>>())
+        };
+        assert!(last(1.25) < 30.0, "{}", rig.name());
+        // Every request waits a fifth of a service longer than the one before.
+        let grown = last(0.8) / (0.2 * 5950.0);
+        assert_close(rig.name(), grown, 1.0, 0.15);
+    }
+}
+
+#[test]
+fn is_nobody_overtaken_in_order_of_arrival() {
+    for rig in all_plain() {
+        let mut device = rig.queued(32, "fcfs");
+        let mut random = seeded(48);
+        let requests: Vec<Request> =
+            (0..32).map(|_| Request::read(any_lbn(&mut random, &rig, 8), 8)).collect();
+        let done = serve_all(&mut device, Nanos::ZERO, &requests);
+        let served: Vec<Lbn> = done.iter().map(|done| done.request.lbn).collect();
+        let asked: Vec<Lbn> = requests.iter().map(|request| request.lbn).collect();
+        assert_eq!(served, asked, "{}", rig.name());
+    }
+}

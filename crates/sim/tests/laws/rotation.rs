@@ -1,0 +1,171 @@
+//! The platter turns at its speed, and a sector passes under its head once a turn.
+
+use crate::support::*;
+use headstack_model::spec::ZeroLatency;
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_sim::Completion;
+use rand::RngExt;
+
+#[test]
+fn is_the_mean_rotational_latency_half_a_turn() {
+    for rig in all_plain() {
+        let (mut device, mut random) = (rig.device(), seeded(11));
+        let (mut now, mut waits) = (Nanos::ZERO, Vec::new());
+        for _ in 0..2000 {
+            let at = rig.after(now, random.random_range(0.0..1.0));
+            let done = serve(&mut device, at, Request::read(any_lbn(&mut random, &rig, 1), 1));
+            waits.push(done.parts.rotational_latency.0 as f64 / rig.turn());
+            now = done.completed;
+        }
+        // A uniform wait has a deviation of 1/√12 turn; four standard errors.
+        assert_close(rig.name(), mean(&waits), 0.5, 4.0 * 0.289 / 2000f64.sqrt());
+        let spread = standard_error(&waits) * 2000f64.sqrt();
+        assert_close(rig.name(), spread, 1.0 / 12f64.sqrt(), 0.02);
+    }
+}
+
+#[test]
+fn is_a_sector_never_further_away_than_a_turn() {
+    for rig in all_plain() {
+        let (mut device, mut random) = (rig.device(), seeded(12));
+        let mut now = Nanos::ZERO;
+        for _ in 0..500 {
+            let op = Request::read(any_lbn(&mut random, &rig, 1), 1);
+            let request = if random.random() { op } else { Request::write(op.lbn, 1) };
+            let done = serve(&mut device, now, request);
+            let bound = rig.turn() * (1.0 + 2.0 / rig.geometry().extent_at(op.lbn).sectors_per_track as f64);
+            assert!((done.parts.rotational_latency.0 as f64) < bound, "{}: {done:?}", rig.name());
+            now = rig.after(done.completed, random.random_range(0.0..1.0));
+        }
+    }
+}
+
+/// Reads `sectors` from `lbn` on with the arm on the track, at `count` phases evenly spread over a turn.
+fn at_all_phases(rig: &Rig, lbn: Lbn, sectors: u32, count: u32) -> Vec<Completion> {
+    let mut device = rig.device();
+    serve(&mut device, Nanos::ZERO, Request::read(lbn, 1));
+    // Phases by the golden section fill the turn evenly, whatever the number of sectors.
+    let phase = |index: u32| 4.0 * f64::from(index) + (0.618_033_988_75 * f64::from(index)).fract();
+    let at = |index: u32| rig.after(Nanos::from_secs(1), phase(index));
+    (0..count).map(|index| serve(&mut device, at(index), Request::read(lbn, sectors))).collect()
+}
+
+#[test]
+fn does_a_whole_track_read_on_arrival_take_one_turn_from_any_phase() {
+    for rig in all_plain() {
+        let rig = rig.zero_latency(ZeroLatency::WithinTrack);
+        for track in rig.whole_tracks(3) {
+            // The sector in which the head lands has begun already, and is read when it comes round again.
+            let sector = rig.turn() / f64::from(track.sectors_per_track);
+            let mut over = Vec::new();
+            for done in at_all_phases(&rig, track.first, track.sectors, 211) {
+                assert_eq!(done.parts.seek, Nanos::ZERO);
+                over.push(done.response().0 as f64 - rig.turn());
+            }
+            let out = over.iter().copied().find(|over| *over < -3.0 || *over > sector + 3.0);
+            assert_eq!(out, None, "{}: a turn and part of a sector", rig.name());
+            // The landing is anywhere in that sector: half a sector is lost on the average.
+            assert_close(rig.name(), mean(&over) / sector, 0.5, 0.1);
+        }
+    }
+}
+
+#[test]
+fn does_a_seek_to_a_whole_track_read_on_arrival_add_nothing_but_itself() {
+    for rig in all_plain() {
+        let rig = rig.zero_latency(ZeroLatency::PerFragment);
+        let mut device = rig.device();
+        let mut now = Nanos::ZERO;
+        for track in rig.whole_tracks(40) {
+            let done = serve(&mut device, now, Request::read(track.first, track.sectors));
+            let over = done.response().0 as f64 - done.parts.seek.0 as f64 - rig.turn();
+            let sector = rig.turn() / f64::from(track.sectors_per_track);
+            assert!((-3.0..sector + 3.0).contains(&over), "{}: {over} ns more than a turn", rig.name());
+            now = done.completed;
+        }
+    }
+}
+
+#[test]
+fn is_the_latency_of_a_share_of_a_track_read_on_arrival_half_of_one_less_its_square() {
+    for rig in all_plain() {
+        let rig = rig.zero_latency(ZeroLatency::WithinTrack);
+        let Some(track) = rig.whole_tracks(1).pop() else { continue };
+        for tenth in [1u32, 3, 5, 7, 9] {
+            let sectors = (track.sectors * tenth / 10).max(1);
+            let share = f64::from(sectors) / f64::from(track.sectors);
+            let done = at_all_phases(&rig, track.first, sectors, 499);
+            let waits: Vec<f64> =
+                done.iter().map(|done| done.parts.rotational_latency.0 as f64 / rig.turn()).collect();
+            // A landing inside the run loses half a sector more, and the phases are a grid.
+            let tolerance = 1.0 / f64::from(track.sectors) + 2.0 / 499.0;
+            assert_close(rig.name(), mean(&waits), (1.0 - share * share) / 2.0, tolerance);
+        }
+    }
+}
+
+#[test]
+fn does_an_aligned_track_read_in_order_take_one_to_two_turns() {
+    for rig in all_plain() {
+        let rig = rig.zero_latency(ZeroLatency::None);
+        for track in rig.whole_tracks(2) {
+            let done = at_all_phases(&rig, track.first, track.sectors, 211);
+            let turns: Vec<f64> = done.iter().map(|done| done.response().0 as f64 / rig.turn()).collect();
+            let out = turns.iter().copied().find(|turns| *turns < 1.0 - 1e-6 || *turns > 2.0 + 1e-6);
+            assert_eq!(out, None, "{}", rig.name());
+            assert_close(rig.name(), mean(&turns), 1.5, 2.0 / 211.0);
+        }
+    }
+}
+
+#[test]
+fn does_reading_on_arrival_never_take_longer_than_in_order() {
+    for rig in all_plain() {
+        let (eager, ordered) =
+            (rig.zero_latency(ZeroLatency::PerFragment), rig.zero_latency(ZeroLatency::None));
+        let mut random = seeded(13);
+        for _ in 0..100 {
+            // Within one run of blocks, from the same state.
+            let run = rig.geometry().extent_at(any_lbn(&mut random, &rig, 1));
+            let sectors = random.random_range(1..=run.sectors);
+            let at = rig.after(Nanos::ZERO, random.random_range(0.0..1.0));
+            let one = |rig: &Rig| serve(&mut rig.device(), at, Request::read(run.first, sectors)).response();
+            assert!(one(&eager) <= one(&ordered) + Nanos(2), "{}: {sectors} sectors", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_twice_the_spindle_speed_halve_the_latency() {
+    for rig in all_plain() {
+        let fast = rig.with(|spec| spec.mechanics.rpm *= 2.0);
+        let (mut slow_device, mut fast_device) = (rig.device(), fast.device());
+        let lbn = Lbn(rig.sectors() / 3);
+        for step in 0..300u64 {
+            // The arm stays on the track; the same angle comes after half the time.
+            let at = Nanos(2 * (1_000_000_000 + step * 54_567_891));
+            let slow = serve(&mut slow_device, at, Request::read(lbn, 1));
+            let fast = serve(&mut fast_device, Nanos(at.0 / 2), Request::read(lbn, 1));
+            if step > 0 {
+                let (slow, fast) = (slow.parts.rotational_latency.0, fast.parts.rotational_latency.0);
+                assert!(slow.abs_diff(2 * fast) <= 6, "{}: {slow} ns and {fast} ns at {step}", rig.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn is_the_platter_at_its_angle_after_years() {
+    // However slow or fast, a spindle of a whole number of millionths of a turn a minute has turned a whole number of
+    // times after a million minutes, which is nearly two years.
+    let million_minutes = 60_000_000u64 * 1_000_000_000;
+    for rig in all_plain() {
+        for lbn in rig.spread(5) {
+            let early = serve(&mut rig.device(), Nanos(5_000_000), Request::read(lbn, 1));
+            let at = Nanos(5_000_000 + 25 * million_minutes);
+            let late = serve(&mut rig.device(), at, Request::read(lbn, 1));
+            let off = early.response().0.abs_diff(late.response().0);
+            assert!(off <= 2, "{}: off by {off} ns after 47 years", rig.name());
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The arm takes the drive file's time from cylinder to cylinder.
+
+use crate::support::*;
+use headstack_model::{Lbn, Nanos, Request, SeekCurve};
+use rand::RngExt;
+
+/// A block on a cylinder and head, if any sector there holds one.
+fn block_on(rig: &Rig, cylinder: u32, head: u32) -> Option<Lbn> {
+    (0..40).find_map(|sector| rig.geometry().lbn_at(cylinder, head, sector))
+}
+
+/// The seek part of an access to `to` with the arm on the track of `from`.
+fn seek(rig: &Rig, from: Lbn, to: Request) -> Nanos {
+    let mut device = rig.device();
+    let at = serve(&mut device, Nanos::ZERO, Request::read(from, 1)).completed;
+    serve(&mut device, at, to).parts.seek
+}
+
+#[test]
+fn does_a_seek_over_a_measured_distance_take_the_measured_time() {
+    let mut judged = 0;
+    for rig in all_plain() {
+        let Some(from) = block_on(&rig, 0, 0) else { continue };
+        for (distance, ms) in rig.spec.mechanics.seek.points_cylinders_ms.iter().copied() {
+            if distance >= rig.spec.geometry.cylinders {
+                continue;
+            }
+            let Some(to) = block_on(&rig, distance, 0) else { continue };
+            let found = seek(&rig, from, Request::read(to, 1));
+            assert_eq!(found, Nanos((ms * 1e6).round() as u64), "{} over {distance}", rig.name());
+            judged += 1;
+        }
+    }
+    assert!(judged > 400, "only {judged} points judged");
+}
+
+#[test]
+fn is_the_mean_seek_the_mean_of_the_curve_over_pairs_of_blocks() {
+    for rig in all_plain() {
+        let curve = SeekCurve::for_reads(&rig.spec.mechanics.seek, rig.spec.geometry.cylinders);
+        let switch = Nanos::from_ms(rig.spec.mechanics.head_switch_ms);
+        let places: Vec<_> = rig.spread(1009).map(|lbn| rig.geometry().locate(lbn)).collect();
+        let mut total = 0.0;
+        for from in &places {
+            for to in &places {
+                let seek = curve.time(from.cylinder.abs_diff(to.cylinder));
+                total += if from.head == to.head { seek } else { seek.max(switch) }.0 as f64;
+            }
+        }
+        let expected = total / (places.len() as f64).powi(2);
+        let (mut device, mut random) = (rig.device(), seeded(21));
+        let (mut now, mut seeks) = (Nanos::ZERO, Vec::new());
+        for _ in 0..4000 {
+            let done = serve(&mut device, now, Request::read(any_lbn(&mut random, &rig, 1), 1));
+            seeks.push(done.parts.seek.0 as f64);
+            now = done.completed;
+        }
+        // Neighbouring seeks share an end, so their sum scatters a little more than independent ones would.
+        let tolerance = 5.0 * standard_error(&seeks) + 0.005 * expected;
+        assert_close(rig.name(), mean(&seeks), expected, tolerance);
+    }
+}
+
+#[test]
+fn does_a_head_switch_run_in_parallel_with_the_seek() {
+    let mut judged = 0;
+    for rig in all_plain() {
+        let switch = Nanos::from_ms(rig.spec.mechanics.head_switch_ms);
+        let last = rig.spec.geometry.heads - 1;
+        for distance in [0, 1, 2, 5, 30, 100, 700, 5000] {
+            let blocks = [block_on(&rig, 0, 0), block_on(&rig, distance, 0), block_on(&rig, distance, last)];
+            let [Some(from), Some(same), Some(other)] = blocks else { continue };
+            let alone = if distance == 0 { Nanos::ZERO } else { seek(&rig, from, Request::read(same, 1)) };
+            let found = seek(&rig, from, Request::read(other, 1));
+            assert_eq!(found, alone.max(switch), "{} over {distance}", rig.name());
+            judged += 1;
+        }
+    }
+    assert!(judged > 100, "only {judged} pairs judged");
+}
+
+#[test]
+fn does_a_write_settle_on_top_of_the_seek() {
+    for rig in all_plain() {
+        if !rig.spec.mechanics.seek.write_points_cylinders_ms.is_empty() {
+            continue;
+        }
+        let settle = (rig.spec.mechanics.write_settle_ms * 1e6).round() as i64;
+        for lbn in rig.spread(20) {
+            let read = seek(&rig, Lbn(0), Request::read(lbn, 1)).0 as i64;
+            let write = seek(&rig, Lbn(0), Request::write(lbn, 1)).0 as i64;
+            assert_eq!(write, (read + settle).max(0), "{} to {lbn}", rig.name());
+        }
+        // Who is on the track already has nothing to settle from.
+        assert_eq!(seek(&rig, Lbn(0), Request::write(Lbn(0), 1)), Nanos::ZERO, "{}", rig.name());
+    }
+}
+
+#[test]
+fn is_no_seek_negative_or_longer_than_the_longest() {
+    for rig in all_plain() {
+        let spec = &rig.spec.mechanics;
+        let curve = SeekCurve::for_reads(&spec.seek, rig.spec.geometry.cylinders);
+        let writes = SeekCurve::for_writes(&spec.seek, rig.spec.geometry.cylinders);
+        let longest = (0..rig.spec.geometry.cylinders)
+            .map(|d| curve.time(d).max(writes.as_ref().map_or(Nanos::ZERO, |writes| writes.time(d))))
+            .max()
+            .expect("a disk has cylinders")
+            .max(Nanos::from_ms(spec.head_switch_ms));
+        let longest = longest + Nanos::from_ms(spec.write_settle_ms.max(0.0));
+        let (mut device, mut random) = (rig.device(), seeded(22));
+        let mut now = Nanos::ZERO;
+        for _ in 0..1000 {
+            let lbn = any_lbn(&mut random, &rig, 1);
+            let request = if random.random() { Request::read(lbn, 1) } else { Request::write(lbn, 1) };
+            let done = serve(&mut device, now, request);
+            assert!(done.parts.seek <= longest, "{}: {done:?}", rig.name());
+            now = done.completed;
+        }
+    }
+}
+
+#[test]
+fn is_a_write_never_faster_than_the_same_read() {
+    for rig in all_plain() {
+        if rig.spec.mechanics.write_settle_ms < 0.0 {
+            continue;
+        }
+        let mut random = seeded(23);
+        for _ in 0..200 {
+            let sectors = random.random_range(1..200);
+            let lbn = any_lbn(&mut random, &rig, sectors);
+            let at = rig.after(Nanos::ZERO, random.random_range(0.0..1.0));
+            let read = serve(&mut rig.device(), at, Request::read(lbn, sectors)).response();
+            let write = serve(&mut rig.device(), at, Request::write(lbn, sectors)).response();
+            assert!(write + Nanos(2) >= read, "{}: {lbn}: write {write}, read {read}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn do_more_heads_leave_the_first_ones_tracks_as_they_were() {
+    let few = small().remove(0).plain();
+    let many = few.with(|spec| {
+        spec.geometry.heads *= 2;
+        spec.capacity_sectors *= 2;
+    });
+    let (mut one, mut two) = (few.device(), many.device());
+    let mut random = seeded(24);
+    let (mut now, cylinder) = (Nanos::ZERO, 4 * 120);
+    for _ in 0..500 {
+        let sectors = random.random_range(1..60);
+        let request = Request::read(Lbn(random.random_range(0..cylinder - u64::from(sectors))), sectors);
+        let done = serve(&mut one, now, request);
+        assert_eq!(serve(&mut two, now, request), done);
+        now = few.after(done.completed, random.random_range(0.0..1.0));
+    }
+}

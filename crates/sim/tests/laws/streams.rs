@@ -1,0 +1,54 @@
+//! Sequential streams: a drive serves as many as it has segments for, and collapses beyond.
+
+use crate::support::*;
+use headstack_model::spec::{BusSpec, CacheSpec, ReadAhead};
+use headstack_workload::{Region, StreamShape, Streams};
+
+/// With eight segments, each of which is read ahead to its end whatever waits.
+fn eight_segments(rig: &Rig) -> Rig {
+    rig.plain().with(|spec| {
+        spec.cache = CacheSpec {
+            segments: 8,
+            segment_sectors: 512,
+            read_ahead: ReadAhead::Segment,
+            read_ahead_min_sectors: 480,
+            read_ahead_max_sectors: 480,
+            ..CacheSpec::default()
+        };
+        spec.bus = BusSpec { read_us_per_sector: 1.0, write_us_per_sector: 1.0, ..BusSpec::default() };
+        spec.queue.depth = 64;
+    })
+}
+
+/// Sectors a second of all streams together.
+fn rate(rig: &Rig, streams: u32) -> f64 {
+    let shape =
+        StreamShape { region: Region::whole(rig.sectors()), streams, depth: 1, sectors: 32, alignment: 1 };
+    let mut load = Streams::new(shape, 3000).expect("the load fits");
+    let (finished, end) = run(rig.device(), &mut load);
+    finished.len() as f64 * 32.0 / end.as_secs()
+}
+
+#[test]
+fn do_more_streams_than_segments_collapse_and_fewer_not() {
+    for rig in all() {
+        let rig = eight_segments(&rig);
+        let (few, many) = (rate(&rig, 7), rate(&rig, 12));
+        // With a segment each, sixteen requests share one visit of the arm; without, each needs its own.
+        assert!(few > 2.0 * many, "{}: {few} and {many} sectors a second", rig.name());
+        assert!(rate(&rig, 4) > 0.7 * few, "{}: no cliff below the number of segments", rig.name());
+    }
+}
+
+#[test]
+fn does_one_stream_reach_the_media_rate() {
+    for rig in all() {
+        // The head is on the next sector already when its request comes.
+        let rig = eight_segments(&rig).with(|spec| spec.cache.almost_hits = true);
+        let rate = rate(&rig, 1);
+        let spt = f64::from(rig.geometry().extent_at(headstack_model::Lbn(0)).sectors_per_track);
+        let media = spt / rig.turn() * 1e9;
+        assert!(rate < media, "{}: {rate} of {media} sectors a second", rig.name());
+        assert!(rate > 0.5 * media, "{}: {rate} of {media} sectors a second", rig.name());
+    }
+}

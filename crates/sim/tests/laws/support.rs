@@ -1,0 +1,289 @@
+//! What the laws are judged on: drives, and ways to ask them one thing at a time.
+
+use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLatency};
+use headstack_model::{DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Request, drives};
+use headstack_sim::{Completion, Device, DeviceOptions, Drive, Engine, Finished, Outcome};
+use headstack_workload::{Closed, Load, Pattern, Region, Shape};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::sync::Arc;
+
+/// The head of every small drive's file. Head switch and seeks fit into the skews.
+const SMALL: &str = r#"
+name = "small"
+title = "Made up for the tests"
+evidence = "derived"
+[bus]
+read_us_per_sector = 20.0
+write_us_per_sector = 20.0
+[mechanics]
+rpm = 6000.0
+head_switch_ms = 0.9
+write_settle_ms = 0.2
+[mechanics.seek]
+pieces = [
+  { up_to_cylinders = 50, constant_ms = 0.8, sqrt_ms = 0.4 },
+  { constant_ms = 2.6, linear_ms = 0.02 },
+]
+"#;
+
+/// The layouts of the small drives: capacity and `[geometry]`.
+const LAYOUTS: [(&str, u64, &str); 4] = [
+    (
+        "small-cylinder",
+        4 * (60 * 120 + 60 * 90),
+        r#"layout = "cylinder"
+zones = [
+  { first_cylinder = 0, last_cylinder = 59, sectors_per_track = 120, track_skew_sectors = 12, cylinder_skew_sectors = 20 },
+  { first_cylinder = 60, last_cylinder = 119, sectors_per_track = 90, track_skew_sectors = 9, cylinder_skew_sectors = 15 },
+]"#,
+    ),
+    (
+        "small-serpentine",
+        4 * (60 * 120 + 60 * 90) - 20,
+        r#"layout = "serpentine"
+sparing = "sectors-per-zone"
+zones = [
+  { first_cylinder = 0, last_cylinder = 59, sectors_per_track = 120, track_skew_sectors = 12, cylinder_skew_sectors = 20, spares = 10, slips = [5, 500] },
+  { first_cylinder = 60, last_cylinder = 119, sectors_per_track = 90, track_skew_sectors = 9, cylinder_skew_sectors = 15, spares = 10 },
+]"#,
+    ),
+    (
+        "small-af",
+        4 * (60 * 120 + 60 * 90),
+        r#"layout = "af"
+band_zones = [
+  { first_cylinder = 0, last_cylinder = 59, band_tracks = 20, sectors_per_track = [120], track_skew_turns = 0.15, head_skew_turns = 0.12 },
+  { first_cylinder = 60, last_cylinder = 119, band_tracks = 20, sectors_per_track = [90], track_skew_turns = 0.15, head_skew_turns = 0.12 },
+]"#,
+    ),
+    (
+        "small-extents",
+        2 * 60 * (120 + 90),
+        r#"layout = "extents"
+[geometry.extents]
+tracks = [[0, 120, 120], [0, 90, 90]]
+groups = [
+  [[0, 0, 30, 29, -1, 0.0, 0.15], [1, 1, 30, 0, 1, 0.3, 0.15]],
+  [[0, 4, 0, 30, 0.0, 0.15]],
+]"#,
+    ),
+];
+
+/// A drive and what is asked of it, its layout built once.
+#[derive(Clone)]
+pub(crate) struct Rig {
+    pub(crate) spec: DriveSpec,
+    pub(crate) drive: Arc<Drive>,
+}
+
+impl Rig {
+    pub(crate) fn new(spec: DriveSpec) -> Rig {
+        let geometry = Geometry::new(&spec).unwrap_or_else(|error| panic!("{error}"));
+        let drive = Arc::new(Drive { geometry, mechanics: Mechanics::new(&spec) });
+        Rig { spec, drive }
+    }
+
+    /// The same drive with something changed.
+    pub(crate) fn with(&self, change: impl FnOnce(&mut DriveSpec)) -> Rig {
+        let mut spec = self.spec.clone();
+        change(&mut spec);
+        let drive = if spec.geometry == self.spec.geometry {
+            let geometry = self.drive.geometry.clone();
+            Arc::new(Drive { geometry, mechanics: Mechanics::new(&spec) })
+        } else {
+            return Rig::new(spec);
+        };
+        Rig { spec, drive }
+    }
+
+    /// The same mechanics behind electronics, cache and bus that take no time at all.
+    pub(crate) fn plain(&self) -> Rig {
+        self.with(|spec| {
+            spec.cache = CacheSpec { enabled: false, ..CacheSpec::default() };
+            spec.overhead = OverheadSpec::default();
+            spec.bus = BusSpec::default();
+            spec.queue = QueueSpec::default();
+            spec.mechanics.retries = None;
+            spec.mechanics.recalibration = None;
+            spec.physical_sector_bytes = spec.sector_bytes;
+        })
+    }
+
+    /// With this rule of zero-latency access for reads and writes.
+    pub(crate) fn zero_latency(&self, rule: ZeroLatency) -> Rig {
+        self.with(|spec| {
+            spec.mechanics.zero_latency_read = rule;
+            spec.mechanics.zero_latency_write = rule;
+        })
+    }
+
+    pub(crate) fn device(&self) -> Device {
+        self.device_with(&DeviceOptions::default())
+    }
+
+    pub(crate) fn device_with(&self, options: &DeviceOptions) -> Device {
+        Device::with_drive(self.drive.clone(), &self.spec, options).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A device that holds so many commands and serves them in this order.
+    pub(crate) fn queued(&self, depth: u32, order: &str) -> Device {
+        let order = Some(order.to_string());
+        self.device_with(&DeviceOptions { seed: 1, depth: Some(depth), order })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.drive.geometry
+    }
+
+    pub(crate) fn sectors(&self) -> u64 {
+        self.spec.capacity_sectors
+    }
+
+    /// A turn of the platter in ns, from the drive file.
+    pub(crate) fn turn(&self) -> f64 {
+        let mechanics = &self.spec.mechanics;
+        60e9 / (mechanics.rpm * (1.0 + mechanics.rpm_deviation_percent / 100.0))
+    }
+
+    /// So many turns after a time.
+    pub(crate) fn after(&self, time: Nanos, turns: f64) -> Nanos {
+        time + Nanos((turns * self.turn()).round() as u64)
+    }
+
+    /// Blocks evenly spread over the disk.
+    pub(crate) fn spread(&self, count: u64) -> impl Iterator<Item = Lbn> {
+        let sectors = self.sectors();
+        (0..count).map(move |index| {
+            Lbn(((u128::from(2 * index + 1) * u128::from(sectors)) / u128::from(2 * count)) as u64)
+        })
+    }
+
+    /// Tracks that are one run of blocks from end to end, without a spare or a defect, over the whole disk.
+    pub(crate) fn whole_tracks(&self, count: u64) -> Vec<Extent> {
+        let runs = self.spread(4 * count).map(|lbn| self.geometry().extent_at(lbn));
+        let whole = runs.filter(|run| {
+            let track = self.geometry().track_at(run.first);
+            run.sectors == run.sectors_per_track && track.first == run.first && track.sectors == run.sectors
+        });
+        whole.take(count as usize).collect()
+    }
+}
+
+/// Every shipped drive.
+pub(crate) fn shipped() -> Vec<Rig> {
+    let load = |name: &str| Rig::new(drives::load(name).unwrap_or_else(|error| panic!("{error}")));
+    drives::all().iter().map(|(name, _)| load(name)).collect()
+}
+
+/// Small made-up drives, one a layout.
+pub(crate) fn small() -> Vec<Rig> {
+    LAYOUTS.iter().map(|(name, sectors, geometry)| Rig::new(small_spec(name, *sectors, geometry))).collect()
+}
+
+fn small_spec(name: &str, sectors: u64, geometry: &str) -> DriveSpec {
+    let head = SMALL.replace("\"small\"", &format!("\"{name}\""));
+    let (top, tables) = head.split_once("[bus]").expect("the text has a bus");
+    let heads = if name == "small-extents" { 2 } else { 4 };
+    let text = format!(
+        "{top}capacity_sectors = {sectors}\n[bus]{tables}\n[geometry]\nheads = {heads}\ncylinders = 120\n{geometry}\n"
+    );
+    DriveSpec::parse(&text, name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every shipped drive and the small ones.
+pub(crate) fn all() -> Vec<Rig> {
+    shipped().into_iter().chain(small()).collect()
+}
+
+/// All drives with their mechanics alone.
+pub(crate) fn all_plain() -> Vec<Rig> {
+    all().iter().map(Rig::plain).collect()
+}
+
+pub(crate) fn seeded(seed: u64) -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(seed)
+}
+
+/// A block such that `sectors` from it on are on the disk.
+pub(crate) fn any_lbn(random: &mut Pcg64Mcg, rig: &Rig, sectors: u32) -> Lbn {
+    Lbn(random.random_range(0..=rig.sectors() - u64::from(sectors)))
+}
+
+/// Turns the device until a command is done.
+pub(crate) fn next(device: &mut Device) -> Completion {
+    loop {
+        if let Some(completion) = device.poll_completion() {
+            return completion;
+        }
+        let at = device.poll_timeout().expect("a command is outstanding");
+        device.handle_timeout(at);
+    }
+}
+
+/// One request alone.
+pub(crate) fn serve(device: &mut Device, at: Nanos, request: Request) -> Completion {
+    device.submit(at, request).expect("nothing else is outstanding");
+    let completion = next(device);
+    assert_eq!(completion.outcome, Outcome::Done);
+    completion
+}
+
+/// Several requests at one time, in the order of their completion.
+pub(crate) fn serve_all(device: &mut Device, at: Nanos, requests: &[Request]) -> Vec<Completion> {
+    for request in requests {
+        device.submit(at, *request).expect("the queue is deep enough");
+    }
+    requests.iter().map(|_| next(device)).collect()
+}
+
+/// Seek, settle and latency.
+pub(crate) fn positioning(completion: &Completion) -> u64 {
+    completion.parts.seek.0 + completion.parts.rotational_latency.0
+}
+
+/// Runs a load on one device; all completions and the time at the end.
+pub(crate) fn run(device: Device, load: &mut dyn Load) -> (Vec<Finished>, Nanos) {
+    let mut engine = Engine::new(vec![device]);
+    let mut finished = Vec::new();
+    engine.run(load, &mut |one| finished.push(*one));
+    let end = finished.iter().map(|one| one.completion.completed).max().unwrap_or(Nanos::ZERO);
+    (finished, end)
+}
+
+/// Random single blocks all over a disk.
+pub(crate) fn random_blocks(rig: &Rig) -> Shape {
+    let region = Region::whole(rig.sectors());
+    Shape { region, pattern: Pattern::Random, sectors: 1, alignment: 1, read_share: 1.0 }
+}
+
+/// Requests a second of a closed load.
+pub(crate) fn closed_rate(device: Device, shape: Shape, depth: u32, requests: u64) -> f64 {
+    let mut load = Closed::new(shape, depth, requests, 7).expect("the load fits");
+    let (finished, end) = run(device, &mut load);
+    finished.len() as f64 / end.as_secs()
+}
+
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Standard error of the mean of independent values.
+pub(crate) fn standard_error(values: &[f64]) -> f64 {
+    let center = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - center).powi(2)).sum();
+    (squares / (values.len() as f64 - 1.0) / values.len() as f64).sqrt()
+}
+
+/// That two numbers of ns are the same but for rounding.
+#[track_caller]
+pub(crate) fn assert_close(what: &str, found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{what}: {found} where {expected} is expected, give or take {tolerance}"
+    );
+}

@@ -1,0 +1,118 @@
+//! The device is told the time: when it is told, and where on the clock, changes nothing.
+
+use crate::accounting::any_request;
+use crate::support::*;
+use headstack_model::{Nanos, Request};
+use headstack_sim::{Completion, Device, DeviceOptions};
+use rand::RngExt;
+
+/// A fixed sequence of submissions: bursts of some requests, long and short gaps between them.
+fn script(rig: &Rig, seed: u64, count: u32) -> Vec<(Nanos, Request)> {
+    let mut random = seeded(seed);
+    let mut at = Nanos::ZERO;
+    let mut script = Vec::new();
+    for _ in 0..count {
+        let gap = if random.random_range(0..3) == 0 { random.random_range(0.0..8.0) } else { 0.0 };
+        at = rig.after(at, gap);
+        script.push((at, any_request(&mut random, rig, 64)));
+    }
+    script
+}
+
+/// Plays a script; `wake` says when to call next, given the time and when something is due.
+fn play(
+    mut device: Device,
+    script: &[(Nanos, Request)],
+    mut wake: impl FnMut(Nanos, Nanos) -> Nanos,
+) -> Vec<Completion> {
+    let (mut done, mut left, mut now) = (Vec::new(), script, Nanos::ZERO);
+    loop {
+        done.extend(std::iter::from_fn(|| device.poll_completion()));
+        let due = device.poll_timeout().map(|due| wake(now, due).max(now));
+        match (left, due) {
+            ([(at, request), rest @ ..], due) if due.is_none_or(|due| *at <= due) => {
+                now = *at;
+                device.submit(now, *request).expect("the queue is deep enough");
+                left = rest;
+            }
+            (_, Some(due)) => {
+                now = due;
+                device.handle_timeout(now);
+            }
+            _ => return done,
+        }
+    }
+}
+
+#[test]
+fn does_a_late_call_move_no_completion() {
+    for rig in all() {
+        for order in ["fcfs", "sptf"] {
+            let script = script(&rig, 61, 200);
+            let prompt = play(rig.queued(200, order), &script, |_, due| due);
+            assert_eq!(prompt.len(), script.len());
+            let mut random = seeded(62);
+            let late =
+                play(rig.queued(200, order), &script, |_, due| rig.after(due, random.random_range(0.0..3.0)));
+            assert_eq!(prompt, late, "{} {order}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_an_early_call_change_nothing() {
+    for rig in all() {
+        let script = script(&rig, 63, 100);
+        let prompt = play(rig.queued(100, "sptf"), &script, |_, due| due);
+        let early = play(rig.queued(100, "sptf"), &script, |now, due| {
+            if due.0 > now.0 + 1_000_000 { Nanos(now.0 + (due.0 - now.0) / 2) } else { due }
+        });
+        assert_eq!(prompt, early, "{}", rig.name());
+    }
+}
+
+#[test]
+fn is_nothing_due_in_the_past() {
+    for rig in all() {
+        let script = script(&rig, 64, 150);
+        play(rig.queued(150, "sptf"), &script, |now, due| {
+            assert!(due >= now, "{}: {due} at {now}", rig.name());
+            due
+        });
+    }
+}
+
+#[test]
+fn does_a_shift_by_whole_turns_change_nothing() {
+    // A million minutes are a whole number of turns of any spindle whose speed is a number of millionths of rpm.
+    let million_minutes = Nanos(60_000_000 * 1_000_000_000);
+    for rig in all() {
+        let script = script(&rig, 65, 100);
+        let now = play(rig.queued(100, "fcfs"), &script, |_, due| due);
+        let shifted: Vec<_> = script.iter().map(|(at, request)| (*at + million_minutes, *request)).collect();
+        let later = play(rig.queued(100, "fcfs"), &shifted, |_, due| due);
+        for (one, other) in now.iter().zip(&later) {
+            let off = (one.completed + million_minutes).0.abs_diff(other.completed.0);
+            assert!(one.request == other.request && off <= 2, "{}: {one:?} and {other:?}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_the_same_seed_give_the_same_bytes() {
+    for rig in all() {
+        let rig = rig.with(|spec| {
+            let retries = headstack_model::spec::Retries { probability: 0.2, turns_max: 4 };
+            spec.mechanics.retries = Some(retries);
+            let recalibration = headstack_model::spec::Recalibration { interval_s: 0.5, duration_ms: 20.0 };
+            spec.mechanics.recalibration = Some(recalibration);
+        });
+        let script = script(&rig, 66, 200);
+        let seeded = |seed| DeviceOptions { seed, depth: Some(200), order: Some("sptf".to_string()) };
+        let one = play(rig.device_with(&seeded(9)), &script, |_, due| due);
+        let same = play(rig.device_with(&seeded(9)), &script, |_, due| due);
+        let other = play(rig.device_with(&seeded(10)), &script, |_, due| due);
+        assert_eq!(one, same, "{}", rig.name());
+        assert_ne!(one, other, "{}: the seed counts", rig.name());
+    }
+}

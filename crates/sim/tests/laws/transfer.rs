@@ -1,0 +1,168 @@
+//! The media pass under the heads at their own rate, and the bus at its.
+
+use crate::support::*;
+use headstack_model::spec::{BusSpec, ZeroLatency};
+use headstack_model::{Lbn, Nanos, Request};
+
+/// A run of whole tracks of equal length, one after the other in LBN order: the first block and the number of tracks.
+fn tracks_in_a_row(rig: &Rig, from: Lbn, most: u32) -> Option<(Lbn, u32)> {
+    let first = rig.geometry().extent_at(from);
+    let (mut next, mut count) = (first.first, 0);
+    while count < most && next.0 < rig.sectors() {
+        let run = rig.geometry().extent_at(next);
+        if run.sectors != run.sectors_per_track || run.sectors != first.sectors_per_track || run.first != next
+        {
+            break;
+        }
+        (next, count) = (run.first + u64::from(run.sectors), count + 1);
+    }
+    (count >= 2).then_some((first.first, count))
+}
+
+/// Turns from the end of one track to the start of the next: the least that its skew and its switch allow.
+fn between(rig: &Rig, skew_turns: f64, cylinders: u32) -> f64 {
+    let curve = headstack_model::SeekCurve::for_reads(&rig.spec.mechanics.seek, rig.spec.geometry.cylinders);
+    let switch = rig.spec.mechanics.head_switch_ms * 1e6;
+    let needed = if cylinders == 0 { switch } else { curve.time(cylinders).0 as f64 } / rig.turn();
+    skew_turns.rem_euclid(1.0) + (needed - skew_turns.rem_euclid(1.0) - 1e-6).max(0.0).ceil()
+}
+
+#[test]
+fn does_a_sequential_read_run_at_the_media_rate_less_the_skews() {
+    let mut judged = 0;
+    for rig in all_plain() {
+        let (rig, heads) = (rig.zero_latency(ZeroLatency::None), rig.spec.geometry.heads);
+        for zone in &rig.spec.geometry.zones {
+            // From the zone's second cylinder on, so that the first of a serpentine turn is met as well.
+            let Some(from) = rig.geometry().lbn_at(zone.first_cylinder + 1, 0, 0) else { continue };
+            let from =
+                if rig.geometry().locate(from).cylinder == zone.first_cylinder + 1 { from } else { continue };
+            let Some((first, count)) = tracks_in_a_row(&rig, from, 3 * heads) else { continue };
+            let spt = f64::from(zone.sectors_per_track);
+            let (mut expected, mut here) = (0.0, rig.geometry().locate(first));
+            for index in 1..count {
+                let next = rig.geometry().locate(first + u64::from(index * zone.sectors_per_track));
+                let cylinders = next.cylinder - here.cylinder;
+                let skew =
+                    if cylinders > 0 { zone.cylinder_skew_sectors } else { zone.track_skew_sectors } / spt;
+                // Skews of a cylinder change count with the head switch that comes with it, unless serpentine.
+                let reached = between(&rig, skew, cylinders);
+                let switched = if here.head == next.head { 0.0 } else { between(&rig, skew, 0) };
+                expected += 1.0 + reached.max(switched);
+                here = next;
+            }
+            let time = |tracks: u32| {
+                let read = Request::read(first, tracks * zone.sectors_per_track);
+                serve(&mut rig.device(), Nanos::ZERO, read).response().0 as f64
+            };
+            // Angles of tracks are held to 2⁻³² turn, times to a nanosecond.
+            assert_close(
+                &format!("{} from {first}", rig.name()),
+                time(count) - time(1),
+                expected * rig.turn(),
+                4.0 * f64::from(count),
+            );
+            judged += 1;
+        }
+    }
+    assert!(judged > 60, "only {judged} zones judged");
+}
+
+#[test]
+fn does_a_band_read_at_the_media_rate_less_the_skews() {
+    let mut judged = 0;
+    for rig in all_plain() {
+        for zone in &rig.spec.geometry.band_zones {
+            let Some(from) = rig.geometry().lbn_at(zone.first_cylinder, 0, 0) else { continue };
+            let Some((first, count)) = tracks_in_a_row(&rig, from, zone.band_tracks.min(12)) else {
+                continue;
+            };
+            let spt = zone.sectors_per_track[0];
+            let time = |tracks: u32| {
+                let read = Request::read(first, tracks * spt);
+                serve(&mut rig.device(), Nanos::ZERO, read).response().0 as f64
+            };
+            let expected = f64::from(count - 1) * (1.0 + between(&rig, zone.track_skew_turns, 1));
+            let what = format!("{} from {first}", rig.name());
+            assert_close(&what, time(count) - time(1), expected * rig.turn(), 4.0 * f64::from(count));
+            judged += 1;
+        }
+    }
+    assert!(judged > 20, "only {judged} zones judged");
+}
+
+#[test]
+fn do_zones_read_in_the_ratio_of_their_sectors() {
+    for rig in all_plain() {
+        let rate = |lbn: Lbn| {
+            let done = serve(&mut rig.device(), Nanos::ZERO, Request::read(lbn, 60));
+            let run = rig.geometry().extent_at(lbn);
+            let within = u64::from(run.sectors) - (lbn - run.first) >= 60;
+            within.then(|| (60.0 / done.parts.media.0 as f64, f64::from(run.sectors_per_track)))
+        };
+        let runs = rig.spread(50).map(|lbn| rig.geometry().extent_at(lbn).first);
+        let rates: Vec<(f64, f64)> = runs.filter_map(rate).collect();
+        let Some((first, spt)) = rates.first().copied() else { continue };
+        for (other, other_spt) in &rates {
+            assert_close(rig.name(), (other / first) / (other_spt / spt), 1.0, 2e-5);
+        }
+    }
+}
+
+#[test]
+fn does_a_slow_bus_set_the_pace() {
+    for rig in all_plain() {
+        let rig = rig.zero_latency(ZeroLatency::None);
+        // Ten times as slow as the fastest track.
+        let us = 10.0 * rig.turn() / 1e3 / f64::from(rig.geometry().extent_at(Lbn(0)).sectors_per_track);
+        let slow = rig.with(|spec| spec.bus = BusSpec { read_us_per_sector: us, ..BusSpec::default() });
+        for lbn in rig.spread(5) {
+            let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 900)), 900);
+            let free = serve(&mut rig.device(), Nanos::ZERO, request);
+            let done = serve(&mut slow.device(), Nanos::ZERO, request);
+            let bus = 900.0 * us * 1e3;
+            // The transfer starts with the first sector off the media, and then never waits.
+            let first = free.response().0 as f64;
+            let sector = rig.turn() / 30.0;
+            let begins = positioning(&serve(&mut rig.device(), Nanos::ZERO, Request::read(request.lbn, 1)));
+            let found = done.response().0 as f64;
+            assert!(found >= bus + begins as f64, "{}: {found}", rig.name());
+            assert!(
+                found <= bus + begins as f64 + sector,
+                "{}: {found} for {bus} + {begins}, {first}",
+                rig.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn is_a_fast_bus_hidden_behind_the_media() {
+    for rig in all_plain() {
+        let rig = rig.zero_latency(ZeroLatency::None);
+        // A tenth of the time of a sector on the longest track.
+        let us = 0.1 * rig.turn() / 1e3 / f64::from(rig.geometry().extent_at(Lbn(0)).sectors_per_track);
+        let fast = rig.with(|spec| spec.bus = BusSpec { read_us_per_sector: us, ..BusSpec::default() });
+        for lbn in rig.spread(5) {
+            let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 300)), 300);
+            let free = serve(&mut rig.device(), Nanos::ZERO, request);
+            let done = serve(&mut fast.device(), Nanos::ZERO, request);
+            // Only the last sector's own transfer is left when the media are done.
+            let left = done.response().0 as f64 - free.response().0 as f64;
+            assert_close(rig.name(), left, us * 1e3, 2.0);
+        }
+    }
+}
+
+#[test]
+fn does_a_faster_bus_never_make_a_read_slower() {
+    for rig in all() {
+        let slower = rig.with(|spec| spec.bus.read_us_per_sector *= 1.5);
+        for lbn in rig.spread(40) {
+            let request = Request::read(Lbn(lbn.0.min(rig.sectors() - 64)), 64);
+            let fast = serve(&mut rig.device(), Nanos::ZERO, request).response();
+            let slow = serve(&mut slower.device(), Nanos::ZERO, request).response();
+            assert!(fast <= slow, "{}: {lbn}: {fast} and {slow}", rig.name());
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! When a write is reported, and when it is on the media.
+
+use crate::support::*;
+use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_sim::Device;
+use headstack_workload::{Closed, Pattern, Region, Shape};
+
+/// With a write cache of so many sectors that is destaged only when it must be, and a fast bus.
+fn write_back(rig: &Rig, sectors: u64) -> Rig {
+    rig.plain().with(|spec| {
+        spec.cache = CacheSpec {
+            segments: 8,
+            segment_sectors: 512,
+            write_cache: WriteCache::Full,
+            dirty_max_sectors: sectors,
+            dirty_start_sectors: sectors,
+            destage_idle_ms: 1e6,
+            ..CacheSpec::default()
+        };
+        spec.bus = BusSpec { read_us_per_sector: 1.0, write_us_per_sector: 1.0, ..BusSpec::default() };
+        spec.overhead.after_read.write_ms = 0.2;
+        spec.overhead.after_write = spec.overhead.after_read;
+    })
+}
+
+#[test]
+fn is_a_cached_write_reported_once_its_data_are_in_the_buffer() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096);
+        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        for lbn in rig.spread(30) {
+            let done = serve(&mut device, now, Request::write(Lbn(lbn.0.min(rig.sectors() - 64)), 64));
+            assert_eq!(done.response(), Nanos(200_000 + 64_000), "{}", rig.name());
+            now = done.completed;
+        }
+    }
+}
+
+#[test]
+fn is_a_forced_write_reported_only_when_it_is_on_the_media() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096);
+        let through = rig.with(|spec| spec.cache.write_cache = WriteCache::None);
+        for lbn in rig.spread(20) {
+            let write = Request::write(Lbn(lbn.0.min(rig.sectors() - 16)), 16);
+            let forced = serve(&mut rig.device(), Nanos::ZERO, Request { fua: true, ..write });
+            let plain = serve(&mut through.device(), Nanos::ZERO, write);
+            for done in [forced, plain] {
+                let spt = rig.geometry().extent_at(write.lbn).sectors_per_track;
+                let least = rig.turn() * 15.0 / f64::from(spt.max(16));
+                assert!(done.parts.media.0 as f64 >= least * 0.99, "{}: {done:?}", rig.name());
+            }
+            assert_eq!(forced.completed, plain.completed, "{}", rig.name());
+        }
+    }
+}
+
+/// The angle under the heads when a command ends, less that at which a sector ends: near zero when it has just gone by.
+fn past_sector(rig: &Rig, completed: Nanos, last: Lbn) -> f64 {
+    let place = rig.geometry().locate(last);
+    let spt = rig.geometry().extent_at(last).sectors_per_track;
+    let end = place.angle.as_turns() + 1.0 / f64::from(spt);
+    let turns = completed.0 as f64 / rig.turn();
+    (turns - end + 0.5).rem_euclid(1.0) - 0.5
+}
+
+#[test]
+fn is_a_written_sector_under_the_head_when_it_is_reported_or_flushed() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096).with(|spec| {
+            spec.overhead = Default::default();
+            spec.bus = BusSpec::default();
+        });
+        for lbn in rig.spread(20) {
+            let write = Request::write(lbn, 1);
+            let forced = serve(&mut rig.device(), Nanos::ZERO, Request { fua: true, ..write });
+            let mut device = rig.device();
+            let cached = serve(&mut device, Nanos::ZERO, write);
+            assert_eq!(cached.completed, Nanos::ZERO);
+            let flushed = serve(&mut device, Nanos::ZERO, Request::flush());
+            for done in [forced, flushed] {
+                let off = past_sector(&rig, done.completed, lbn);
+                assert!(off.abs() < 1e-5, "{}: {off} turns past the sector", rig.name());
+            }
+            assert_eq!(flushed.completed, forced.completed, "{}: nothing else to do", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_a_flush_wait_for_all_earlier_writes() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096);
+        // No order of visits gets from one track to twenty others in less than twenty of the shortest switches.
+        let (mut device, mut now) = (rig.device(), Nanos::ZERO);
+        for lbn in rig.spread(20) {
+            now = serve(&mut device, now, Request::write(lbn, 1)).completed;
+        }
+        let flush = serve(&mut device, now, Request::flush());
+        let curve =
+            headstack_model::SeekCurve::for_reads(&rig.spec.mechanics.seek, rig.spec.geometry.cylinders);
+        let least = curve.floor(None).time(1).0 as f64 + rig.spec.mechanics.write_settle_ms * 1e6;
+        let found = flush.response().0 as f64;
+        assert!(found > 19.0 * least.max(0.0), "{}: {found} ns", rig.name());
+        // Twenty scattered blocks wait for a sector twenty times: far below a turn in all would be a miracle.
+        assert!(found > 2.0 * rig.turn(), "{}: {found} ns", rig.name());
+        // Then nothing is left to do.
+        let again = serve(&mut device, flush.completed, Request::flush());
+        assert_eq!(again.response(), Nanos(200_000), "{}", rig.name());
+    }
+}
+
+#[test]
+fn does_a_flush_take_its_own_work_on_top() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096);
+        let slow = rig.with(|spec| spec.cache.flush_ms = 7.5);
+        let flush = |rig: &Rig| {
+            let mut device = rig.device();
+            let now = serve(&mut device, Nanos::ZERO, Request::write(Lbn(rig.sectors() / 2), 8)).completed;
+            serve(&mut device, now, Request::flush()).response()
+        };
+        assert_eq!(flush(&slow), flush(&rig) + Nanos(7_500_000), "{}", rig.name());
+    }
+}
+
+/// Sectors a second that a closed load of sequential writes gets to a device, from the second half of its requests.
+fn sustained(rig: &Rig, device: Device, first: Lbn, sectors: u32, requests: u64) -> f64 {
+    let region = Region { first, sectors: (rig.sectors() - first.0).min(u64::from(sectors) * requests) };
+    let shape = Shape { region, pattern: Pattern::Sequential, sectors, alignment: 1, read_share: 0.0 };
+    let mut load = Closed::new(shape, 1, requests, 1).expect("the load fits");
+    let (finished, end) = run(device, &mut load);
+    let half = finished.len() / 2;
+    let since = finished[half - 1].completion.completed;
+    (finished.len() - half) as f64 * f64::from(sectors) / (end - since).as_secs()
+}
+
+#[test]
+fn does_the_dirty_limit_hold_sequential_writes_down_to_the_media_rate() {
+    for rig in all() {
+        let rig = write_back(&rig, 512).with(|spec| spec.cache.dirty_start_sectors = 0);
+        let spt = f64::from(rig.geometry().extent_at(Lbn(0)).sectors_per_track);
+        let media = spt / rig.turn() * 1e9;
+        let bus = 1e6;
+        if media > 0.5 * bus {
+            continue;
+        }
+        let rate = sustained(&rig, rig.device(), Lbn(0), 64, 400);
+        assert!(rate <= media * 1.001, "{}: {rate} of {media} sectors a second", rig.name());
+        // A drive that has the next run in its buffer before the head is there loses no turn after each.
+        assert!(rate > 0.15 * media, "{}: {rate} of {media} sectors a second", rig.name());
+    }
+}
+
+#[test]
+fn does_the_dirty_limit_hold_random_writes_down_to_what_the_arm_does() {
+    for rig in all() {
+        let rig = write_back(&rig, 64);
+        let through = rig.with(|spec| spec.cache.write_cache = WriteCache::None);
+        let shape = Shape { read_share: 0.0, ..random_blocks(&rig) };
+        let through = closed_rate(through.device(), shape, 1, 2000);
+        let back = closed_rate(rig.device(), shape, 1, 2000);
+        // With 64 blocks to choose from a sweep gains, as a queue of that depth does and no more.
+        let queue = closed_rate(rig.plain().queued(64, "sptf"), shape, 64, 2000);
+        assert!(back > through, "{}: {back} and {through}", rig.name());
+        assert!(back < queue * 1.1, "{}: {back} and {queue}", rig.name());
+    }
+}
+
+#[test]
+fn is_dirty_data_read_from_the_buffer() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096);
+        let mut device = rig.device();
+        let lbn = Lbn(rig.sectors() / 3);
+        let write = serve(&mut device, Nanos::ZERO, Request::write(lbn, 32));
+        let read = serve(&mut device, write.completed, Request::read(lbn + 4, 8));
+        assert_eq!(read.response(), Nanos(8_000), "{}", rig.name());
+    }
+}
+
+#[test]
+fn do_dirty_data_reach_the_media_when_the_drive_idles() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096).with(|spec| spec.cache.destage_idle_ms = 50.0);
+        let mut device = rig.device();
+        let write = serve(&mut device, Nanos::ZERO, Request::write(Lbn(rig.sectors() / 3), 32));
+        let flush = |wait_ms: f64| {
+            let mut device = rig.device();
+            serve(&mut device, Nanos::ZERO, write.request);
+            let at = write.completed + Nanos::from_ms(wait_ms);
+            serve(&mut device, at, Request::flush()).response()
+        };
+        assert!(flush(40.0) > Nanos(200_000), "{}: it is still dirty", rig.name());
+        assert_eq!(flush(400.0), Nanos(200_000), "{}: it is clean", rig.name());
+    }
+}
