@@ -37,8 +37,6 @@ pub(super) struct Destage {
     reserved: usize,
     /// The run being written.
     current: Option<Run>,
-    /// Writes for which room is reserved and whose data are still coming.
-    reserved: usize,
     sectors: u64,
     most: u64,
     pressed: u64,
@@ -94,7 +92,6 @@ impl Destage {
             runs: Vec::with_capacity(room),
             free: Vec::with_capacity(room),
             queue: Queue::new(room),
-            reserved: 0,
             current: None,
             reserved: 0,
             sectors: 0,
@@ -161,7 +158,6 @@ impl Device {
     pub(super) fn enqueue_dirty(&mut self, slot: u32) {
         self.destage.reserved -= 1;
         let job = self.jobs[slot as usize];
-        self.destage.reserved -= 1;
         if self.destage.policy == WriteCache::Full && self.extend_last(job.request) {
             return;
         }
