@@ -443,6 +443,15 @@ impl Device {
         matches!(self.work, Work::ReadAhead(ahead) if ahead.segment == segment)
     }
 
+    /// Whether a command up to `end` may wait for the read-ahead: for what is read in any case, or where nobody else
+    /// waits for the arm.
+    pub(super) fn may_ride(&self, end: Lbn) -> bool {
+        match self.work {
+            Work::ReadAhead(ahead) => self.waiting.is_empty() || end <= ahead.keep_to,
+            _ => false,
+        }
+    }
+
     /// The segment that a command's read is filling.
     pub(super) fn filling_segment(&self) -> Option<usize> {
         match self.work {
@@ -466,7 +475,11 @@ impl Device {
         delivered.end = request.end();
         let running = ahead.pass.part(&self.drive, read, request.end());
         let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
-        self.cache.touch(segment, request.lbn);
+        self.cache.touch(segment, request.end());
+        if request.end() <= ahead.keep_to && !self.waiting.is_empty() {
+            // The arm goes on as it would have; only the bus waits for it.
+            return (span.end, delivered.bound);
+        }
         self.near = span.last.extent;
         self.arm = span.arm();
         self.last_lbn = request.end();

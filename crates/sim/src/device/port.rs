@@ -207,7 +207,7 @@ impl Device {
                 self.send_hit(slot, begins, sent);
                 self.note_hit(slot, segment);
             }
-            Hit::Part(segment) if self.is_read_ahead(segment) => {
+            Hit::Part(segment) if self.is_read_ahead(segment) && self.may_ride(request.end()) => {
                 let begins = start + hit_time + self.config.data_preparation;
                 self.job(slot).account(Part::Overhead, begins);
                 let (read, bound) = self.ride_read_ahead(slot, segment);

@@ -16,7 +16,7 @@ fn eight_segments(rig: &Rig) -> Rig {
             ..CacheSpec::default()
         };
         spec.bus = BusSpec { read_us_per_sector: 1.0, write_us_per_sector: 1.0, ..BusSpec::default() };
-        spec.queue.depth = 64;
+        spec.queue.depth = 1;
     })
 }
 
