@@ -207,7 +207,8 @@ impl Device {
         }
         self.follow_read_ahead(self.now);
         let due = self.destage_due();
-        if self.waiting.is_empty() && due > self.now {
+        let held_out = !self.destage.blocked.is_empty();
+        if self.waiting.is_empty() && due > self.now && !held_out {
             self.arm_event = due;
             return;
         }
@@ -216,6 +217,10 @@ impl Device {
         {
             self.arm_event = later;
             return;
+        }
+        if held_out {
+            // The read-ahead may have had the segment that a write waits for.
+            self.unblock();
         }
         self.start_next();
     }
