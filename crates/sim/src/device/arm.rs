@@ -242,6 +242,10 @@ impl Device {
             if started {
                 return;
             }
+            if matches!(self.work, Work::ReadAhead(_)) {
+                // The hit that has just gone out made its read-ahead go on: cut it off if more waits.
+                return self.run_arm();
+            }
         }
     }
 
