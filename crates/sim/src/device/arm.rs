@@ -326,7 +326,9 @@ impl Device {
                 self.cache.segment_mut(index).start = first;
             }
         }
-        let wanted = Wanted::ToHost { sectors: request.end() - start, bound: delivered.bound };
+        // What the buffer came to hold while the command waited has yet to cross the bus as well.
+        let unsent = start.min(self.jobs[slot as usize].sent_to);
+        let wanted = Wanted::ToHost { sectors: request.end() - unsent, bound: delivered.bound };
         self.want_port(delivered.ready, slot, wanted);
         self.arm = span.arm();
         self.last_lbn = request.end();

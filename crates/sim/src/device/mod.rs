@@ -115,6 +115,8 @@ struct Job {
     overhead_done: Nanos,
     /// First block that has to come from the media.
     media_from: Lbn,
+    /// Block up to which a read's data have gone to the host before the arm's work for it.
+    sent_to: Lbn,
     /// How a write's data arrive.
     arriving: Arriving,
     /// Track and angle of `media_from`.
@@ -266,6 +268,7 @@ impl Device {
             accounted: self.now,
             overhead_done: self.now,
             media_from: request.lbn,
+            sent_to: request.lbn,
             arriving: Arriving::default(),
             place: TrackPlace::default(),
             angle: Angle::default(),
