@@ -327,9 +327,10 @@ impl Device {
             }
         }
         // What the buffer came to hold while the command waited has yet to cross the bus as well.
-        let unsent = start.min(self.jobs[slot as usize].sent_to);
+        let job = &self.jobs[slot as usize];
+        let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
         let wanted = Wanted::ToHost { sectors: request.end() - unsent, bound: delivered.bound };
-        self.want_port(delivered.ready, slot, wanted);
+        self.want_port(ready, slot, wanted);
         self.arm = span.arm();
         self.last_lbn = request.end();
         self.destage.last_was_destage = false;
