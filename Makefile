@@ -12,6 +12,7 @@ demo:
 
 test: lint doc
 	$(CARGO) test --workspace
+	$(CARGO) test --release --package headstack-sim --test golden
 
 lint:
 	$(CARGO) fmt --all --check
