@@ -12,6 +12,7 @@ demo:
 
 test: packages lint doc
 	$(CARGO) test --workspace
+	$(CARGO) test --release --package headstack-sim --test golden
 
 packages:
 	scripts/install-test-packages

@@ -207,7 +207,8 @@ impl Device {
         }
         self.follow_read_ahead(self.now);
         let due = self.destage_due();
-        if self.waiting.is_empty() && due > self.now {
+        let held_out = !self.destage.blocked.is_empty();
+        if self.waiting.is_empty() && due > self.now && !held_out {
             self.arm_event = due;
             return;
         }
@@ -216,6 +217,10 @@ impl Device {
         {
             self.arm_event = later;
             return;
+        }
+        if held_out {
+            // The read-ahead may have had the segment that a write waits for.
+            self.unblock();
         }
         self.start_next();
     }
@@ -236,6 +241,10 @@ impl Device {
             };
             if started {
                 return;
+            }
+            if matches!(self.work, Work::ReadAhead(_)) {
+                // The hit that has just gone out made its read-ahead go on: cut it off if more waits.
+                return self.run_arm();
             }
         }
     }
@@ -317,8 +326,11 @@ impl Device {
                 self.cache.segment_mut(index).start = first;
             }
         }
-        let wanted = Wanted::ToHost { sectors: request.end() - start, bound: delivered.bound };
-        self.want_port(delivered.ready, slot, wanted);
+        // What the buffer came to hold while the command waited has yet to cross the bus as well.
+        let job = &self.jobs[slot as usize];
+        let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
+        let wanted = Wanted::ToHost { sectors: request.end() - unsent, bound: delivered.bound };
+        self.want_port(ready, slot, wanted);
         self.arm = span.arm();
         self.last_lbn = request.end();
         self.destage.last_was_destage = false;

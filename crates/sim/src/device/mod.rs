@@ -115,6 +115,9 @@ struct Job {
     overhead_done: Nanos,
     /// First block that has to come from the media.
     media_from: Lbn,
+    /// Block up to which a read's data go to the host before the arm's work for it, and when they have gone.
+    sent_to: Lbn,
+    sent_at: Nanos,
     /// How a write's data arrive.
     arriving: Arriving,
     /// Track and angle of `media_from`.
@@ -266,6 +269,8 @@ impl Device {
             accounted: self.now,
             overhead_done: self.now,
             media_from: request.lbn,
+            sent_to: request.lbn,
+            sent_at: self.now,
             arriving: Arriving::default(),
             place: TrackPlace::default(),
             angle: Angle::default(),

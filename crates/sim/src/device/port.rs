@@ -222,7 +222,8 @@ impl Device {
                 let held = self.cache.segment(segment).end;
                 let begins = start + hit_time + self.config.data_preparation;
                 let sent = begins + self.bus_time(self.config.read_sector, held - request.lbn);
-                self.job(slot).media_from = held;
+                let job = self.job(slot);
+                (job.media_from, job.sent_to, job.sent_at) = (held, held, sent);
                 self.cache.touch(segment, held);
                 self.take_port(sent + self.config.disconnect_read(self.last_was_write));
                 self.want_arm(slot);
