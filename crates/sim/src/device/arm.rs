@@ -320,10 +320,10 @@ impl Device {
         self.account_span(slot, &span);
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
-            self.cache.segment_mut(index).state = SegmentState::Filling;
+            self.cache.set_state(index, SegmentState::Filling);
             if self.rule.from_arrival && into.is_none() {
                 let first = self.drive.landed_before(&pass);
-                self.cache.segment_mut(index).start = first;
+                self.cache.set_start(index, first);
             }
         }
         // What the buffer came to hold while the command waited has yet to cross the bus as well.
@@ -385,7 +385,7 @@ impl Device {
         if let Some(index) = segment {
             self.cache.slide(index, end);
             self.cache.touch(index, end);
-            self.cache.segment_mut(index).state = SegmentState::Read;
+            self.cache.set_state(index, SegmentState::Read);
             self.begin_read_ahead(index, start, end, self.now);
         }
         self.run_arm();
@@ -403,7 +403,7 @@ impl Device {
         }
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
         let pass = self.drive.plan(&self.near, arm, from_end, limit - from_end, false);
-        self.cache.segment_mut(segment).state = SegmentState::Filling;
+        self.cache.set_state(segment, SegmentState::Filling);
         self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to });
     }
 
@@ -426,7 +426,7 @@ impl Device {
     }
 
     fn stop_read_ahead(&mut self, ahead: Ahead, arm: Arm) {
-        self.cache.segment_mut(ahead.segment).state = SegmentState::Read;
+        self.cache.set_state(ahead.segment, SegmentState::Read);
         self.near = ahead.pass.extent;
         self.arm = arm;
         self.work = Work::Idle;
@@ -505,7 +505,7 @@ impl Device {
         let job = &self.jobs[slot as usize];
         let (start, end, ready) = (job.request.lbn, job.request.end(), job.overhead_done);
         self.cache.touch(segment, end);
-        let held = *self.cache.segment(segment);
+        let held = self.cache.segment(segment);
         if let Work::ReadAhead(ahead) = &mut self.work {
             if ahead.segment == segment {
                 let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);

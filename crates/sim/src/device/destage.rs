@@ -271,7 +271,7 @@ impl Device {
             && self.cache.segment(index).end == end
         {
             self.cache.slide(index, end);
-            self.cache.segment_mut(index).state = SegmentState::Written;
+            self.cache.set_state(index, SegmentState::Written);
         }
     }
 

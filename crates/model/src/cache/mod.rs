@@ -1,0 +1,423 @@
+//! The drive's buffer: segments, each holding one run of blocks.
+//!
+//! Modelled: fixed and adaptive segmentation, hits on whole and on first parts of requests, sliding of a full segment,
+//! replacement, segments for writes, invalidation by writes. Only which blocks are where is kept here; *when* they
+//! arrive is the device's business. *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994);
+//! DiskSim 4.0 manual, "On-board cache".
+
+mod recency;
+
+use crate::spec::{CacheSpec, Replacement, Segmentation};
+use crate::{DriveSpec, Lbn};
+use recency::Recency;
+
+/// What a segment holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SegmentState {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// Blocks read from the media.
+    Read,
+    /// Blocks written by the host that are on the media too.
+    Written,
+    /// Blocks that the arm is reading into it now.
+    Filling,
+    /// Blocks written by the host that are not on the media yet.
+    Dirty,
+}
+
+impl SegmentState {
+    /// Whether what it holds may be dropped.
+    fn is_clean(self) -> bool {
+        matches!(self, SegmentState::Empty | SegmentState::Read | SegmentState::Written)
+    }
+}
+
+/// A run of blocks in the buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// First block held.
+    pub start: Lbn,
+    /// Block after the last one held.
+    pub end: Lbn,
+    /// What it holds.
+    pub state: SegmentState,
+    /// Block after the last one that a host has taken: what lies beyond was read ahead and not used yet.
+    pub used_to: Lbn,
+}
+
+/// How a request meets the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// No segment holds its first block.
+    Miss,
+    /// This segment holds its first blocks.
+    Part(usize),
+    /// This segment holds all of it.
+    Whole(usize),
+}
+
+/// First block held and the block after the last, apart from the rest of a segment so that a search touches little memory.
+type Span = (u64, u64);
+
+/// The segments of a drive.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    spans: Vec<Span>,
+    states: Vec<SegmentState>,
+    used_to: Vec<Lbn>,
+    recency: Recency,
+    total_sectors: u64,
+    segment_sectors: u64,
+    adaptive: Option<Adaptive>,
+    replacement: Replacement,
+    enabled: bool,
+    almost_hits: bool,
+    hits_on_written: bool,
+    write_segments: usize,
+    dedicated_write_segment: bool,
+    dirty: usize,
+    random: u64,
+}
+
+/// State of adaptive segmentation.
+#[derive(Clone, Copy, Debug)]
+struct Adaptive {
+    least: usize,
+    most: usize,
+    /// Fills since the last change in number, and those of them that pushed out unused read-ahead.
+    fills: u32,
+    losses: u32,
+}
+
+impl Cache {
+    /// The cache that a drive file describes, empty. `seed` is for random replacement.
+    pub fn new(drive: &DriveSpec, seed: u64) -> Cache {
+        let spec: &CacheSpec = &drive.cache;
+        let (count, size) = (spec.segments as usize, u64::from(spec.segment_sectors));
+        let adaptive = (spec.segmentation == Segmentation::Adaptive).then(|| Adaptive {
+            least: count,
+            most: spec.segments_max.unwrap_or(spec.segments) as usize,
+            fills: 0,
+            losses: 0,
+        });
+        let room = adaptive.map_or(count, |a| a.most);
+        let mut cache = Cache {
+            spans: Vec::with_capacity(room),
+            states: Vec::with_capacity(room),
+            used_to: Vec::with_capacity(room),
+            recency: Recency::new(count, room),
+            total_sectors: count as u64 * size,
+            segment_sectors: size,
+            adaptive,
+            replacement: spec.replacement,
+            enabled: spec.enabled,
+            almost_hits: spec.almost_hits,
+            hits_on_written: spec.read_hits_on_written,
+            write_segments: spec.write_segments as usize,
+            dedicated_write_segment: spec.dedicated_write_segment && count > 1,
+            dirty: 0,
+            random: seed,
+        };
+        cache.set_count(count);
+        cache
+    }
+
+    /// The segment with this index.
+    #[inline]
+    pub fn segment(&self, index: usize) -> Segment {
+        let (start, end) = self.spans[index];
+        Segment { start: Lbn(start), end: Lbn(end), state: self.states[index], used_to: self.used_to[index] }
+    }
+
+    /// How many segments there are now.
+    pub fn count(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Size of one segment, in sectors.
+    pub fn segment_sectors(&self) -> u64 {
+        self.segment_sectors
+    }
+
+    /// Says what a segment holds from now on.
+    pub fn set_state(&mut self, index: usize, state: SegmentState) {
+        self.dirty -= usize::from(self.states[index] == SegmentState::Dirty);
+        self.dirty += usize::from(state == SegmentState::Dirty);
+        self.states[index] = state;
+    }
+
+    /// Says that a segment holds blocks from `start` on.
+    pub fn set_start(&mut self, index: usize, start: Lbn) {
+        self.spans[index].0 = start.0;
+    }
+
+    /// How a read of `start..end` meets the cache. Whole hits go before parts, the longest part before others.
+    pub fn find(&self, start: Lbn, end: Lbn) -> Hit {
+        let mut best = Hit::Miss;
+        if !self.enabled {
+            return best;
+        }
+        let mut best_end = 0;
+        for (index, (from, to)) in self.spans.iter().enumerate() {
+            if start.0 < *from || start.0 > *to || !self.may_answer(index, start.0 < *to) {
+                continue;
+            }
+            if *to >= end.0 {
+                return Hit::Whole(index);
+            }
+            if *to >= best_end {
+                (best, best_end) = (Hit::Part(index), *to);
+            }
+        }
+        best
+    }
+
+    /// Whether a segment may answer a read that starts inside it, or where it ends.
+    fn may_answer(&self, index: usize, inside: bool) -> bool {
+        match self.states[index] {
+            SegmentState::Empty => false,
+            SegmentState::Read => inside,
+            SegmentState::Filling => inside || self.almost_hits,
+            SegmentState::Written | SegmentState::Dirty => inside && self.hits_on_written,
+        }
+    }
+
+    /// Marks a segment as just used, by a host that took it up to `to`.
+    pub fn touch(&mut self, index: usize, to: Lbn) {
+        if self.replacement == Replacement::Lru {
+            self.recency.to_back(index);
+        }
+        self.used_to[index] = self.used_to[index].max(to);
+    }
+
+    /// Takes a segment for a read from `start` on, in place of what it held.
+    pub fn take_for_read(&mut self, start: Lbn) -> Option<usize> {
+        let mut index = self.victim()?;
+        if self.adaptive.is_some() && self.adapt(index) {
+            index = self.victim()?;
+        }
+        self.take(index, start, start, start, SegmentState::Filling);
+        Some(index)
+    }
+
+    /// Takes a segment for a write of `start..end`: the dirty one it continues, else a free one. `None` when all
+    /// segments allowed for writes are dirty.
+    ///
+    /// A write longer than a segment takes one too: it flows through it.
+    pub fn take_for_write(&mut self, start: Lbn, end: Lbn) -> Option<usize> {
+        if self.dirty > 0
+            && let Some(index) = self.continued_by(start, end)
+        {
+            self.spans[index].1 = end.0;
+            self.recency.to_back(index);
+            return Some(index);
+        }
+        if self.dirty >= self.write_segments {
+            return None;
+        }
+        let index = match self.dedicated_write_segment {
+            true => self.states[0].is_clean().then_some(0)?,
+            false => self.victim()?,
+        };
+        self.take(index, start, end, end, SegmentState::Dirty);
+        Some(index)
+    }
+
+    /// The dirty segment that a write of `start..end` continues.
+    fn continued_by(&self, start: Lbn, end: Lbn) -> Option<usize> {
+        let fits = |span: &Span| span.1 == start.0 && end.0 - span.0 <= self.segment_sectors;
+        (0..self.spans.len())
+            .find(|index| fits(&self.spans[*index]) && self.states[*index] == SegmentState::Dirty)
+    }
+
+    fn take(&mut self, index: usize, start: Lbn, end: Lbn, used_to: Lbn, state: SegmentState) {
+        self.spans[index] = (start.0, end.0);
+        self.used_to[index] = used_to;
+        self.set_state(index, state);
+        self.recency.to_back(index);
+    }
+
+    /// Drops what a write of `start..end` makes stale, `keep` apart.
+    pub fn invalidate(&mut self, start: Lbn, end: Lbn, keep: Option<usize>) {
+        for index in 0..self.spans.len() {
+            let (from, to) = self.spans[index];
+            let stale = from < end.0 && start.0 < to && self.states[index].is_clean();
+            if stale && Some(index) != keep {
+                self.spans[index] = (0, 0);
+                self.set_state(index, SegmentState::Empty);
+                self.recency.to_front(index);
+            }
+        }
+    }
+
+    /// Lets a segment slide, so that it holds no more than its size, and ends at `end`.
+    #[inline]
+    pub fn slide(&mut self, index: usize, end: Lbn) {
+        let span = &mut self.spans[index];
+        *span = (span.0.max(end.0.saturating_sub(self.segment_sectors)), end.0);
+    }
+
+    /// The segment that gives way to a read: an empty one, else a clean one by the rule of replacement.
+    fn victim(&mut self) -> Option<usize> {
+        let reserved = self.dedicated_write_segment.then_some(0);
+        let mut free =
+            self.recency.iter().filter(|index| Some(*index) != reserved && self.states[*index].is_clean());
+        let first = free.next()?;
+        if self.replacement != Replacement::Random || self.states[first] == SegmentState::Empty {
+            return Some(first);
+        }
+        let others = free.count() as u64;
+        self.random = mix(self.random);
+        let mut free =
+            self.recency.iter().filter(|index| Some(*index) != reserved && self.states[*index].is_clean());
+        free.nth((self.random % (others + 1)) as usize)
+    }
+
+    /// Adapts the number of segments before `victim` gives way: too few when read-ahead is pushed out unused, too many
+    /// when that never happens. Says whether it changed.
+    fn adapt(&mut self, victim: usize) -> bool {
+        let segment = self.segment(victim);
+        let lost = segment.state == SegmentState::Read
+            && segment.used_to < segment.end
+            && segment.used_to > segment.start;
+        let count = self.spans.len();
+        let unused = self.states.iter().filter(|state| **state == SegmentState::Empty).count();
+        let Some(adaptive) = &mut self.adaptive else { return false };
+        adaptive.fills += 1;
+        adaptive.losses += u32::from(lost);
+        let wanted = if adaptive.losses as usize * 4 > count && count * 2 <= adaptive.most {
+            count * 2
+        } else if adaptive.fills as usize > 16 * count {
+            let halve = adaptive.losses == 0 && unused * 2 >= count && count / 2 >= adaptive.least;
+            (adaptive.fills, adaptive.losses) = (0, 0);
+            if halve { count / 2 } else { count }
+        } else {
+            count
+        };
+        let busy = |state: &SegmentState| !state.is_clean();
+        if wanted == count || self.states.iter().skip(wanted).any(busy) {
+            return false;
+        }
+        self.set_count(wanted);
+        true
+    }
+
+    fn set_count(&mut self, count: usize) {
+        if let Some(adaptive) = &mut self.adaptive {
+            (adaptive.fills, adaptive.losses) = (0, 0);
+        }
+        self.spans.resize(count, (0, 0));
+        self.states.resize(count, SegmentState::Empty);
+        self.used_to.resize(count, Lbn(0));
+        self.recency.resize(count);
+        self.segment_sectors = (self.total_sectors / count as u64).max(1);
+        for index in 0..count {
+            match self.states[index] {
+                SegmentState::Empty => self.recency.to_front(index),
+                SegmentState::Read | SegmentState::Written => self.slide(index, Lbn(self.spans[index].1)),
+                SegmentState::Filling | SegmentState::Dirty => {}
+            }
+        }
+    }
+}
+
+/// A step of SplitMix64: a well-spread value from a counter. *Source:* Steele, Lea and Flood, OOPSLA 2014.
+fn mix(seed: u64) -> u64 {
+    let mut value = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(change: impl Fn(&mut CacheSpec)) -> Cache {
+        let mut drive = crate::drives::load("atlas-10k").expect("the drive ships");
+        drive.cache = CacheSpec { segments: 3, segment_sectors: 100, ..CacheSpec::default() };
+        change(&mut drive.cache);
+        Cache::new(&drive, 7)
+    }
+
+    /// Reads `start..end` into a segment, as the arm does.
+    fn fill(cache: &mut Cache, start: u64, end: u64) -> usize {
+        let index = cache.take_for_read(Lbn(start)).expect("a segment is clean");
+        cache.slide(index, Lbn(end));
+        cache.set_state(index, SegmentState::Read);
+        index
+    }
+
+    #[test]
+    fn is_the_segment_unused_for_longest_replaced() {
+        let mut cache = cache(|_| {});
+        let (a, b, c) = (fill(&mut cache, 0, 50), fill(&mut cache, 1000, 1050), fill(&mut cache, 2000, 2050));
+        cache.touch(a, Lbn(10));
+        assert_eq!(fill(&mut cache, 3000, 3050), b);
+        assert_eq!(fill(&mut cache, 4000, 4050), c);
+        assert_eq!(cache.find(Lbn(5), Lbn(50)), Hit::Whole(a));
+        assert_eq!(cache.find(Lbn(1005), Lbn(1010)), Hit::Miss);
+    }
+
+    #[test]
+    fn does_first_in_first_out_ignore_use() {
+        let mut cache = cache(|spec| spec.replacement = Replacement::Fifo);
+        let (a, b) = (fill(&mut cache, 0, 50), fill(&mut cache, 1000, 1050));
+        fill(&mut cache, 2000, 2050);
+        cache.touch(a, Lbn(10));
+        assert_eq!(fill(&mut cache, 3000, 3050), a);
+        assert_eq!(fill(&mut cache, 4000, 4050), b);
+    }
+
+    #[test]
+    fn do_whole_hits_go_before_parts_and_long_parts_before_short() {
+        let mut cache = cache(|_| {});
+        let short = fill(&mut cache, 0, 20);
+        let long = fill(&mut cache, 10, 40);
+        assert_eq!(cache.find(Lbn(12), Lbn(60)), Hit::Part(long));
+        assert_eq!(cache.find(Lbn(5), Lbn(20)), Hit::Whole(short));
+        assert_eq!(
+            cache.find(Lbn(40), Lbn(41)),
+            Hit::Miss,
+            "a segment that is not being filled has no next block"
+        );
+    }
+
+    #[test]
+    fn does_a_full_segment_slide() {
+        let mut cache = cache(|_| {});
+        let index = fill(&mut cache, 0, 90);
+        cache.slide(index, Lbn(150));
+        assert_eq!((cache.segment(index).start, cache.segment(index).end), (Lbn(50), Lbn(150)));
+    }
+
+    #[test]
+    fn do_writes_drop_what_they_make_stale_and_keep_to_their_segments() {
+        let mut cache = cache(|spec| spec.write_segments = 1);
+        let old = fill(&mut cache, 0, 50);
+        let dirty = cache.take_for_write(Lbn(40), Lbn(60)).expect("no segment is dirty yet");
+        cache.invalidate(Lbn(40), Lbn(60), Some(dirty));
+        assert_eq!(cache.segment(old).state, SegmentState::Empty);
+        assert_eq!(cache.take_for_write(Lbn(60), Lbn(70)), Some(dirty), "it continues the dirty one");
+        assert_eq!(cache.take_for_write(Lbn(500), Lbn(510)), None);
+        cache.set_state(dirty, SegmentState::Written);
+        assert!(cache.take_for_write(Lbn(500), Lbn(510)).is_some());
+    }
+
+    #[test]
+    fn do_segments_multiply_when_streams_push_each_other_out() {
+        let mut cache = cache(|spec| {
+            (spec.segments, spec.segment_sectors) = (2, 1200);
+            (spec.segmentation, spec.segments_max) = (Segmentation::Adaptive, Some(16));
+        });
+        for round in 0..200u64 {
+            let start = (round % 5) * 100_000 + round / 5 * 100;
+            let index = fill(&mut cache, start, start + 100);
+            cache.touch(index, Lbn(start + 10));
+        }
+        assert!(cache.count() >= 4, "{} segments for 5 streams", cache.count());
+        assert_eq!(cache.segment_sectors() * cache.count() as u64, 2400);
+    }
+}
