@@ -50,7 +50,37 @@ fn is_a_whole_drive_carried_over() {
     assert_eq!((spec.bus.read_us_per_sector, spec.bus.write_us_per_sector), (20.0, 20.0));
     assert_eq!((spec.bus.buffer_full_ratio, spec.bus.buffer_empty_ratio), (0.5, 0.25));
     assert_eq!(spec.bus.write_disconnect.map(|extra| extra.seek_delay_ms), Some(0.15));
+    assert_eq!(spec.bus.write_start_sectors, 10);
     assert_eq!((spec.queue.depth, spec.queue.order.as_str()), (4, "c-look"));
+}
+
+#[test]
+fn are_failed_seek_measurements_left_out() {
+    let seek = |text: &str| import_with(DISKSPECS, "drive.diskspecs", ("drive.seek", text));
+    let imported =
+        seek("1, 1.0\n2, 1.2\n5, 0.5\n8, 1.6\n12, 2.0\n").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(imported.spec.mechanics.seek.points_cylinders_ms, [(1, 1.0), (2, 1.2), (8, 1.6), (12, 2.0)]);
+    assert!(imported.not_carried.iter().any(|note| note.key == "5 cylinders" && note.why.contains("0.5 ms")));
+    // Noise stays, and so do the ends, which nothing stands on one side of.
+    let imported =
+        seek("1, 0.2\n2, 1.2\n5, 1.4\n8, 1.2\n12, 9.0\n").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(imported.spec.mechanics.seek.points_cylinders_ms.len(), 5);
+}
+
+#[test]
+fn does_a_bounded_read_ahead_run_over_what_was_requested() {
+    let key = "Read-ahead over requested = 0";
+    assert!(DISKSPECS.contains(key));
+    for (most, over) in [("0", false), ("16", true)] {
+        let text = with_value("Maximum read-ahead (blks)", most);
+        assert_eq!(diskspecs(&text).spec.cache.read_ahead_over_requested, over, "at most {most}");
+    }
+}
+
+/// The made-up drive with another value of a key.
+fn with_value(key: &str, value: &str) -> String {
+    let line = DISKSPECS.lines().find(|line| line.trim().starts_with(key)).expect("the drive has the key");
+    DISKSPECS.replace(line, &format!("{key} = {value},"))
 }
 
 #[test]

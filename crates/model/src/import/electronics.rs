@@ -124,7 +124,7 @@ fn cache(fields: &mut Fields) -> Result<CacheSpec, SpecError> {
         )?,
         read_ahead_min_sectors: bounded(fields, "Minimum read-ahead (blks)", read_ahead_max_sectors)?,
         read_ahead_max_sectors,
-        read_ahead_over_requested: over_requested(fields)?,
+        read_ahead_over_requested: over_requested(fields, read_ahead_max_sectors)?,
         read_ahead_on_hit: fields.flag("Read-ahead on idle hit")?,
         read_ahead_stops_in_sector: fields.flag("Stop prefetch in sector")?,
         read_on_arrival: fields.flag("Read any free blocks")?,
@@ -157,9 +157,14 @@ fn choice<T: Copy, const N: usize>(fields: &mut Fields, key: &str, values: [T; N
     value.ok_or_else(|| fields.error(key, format!("{number} is none of 0 to {}", N - 1)))
 }
 
-fn over_requested(fields: &mut Fields) -> Result<bool, SpecError> {
+fn over_requested(fields: &mut Fields, read_ahead_max_sectors: u32) -> Result<bool, SpecError> {
     let key = "Read-ahead over requested";
     match fields.number_or_zero(key)? {
+        0.0 if read_ahead_max_sectors > 0 => {
+            fields
+                .note(key, "0 has no effect in DiskSim where Maximum read-ahead is given; carried over as 1");
+            Ok(true)
+        }
         0.0 => Ok(false),
         1.0 => Ok(true),
         -1.0 => {
@@ -173,6 +178,7 @@ fn over_requested(fields: &mut Fields) -> Result<bool, SpecError> {
 fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
     let us_per_sector = super::us_of_ms(fields.number_or_zero("Bulk sector transfer time")?);
     let ms = |fields: &mut Fields, key: &str| Ok::<f64, SpecError>(scale * fields.number_or_zero(key)?);
+    let write_disconnect = write_disconnect(fields, scale)?;
     Ok(BusSpec {
         read_us_per_sector: us_per_sector,
         write_us_per_sector: us_per_sector,
@@ -191,7 +197,13 @@ fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
         reconnect_first_ms: ms(fields, "First reselect overhead")?,
         reconnect_other_ms: ms(fields, "Other reselect overhead")?,
         write_seek_min_ms: ms(fields, "Minimum seek delay")?,
-        write_disconnect: write_disconnect(fields, scale)?,
+        // DiskSim has the media write of such a drive wait for ten sectors of the request.
+        write_start_sectors: if write_disconnect.is_some() {
+            10
+        } else {
+            BusSpec::default().write_start_sectors
+        },
+        write_disconnect,
         ..BusSpec::default()
     })
 }

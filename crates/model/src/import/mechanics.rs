@@ -110,7 +110,13 @@ fn extracted(fields: &mut Fields, top: &str, read: &mut Reader) -> Result<SeekSp
     };
     let path = param.place.beside(name, top);
     let text = read(&path).map_err(|error| param.place.error(&param.key, format!("{path}: {error}")))?;
-    let (seek, columns) = seek_file(&text, &path)?;
+    let (mut seek, columns) = seek_file(&text, &path)?;
+    for (distance, time) in drop_failed(&mut seek) {
+        let why = format!(
+            "{time} ms is more than a quarter off the times next to it: a failed measurement, left out"
+        );
+        fields.notes.add(&path, 1, &format!("{distance} cylinders"), why);
+    }
     if columns > 2 {
         fields.notes.add(&path, 1, "third column", "standard deviations of seeks are not modelled");
     }
@@ -160,6 +166,24 @@ fn seek_file(text: &str, path: &str) -> Result<(SeekSpec, usize), SpecError> {
         return Err(Place { file: path.into(), line: 1 }.error("", message));
     }
     Ok((seek, columns))
+}
+
+/// Takes failed measurements out and returns them: times more than a quarter below, or above, both of those next to them.
+/// An arm that needs 7.4 ms over 3,300 cylinders and 7.6 ms over 3,500 does not need 1.0 ms over 3,400.
+fn drop_failed(seek: &mut SeekSpec) -> Vec<(u32, f64)> {
+    let failed = |three: &[(u32, f64)]| match *three {
+        [(_, before), (distance, time), (_, after)]
+            if time < 0.75 * before.min(after) || time > 1.25 * before.max(after) =>
+        {
+            Some((distance, time))
+        }
+        _ => None,
+    };
+    let failed: Vec<(u32, f64)> = seek.points_cylinders_ms.windows(3).filter_map(failed).collect();
+    let good = |(distance, _): &(u32, f64)| failed.iter().all(|(other, _)| other != distance);
+    seek.points_cylinders_ms.retain(good);
+    seek.write_points_cylinders_ms.retain(good);
+    failed
 }
 
 fn first_ten(fields: &mut Fields) -> Result<Vec<(u32, f64)>, SpecError> {
