@@ -26,7 +26,9 @@ pub struct MechanicsSpec {
     pub rpm_deviation_percent: f64,
     /// Time to change heads on a cylinder.
     pub head_switch_ms: f64,
-    /// Added to a seek or head switch before a write; may be negative where reads settle longer.
+    /// Added to a seek or head switch before a write. Negative where writes were measured to follow a repositioning
+    /// sooner than reads: a write settles no sooner, so reads then have their data that much later, and the arm is that
+    /// much quicker for both.
     #[serde(default)]
     pub write_settle_ms: f64,
     /// Zero-latency access on reads.

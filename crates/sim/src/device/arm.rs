@@ -318,6 +318,9 @@ impl Device {
         self.near = span.last.extent;
         span.delay(self.retry_time(), &mut delivered);
         self.account_span(slot, &span);
+        let delay = self.drive.mechanics.read_delay();
+        delivered.delay(delay);
+        self.job(slot).account(Part::Overhead, span.end + delay);
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
             self.cache.set_state(index, SegmentState::Filling);
@@ -477,8 +480,8 @@ impl Device {
         matches!(self.work, Work::Writing { .. })
     }
 
-    /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are off the
-    /// media, and the earliest end of their transfer.
+    /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are in the
+    /// buffer, and the earliest end of their transfer.
     pub(super) fn ride_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
         let Work::ReadAhead(ahead) = self.work else { unreachable!("the segment is read ahead into") };
         let request = self.jobs[slot as usize].request;
@@ -487,17 +490,19 @@ impl Device {
         delivered.end = request.end();
         let running = ahead.pass.part(&self.drive, read, request.end());
         let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
+        let delay = self.drive.mechanics.read_delay();
+        delivered.delay(delay);
         self.cache.touch(segment, request.end());
         if request.end() <= ahead.keep_to && !self.waiting.is_empty() {
             // The arm goes on as it would have; only the bus waits for it.
-            return (span.end, delivered.bound);
+            return (span.end + delay, delivered.bound);
         }
         self.near = span.last.extent;
         self.arm = span.arm();
         self.last_lbn = request.end();
         self.arm_event = span.end;
         self.work = Work::Reading { segment: Some(segment), start: request.lbn, end: request.end() };
-        (span.end, delivered.bound)
+        (span.end + delay, delivered.bound)
     }
 
     /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.

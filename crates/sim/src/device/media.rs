@@ -128,8 +128,7 @@ impl Span {
     /// The same for a read, whose data come later too.
     pub(crate) fn delay(&mut self, time: Nanos, delivered: &mut Delivered) {
         self.delay_media(time);
-        delivered.bound += time;
-        delivered.ready += time;
+        delivered.delay(time);
     }
 }
 
@@ -161,6 +160,12 @@ impl Delivered {
             ready: Nanos::ZERO,
             any_order: false,
         }
+    }
+
+    /// Has the data in the buffer later.
+    pub(crate) fn delay(&mut self, time: Nanos) {
+        self.bound += time;
+        self.ready += time;
     }
 
     /// Time of `sectors` on the bus.
