@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test packages lint doc bench speed fuzz clean
+.PHONY: demo test packages lint doc planted bench speed fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -23,6 +23,10 @@ lint:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+# One-line faults, each of which some test must catch: `tests/planted/`.
+planted:
+	scripts/planted-bugs.sh
 
 # Requests a CPU second on the loads that DiskSim was measured on; `bench/runs/` keeps the results.
 speed:

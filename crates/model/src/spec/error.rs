@@ -52,7 +52,9 @@ impl SpecError {
     pub(crate) fn from_toml(error: &toml::de::Error, text: &str, origin: &str) -> SpecError {
         let offset = error.span().map(|span| span.start);
         let line = offset.map_or(1, |offset| line_of(text, offset));
-        let key = offset.map_or(String::new(), |offset| key_on_line(text, offset));
+        let key = offset.map_or(String::new(), |offset| {
+            key_path(text, offset).unwrap_or_else(|| key_on_line(text, offset))
+        });
         let mut message = error.message().replace('\n', "; ");
         if let Some(hint) = nearest_name(&message) {
             message.push_str(&hint);
@@ -65,12 +67,45 @@ fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// The path of the key whose name or value holds `offset`; none where the text is no TOML.
+fn key_path(text: &str, offset: usize) -> Option<String> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    let path = path_in_table(document.get_ref(), offset)?;
+    Some(path.chars().take(200).collect())
+}
+
+fn path_in_table(table: &toml::de::DeTable<'_>, offset: usize) -> Option<String> {
+    let mut found = None;
+    for (key, value) in table.iter() {
+        let within = path_in_value(value.get_ref(), offset).map(|rest| format!("{}{rest}", key.get_ref()));
+        if within.is_some() {
+            return within;
+        }
+        if key.span().contains(&offset) || value.span().contains(&offset) {
+            found = Some(key.get_ref().to_string());
+        }
+    }
+    found
+}
+
+/// What comes after a key's own name in the path of a key in its value: `.spares`, `[2].spares`.
+fn path_in_value(value: &toml::de::DeValue<'_>, offset: usize) -> Option<String> {
+    if let Some(table) = value.as_table() {
+        return path_in_table(table, offset).map(|path| format!(".{path}"));
+    }
+    let (index, item) =
+        value.as_array()?.iter().enumerate().find(|(_, item)| {
+            item.span().contains(&offset) || path_in_value(item.get_ref(), offset).is_some()
+        })?;
+    Some(format!("[{index}]{}", path_in_value(item.get_ref(), offset).unwrap_or_default()))
+}
+
 /// The key (or table heading) written on the line that holds `offset`.
 fn key_on_line(text: &str, offset: usize) -> String {
     let start = text.get(..offset).and_then(|t| t.rfind('\n')).map_or(0, |at| at + 1);
     let line = text.get(start..).and_then(|t| t.lines().next()).unwrap_or("");
     let name = line.split(['=', '#']).next().unwrap_or("").trim();
-    name.trim_matches(['[', ']']).chars().take(80).collect()
+    name.trim_matches(['[', ']', '{', ' ']).chars().take(80).collect()
 }
 
 /// Names the nearest known name when a message of serde lists the expected ones.
@@ -80,10 +115,17 @@ fn nearest_name(message: &str) -> Option<String> {
     if !message.starts_with("unknown") || known.is_empty() {
         return None;
     }
-    let best = known.iter().max_by(|a, b| {
-        strsim::jaro_winkler(met, a).total_cmp(&strsim::jaro_winkler(met, b)).then_with(|| b.cmp(a))
-    })?;
+    let best =
+        known.iter().max_by(|a, b| likeness(met, a).total_cmp(&likeness(met, b)).then_with(|| b.cmp(a)))?;
     Some(format!("; did you mean `{best}`?"))
+}
+
+/// How alike two names are. Words in common count most, so that a wrong unit leads to the same key with the right one.
+fn likeness(met: &str, known: &str) -> f64 {
+    let before_unit = met.matches('_').count().min(known.matches('_').count());
+    let words = met.split('_').zip(known.split('_')).take(before_unit);
+    let same = words.take_while(|(a, b)| a == b).count();
+    strsim::jaro_winkler(met, known) + 0.1 * same as f64
 }
 
 /// Byte offset of a key path such as `geometry.zones[2].spares` in a TOML text: of the deepest part that is there.

@@ -5,12 +5,10 @@ use super::port::Wanted;
 use super::split::Part;
 use super::{Device, Job};
 use headstack_model::cache::{Hit, SegmentState};
-use headstack_model::spec::{CacheSpec, ReadAhead, Recalibration};
-use headstack_model::{Extent, Lbn, Nanos, Op};
+use headstack_model::{Lbn, Nanos, Op};
 use headstack_policy::order::AccessCost;
 use headstack_policy::{Slot, SlotId};
 use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
 
 /// What the arm does.
 #[derive(Clone, Copy, Debug)]
@@ -35,94 +33,6 @@ pub(super) struct Ahead {
     limit: Lbn,
     /// Up to where no command may cut it off.
     keep_to: Lbn,
-}
-
-/// The drive file's rules of read-ahead.
-#[derive(Clone, Debug)]
-pub(super) struct ReadAheadRule {
-    kind: ReadAhead,
-    least: u64,
-    most: u64,
-    segment: u64,
-    over_requested: bool,
-    on_hit: bool,
-    stops_in_sector: bool,
-    from_arrival: bool,
-}
-
-impl ReadAheadRule {
-    pub(super) fn new(spec: &CacheSpec) -> ReadAheadRule {
-        ReadAheadRule {
-            kind: if spec.enabled { spec.read_ahead } else { ReadAhead::None },
-            least: u64::from(spec.read_ahead_min_sectors),
-            most: u64::from(spec.read_ahead_max_sectors),
-            segment: u64::from(spec.segment_sectors),
-            over_requested: spec.read_ahead_over_requested,
-            on_hit: spec.read_ahead_on_hit,
-            stops_in_sector: spec.read_ahead_stops_in_sector,
-            from_arrival: spec.read_on_arrival || spec.read_ahead == ReadAhead::OnArrival,
-        }
-    }
-
-    /// Block up to which to read, after a request for `start..end` whose segment holds data from `held` on.
-    fn limit(&self, drive: &Drive, near: &Extent, held: Lbn, start: Lbn, end: Lbn) -> Lbn {
-        let last = drive.geometry.sectors();
-        let of_track = |lbn: Lbn| drive.track_of(near, lbn);
-        let limit = match self.kind {
-            ReadAhead::None => return end,
-            ReadAhead::Track | ReadAhead::OnArrival => of_track(Lbn(end.0 - 1)).1,
-            ReadAhead::Cylinder => {
-                let cylinder = drive.geometry.track_at(Lbn(end.0 - 1)).cylinder;
-                let mut stop = of_track(Lbn(end.0 - 1)).1;
-                while stop.0 < last && stop - end < self.most {
-                    let track = drive.geometry.track_at(stop);
-                    if track.cylinder != cylinder {
-                        break;
-                    }
-                    stop = track.first + u64::from(track.sectors);
-                }
-                stop
-            }
-            ReadAhead::Segment => end + self.most,
-            ReadAhead::Stream if end.0 >= last => end,
-            ReadAhead::Stream => {
-                let (first, stop) = of_track(end);
-                if held < first && stop.0 < last { of_track(stop).1 } else { stop }
-            }
-        };
-        let most = if self.kind == ReadAhead::Stream { self.segment } else { self.most };
-        let room =
-            if self.over_requested { most } else { most.min(self.segment.saturating_sub(end - start)) };
-        limit.min(end + room.max(self.least)).min(Lbn(last)).max(end)
-    }
-}
-
-/// The times of servo recalibrations.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Recalibrate {
-    next: Nanos,
-    interval: Nanos,
-    duration: Nanos,
-}
-
-impl Recalibrate {
-    pub(super) fn new(spec: Recalibration, random: &mut Pcg64Mcg) -> Recalibrate {
-        let interval = Nanos::from_ms(spec.interval_s * 1e3);
-        let duration = Nanos::from_ms(spec.duration_ms);
-        Recalibrate { next: Nanos(random.random_range(0..=interval.0)), interval, duration }
-    }
-
-    /// When an access can start that would start at `at`: later when a recalibration is due, which begins once the arm
-    /// is `free`.
-    fn delay(&mut self, mut free: Nanos, mut at: Nanos, random: &mut Pcg64Mcg) -> Nanos {
-        while self.next <= at {
-            free = free.max(self.next) + self.duration;
-            at = at.max(free);
-            let tenth = (self.interval.0 / 10).max(1);
-            self.next += Nanos(self.interval.0 - tenth + random.random_range(0..=2 * tenth));
-        }
-        at
-    }
 }
 
 /// The cost of each waiting command, seen from the arm.

@@ -13,12 +13,14 @@ mod config;
 mod destage;
 mod media;
 mod port;
+mod read_ahead;
+mod recalibrate;
 mod split;
 
 pub use media::Drive;
 pub use split::TimeSplit;
 
-use arm::{ReadAheadRule, Work};
+use arm::Work;
 use config::Config;
 use destage::Destage;
 use headstack_model::cache::Cache;
@@ -32,6 +34,8 @@ use media::{Arm, Arriving};
 use port::Port;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use read_ahead::ReadAheadRule;
+use recalibrate::Recalibrate;
 use split::Part;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -178,7 +182,7 @@ pub struct Device {
     done: VecDeque<Completion>,
     random: Pcg64Mcg,
     retries: Option<Retries>,
-    recalibration: Option<arm::Recalibrate>,
+    recalibration: Option<Recalibrate>,
 }
 
 impl Device {
@@ -204,7 +208,7 @@ impl Device {
         }
         let order_name = options.order.as_deref().unwrap_or(&spec.queue.order);
         let mut random = Pcg64Mcg::seed_from_u64(options.seed);
-        let recalibration = spec.mechanics.recalibration.map(|r| arm::Recalibrate::new(r, &mut random));
+        let recalibration = spec.mechanics.recalibration.map(|r| Recalibrate::new(r, &mut random));
         let slots = depth as usize;
         let window = spec.queue.window.map_or(slots, |window| (window as usize).min(slots));
         Ok(Device {

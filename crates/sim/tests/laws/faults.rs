@@ -30,8 +30,8 @@ fn do_retries_add_whole_turns_as_often_as_they_should() {
             counts[whole_turns(&rig, usual, found) as usize] += 1;
         }
         // Each turn is needed with the same probability again, up to the third: shares 0.7, 0.21, 0.063, 0.027.
-        for (count, share) in counts.iter().zip([0.7, 0.21, 0.063, 0.027]) {
-            let deviation = (400.0 * share * (1.0 - share) as f64).sqrt();
+        for (count, share) in counts.iter().zip([0.7f64, 0.21, 0.063, 0.027]) {
+            let deviation = (400.0 * share * (1.0 - share)).sqrt();
             assert_close(rig.name(), f64::from(*count), 400.0 * share, 4.5 * deviation);
         }
     }
