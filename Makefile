@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test packages lint doc bench speed fuzz clean
+.PHONY: demo test packages lint doc docs-formats bench speed fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -23,6 +23,10 @@ lint:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+# Brings docs/formats/drive-file.md up to date with the definitions in crates/model/src/spec.
+docs-formats:
+	HEADSTACK_UPDATE=1 $(CARGO) test --package headstack-cli --test cli keys::
 
 # Requests a CPU second on the loads that DiskSim was measured on; `bench/runs/` keeps the results.
 speed:

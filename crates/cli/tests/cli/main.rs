@@ -6,5 +6,6 @@ mod command;
 mod common;
 mod drive;
 mod page;
+mod keys;
 mod run;
 mod validate;
