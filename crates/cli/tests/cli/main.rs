@@ -5,7 +5,7 @@
 mod command;
 mod common;
 mod drive;
-mod page;
 mod keys;
+mod page;
 mod run;
 mod validate;
