@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test packages lint doc planted bench speed fuzz clean
+.PHONY: demo test packages lint doc docs-formats docs-picture planted bench speed fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -27,6 +27,15 @@ doc:
 # One-line faults, each of which some test must catch: `tests/planted/`.
 planted:
 	scripts/planted-bugs.sh
+
+# Brings docs/formats/drive-file.md up to date with the definitions in crates/model/src/spec.
+docs-formats:
+	HEADSTACK_UPDATE=1 $(CARGO) test --package headstack-cli --test cli keys::
+
+# Draws docs/img/demo.png, the first charts of the demo's page. Needs chromium.
+docs-picture: demo
+	sed '0,/<\/style>/s##header, nav, footer, body > p, section:not(\#section-1), section > :not(.charts) { display: none } section { margin: 0 } body { padding: 1rem }</style>#' $(OUT)/demo.html > $(OUT)/picture.html
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1180,474 --virtual-time-budget=8000 --screenshot=docs/img/demo.png file://$(abspath $(OUT))/picture.html
 
 # Requests a CPU second on the loads that DiskSim was measured on; `bench/runs/` keeps the results.
 speed:

@@ -1,7 +1,8 @@
-//! `headstack drive`: list, show, check, plot and import drive files.
+//! `headstack drive`: list, show, check, plot and import drive files, and their keys.
 
 mod check;
 mod import;
+mod keys;
 mod list;
 mod plot;
 mod show;
@@ -9,7 +10,7 @@ mod show;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// List, show, check, plot and import drives.
+/// List, show, check, plot and import drives, and tell the keys of a drive file.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     List(list::List),
@@ -17,6 +18,7 @@ pub(crate) enum Command {
     Check(check::Check),
     Plot(plot::Plot),
     Import(import::Import),
+    Keys(keys::Keys),
 }
 
 impl Command {
@@ -27,6 +29,7 @@ impl Command {
             Command::Check(command) => command.run(out),
             Command::Plot(command) => command.run(out),
             Command::Import(command) => command.run(out),
+            Command::Keys(command) => command.run(out),
         }
     }
 }

@@ -4,12 +4,13 @@ use crate::common::{command, headstack, printed, refused};
 use std::fs;
 use std::process::Stdio;
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &["drive", "list"],
     &["drive", "show"],
     &["drive", "check"],
     &["drive", "plot"],
     &["drive", "import"],
+    &["drive", "keys"],
     &["drive"],
     &["validate"],
     &["run"],

@@ -5,6 +5,7 @@
 mod command;
 mod common;
 mod drive;
+mod keys;
 mod page;
 mod run;
 mod validate;

@@ -187,7 +187,7 @@ impl Cache {
     /// Marks a segment as just used, by a host that took it up to `to`.
     pub fn touch(&mut self, index: usize, to: Lbn) {
         if self.replacement == Replacement::Lru {
-            self.recency.to_back(index);
+            self.recency.move_to_back(index);
         }
         self.used_to[index] = self.used_to[index].max(to);
     }
@@ -211,7 +211,7 @@ impl Cache {
             && let Some(index) = self.continued_by(start, end)
         {
             self.spans[index].1 = end.0;
-            self.recency.to_back(index);
+            self.recency.move_to_back(index);
             return Some(index);
         }
         if self.dirty >= self.write_segments {
@@ -236,7 +236,7 @@ impl Cache {
         self.spans[index] = (start.0, end.0);
         self.used_to[index] = used_to;
         self.set_state(index, state);
-        self.recency.to_back(index);
+        self.recency.move_to_back(index);
     }
 
     /// Drops what a write of `start..end` makes stale, `keep` apart.
@@ -247,7 +247,7 @@ impl Cache {
             if stale && Some(index) != keep {
                 self.spans[index] = (0, 0);
                 self.set_state(index, SegmentState::Empty);
-                self.recency.to_front(index);
+                self.recency.move_to_front(index);
             }
         }
     }
@@ -315,7 +315,7 @@ impl Cache {
         self.segment_sectors = (self.total_sectors / count as u64).max(1);
         for index in 0..count {
             match self.states[index] {
-                SegmentState::Empty => self.recency.to_front(index),
+                SegmentState::Empty => self.recency.move_to_front(index),
                 SegmentState::Read | SegmentState::Written => self.slide(index, Lbn(self.spans[index].1)),
                 SegmentState::Filling | SegmentState::Dirty => {}
             }

@@ -44,7 +44,7 @@ impl Recency {
     }
 
     /// Moves an index to the back: it gives way last.
-    pub(super) fn to_back(&mut self, index: usize) {
+    pub(super) fn move_to_back(&mut self, index: usize) {
         if self.back == index as u32 {
             return;
         }
@@ -56,7 +56,7 @@ impl Recency {
     }
 
     /// Moves an index to the front: it gives way next.
-    pub(super) fn to_front(&mut self, index: usize) {
+    pub(super) fn move_to_front(&mut self, index: usize) {
         if self.front == index as u32 {
             return;
         }
@@ -98,10 +98,10 @@ mod tests {
                 let index = index % count;
                 expected.retain(|other| *other != index);
                 if back {
-                    recency.to_back(index);
+                    recency.move_to_back(index);
                     expected.push(index);
                 } else {
-                    recency.to_front(index);
+                    recency.move_to_front(index);
                     expected.insert(0, index);
                 }
                 prop_assert_eq!(recency.iter().collect::<Vec<_>>(), expected.clone());

@@ -1,9 +1,10 @@
 //! Keys of `[overhead]`, `[cache]`, `[bus]` and `[queue]`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[overhead]`: time the electronics take for a command, before the arm moves or data flow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverheadSpec {
     /// Overheads of a command that follows a read.
@@ -30,7 +31,7 @@ pub struct OverheadSpec {
 }
 
 /// Overheads by kind of command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverheadSet {
     /// Read whose first block is in the cache.
@@ -45,7 +46,7 @@ pub struct OverheadSet {
 }
 
 /// How the cache is cut into segments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Segmentation {
     /// `segments` of `segment_sectors` each.
@@ -57,7 +58,7 @@ pub enum Segmentation {
 }
 
 /// How far the drive reads beyond a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadAhead {
     /// Not at all.
@@ -76,7 +77,7 @@ pub enum ReadAhead {
 }
 
 /// Which segment gives way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
     /// The one unused for longest.
@@ -89,7 +90,7 @@ pub enum Replacement {
 }
 
 /// When a write is reported done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteCache {
     /// Once it is on the media (write-through).
@@ -104,7 +105,7 @@ pub enum WriteCache {
 }
 
 /// `[cache]`: the drive's buffer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSpec {
     /// Whether data stay in the buffer after the command that brought them.
@@ -193,7 +194,7 @@ impl Default for CacheSpec {
 }
 
 /// What the ratios of `[bus]` are shares of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WatermarkOf {
     /// Of the request.
@@ -204,7 +205,7 @@ pub enum WatermarkOf {
 }
 
 /// In which order a read's data cross the bus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delivery {
     /// In ascending LBN order.
@@ -215,7 +216,7 @@ pub enum Delivery {
 }
 
 /// `[bus]`: the way to the host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BusSpec {
     /// Time a sector takes to the host.
@@ -299,7 +300,7 @@ impl Default for BusSpec {
 }
 
 /// `[bus.write_disconnect]`: the bus is given up between a write's command and its data.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteDisconnect {
     /// Command overhead of such a write.
@@ -315,7 +316,7 @@ pub struct WriteDisconnect {
 }
 
 /// `[queue]`: commands the drive holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueSpec {
     /// Commands that may be outstanding.

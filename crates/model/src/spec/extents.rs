@@ -1,5 +1,6 @@
 //! Keys of `[geometry.extents]`.
 
+use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
@@ -23,7 +24,7 @@ use serde::ser::{Serialize, SerializeTuple, Serializer};
 /// slips = [[59812, 1], [61773, 4]] # place, places
 /// remaps = [[1000, 1, 16, 1, 1113]] # block, blocks, cylinder, head, sector
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extents {
     /// Kinds of tracks.
@@ -41,7 +42,7 @@ pub struct Extents {
 }
 
 /// A kind of track. Written as `[first_sector, sectors, sectors_per_track]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema)]
 #[serde(from = "(u32, u32, u32)", into = "(u32, u32, u32)")]
 pub struct TrackKind {
     /// First physical sector that holds data. The angle of a run is that of this sector.
@@ -65,7 +66,7 @@ impl From<TrackKind> for (u32, u32, u32) {
 }
 
 /// A run of blocks that lies elsewhere. Written as `[lbn, sectors, cylinder, head, sector]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema)]
 #[serde(from = "(u64, u32, u32, u32, u32)", into = "(u64, u32, u32, u32, u32)")]
 pub struct ExtentRemap {
     /// First block.
@@ -110,7 +111,8 @@ pub enum Repeated {
 ///
 /// Written as `[head, kind, times, cylinder, cylinder_step, angle, angle_step]` or, for a group, as
 /// `[group, times, cylinder, cylinder_step, angle, angle_step]`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
+#[schemars(from = "Vec<f64>", into = "Vec<f64>")]
 pub struct ExtentRun {
     /// What is repeated.
     pub of: Repeated,

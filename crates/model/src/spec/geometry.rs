@@ -1,10 +1,11 @@
 //! Keys of `[geometry]`.
 
 use super::Extents;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The order in which LBNs run over tracks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// Head 0 to the last on every cylinder, then the next cylinder (head-first).
@@ -27,7 +28,7 @@ pub enum Layout {
 }
 
 /// Where spare sectors lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sparing {
     /// No spares.
@@ -50,7 +51,7 @@ pub enum Sparing {
 }
 
 /// `[geometry]`: surfaces, order of LBNs, spares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeometrySpec {
     /// Recorded surfaces, each with its head.
@@ -64,6 +65,7 @@ pub struct GeometrySpec {
     pub sparing: Sparing,
     /// Whether a slip shifts all later blocks of its zone, so that the spares of its own region stay free.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("default" = false))]
     pub slip_to_end: bool,
     /// Cylinders in a range, for `sectors-per-range`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +82,7 @@ pub struct GeometrySpec {
 }
 
 /// A run of cylinders with one number of sectors a track.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
     /// First cylinder of the zone.
@@ -111,7 +113,7 @@ pub struct Zone {
 }
 
 /// A run of cylinders of a seek-first layout, in bands of tracks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BandZone {
     /// First cylinder of the zone.

@@ -1,9 +1,10 @@
 //! Keys of `[mechanics]`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the head may read or write before the first wanted sector comes round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZeroLatency {
     /// Nothing: sectors are accessed in ascending order.
@@ -16,7 +17,7 @@ pub enum ZeroLatency {
 }
 
 /// `[mechanics]`: spindle, arm, heads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MechanicsSpec {
     /// Nominal spindle speed.
@@ -48,7 +49,7 @@ pub struct MechanicsSpec {
 }
 
 /// `[mechanics.seek]`: a measured table, a curve in pieces, a table continued by a curve, or the four-phase physical curve.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeekSpec {
     /// Measured points: distance in cylinders, time in ms. Interpolated; beyond the last, `pieces` or the last slope.
@@ -66,7 +67,7 @@ pub struct SeekSpec {
 }
 
 /// One piece of a seek curve: `constant + sqrt · √d + linear · d`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeekPiece {
     /// Largest distance of the piece; the last piece has none.
@@ -83,7 +84,7 @@ pub struct SeekPiece {
 }
 
 /// The four-phase seek: constant acceleration, coast at the speed limit, equal deceleration, settle.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhysicalSeek {
     /// Time of a seek to the next cylinder, settle included.
@@ -97,7 +98,7 @@ pub struct PhysicalSeek {
 }
 
 /// Servo recalibration: the arm is away for a while at regular times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recalibration {
     /// Mean time between recalibrations; each gap is drawn uniformly within a tenth of it.
@@ -107,7 +108,7 @@ pub struct Recalibration {
 }
 
 /// Random retries: a media access misses and is repeated after one turn.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retries {
     /// Probability that an access needs another turn (tried again for each turn).

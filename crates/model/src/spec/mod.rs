@@ -21,11 +21,12 @@ pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
 pub use mechanics::{MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, ZeroLatency};
 
 use crate::Geometry;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How far a drive file may be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     /// Replayed against measured response times of the real drive.
@@ -39,7 +40,7 @@ pub enum Evidence {
 }
 
 /// One drive: what `drives/NAME.toml` holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSpec {
     /// The drive's name on the command line: lower case with hyphens.
@@ -108,6 +109,11 @@ impl DriveSpec {
     /// Writes the spec as a drive file.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("every spec is expressible in TOML")
+    }
+
+    /// The form of drive files as JSON Schema: every key with its type, default and documentation.
+    pub fn json_schema() -> Schema {
+        schema_for!(DriveSpec)
     }
 
     /// Capacity in bytes.

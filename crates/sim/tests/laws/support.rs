@@ -106,6 +106,8 @@ impl Rig {
             spec.queue = QueueSpec::default();
             spec.mechanics.retries = None;
             spec.mechanics.recalibration = None;
+            // Below zero it is a way of reads' data through the electronics.
+            spec.mechanics.write_settle_ms = spec.mechanics.write_settle_ms.max(0.0);
             spec.physical_sector_bytes = spec.sector_bytes;
         })
     }
