@@ -2,6 +2,8 @@
 //!
 //! Every key of several drive files is wrong in turn: missing, negative, of another type, misspelt, with another unit.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 use headstack_model::{DriveSpec, SpecError, drives};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
