@@ -1,12 +1,12 @@
 //! The arm's work: which command next, reads with their read-ahead, writes.
 
-use super::media::{Arm, Arriving, Drive, Pass, Span};
+use super::cost::{Cost, Target};
+use super::media::{Arm, Arriving, Pass, Span};
 use super::port::Wanted;
 use super::split::Part;
 use super::{Device, Job};
 use headstack_model::cache::{Hit, SegmentState};
-use headstack_model::{Lbn, Nanos, Op};
-use headstack_policy::order::AccessCost;
+use headstack_model::{Angle, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::{Slot, SlotId};
 use rand::RngExt;
 
@@ -35,30 +35,27 @@ pub(super) struct Ahead {
     keep_to: Lbn,
 }
 
-/// The cost of each waiting command, seen from the arm.
-struct Cost<'a> {
-    drive: &'a Drive,
-    jobs: &'a [Job],
-    arm: Arm,
-    last_lbn: Lbn,
+/// What a command that waited for the arm finds in the cache by now.
+enum Found {
+    /// All of it, which is on its way to the host.
+    Sent,
+    /// Its first blocks, in this segment.
+    Start(usize),
+    /// Nothing.
+    Nothing,
 }
 
-impl AccessCost for Cost<'_> {
-    fn arm_cylinder(&self) -> u32 {
-        self.arm.place.cylinder
+impl Target for Job {
+    fn place(&self) -> TrackPlace {
+        self.place
     }
 
-    fn last_lbn(&self) -> Lbn {
-        self.last_lbn
+    fn angle(&self) -> Angle {
+        self.angle
     }
 
-    fn seek_at_least(&self, cylinder: u32) -> Nanos {
-        self.drive.mechanics.reposition_at_least(self.arm.place.cylinder.abs_diff(cylinder))
-    }
-
-    fn positioning(&self, slot: &Slot) -> Nanos {
-        let job = &self.jobs[slot.id.0 as usize];
-        self.drive.positioning(self.arm, job.place, job.angle, job.is_write())
+    fn is_write(&self) -> bool {
+        self.request.op == Op::Write
     }
 }
 
@@ -161,7 +158,7 @@ impl Device {
 
     fn choose(&mut self) -> Option<u32> {
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
-        let cost = Cost { drive: &self.drive, jobs: &self.jobs, arm, last_lbn: self.last_lbn };
+        let cost = Cost { drive: &self.drive, targets: &self.jobs, arm, last_lbn: self.last_lbn };
         let index = match self.waiting.len() {
             0 => return None,
             1 => 0,
@@ -214,9 +211,9 @@ impl Device {
         if self.jobs[slot as usize].accounted < self.now || self.jobs[slot as usize].media_from > request.lbn
         {
             match self.look_again(slot) {
-                Hit::Whole(_) => return false,
-                Hit::Part(segment) => into = Some(segment),
-                Hit::Miss => {}
+                Found::Sent => return false,
+                Found::Start(segment) => into = Some(segment),
+                Found::Nothing => {}
             }
         }
         let begins = self.access_begins(slot);
@@ -253,31 +250,30 @@ impl Device {
     }
 
     /// Looks a command that waited up again; what it finds whole goes out without the arm.
-    fn look_again(&mut self, slot: u32) -> Hit {
+    fn look_again(&mut self, slot: u32) -> Found {
         let request = self.jobs[slot as usize].request;
         if request.fua {
-            return Hit::Miss;
+            return Found::Nothing;
         }
         if self.destage.holds(request.lbn, request.end()) {
             self.send_again(slot);
-            return Hit::Whole(0);
+            return Found::Sent;
         }
-        let hit = self.cache.find(request.lbn, request.end());
-        match hit {
+        match self.cache.find(request.lbn, request.end()) {
             Hit::Whole(segment) => {
                 self.note_hit(slot, segment);
                 self.send_again(slot);
+                Found::Sent
             }
             Hit::Part(segment) if self.cache.segment(segment).state == SegmentState::Read => {
-                let held = self.cache.segment(segment).end;
-                self.job(slot).media_from = held;
+                self.job(slot).media_from = self.cache.segment(segment).end;
+                Found::Start(segment)
             }
             _ => {
                 self.job(slot).media_from = request.lbn;
-                return Hit::Miss;
+                Found::Nothing
             }
         }
-        hit
     }
 
     /// Sends a command's data that the cache holds by now.

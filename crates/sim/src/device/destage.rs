@@ -1,13 +1,14 @@
 //! Written data on their way from the cache to the media.
 
+use super::cost::{Cost, Target};
 use super::media::{Arm, Arriving, Drive};
 use super::port::Wanted;
 use super::split::Part;
 use super::{Device, Work};
 use headstack_model::cache::SegmentState;
 use headstack_model::spec::WriteCache;
-use headstack_model::{DriveSpec, Lbn, Nanos, Request};
-use headstack_policy::order::{self, AccessCost, BuiltIn};
+use headstack_model::{Angle, DriveSpec, Lbn, Nanos, Request, TrackPlace};
+use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
 use std::collections::VecDeque;
 
@@ -20,8 +21,8 @@ struct Run {
     not_before: Nanos,
     segment: Option<usize>,
     /// Where its first block lies, for the order of destaging.
-    place: headstack_model::TrackPlace,
-    angle: headstack_model::Angle,
+    place: TrackPlace,
+    angle: Angle,
 }
 
 /// Dirty data and who waits for them.
@@ -51,30 +52,17 @@ pub(super) struct Destage {
     pub(super) flushes: VecDeque<u32>,
 }
 
-/// The cost of writing each dirty run, seen from the arm.
-struct Cost<'a> {
-    drive: &'a Drive,
-    runs: &'a [Run],
-    arm: Arm,
-    last_lbn: Lbn,
-}
-
-impl AccessCost for Cost<'_> {
-    fn arm_cylinder(&self) -> u32 {
-        self.arm.place.cylinder
+impl Target for Run {
+    fn place(&self) -> TrackPlace {
+        self.place
     }
 
-    fn last_lbn(&self) -> Lbn {
-        self.last_lbn
+    fn angle(&self) -> Angle {
+        self.angle
     }
 
-    fn seek_at_least(&self, cylinder: u32) -> Nanos {
-        self.drive.mechanics.reposition_at_least(self.arm.place.cylinder.abs_diff(cylinder))
-    }
-
-    fn positioning(&self, slot: &Slot) -> Nanos {
-        let run = &self.runs[slot.id.0 as usize];
-        self.drive.positioning(self.arm, run.place, run.angle, true)
+    fn is_write(&self) -> bool {
+        true
     }
 }
 
@@ -117,7 +105,7 @@ impl Destage {
 
     /// Index in the queue of the run that the order of destaging puts next.
     fn choose(&mut self, drive: &Drive, arm: Arm, last_lbn: Lbn) -> usize {
-        let cost = Cost { drive, runs: &self.runs, arm, last_lbn };
+        let cost = Cost { drive, targets: &self.runs, arm, last_lbn };
         self.order.pick(&self.queue.view(), &cost).unwrap_or(0)
     }
 

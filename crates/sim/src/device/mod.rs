@@ -10,6 +10,7 @@
 
 mod arm;
 mod config;
+mod cost;
 mod destage;
 mod media;
 mod port;
@@ -26,7 +27,7 @@ use destage::Destage;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Retries;
 use headstack_model::{
-    Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
+    Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Request, SpecError, TrackPlace,
 };
 use headstack_policy::Queue;
 use headstack_policy::order::{self, BuiltIn};
@@ -141,10 +142,6 @@ impl Job {
             self.parts.add(part, until - self.accounted);
             self.accounted = until;
         }
-    }
-
-    fn is_write(&self) -> bool {
-        self.request.op == Op::Write
     }
 }
 
