@@ -270,6 +270,15 @@ pub(crate) fn closed_rate(device: Device, shape: Shape, depth: u32, requests: u6
     finished.len() as f64 / end.as_secs()
 }
 
+/// The angle under the heads when a command ends, less that at which a sector ends: near zero when it has just gone by.
+pub(crate) fn past_sector(rig: &Rig, completed: Nanos, last: Lbn) -> f64 {
+    let place = rig.geometry().locate(last);
+    let spt = rig.geometry().extent_at(last).sectors_per_track;
+    let end = place.angle.as_turns() + 1.0 / f64::from(spt);
+    let turns = completed.0 as f64 / rig.turn();
+    (turns - end + 0.5).rem_euclid(1.0) - 0.5
+}
+
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

@@ -166,3 +166,24 @@ fn does_a_faster_bus_never_make_a_read_slower() {
         }
     }
 }
+
+#[test]
+fn does_a_read_end_when_its_last_sector_has_gone_by_also_beyond_a_track_boundary() {
+    for rig in all_plain() {
+        let rig = rig.zero_latency(ZeroLatency::None);
+        for lbn in rig.spread(30) {
+            let Some(boundary) = rig.geometry().next_track_boundary(lbn) else { continue };
+            for beyond in [0, 1, 2, 7] {
+                if boundary.0 < 3 || boundary.0 + beyond > rig.sectors() {
+                    continue;
+                }
+                let read = Request::read(Lbn(boundary.0 - 3), 3 + beyond as u32);
+                for request in [read, Request::write(read.lbn, read.sectors)] {
+                    let done = serve(&mut rig.device(), Nanos::ZERO, request);
+                    let off = past_sector(&rig, done.completed, Lbn(request.end().0 - 1));
+                    assert!(off.abs() < 1e-5, "{}: {request:?} ends {off} turns late", rig.name());
+                }
+            }
+        }
+    }
+}

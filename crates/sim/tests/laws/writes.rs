@@ -56,15 +56,6 @@ fn is_a_forced_write_reported_only_when_it_is_on_the_media() {
     }
 }
 
-/// The angle under the heads when a command ends, less that at which a sector ends: near zero when it has just gone by.
-fn past_sector(rig: &Rig, completed: Nanos, last: Lbn) -> f64 {
-    let place = rig.geometry().locate(last);
-    let spt = rig.geometry().extent_at(last).sectors_per_track;
-    let end = place.angle.as_turns() + 1.0 / f64::from(spt);
-    let turns = completed.0 as f64 / rig.turn();
-    (turns - end + 0.5).rem_euclid(1.0) - 0.5
-}
-
 #[test]
 fn is_a_written_sector_under_the_head_when_it_is_reported_or_flushed() {
     for rig in all() {
@@ -108,6 +99,26 @@ fn does_a_flush_wait_for_all_earlier_writes() {
         // Then nothing is left to do.
         let again = serve(&mut device, flush.completed, Request::flush());
         assert_eq!(again.response(), Nanos(200_000), "{}", rig.name());
+    }
+}
+
+#[test]
+fn does_a_flush_wait_for_the_destage_that_is_under_way() {
+    for rig in all() {
+        let rig = write_back(&rig, 4096).with(|spec| {
+            spec.cache.destage_idle_ms = 50.0;
+            spec.overhead = Default::default();
+            spec.bus = BusSpec::default();
+        });
+        for lbn in rig.spread(20) {
+            let mut device = rig.device();
+            serve(&mut device, Nanos::ZERO, Request::write(lbn, 1));
+            // The arm is on its way by then, and a written sector takes longer than that.
+            let flushed = serve(&mut device, Nanos::from_ms(50.001), Request::flush());
+            let off = past_sector(&rig, flushed.completed, lbn);
+            assert!(flushed.response() > Nanos::ZERO, "{}", rig.name());
+            assert!(off.abs() < 1e-5, "{}: {off} turns past the sector", rig.name());
+        }
     }
 }
 
