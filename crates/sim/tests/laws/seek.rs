@@ -97,6 +97,32 @@ fn does_a_write_settle_on_top_of_the_seek() {
 }
 
 #[test]
+fn is_a_read_late_where_a_write_was_measured_to_settle_sooner() {
+    for rig in all_plain() {
+        if !rig.spec.mechanics.seek.write_points_cylinders_ms.is_empty() {
+            continue;
+        }
+        let early = rig.with(|spec| spec.mechanics.write_settle_ms = 0.0);
+        let late = rig.with(|spec| spec.mechanics.write_settle_ms = -0.2);
+        for phase in [0.1, 0.4, 0.7] {
+            let took = |rig: &Rig, request| {
+                let mut device = rig.device();
+                serve(&mut device, Nanos::ZERO, Request::read(Lbn(0), 1));
+                serve(&mut device, rig.after(Nanos::from_secs(1), phase), request).response()
+            };
+            let (read, write) = (Request::read(Lbn(0), 1), Request::write(Lbn(0), 1));
+            assert_eq!(took(&late, read), took(&early, read) + Nanos(200_000), "{}", rig.name());
+            assert_eq!(took(&late, write), took(&early, write), "{}", rig.name());
+        }
+        for lbn in rig.spread(20) {
+            let read = seek(&late, Lbn(0), Request::read(lbn, 1));
+            assert_eq!(read, seek(&late, Lbn(0), Request::write(lbn, 1)), "{} to {lbn}", rig.name());
+            assert_eq!(read, seek(&early, Lbn(0), Request::read(lbn, 1)).since(Nanos(200_000)));
+        }
+    }
+}
+
+#[test]
 fn is_no_seek_negative_or_longer_than_the_longest() {
     for rig in all_plain() {
         let spec = &rig.spec.mechanics;
@@ -123,9 +149,6 @@ fn is_no_seek_negative_or_longer_than_the_longest() {
 #[test]
 fn is_a_write_never_faster_than_the_same_read() {
     for rig in all_plain() {
-        if rig.spec.mechanics.write_settle_ms < 0.0 {
-            continue;
-        }
         let mut random = seeded(23);
         for _ in 0..200 {
             let sectors = random.random_range(1..200);
