@@ -1,6 +1,13 @@
 //! *What next?* Choices without a clock, a thread or I/O.
 //!
 //! An [`order`] chooses which waiting request a drive serves next; a [`Queue`] holds them so that the choice is quick.
+//!
+//! An order only chooses. It is shown the queue and asks an [`AccessCost`] what an access would take; it does not know
+//! what a disk is, and whoever owns the queue acts on the choice. So the same order serves a drive's own queue, its
+//! destaging and a host's. The queue is kept sorted by arrival and by cylinder as requests come and go, which costs each
+//! a binary search and saves a position-aware order from costing every request at every choice.
+//!
+//! [`order::all`] is the list: what is in it has a name on the command line and in drive files, and is tested.
 
 pub mod order;
 mod queue;

@@ -1,7 +1,12 @@
 //! *What happens* over virtual time: the device and the engine that turns it.
 //!
 //! A [`Device`] is a drive with its queue and cache; an [`Engine`] moves the time for any number of them and feeds them
-//! from a [`headstack_workload::Load`].
+//! from a [`headstack_workload::Load`]. [`stats`] sums up what comes back.
+//!
+//! The device is told the time and never asks for it, and each operation starts when its resource was free and its
+//! command had arrived, not when the call came. So what turns it is a matter of taste: the engine jumps from event to
+//! event, a test may call too late on purpose, a program may follow a real clock. Within the device an access is computed
+//! whole when it starts, and read-ahead only when somebody looks; there are a few events a request, and none a sector.
 
 pub mod device;
 mod engine;
@@ -9,3 +14,8 @@ pub mod stats;
 
 pub use device::{Completion, Device, DeviceError, DeviceOptions, Drive, Outcome, QueueFull, Tag, TimeSplit};
 pub use engine::{Engine, Finished};
+
+/// The program in the README, which must compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,93 @@
+//! The documents: their links lead somewhere, the table of crates is the manifest's, the README is short.
+
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The Markdown files of the root, of `docs/` and of `studies/`.
+fn pages() -> Vec<PathBuf> {
+    let mut folders = vec![root().join("docs"), root().join("studies")];
+    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md"].map(|name| root().join(name)).into();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("the folder is in the tree") {
+            let path = entry.expect("the folder can be listed").path();
+            match path.extension().and_then(|end| end.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                Some("md") => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Where the links of a page lead: what stands in the parentheses of `](…)`.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
+}
+
+/// The anchors of a page's headings, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let anchor = |heading: &str| -> String {
+        let kept = heading.to_lowercase();
+        let kept = kept.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    text.lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
+}
+
+#[test]
+fn does_every_link_lead_somewhere() {
+    let mut met = 0;
+    for page in pages() {
+        let text = read(&page);
+        for link in links(&text).filter(|link| !link.starts_with("https://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let folder = page.parent().expect("a file lies in a folder");
+            let target = if file.is_empty() { page.clone() } else { folder.join(file) };
+            assert!(target.exists(), "{}: {link}", page.display());
+            if !anchor.is_empty() {
+                assert!(anchors(&read(&target)).contains(anchor), "{}: {link}", page.display());
+            }
+            met += 1;
+        }
+    }
+    assert!(met > 20, "only {met} links met");
+}
+
+/// The crates named in the first column of the table of external crates.
+fn described() -> BTreeSet<String> {
+    let text = read(&root().join("docs/ARCHITECTURE.md"));
+    let table = text.split("## External crates").nth(1).expect("there is such a section");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
+    rows.flat_map(|cell| cell.split([' ', ',', '`']))
+        .filter(|name| !name.is_empty())
+        .map(str::to_string)
+        .collect()
+}
+
+#[test]
+fn does_the_table_of_crates_name_each_that_is_used() {
+    let manifest: toml::Table = read(&root().join("Cargo.toml")).parse().expect("a manifest is TOML");
+    let all = manifest["workspace"]["dependencies"].as_table().expect("the workspace has dependencies");
+    let used: BTreeSet<String> = all.keys().filter(|name| !name.starts_with("headstack-")).cloned().collect();
+    assert_eq!(used, described());
+}
+
+#[test]
+fn is_the_readme_short() {
+    assert!(read(&root().join("README.md")).lines().count() < 130);
+}
