@@ -106,11 +106,7 @@ impl Rig {
             spec.queue = QueueSpec::default();
             spec.mechanics.retries = None;
             spec.mechanics.recalibration = None;
-<<<<<<< Updated upstream
-            // Below zero it is a way of reads' data through the electronics.
-=======
             // Below zero it stands for the way of a read's data through the electronics.
->>>>>>> Stashed changes
             spec.mechanics.write_settle_ms = spec.mechanics.write_settle_ms.max(0.0);
             spec.physical_sector_bytes = spec.sector_bytes;
         })
