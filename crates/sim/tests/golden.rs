@@ -7,6 +7,8 @@
 //! HEADSTACK_GOLDEN=write cargo test --package headstack-sim --test golden
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 use headstack_model::{Nanos, drives};
 use headstack_sim::{Device, DeviceOptions, Engine, Finished};
 use headstack_workload::{

@@ -1,5 +1,7 @@
 //! The rules of the house that a machine can keep: who may use whom, how long a file may be, what no source may hold.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
