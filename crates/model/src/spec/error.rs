@@ -125,7 +125,7 @@ fn likeness(met: &str, known: &str) -> f64 {
     let before_unit = met.matches('_').count().min(known.matches('_').count());
     let words = met.split('_').zip(known.split('_')).take(before_unit);
     let same = words.take_while(|(a, b)| a == b).count();
-    strsim::jaro_winkler(met, known) + 0.1 * same as f64
+    strsim::normalized_damerau_levenshtein(met, known) + 0.1 * same as f64
 }
 
 /// Byte offset of a key path such as `geometry.zones[2].spares` in a TOML text: of the deepest part that is there.
