@@ -33,6 +33,10 @@ pub(super) struct Ahead {
     limit: Lbn,
     /// Up to where no command may cut it off.
     keep_to: Lbn,
+    /// First block of the track, where its front is still to be read after the rest.
+    front: Option<Lbn>,
+    /// Whether it reads that front now.
+    wrapping: bool,
 }
 
 /// What a command that waited for the arm finds in the cache by now.
@@ -307,13 +311,16 @@ impl Device {
         let limit = self.rule.limit(&self.drive, &self.near, held_from, start, end);
         let keep_to = (end + self.rule.least).min(limit);
         let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
-        if limit <= from_end || busy && keep_to <= from_end {
+        let front = self.rule.front(&self.drive, &self.near, end).filter(|front| *front < held_from);
+        if limit <= from_end && front.is_none() || busy && keep_to <= from_end {
             return;
         }
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
-        let pass = self.drive.plan(&self.near, arm, from_end, limit - from_end, false);
+        let wrapping = limit <= from_end;
+        let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
+        let pass = self.drive.plan(&self.near, arm, next, limit - next, false);
         self.cache.set_state(segment, SegmentState::Filling);
-        self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to });
+        self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to, front, wrapping });
     }
 
     /// Brings the read-ahead up to `now`: what has been read is in its segment.
@@ -326,12 +333,30 @@ impl Device {
             ahead.pass = self.drive.plan(&ahead.pass.extent, arm, next, ahead.limit - next, false);
             ends = ahead.pass.end(&self.drive);
         }
-        let read = ahead.pass.first + u64::from(ahead.pass.gone_by(&self.drive, now));
-        self.cache.slide(ahead.segment, read);
+        if !ahead.wrapping {
+            let read = ahead.pass.first + u64::from(ahead.pass.gone_by(&self.drive, now));
+            self.cache.slide(ahead.segment, read);
+        }
         self.work = Work::ReadAhead(ahead);
         if ends <= now {
-            self.stop_read_ahead(ahead, Arm { place: ahead.pass.place(), at: ends });
+            self.end_read_ahead(ahead, Arm { place: ahead.pass.place(), at: ends });
         }
+    }
+
+    /// The read-ahead came to its own end: the front of the track follows where the drive reads whole tracks.
+    fn end_read_ahead(&mut self, mut ahead: Ahead, arm: Arm) {
+        let held_from = self.cache.segment(ahead.segment).start;
+        match ahead.front {
+            Some(front) if ahead.wrapping => self.cache.set_start(ahead.segment, front),
+            Some(front) if front < held_from => {
+                ahead.pass = self.drive.plan(&ahead.pass.extent, arm, front, held_from - front, false);
+                (ahead.limit, ahead.wrapping) = (held_from, true);
+                self.work = Work::ReadAhead(ahead);
+                return self.follow_read_ahead(self.now);
+            }
+            _ => {}
+        }
+        self.stop_read_ahead(ahead, arm);
     }
 
     fn stop_read_ahead(&mut self, ahead: Ahead, arm: Arm) {
@@ -353,7 +378,9 @@ impl Device {
         if now > pass.begins && !self.rule.stops_in_sector {
             let count = pass.gone_by(&self.drive, now) + 1;
             at = pass.end_of(&self.drive, count.min(pass.sectors));
-            self.cache.slide(ahead.segment, pass.first + u64::from(count.min(pass.sectors)));
+            if !ahead.wrapping {
+                self.cache.slide(ahead.segment, pass.first + u64::from(count.min(pass.sectors)));
+            }
         }
         self.stop_read_ahead(ahead, Arm { place: pass.place(), at });
         None
@@ -361,7 +388,7 @@ impl Device {
 
     /// Whether this segment is the one being read ahead into.
     pub(super) fn is_read_ahead(&self, segment: usize) -> bool {
-        matches!(self.work, Work::ReadAhead(ahead) if ahead.segment == segment)
+        matches!(self.work, Work::ReadAhead(ahead) if ahead.segment == segment && !ahead.wrapping)
     }
 
     /// Whether a command up to `end` may wait for the read-ahead: for what is read in any case, or where nobody else
@@ -418,7 +445,7 @@ impl Device {
         self.cache.touch(segment, end);
         let held = self.cache.segment(segment);
         if let Work::ReadAhead(ahead) = &mut self.work {
-            if ahead.segment == segment {
+            if ahead.segment == segment && !ahead.wrapping {
                 let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);
                 ahead.limit = ahead.limit.max(limit);
             }

@@ -61,6 +61,7 @@ pub(super) struct Config {
     pub(super) write_seek_min: Nanos,
     pub(super) before_data: Option<BeforeData>,
     pub(super) never_disconnects: bool,
+    pub(super) holds_for_reads: bool,
     pub(super) write_start_sectors: u64,
     /// Time of a sector on the bus, in 2⁻¹⁰ ns.
     pub(super) read_sector: u64,
@@ -95,6 +96,7 @@ impl Config {
             write_seek_min: Nanos::from_ms(bus.write_seek_min_ms),
             before_data: bus.write_disconnect.as_ref().map(BeforeData::new),
             never_disconnects: bus.never_disconnects,
+            holds_for_reads: bus.holds_for_reads,
             write_start_sectors: u64::from(bus.write_start_sectors),
             read_sector: per_sector(bus.read_us_per_sector),
             write_sector: per_sector(bus.write_us_per_sector),

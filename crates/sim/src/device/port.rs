@@ -121,8 +121,13 @@ impl Device {
         let preparation = self.config.data_preparation;
         match ready.wanted {
             Wanted::ToHost { sectors, bound } => {
-                let begins = now + first + preparation;
                 let time = self.bus_time(self.config.read_sector, sectors);
+                let in_time = bound.since(first + preparation + time);
+                if in_time > now && !held && !self.config.holds_for_reads {
+                    // The media have not got far enough: the bus is others' until the data can flow without a stop.
+                    return self.want_port(in_time, slot, ready.wanted);
+                }
+                let begins = now + first + preparation;
                 let sent = (begins + time).max(bound);
                 let done = sent + self.config.read_completion;
                 let job = self.job(slot);

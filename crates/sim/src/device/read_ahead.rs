@@ -31,6 +31,11 @@ impl ReadAheadRule {
         }
     }
 
+    /// First block of the track of a request that ends at `end`, where the whole track is read.
+    pub(super) fn front(&self, drive: &Drive, near: &Extent, end: Lbn) -> Option<Lbn> {
+        (self.kind == ReadAhead::OnArrival).then(|| drive.track_of(near, Lbn(end.0 - 1)).0)
+    }
+
     /// Block up to which to read, after a request for `start..end` whose segment holds data from `held` on.
     pub(super) fn limit(&self, drive: &Drive, near: &Extent, held: Lbn, start: Lbn, end: Lbn) -> Lbn {
         let last = drive.geometry.sectors();

@@ -233,3 +233,19 @@ fn does_the_segment_unused_for_longest_give_way() {
         assert_eq!(pattern, expected, "{}", rig.name());
     }
 }
+
+#[test]
+fn does_a_drive_that_reads_whole_tracks_hold_the_track_after_two_turns() {
+    for rig in all() {
+        let Some(track) = whole_track(&rig) else { continue };
+        let rig = ahead(&rig, ReadAhead::OnArrival);
+        for part in [0, track.sectors / 3, track.sectors - 1] {
+            let mut device = rig.device();
+            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first + u64::from(part), 1));
+            // One turn for what follows the block, and at most one more for what comes before it.
+            let later = first.completed + Nanos((2.1 * rig.turn()) as u64);
+            let whole = serve(&mut device, later, Request::read(track.first, track.sectors));
+            assert_eq!(whole.parts.media, Nanos::ZERO, "{} from sector {part}", rig.name());
+        }
+    }
+}
