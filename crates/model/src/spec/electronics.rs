@@ -235,7 +235,8 @@ pub struct BusSpec {
     /// Share of the data that must be in the buffer before a read reconnects.
     #[serde(default)]
     pub buffer_full_ratio: f64,
-    /// Share of the data left in the buffer at which a write reconnects for more.
+    /// Share of the segment left in the buffer at which a write longer than a segment reconnects for more; 0 leaves it to
+    /// the drive, which then never runs out.
     #[serde(default)]
     pub buffer_empty_ratio: f64,
     /// What the ratios are shares of.

@@ -1,7 +1,7 @@
 //! The arm's work: which command next, reads with their read-ahead, writes.
 
 use super::cost::{Cost, Target};
-use super::media::{Arm, Arriving, Pass, Span};
+use super::media::{Arm, Arriving, Pass, Room, Span};
 use super::port::Wanted;
 use super::split::Part;
 use super::{Device, Job};
@@ -9,6 +9,7 @@ use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::{Angle, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::{Slot, SlotId};
 use rand::RngExt;
+use std::ops::Range;
 
 /// What the arm does.
 #[derive(Clone, Copy, Debug)]
@@ -458,7 +459,8 @@ impl Device {
     fn start_write(&mut self, slot: u32) -> bool {
         let begins = self.access_begins(slot);
         let job = self.jobs[slot as usize];
-        let mut span = self.write_span(begins, job.request.lbn, job.request.end(), job.arriving);
+        let run = job.request.lbn..job.request.end();
+        let mut span = self.write_span(begins, run, job.arriving, self.config.room());
         span.delay_media(self.retry_time());
         self.arm.at = span.end;
         self.account_span(slot, &span);
@@ -470,13 +472,20 @@ impl Device {
     }
 
     /// Plans a media write, from `begins` on: the least seek of a write elsewhere, whole physical sectors.
-    pub(super) fn write_span(&mut self, begins: Nanos, start: Lbn, end: Lbn, arriving: Arriving) -> Span {
+    pub(super) fn write_span(
+        &mut self,
+        begins: Nanos,
+        run: Range<Lbn>,
+        arriving: Arriving,
+        room: Room,
+    ) -> Span {
+        let (start, end) = (run.start, run.end);
         let (place, _) = self.drive.target(start);
         let continues = start == self.last_lbn;
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
         let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
         let arm = Arm { place: self.arm.place, at: begins + wait };
-        let mut span = self.drive.write(&self.near, arm, start, end, arriving);
+        let mut span = self.drive.write_in_parts(&self.near, arm, run, arriving, room);
         self.near = span.last.extent;
         span.seek += wait;
         let physical = self.config.physical_sectors;

@@ -1,5 +1,6 @@
 //! The drive file's electronics as the device uses them: times in [`Nanos`], shares as functions.
 
+use super::media::Room;
 use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, WatermarkOf, WriteDisconnect};
 use headstack_model::{DriveSpec, Nanos};
 
@@ -67,6 +68,7 @@ pub(super) struct Config {
     pub(super) read_sector: u64,
     pub(super) write_sector: u64,
     full_ratio: f64,
+    empty_ratio: f64,
     ratio_of: WatermarkOf,
     segment_sectors: u64,
     pub(super) any_order: bool,
@@ -101,6 +103,7 @@ impl Config {
             read_sector: per_sector(bus.read_us_per_sector),
             write_sector: per_sector(bus.write_us_per_sector),
             full_ratio: bus.buffer_full_ratio,
+            empty_ratio: bus.buffer_empty_ratio,
             ratio_of: bus.ratio_of,
             segment_sectors: u64::from(spec.cache.segment_sectors),
             any_order: bus.delivery == headstack_model::spec::Delivery::OutOfOrder,
@@ -118,6 +121,18 @@ impl Config {
     /// Time to give up the bus in a read.
     pub(super) fn disconnect_read(&self, after_write: bool) -> Nanos {
         if after_write { self.disconnect_read_after_write } else { self.disconnect_read_after_read }
+    }
+
+    /// The buffer of a write-through. A drive that is told no ratio sees to it itself that its data do not run out.
+    pub(super) fn room(&self) -> Room {
+        if self.empty_ratio == 0.0 {
+            return Room::ENDLESS;
+        }
+        Room {
+            sectors: self.segment_sectors,
+            left: (self.segment_sectors as f64 * self.empty_ratio) as u64,
+            reconnect: self.reconnect_first + self.data_preparation,
+        }
     }
 
     /// Sectors that must be in the buffer before a read of `sectors` reconnects.

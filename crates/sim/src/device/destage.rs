@@ -1,7 +1,7 @@
 //! Written data on their way from the cache to the media.
 
 use super::cost::{Cost, Target};
-use super::media::{Arm, Arriving, Drive};
+use super::media::{Arm, Arriving, Drive, Room};
 use super::port::Wanted;
 use super::split::Part;
 use super::{Device, Work};
@@ -234,7 +234,7 @@ impl Device {
         self.destage.current = Some(run);
         self.destage.last_was_destage = true;
         let begins = self.arm.at.max(self.now).max(run.not_before);
-        let mut span = self.write_span(begins, run.start, run.end, run.arriving);
+        let mut span = self.write_span(begins, run.start..run.end, run.arriving, Room::ENDLESS);
         span.end += self.config.destage_extra;
         self.arm.at = span.end;
         self.arm_event = span.end;

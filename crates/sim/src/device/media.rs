@@ -5,6 +5,7 @@
 
 use headstack_model::spec::ZeroLatency;
 use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
+use std::ops::Range;
 
 /// The fixed parts of a drive, shared by all devices of its kind.
 #[derive(Debug)]
@@ -376,6 +377,36 @@ impl Drive {
         }
     }
 
+    /// Writes `start..end` through a buffer that holds `room.sectors` of it: the rest comes over the bus each time the
+    /// buffer has run down to `room.left`.
+    pub(crate) fn write_in_parts(
+        &self,
+        near: &Extent,
+        arm: Arm,
+        run: Range<Lbn>,
+        arriving: Arriving,
+        room: Room,
+    ) -> Span {
+        let (mut arm, mut arriving) = (arm, arriving);
+        let mut total = Span::default();
+        let mut from = run.start;
+        while from < run.end {
+            let to = Lbn(run.end.0.min(from.0.saturating_add(room.sectors)));
+            let span = self.write(near, arm, from, to, arriving);
+            total.seek += span.seek;
+            total.rotation += span.rotation;
+            total.media += span.media;
+            (total.end, total.last) = (span.end, span.last);
+            let left = (u128::from(room.left) * u128::from(span.last.width)) >> 32;
+            let run_down = span.end.since(self.mechanics.spindle().time_of_units(left as u64));
+            arriving.begins = run_down.max(arriving.time_of(to - from)) + room.reconnect;
+            arriving.least = 1;
+            arm = span.arm();
+            from = to;
+        }
+        total
+    }
+
     /// Delays a pass by whole turns until its first sector's data are here, and cuts it before a sector whose are not.
     ///
     /// The formatter is set up while the sector before goes by, so the data must be here a sector ahead.
@@ -399,6 +430,22 @@ impl Drive {
         }
         pass
     }
+}
+
+/// The buffer of a write that is longer than it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Sectors it holds.
+    pub(crate) sectors: u64,
+    /// Sectors left in it at which the drive asks for more.
+    pub(crate) left: u64,
+    /// From asking to the first data.
+    pub(crate) reconnect: Nanos,
+}
+
+impl Room {
+    /// A buffer that holds all of any write, as that of data already in the cache does.
+    pub(crate) const ENDLESS: Room = Room { sectors: u64::MAX, left: 0, reconnect: Nanos::ZERO };
 }
 
 /// How a write's data come into the buffer: one sector after another at the bus's pace.

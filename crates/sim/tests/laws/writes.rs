@@ -207,3 +207,27 @@ fn do_dirty_data_reach_the_media_when_the_drive_idles() {
         assert_eq!(flush(400.0), Nanos(200_000), "{}: it is clean", rig.name());
     }
 }
+
+#[test]
+fn does_a_write_longer_than_the_buffer_lose_turns_where_it_asks_for_more_too_late() {
+    for rig in all() {
+        let time = |ratio: f64, segment: u32| {
+            let rig = rig.plain().with(|spec| {
+                spec.cache = CacheSpec {
+                    enabled: true,
+                    segments: 1,
+                    segment_sectors: segment,
+                    ..CacheSpec::default()
+                };
+                spec.bus =
+                    BusSpec { buffer_empty_ratio: ratio, reconnect_first_ms: 0.05, ..BusSpec::default() };
+                spec.bus.write_us_per_sector = 1.0;
+            });
+            serve(&mut rig.device(), Nanos::ZERO, Request::write(Lbn(0), 1024)).response()
+        };
+        let (whole, early, late) = (time(0.75, 2048), time(0.75, 200), time(0.001, 200));
+        // Five reconnections on the way; where nothing is left by then, those that no track switch hides cost a turn.
+        assert!(late >= whole + Nanos((1.9 * rig.turn()) as u64), "{}: {late} after {whole}", rig.name());
+        assert!(early < late, "{}: {early} and {late}", rig.name());
+    }
+}
