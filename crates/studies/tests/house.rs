@@ -150,3 +150,22 @@ fn does_no_file_reach_outside_the_repository() {
         assert!(!text.contains(&outside), "{} names {outside}", path.display());
     }
 }
+
+#[test]
+fn does_every_planted_fault_still_fit_its_file() {
+    let folder = root().join("tests/planted");
+    let mut judged = 0;
+    for entry in fs::read_dir(&folder).expect("there are planted faults") {
+        let path = entry.expect("the folder can be read").path();
+        let text = fs::read_to_string(&path).expect("faults are text");
+        let field = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_else(|| panic!("{}: no `{name}`", path.display()))
+        };
+        let file = fs::read_to_string(root().join(field("file: "))).expect("the fault's file is there");
+        let fits = file.lines().filter(|line| line.trim_start() == field("old: ")).count();
+        assert_eq!(fits, 1, "{}: its old line stands so often in {}", path.display(), field("file: "));
+        judged += 1;
+    }
+    assert!(judged >= 12, "{judged} planted faults");
+}
