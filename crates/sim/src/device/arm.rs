@@ -1,8 +1,9 @@
 //! The arm's work: which command next, reads with their read-ahead, writes.
 
 use super::cost::{Cost, Target};
-use super::media::{Arm, Arriving, Pass, Room, Span};
+use super::media::{Arm, Arriving, Room, Span};
 use super::port::Wanted;
+use super::read_ahead::Ahead;
 use super::split::Part;
 use super::{Device, Job};
 use headstack_model::cache::{Hit, SegmentState};
@@ -22,22 +23,6 @@ pub(super) enum Work {
     ReadAhead(Ahead),
     /// Writes: a command's blocks, or cached ones.
     Writing { slot: Option<u32> },
-}
-
-/// A read-ahead under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
-    segment: usize,
-    /// The pass that runs now.
-    pass: Pass,
-    /// Where it ends by itself.
-    limit: Lbn,
-    /// Up to where no command may cut it off.
-    keep_to: Lbn,
-    /// First block of the track, where its front is still to be read after the rest.
-    front: Option<Lbn>,
-    /// Whether it reads that front now.
-    wrapping: bool,
 }
 
 /// What a command that waited for the arm finds in the cache by now.
@@ -303,156 +288,6 @@ impl Device {
             self.begin_read_ahead(index, start, end, self.now);
         }
         self.run_arm();
-    }
-
-    /// Begins to read ahead from the end of a segment, where the rule says so.
-    fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn, from: Nanos) {
-        let held = self.cache.segment(segment);
-        let (held_from, from_end) = (held.start, held.end);
-        let limit = self.rule.limit(&self.drive, &self.near, held_from, start, end);
-        let keep_to = (end + self.rule.least).min(limit);
-        let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
-        let front = self.rule.front(&self.drive, &self.near, end).filter(|front| *front < held_from);
-        if limit <= from_end && front.is_none() || busy && keep_to <= from_end {
-            return;
-        }
-        let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
-        let wrapping = limit <= from_end;
-        let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
-        let pass = self.drive.plan(&self.near, arm, next, limit - next, false);
-        self.cache.set_state(segment, SegmentState::Filling);
-        self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to, front, wrapping });
-    }
-
-    /// Brings the read-ahead up to `now`: what has been read is in its segment.
-    pub(super) fn follow_read_ahead(&mut self, now: Nanos) {
-        let Work::ReadAhead(mut ahead) = self.work else { return };
-        let mut ends = ahead.pass.end(&self.drive);
-        while ends <= now && ahead.pass.end_lbn() < ahead.limit {
-            let arm = Arm { place: ahead.pass.place(), at: ends };
-            let next = ahead.pass.end_lbn();
-            ahead.pass = self.drive.plan(&ahead.pass.extent, arm, next, ahead.limit - next, false);
-            ends = ahead.pass.end(&self.drive);
-        }
-        if !ahead.wrapping {
-            let read = ahead.pass.first + u64::from(ahead.pass.gone_by(&self.drive, now));
-            self.cache.slide(ahead.segment, read);
-        }
-        self.work = Work::ReadAhead(ahead);
-        if ends <= now {
-            self.end_read_ahead(ahead, Arm { place: ahead.pass.place(), at: ends });
-        }
-    }
-
-    /// The read-ahead came to its own end: the front of the track follows where the drive reads whole tracks.
-    fn end_read_ahead(&mut self, mut ahead: Ahead, arm: Arm) {
-        let held_from = self.cache.segment(ahead.segment).start;
-        match ahead.front {
-            Some(front) if ahead.wrapping => self.cache.set_start(ahead.segment, front),
-            Some(front) if front < held_from => {
-                ahead.pass = self.drive.plan(&ahead.pass.extent, arm, front, held_from - front, false);
-                (ahead.limit, ahead.wrapping) = (held_from, true);
-                self.work = Work::ReadAhead(ahead);
-                return self.follow_read_ahead(self.now);
-            }
-            _ => {}
-        }
-        self.stop_read_ahead(ahead, arm);
-    }
-
-    fn stop_read_ahead(&mut self, ahead: Ahead, arm: Arm) {
-        self.cache.set_state(ahead.segment, SegmentState::Read);
-        self.near = ahead.pass.extent;
-        self.arm = arm;
-        self.work = Work::Idle;
-    }
-
-    /// Cuts the read-ahead off for other work; says when that will be possible where it is not yet.
-    fn cut_off(&mut self, ahead: Ahead) -> Option<Nanos> {
-        let (now, pass) = (self.now, ahead.pass);
-        let read = self.cache.segment(ahead.segment).end;
-        if read < ahead.keep_to {
-            let count = pass.sectors.min((ahead.keep_to.0 - pass.first.0).min(u64::from(u32::MAX)) as u32);
-            return Some(pass.end_of(&self.drive, count));
-        }
-        let mut at = now.max(pass.on_track);
-        if now > pass.begins && !self.rule.stops_in_sector {
-            let count = pass.gone_by(&self.drive, now) + 1;
-            at = pass.end_of(&self.drive, count.min(pass.sectors));
-            if !ahead.wrapping {
-                self.cache.slide(ahead.segment, pass.first + u64::from(count.min(pass.sectors)));
-            }
-        }
-        self.stop_read_ahead(ahead, Arm { place: pass.place(), at });
-        None
-    }
-
-    /// Whether this segment is the one being read ahead into.
-    pub(super) fn is_read_ahead(&self, segment: usize) -> bool {
-        matches!(self.work, Work::ReadAhead(ahead) if ahead.segment == segment && !ahead.wrapping)
-    }
-
-    /// Whether a command up to `end` may wait for the read-ahead: for what is read in any case, or where nobody else
-    /// waits for the arm.
-    pub(super) fn may_ride(&self, end: Lbn) -> bool {
-        match self.work {
-            Work::ReadAhead(ahead) => self.waiting.is_empty() || end <= ahead.keep_to,
-            _ => false,
-        }
-    }
-
-    /// The segment that a command's read is filling.
-    pub(super) fn filling_segment(&self) -> Option<usize> {
-        match self.work {
-            Work::Reading { segment, .. } => segment,
-            _ => None,
-        }
-    }
-
-    /// Whether cached data are being written.
-    pub(super) fn is_writing(&self) -> bool {
-        matches!(self.work, Work::Writing { .. })
-    }
-
-    /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are in the
-    /// buffer, and the earliest end of their transfer.
-    pub(super) fn ride_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
-        let Work::ReadAhead(ahead) = self.work else { unreachable!("the segment is read ahead into") };
-        let request = self.jobs[slot as usize].request;
-        let read = self.cache.segment(segment).end.max(request.lbn);
-        let mut delivered = self.delivery(slot);
-        delivered.end = request.end();
-        let running = ahead.pass.part(&self.drive, read, request.end());
-        let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
-        let delay = self.drive.mechanics.read_delay();
-        delivered.delay(delay);
-        self.cache.touch(segment, request.end());
-        if request.end() <= ahead.keep_to && !self.waiting.is_empty() {
-            // The arm goes on as it would have; only the bus waits for it.
-            return (span.end + delay, delivered.bound);
-        }
-        self.near = span.last.extent;
-        self.arm = span.arm();
-        self.last_lbn = request.end();
-        self.arm_event = span.end;
-        self.work = Work::Reading { segment: Some(segment), start: request.lbn, end: request.end() };
-        (span.end + delay, delivered.bound)
-    }
-
-    /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.
-    pub(super) fn note_hit(&mut self, slot: u32, segment: usize) {
-        let job = &self.jobs[slot as usize];
-        let (start, end, ready) = (job.request.lbn, job.request.end(), job.overhead_done);
-        self.cache.touch(segment, end);
-        let held = self.cache.segment(segment);
-        if let Work::ReadAhead(ahead) = &mut self.work {
-            if ahead.segment == segment && !ahead.wrapping {
-                let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);
-                ahead.limit = ahead.limit.max(limit);
-            }
-        } else if self.rule.on_hit && held.state == SegmentState::Read && matches!(self.work, Work::Idle) {
-            self.begin_read_ahead(segment, start, end, ready);
-        }
     }
 
     /// Starts a write-through.
