@@ -54,11 +54,7 @@ impl Device {
     pub(super) fn want_arm(&mut self, slot: u32) {
         if matches!(self.work, Work::Idle) && self.waiting.is_empty() && !self.destage_first() {
             // Nothing to choose among: the usual case at depth 1.
-            let started = match self.jobs[slot as usize].request.op {
-                Op::Read => self.start_read(slot),
-                _ => self.start_write(slot),
-            };
-            if !started {
+            if !self.start(slot) {
                 self.run_arm();
             }
             return;
@@ -132,17 +128,21 @@ impl Device {
                 self.arm_event = self.destage_due();
                 return;
             };
-            let started = match self.jobs[slot as usize].request.op {
-                Op::Read => self.start_read(slot),
-                _ => self.start_write(slot),
-            };
-            if started {
+            if self.start(slot) {
                 return;
             }
             if matches!(self.work, Work::ReadAhead(_)) {
                 // The hit that has just gone out made its read-ahead go on: cut it off if more waits.
                 return self.run_arm();
             }
+        }
+    }
+
+    /// Starts a command; false when the cache can answer it by now.
+    fn start(&mut self, slot: u32) -> bool {
+        match self.jobs[slot as usize].request.op {
+            Op::Read => self.start_read(slot),
+            _ => self.start_write(slot),
         }
     }
 

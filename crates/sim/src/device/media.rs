@@ -113,6 +113,14 @@ impl Span {
         self.last = *pass;
     }
 
+    /// Takes a part of the access in that follows on this one.
+    fn append(&mut self, part: &Span) {
+        self.seek += part.seek;
+        self.rotation += part.rotation;
+        self.media += part.media;
+        (self.end, self.last) = (part.end, part.last);
+    }
+
     /// The arm after the access.
     pub(crate) fn arm(&self) -> Arm {
         Arm { place: self.last.place(), at: self.end }
@@ -333,10 +341,7 @@ impl Drive {
         let (mut arm, mut pass) = (arm, first);
         loop {
             let span = self.read_on_arrival(arm, pass, delivered);
-            total.seek += span.seek;
-            total.rotation += span.rotation;
-            total.media += span.media;
-            (total.end, total.last) = (span.end, pass);
+            total.append(&span);
             if pass.end_lbn() >= end {
                 return total;
             }
@@ -359,10 +364,7 @@ impl Drive {
             if on_arrival {
                 let mut nowhere = Delivered::nowhere();
                 let part = self.read_on_arrival(Arm { place, at: from }, pass, &mut nowhere);
-                span.seek += part.seek;
-                span.rotation += part.rotation;
-                span.media += part.media;
-                (span.end, span.last) = (part.end, pass);
+                span.append(&part);
             } else {
                 pass = self.wait_for_data(pass, start, arriving);
                 let ends = pass.end(self);
@@ -393,10 +395,7 @@ impl Drive {
         while from < run.end {
             let to = Lbn(run.end.0.min(from.0.saturating_add(room.sectors)));
             let span = self.write(near, arm, from, to, arriving);
-            total.seek += span.seek;
-            total.rotation += span.rotation;
-            total.media += span.media;
-            (total.end, total.last) = (span.end, span.last);
+            total.append(&span);
             let left = (u128::from(room.left) * u128::from(span.last.width)) >> 32;
             let run_down = span.end.since(self.mechanics.spindle().time_of_units(left as u64));
             arriving.begins = run_down.max(arriving.time_of(to - from)) + room.reconnect;
