@@ -15,6 +15,8 @@ pub struct Finished {
     pub device: u32,
     /// The load's number for it.
     pub id: u64,
+    /// Who asked for it.
+    pub source: u32,
     /// How it went. Its submission is the load's issue; waiting in the host's queue is part of `queued`.
     pub completion: Completion,
 }
@@ -23,8 +25,15 @@ pub struct Finished {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     request: Request,
-    id: u64,
+    origin: Origin,
+}
+
+/// Where a request came from and when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Origin {
     issued: Nanos,
+    id: u64,
+    source: u32,
 }
 
 /// A device and what the host holds for it.
@@ -32,14 +41,14 @@ struct Held {
 struct Station {
     device: Device,
     held: VecDeque<Held>,
-    /// Issue time and load's number of each outstanding tag.
-    issued: Vec<(Nanos, u64)>,
+    /// The origin of each outstanding tag.
+    issued: Vec<Origin>,
     next: Nanos,
 }
 
 impl Station {
     fn new(device: Device) -> Station {
-        let issued = vec![(Nanos::ZERO, 0); device.depth()];
+        let issued = vec![Origin::default(); device.depth()];
         Station { device, held: VecDeque::new(), issued, next: Nanos::MAX }
     }
 
@@ -53,20 +62,20 @@ impl Station {
 
     fn submit(&mut self, now: Nanos, held: Held) {
         let Tag(tag) = self.device.submit(now, held.request).expect("the device was seen to have room");
-        self.issued[tag as usize] = (held.issued, held.id);
+        self.issued[tag as usize] = held.origin;
         self.next = self.device.poll_timeout().unwrap_or(Nanos::MAX);
     }
 
     /// Takes a completion out, and puts the next request of the host's queue in its place.
     fn finish(&mut self, now: Nanos, index: u32) -> Option<Finished> {
         let mut completion = self.device.poll_completion()?;
-        let (issued, id) = self.issued[completion.tag.0 as usize];
+        let Origin { issued, id, source } = self.issued[completion.tag.0 as usize];
         completion.parts.queued += completion.submitted - issued;
         completion.submitted = issued;
         if let Some(held) = self.held.pop_front() {
             self.submit(now, held);
         }
-        Some(Finished { device: index, id, completion })
+        Some(Finished { device: index, id, source, completion })
     }
 }
 
@@ -144,7 +153,8 @@ impl Engine {
         loop {
             match load.poll(self.now) {
                 Poll::Issue(issue) => {
-                    let held = Held { request: issue.request, id: issue.id, issued: self.now };
+                    let origin = Origin { issued: self.now, id: issue.id, source: issue.source };
+                    let held = Held { request: issue.request, origin };
                     self.stations[issue.device as usize].issue(self.now, held);
                 }
                 Poll::Later(at) => return at,

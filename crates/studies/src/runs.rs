@@ -134,7 +134,7 @@ impl Load for Script {
         let Some(request) = self.requests.get(self.next).copied() else { return Poll::Done };
         self.waiting = true;
         self.next += 1;
-        Poll::Issue(Issue { device: 0, request, id: self.next as u64 - 1 })
+        Poll::Issue(Issue::new(0, request, self.next as u64 - 1))
     }
 
     fn handle_completion(&mut self, _now: Nanos, _id: u64) {

@@ -72,7 +72,7 @@ impl<F: FnMut(Lbn) -> Track> TrackLoad<F> {
 impl<F: FnMut(Lbn) -> Track> Load for TrackLoad<F> {
     fn poll(&mut self, _now: Nanos) -> Poll {
         match self.window.open() {
-            Ok(id) => Poll::Issue(Issue { device: 0, request: self.next(), id }),
+            Ok(id) => Poll::Issue(Issue::new(0, self.next(), id)),
             Err(poll) => poll,
         }
     }

@@ -25,7 +25,7 @@ impl Closed {
 impl Load for Closed {
     fn poll(&mut self, _now: Nanos) -> Poll {
         match self.window.open() {
-            Ok(id) => Poll::Issue(Issue { device: 0, request: self.requests.next(), id }),
+            Ok(id) => Poll::Issue(Issue::new(0, self.requests.next(), id)),
             Err(poll) => poll,
         }
     }

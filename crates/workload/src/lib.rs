@@ -32,6 +32,17 @@ pub struct Issue {
     pub request: Request,
     /// The load's own number for it, returned with the completion.
     pub id: u64,
+    /// Who asks: the number of the process, job or stream, for schedulers that are fair among them and for statistics.
+    pub source: u32,
+    /// Whether it goes before others where priorities are obeyed (the real-time class, ATA's high priority).
+    pub urgent: bool,
+}
+
+impl Issue {
+    /// A request of source 0 without priority.
+    pub fn new(device: u32, request: Request, id: u64) -> Issue {
+        Issue { device, request, id, source: 0, urgent: false }
+    }
 }
 
 /// What a load wants at a time.

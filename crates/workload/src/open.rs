@@ -74,7 +74,7 @@ impl Load for Open {
         match self.window.open_at(now, self.due) {
             Ok(id) => {
                 self.due = Nanos(self.due.0.saturating_add(self.gaps.draw(&mut self.random).0));
-                Poll::Issue(Issue { device: 0, request: self.requests.next(), id })
+                Poll::Issue(Issue::new(0, self.requests.next(), id))
             }
             Err(poll) => poll,
         }

@@ -96,7 +96,7 @@ impl Load for Streams {
         let count = self.streams.len() as u64;
         let stream = &mut self.streams[index as usize];
         let id = stream.issued * count + u64::from(index);
-        Poll::Issue(Issue { device: 0, request: stream.next(self.sectors), id })
+        Poll::Issue(Issue { source: index, ..Issue::new(0, stream.next(self.sectors), id) })
     }
 
     fn handle_completion(&mut self, _now: Nanos, id: u64) {

@@ -212,7 +212,7 @@ impl<I: Iterator<Item = Record>> Load for Replay<I> {
         let id = self.issued;
         self.issued += 1;
         self.state = State::Busy(record.think);
-        Poll::Issue(Issue { device: 0, request: record.request, id })
+        Poll::Issue(Issue::new(0, record.request, id))
     }
 
     fn handle_completion(&mut self, now: Nanos, id: u64) {
@@ -285,7 +285,7 @@ mod tests {
     fn is_the_next_request_issued_at_completion_plus_think_time() {
         let records = read(TEXT.as_bytes()).expect("the text is good");
         let mut replay = Replay::new(records.iter().copied());
-        let issue = |at: usize| Poll::Issue(Issue { device: 0, request: records[at].request, id: at as u64 });
+        let issue = |at: usize| Poll::Issue(Issue::new(0, records[at].request, at as u64));
         assert_eq!(replay.poll(Nanos(0)), issue(0));
         assert_eq!(replay.poll(Nanos(0)), Poll::Waiting);
         replay.handle_completion(Nanos(1_000), 0);
