@@ -13,6 +13,7 @@ mod open;
 mod shape;
 mod streams;
 pub mod trace;
+mod volume;
 mod window;
 
 use headstack_model::{Nanos, Request};
@@ -22,6 +23,7 @@ pub use closed::Closed;
 pub use open::{Gaps, Open};
 pub use shape::{Pattern, Region, Shape, ShapeError};
 pub use streams::{StreamShape, Streams};
+pub use volume::VolumeInfo;
 
 /// A request that a load issues now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +38,14 @@ pub struct Issue {
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed (the real-time class, ATA's high priority).
     pub urgent: bool,
+    /// Whether it goes past the page cache of the host, where the rig has one (as with `O_DIRECT`).
+    pub direct: bool,
 }
 
 impl Issue {
-    /// A request of source 0 without priority.
+    /// A request of source 0 without priority, past the page cache.
     pub fn new(device: u32, request: Request, id: u64) -> Issue {
-        Issue { device, request, id, source: 0, urgent: false }
+        Issue { device, request, id, source: 0, urgent: false, direct: true }
     }
 }
 

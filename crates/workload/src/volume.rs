@@ -1,0 +1,32 @@
+//! What a load knows of a rig: its volumes.
+
+/// A run of blocks that a load can ask for: a bare drive, or several behind a controller that look like one.
+///
+/// A load counts the volumes of its rig from 0 ([`Issue::device`](crate::Issue::device)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeInfo {
+    /// Its name in the rig.
+    pub name: String,
+    /// Blocks on it.
+    pub sectors: u64,
+    /// Bytes a block.
+    pub sector_bytes: u32,
+}
+
+impl VolumeInfo {
+    /// Bytes on it.
+    pub fn bytes(&self) -> u64 {
+        self.sectors.saturating_mul(u64::from(self.sector_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_a_volume_know_its_bytes() {
+        let volume = VolumeInfo { name: "sda".to_string(), sectors: 1000, sector_bytes: 4096 };
+        assert_eq!(volume.bytes(), 4_096_000);
+    }
+}
