@@ -12,7 +12,10 @@ pub mod device;
 mod engine;
 pub mod stats;
 
-pub use device::{Completion, Device, DeviceError, DeviceOptions, Drive, Outcome, QueueFull, Tag, TimeSplit};
+pub use device::{
+    Activity, ArmTime, CacheUse, Completion, Device, DeviceError, DeviceOptions, Drive, Outcome, QueueFull,
+    SeekDistances, Tag, TimeSplit, Travel,
+};
 pub use engine::{Engine, Finished};
 
 /// The program in the README, which must compile and run.

@@ -5,7 +5,7 @@ use super::media::{Arm, Arriving, Room, Span};
 use super::port::Wanted;
 use super::read_ahead::Ahead;
 use super::split::Part;
-use super::{Device, Job};
+use super::{CacheUse, Device, Job, Travel};
 use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::{Angle, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::{Slot, SlotId};
@@ -165,7 +165,11 @@ impl Device {
     fn access_begins(&mut self, slot: u32) -> Nanos {
         let free = self.arm.at.max(self.now);
         let free = match &mut self.recalibration {
-            Some(recalibrate) => recalibrate.delay(self.arm.at, free, &mut self.random),
+            Some(recalibrate) => {
+                let (at, away) = recalibrate.delay(self.arm.at, free, &mut self.random);
+                self.activity.recalibration += away;
+                at
+            }
             None => free,
         };
         let job = self.job(slot);
@@ -175,9 +179,11 @@ impl Device {
         begins
     }
 
-    /// Accounts an access for a command.
-    fn account_span(&mut self, slot: u32, span: &Span) {
+    /// Accounts an access for a command, to which the arm went as `travel` says.
+    fn account_span(&mut self, slot: u32, span: &Span, travel: Travel) {
+        self.activity.command(span, travel);
         let job = self.job(slot);
+        job.travel = Some(travel);
         job.parts.seek += span.seek;
         job.parts.rotational_latency += span.rotation;
         job.parts.media += span.media;
@@ -203,7 +209,7 @@ impl Device {
             match self.look_again(slot) {
                 Found::Sent => return false,
                 Found::Start(segment) => into = Some(segment),
-                Found::Nothing => {}
+                Found::Nothing => self.job(slot).cache = CacheUse::Miss,
             }
         }
         let begins = self.access_begins(slot);
@@ -214,7 +220,8 @@ impl Device {
         let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
         self.near = span.last.extent;
         span.delay(self.retry_time(), &mut delivered);
-        self.account_span(slot, &span);
+        let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
+        self.account_span(slot, &span, travel);
         let delay = self.drive.mechanics.read_delay();
         delivered.delay(delay);
         self.job(slot).account(Part::Overhead, span.end + delay);
@@ -256,7 +263,9 @@ impl Device {
                 Found::Sent
             }
             Hit::Part(segment) if self.cache.segment(segment).state == SegmentState::Read => {
-                self.job(slot).media_from = self.cache.segment(segment).end;
+                let held = self.cache.segment(segment).end;
+                let job = self.job(slot);
+                (job.media_from, job.cache) = (held, CacheUse::Part);
                 Found::Start(segment)
             }
             _ => {
@@ -270,6 +279,7 @@ impl Device {
     fn send_again(&mut self, slot: u32) {
         let now = self.now;
         let job = self.job(slot);
+        job.cache = CacheUse::Whole;
         let ready = now.max(job.overhead_done);
         job.account(Part::Overhead, job.overhead_done.min(now));
         job.account(Part::Queued, now);
@@ -295,10 +305,10 @@ impl Device {
         let begins = self.access_begins(slot);
         let job = self.jobs[slot as usize];
         let run = job.request.lbn..job.request.end();
-        let mut span = self.write_span(begins, run, job.arriving, self.config.room());
+        let (mut span, travel) = self.write_span(begins, run, job.arriving, self.config.room());
         span.delay_media(self.retry_time());
         self.arm.at = span.end;
-        self.account_span(slot, &span);
+        self.account_span(slot, &span, travel);
         self.want_port(span.end, slot, Wanted::Finish);
         self.destage.last_was_destage = false;
         self.arm_event = span.end;
@@ -306,16 +316,18 @@ impl Device {
         true
     }
 
-    /// Plans a media write, from `begins` on: the least seek of a write elsewhere, whole physical sectors.
+    /// Plans a media write, from `begins` on: the least seek of a write elsewhere, whole physical sectors. Tells the arm's
+    /// way to it too.
     pub(super) fn write_span(
         &mut self,
         begins: Nanos,
         run: Range<Lbn>,
         arriving: Arriving,
         room: Room,
-    ) -> Span {
+    ) -> (Span, Travel) {
         let (start, end) = (run.start, run.end);
         let (place, _) = self.drive.target(start);
+        let travel = Travel { from: self.arm.place.cylinder, to: place.cylinder };
         let continues = start == self.last_lbn;
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
         let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
@@ -330,7 +342,7 @@ impl Device {
         }
         self.arm = span.arm();
         self.last_lbn = end;
-        span
+        (span, travel)
     }
 
     fn finish_write(&mut self, slot: Option<u32>) {

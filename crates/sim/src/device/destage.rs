@@ -234,7 +234,8 @@ impl Device {
         self.destage.current = Some(run);
         self.destage.last_was_destage = true;
         let begins = self.arm.at.max(self.now).max(run.not_before);
-        let mut span = self.write_span(begins, run.start..run.end, run.arriving, Room::ENDLESS);
+        let (mut span, travel) = self.write_span(begins, run.start..run.end, run.arriving, Room::ENDLESS);
+        self.activity.destage(&span, travel);
         span.end += self.config.destage_extra;
         self.arm.at = span.end;
         self.arm_event = span.end;

@@ -8,6 +8,7 @@
 //! on until another command needs the arm; write-through, immediate reporting and write-back with destaging; FLUSH and
 //! FUA. Not modelled: several actuators, bus arbitration among drives, power states.
 
+mod activity;
 mod arm;
 mod config;
 mod cost;
@@ -18,6 +19,7 @@ mod read_ahead;
 mod recalibrate;
 mod split;
 
+pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use media::Drive;
 pub use split::TimeSplit;
 
@@ -27,7 +29,7 @@ use destage::Destage;
 use headstack_model::cache::Cache;
 use headstack_model::spec::Retries;
 use headstack_model::{
-    Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Request, SpecError, TrackPlace,
+    Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
 };
 use headstack_policy::Queue;
 use headstack_policy::order::{self, BuiltIn};
@@ -74,6 +76,10 @@ pub struct Completion {
     pub outcome: Outcome,
     /// Where the time between went; the parts add up to it exactly.
     pub parts: TimeSplit,
+    /// How the cache served it.
+    pub cache: CacheUse,
+    /// Where the arm went for it; none where it needed no access of its own.
+    pub travel: Option<Travel>,
 }
 
 impl Completion {
@@ -132,6 +138,8 @@ struct Job {
     segment: Option<usize>,
     /// Whether it gave up the bus before its data.
     disconnected_early: bool,
+    cache: CacheUse,
+    travel: Option<Travel>,
     outcome: Outcome,
 }
 
@@ -180,6 +188,7 @@ pub struct Device {
     random: Pcg64Mcg,
     retries: Option<Retries>,
     recalibration: Option<Recalibrate>,
+    activity: Activity,
 }
 
 impl Device {
@@ -235,6 +244,7 @@ impl Device {
             random,
             retries: spec.mechanics.retries,
             recalibration,
+            activity: Activity::default(),
         })
     }
 
@@ -246,6 +256,11 @@ impl Device {
     /// Geometry and mechanics.
     pub fn drive(&self) -> &Arc<Drive> {
         &self.drive
+    }
+
+    /// What it has done so far.
+    pub fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// Commands outstanding.
@@ -277,6 +292,8 @@ impl Device {
             angle: Angle::default(),
             segment: None,
             disconnected_early: false,
+            cache: CacheUse::Miss,
+            travel: None,
             outcome: Outcome::Done,
         };
         let slot = match self.free.pop() {
@@ -338,8 +355,16 @@ impl Device {
             completed: at,
             outcome: job.outcome,
             parts: job.parts,
+            cache: job.cache,
+            travel: job.travel,
         };
         assert_eq!(completion.parts.total(), completion.response(), "the parts add up: {completion:?}");
+        match job.request.op {
+            _ if job.outcome == Outcome::OutOfRange => {}
+            Op::Read => self.activity.reads[job.cache.index()] += 1,
+            Op::Write => self.activity.writes[job.cache.index()] += 1,
+            Op::Flush => self.activity.flushes += 1,
+        }
         self.done.push_back(completion);
         self.free.push(slot);
     }

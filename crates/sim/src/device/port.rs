@@ -2,7 +2,7 @@
 
 use super::media::{Arriving, Delivered};
 use super::split::Part;
-use super::{Device, Outcome};
+use super::{CacheUse, Device, Outcome};
 use headstack_model::cache::Hit;
 use headstack_model::spec::WriteCache;
 use headstack_model::{Nanos, Op};
@@ -203,10 +203,12 @@ impl Device {
         let sectors = u64::from(request.sectors);
         if !request.fua && self.destage.holds(request.lbn, request.end()) {
             let begins = start + hit_time + self.config.data_preparation;
+            self.job(slot).cache = CacheUse::Whole;
             return self.send_hit(slot, begins, begins + self.bus_time(self.config.read_sector, sectors));
         }
         match hit {
             Hit::Whole(segment) => {
+                self.job(slot).cache = CacheUse::Whole;
                 let begins = start + hit_time + self.config.data_preparation;
                 let sent = begins + self.bus_time(self.config.read_sector, sectors);
                 self.send_hit(slot, begins, sent);
@@ -214,7 +216,9 @@ impl Device {
             }
             Hit::Part(segment) if self.is_read_ahead(segment) && self.may_ride(request.end()) => {
                 let begins = start + hit_time + self.config.data_preparation;
-                self.job(slot).account(Part::Overhead, begins);
+                let job = self.job(slot);
+                job.cache = CacheUse::Joined;
+                job.account(Part::Overhead, begins);
                 let (read, bound) = self.ride_read_ahead(slot, segment);
                 self.job(slot).account(Part::Cache, read);
                 let time = self.bus_time(self.config.read_sector, sectors);
@@ -229,6 +233,7 @@ impl Device {
                 let sent = begins + self.bus_time(self.config.read_sector, held - request.lbn);
                 let job = self.job(slot);
                 (job.media_from, job.sent_to, job.sent_at) = (held, held, sent);
+                job.cache = CacheUse::Part;
                 self.cache.touch(segment, held);
                 self.take_port(sent + self.config.disconnect_read(self.last_was_write));
                 self.want_arm(slot);
@@ -343,7 +348,7 @@ impl Device {
         job.account(Part::Overhead, begins);
         job.account(Part::Bus, sent);
         job.account(Part::Overhead, done);
-        job.arriving = arriving;
+        (job.arriving, job.cache) = (arriving, CacheUse::Buffered);
         self.port.take(done, Some(slot));
         self.enqueue_dirty(slot);
         self.run_arm();

@@ -11,6 +11,8 @@ use headstack_model::{Extent, Lbn, Nanos};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     segment: usize,
+    /// When the arm turned to it.
+    began: Nanos,
     /// The pass that runs now.
     pass: Pass,
     /// Where it ends by itself.
@@ -105,7 +107,7 @@ impl Device {
         let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
         let pass = self.drive.plan(&self.near, arm, next, limit - next, false);
         self.cache.set_state(segment, SegmentState::Filling);
-        self.work = Work::ReadAhead(Ahead { segment, pass, limit, keep_to, front, wrapping });
+        self.work = Work::ReadAhead(Ahead { segment, began: arm.at, pass, limit, keep_to, front, wrapping });
     }
 
     /// Brings the read-ahead up to `now`: what has been read is in its segment.
@@ -146,6 +148,7 @@ impl Device {
 
     fn stop_read_ahead(&mut self, ahead: Ahead, arm: Arm) {
         self.cache.set_state(ahead.segment, SegmentState::Read);
+        self.activity.read_ahead += arm.at.since(ahead.began);
         self.near = ahead.pass.extent;
         self.arm = arm;
         self.work = Work::Idle;
@@ -215,6 +218,8 @@ impl Device {
             // The arm goes on as it would have; only the bus waits for it.
             return (span.end + delay, delivered.bound);
         }
+        self.activity.read_ahead += self.now.since(ahead.began);
+        self.activity.join(&span);
         self.near = span.last.extent;
         self.arm = span.arm();
         self.last_lbn = request.end();

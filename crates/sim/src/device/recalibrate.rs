@@ -21,14 +21,16 @@ impl Recalibrate {
     }
 
     /// When an access can start that would start at `at`: later when a recalibration is due, which begins once the arm
-    /// is `free`.
-    pub(super) fn delay(&mut self, mut free: Nanos, mut at: Nanos, random: &mut Pcg64Mcg) -> Nanos {
+    /// is `free`. Tells beside it for how long recalibrations took the arm away.
+    pub(super) fn delay(&mut self, mut free: Nanos, mut at: Nanos, random: &mut Pcg64Mcg) -> (Nanos, Nanos) {
+        let mut away = Nanos::ZERO;
         while self.next <= at {
             free = free.max(self.next) + self.duration;
+            away += self.duration;
             at = at.max(free);
             let tenth = (self.interval.0 / 10).max(1);
             self.next += Nanos(self.interval.0 - tenth + random.random_range(0..=2 * tenth));
         }
-        at
+        (at, away)
     }
 }

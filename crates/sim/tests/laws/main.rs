@@ -2,6 +2,7 @@
 //! computing a time. Each is judged over the shipped drives, over small made-up ones, or both.
 
 mod accounting;
+mod activity;
 mod cache;
 mod faults;
 mod orders;

@@ -1,0 +1,191 @@
+//! What a device has done so far: counters that change nothing.
+
+use super::media::Span;
+use headstack_model::Nanos;
+
+/// How the cache served a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheUse {
+    /// Not at all: all of it was read from or written to the media, or it was a flush.
+    #[default]
+    Miss,
+    /// The buffer held a read's first blocks; the arm fetched the rest.
+    Part,
+    /// A read waited for the read-ahead that was under way to bring its blocks.
+    Joined,
+    /// The buffer held all of a read.
+    Whole,
+    /// A write was reported before it was on the media.
+    Buffered,
+}
+
+impl CacheUse {
+    /// The names of the uses, in the order of [`CacheUse::index`].
+    pub const NAMES: [&'static str; 5] = ["miss", "part", "joined", "whole", "buffered"];
+
+    /// The place of the use in a list of counts.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its name: `miss`, `part`, `joined`, `whole` or `buffered`.
+    pub fn name(self) -> &'static str {
+        CacheUse::NAMES[self.index()]
+    }
+}
+
+/// Where the arm went for a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Travel {
+    /// Cylinder it came from.
+    pub from: u32,
+    /// Cylinder of the first block it accessed.
+    pub to: u32,
+}
+
+impl Travel {
+    /// Cylinders between the two.
+    pub fn distance(self) -> u32 {
+        self.from.abs_diff(self.to)
+    }
+}
+
+/// The arm's time for accesses of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArmTime {
+    /// How many accesses.
+    pub accesses: u64,
+    /// Seek, head switch and settle.
+    pub seek: Nanos,
+    /// Rotational latency, retries included.
+    pub rotational_latency: Nanos,
+    /// Media transfer.
+    pub media: Nanos,
+}
+
+impl ArmTime {
+    /// The time of all accesses together.
+    pub fn total(&self) -> Nanos {
+        self.seek + self.rotational_latency + self.media
+    }
+
+    fn add(&mut self, span: &Span) {
+        self.accesses += 1;
+        self.seek += span.seek;
+        self.rotational_latency += span.rotation;
+        self.media += span.media;
+    }
+}
+
+/// How far the arm went from access to access: counts of distances in classes that double.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeekDistances {
+    counts: [u64; SeekDistances::CLASSES],
+    sum: u64,
+    longest: u32,
+}
+
+impl SeekDistances {
+    /// Distance 0, then 1, 2 and 3, 4 to 7 …
+    const CLASSES: usize = 32;
+
+    fn add(&mut self, distance: u32) {
+        let class = (u32::BITS - distance.leading_zeros()) as usize;
+        self.counts[class.min(SeekDistances::CLASSES - 1)] += 1;
+        self.sum += u64::from(distance);
+        self.longest = self.longest.max(distance);
+    }
+
+    /// Number of accesses.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Cylinders an access, 0 where there was none.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.count().max(1) as f64
+    }
+
+    /// The greatest distance.
+    pub fn longest(&self) -> u32 {
+        self.longest
+    }
+
+    /// Accesses that stayed on their cylinder.
+    pub fn none(&self) -> u64 {
+        self.counts[0]
+    }
+
+    /// The least distance of each class up to the longest distance met, and how many accesses were in it.
+    pub fn classes(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let least = |class: usize| if class == 0 { 0 } else { 1u32 << (class - 1) };
+        let used = self.counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        self.counts[..used].iter().enumerate().map(move |(class, count)| (least(class), *count))
+    }
+}
+
+/// What a device has done since time 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// The arm's time for commands.
+    pub commands: ArmTime,
+    /// The arm's time for cached writes on their way to the media.
+    pub destages: ArmTime,
+    /// The arm's time for read-ahead that has ended.
+    pub read_ahead: Nanos,
+    /// Servo recalibrations.
+    pub recalibration: Nanos,
+    /// Reads by how the cache served them, in the order of [`CacheUse::index`].
+    pub reads: [u64; CacheUse::NAMES.len()],
+    /// Writes by how the cache served them, in the order of [`CacheUse::index`].
+    pub writes: [u64; CacheUse::NAMES.len()],
+    /// Flushes.
+    pub flushes: u64,
+    /// The arm's ways to the accesses of commands and destages.
+    pub seeks: SeekDistances,
+}
+
+impl Activity {
+    /// Time that the arm was at work for commands and destages.
+    pub fn busy(&self) -> Nanos {
+        self.commands.total() + self.destages.total()
+    }
+
+    pub(super) fn command(&mut self, span: &Span, travel: Travel) {
+        self.commands.add(span);
+        self.seeks.add(travel.distance());
+    }
+
+    pub(super) fn destage(&mut self, span: &Span, travel: Travel) {
+        self.destages.add(span);
+        self.seeks.add(travel.distance());
+    }
+
+    /// Counts a command that a read-ahead under way served.
+    pub(super) fn join(&mut self, span: &Span) {
+        self.commands.add(span);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn do_distances_fall_into_classes_that_double() {
+        let mut seeks = SeekDistances::default();
+        [0, 1, 2, 3, 4, 7, 8, 0].into_iter().for_each(|distance| seeks.add(distance));
+        assert_eq!(seeks.classes().collect::<Vec<_>>(), [(0, 2), (1, 1), (2, 2), (4, 2), (8, 1)]);
+        assert_eq!((seeks.count(), seeks.none(), seeks.longest()), (8, 2, 8));
+        assert_eq!(seeks.mean(), 25.0 / 8.0);
+        seeks.add(u32::MAX);
+        assert_eq!(seeks.classes().last(), Some((1 << 30, 1)));
+        assert_eq!(SeekDistances::default().classes().count(), 0);
+    }
+
+    #[test]
+    fn has_every_use_its_name() {
+        let uses = [CacheUse::Miss, CacheUse::Part, CacheUse::Joined, CacheUse::Whole, CacheUse::Buffered];
+        assert_eq!(uses.map(CacheUse::name), CacheUse::NAMES);
+    }
+}
