@@ -1,8 +1,21 @@
-//! What is said of many response times: their distribution, and how far two distributions are apart.
+//! What is said of many requests: distributions of response times, means and how sure they are, what happened over time.
+//!
+//! A [`Collector`] sees every request of a run once and keeps all of it in constant memory; [`Agreement`] and [`demerit`]
+//! compare two distributions.
 
 mod agreement;
+mod batches;
+mod collector;
 pub mod demerit;
 mod histogram;
+mod sample;
+mod source;
+mod timeline;
 
 pub use agreement::{Agreement, ClassAgreement, Pair};
+pub use batches::{BATCHES, Batches, Confidence, Interval};
+pub use collector::{Collector, SOURCES_MOST, Sampled, Totals, VolumeStats, Watched};
 pub use histogram::TimeHistogram;
+pub use sample::Sample;
+pub use source::{Direction, Running, SourceStats, TimeClasses};
+pub use timeline::{Bin, Timeline};

@@ -1,0 +1,276 @@
+//! What is kept of one source (a job, process or stream): per direction counts, bytes, response times and rates; the depths
+//! at which it issued.
+//!
+//! The classes of times and depths and the half second over which rates are sampled are those that fio prints.
+//! *Source:* fio 3.33, `HOWTO` ("Interpreting the output", `bwavgtime`, `iopsavgtime`).
+
+use super::TimeHistogram;
+use headstack_model::{Nanos, Op};
+
+/// Decimal digits to which a source's quantiles are right: as many as fio's.
+const DIGITS: u8 = 2;
+
+/// Over how long a rate is sampled.
+const RATE_WINDOW: Nanos = Nanos(500_000_000);
+
+/// Upper ends of the classes of response times in each of the units ns, µs and ms; beyond the last, the next unit.
+const TIME_CLASSES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+/// Counts of response times in classes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TimeClasses {
+    /// Below 1 µs: up to 2, 4, 10, 20, 50, 100, 250, 500, 750 and 1,000 ns.
+    pub ns: [u64; 10],
+    /// Below 1 ms: the same classes in µs.
+    pub us: [u64; 10],
+    /// The same classes in ms, then up to 2 s, then longer.
+    pub ms: [u64; 12],
+}
+
+impl TimeClasses {
+    #[inline]
+    fn add(&mut self, time: Nanos) {
+        let class = |value: u64| TIME_CLASSES.iter().position(|end| value <= *end);
+        let (us, ms) = (time.0 / 1000, time.0 / 1_000_000);
+        if time.0 < 1000 {
+            self.ns[class(time.0).unwrap_or(9)] += 1;
+        } else if us < 1000 {
+            self.us[class(us).unwrap_or(9)] += 1;
+        } else {
+            self.ms[class(ms).unwrap_or(if ms < 2000 { 10 } else { 11 })] += 1;
+        }
+    }
+}
+
+/// Least, greatest, mean and deviation of values that come one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Running {
+    /// How many.
+    pub count: u64,
+    /// The least, 0 where there is none.
+    pub min: f64,
+    /// The greatest, 0 where there is none.
+    pub max: f64,
+    mean: f64,
+    /// Sum of the squared distances from the mean.
+    spread: f64,
+}
+
+impl Running {
+    /// Takes `times` equal values in. *Source:* Chan, Golub and LeVeque (1979), joining two samples.
+    fn add(&mut self, value: f64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        (self.min, self.max) = match self.count {
+            0 => (value, value),
+            _ => (self.min.min(value), self.max.max(value)),
+        };
+        let (before, new) = (self.count as f64, times as f64);
+        let distance = value - self.mean;
+        self.count += times;
+        let all = self.count as f64;
+        self.mean += distance * new / all;
+        self.spread += distance * distance * before * new / all;
+    }
+
+    /// The mean, 0 where there is no value.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The standard deviation of the sample, 0 where there are fewer than two values.
+    pub fn std_dev(&self) -> f64 {
+        if self.count < 2 { 0.0 } else { (self.spread / (self.count - 1) as f64).max(0.0).sqrt() }
+    }
+}
+
+/// Rates over windows of half a second.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    ends: Nanos,
+    bytes: u64,
+    requests: u64,
+    kib_s: Running,
+    iops: Running,
+}
+
+impl Rates {
+    fn new(begins: Nanos) -> Rates {
+        let ends = begins + RATE_WINDOW;
+        Rates { ends, bytes: 0, requests: 0, kib_s: Running::default(), iops: Running::default() }
+    }
+
+    #[inline]
+    fn add(&mut self, now: Nanos, bytes: u64) {
+        if now >= self.ends {
+            self.close(now);
+        }
+        self.bytes += bytes;
+        self.requests += 1;
+    }
+
+    /// Closes the window that has gone by, and the empty ones after it.
+    fn close(&mut self, now: Nanos) {
+        let a_second = RATE_WINDOW.as_secs();
+        self.kib_s.add(self.bytes as f64 / 1024.0 / a_second, 1);
+        self.iops.add(self.requests as f64 / a_second, 1);
+        let empty = (now - self.ends).0 / RATE_WINDOW.0;
+        self.kib_s.add(0.0, empty);
+        self.iops.add(0.0, empty);
+        self.ends += Nanos((empty + 1) * RATE_WINDOW.0);
+        (self.bytes, self.requests) = (0, 0);
+    }
+}
+
+/// Requests of one source and direction.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// Bytes that were transferred.
+    pub bytes: u64,
+    /// Response times, right to a hundredth.
+    pub responses: TimeHistogram,
+    /// When the last one completed.
+    pub last: Nanos,
+    rates: Rates,
+}
+
+impl Direction {
+    fn new(begins: Nanos) -> Direction {
+        let responses = TimeHistogram::with_digits(DIGITS);
+        Direction { bytes: 0, responses, last: begins, rates: Rates::new(begins) }
+    }
+
+    /// KiB a second over each half second.
+    pub fn kib_s(&self) -> &Running {
+        &self.rates.kib_s
+    }
+
+    /// Requests a second over each half second.
+    pub fn iops(&self) -> &Running {
+        &self.rates.iops
+    }
+}
+
+/// What is kept of one source. It takes the same memory however many requests there are.
+#[derive(Clone, Debug, Default)]
+pub struct SourceStats {
+    /// When it issued its first request that counts.
+    pub begins: Nanos,
+    /// Its reads; none where there were none.
+    pub reads: Option<Box<Direction>>,
+    /// Its writes.
+    pub writes: Option<Box<Direction>>,
+    /// Its flushes.
+    pub flushes: Option<Box<Direction>>,
+    /// Response times of its reads and writes in classes.
+    pub times: TimeClasses,
+    /// Requests by how many it had outstanding with them: up to 1, 2, 4, 8, 16, 32, and more.
+    pub depths: [u64; 7],
+    outstanding: u32,
+}
+
+impl SourceStats {
+    pub(super) fn new(begins: Nanos) -> SourceStats {
+        SourceStats { begins, ..SourceStats::default() }
+    }
+
+    #[inline]
+    pub(super) fn issued(&mut self, counts: bool) {
+        self.outstanding += 1;
+        if counts {
+            let class = u32::BITS - (self.outstanding - 1).leading_zeros();
+            self.depths[(class as usize).min(6)] += 1;
+        }
+    }
+
+    pub(super) fn returned(&mut self) {
+        self.outstanding = self.outstanding.saturating_sub(1);
+    }
+
+    #[inline]
+    pub(super) fn completed(&mut self, now: Nanos, op: Op, bytes: u64, response: Nanos) {
+        let begins = self.begins;
+        let direction = match op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+            Op::Flush => &mut self.flushes,
+        };
+        let direction = direction.get_or_insert_with(|| Box::new(Direction::new(begins)));
+        direction.bytes += bytes;
+        direction.responses.record(response);
+        direction.last = direction.last.max(now);
+        direction.rates.add(now, bytes);
+        if op != Op::Flush {
+            self.times.add(response);
+        }
+    }
+
+    /// Reads and writes that completed.
+    pub fn count(&self) -> u64 {
+        [&self.reads, &self.writes].into_iter().flatten().map(|direction| direction.responses.count()).sum()
+    }
+
+    /// When its last request completed.
+    pub fn last(&self) -> Nanos {
+        let all = [&self.reads, &self.writes, &self.flushes];
+        all.into_iter().flatten().map(|direction| direction.last).fold(self.begins, Nanos::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn do_times_fall_into_fios_classes() {
+        let mut classes = TimeClasses::default();
+        for time in [1, 2, 3, 999, 1000, 2_999, 999_999, 1_000_000, 5_000_000, 1_500_000_000, 3_000_000_000] {
+            classes.add(Nanos(time));
+        }
+        assert_eq!(classes.ns, [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(classes.us, [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(classes.ms, [1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn is_the_rate_sampled_each_half_second_idle_ones_included() {
+        let mut stats = SourceStats::new(Nanos::ZERO);
+        let at = |ms: f64| Nanos::from_ms(ms);
+        // Windows: 2 requests, 1, none, none, then one that is still open.
+        for ms in [100.0, 200.0, 700.0, 2100.0] {
+            stats.completed(at(ms), Op::Read, 1024, at(1.0));
+        }
+        let reads = stats.reads.as_ref().expect("there were reads");
+        let (iops, rate) = (reads.iops(), reads.kib_s());
+        assert_eq!((iops.count, iops.min, iops.max, iops.mean()), (4, 0.0, 4.0, 1.5));
+        assert_eq!((rate.min, rate.max, rate.mean()), (0.0, 4.0, 1.5));
+        assert!((iops.std_dev() - (11.0f64 / 3.0).sqrt()).abs() < 1e-12, "{}", iops.std_dev());
+    }
+
+    #[test]
+    fn are_depths_in_classes_that_double() {
+        let mut stats = SourceStats::new(Nanos::ZERO);
+        (0..40).for_each(|_| stats.issued(true));
+        assert_eq!(stats.depths, [1, 1, 2, 4, 8, 16, 8]);
+        (0..40).for_each(|_| stats.returned());
+        stats.issued(true);
+        assert_eq!(stats.depths[0], 2);
+    }
+
+    proptest! {
+        #[test]
+        fn is_the_running_mean_that_of_all(values in prop::collection::vec((0.0..1e6f64, 1..5u64), 1..50)) {
+            let mut running = Running::default();
+            values.iter().for_each(|(value, times)| running.add(*value, *times));
+            let all: Vec<f64> =
+                values.iter().flat_map(|(value, times)| vec![*value; *times as usize]).collect();
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            let spread = all.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            let deviation = if all.len() > 1 { (spread / (all.len() - 1) as f64).sqrt() } else { 0.0 };
+            prop_assert!((running.mean() - mean).abs() < 1e-6);
+            prop_assert!((running.std_dev() - deviation).abs() < 1e-5);
+        }
+    }
+}
