@@ -10,6 +10,7 @@
 
 pub mod device;
 mod engine;
+pub mod rig;
 pub mod stats;
 
 pub use device::{
@@ -17,6 +18,7 @@ pub use device::{
     SeekDistances, Tag, TimeSplit, Travel,
 };
 pub use engine::{Engine, Finished};
+pub use rig::{Rig, RigError};
 
 /// The program in the README, which must compile and run.
 #[cfg(doctest)]

@@ -30,18 +30,21 @@ impl fmt::Display for SpecError {
 
 /// A fault found in a spec, before its line is known.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Fault {
-    pub(crate) key: String,
-    pub(crate) message: String,
+pub struct Fault {
+    /// The key at fault, as a path.
+    pub key: String,
+    /// What is wrong, and what is allowed.
+    pub message: String,
 }
 
 impl Fault {
-    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Fault {
+    /// A fault of the value at `key`.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Fault {
         Fault { key: key.into(), message: message.into() }
     }
 
     /// Turns the fault into an error that names the line of its key in `text`.
-    pub(crate) fn locate(self, text: &str, origin: &str) -> SpecError {
+    pub fn locate(self, text: &str, origin: &str) -> SpecError {
         let line = locate_key(text, &self.key).map_or(0, |offset| line_of(text, offset));
         SpecError { origin: origin.to_string(), line, key: self.key, message: self.message }
     }
@@ -49,7 +52,7 @@ impl Fault {
 
 impl SpecError {
     /// An error of the TOML reader: syntax, type, missing or unknown key.
-    pub(crate) fn from_toml(error: &toml::de::Error, text: &str, origin: &str) -> SpecError {
+    pub fn from_toml(error: &toml::de::Error, text: &str, origin: &str) -> SpecError {
         let offset = error.span().map(|span| span.start);
         let line = offset.map_or(1, |offset| line_of(text, offset));
         let key = offset.map_or(String::new(), |offset| {
@@ -115,9 +118,12 @@ fn nearest_name(message: &str) -> Option<String> {
     if !message.starts_with("unknown") || known.is_empty() {
         return None;
     }
-    let best =
-        known.iter().max_by(|a, b| likeness(met, a).total_cmp(&likeness(met, b)).then_with(|| b.cmp(a)))?;
-    Some(format!("; did you mean `{best}`?"))
+    nearest(met, known.iter().copied()).map(|best| format!("; did you mean `{best}`?"))
+}
+
+/// The known name that is most like `met`.
+pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known.into_iter().max_by(|a, b| likeness(met, a).total_cmp(&likeness(met, b)).then_with(|| b.cmp(a)))
 }
 
 /// How alike two names are. Words in common count most, so that a wrong unit leads to the same key with the right one.

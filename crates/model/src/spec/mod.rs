@@ -14,8 +14,7 @@ pub use electronics::{
     BusSpec, CacheSpec, Delivery, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement, Segmentation,
     WatermarkOf, WriteCache, WriteDisconnect,
 };
-pub(crate) use error::Fault;
-pub use error::SpecError;
+pub use error::{Fault, SpecError, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
 pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
 pub use mechanics::{MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, ZeroLatency};

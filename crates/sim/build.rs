@@ -1,0 +1,10 @@
+//! Lists the rigs of `rigs/` for `src/rig/shipped.rs`, so that a file added there cannot be forgotten.
+
+#![allow(clippy::disallowed_methods, reason = "a build script reads files")]
+
+#[path = "../model/build/list.rs"]
+mod list;
+
+fn main() {
+    list::write("rigs", "rigs.rs");
+}

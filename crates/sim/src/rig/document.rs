@@ -1,0 +1,122 @@
+//! The rig as a TOML document: laid over presets, and changed by paths.
+
+use headstack_model::spec::{Fault, SpecError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+/// Tables that may stand once or as a list.
+const LISTED: [&str; 1] = ["drive"];
+
+/// Reads a document whose listed tables are lists, however they are written.
+///
+/// *Errors:* no TOML; a listed table that is neither.
+pub(super) fn read(text: &str, origin: &str) -> Result<Table, SpecError> {
+    let mut document: Table =
+        toml::from_str(text).map_err(|error| SpecError::from_toml(&error, text, origin))?;
+    for name in LISTED {
+        let Some(value) = document.get_mut(name) else { continue };
+        let whole = std::mem::replace(value, Value::Boolean(false));
+        *value = match whole {
+            Value::Table(one) => Value::Array(vec![Value::Table(one)]),
+            Value::Array(many) if many.iter().all(Value::is_table) => Value::Array(many),
+            _ => {
+                let message = format!("must be a table `[{name}]` or tables `[[{name}]]`");
+                return Err(Fault::new(name, message).locate(text, origin));
+            }
+        };
+    }
+    Ok(document)
+}
+
+/// The tables of a list, none where it is missing.
+pub(super) fn tables<'a>(document: &'a Table, name: &str) -> impl Iterator<Item = &'a Table> {
+    let list = document.get(name).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_table)
+}
+
+/// Lays `over` on `under`: tables are joined, everything else is replaced.
+pub(super) fn lay(under: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => lay(below, above),
+            (_, value) => {
+                under.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Puts `value` at the end of a path, making the tables on the way.
+///
+/// *Errors:* on the way stands something that is no table: how much of the path was gone.
+pub(super) fn put(table: &mut Table, path: &[&str], value: &Value) -> Result<(), usize> {
+    let Some((first, rest)) = path.split_first() else { return Ok(()) };
+    if rest.is_empty() {
+        table.insert(first.to_string(), value.clone());
+        return Ok(());
+    }
+    let inner = table.entry(first.to_string()).or_insert_with(|| Value::Table(Table::new()));
+    let inner = inner.as_table_mut().ok_or(1usize)?;
+    put(inner, rest, value).map_err(|gone| gone + 1)
+}
+
+/// A table as its type.
+///
+/// *Errors:* the key at fault, as a path within the table.
+pub(super) fn typed<T: DeserializeOwned>(table: &Table) -> Result<T, Fault> {
+    let text = text(table);
+    toml::from_str(&text).map_err(|error| {
+        let SpecError { key, message, .. } = SpecError::from_toml(&error, &text, "");
+        Fault { key, message }
+    })
+}
+
+/// What a value looks like in TOML.
+pub(super) fn text<T: Serialize>(value: &T) -> String {
+    toml::to_string(value).expect("rigs and drives are expressible in TOML")
+}
+
+/// A value as it stands on a command line: TOML where it is, else a text.
+pub(super) fn value(word: &str) -> Value {
+    let read: Option<Table> = toml::from_str(&format!("value = {word}")).ok();
+    match read {
+        Some(mut table) if table.len() == 1 => {
+            table.remove("value").unwrap_or(Value::String(word.to_string()))
+        }
+        _ => Value::String(word.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_value_toml_where_it_can_be() {
+        assert_eq!(value("32"), Value::Integer(32));
+        assert_eq!(value("0.5"), Value::Float(0.5));
+        assert_eq!(value("true"), Value::Boolean(true));
+        assert_eq!(value("[1, 2]"), Value::Array(vec![Value::Integer(1), Value::Integer(2)]));
+        assert_eq!(value("\"7\""), Value::String("7".to_string()));
+        for word in ["sptf", "c-look", "", "1\nvalue2 = 3", "a = 1"] {
+            assert_eq!(value(word), Value::String(word.to_string()));
+        }
+    }
+
+    #[test]
+    fn are_tables_joined_and_lists_replaced() {
+        let mut under: Table = toml::from_str("a = 1\nl = [1, 2]\n[t]\nb = 2\nc = 3").expect("TOML");
+        lay(&mut under, toml::from_str("l = [3]\nt.c = 4\nt.d = 5").expect("TOML"));
+        let wanted: Table = toml::from_str("a = 1\nl = [3]\n[t]\nb = 2\nc = 4\nd = 5").expect("TOML");
+        assert_eq!(under, wanted);
+    }
+
+    #[test]
+    fn does_a_path_through_a_number_stop_there() {
+        let mut table: Table = toml::from_str("[a]\nb = 1").expect("TOML");
+        assert_eq!(put(&mut table, &["a", "b", "c"], &Value::Integer(2)), Err(2));
+        assert_eq!(put(&mut table, &["a", "c", "d"], &Value::Integer(2)), Ok(()));
+        assert_eq!(table["a"]["c"]["d"], Value::Integer(2));
+    }
+}

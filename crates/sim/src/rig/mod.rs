@@ -1,0 +1,201 @@
+//! Rigs: drives and what stands around them, as one TOML document, and the engine that is built of it.
+//!
+//! A rig names its drives by preset and lays keys of its own over theirs. Any key can be set once more from outside by its
+//! path ([`Rig::set`]). [`Rig::resolved`] is all of it together, and what a result should keep.
+
+mod document;
+mod paths;
+mod resolve;
+pub mod shipped;
+mod spec;
+
+pub use paths::{ALIASES, all as all_paths, json_schema};
+pub use spec::{DriveGroup, GroupKeys, RigSpec};
+
+use crate::device::{Device, DeviceError, DeviceOptions, Drive};
+use crate::engine::Engine;
+use headstack_model::spec::Fault;
+use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
+use headstack_workload::VolumeInfo;
+use resolve::resolve;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::{Table, Value};
+
+/// Why a rig cannot be had. Displays as one line: `file:line: key: what is wrong`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RigError {
+    /// The file, or what was set over it, does not hold.
+    #[error(transparent)]
+    Fault(#[from] SpecError),
+}
+
+/// Finds a drive by the name that a rig gives it.
+pub type DriveLookup<'a> = dyn FnMut(&str) -> Result<DriveSpec, SpecError> + 'a;
+
+/// A rig.
+#[derive(Clone, Debug)]
+pub struct Rig {
+    origin: String,
+    /// The text of its file, in which faults are located.
+    text: String,
+    /// What the file says and what was set over it.
+    document: Table,
+    /// The presets met.
+    presets: BTreeMap<String, DriveSpec>,
+    resolved: RigSpec,
+}
+
+impl Rig {
+    /// Reads and checks a rig. `origin` (the file's name) goes into errors, `find` is asked for the presets.
+    ///
+    /// *Errors:* the first fault found, with its line, its key and what is allowed.
+    pub fn parse(text: &str, origin: &str, find: &mut DriveLookup<'_>) -> Result<Rig, RigError> {
+        let document = document::read(text, origin)?;
+        let mut presets = BTreeMap::new();
+        let resolved = resolve(&document, &mut presets, find).map_err(|fault| fault.locate(text, origin))?;
+        Ok(Rig { origin: origin.to_string(), text: text.to_string(), document, presets, resolved })
+    }
+
+    /// The rig of a single drive.
+    pub fn from_drive(spec: DriveSpec) -> Rig {
+        let name = spec.name.clone();
+        let group = Table::from_iter([("preset".to_string(), Value::String(name.clone()))]);
+        let list = Value::Array(vec![Value::Table(group)]);
+        let keys = GroupKeys { preset: Some(name.clone()), ..GroupKeys::default() };
+        Rig {
+            origin: name.clone(),
+            text: String::new(),
+            document: Table::from_iter([("drive".to_string(), list)]),
+            presets: BTreeMap::from([(name, spec.clone())]),
+            resolved: RigSpec { drive: vec![DriveGroup { keys, spec }], ..RigSpec::default() },
+        }
+    }
+
+    /// The file it came from, or the name of its drive.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Sets the key at a dotted path (`drive.queue.depth`, `drive.order`) to a value in TOML; a value that is no TOML is a
+    /// text. A path into the drives changes all of them; `drive.VOLUME.…` those that are called so.
+    ///
+    /// *Errors:* no such key, with the nearest; a value that does not hold. The rig is then as it was.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), RigError> {
+        let origin = &self.origin;
+        let at = |fault: Fault| {
+            let key = if fault.key.is_empty() { format!("{path}={value}") } else { fault.key };
+            Fault { key, message: fault.message }.locate("", origin)
+        };
+        let mut changed = self.document.clone();
+        let read = document::value(value);
+        put_at(&mut changed, path, &read).map_err(at)?;
+        let mut find = |name: &str| drives::load(name);
+        let mut resolved = resolve(&changed, &mut self.presets, &mut find);
+        // A number may be meant as a text, where the key wants one.
+        if resolved.is_err() && !read.is_str() {
+            let mut as_text = self.document.clone();
+            put_at(&mut as_text, path, &Value::String(value.to_string())).map_err(at)?;
+            if let Ok(other) = resolve(&as_text, &mut self.presets, &mut find) {
+                (changed, resolved) = (as_text, Ok(other));
+            }
+        }
+        self.resolved = resolved.map_err(at)?;
+        self.document = changed;
+        Ok(())
+    }
+
+    /// All that the rig says and all that its presets hold.
+    pub fn resolved(&self) -> &RigSpec {
+        &self.resolved
+    }
+
+    /// The resolved rig as a rig file that needs no presets.
+    pub fn to_toml(&self) -> String {
+        let mut whole = self.resolved.clone();
+        whole.drive.iter_mut().for_each(|group| group.keys.preset = None);
+        document::text(&whole)
+    }
+
+    /// What a load can ask for: the volumes, in the order in which a load numbers them.
+    pub fn volumes(&self) -> Vec<VolumeInfo> {
+        let volume = |(name, spec): (String, &DriveSpec)| VolumeInfo {
+            name,
+            sectors: spec.capacity_sectors,
+            sector_bytes: spec.sector_bytes,
+        };
+        self.resolved.drives().map(volume).collect()
+    }
+
+    /// The engine with all drives idle at time 0. Each draws its chances from a seed of its own.
+    ///
+    /// *Errors:* a drive that cannot be built.
+    pub fn build(&self, seed: u64) -> Result<Engine, RigError> {
+        let mut devices = Vec::new();
+        for (index, group) in self.resolved.drive.iter().enumerate() {
+            let fault = |error: DeviceError| {
+                let key = self.group_key(index);
+                Fault::new(key, error.to_string()).locate(&self.text, &self.origin)
+            };
+            let spec = &group.spec;
+            let geometry = Geometry::new(spec)?;
+            let drive = Arc::new(Drive { geometry, mechanics: Mechanics::new(spec) });
+            for _ in 0..group.keys.count {
+                // The first drive has the seed itself, so that a rig of one is that drive.
+                let seed = seed.wrapping_add((devices.len() as u64).wrapping_mul(SEED_STEP));
+                let options = DeviceOptions { seed, ..DeviceOptions::default() };
+                devices.push(Device::with_drive(Arc::clone(&drive), spec, &options).map_err(fault)?);
+            }
+        }
+        Ok(Engine::new(devices))
+    }
+
+    /// The path of a kind of drives, as the file writes it.
+    fn group_key(&self, index: usize) -> String {
+        match self.resolved.drive.len() {
+            1 => "drive".to_string(),
+            _ => format!("drive[{index}]"),
+        }
+    }
+}
+
+/// What the seeds of two neighbouring drives differ by: an odd number without a pattern.
+const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Puts a value at a path that must be one; a path into the drives goes to all of them, or to those of the volume it names.
+fn put_at(document: &mut Table, path: &str, value: &Value) -> Result<(), Fault> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let named = match parts[..] {
+        ["drive", name, _, ..] if document::tables(document, "drive").any(|table| is_called(table, name)) => {
+            Some(name)
+        }
+        _ => None,
+    };
+    let path = match named {
+        Some(_) => format!("drive.{}", parts[2..].join(".")),
+        None => path.to_string(),
+    };
+    let path = paths::full(&path)?;
+    let parts: Vec<&str> = path.split('.').collect();
+    let through = |gone: usize| Fault::new("", format!("`{}` is no table", parts[..gone].join(".")));
+    let Some(("drive", rest)) =
+        parts.split_first().map(|(first, rest)| (*first, rest)).filter(|(_, rest)| !rest.is_empty())
+    else {
+        return document::put(document, &parts, value).map_err(through);
+    };
+    let groups = document.get_mut("drive").and_then(Value::as_array_mut);
+    for table in groups.into_iter().flatten().filter_map(Value::as_table_mut) {
+        if named.is_none_or(|name| is_called(table, name)) {
+            document::put(table, rest, value).map_err(|gone| through(gone + 1))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether drives are called so in the rig.
+fn is_called(table: &Table, name: &str) -> bool {
+    table.get("volume").and_then(Value::as_str) == Some(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Dotted paths into a rig: which there are, and what short names stand for them.
+
+use super::spec::{GroupKeys, RigSpec};
+use headstack_model::DriveSpec;
+use headstack_model::spec::Fault;
+use schemars::schema_for;
+use serde_json::Value;
+
+/// Short paths and what they stand for.
+pub const ALIASES: [(&str, &str); 8] = [
+    ("drive.queue_depth", "drive.queue.depth"),
+    ("drive.order", "drive.queue.order"),
+    ("drive.queue_order", "drive.queue.order"),
+    ("drive.window", "drive.queue.window"),
+    ("drive.rpm", "drive.mechanics.rpm"),
+    ("drive.read_ahead", "drive.cache.read_ahead"),
+    ("drive.write_cache", "drive.cache.write_cache"),
+    ("drive.segments", "drive.cache.segments"),
+];
+
+/// The form of rig files as JSON Schema: every key with its type, default and documentation, but for those of the drive,
+/// which [`DriveSpec::json_schema`] holds.
+pub fn json_schema() -> Value {
+    let mut schema = schema_for!(RigSpec).to_value();
+    let mut group = schema_for!(GroupKeys).to_value();
+    if let Some(keys) = group.as_object_mut() {
+        keys.remove("$schema");
+    }
+    schema["$defs"]["DriveGroup"] = group;
+    schema["properties"]["drive"] = serde_json::json!({
+        "description": "The drives, kind by kind.",
+        "type": "array",
+        "items": { "$ref": "#/$defs/DriveGroup" },
+    });
+    schema
+}
+
+/// Every path that can be set, tables among them, without the short ones.
+pub fn all() -> Vec<String> {
+    let mut paths = Vec::new();
+    collect(&json_schema(), "", &mut paths);
+    collect(&DriveSpec::json_schema().to_value(), "drive", &mut paths);
+    paths
+}
+
+fn collect(schema: &Value, prefix: &str, paths: &mut Vec<String>) {
+    let mut open = vec![(prefix.to_string(), schema)];
+    while let Some((prefix, table)) = open.pop() {
+        let Some(properties) = table["properties"].as_object() else { continue };
+        for (key, value) in properties {
+            let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            // What a list of tables holds is set with the list; but for the rig's own lists, whose tables have names.
+            let inner = if value.get("items").is_some() && !prefix.is_empty() {
+                None
+            } else {
+                definition(schema, value)
+            };
+            open.extend(inner.map(|inner| (path.clone(), inner)));
+            paths.push(path);
+        }
+    }
+}
+
+/// The table that a key holds, itself, in a list, or as one of two choices (the other being absence).
+fn definition<'a>(schema: &'a Value, value: &'a Value) -> Option<&'a Value> {
+    let choices = value.get("anyOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let places = [Some(value), value.get("items")].into_iter().flatten().chain(choices);
+    let reference = places.filter_map(|value| value.get("$ref")).next()?.as_str()?;
+    schema.pointer(reference.strip_prefix('#')?).filter(|inner| inner.get("properties").is_some())
+}
+
+/// The full path that `path` stands for.
+///
+/// *Errors:* there is no such key; the nearest is named.
+pub(super) fn full(path: &str) -> Result<String, Fault> {
+    if let Some((_, full)) = ALIASES.iter().find(|(short, _)| *short == path) {
+        return Ok(full.to_string());
+    }
+    let known = all();
+    let open = ["sources", "drive.sources"]
+        .iter()
+        .any(|table| path.strip_prefix(table).is_some_and(|rest| rest.starts_with('.')));
+    if open || known.iter().any(|known| known == path) {
+        return Ok(path.to_string());
+    }
+    let shown: String = path.chars().take(80).collect();
+    let candidates = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(short, _)| *short));
+    let hint =
+        closest(path, candidates).map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+    Err(Fault::new("", format!("a rig has no key `{shown}`{hint}")))
+}
+
+/// The path that is most like `met`: first by its last word, which is where a slip usually is, then as a whole.
+fn closest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_string();
+    let likeness = |path: &str| {
+        strsim::normalized_damerau_levenshtein(met, path)
+            + strsim::normalized_damerau_levenshtein(&last(met), &last(path))
+    };
+    known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)).then_with(|| b.cmp(a)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_every_short_path_stand_for_a_real_one() {
+        let known = all();
+        for (short, full) in ALIASES {
+            assert!(known.iter().any(|path| path == full), "{full}");
+            assert!(!known.iter().any(|path| path == short), "{short} is a key itself");
+        }
+    }
+
+    #[test]
+    fn does_a_wrong_path_name_the_nearest() {
+        let hint = |path: &str| full(path).expect_err("there is none").message;
+        assert_eq!(
+            hint("drive.queue.dept"),
+            "a rig has no key `drive.queue.dept`; did you mean `drive.queue.depth`?"
+        );
+        assert_eq!(
+            hint("drive.queue_dpeth"),
+            "a rig has no key `drive.queue_dpeth`; did you mean `drive.queue_depth`?"
+        );
+        assert_eq!(hint("drvie.order"), "a rig has no key `drvie.order`; did you mean `drive.order`?");
+        assert_eq!(
+            hint("drive.mechanics.head_switch"),
+            "a rig has no key `drive.mechanics.head_switch`; did you mean `drive.mechanics.head_switch_ms`?"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! The rig file: its keys.
+//!
+//! A field here is the key in the file; its doc comment is its documentation. The keys of a drive are those of the drive
+//! file and are defined there.
+
+use headstack_model::DriveSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A rig with everything resolved: what the file says, what was set over it, and all that the presets hold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RigSpec {
+    /// What the rig is, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Where the numbers come from: a short word used in the comments beside them, and the full source.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
+    /// The drives, kind by kind.
+    #[serde(skip_deserializing)]
+    #[schemars(skip)]
+    pub drive: Vec<DriveGroup>,
+}
+
+impl RigSpec {
+    /// Every single drive with the name of its volume, in the order in which a load numbers them.
+    pub fn drives(&self) -> impl Iterator<Item = (String, &DriveSpec)> {
+        let each = self.drive.iter().flat_map(|group| (0..group.keys.count).map(move |index| (group, index)));
+        each.enumerate().map(|(number, (group, index))| {
+            let name = match &group.keys.volume {
+                None => format!("disk{number}"),
+                Some(name) if group.keys.count == 1 => name.clone(),
+                Some(name) => format!("{name}{index}"),
+            };
+            (name, &group.spec)
+        })
+    }
+}
+
+/// Drives of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriveGroup {
+    /// What the rig says of them beside the drive's own keys.
+    #[serde(flatten)]
+    pub keys: GroupKeys,
+    /// The drive.
+    #[serde(flatten)]
+    pub spec: DriveSpec,
+}
+
+/// `[drive]`, or `[[drive]]` where there are several kinds: drives of one kind. Beside these keys the table takes every key
+/// of the [drive file](drive-file.md), which then counts in place of the preset's; without a preset it must hold a whole
+/// drive. A load numbers the volumes of a rig in the order of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupKeys {
+    /// A shipped drive (`headstack drive list`), or the path of a drive file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// How many of them there are.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Name of the volume that the drive is; with more than one of them, each has its number behind it, from 0 on. Without it
+    /// the volumes are called `disk` and their number in the rig.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl GroupKeys {
+    /// The keys by name: the others in the table are the drive's.
+    pub(super) const NAMES: [&str; 3] = ["preset", "count", "volume"];
+}
+
+impl Default for GroupKeys {
+    fn default() -> GroupKeys {
+        GroupKeys { preset: None, count: one(), volume: None }
+    }
+}
