@@ -7,7 +7,7 @@
 use cpu_time::ProcessTime;
 use headstack_model::{DriveSpec, Nanos, drives};
 use headstack_sim::{Device, DeviceOptions, Engine};
-use headstack_workload::{Closed, Gaps, Load, Open, Pattern, Region, Shape, StreamShape, Streams};
+use headstack_workload::{Closed, Distribution, Load, Open, Pattern, Region, Shape, StreamShape, Streams};
 
 /// A load and what it is measured against.
 struct Case {
@@ -22,7 +22,7 @@ fn cases(spec: &DriveSpec) -> Vec<Case> {
     let region = Region::whole(spec.capacity_sectors);
     let random = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 1.0 };
     let streams = StreamShape { region, streams: 100, depth: 1, sectors: 128, alignment: 8 };
-    let gaps = Gaps::Poisson(Nanos::from_ms(20.0));
+    let gaps = Distribution::exponential(Nanos::from_ms(20.0));
     let options = |depth: u32, order: &str| DeviceOptions {
         seed: 1,
         depth: Some(depth),
@@ -31,7 +31,7 @@ fn cases(spec: &DriveSpec) -> Vec<Case> {
     let mut cases = vec![
         Case {
             name: "open random 4 KiB reads".to_string(),
-            load: Box::new(Open::new(random, gaps, 2_000_000, 1).expect("the load fits the drive")),
+            load: Box::new(Open::new(random, &gaps, 2_000_000, 1).expect("the load fits the drive")),
             options: options(1, "fcfs"),
             disksim: 140e3,
         },

@@ -6,7 +6,7 @@ use headstack_model::{DriveSpec, Nanos, Op};
 use headstack_sim::Device;
 use headstack_workload as workload;
 use headstack_workload::{
-    Closed, Gaps, Load, Open, Region, Shape, StreamShape, Streams, TrackLoad, TrackShape,
+    Closed, Distribution, Load, Open, Region, Shape, StreamShape, Streams, TrackLoad, TrackShape,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -98,8 +98,8 @@ impl LoadSpec {
         Ok(match self.arrivals {
             Arrivals::Closed { depth } => Box::new(Closed::new(shape, depth, self.count, self.seed)?),
             Arrivals::Open { per_s } => {
-                let gaps = Gaps::Poisson(Nanos::from_ms(1e3 / per_s));
-                Box::new(Open::new(shape, gaps, self.count, self.seed)?)
+                let gaps = Distribution::exponential(Nanos::from_ms(1e3 / per_s));
+                Box::new(Open::new(shape, &gaps, self.count, self.seed)?)
             }
         })
     }

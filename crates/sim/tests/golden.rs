@@ -12,7 +12,7 @@
 use headstack_model::{Nanos, drives};
 use headstack_sim::{Device, DeviceOptions, Engine, Finished};
 use headstack_workload::{
-    Closed, Gaps, Load, Open, Pattern, Region, Shape, StreamShape, Streams, TrackLoad, TrackShape,
+    Closed, Distribution, Load, Open, Pattern, Region, Shape, StreamShape, Streams, TrackLoad, TrackShape,
 };
 use std::fmt::Write;
 
@@ -86,8 +86,8 @@ fn closed(device: &Device, sectors: u32, read_share: f64, depth: u32) -> Box<dyn
 }
 
 fn open(device: &Device) -> Box<dyn Load> {
-    let gaps = Gaps::Poisson(Nanos::from_ms(22.0));
-    Box::new(Open::new(shape(device, 8, 0.67), gaps, 500, 1).expect("the load fits"))
+    let gaps = Distribution::exponential(Nanos::from_ms(22.0));
+    Box::new(Open::new(shape(device, 8, 0.67), &gaps, 500, 1).expect("the load fits"))
 }
 
 fn streams(device: &Device) -> Box<dyn Load> {

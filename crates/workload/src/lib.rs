@@ -9,6 +9,7 @@
 
 mod aligned;
 mod closed;
+pub mod dist;
 mod open;
 mod shape;
 mod streams;
@@ -20,7 +21,8 @@ use headstack_model::{Nanos, Request};
 
 pub use aligned::{TrackLoad, TrackShape};
 pub use closed::Closed;
-pub use open::{Gaps, Open};
+pub use dist::{Distribution, DistributionError, Popularity};
+pub use open::Open;
 pub use shape::{Pattern, Region, Shape, ShapeError};
 pub use streams::{StreamShape, Streams};
 pub use volume::VolumeInfo;

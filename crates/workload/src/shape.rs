@@ -5,6 +5,8 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
+use crate::dist::DistributionError;
+
 /// A run of blocks that a load keeps to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -86,9 +88,9 @@ pub enum ShapeError {
         /// The most allowed.
         most: u64,
     },
-    /// Gaps between arrivals end before they begin, or exceed a hundred days.
-    #[error("the gaps between arrivals are not a range of times up to a hundred days")]
-    Gaps,
+    /// Times or numbers cannot be drawn.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
 }
 
 /// That `value` is not zero, as an error says it.

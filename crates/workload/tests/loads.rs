@@ -2,7 +2,7 @@
 
 use headstack_model::{Lbn, Nanos, Op, Track};
 use headstack_workload::{
-    Closed, Gaps, Issue, Load, Open, Pattern, Poll, Region, Shape, ShapeError, StreamShape, Streams,
+    Closed, Distribution, Issue, Load, Open, Pattern, Poll, Region, Shape, ShapeError, StreamShape, Streams,
     TrackLoad, TrackShape,
 };
 use proptest::prelude::*;
@@ -76,12 +76,17 @@ fn loads(seed: u64) -> Vec<(Box<dyn Load>, usize)> {
         (Box::new(Streams::new(stream, 500).expect("the shape is good")), 14),
         (Box::new(tracks(true, 2, seed)), 2),
         (Box::new(tracks(false, 1, seed)), 1),
-        (Box::new(Open::new(shape(), Gaps::Constant(Nanos(50)), 500, seed).expect("the shape is good")), 500),
+        (
+            Box::new(
+                Open::new(shape(), &Distribution::Constant(Nanos(50)), 500, seed).expect("the shape is good"),
+            ),
+            500,
+        ),
     ]
 }
 
-fn gaps(gaps: Gaps, requests: u64) -> Vec<f64> {
-    let mut load = Open::new(shape(), gaps, requests, 3).expect("the shape is good");
+fn gaps(gaps: Distribution<Nanos>, requests: u64) -> Vec<f64> {
+    let mut load = Open::new(shape(), &gaps, requests, 3).expect("the shape is good");
     let (seen, _) = run(&mut load, Nanos(1), false);
     let mut last = 0;
     let gap = |(at, _): &Seen| at.0 - std::mem::replace(&mut last, at.0);
@@ -154,7 +159,7 @@ fn do_ids_count_from_0() {
 
 #[test]
 fn are_poisson_gaps_exponential() {
-    let gaps = gaps(Gaps::Poisson(Nanos(1_000_000)), 40_000);
+    let gaps = gaps(Distribution::exponential(Nanos(1_000_000)), 40_000);
     let mean = mean(&gaps);
     // The mean of n exponential gaps has a standard deviation of mean / √n; four of them are allowed.
     assert!((mean / 1e6 - 1.0).abs() < 4.0 / 200.0, "{mean}");
@@ -165,26 +170,27 @@ fn are_poisson_gaps_exponential() {
 
 #[test]
 fn are_other_gaps_as_asked() {
-    assert!(gaps(Gaps::Constant(Nanos(70)), 100).iter().all(|gap| *gap == 70.0));
-    let uniform = gaps(Gaps::Uniform(Nanos(100), Nanos(300)), 10_000);
+    assert!(gaps(Distribution::Constant(Nanos(70)), 100).iter().all(|gap| *gap == 70.0));
+    let uniform = gaps(Distribution::Uniform { low: Nanos(100), high: Nanos(300) }, 10_000);
     assert!(uniform.iter().all(|gap| (100.0..=300.0).contains(gap)));
     // Standard deviation 200 / √12 over √n.
     assert!((mean(&uniform) - 200.0).abs() < 4.0 * 200.0 / 12f64.sqrt() / 100.0);
-    let low =
-        Open::new(shape(), Gaps::Uniform(Nanos(2), Nanos(1)), 1, 1).expect_err("it ends before it begins");
-    assert_eq!(low, ShapeError::Gaps);
+    let low = Open::new(shape(), &Distribution::Uniform { low: Nanos(2), high: Nanos(1) }, 1, 1)
+        .expect_err("it ends before it begins");
+    assert!(matches!(low, ShapeError::Distribution(_)));
 }
 
 #[test]
 fn are_the_first_arrivals_the_same_on_every_machine() {
-    let gaps = gaps(Gaps::Poisson(Nanos(1_000_000)), 3);
+    let gaps = gaps(Distribution::exponential(Nanos(1_000_000)), 3);
     assert_eq!(gaps, [5_756_309.0, 139_071.0, 228_533.0]);
 }
 
 #[test]
 fn is_an_open_load_spaced_the_same_whatever_the_device_takes() {
     let times = |service| {
-        let mut load = Open::new(shape(), Gaps::Poisson(Nanos(1000)), 300, 5).expect("the shape is good");
+        let mut load =
+            Open::new(shape(), &Distribution::exponential(Nanos(1000)), 300, 5).expect("the shape is good");
         run(&mut load, Nanos(service), false).0
     };
     assert_eq!(times(10), times(100_000));

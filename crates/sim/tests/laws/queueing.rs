@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use headstack_model::{Lbn, Nanos, Request};
-use headstack_workload::{Closed, Gaps, Load, Open, Poll};
+use headstack_workload::{Closed, Distribution, Load, Open, Poll};
 
 /// A load, and what a watcher beside the host counts: the integral of the requests outstanding over time.
 struct Watched<L> {
@@ -69,8 +69,8 @@ fn does_littles_law_hold_in_closed_loads() {
 #[test]
 fn does_littles_law_hold_in_open_loads() {
     for rig in all() {
-        let gaps = Gaps::Poisson(Nanos::from_ms(25.0));
-        let mut load = Watched::new(Open::new(random_blocks(&rig), gaps, 1000, 43).expect("it fits"));
+        let gaps = Distribution::exponential(Nanos::from_ms(25.0));
+        let mut load = Watched::new(Open::new(random_blocks(&rig), &gaps, 1000, 43).expect("it fits"));
         let (finished, _) = run(rig.device(), &mut load);
         let responses: u128 = finished.iter().map(|one| u128::from(one.completion.response().0)).sum();
         assert_eq!(load.area, responses, "{}", rig.name());
@@ -91,7 +91,8 @@ fn is_an_open_queue_as_long_as_pollaczek_and_khinchine_say() {
         let gap = service / load;
         let expected = service + square / gap / (2.0 * (1.0 - load));
         let mut load =
-            Open::new(random_blocks(&rig), Gaps::Poisson(Nanos(gap as u64)), 30_000, 45).expect("it fits");
+            Open::new(random_blocks(&rig), &Distribution::exponential(Nanos(gap as u64)), 30_000, 45)
+                .expect("it fits");
         let (finished, _) = run(rig.device(), &mut load);
         let responses: Vec<f64> = finished.iter().map(|one| one.completion.response().0 as f64).collect();
         assert_close(rig.name(), mean(&responses) / expected, 1.0, 0.05);
@@ -105,8 +106,8 @@ fn does_a_queue_stay_short_below_full_use_and_grow_above_it() {
         let (finished, end) = run(rig.device(), &mut load);
         let service = end.0 as f64 / finished.len() as f64;
         let last = |gap: f64| {
-            let gaps = Gaps::Poisson(Nanos((gap * service) as u64));
-            let mut load = Open::new(random_blocks(&rig), gaps, 6000, 47).expect("it fits");
+            let gaps = Distribution::exponential(Nanos((gap * service) as u64));
+            let mut load = Open::new(random_blocks(&rig), &gaps, 6000, 47).expect("it fits");
             let (finished, _) = run(rig.device(), &mut load);
             let tail = &finished[5900..];
             mean(&tail.iter().map(|one| one.completion.response().0 as f64 / service).collect::<Vec<_>>())
