@@ -4,7 +4,7 @@
 
 mod reference;
 
-use headstack_model::spec::{DriveSpec, Evidence};
+use headstack_model::spec::{DriveSpec, Evidence, ZeroLatency};
 use headstack_model::{Extent, Geometry, Lbn, drives};
 use std::path::Path;
 
@@ -165,12 +165,23 @@ fn named_as(shipped: &DriveSpec, imported: DriveSpec) -> DriveSpec {
     }
 }
 
+/// Where a shipped drive departs from its import on purpose; the drive files and docs/VALIDATION.md say why.
+fn departures(name: &str, spec: &mut DriveSpec) {
+    match name {
+        "dec-rz26" => spec.mechanics.zero_latency_read = ZeroLatency::None,
+        "hp-c2490a" => spec.bus.write_us_per_sector = 163.03,
+        "hp-c3323a" => spec.bus.write_us_per_sector = 159.84,
+        _ => {}
+    }
+}
+
 #[test]
 fn does_a_shipped_drive_equal_the_import_of_disksims_files() {
     let Some(folder) = reference::disksim() else { return };
     for (name, file) in FROM_DISKSIM {
-        let imported =
+        let mut imported =
             reference::import_file(&folder, &folder.join(file)).unwrap_or_else(|error| panic!("{error}"));
+        departures(name, &mut imported.spec);
         let shipped = drives::load(name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(shipped.evidence, Evidence::Validated, "{name}");
         assert_eq!(named_as(&shipped, imported.spec), shipped, "{name}");

@@ -1,6 +1,6 @@
 //! The mechanics: how long the arm takes from track to track, and when a sector comes round.
 //!
-//! Modelled: seek and head switch in parallel, write settle, read delay, spindle with its deviation. Not modelled: several
+//! Modelled: seek and head switch in parallel, write settle, spindle with its deviation. Not modelled: several
 //! actuators, vibration, servo effects within a settle.
 
 mod seek;
@@ -27,8 +27,7 @@ pub struct Mechanics {
     writes: Option<SeekCurve>,
     floor: SeekCurve,
     head_switch: Nanos,
-    write_settle: Nanos,
-    read_delay: Nanos,
+    write_settle_ns: i64,
     zero_latency_read: ZeroLatency,
     zero_latency_write: ZeroLatency,
 }
@@ -40,20 +39,16 @@ impl Mechanics {
         let cylinders = drive.geometry.cylinders;
         let reads = SeekCurve::for_reads(&spec.seek, cylinders);
         let writes = SeekCurve::for_writes(&spec.seek, cylinders);
-        // A write must be on track more exactly than a read, so it cannot settle sooner. Where one was measured to,
-        // seeks were timed by reads from completion to completion, and the difference is the way of a read's data from
-        // the head into the buffer.
-        let read_delay = Nanos::from_ms((-spec.write_settle_ms).max(0.0));
-        let reads = reads.lowered(read_delay);
-        let floor = reads.floor(writes.as_ref());
+        let write_settle_ns = (spec.write_settle_ms * 1e6).round() as i64;
+        let lower = Nanos(write_settle_ns.min(0).unsigned_abs());
+        let floor = reads.floor(writes.as_ref()).lowered(lower);
         Mechanics {
             spindle: Spindle::from_rpm(spec.rpm * (1.0 + spec.rpm_deviation_percent / 100.0)),
             reads,
             writes,
             floor,
-            head_switch: Nanos::from_ms(spec.head_switch_ms).since(read_delay),
-            write_settle: Nanos::from_ms(spec.write_settle_ms.max(0.0)),
-            read_delay,
+            head_switch: Nanos::from_ms(spec.head_switch_ms),
+            write_settle_ns,
             zero_latency_read: spec.zero_latency_read,
             zero_latency_write: spec.zero_latency_write,
         }
@@ -69,12 +64,6 @@ impl Mechanics {
     #[inline]
     pub fn zero_latency(&self, write: bool) -> ZeroLatency {
         if write { self.zero_latency_write } else { self.zero_latency_read }
-    }
-
-    /// How long a read's data take from the head into the buffer, beyond a write's from the buffer to the head.
-    #[inline]
-    pub fn read_delay(&self) -> Nanos {
-        self.read_delay
     }
 
     /// Time from one track to another, until the head may read (or write) there. Zero for the same track.
@@ -95,7 +84,7 @@ impl Mechanics {
             time = self.head_switch;
         }
         if write && !(settled && distance > 0) {
-            time += self.write_settle;
+            time = Nanos(time.0.saturating_add_signed(self.write_settle_ns));
         }
         time
     }
@@ -123,24 +112,25 @@ mod tests {
 
     #[test]
     fn does_a_write_settle_after_seek_and_head_switch() {
-        let (without, with) = (with_settle(0.0), with_settle(0.25));
+        let quarter = Nanos::from_ms(0.25);
+        let (without, with, negative) = (with_settle(0.0), with_settle(0.25), with_settle(-0.25));
         for to in [HEAD, FAR] {
-            assert_eq!(with.reposition(AT, to, false), without.reposition(AT, to, false));
-            let settled = without.reposition(AT, to, true) + Nanos::from_ms(0.25);
-            assert_eq!(with.reposition(AT, to, true), settled);
+            let read = without.reposition(AT, to, false);
+            assert_eq!(with.reposition(AT, to, false), read);
+            assert_eq!(with.reposition(AT, to, true), read + quarter);
+            assert_eq!(negative.reposition(AT, to, false), read);
+            assert_eq!(negative.reposition(AT, to, true), read - quarter);
         }
-        assert_eq!((with.reposition(AT, AT, true), with.read_delay()), (Nanos::ZERO, Nanos::ZERO));
+        assert_eq!(with.reposition(AT, AT, true), Nanos::ZERO);
     }
 
     #[test]
-    fn is_a_negative_settle_of_writes_a_delay_of_reads() {
-        let (without, with) = (with_settle(0.0), with_settle(-0.25));
-        assert_eq!(with.read_delay(), Nanos::from_ms(0.25));
-        for to in [HEAD, FAR] {
-            // The arm does not know what it comes for; from completion to completion, reads take what they took.
-            assert_eq!(with.reposition(AT, to, true), with.reposition(AT, to, false));
-            let read = with.reposition(AT, to, false) + with.read_delay();
-            assert_eq!(read, without.reposition(AT, to, false));
+    fn is_the_bound_below_writes_that_settle_sooner_than_reads() {
+        let mechanics = with_settle(-0.25);
+        for cylinder in [101, 150, 400, 2598] {
+            let to = TrackPlace { cylinder, head: 0 };
+            let bound = mechanics.reposition_at_least(cylinder - AT.cylinder);
+            assert!(bound <= mechanics.reposition(AT, to, true), "to cylinder {cylinder}");
         }
     }
 }

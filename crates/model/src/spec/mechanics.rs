@@ -27,9 +27,8 @@ pub struct MechanicsSpec {
     pub rpm_deviation_percent: f64,
     /// Time to change heads on a cylinder.
     pub head_switch_ms: f64,
-    /// Added to a seek or head switch before a write. Negative where writes were measured to follow a repositioning
-    /// sooner than reads: a write settles no sooner, so reads then have their data that much later, and the arm is that
-    /// much quicker for both.
+    /// Added to a seek or head switch before a write. Negative where seek times were taken with reads, whose data show
+    /// only some time after the arm would have been ready for a write.
     #[serde(default)]
     pub write_settle_ms: f64,
     /// Zero-latency access on reads.

@@ -222,9 +222,6 @@ impl Device {
         span.delay(self.retry_time(), &mut delivered);
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
         self.account_span(slot, &span, travel);
-        let delay = self.drive.mechanics.read_delay();
-        delivered.delay(delay);
-        self.job(slot).account(Part::Overhead, span.end + delay);
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
             self.cache.set_state(index, SegmentState::Filling);

@@ -7,6 +7,10 @@ use headstack_model::spec::ZeroLatency;
 use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
 use std::ops::Range;
 
+/// The longest time that a formatter takes to be set up for a sector. Assumption: a sector's time at 5,400 rpm and 90
+/// sectors a track; tracks of 60 leave it more than it needs.
+const FORMATTER_LEAD: Nanos = Nanos(125_000);
+
 /// The fixed parts of a drive, shared by all devices of its kind.
 #[derive(Debug)]
 pub struct Drive {
@@ -137,7 +141,8 @@ impl Span {
     /// The same for a read, whose data come later too.
     pub(crate) fn delay(&mut self, time: Nanos, delivered: &mut Delivered) {
         self.delay_media(time);
-        delivered.delay(time);
+        delivered.bound += time;
+        delivered.ready += time;
     }
 }
 
@@ -169,12 +174,6 @@ impl Delivered {
             ready: Nanos::ZERO,
             any_order: false,
         }
-    }
-
-    /// Has the data in the buffer later.
-    pub(crate) fn delay(&mut self, time: Nanos) {
-        self.bound += time;
-        self.ready += time;
     }
 
     /// Time of `sectors` on the bus.
@@ -408,11 +407,12 @@ impl Drive {
 
     /// Delays a pass by whole turns until its first sector's data are here, and cuts it before a sector whose are not.
     ///
-    /// The formatter is set up while the sector before goes by, so the data must be here a sector ahead.
+    /// The formatter is set up while the sector before goes by, so the data must be here that much ahead, by
+    /// [`FORMATTER_LEAD`] at most.
     fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
         let turn = self.mechanics.spindle().period();
         let before = pass.first - start;
-        let lead = self.mechanics.spindle().time_of_units(pass.width >> 32);
+        let lead = self.mechanics.spindle().time_of_units(pass.width >> 32).min(FORMATTER_LEAD);
         while arriving.time_of((before + 1).max(arriving.least)) + lead > pass.begins {
             pass.begins += turn;
         }

@@ -201,8 +201,8 @@ impl Device {
         matches!(self.work, Work::Writing { .. })
     }
 
-    /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are in the
-    /// buffer, and the earliest end of their transfer.
+    /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are off the
+    /// media, and the earliest end of their transfer.
     pub(super) fn ride_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
         let Work::ReadAhead(ahead) = self.work else { unreachable!("the segment is read ahead into") };
         let request = self.jobs[slot as usize].request;
@@ -211,12 +211,10 @@ impl Device {
         delivered.end = request.end();
         let running = ahead.pass.part(&self.drive, read, request.end());
         let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
-        let delay = self.drive.mechanics.read_delay();
-        delivered.delay(delay);
         self.cache.touch(segment, request.end());
         if request.end() <= ahead.keep_to && !self.waiting.is_empty() {
             // The arm goes on as it would have; only the bus waits for it.
-            return (span.end + delay, delivered.bound);
+            return (span.end, delivered.bound);
         }
         self.activity.read_ahead += self.now.since(ahead.began);
         self.activity.join(&span);
@@ -225,7 +223,7 @@ impl Device {
         self.last_lbn = request.end();
         self.arm_event = span.end;
         self.work = Work::Reading { segment: Some(segment), start: request.lbn, end: request.end() };
-        (span.end + delay, delivered.bound)
+        (span.end, delivered.bound)
     }
 
     /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.
