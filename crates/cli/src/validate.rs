@@ -8,10 +8,11 @@ use crate::units::significant;
 use headstack_model::{DriveSpec, Nanos, Op};
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
 use headstack_sim::{Device, DeviceOptions, Engine};
-use headstack_workload::trace::validate::{Reader, Record, Replay};
+use headstack_workload::VolumeInfo;
+use headstack_workload::trace::{self, Kind, Record, Replay, ReplayOptions, Trace};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Replay a trace with measured response times and print how well the simulated drive agrees.
@@ -43,8 +44,7 @@ struct Outcome<'a> {
 impl Validate {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let spec = self.drive.load()?;
-        let records = read(&self.trace, &spec)?;
-        let pairs = replay(&spec, &records)?;
+        let pairs = replay(&spec, &self.trace)?;
         let Some(agreement) = Agreement::new(&pairs) else {
             return Err(Failure::Input(format!("{}: the trace is empty", self.trace.display())));
         };
@@ -83,40 +83,35 @@ impl Validate {
     }
 }
 
-/// Reads the trace and sees that the drive has the blocks it names.
-fn read(path: &Path, spec: &DriveSpec) -> Result<Vec<Record>, Failure> {
-    let fault = |message: String| Failure::Input(format!("{}: {message}", path.display()));
+/// Opens the trace, packed or not.
+fn open(path: &Path) -> Result<Trace<'static>, Failure> {
+    let name = path.display().to_string();
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
-    let records: Result<Vec<Record>, _> = Reader::new(BufReader::new(file)).collect();
-    let records = records.map_err(|error| fault(error.to_string()))?;
-    for (index, record) in records.iter().enumerate() {
-        let end = record.request.end().0;
-        if end > spec.capacity_sectors {
-            let message = format!(
-                "request {}: block {} is not on {}, which has {}",
-                index + 1,
-                end - 1,
-                spec.name,
-                spec.capacity_sectors
-            );
-            return Err(fault(message));
-        }
-    }
-    Ok(records)
+    let file = File::open(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+    Trace::open(file, &name, trace::named("validate")).map_err(Failure::input)
 }
 
-/// Replays the trace on a fresh drive.
-fn replay(spec: &DriveSpec, records: &[Record]) -> Result<Vec<Pair>, Failure> {
+/// Replays the trace on a fresh drive. It is read twice: what was measured, then what is asked.
+fn replay(spec: &DriveSpec, path: &Path) -> Result<Vec<Pair>, Failure> {
+    let records: Vec<Record> = open(path)?.collect::<Result<_, _>>().map_err(Failure::input)?;
     let device = Device::new(spec, &DeviceOptions::default()).map_err(Failure::input)?;
+    let volume = VolumeInfo {
+        name: spec.name.clone(),
+        sectors: spec.capacity_sectors,
+        sector_bytes: spec.sector_bytes,
+    };
     let mut pairs = Vec::with_capacity(records.len());
-    let mut load = Replay::new(records.iter().copied());
+    let mut load = Replay::new(open(path)?, &[volume], ReplayOptions::default());
     Engine::new(vec![device]).run(&mut load, &mut |finished| {
         let record = &records[finished.id as usize];
-        let simulated = finished.completion.response();
-        pairs.push(Pair { op: record.request.op, measured: record.measured, simulated });
+        let op = if record.kind == Kind::Read { Op::Read } else { Op::Write };
+        let measured = record.response.expect("a validation trace has them");
+        pairs.push(Pair { op, measured, simulated: finished.completion.response() });
     });
-    Ok(pairs)
+    match load.error() {
+        Some(error) => Err(Failure::input(error)),
+        None => Ok(pairs),
+    }
 }
 
 fn table(agreement: &Agreement) -> Table {

@@ -6,12 +6,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-use headstack_model::drives;
+use headstack_model::{Op, drives};
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
 use headstack_sim::{Device, DeviceOptions, Engine};
-use headstack_workload::trace::validate::{Reader, Record, Replay};
-use std::fs::File;
-use std::io::BufReader;
+use headstack_workload::VolumeInfo;
+use headstack_workload::trace::{self, Kind, Record, Replay, ReplayOptions, Trace};
 use std::path::Path;
 
 const EXPECTED: &str = include_str!("../../../studies/validation/expect.tsv");
@@ -139,20 +138,30 @@ fn limits() -> Limits {
 
 fn agreement(drive: &str, trace: &Path) -> Agreement {
     let spec = drives::load(drive).unwrap_or_else(|error| panic!("{error}"));
-    let file = File::open(trace).unwrap_or_else(|error| panic!("{}: {error}", trace.display()));
-    let records: Vec<Record> = Reader::new(BufReader::new(file))
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|error| panic!("{}: {error}", trace.display()));
+    let bytes = std::fs::read(trace).unwrap_or_else(|error| panic!("{}: {error}", trace.display()));
+    let open = || Trace::open(&bytes[..], drive, trace::named("validate")).expect("it is in memory");
+    let records: Vec<Record> =
+        open().collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{}: {error}", trace.display()));
+    let volume = VolumeInfo {
+        name: drive.to_string(),
+        sectors: spec.capacity_sectors,
+        sector_bytes: spec.sector_bytes,
+    };
+    let mut replay = Replay::new(open(), &[volume], ReplayOptions::default());
     let device = Device::new(&spec, &DeviceOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let mut simulated = Vec::with_capacity(records.len());
-    Engine::new(vec![device]).run(&mut Replay::new(records.iter().copied()), &mut |finished| {
+    Engine::new(vec![device]).run(&mut replay, &mut |finished| {
         simulated.push(finished.completion.response());
     });
     assert_eq!(simulated.len(), records.len(), "{drive}: every request completes");
     let pairs: Vec<Pair> = records
         .iter()
         .zip(simulated)
-        .map(|(record, simulated)| Pair { op: record.request.op, measured: record.measured, simulated })
+        .map(|(record, simulated)| Pair {
+            op: if record.kind == Kind::Read { Op::Read } else { Op::Write },
+            measured: record.response.expect("a validation trace has them"),
+            simulated,
+        })
         .collect();
     Agreement::new(&pairs).expect("the trace holds requests")
 }

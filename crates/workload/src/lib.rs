@@ -4,8 +4,8 @@
 //! completions. Every generator is seeded, repeats itself bit by bit on every machine, and allocates nothing per request.
 //!
 //! Polling lets one interface carry both kinds of load there are: an *open* one ([`Open`]) says when it has something to
-//! ask whatever the disk does, a *closed* one ([`Closed`], [`Streams`], [`TrackLoad`], [`trace::validate::Replay`]) waits
-//! for what it asked before.
+//! ask whatever the disk does, a *closed* one ([`Closed`], [`Streams`], [`TrackLoad`], and
+//! [`trace::Replay`] where the trace waits) waits for what it asked before.
 
 mod aligned;
 mod closed;

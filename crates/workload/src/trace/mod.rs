@@ -1,5 +1,113 @@
-//! Traces in: one file a format.
+//! Traces in and out: one file a format, one list of them all.
 //!
-//! Readers take any `BufRead`, hold one line at a time and never panic, whatever they are given.
+//! [`Trace`] reads any of them from anything that can be read, packed or not, one record at a time; [`TraceWriter`]
+//! writes any of them. Neither holds more than a record and some buffers, and nothing that is read makes them panic.
+//! [`Replay`] puts a trace on the volumes of a rig.
+//!
+//! A format is an entry of [`all`]: how it is recognised, read and written, and what it can say of a request
+//! ([`Carries`]). The list feeds the command's help, the page about the formats and the property tests.
 
-pub mod validate;
+mod alibaba;
+mod binary;
+mod carries;
+mod disksim;
+mod error;
+mod msr;
+mod names;
+mod packed;
+mod reader;
+mod record;
+mod replay;
+mod spc;
+mod srt;
+mod tencent;
+mod text;
+mod validate;
+mod writer;
+
+use std::io::BufRead;
+
+pub use carries::{Carries, Loss, Losses, Span};
+pub use error::{Fault, Place, TraceError};
+pub use packed::Packing;
+pub use reader::Trace;
+pub use record::{Header, Kind, Native, Numbering, Record};
+pub use replay::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions};
+pub use srt::Words as SrtWords;
+pub use writer::TraceWriter;
+
+/// A trace format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// The name by which it is chosen.
+    pub name: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    /// Endings that its files usually have, the usual one first.
+    pub extensions: &'static [&'static str],
+    /// Text or binary.
+    pub encoding: Encoding,
+    /// What a line or record looks like.
+    pub form: &'static str,
+    /// What else there is to know of it.
+    pub note: &'static str,
+    /// What it can say of a request.
+    pub carries: Carries,
+    sniff: fn(&[u8]) -> bool,
+    read: for<'a> fn(Box<dyn BufRead + 'a>) -> Box<dyn Source + 'a>,
+    write: fn() -> Box<dyn Encode>,
+}
+
+/// How a format holds its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Lines.
+    Text,
+    /// Records of bytes.
+    Binary,
+}
+
+/// All formats.
+pub fn all() -> &'static [Format] {
+    const ALL: [Format; 7] = [
+        disksim::FORMAT,
+        validate::FORMAT,
+        srt::FORMAT,
+        spc::FORMAT,
+        msr::FORMAT,
+        alibaba::FORMAT,
+        tencent::FORMAT,
+    ];
+    &ALL
+}
+
+/// The format of this name.
+pub fn named(name: &str) -> Option<&'static Format> {
+    all().iter().find(|format| format.name == name)
+}
+
+/// What decodes a format.
+trait Source {
+    /// The next request; none at the end. After a fault that is not final it may be asked again.
+    fn next_record(&mut self) -> Result<Option<Record>, Fault>;
+    /// Where the request last given out, or the fault last met, stands.
+    fn place(&self) -> Place;
+    /// What the trace says once, so far as it was read.
+    fn header(&self) -> &Header {
+        &NOTHING
+    }
+}
+
+/// What a trace without a header says once.
+static NOTHING: Header =
+    Header { preamble: Vec::new(), big_endian: false, names: Vec::new(), numbering: Numbering::Plain };
+
+/// What encodes a format. Records are fitted to what it [`Carries`].
+trait Encode {
+    /// Appends what stands before the first request.
+    fn begin(&mut self, _header: &Header, _out: &mut Vec<u8>) {}
+    /// Appends a request.
+    fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>);
+    /// Appends what stands behind the last request.
+    fn end(&mut self, _header: &Header, _out: &mut Vec<u8>) {}
+}

@@ -1,0 +1,70 @@
+//! Block traces of Alibaba Cloud: one request a line, five fields apart by commas.
+//!
+//! Device, `R` or `W`, first byte, bytes, microseconds since 1970.
+//!
+//! *Source:* the description beside the traces (Li, Wang, Lee and others 2020, *An In-Depth Analysis of Cloud Block
+//! Storage Workloads in Large-Scale Production*).
+
+use std::io::BufRead;
+
+use super::error::{Fault, Place};
+use super::text::{self, Lines, Separator, fields, push};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source};
+
+/// The entry in the list of formats.
+pub(super) const FORMAT: Format = Format {
+    name: "alibaba",
+    title: "Alibaba block CSV",
+    extensions: &["csv"],
+    encoding: Encoding::Text,
+    form: FORM,
+    note: "",
+    carries: Carries {
+        tick: TICK,
+        latest: text::LATEST,
+        empty: true,
+        longest: u32::MAX as u64,
+        ..Carries::LEAST
+    },
+    sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
+    read: |input| Box::new(Reader(Lines::new(input))),
+    write: || Box::new(Writer),
+};
+
+const FORM: &str = "device,opcode,offset,length,time_us";
+const TICK: u64 = 1000;
+
+struct Reader<R>(Lines<R>);
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        self.0.next_line()?.map(parse).transpose()
+    }
+
+    fn place(&self) -> Place {
+        self.0.place()
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Record, Fault> {
+    let [device, opcode, offset, length, time] = fields(line, Separator::Comma, true, FORM)?;
+    let device = text::word("device", device)?;
+    let kind = match opcode {
+        b"R" => Kind::Read,
+        b"W" => Kind::Write,
+        other => return Err(Fault::field("opcode", other, "`R` or `W`")),
+    };
+    let offset = text::offset("offset", offset)?;
+    let length = text::word("length", length)?;
+    let time = text::time("time_us", time, TICK)?;
+    Ok(Record::new(time, device, kind, offset, length.into()))
+}
+
+struct Writer;
+
+impl Encode for Writer {
+    fn record(&mut self, record: &Record, _header: &Header, out: &mut Vec<u8>) {
+        let opcode = if record.kind == Kind::Read { ",R," } else { ",W," };
+        push!(out; record.device, opcode, record.offset, ',', record.bytes, ',', record.time.0 / TICK, '\n');
+    }
+}

@@ -1,0 +1,48 @@
+//! Devices that are named: their names in order of first appearance.
+
+use std::collections::BTreeMap;
+
+use super::Header;
+use super::error::{Fault, MOST_NAMES};
+
+/// The names met so far.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    header: Header,
+    places: BTreeMap<Vec<u8>, u32>,
+    last: u32,
+    text: Vec<u8>,
+}
+
+impl Names {
+    /// What the trace says once.
+    pub(super) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The place of the name that `write` writes; a new name gets the next one.
+    pub(super) fn of(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u32, Fault> {
+        self.text.clear();
+        write(&mut self.text);
+        // Most requests go where the one before went.
+        let same = self.header.names.get(self.last as usize).is_some_and(|name| name.as_bytes() == self.text);
+        if same {
+            return Ok(self.last);
+        }
+        self.last = match self.places.get(&self.text) {
+            Some(place) => *place,
+            None => self.add()?,
+        };
+        Ok(self.last)
+    }
+
+    fn add(&mut self) -> Result<u32, Fault> {
+        let place = self.header.names.len();
+        if place == MOST_NAMES {
+            return Err(Fault::TooManyDevices);
+        }
+        self.header.names.push(String::from_utf8_lossy(&self.text).into_owned());
+        self.places.insert(self.text.clone(), place as u32);
+        Ok(place as u32)
+    }
+}

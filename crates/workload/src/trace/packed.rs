@@ -1,0 +1,95 @@
+//! gzip and zstd: recognised by their first bytes when reading, by the file's ending when writing.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+/// How a file is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// Not at all.
+    None,
+    /// gzip.
+    Gzip,
+    /// zstd.
+    Zstd,
+}
+
+impl Packing {
+    /// The packing that a file's name asks for, and the name without that ending.
+    pub fn of_name(name: &str) -> (Packing, &str) {
+        let endings = [(".gz", Packing::Gzip), (".zst", Packing::Zstd)];
+        let found = endings.into_iter().find_map(|(end, packing)| Some((packing, name.strip_suffix(end)?)));
+        found.unwrap_or((Packing::None, name))
+    }
+
+    fn of_head(head: &[u8]) -> Packing {
+        match head {
+            [0x1f, 0x8b, ..] => Packing::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
+            _ => Packing::None,
+        }
+    }
+}
+
+/// Bytes read and unpacked at a time.
+const BUFFER: usize = 1 << 17;
+/// Bytes that tell the packing.
+const MAGIC: usize = 4;
+
+/// The head of an input, as far as wanted, and all of the input.
+pub(super) fn peek<'a>(
+    mut input: impl BufRead + 'a,
+    wanted: usize,
+) -> io::Result<(Vec<u8>, impl BufRead + 'a)> {
+    let mut head = Vec::with_capacity(wanted);
+    input.by_ref().take(wanted as u64).read_to_end(&mut head)?;
+    Ok((head.clone(), io::Cursor::new(head).chain(input)))
+}
+
+/// The input, unpacked where it is packed.
+pub(super) fn unpack<'a>(input: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    let (head, input) = peek(BufReader::with_capacity(BUFFER, input), MAGIC)?;
+    Ok(match Packing::of_head(&head) {
+        Packing::None => Box::new(input),
+        Packing::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))),
+        Packing::Zstd => Box::new(BufReader::with_capacity(BUFFER, zstd::Decoder::with_buffer(input)?)),
+    })
+}
+
+/// An output that packs.
+pub(super) enum Packer<W: Write> {
+    None(W),
+    Gzip(GzEncoder<W>),
+    Zstd(zstd::Encoder<'static, W>),
+}
+
+impl<W: Write> Packer<W> {
+    pub(super) fn new(output: W, packing: Packing) -> io::Result<Packer<W>> {
+        Ok(match packing {
+            Packing::None => Packer::None(output),
+            Packing::Gzip => Packer::Gzip(GzEncoder::new(output, flate2::Compression::default())),
+            Packing::Zstd => Packer::Zstd(zstd::Encoder::new(output, zstd::DEFAULT_COMPRESSION_LEVEL)?),
+        })
+    }
+
+    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Packer::None(output) => output.write_all(bytes),
+            Packer::Gzip(output) => output.write_all(bytes),
+            Packer::Zstd(output) => output.write_all(bytes),
+        }
+    }
+
+    /// Writes what is left, and gives the output back.
+    pub(super) fn finish(self) -> io::Result<W> {
+        let mut output = match self {
+            Packer::None(output) => output,
+            Packer::Gzip(output) => output.finish()?,
+            Packer::Zstd(output) => output.finish()?,
+        };
+        output.flush()?;
+        Ok(output)
+    }
+}

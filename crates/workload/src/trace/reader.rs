@@ -1,0 +1,109 @@
+//! A trace of any format, read one record at a time.
+
+use std::io::Read;
+
+use super::error::{Fault, Place, TraceError};
+use super::{Format, Header, Record, Source, all, packed};
+
+/// Bytes at the head of a trace by which its format is told.
+const HEAD: usize = 4096;
+
+/// A trace of any format. It holds one record and some buffers, however long it is.
+pub struct Trace<'a> {
+    file: String,
+    format: &'static Format,
+    source: Box<dyn Source + 'a>,
+    /// How many faults may still be passed over.
+    patience: u64,
+    skipped: u64,
+    first_skipped: Option<TraceError>,
+    done: bool,
+}
+
+impl<'a> Trace<'a> {
+    /// Opens the trace in `input`, packed or not. `file` names it in errors. Without a `format` it is told by the
+    /// trace's first bytes.
+    ///
+    /// *Errors:* the input cannot be read, or no format looks like it.
+    pub fn open(
+        input: impl Read + 'a,
+        file: &str,
+        format: Option<&'static Format>,
+    ) -> Result<Trace<'a>, TraceError> {
+        let fault = |fault| TraceError { file: file.to_string(), place: Place::Byte(0), fault };
+        let input = packed::unpack(input).map_err(|error| fault(error.into()))?;
+        let (head, input) = packed::peek(input, HEAD).map_err(|error| fault(error.into()))?;
+        let format = match format {
+            Some(format) => format,
+            None => sniff(&head).map_err(fault)?,
+        };
+        let source = (format.read)(Box::new(input));
+        let file = file.to_string();
+        Ok(Trace { file, format, source, patience: 0, skipped: 0, first_skipped: None, done: false })
+    }
+
+    /// The same trace, passing over the first so many malformed lines or records instead of ending there.
+    pub fn skipping(mut self, malformed: u64) -> Trace<'a> {
+        self.patience = malformed;
+        self
+    }
+
+    /// The next record; none at the end and after an error.
+    ///
+    /// *Errors:* the trace is malformed here, and no more may be passed over.
+    pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
+        while !self.done {
+            match self.source.next_record() {
+                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(None) => self.done = true,
+                Err(fault) => {
+                    let error = TraceError { file: self.file.clone(), place: self.source.place(), fault };
+                    if error.fault.is_final() || self.patience == 0 {
+                        self.done = true;
+                        return Err(error);
+                    }
+                    self.patience -= 1;
+                    self.skipped += 1;
+                    self.first_skipped.get_or_insert(error);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Its format.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// Its file's name.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// What it says once, so far as it was read.
+    pub fn header(&self) -> &Header {
+        self.source.header()
+    }
+
+    /// How many malformed lines or records were passed over, and the first of them.
+    pub fn skipped(&self) -> (u64, Option<&TraceError>) {
+        (self.skipped, self.first_skipped.as_ref())
+    }
+}
+
+impl Iterator for Trace<'_> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record().transpose()
+    }
+}
+
+/// The format that looks like the head of a trace.
+fn sniff(head: &[u8]) -> Result<&'static Format, Fault> {
+    all().iter().find(|format| (format.sniff)(head)).ok_or_else(|| {
+        let names: Vec<&str> = all().iter().map(|format| format.name).collect();
+        Fault::UnknownFormat(format!("no known format begins like this; name one of {}", names.join(", ")))
+    })
+}

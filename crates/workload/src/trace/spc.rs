@@ -1,0 +1,71 @@
+//! Traces of the Storage Performance Council, as the UMass repository holds them: one request a line, five fields
+//! apart by commas.
+//!
+//! Application-specific unit, first sector, bytes, `R` or `W` in either case, seconds. Fields behind the fifth are
+//! optional in the format and are not looked at.
+//!
+//! *Source:* SPC Trace File Format Specification, revision 1.0.1 (Storage Performance Council 2002).
+
+use std::io::BufRead;
+
+use super::error::{Fault, Place};
+use super::text::{self, Lines, SECTOR, Separator, fields, push, push_time};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source};
+
+/// The entry in the list of formats.
+pub(super) const FORMAT: Format = Format {
+    name: "spc",
+    title: "SPC-1 (UMass)",
+    extensions: &["spc"],
+    encoding: Encoding::Text,
+    form: FORM,
+    note: "the first byte is that of a sector of 512 bytes, the length is free; fields behind the fifth are not looked at",
+    carries: Carries { empty: true, offset_grain: SECTOR, longest: u32::MAX as u64, ..Carries::LEAST },
+    sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
+    read: |input| Box::new(Reader(Lines::new(input))),
+    write: || Box::new(Writer),
+};
+
+const FORM: &str = "asu,lba,bytes,opcode,time_s";
+
+struct Reader<R>(Lines<R>);
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        self.0.next_line()?.map(parse).transpose()
+    }
+
+    fn place(&self) -> Place {
+        self.0.place()
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Record, Fault> {
+    let [unit, lba, bytes, opcode, time] = fields(line, Separator::Comma, false, FORM)?;
+    let unit = text::word("asu", unit)?;
+    let offset = text::sector("lba", lba)?;
+    let bytes = text::word("bytes", bytes)?;
+    let kind = match opcode {
+        b"R" | b"r" => Kind::Read,
+        b"W" | b"w" => Kind::Write,
+        other => return Err(Fault::field("opcode", other, "`R` or `W`")),
+    };
+    let time = text::time("time_s", time, 1_000_000_000)?;
+    Ok(Record::new(time, unit, kind, offset, bytes.into()))
+}
+
+struct Writer;
+
+impl Encode for Writer {
+    fn record(&mut self, record: &Record, _header: &Header, out: &mut Vec<u8>) {
+        let opcode = if record.kind == Kind::Read { 'R' } else { 'W' };
+        push!(out; record.device, ',', record.offset / SECTOR, ',', record.bytes, ',', opcode, ',');
+        let whole_us = record.time.0.is_multiple_of(1000);
+        push_time(out, record.time, 9);
+        if whole_us {
+            // Real traces have microseconds.
+            out.truncate(out.len() - 3);
+        }
+        out.push(b'\n');
+    }
+}

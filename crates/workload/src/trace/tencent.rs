@@ -1,0 +1,73 @@
+//! Block traces of Tencent Cloud (CBS): one request a line, five fields apart by commas.
+//!
+//! Seconds since 1970, first sector, sectors, 0 for a read or 1 for a write, volume.
+//!
+//! *Source:* the description beside the traces (Zhang, Huang and others 2018, *Tencent Block Storage Traces*, at SNIA's
+//! repository).
+
+use std::io::BufRead;
+
+use super::error::{Fault, Place};
+use super::text::{self, Lines, SECTOR, Separator, fields, push};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source};
+
+/// The entry in the list of formats.
+pub(super) const FORMAT: Format = Format {
+    name: "tencent",
+    title: "Tencent block CSV",
+    extensions: &["csv"],
+    encoding: Encoding::Text,
+    form: FORM,
+    note: "",
+    carries: Carries {
+        tick: TICK,
+        latest: text::LATEST,
+        empty: true,
+        offset_grain: SECTOR,
+        grain: SECTOR,
+        longest: u32::MAX as u64 * SECTOR,
+        ..Carries::LEAST
+    },
+    sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
+    read: |input| Box::new(Reader(Lines::new(input))),
+    write: || Box::new(Writer),
+};
+
+const FORM: &str = "time_s,offset,size,type,volume";
+const TICK: u64 = 1_000_000_000;
+
+struct Reader<R>(Lines<R>);
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        self.0.next_line()?.map(parse).transpose()
+    }
+
+    fn place(&self) -> Place {
+        self.0.place()
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Record, Fault> {
+    let [time, offset, size, kind, volume] = fields(line, Separator::Comma, true, FORM)?;
+    let time = text::time("time_s", time, TICK)?;
+    let offset = text::sector("offset", offset)?;
+    let bytes = text::sectors("size", size)?;
+    let kind = match kind {
+        b"0" => Kind::Read,
+        b"1" => Kind::Write,
+        other => return Err(Fault::field("type", other, "0 (read) or 1 (write)")),
+    };
+    let volume = text::word("volume", volume)?;
+    Ok(Record::new(time, volume, kind, offset, bytes))
+}
+
+struct Writer;
+
+impl Encode for Writer {
+    fn record(&mut self, record: &Record, _header: &Header, out: &mut Vec<u8>) {
+        let kind = u32::from(record.kind == Kind::Write);
+        push!(out; record.time.0 / TICK, ',', record.offset / SECTOR, ',', record.bytes / SECTOR, ',', kind);
+        push!(out; ',', record.device, '\n');
+    }
+}
