@@ -7,8 +7,13 @@
 //! destaging and a host's. The queue is kept sorted by arrival and by cylinder as requests come and go, which costs each
 //! a binary search and saves a position-aware order from costing every request at every choice.
 //!
-//! [`order::all`] is the list: what is in it has a name on the command line and in drive files, and is tested.
+//! An [`elevator`] is what a host puts before a drive: it merges, it is fair among processes, and it may hold back for a
+//! while what could go, which an order cannot.
+//!
+//! [`order::all`] and [`elevator::all`] are the lists: what is in them has a name on the command line and in files, and is
+//! tested.
 
+pub mod elevator;
 pub mod order;
 mod queue;
 

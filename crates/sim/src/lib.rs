@@ -1,7 +1,8 @@
-//! *What happens* over virtual time: the device and the engine that turns it.
+//! *What happens* over virtual time: the device, the host before it, and the engine that turns them.
 //!
 //! A [`Device`] is a drive with its queue and cache; an [`Engine`] moves the time for any number of them and feeds them
-//! from a [`headstack_workload::Load`]. [`stats`] sums up what comes back.
+//! from a [`headstack_workload::Load`], through a [`host`] whose every part is off unless it is asked for. [`stats`] sums up
+//! what comes back.
 //!
 //! The device is told the time and never asks for it, and each operation starts when its resource was free and its
 //! command had arrived, not when the call came. So what turns it is a matter of taste: the engine jumps from event to
@@ -10,6 +11,8 @@
 
 pub mod device;
 mod engine;
+mod events;
+pub mod host;
 pub mod rig;
 pub mod stats;
 
@@ -17,7 +20,8 @@ pub use device::{
     Activity, ArmTime, CacheUse, Completion, Device, DeviceError, DeviceOptions, Drive, Outcome, QueueFull,
     SeekDistances, Tag, TimeSplit, Travel,
 };
-pub use engine::{Engine, Finished};
+pub use engine::{Engine, Finished, Observer};
+pub use host::{HostError, HostSpec};
 pub use rig::{Rig, RigError};
 
 /// The program in the README, which must compile and run.

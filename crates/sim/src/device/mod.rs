@@ -83,6 +83,20 @@ pub struct Completion {
 }
 
 impl Completion {
+    /// What takes no time and no device.
+    pub(crate) fn at_once(request: Request, at: Nanos) -> Completion {
+        Completion {
+            tag: Tag(0),
+            request,
+            submitted: at,
+            completed: at,
+            outcome: Outcome::Done,
+            parts: TimeSplit::default(),
+            cache: CacheUse::Miss,
+            travel: None,
+        }
+    }
+
     /// The response time: from submission to completion.
     pub fn response(&self) -> Nanos {
         self.completed - self.submitted
@@ -159,6 +173,7 @@ pub struct Device {
     drive: Arc<Drive>,
     config: Config,
     sectors: u64,
+    sector_bytes: u32,
     cache: Cache,
     rule: ReadAheadRule,
     now: Nanos,
@@ -220,6 +235,7 @@ impl Device {
         Ok(Device {
             config: Config::new(spec),
             sectors: drive.geometry.sectors(),
+            sector_bytes: spec.sector_bytes,
             drive,
             cache: Cache::new(spec, random.random()),
             rule: ReadAheadRule::new(&spec.cache),
@@ -253,6 +269,11 @@ impl Device {
         self.sectors
     }
 
+    /// Bytes in a block.
+    pub fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+
     /// Geometry and mechanics.
     pub fn drive(&self) -> &Arc<Drive> {
         &self.drive
@@ -265,7 +286,7 @@ impl Device {
 
     /// Commands outstanding.
     pub fn outstanding(&self) -> usize {
-        self.jobs.len() - self.free.len()
+        self.jobs.len() - self.free.len() - self.done.len()
     }
 
     /// Commands that may be outstanding.
@@ -296,16 +317,18 @@ impl Device {
             travel: None,
             outcome: Outcome::Done,
         };
+        if self.outstanding() == self.depth {
+            return Err(QueueFull);
+        }
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.jobs[slot as usize] = fresh;
                 slot
             }
-            None if self.jobs.len() < self.depth => {
+            None => {
                 self.jobs.push(fresh);
                 (self.jobs.len() - 1) as u32
             }
-            None => return Err(QueueFull),
         };
         self.port.receptions.push_back(slot);
         self.run_port();
@@ -330,9 +353,16 @@ impl Device {
         self.now = self.now.max(now);
     }
 
-    /// The next command that is done.
+    /// The next command that is done. Its tag is free from now on.
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        self.done.pop_front()
+        let completion = self.done.pop_front()?;
+        self.free.push(completion.tag.0);
+        Some(completion)
+    }
+
+    /// Whether [`Device::poll_completion`] has something.
+    pub fn has_completions(&self) -> bool {
+        !self.done.is_empty()
     }
 
     /// When [`Device::handle_timeout`] has something to do; `None` while only a command can change anything.
@@ -366,6 +396,5 @@ impl Device {
             Op::Flush => self.activity.flushes += 1,
         }
         self.done.push_back(completion);
-        self.free.push(slot);
     }
 }

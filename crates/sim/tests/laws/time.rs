@@ -3,7 +3,7 @@
 use crate::accounting::any_request;
 use crate::support::*;
 use headstack_model::{Nanos, Request};
-use headstack_sim::{Completion, Device, DeviceOptions};
+use headstack_sim::{Completion, Device, DeviceOptions, Tag};
 use rand::RngExt;
 
 /// A fixed sequence of submissions: bursts of some requests, long and short gaps between them.
@@ -27,7 +27,9 @@ fn play(
 ) -> Vec<Completion> {
     let (mut done, mut left, mut now) = (Vec::new(), script, Nanos::ZERO);
     loop {
-        done.extend(std::iter::from_fn(|| device.poll_completion()));
+        // A tag falls free when its completion is taken, which a late call does late.
+        let taken = std::iter::from_fn(|| device.poll_completion());
+        done.extend(taken.map(|completion| Completion { tag: Tag(0), ..completion }));
         let due = device.poll_timeout().map(|due| wake(now, due).max(now));
         match (left, due) {
             ([(at, request), rest @ ..], due) if due.is_none_or(|due| *at <= due) => {

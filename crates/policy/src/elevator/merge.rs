@@ -1,0 +1,86 @@
+//! Merging: a request that begins where a waiting one ends, ends where one begins, or asks for the same blocks becomes
+//! one with it.
+//!
+//! Linux merges what is adjacent. Requests that overlap it leaves to the page cache; DiskSim's driver has them ride along.
+//! *Source:* the behaviour of Linux's block layer (back, front, and joining the two neighbours of a gap that closes);
+//! DiskSim 4.0 manual, "Overlapping request scheme".
+
+use headstack_model::{Lbn, Op, Request};
+
+use super::Ask;
+use super::pool::{Entry, Pool};
+use super::sorted::Sorted;
+
+/// What may become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergeRule {
+    /// Whether requests are merged that follow each other without a gap.
+    pub adjacent: bool,
+    /// Whether requests are merged that share blocks.
+    pub overlapping: bool,
+    /// Most blocks that a merged request may have.
+    pub sectors_max: u32,
+}
+
+impl MergeRule {
+    /// Every request stays alone.
+    pub const NONE: MergeRule = MergeRule { adjacent: false, overlapping: false, sectors_max: u32::MAX };
+
+    fn joins(&self, first: (u64, u64), second: (u64, u64)) -> bool {
+        let fits = first.1.max(second.1) - first.0 <= u64::from(self.sectors_max);
+        let touches = first.1 == second.0 && self.adjacent;
+        fits && (touches || (first.1 > second.0 && self.overlapping))
+    }
+}
+
+/// The waiting requests by where they begin.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Starts {
+    reads: Sorted,
+    writes: Sorted,
+}
+
+impl Starts {
+    fn of(&self, op: Op) -> &Sorted {
+        if op == Op::Read { &self.reads } else { &self.writes }
+    }
+
+    pub(super) fn insert(&mut self, id: u32, entry: &Entry) {
+        let sorted = if entry.request.op == Op::Read { &mut self.reads } else { &mut self.writes };
+        sorted.insert(entry.lbn(), id);
+    }
+
+    pub(super) fn remove(&mut self, id: u32, entry: &Entry) {
+        let sorted = if entry.request.op == Op::Read { &mut self.reads } else { &mut self.writes };
+        sorted.remove(entry.lbn(), id);
+    }
+
+    /// The waiting request that begins at or before `lbn`, and the one that begins behind it.
+    pub(super) fn neighbours(&self, op: Op, lbn: u64) -> (Option<u32>, Option<u32>) {
+        let sorted = self.of(op);
+        (sorted.before(lbn + 1), sorted.at_or_after(lbn + 1))
+    }
+}
+
+/// Whether `entry`, which begins at or before the ask, takes it in at its back.
+pub(super) fn takes_at_back(rule: MergeRule, entry: &Entry, ask: &Request) -> bool {
+    rule.joins((entry.lbn(), entry.end()), (ask.lbn.0, ask.end().0))
+}
+
+/// Whether `entry`, which begins behind the ask, takes it in at its front.
+pub(super) fn takes_at_front(rule: MergeRule, entry: &Entry, ask: &Request) -> bool {
+    rule.joins((ask.lbn.0, ask.end().0), (entry.lbn(), entry.end()))
+}
+
+/// Whether two requests are of one kind, so that nothing is lost when they are one.
+pub(super) fn alike(entry: &Entry, ask: &Ask) -> bool {
+    entry.request.fua == ask.request.fua && entry.urgent == ask.urgent
+}
+
+/// Makes `entry` hold the blocks of `other` too.
+pub(super) fn join(pool: &mut Pool, id: u32, other: &Request) {
+    let entry = pool.get_mut(id);
+    let (first, end) = (entry.lbn().min(other.lbn.0), entry.end().max(other.end().0));
+    entry.request.lbn = Lbn(first);
+    entry.request.sectors = (end - first) as u32;
+}

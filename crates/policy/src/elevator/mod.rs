@@ -1,0 +1,260 @@
+//! Elevators: what a host's block layer does with requests before a drive sees them. One file an elevator, one list.
+//!
+//! An [`Elevator`] merges what belongs together and says which request goes next; it may also say *none yet*, to wait for
+//! a better one ([`Elevator::poll_timeout`] tells until when). It is told the time, and of completions.
+//!
+//! Modelled: what the elevators of Linux do with reads and writes, each after its own file. Not modelled: the CPU time
+//! they take, control groups, and priorities beyond *urgent* (the real-time class) and the rest (best effort).
+
+mod merge;
+mod noop;
+mod ordered;
+mod pool;
+mod sorted;
+
+use std::fmt;
+
+use headstack_model::{Nanos, Op, Request};
+use thiserror::Error;
+
+pub use merge::MergeRule;
+
+use crate::order::{self, UnknownOrder};
+use crate::queue::Queue;
+use merge::Starts;
+use ordered::Ordered;
+use pool::{Entry, Pool};
+
+/// What is asked of an elevator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The read or write.
+    pub request: Request,
+    /// Who asks: a process.
+    pub source: u32,
+    /// Whether it belongs to the real-time class.
+    pub urgent: bool,
+    /// Whether somebody waits for it: reads, and writes that are not the page cache's own.
+    pub sync: bool,
+}
+
+/// The elevator's number for a request that it holds, until that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryId(pub u32);
+
+/// What became of an ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It waits on its own.
+    Queued(EntryId),
+    /// It is part of a request that waited already.
+    Merged {
+        /// The request that took it in.
+        into: EntryId,
+        /// A waiting request that became part of `into` as well, because the ask closed the gap between them. Its number
+        /// is free again.
+        absorbed: Option<EntryId>,
+    },
+}
+
+/// A request that goes to the device now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Its number, which comes back with [`Elevator::completed`].
+    pub entry: EntryId,
+    /// All blocks of those merged into it.
+    pub request: Request,
+}
+
+/// An elevator in the list of them all.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    /// Its name on the command line and in files.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    build: fn() -> Box<dyn Scheduler>,
+}
+
+/// Every elevator there is.
+pub fn all() -> &'static [Listed] {
+    &[noop::LISTED]
+}
+
+/// There is no elevator of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no elevator is called `{name}`; the nearest is `{nearest}`")]
+pub struct UnknownElevator {
+    /// The name met.
+    pub name: String,
+    /// The known name that is most like it.
+    pub nearest: &'static str,
+}
+
+/// The elevator called `name` in the list.
+///
+/// *Errors:* there is none; the error names the nearest.
+pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
+    let lower = name.to_lowercase();
+    let likeness = |listed: &&Listed| (strsim::jaro_winkler(&lower, listed.name) * 1e9) as u64;
+    all().iter().find(|listed| listed.name == name).ok_or_else(|| {
+        let nearest = all().iter().max_by_key(likeness).expect("the list is not empty").name;
+        UnknownElevator { name: name.to_owned(), nearest }
+    })
+}
+
+/// The algorithm behind an elevator: which of the waiting requests goes next.
+trait Scheduler: fmt::Debug + Send {
+    /// A request came.
+    fn add(&mut self, now: Nanos, id: u32, pool: &Pool);
+    /// A waiting request that was as `before` took others in.
+    fn change(&mut self, id: u32, before: &Entry, pool: &Pool);
+    /// A waiting request became part of another.
+    fn remove(&mut self, id: u32, pool: &Pool);
+    /// The request to go now; it waits no longer.
+    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32>;
+    /// A request that went is done.
+    fn completed(&mut self, _now: Nanos, _id: u32, _pool: &Pool) {}
+    /// When to ask again, while requests wait and none may go.
+    fn poll_timeout(&self) -> Option<Nanos> {
+        None
+    }
+    /// Whether a waiting request may take in an ask of its kind.
+    fn may_merge(&self, _entry: &Entry, _ask: &Ask) -> bool {
+        true
+    }
+    /// Whether an ask may come before the blocks of a waiting request.
+    fn merges_at_front(&self) -> bool {
+        true
+    }
+}
+
+/// A host's queue for one device: merging, and an algorithm that chooses.
+#[derive(Debug)]
+pub struct Elevator {
+    pool: Pool,
+    starts: Starts,
+    rule: MergeRule,
+    scheduler: Box<dyn Scheduler>,
+    waiting: usize,
+}
+
+impl Elevator {
+    /// The elevator called `name`.
+    ///
+    /// *Errors:* there is none; the error names the nearest.
+    pub fn by_name(name: &str, rule: MergeRule) -> Result<Elevator, UnknownElevator> {
+        Ok(Elevator::new((find(name)?.build)(), rule))
+    }
+
+    /// The order called `name` as a host's, over the oldest `window` requests (1,024 at most) for a disk of `sectors`.
+    ///
+    /// *Errors:* there is no such order; the error names the nearest.
+    pub fn with_order(
+        name: &str,
+        window: usize,
+        sectors: u64,
+        rule: MergeRule,
+    ) -> Result<Elevator, UnknownOrder> {
+        let order = order::built_in(name)?;
+        let window = window.clamp(1, Queue::MAX_CAPACITY);
+        Ok(Elevator::new(Box::new(Ordered::new(order, window, sectors)), rule))
+    }
+
+    fn new(scheduler: Box<dyn Scheduler>, rule: MergeRule) -> Elevator {
+        Elevator { pool: Pool::default(), starts: Starts::default(), rule, scheduler, waiting: 0 }
+    }
+
+    /// Requests that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Takes a read or a write at `now`.
+    pub fn add(&mut self, now: Nanos, ask: Ask) -> Added {
+        if let Some(merged) = self.merge(&ask) {
+            return merged;
+        }
+        let Ask { request, source, urgent, sync } = ask;
+        let id = self.pool.insert(Entry { request, source, urgent, sync, added: now, turn: 0 });
+        if self.rule != MergeRule::NONE {
+            self.starts.insert(id, self.pool.get(id));
+        }
+        self.waiting += 1;
+        self.scheduler.add(now, id, &self.pool);
+        Added::Queued(EntryId(id))
+    }
+
+    /// The request to go to the device now. Nothing while none waits, or none may go yet.
+    pub fn dispatch(&mut self, now: Nanos) -> Option<Dispatch> {
+        let id = self.scheduler.dispatch(now, &self.pool)?;
+        self.waiting -= 1;
+        let entry = self.pool.get(id);
+        if self.rule != MergeRule::NONE {
+            self.starts.remove(id, entry);
+        }
+        Some(Dispatch { entry: EntryId(id), request: entry.request })
+    }
+
+    /// A request that was dispatched is done.
+    pub fn completed(&mut self, now: Nanos, entry: EntryId) {
+        self.scheduler.completed(now, entry.0, &self.pool);
+        self.pool.release(entry.0);
+    }
+
+    /// When to ask [`Elevator::dispatch`] again although nothing else happened; `None` unless it holds requests back.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        if self.waiting == 0 { None } else { self.scheduler.poll_timeout() }
+    }
+
+    /// Takes a read or a write only if it can become part of a waiting one.
+    pub fn merge(&mut self, ask: &Ask) -> Option<Added> {
+        let (into, absorbed) = self.put_together(ask)?;
+        Some(Added::Merged { into: EntryId(into), absorbed: absorbed.map(EntryId) })
+    }
+
+    /// Puts an ask into a waiting request, and the next one behind it too if they touch then.
+    fn put_together(&mut self, ask: &Ask) -> Option<(u32, Option<u32>)> {
+        if self.rule == MergeRule::NONE || ask.request.op == Op::Flush {
+            return None;
+        }
+        let (before, behind) = self.starts.neighbours(ask.request.op, ask.request.lbn.0);
+        if let Some(id) = before.filter(|id| self.takes(*id, ask, merge::takes_at_back)) {
+            merge::join(&mut self.pool, id, &ask.request);
+            return Some((id, behind.filter(|other| self.absorb(id, *other))));
+        }
+        let front = self.scheduler.merges_at_front();
+        let id = behind.filter(|id| front && self.takes(*id, ask, merge::takes_at_front))?;
+        let was = *self.pool.get(id);
+        self.starts.remove(id, &was);
+        merge::join(&mut self.pool, id, &ask.request);
+        self.starts.insert(id, self.pool.get(id));
+        self.scheduler.change(id, &was, &self.pool);
+        Some((id, None))
+    }
+
+    fn takes(&self, id: u32, ask: &Ask, touch: fn(MergeRule, &Entry, &Request) -> bool) -> bool {
+        let entry = self.pool.get(id);
+        merge::alike(entry, ask)
+            && touch(self.rule, entry, &ask.request)
+            && self.scheduler.may_merge(entry, ask)
+    }
+
+    /// Makes the waiting request `other` a part of `id`, which begins before it, if it may be.
+    fn absorb(&mut self, id: u32, other: u32) -> bool {
+        let (was, gone) = (*self.pool.get(id), *self.pool.get(other));
+        let ask = Ask { request: gone.request, source: gone.source, urgent: gone.urgent, sync: gone.sync };
+        if !self.takes(id, &ask, merge::takes_at_back) {
+            return false;
+        }
+        self.starts.remove(other, &gone);
+        self.scheduler.remove(other, &self.pool);
+        self.pool.release(other);
+        self.waiting -= 1;
+        merge::join(&mut self.pool, id, &gone.request);
+        let entry = self.pool.get_mut(id);
+        (entry.added, entry.turn) = (was.added.min(gone.added), was.turn.min(gone.turn));
+        self.scheduler.change(id, &was, &self.pool);
+        true
+    }
+}

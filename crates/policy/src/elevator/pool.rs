@@ -1,0 +1,60 @@
+//! The requests that an elevator holds, waiting or at the device, by number.
+
+use headstack_model::{Nanos, Request};
+
+/// A request that an elevator holds. Several that were merged are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) request: Request,
+    pub(super) source: u32,
+    pub(super) urgent: bool,
+    pub(super) sync: bool,
+    /// When the oldest of those merged into it came.
+    pub(super) added: Nanos,
+    /// Its place in the order of arrival: the least of those merged into it.
+    pub(super) turn: u64,
+}
+
+impl Entry {
+    pub(super) fn lbn(&self) -> u64 {
+        self.request.lbn.0
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.request.end().0
+    }
+}
+
+/// Entries by number. A number is free again once its request is done.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    turns: u64,
+}
+
+impl Pool {
+    /// Takes an entry in, as the youngest.
+    pub(super) fn insert(&mut self, mut entry: Entry) -> u32 {
+        entry.turn = self.turns;
+        self.turns += 1;
+        if let Some(id) = self.free.pop() {
+            self.entries[id as usize] = entry;
+            return id;
+        }
+        self.entries.push(entry);
+        (self.entries.len() - 1) as u32
+    }
+
+    pub(super) fn get(&self, id: u32) -> &Entry {
+        &self.entries[id as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, id: u32) -> &mut Entry {
+        &mut self.entries[id as usize]
+    }
+
+    pub(super) fn release(&mut self, id: u32) {
+        self.free.push(id);
+    }
+}

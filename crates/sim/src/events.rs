@@ -1,0 +1,76 @@
+//! When each of several things next has something to do, and which is first.
+
+use headstack_model::Nanos;
+
+/// The times of a fixed number of things, as a tree whose every node holds the least time below it: to change one costs
+/// the depth of the tree, to see the first one nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Events {
+    /// The root at 1, the children of `n` at `2n` and `2n + 1`, the leaves in the second half.
+    least: Vec<Nanos>,
+}
+
+impl Events {
+    /// `count` things that have nothing to do.
+    pub(crate) fn new(count: usize) -> Events {
+        Events { least: vec![Nanos::MAX; 2 * count.next_power_of_two()] }
+    }
+
+    fn leaves(&self) -> usize {
+        self.least.len() / 2
+    }
+
+    /// Sets the time of a thing; `Nanos::MAX` is never.
+    pub(crate) fn set(&mut self, index: usize, at: Nanos) {
+        let mut node = self.leaves() + index;
+        self.least[node] = at;
+        while node > 1 {
+            node /= 2;
+            let least = self.least[2 * node].min(self.least[2 * node + 1]);
+            if self.least[node] == least {
+                return;
+            }
+            self.least[node] = least;
+        }
+    }
+
+    /// The least time.
+    pub(crate) fn first(&self) -> Nanos {
+        self.least[1]
+    }
+
+    /// The thing whose time is least; of several the one with the lowest number.
+    pub(crate) fn first_index(&self) -> usize {
+        let mut node = 1;
+        while node < self.leaves() {
+            node = if self.least[2 * node] == self.least[1] { 2 * node } else { 2 * node + 1 };
+        }
+        node - self.leaves()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn is_the_first_the_one_that_a_search_finds(
+            count in 1usize..20,
+            changes in prop::collection::vec((0usize..20, 0u64..9), 1..60),
+        ) {
+            let mut events = Events::new(count);
+            let mut times = vec![Nanos::MAX; count];
+            for (index, at) in changes {
+                let at = if at == 8 { Nanos::MAX } else { Nanos(at) };
+                events.set(index % count, at);
+                times[index % count] = at;
+                let least = times.iter().min().expect("there is one");
+                prop_assert_eq!(events.first(), *least);
+                let first = times.iter().position(|time| time == least).expect("it is there");
+                prop_assert_eq!(events.first_index(), first);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `[host]` of a rig: a field here is the key in the file, its doc comment the key's documentation.
+
+use headstack_model::Nanos;
+use headstack_policy::{Queue, elevator, order};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// `[host]`: what lies between the load and the drives.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostSpec {
+    /// The queue before each drive.
+    pub queue: HostQueueSpec,
+}
+
+/// What becomes of requests that wait for neighbouring or the same blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Merge {
+    /// Each stays alone.
+    None,
+    /// Those that follow each other without a gap are one, as in Linux.
+    Adjacent,
+    /// Those that share blocks are one, too.
+    Overlapping,
+}
+
+/// `[host.queue]`: the host's queue before each drive. Without any key, what the drive cannot take waits in order of
+/// arrival, and nothing is merged or split.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostQueueSpec {
+    /// Name of the elevator: merging and a choice of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elevator: Option<String>,
+    /// Name of an order, in place of an elevator. It knows block numbers, not cylinders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
+    /// Commands that may be outstanding at a drive. Default: as many as the drive takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Which waiting requests become one. Default: `adjacent` with an elevator (as Linux), else `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge: Option<Merge>,
+    /// Largest command in units of 1,024 bytes: longer requests are split, merging stops there. Default: 1280 with an
+    /// elevator (Linux since 4.5), else no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_sectors_kb: Option<u32>,
+    /// Requests that may wait in the queue; more wait before it, in order of arrival, and can only be merged. Default: 256
+    /// with an elevator (Linux, `blk-mq` with a scheduler), else no limit. An order looks at 1,024 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nr_requests: Option<u32>,
+    /// Requests to an idle drive that are gathered before the first goes, so that they can be merged. What comes at the
+    /// same moment is always gathered. Default: 4 where `unplug_delay` is given (Linux 2.6, `unplug_thresh`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unplug_thresh: Option<u32>,
+    /// Time in ms after which gathered requests go though they are few. Default: 0, nothing is held for others to come
+    /// (Linux since 2.6.39; before, 3 ms).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unplug_delay: Option<f64>,
+}
+
+/// What is wrong with the `[host]` of a rig.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{key}: {message}")]
+pub struct HostError {
+    /// The key at fault, as a path (`host.queue.order`).
+    pub key: String,
+    /// What is wrong, and what is allowed.
+    pub message: String,
+}
+
+impl HostError {
+    pub(crate) fn new(key: &str, message: impl ToString) -> HostError {
+        HostError { key: format!("host.{key}"), message: message.to_string() }
+    }
+}
+
+impl HostSpec {
+    /// Whether all of it is good.
+    ///
+    /// *Errors:* the first key at fault.
+    pub fn check(&self) -> Result<(), HostError> {
+        self.queue.check()
+    }
+}
+
+impl HostQueueSpec {
+    /// Linux's `BLK_DEF_MAX_SECTORS`.
+    const MAX_SECTORS_KB: u32 = 1280;
+    /// Linux's `2 * BLKDEV_DEFAULT_RQ`.
+    const NR_REQUESTS: u32 = 256;
+    /// Linux 2.6's `unplug_thresh`.
+    const UNPLUG_THRESH: u32 = 4;
+
+    /// Whether the host does anything but hold requests in order of arrival.
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == HostQueueSpec { depth: self.depth, ..HostQueueSpec::default() }
+    }
+
+    pub(crate) fn merge(&self) -> Merge {
+        let usual = if self.elevator.is_some() { Merge::Adjacent } else { Merge::None };
+        self.merge.unwrap_or(usual)
+    }
+
+    /// Most blocks in a command for a drive with blocks of so many bytes.
+    pub(crate) fn sectors_max(&self, sector_bytes: u32) -> u32 {
+        let usual = self.elevator.is_some().then_some(HostQueueSpec::MAX_SECTORS_KB);
+        match self.max_sectors_kb.or(usual) {
+            Some(kb) => (u64::from(kb) * 1024 / u64::from(sector_bytes)).clamp(1, u64::from(u32::MAX)) as u32,
+            None => u32::MAX,
+        }
+    }
+
+    pub(crate) fn requests_max(&self) -> usize {
+        let usual = self.elevator.is_some().then_some(HostQueueSpec::NR_REQUESTS);
+        self.nr_requests.or(usual).map_or(usize::MAX, |most| most as usize)
+    }
+
+    pub(crate) fn plug(&self) -> (usize, Nanos) {
+        let delay = Nanos::from_ms(self.unplug_delay.unwrap_or(0.0));
+        (self.unplug_thresh.unwrap_or(HostQueueSpec::UNPLUG_THRESH) as usize, delay)
+    }
+
+    fn check(&self) -> Result<(), HostError> {
+        if let Some(name) = &self.elevator {
+            elevator::find(name).map_err(|error| HostError::new("queue.elevator", error))?;
+            if self.order.is_some() {
+                return Err(HostError::new("queue.order", "an elevator is named too; give one of the two"));
+            }
+        }
+        if let Some(name) = &self.order {
+            order::built_in(name).map_err(|error| HostError::new("queue.order", error))?;
+        }
+        let most = Queue::MAX_CAPACITY as u32;
+        let counts = [
+            ("queue.depth", self.depth, most),
+            ("queue.max_sectors_kb", self.max_sectors_kb, u32::MAX),
+            ("queue.nr_requests", self.nr_requests, u32::MAX),
+            ("queue.unplug_thresh", self.unplug_thresh, u32::MAX),
+        ];
+        for (key, value, most) in counts {
+            if value.is_some_and(|value| value < 1 || value > most) {
+                let value = value.unwrap_or_default();
+                return Err(HostError::new(key, format!("{value} is outside 1 to {most}")));
+            }
+        }
+        let delay = self.unplug_delay.unwrap_or(0.0);
+        if !(0.0..=1e6).contains(&delay) {
+            return Err(HostError::new(
+                "queue.unplug_delay",
+                format!("{delay} ms is outside 0 to 1000000 ms"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        let spec: HostSpec = toml::from_str(text).expect("the keys are known");
+        spec.check().expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn does_each_wrong_value_name_its_key_and_what_is_allowed() {
+        let cases = [
+            (
+                "queue.order = \"c-lok\"",
+                "host.queue.order: no order is called `c-lok`; the nearest is `c-look`",
+            ),
+            (
+                "queue.elevator = \"nop\"",
+                "host.queue.elevator: no elevator is called `nop`; the nearest is `noop`",
+            ),
+            (
+                "queue = { elevator = \"noop\", order = \"fcfs\" }",
+                "host.queue.order: an elevator is named too; give one of the two",
+            ),
+            ("queue.depth = 0", "host.queue.depth: 0 is outside 1 to 1024"),
+            ("queue.depth = 1025", "host.queue.depth: 1025 is outside 1 to 1024"),
+            ("queue.nr_requests = 0", "host.queue.nr_requests: 0 is outside 1 to 4294967295"),
+            ("queue.unplug_delay = -1.0", "host.queue.unplug_delay: -1 ms is outside 0 to 1000000 ms"),
+            ("queue.unplug_delay = nan", "host.queue.unplug_delay: NaN ms is outside 0 to 1000000 ms"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(fault(text), expected);
+        }
+    }
+
+    #[test]
+    fn is_the_host_off_unless_it_is_turned_on() {
+        let spec: HostSpec = toml::from_str("").expect("nothing is needed");
+        assert!(spec.queue.is_plain() && spec.check().is_ok());
+        let deep: HostSpec = toml::from_str("queue.depth = 4").expect("a known key");
+        assert!(deep.queue.is_plain());
+        let linux: HostSpec = toml::from_str("queue.elevator = \"noop\"").expect("a known key");
+        assert!(!linux.queue.is_plain() && linux.queue.merge() == Merge::Adjacent);
+        assert_eq!((linux.queue.sectors_max(512), linux.queue.requests_max()), (2560, 256));
+        assert_eq!(toml::to_string(&spec).expect("it is TOML"), "[queue]\n");
+    }
+}

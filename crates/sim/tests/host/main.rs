@@ -1,0 +1,4 @@
+//! Laws of the host before a drive: they hold whatever the drive, the queue and the elevator.
+
+mod queue;
+mod support;
