@@ -21,7 +21,7 @@ struct Case {
 fn cases(spec: &DriveSpec) -> Vec<Case> {
     let region = Region::whole(spec.capacity_sectors);
     let random = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 1.0 };
-    let streams = StreamShape { region, streams: 100, depth: 1, sectors: 128, alignment: 8 };
+    let streams = StreamShape { alignment: 8, ..StreamShape::reads(region, 100, 128) };
     let gaps = Distribution::exponential(Nanos::from_ms(20.0));
     let options = |depth: u32, order: &str| DeviceOptions {
         seed: 1,

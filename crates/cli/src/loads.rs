@@ -105,7 +105,7 @@ impl LoadSpec {
     }
 
     fn streams(&self, region: Region, sectors: u32) -> Result<Box<dyn Load>, workload::ShapeError> {
-        let shape = StreamShape { region, streams: self.streams, depth: 1, sectors, alignment: sectors };
+        let shape = StreamShape { alignment: sectors, ..StreamShape::reads(region, self.streams, sectors) };
         Ok(Box::new(Streams::new(shape, self.count)?))
     }
 

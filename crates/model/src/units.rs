@@ -45,6 +45,11 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
+    /// This much later, or the last time there is.
+    pub fn saturating_add(self, time: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(time.0))
+    }
+
     /// The span from `earlier` to here, or zero when `earlier` is later.
     pub fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))

@@ -49,8 +49,7 @@ fn allocations<L: Load>(drive: &str, depth: u32, load: L) -> usize {
 #[test]
 fn is_the_steady_state_free_of_allocations() {
     let sectors = drives::load("atlas-10k").expect("the drive ships").capacity_sectors;
-    let shape =
-        StreamShape { region: Region::whole(sectors), streams: 2, depth: 1, sectors: 8, alignment: 8 };
+    let shape = StreamShape { alignment: 8, ..StreamShape::reads(Region::whole(sectors), 2, 8) };
     // The test harness still allocates while the first run goes on.
     allocations("atlas-10k", 1, Streams::new(shape, 300_000).expect("the load fits"));
     for drive in ["atlas-10k", "hp-c2247a", "wd800jd", "exos-x16", "toshiba-x300"] {
@@ -61,7 +60,7 @@ fn is_the_steady_state_free_of_allocations() {
             let load = Closed::new(shape, depth, 30_000, 1).expect("the load fits");
             assert_eq!(allocations(drive, depth, load), 0, "{drive} at depth {depth}, reads {read_share}");
         }
-        let shape = StreamShape { region, streams: 100, depth: 1, sectors: 128, alignment: 8 };
+        let shape = StreamShape { alignment: 8, ..StreamShape::reads(region, 100, 128) };
         let load = Streams::new(shape, 30_000).expect("the load fits");
         assert_eq!(allocations(drive, 4, load), 0, "{drive} with streams");
     }

@@ -92,7 +92,7 @@ fn open(device: &Device) -> Box<dyn Load> {
 
 fn streams(device: &Device) -> Box<dyn Load> {
     let region = Region::whole(device.sectors());
-    let shape = StreamShape { region, streams: 9, depth: 1, sectors: 64, alignment: 8 };
+    let shape = StreamShape { alignment: 8, ..StreamShape::reads(region, 9, 64) };
     Box::new(Streams::new(shape, 500).expect("the load fits"))
 }
 

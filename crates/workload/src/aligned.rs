@@ -1,6 +1,6 @@
 //! Random accesses of one whole track's length, aligned to tracks or not.
 //!
-//! With a depth of 1 this is the traxtent study's `onereq`, with 2 its `tworeq`.
+//! With a depth of 1 this is the traxtent study's `onereq`, with 2 its `tworeq`: one request more than the drive works on.
 //!
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 5.1.
 
@@ -23,6 +23,18 @@ pub struct TrackShape {
     pub op: Op,
     /// Requests outstanding.
     pub depth: u32,
+}
+
+impl TrackShape {
+    /// One read outstanding: positioning and transfer follow each other.
+    pub fn onereq(region: Region, aligned: bool) -> TrackShape {
+        TrackShape { region, aligned, op: Op::Read, depth: 1 }
+    }
+
+    /// One read more waits in the drive's queue: the next seek starts while the last data go over the bus.
+    pub fn tworeq(region: Region, aligned: bool) -> TrackShape {
+        TrackShape { depth: 2, ..TrackShape::onereq(region, aligned) }
+    }
 }
 
 /// Random accesses of a track's length. They go to device 0; their ids count from 0.

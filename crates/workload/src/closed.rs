@@ -4,28 +4,37 @@ use headstack_model::Nanos;
 
 use crate::shape::Requests;
 use crate::window::Window;
-use crate::{Issue, Load, Poll, Shape, ShapeError};
+use crate::{Issue, Load, Pick, Poll, Shape, ShapeError};
 
-/// Requests of one shape, always `depth` of them outstanding. They go to device 0; their ids count from 0.
+/// Requests, always `depth` of them outstanding. They go to device 0; their ids count from 0.
 #[derive(Clone, Debug)]
-pub struct Closed {
-    requests: Requests,
+pub struct Closed<P = Requests> {
+    requests: P,
     window: Window,
 }
 
 impl Closed {
-    /// `requests` requests in all, `depth` of them at a time.
+    /// `requests` requests of one shape in all, `depth` of them at a time.
     ///
     /// *Errors:* the depth is 0, or no request of that shape fits.
     pub fn new(shape: Shape, depth: u32, requests: u64, seed: u64) -> Result<Closed, ShapeError> {
-        Ok(Closed { requests: Requests::new(shape, seed)?, window: Window::new(depth, requests)? })
+        Closed::of(Requests::new(shape, seed)?, depth, requests)
     }
 }
 
-impl Load for Closed {
-    fn poll(&mut self, _now: Nanos) -> Poll {
+impl<P: Pick> Closed<P> {
+    /// `requests` of the requests picked, `depth` of them at a time.
+    ///
+    /// *Errors:* the depth is 0.
+    pub fn of(pick: P, depth: u32, requests: u64) -> Result<Closed<P>, ShapeError> {
+        Ok(Closed { requests: pick, window: Window::new(depth, requests)? })
+    }
+}
+
+impl<P: Pick> Load for Closed<P> {
+    fn poll(&mut self, now: Nanos) -> Poll {
         match self.window.open() {
-            Ok(id) => Poll::Issue(Issue::new(0, self.requests.next(), id)),
+            Ok(id) => Poll::Issue(Issue::new(0, self.requests.pick(now), id)),
             Err(poll) => poll,
         }
     }

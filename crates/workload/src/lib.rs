@@ -5,12 +5,16 @@
 //!
 //! Polling lets one interface carry both kinds of load there are: an *open* one ([`Open`]) says when it has something to
 //! ask whatever the disk does, a *closed* one ([`Closed`], [`Streams`], [`TrackLoad`], and
-//! [`trace::Replay`] where the trace waits) waits for what it asked before.
+//! [`trace::Replay`] where the trace waits) waits for what it asked before, and [`process::Processes`] do either. [`Mix`]
+//! makes one load of several.
 
 mod aligned;
 mod closed;
 pub mod dist;
+mod drift;
+mod mix;
 mod open;
+pub mod process;
 mod shape;
 mod streams;
 pub mod trace;
@@ -22,9 +26,11 @@ use headstack_model::{Nanos, Request};
 pub use aligned::{TrackLoad, TrackShape};
 pub use closed::Closed;
 pub use dist::{Distribution, DistributionError, Popularity};
+pub use drift::{DriftShape, Drifting};
+pub use mix::{Member, Mix};
 pub use open::Open;
-pub use shape::{Pattern, Region, Shape, ShapeError};
-pub use streams::{StreamShape, Streams};
+pub use shape::{Pattern, Pick, Region, Requests, Shape, ShapeError};
+pub use streams::{Spacing, StreamShape, Streams};
 pub use volume::VolumeInfo;
 
 /// A request that a load issues now.

@@ -6,12 +6,12 @@ use rand_pcg::Pcg64Mcg;
 use crate::dist::{Distribution, Sampler};
 use crate::shape::{Requests, generator};
 use crate::window::Window;
-use crate::{Issue, Load, Poll, Shape, ShapeError};
+use crate::{Issue, Load, Pick, Poll, Shape, ShapeError};
 
-/// Requests of one shape that come in time. The first comes after one gap. They go to device 0; their ids count from 0.
+/// Requests that come in time. The first comes after one gap. They go to device 0; their ids count from 0.
 #[derive(Clone, Debug)]
-pub struct Open {
-    requests: Requests,
+pub struct Open<P = Requests> {
+    requests: P,
     window: Window,
     gaps: Sampler<Nanos>,
     random: Pcg64Mcg,
@@ -19,7 +19,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// `requests` requests in all, spaced as `gaps` says.
+    /// `requests` requests of one shape in all, spaced as `gaps` says.
     ///
     /// *Errors:* the gaps cannot be drawn, or no request of that shape fits.
     pub fn new(
@@ -28,21 +28,29 @@ impl Open {
         requests: u64,
         seed: u64,
     ) -> Result<Open, ShapeError> {
+        Open::of(Requests::new(shape, seed)?, gaps, requests, seed)
+    }
+}
+
+impl<P: Pick> Open<P> {
+    /// `requests` of the requests picked, spaced as `gaps` says.
+    ///
+    /// *Errors:* the gaps cannot be drawn.
+    pub fn of(pick: P, gaps: &Distribution<Nanos>, requests: u64, seed: u64) -> Result<Open<P>, ShapeError> {
         // A generator of its own, so that the same requests come whatever their spacing.
         let mut random = generator(!seed);
         let gaps = gaps.sampler()?;
         let due = gaps.draw(&mut random);
-        let window = Window::new(u32::MAX, requests)?;
-        Ok(Open { requests: Requests::new(shape, seed)?, window, gaps, random, due })
+        Ok(Open { requests: pick, window: Window::new(u32::MAX, requests)?, gaps, random, due })
     }
 }
 
-impl Load for Open {
+impl<P: Pick> Load for Open<P> {
     fn poll(&mut self, now: Nanos) -> Poll {
         match self.window.open_at(now, self.due) {
             Ok(id) => {
-                self.due = Nanos(self.due.0.saturating_add(self.gaps.draw(&mut self.random).0));
-                Poll::Issue(Issue::new(0, self.requests.next(), id))
+                self.due = self.due.saturating_add(self.gaps.draw(&mut self.random));
+                Poll::Issue(Issue::new(0, self.requests.pick(now), id))
             }
             Err(poll) => poll,
         }

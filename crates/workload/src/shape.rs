@@ -1,6 +1,6 @@
 //! The shape of single requests: where, how long, read or write.
 
-use headstack_model::{Lbn, Op, Request};
+use headstack_model::{Lbn, Nanos, Op, Request};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
@@ -88,6 +88,28 @@ pub enum ShapeError {
         /// The most allowed.
         most: u64,
     },
+    /// More groups of blocks than a load keeps ranks of.
+    #[error("there are {found} groups, where at most {most} are allowed")]
+    Groups {
+        /// The number met.
+        found: u64,
+        /// The most allowed.
+        most: u64,
+    },
+    /// Popularity drifts by a share that is none.
+    #[error("the drift an hour is {found}, where 0, or 1e-9 to 100 is allowed")]
+    Drift {
+        /// The share met.
+        found: f64,
+    },
+    /// More processes than any host's memory is made for.
+    #[error("there are {found} processes, where at most {most} are allowed")]
+    Processes {
+        /// The number met.
+        found: u64,
+        /// The most allowed.
+        most: u64,
+    },
     /// Times or numbers cannot be drawn.
     #[error(transparent)]
     Distribution(#[from] DistributionError),
@@ -108,10 +130,10 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn new(region: Region, sectors: u32, alignment: u32) -> Result<Places, ShapeError> {
-        nonzero("the request size", u64::from(sectors))?;
+    pub(crate) fn new(region: Region, sectors: u64, alignment: u32) -> Result<Places, ShapeError> {
+        nonzero("the request size", sectors)?;
         nonzero("the alignment", u64::from(alignment))?;
-        let (sectors, alignment) = (u64::from(sectors), u64::from(alignment));
+        let alignment = u64::from(alignment);
         let narrow = ShapeError::Narrow { sectors, available: region.sectors, first: region.first };
         let last_start = region.end()?.checked_sub(sectors).ok_or(narrow.clone())?;
         let (first, last) = (region.first.0.div_ceil(alignment), last_start / alignment);
@@ -127,9 +149,15 @@ impl Places {
     }
 }
 
+/// A source of single requests, for loads that say when they are issued.
+pub trait Pick {
+    /// The next request, picked at `now`.
+    fn pick(&mut self, now: Nanos) -> Request;
+}
+
 /// A source of requests of one shape.
 #[derive(Clone, Debug)]
-pub(crate) struct Requests {
+pub struct Requests {
     random: Pcg64Mcg,
     places: Places,
     pattern: Pattern,
@@ -142,26 +170,44 @@ pub(crate) struct Requests {
 
 /// How reads and writes are mixed.
 #[derive(Clone, Copy, Debug)]
-enum Reads {
+pub(crate) enum Reads {
     Always(Op),
     /// A read where a random number is below this.
     Below(u64),
 }
 
-impl Requests {
-    pub(crate) fn new(shape: Shape, seed: u64) -> Result<Requests, ShapeError> {
-        let reads = match shape.read_share {
-            1.0 => Reads::Always(Op::Read),
-            0.0 => Reads::Always(Op::Write),
+impl Reads {
+    pub(crate) fn new(share: f64) -> Result<Reads, ShapeError> {
+        match share {
+            1.0 => Ok(Reads::Always(Op::Read)),
+            0.0 => Ok(Reads::Always(Op::Write)),
             // 2⁶⁴ times the share, which is exact but for the last bits of shares below 2⁻¹¹.
             share if share > 0.0 && share < 1.0 => {
-                Reads::Below((share * 18_446_744_073_709_551_616.0) as u64)
+                Ok(Reads::Below((share * 18_446_744_073_709_551_616.0) as u64))
             }
-            found => return Err(ShapeError::ReadShare { found }),
-        };
+            found => Err(ShapeError::ReadShare { found }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn draw(self, random: &mut Pcg64Mcg) -> Op {
+        match self {
+            Reads::Always(op) => op,
+            Reads::Below(limit) if random.next_u64() < limit => Op::Read,
+            Reads::Below(_) => Op::Write,
+        }
+    }
+}
+
+impl Requests {
+    /// Requests of a shape.
+    ///
+    /// *Errors:* no request of that shape fits, or the share of reads is none.
+    pub fn new(shape: Shape, seed: u64) -> Result<Requests, ShapeError> {
+        let reads = Reads::new(shape.read_share)?;
         Ok(Requests {
             random: generator(seed),
-            places: Places::new(shape.region, shape.sectors, shape.alignment)?,
+            places: Places::new(shape.region, u64::from(shape.sectors), shape.alignment)?,
             pattern: shape.pattern,
             sectors: shape.sectors,
             step: u64::from(shape.sectors.div_ceil(shape.alignment)),
@@ -170,18 +216,11 @@ impl Requests {
         })
     }
 
-    #[inline]
-    pub(crate) fn next(&mut self) -> Request {
-        let place = match self.pattern {
-            Pattern::Random => self.random.random_range(0..self.places.count),
-            Pattern::Sequential => self.next_in_sequence(),
-        };
-        let op = match self.reads {
-            Reads::Always(op) => op,
-            Reads::Below(limit) if self.random.next_u64() < limit => Op::Read,
-            Reads::Below(_) => Op::Write,
-        };
-        Request { op, lbn: self.places.at(place), sectors: self.sectors, fua: false }
+    /// Lets a sequence begin at a share of the region.
+    pub(crate) fn begin_at(&mut self, part: u64, parts: u64) {
+        let steps = self.places.count.div_ceil(self.step);
+        let step = u128::from(steps) * u128::from(part) / u128::from(parts);
+        self.next = step as u64 * self.step;
     }
 
     fn next_in_sequence(&mut self) -> u64 {
@@ -189,6 +228,24 @@ impl Requests {
         self.next = place + self.step;
         place
     }
+}
+
+impl Pick for Requests {
+    #[inline]
+    fn pick(&mut self, _now: Nanos) -> Request {
+        let place = match self.pattern {
+            Pattern::Random => self.random.random_range(0..self.places.count),
+            Pattern::Sequential => self.next_in_sequence(),
+        };
+        let op = self.reads.draw(&mut self.random);
+        Request { op, lbn: self.places.at(place), sectors: self.sectors, fua: false }
+    }
+}
+
+/// The seed of one of many processes of a load.
+pub(crate) fn seed_of(seed: u64, process: u64) -> u64 {
+    // An odd number far from any seed that people choose, so that the processes of near seeds differ.
+    seed.wrapping_add(process.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// The generator of every load. Its numbers are the same on every machine.
@@ -210,7 +267,7 @@ mod tests {
 
     fn firsts(shape: Shape, count: usize) -> Vec<u64> {
         let mut requests = Requests::new(shape, 1).expect("the shape is good");
-        (0..count).map(|_| requests.next().lbn.0).collect()
+        (0..count).map(|_| requests.pick(Nanos::ZERO).lbn.0).collect()
     }
 
     #[test]
@@ -233,7 +290,7 @@ mod tests {
     fn are_places_and_reads_as_likely_as_asked() {
         let shape = Shape { read_share: 0.3, ..SHAPE };
         let mut requests = Requests::new(shape, 7).expect("the shape is good");
-        let all: Vec<Request> = (0..30_000).map(|_| requests.next()).collect();
+        let all: Vec<Request> = (0..30_000).map(|_| requests.pick(Nanos::ZERO)).collect();
         let share = |of: fn(&Request) -> bool| {
             all.iter().filter(|request| of(request)).count() as f64 / all.len() as f64
         };

@@ -1,8 +1,8 @@
-//! Many sequential readers, spaced evenly over a region.
+//! Many sequential streams, spaced evenly over a region or at a fixed interval.
 
 use std::collections::VecDeque;
 
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::{Lbn, Nanos, Op, Request};
 
 use crate::shape::{Places, nonzero};
 use crate::window::Window;
@@ -14,8 +14,10 @@ const MOST_OUTSTANDING: u64 = 1 << 24;
 /// What a load of sequential streams looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamShape {
-    /// The blocks that the streams share out among them in equal parts.
+    /// The blocks that the streams share out among them.
     pub region: Region,
+    /// How they share them out.
+    pub spacing: Spacing,
     /// Number of streams.
     pub streams: u32,
     /// Requests that each has outstanding.
@@ -24,9 +26,30 @@ pub struct StreamShape {
     pub sectors: u32,
     /// Each stream's part begins at a multiple of this block number.
     pub alignment: u32,
+    /// Reads or writes.
+    pub op: Op,
+    /// The most requests of each stream; as many as there are when absent.
+    pub each: Option<u64>,
 }
 
-/// Sequential readers, each in a part of the region of its own, at whose end it begins again.
+impl StreamShape {
+    /// Readers that share the region out evenly, one request of each outstanding.
+    pub fn reads(region: Region, streams: u32, sectors: u32) -> StreamShape {
+        let (spacing, op) = (Spacing::Even, Op::Read);
+        StreamShape { region, spacing, streams, depth: 1, sectors, alignment: 1, op, each: None }
+    }
+}
+
+/// Where streams begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// The region is cut in equal parts, one a stream.
+    Even,
+    /// So many blocks apart; each stream goes on to the region's end, into the parts of those behind it.
+    Interval(u64),
+}
+
+/// Sequential streams, each in a part of the region, at whose end it begins again.
 ///
 /// Requests go to device 0. The n-th request of stream s, both counted from 0, has the id n · streams + s.
 #[derive(Clone, Debug)]
@@ -36,6 +59,8 @@ pub struct Streams {
     /// Streams that may issue, in order of their turn.
     ready: VecDeque<u32>,
     sectors: u32,
+    op: Op,
+    each: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,31 +81,45 @@ impl Streams {
         if found > MOST_OUTSTANDING {
             return Err(ShapeError::Outstanding { found, most: MOST_OUTSTANDING });
         }
+        let each = shape.each.unwrap_or(u64::MAX);
         let streams = (0..shape.streams).map(|index| Stream::new(&shape, index)).collect::<Result<_, _>>()?;
         Ok(Streams {
-            window: Window::new(found as u32, requests)?,
+            window: Window::new(found as u32, requests.min(each.saturating_mul(u64::from(shape.streams))))?,
             streams,
             ready: (0..shape.depth).flat_map(|_| 0..shape.streams).collect(),
             sectors: shape.sectors,
+            op: shape.op,
+            each,
         })
     }
 }
 
 impl Stream {
     fn new(shape: &StreamShape, index: u32) -> Result<Stream, ShapeError> {
-        shape.region.end()?;
-        let part = shape.region.sectors / u64::from(shape.streams);
-        let region = Region { first: shape.region.first + part * u64::from(index), sectors: part };
-        let first = Places::new(region, shape.sectors, shape.alignment)?.at(0).0;
-        Ok(Stream { first, end: region.first.0 + part, next: first, issued: 0 })
+        let end = shape.region.end()?;
+        let index = u64::from(index);
+        let region = match shape.spacing {
+            Spacing::Even => {
+                let part = shape.region.sectors / u64::from(shape.streams);
+                Region { first: shape.region.first + part * index, sectors: part }
+            }
+            Spacing::Interval(interval) => {
+                nonzero("the interval of streams", interval)?;
+                let first = shape.region.first.0.saturating_add(interval.saturating_mul(index)).min(end);
+                Region { first: Lbn(first), sectors: end - first }
+            }
+        };
+        let first = Places::new(region, u64::from(shape.sectors), shape.alignment)?.at(0).0;
+        let end = region.first.0 + region.sectors;
+        Ok(Stream { first, end, next: first, issued: 0 })
     }
 
     #[inline]
-    fn next(&mut self, sectors: u32) -> Request {
+    fn next(&mut self, sectors: u32, op: Op) -> Request {
         if self.end - self.next < u64::from(sectors) {
             self.next = self.first;
         }
-        let request = Request::read(Lbn(self.next), sectors);
+        let request = Request { op, lbn: Lbn(self.next), sectors, fua: false };
         self.next += u64::from(sectors);
         self.issued += 1;
         request
@@ -89,14 +128,21 @@ impl Stream {
 
 impl Load for Streams {
     fn poll(&mut self, _now: Nanos) -> Poll {
-        if let Err(poll) = self.window.open() {
+        if let Err(poll) = self.window.ready() {
             return poll;
         }
-        let index = self.ready.pop_front().expect("as many streams are ready as requests may go out");
-        let count = self.streams.len() as u64;
-        let stream = &mut self.streams[index as usize];
-        let id = stream.issued * count + u64::from(index);
-        Poll::Issue(Issue { source: index, ..Issue::new(0, stream.next(self.sectors), id) })
+        while let Some(index) = self.ready.pop_front() {
+            let count = self.streams.len() as u64;
+            let stream = &mut self.streams[index as usize];
+            // A stream at its limit has no turn any more.
+            if stream.issued < self.each {
+                self.window.take();
+                let id = stream.issued * count + u64::from(index);
+                let request = stream.next(self.sectors, self.op);
+                return Poll::Issue(Issue { source: index, ..Issue::new(0, request, id) });
+            }
+        }
+        Poll::Waiting
     }
 
     fn handle_completion(&mut self, _now: Nanos, id: u64) {

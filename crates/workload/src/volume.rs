@@ -1,5 +1,7 @@
 //! What a load knows of a rig: its volumes.
 
+use headstack_model::spec::nearest;
+
 /// A run of blocks that a load can ask for: a bare drive, or several behind a controller that look like one.
 ///
 /// A load counts the volumes of its rig from 0 ([`Issue::device`](crate::Issue::device)).
@@ -18,6 +20,17 @@ impl VolumeInfo {
     pub fn bytes(&self) -> u64 {
         self.sectors.saturating_mul(u64::from(self.sector_bytes))
     }
+}
+
+/// The number of the volume of this name.
+///
+/// *Errors:* there is none; the message names the nearest.
+pub(crate) fn find(volumes: &[VolumeInfo], name: &str) -> Result<usize, String> {
+    let found = volumes.iter().position(|volume| volume.name == name);
+    found.ok_or_else(|| match nearest(name, volumes.iter().map(|volume| volume.name.as_str())) {
+        Some(nearest) => format!("the rig has no volume `{name}`; did you mean `{nearest}`?"),
+        None => format!("the rig has no volume `{name}`"),
+    })
 }
 
 #[cfg(test)]

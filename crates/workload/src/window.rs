@@ -21,27 +21,42 @@ impl Window {
         Ok(Window { depth, out: 0, issued: 0, requests })
     }
 
+    /// Whether a request may go out; else what to answer.
+    #[inline]
+    pub(crate) fn ready(&self) -> Result<(), Poll> {
+        if self.issued == self.requests {
+            Err(self.ended())
+        } else if self.out == self.depth {
+            Err(Poll::Waiting)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// As [`Window::ready`], for requests that come at `due`.
+    #[inline]
+    pub(crate) fn ready_at(&self, now: Nanos, due: Nanos) -> Result<(), Poll> {
+        if self.issued < self.requests && now < due { Err(Poll::Later(due)) } else { self.ready() }
+    }
+
+    /// Counts a request that goes out; its number.
+    #[inline]
+    pub(crate) fn take(&mut self) -> u64 {
+        self.out += 1;
+        self.issued += 1;
+        self.issued - 1
+    }
+
     /// The number of the next request if one may go out; else what to answer.
     #[inline]
     pub(crate) fn open(&mut self) -> Result<u64, Poll> {
-        if self.issued == self.requests {
-            return Err(self.ended());
-        }
-        if self.out == self.depth {
-            return Err(Poll::Waiting);
-        }
-        self.out += 1;
-        self.issued += 1;
-        Ok(self.issued - 1)
+        self.ready().map(|()| self.take())
     }
 
     /// As [`Window::open`], for requests that come at `due`.
     #[inline]
     pub(crate) fn open_at(&mut self, now: Nanos, due: Nanos) -> Result<u64, Poll> {
-        if self.issued < self.requests && now < due {
-            return Err(Poll::Later(due));
-        }
-        self.open()
+        self.ready_at(now, due).map(|()| self.take())
     }
 
     #[inline]
@@ -49,7 +64,8 @@ impl Window {
         self.out = self.out.checked_sub(1).expect("only what went out comes back");
     }
 
-    fn ended(&self) -> Poll {
+    /// What to answer when nothing is left to issue.
+    pub(crate) fn ended(&self) -> Poll {
         if self.out == 0 { Poll::Done } else { Poll::Waiting }
     }
 }

@@ -22,8 +22,7 @@ fn eight_segments(rig: &Rig) -> Rig {
 
 /// Sectors a second of all streams together.
 fn rate(rig: &Rig, streams: u32) -> f64 {
-    let shape =
-        StreamShape { region: Region::whole(rig.sectors()), streams, depth: 1, sectors: 32, alignment: 1 };
+    let shape = StreamShape::reads(Region::whole(rig.sectors()), streams, 32);
     let mut load = Streams::new(shape, 3000).expect("the load fits");
     let (finished, end) = run(rig.device(), &mut load);
     finished.len() as f64 * 32.0 / end.as_secs()

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use headstack_model::spec::nearest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Distribution, DistributionError, Popularity, Quantity};
@@ -31,8 +32,7 @@ impl<'a> Call<'a> {
 
     fn unknown(&self, known: &[&str]) -> DistributionError {
         let found: String = self.name.chars().take(40).collect();
-        let likeness = |name: &&&str| strsim::damerau_levenshtein(&found, name);
-        let nearest = known.iter().min_by_key(likeness).expect("some are known").to_string();
+        let nearest = nearest(&found, known.iter().copied()).expect("some are known").to_string();
         DistributionError::Name { found, known: known.join(", "), nearest }
     }
 

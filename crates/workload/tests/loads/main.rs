@@ -1,6 +1,11 @@
 //! What every generator keeps, whatever device answers it.
 
-use headstack_model::{Lbn, Nanos, Op, Track};
+mod drift;
+mod mix;
+mod processes;
+mod streams;
+
+use headstack_model::{Lbn, Nanos, Op, Request, Track};
 use headstack_workload::{
     Closed, Distribution, Issue, Load, Open, Pattern, Poll, Region, Shape, ShapeError, StreamShape, Streams,
     TrackLoad, TrackShape,
@@ -67,7 +72,7 @@ fn tracks(aligned: bool, depth: u32, seed: u64) -> TrackLoad<fn(Lbn) -> Track> {
 
 /// One load of each kind, with the requests it is to have out.
 fn loads(seed: u64) -> Vec<(Box<dyn Load>, usize)> {
-    let stream = StreamShape { region: shape().region, streams: 7, depth: 2, sectors: 100, alignment: 8 };
+    let stream = StreamShape { depth: 2, alignment: 8, ..StreamShape::reads(shape().region, 7, 100) };
     let closed =
         |pattern| Closed::new(Shape { pattern, ..shape() }, 5, 500, seed).expect("the shape is good");
     vec![
@@ -194,25 +199,6 @@ fn is_an_open_load_spaced_the_same_whatever_the_device_takes() {
         run(&mut load, Nanos(service), false).0
     };
     assert_eq!(times(10), times(100_000));
-}
-
-#[test]
-fn do_streams_read_on_in_parts_of_their_own() {
-    let region = Region { first: Lbn(100), sectors: 4 * 1003 };
-    let shape = StreamShape { region, streams: 4, depth: 2, sectors: 300, alignment: 8 };
-    let mut load = Streams::new(shape, 32).expect("the shape is good");
-    let (seen, _) = run(&mut load, Nanos(5), false);
-    for stream in 0..4u64 {
-        let first = (100 + 1003 * stream).next_multiple_of(8);
-        let of_stream = seen.iter().filter(|(_, issue)| issue.id % 4 == stream);
-        let lbns: Vec<u64> = of_stream.map(|(_, issue)| issue.request.lbn.0).collect();
-        let expected: Vec<u64> = (0..8).map(|step| first + step % 3 * 300).collect();
-        assert_eq!(lbns, expected);
-    }
-    let narrow = Streams::new(StreamShape { sectors: 1004, ..shape }, 1).expect_err("a part has 1003");
-    assert!(matches!(narrow, ShapeError::Narrow { sectors: 1004, available: 1003, .. }));
-    let many = Streams::new(StreamShape { depth: u32::MAX, ..shape }, 1).expect_err("no host holds as many");
-    assert!(matches!(many, ShapeError::Outstanding { .. }));
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! Requests to groups of blocks that are popular by Zipf's law, or another; and whose popularity drifts.
+//!
+//! Which group has which rank is a seeded permutation. Pairs of groups change their ranks at even intervals, so that
+//! after a time t the share exp(-rate · t) of the groups still has the rank it had. Memory: 4 bytes a group.
+//!
+//! *Source:* the day-to-day drift that limits adaptive block rearrangement; how ranks move is an assumption.
+
+use headstack_model::{Lbn, Nanos, Request};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use crate::dist::{Popularity, Ranks};
+use crate::shape::{Places, Reads, generator, nonzero};
+use crate::{Pick, Region, ShapeError};
+
+/// The most groups: 64 MiB of ranks.
+const MOST_GROUPS: u64 = 1 << 24;
+
+const HOUR: u64 = 3_600_000_000_000;
+
+/// What requests to popular groups look like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriftShape {
+    /// The blocks addressed. What is left behind the last whole group is not.
+    pub region: Region,
+    /// Blocks a group.
+    pub group: u64,
+    /// How accesses are shared out among groups, the most popular first.
+    pub popularity: Popularity,
+    /// Blocks a request. It lies anywhere in its group.
+    pub sectors: u32,
+    /// Requests begin at multiples of this many blocks from their group's begin.
+    pub alignment: u32,
+    /// Share of reads among the requests; the others are writes.
+    pub read_share: f64,
+    /// Share of the groups that change their rank in an hour, while this is small; none when 0.
+    pub drift_per_hour: f64,
+}
+
+/// Requests to popular groups of blocks.
+#[derive(Clone, Debug)]
+pub struct Drifting {
+    shape: DriftShape,
+    ranks: Ranks,
+    /// The places in a group, counted from its begin.
+    places: Places,
+    reads: Reads,
+    /// The group of each rank.
+    groups: Vec<u32>,
+    random: Pcg64Mcg,
+    /// A generator of its own, so that ranks move alike whatever is asked.
+    mover: Pcg64Mcg,
+    /// Time between two exchanges of ranks; never when absent.
+    interval: Option<u64>,
+    exchanged: u64,
+}
+
+impl Drifting {
+    /// Requests of a shape.
+    ///
+    /// *Errors:* no request fits in a group, there are no groups or too many, or a number is out of its range.
+    pub fn new(shape: DriftShape, seed: u64) -> Result<Drifting, ShapeError> {
+        nonzero("the group size", shape.group)?;
+        shape.region.end()?;
+        let count = shape.region.sectors / shape.group;
+        if count == 0 {
+            let Region { first, sectors: available } = shape.region;
+            return Err(ShapeError::Narrow { sectors: shape.group, available, first });
+        }
+        if count > MOST_GROUPS {
+            return Err(ShapeError::Groups { found: count, most: MOST_GROUPS });
+        }
+        let group = Region { first: Lbn(0), sectors: shape.group };
+        let places = Places::new(group, u64::from(shape.sectors), shape.alignment)?;
+        let mut mover = generator(!seed);
+        let mut groups: Vec<u32> = (0..count as u32).collect();
+        for rank in (1..groups.len()).rev() {
+            groups.swap(rank, mover.random_range(0..=rank));
+        }
+        Ok(Drifting {
+            ranks: shape.popularity.ranks(count)?,
+            reads: Reads::new(shape.read_share)?,
+            interval: interval(shape.drift_per_hour, count)?,
+            groups,
+            places,
+            random: generator(seed),
+            mover,
+            exchanged: 0,
+            shape,
+        })
+    }
+
+    /// The groups by rank, the most popular first, as they are at `now`. Time must not go back.
+    pub fn groups_at(&mut self, now: Nanos) -> &[u32] {
+        let due = self.interval.map_or(0, |interval| now.0 / interval);
+        while self.exchanged < due {
+            self.exchanged += 1;
+            let one = self.mover.random_range(0..self.groups.len());
+            let other = self.mover.random_range(0..self.groups.len());
+            self.groups.swap(one, other);
+        }
+        &self.groups
+    }
+}
+
+/// The time between two exchanges. Each moves two groups, so the share that moves in an hour takes half as many.
+fn interval(drift_per_hour: f64, groups: u64) -> Result<Option<u64>, ShapeError> {
+    if drift_per_hour == 0.0 {
+        return Ok(None);
+    }
+    if !(1e-9..=100.0).contains(&drift_per_hour) {
+        return Err(ShapeError::Drift { found: drift_per_hour });
+    }
+    let exchanges = drift_per_hour * groups as f64 / 2.0;
+    Ok(Some(((HOUR as f64 / exchanges).round() as u64).max(1)))
+}
+
+impl Pick for Drifting {
+    fn pick(&mut self, now: Nanos) -> Request {
+        let rank = self.ranks.draw(&mut self.random) as usize;
+        let group = self.groups_at(now)[rank];
+        let place = self.places.at(self.random.random_range(0..self.places.count));
+        let lbn = self.shape.region.first + u64::from(group) * self.shape.group + place.0;
+        Request { op: self.reads.draw(&mut self.random), lbn, sectors: self.shape.sectors, fua: false }
+    }
+}

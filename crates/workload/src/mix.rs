@@ -1,0 +1,98 @@
+//! Several loads as one.
+
+use headstack_model::Nanos;
+
+use crate::window::Window;
+use crate::{Issue, Load, Poll, ShapeError};
+
+/// The most requests that all members together have outstanding; what they would ask beyond that comes later.
+const MOST_OUTSTANDING: u32 = 1 << 20;
+
+/// A load among others.
+pub struct Member {
+    /// The load.
+    pub load: Box<dyn Load>,
+    /// Its device 0, as the whole counts devices.
+    pub device: u32,
+    /// How many sources it numbers from 0 on. Those of the next member follow.
+    pub sources: u32,
+}
+
+/// Loads side by side. The id of a member's request is its own id · members + the member's number.
+pub struct Mix {
+    members: Vec<Place>,
+    /// The member whose turn it is.
+    turn: usize,
+    window: Window,
+    end: Nanos,
+}
+
+struct Place {
+    member: Member,
+    first_source: u32,
+    /// When to ask it again, unless a completion comes first.
+    wake: Nanos,
+}
+
+impl Mix {
+    /// The loads side by side, until `requests` requests were issued or the time is `end`.
+    ///
+    /// *Errors:* there are no members.
+    pub fn new(members: Vec<Member>, requests: u64, end: Nanos) -> Result<Mix, ShapeError> {
+        crate::shape::nonzero("the number of loads", members.len() as u64)?;
+        let mut first_source = 0u32;
+        let place = |member: Member| {
+            let first = first_source;
+            first_source = first_source.saturating_add(member.sources);
+            Place { member, first_source: first, wake: Nanos::ZERO }
+        };
+        let members = members.into_iter().map(place).collect();
+        Ok(Mix { members, turn: 0, window: Window::new(MOST_OUTSTANDING, requests)?, end })
+    }
+
+    fn issue(&mut self, index: usize, issue: Issue) -> Issue {
+        let place = &self.members[index];
+        self.window.take();
+        Issue {
+            device: place.member.device + issue.device,
+            source: place.first_source.saturating_add(issue.source),
+            id: issue.id * self.members.len() as u64 + index as u64,
+            ..issue
+        }
+    }
+}
+
+impl Load for Mix {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        if now >= self.end {
+            return self.window.ended();
+        }
+        if let Err(poll) = self.window.ready() {
+            return poll;
+        }
+        let count = self.members.len();
+        let mut wake = Nanos::MAX;
+        for _ in 0..count {
+            let index = self.turn;
+            self.turn = (self.turn + 1) % count;
+            let place = &mut self.members[index];
+            if place.wake <= now {
+                place.wake = match place.member.load.poll(now) {
+                    Poll::Issue(issue) => return Poll::Issue(self.issue(index, issue)),
+                    Poll::Later(at) => at,
+                    Poll::Waiting | Poll::Done => Nanos::MAX,
+                };
+            }
+            wake = wake.min(place.wake);
+        }
+        if wake == Nanos::MAX { self.window.ended() } else { Poll::Later(wake.min(self.end)) }
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.window.close();
+        let count = self.members.len() as u64;
+        let place = &mut self.members[(id % count) as usize];
+        place.member.load.handle_completion(now, id / count);
+        place.wake = Nanos::ZERO;
+    }
+}

@@ -1,0 +1,209 @@
+//! Processes that compute, ask, and wait or do not wait: the load of many, each with a state of its own.
+//!
+//! A [`Process`] says its next [`Step`]: after how long it asks, for what, and whether it then waits. [`Processes`] runs
+//! so many of them side by side. A process's own time stands still while it waits, so what it had still to compute, it
+//! computes afterwards.
+
+mod burst;
+mod synthetic;
+mod think;
+
+pub use burst::{Burst, BurstShape};
+pub use synthetic::{Synthetic, SyntheticError, SyntheticSpec};
+pub use think::{ThinkShape, Thinker};
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use headstack_model::{Nanos, Request};
+
+use crate::window::Window;
+use crate::{Issue, Load, Poll, ShapeError};
+
+/// The most requests that all processes together have outstanding; what they would ask beyond that comes later.
+const MOST_OUTSTANDING: u32 = 1 << 20;
+
+/// The most processes of a load.
+const MOST_PROCESSES: u64 = 1 << 20;
+
+/// What a process does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its own time from the last request, or from the completion it waited for, to this one.
+    pub gap: Nanos,
+    /// The device it asks.
+    pub device: u32,
+    /// What it asks for.
+    pub request: Request,
+    /// What it does then.
+    pub wait: Wait,
+}
+
+/// Whether a process waits for what it asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// It goes on at once.
+    Not,
+    /// It waits for the completion.
+    AtOnce,
+    /// It goes on for so long of its own time, and then waits unless the request is complete.
+    After(Nanos),
+}
+
+/// One that asks.
+pub trait Process {
+    /// The next step, decided at `now`; none when it has nothing to ask any more.
+    fn next(&mut self, now: Nanos) -> Option<Step>;
+}
+
+/// Processes side by side. The n-th request of process p, both counted from 0, has the id n · processes + p and the
+/// source p.
+#[derive(Clone, Debug)]
+pub struct Processes<P> {
+    members: Vec<Member<P>>,
+    /// When processes that are not waiting want to be woken; one entry each.
+    wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    window: Window,
+}
+
+#[derive(Clone, Debug)]
+struct Member<P> {
+    process: P,
+    step: Option<Step>,
+    /// When the step is due, if it waits for nothing before.
+    due: Nanos,
+    issued: u64,
+    /// The request it waits for, and since when.
+    waits: Option<(u64, Nanos)>,
+    /// When it is to wait for which requests that are out; the earliest first.
+    limits: VecDeque<(Nanos, u64)>,
+}
+
+impl<P: Process> Processes<P> {
+    /// `requests` requests in all, or fewer where the processes end before.
+    ///
+    /// *Errors:* there are no processes, or too many.
+    pub fn new(processes: impl IntoIterator<Item = P>, requests: u64) -> Result<Processes<P>, ShapeError> {
+        let members: Vec<Member<P>> = processes.into_iter().map(Member::new).collect();
+        check_processes(members.len() as u64)?;
+        let mut wakes = BinaryHeap::with_capacity(members.len());
+        wakes
+            .extend((0..).zip(&members).filter_map(|(index, member)| Some(Reverse((member.wake()?, index)))));
+        Ok(Processes { members, wakes, window: Window::new(MOST_OUTSTANDING, requests)? })
+    }
+
+    /// Lets a process run at the time of its wake; what it asks, if it does.
+    fn run(&mut self, at: Nanos, index: u32) -> Option<Issue> {
+        let count = self.members.len() as u64;
+        let member = &mut self.members[index as usize];
+        let issue = match member.limits.front() {
+            Some((limit, id)) if *limit <= at => {
+                member.waits = Some((*id, at));
+                member.limits.pop_front();
+                None
+            }
+            _ if member.due <= at => {
+                let id = member.issued * count + u64::from(index);
+                let step = member.ask(at, id);
+                Some(Issue { source: index, ..Issue::new(step.device, step.request, id) })
+            }
+            _ => None,
+        };
+        if let Some(wake) = member.wake() {
+            self.wakes.push(Reverse((wake, index)));
+        }
+        issue
+    }
+}
+
+/// That there are processes, and not too many for any host's memory.
+fn check_processes(found: u64) -> Result<(), ShapeError> {
+    crate::shape::nonzero("the number of processes", found)?;
+    if found > MOST_PROCESSES {
+        return Err(ShapeError::Processes { found, most: MOST_PROCESSES });
+    }
+    Ok(())
+}
+
+impl<P: Process> Member<P> {
+    fn new(mut process: P) -> Member<P> {
+        let step = process.next(Nanos::ZERO);
+        let due = step.map_or(Nanos::ZERO, |step| step.gap);
+        Member { process, step, due, issued: 0, waits: None, limits: VecDeque::new() }
+    }
+
+    /// Issues the step that is due, and decides the next one.
+    fn ask(&mut self, at: Nanos, id: u64) -> Step {
+        let step = self.step.expect("only who has a step is woken");
+        self.issued += 1;
+        match step.wait {
+            Wait::Not => {}
+            Wait::AtOnce => self.waits = Some((id, at)),
+            Wait::After(limit) => {
+                let limit = at.saturating_add(limit);
+                let place = self.limits.partition_point(|(earlier, _)| *earlier <= limit);
+                self.limits.insert(place, (limit, id));
+            }
+        }
+        self.step = self.process.next(at);
+        self.due = at.saturating_add(self.step.map_or(Nanos::ZERO, |step| step.gap));
+        step
+    }
+
+    /// When to look after it next, unless a completion comes first.
+    fn wake(&self) -> Option<Nanos> {
+        if self.waits.is_some() || self.step.is_none() {
+            return None;
+        }
+        Some(self.limits.front().map_or(self.due, |(limit, _)| self.due.min(*limit)))
+    }
+
+    /// A request completed; whether the process waited for it.
+    fn complete(&mut self, now: Nanos, id: u64) -> bool {
+        match self.waits {
+            Some((awaited, since)) if awaited == id => {
+                let pause = now.since(since);
+                self.due = self.due.saturating_add(pause);
+                for (limit, _) in &mut self.limits {
+                    *limit = limit.saturating_add(pause);
+                }
+                self.waits = None;
+                true
+            }
+            _ => {
+                self.limits.retain(|(_, limited)| *limited != id);
+                false
+            }
+        }
+    }
+}
+
+impl<P: Process> Load for Processes<P> {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        loop {
+            let Some(Reverse((at, index))) = self.wakes.peek().copied() else {
+                return self.window.ended();
+            };
+            if let Err(poll) = self.window.ready_at(now, at) {
+                return poll;
+            }
+            self.wakes.pop();
+            // A late call moves nothing: the process runs at its own time.
+            if let Some(issue) = self.run(at, index) {
+                self.window.take();
+                return Poll::Issue(issue);
+            }
+        }
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.window.close();
+        let index = (id % self.members.len() as u64) as u32;
+        let member = &mut self.members[index as usize];
+        if member.complete(now, id)
+            && let Some(wake) = member.wake()
+        {
+            self.wakes.push(Reverse((wake, index)));
+        }
+    }
+}

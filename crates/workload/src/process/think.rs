@@ -1,0 +1,57 @@
+//! Processes that think, ask for one thing, and wait for it: a closed load of so many processes (MPL).
+//!
+//! *Source:* the closed model of the striping study: each process delays at an infinite server, asks, waits.
+
+use headstack_model::Nanos;
+use rand_pcg::Pcg64Mcg;
+
+use super::{Process, Processes, Step, Wait, check_processes};
+use crate::dist::{Distribution, Sampler};
+use crate::shape::{generator, seed_of};
+use crate::{Pick, Requests, Shape, ShapeError};
+
+/// What a load of thinking processes looks like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThinkShape {
+    /// The requests of each process. Sequential processes begin at places that are spaced evenly over the region.
+    pub shape: Shape,
+    /// Number of processes.
+    pub processes: u32,
+    /// Time from a completion to the process's next request, and from the start to its first one.
+    pub think: Distribution<Nanos>,
+}
+
+/// A process that thinks, asks and waits.
+#[derive(Clone, Debug)]
+pub struct Thinker {
+    requests: Requests,
+    think: Sampler<Nanos>,
+    /// A generator of its own, so that the same requests come whatever is thought.
+    random: Pcg64Mcg,
+}
+
+impl Process for Thinker {
+    fn next(&mut self, now: Nanos) -> Option<Step> {
+        let gap = self.think.draw(&mut self.random);
+        Some(Step { gap, device: 0, request: self.requests.pick(now), wait: Wait::AtOnce })
+    }
+}
+
+impl Processes<Thinker> {
+    /// `requests` requests in all. They go to device 0.
+    ///
+    /// *Errors:* there are no processes, the think time cannot be drawn, or no request of that shape fits.
+    pub fn thinking(shape: &ThinkShape, requests: u64, seed: u64) -> Result<Self, ShapeError> {
+        check_processes(u64::from(shape.processes))?;
+        let think = shape.think.sampler()?;
+        let thinker = |index| {
+            let seed = seed_of(seed, index);
+            let mut requests = Requests::new(shape.shape, seed)?;
+            requests.begin_at(index, u64::from(shape.processes));
+            Ok(Thinker { requests, think: think.clone(), random: generator(!seed) })
+        };
+        let thinkers: Vec<Thinker> =
+            (0..u64::from(shape.processes)).map(thinker).collect::<Result<_, ShapeError>>()?;
+        Processes::new(thinkers, requests)
+    }
+}
