@@ -125,7 +125,9 @@ fn any_record() -> impl Strategy<Value = Record> {
     let source = prop::option::of(any::<u32>());
     (time, prop_oneof![0u32..4, any::<u32>()], kind, offset, bytes, spans, source).prop_map(
         |(time, device, kind, offset, bytes, (response, think), source)| {
-            let (offset, bytes) = if kind == Kind::Flush { (0, 0) } else { (offset, bytes) };
+            // Flushes are all alike: their completions cannot be told apart where only events are written.
+            let flush = kind == Kind::Flush;
+            let (offset, bytes, response) = if flush { (0, 0, None) } else { (offset, bytes, response) };
             Record {
                 response: response.map(Nanos),
                 think: think.map(Nanos),

@@ -33,8 +33,19 @@ pub struct Carries {
     pub response: Option<Span>,
     /// Think times, where there are any: the trace is then replayed closed.
     pub think: Option<Span>,
-    /// Whether the process is named.
-    pub source: bool,
+    /// The process.
+    pub source: Presence,
+}
+
+/// Whether a format has something for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Not at all.
+    Never,
+    /// Where it is known.
+    Sometimes,
+    /// For every request; 0 where it is not known.
+    Always,
 }
 
 /// What a format can say of a span of time.
@@ -63,7 +74,7 @@ impl Carries {
         trim: false,
         response: None,
         think: None,
-        source: false,
+        source: Presence::Never,
     };
 
     /// Changes `record` to what the format can say of it and counts what is lost. `false` if it cannot be said at all.
@@ -79,9 +90,10 @@ impl Carries {
         }
         fit_span(&mut record.response, self.response, [Loss::Response, Loss::ResponseRounded], losses);
         fit_span(&mut record.think, self.think, [Loss::Think, Loss::ThinkRounded], losses);
-        if record.source.is_some() && !self.source {
-            record.source = None;
-            losses.count(Loss::Source);
+        match self.source {
+            Presence::Never if record.source.take().is_some() => losses.count(Loss::Source),
+            Presence::Always => record.source = record.source.or(Some(0)),
+            _ => {}
         }
         true
     }

@@ -9,9 +9,15 @@
 
 mod alibaba;
 mod binary;
+mod blkparse;
+mod blktrace;
 mod carries;
+mod closed;
+mod csv;
 mod disksim;
 mod error;
+mod events;
+mod iolog;
 mod msr;
 mod names;
 mod packed;
@@ -23,11 +29,12 @@ mod srt;
 mod tencent;
 mod text;
 mod validate;
+mod vscsi;
 mod writer;
 
 use std::io::BufRead;
 
-pub use carries::{Carries, Loss, Losses, Span};
+pub use carries::{Carries, Loss, Losses, Presence, Span};
 pub use error::{Fault, Place, TraceError};
 pub use packed::Packing;
 pub use reader::Trace;
@@ -69,7 +76,7 @@ pub enum Encoding {
 
 /// All formats.
 pub fn all() -> &'static [Format] {
-    const ALL: [Format; 7] = [
+    const ALL: [Format; 14] = [
         disksim::FORMAT,
         validate::FORMAT,
         srt::FORMAT,
@@ -77,6 +84,13 @@ pub fn all() -> &'static [Format] {
         msr::FORMAT,
         alibaba::FORMAT,
         tencent::FORMAT,
+        vscsi::FORMAT_1,
+        vscsi::FORMAT_2,
+        blkparse::FORMAT,
+        blktrace::FORMAT,
+        iolog::FORMAT_2,
+        iolog::FORMAT_3,
+        csv::FORMAT,
     ];
     &ALL
 }

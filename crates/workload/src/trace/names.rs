@@ -46,3 +46,11 @@ impl Names {
         Ok(place as u32)
     }
 }
+
+/// A device's name, where it has one that a line can hold and that is no number.
+pub(super) fn plain_name(header: &Header, device: u32) -> Option<&str> {
+    let name = header.names.get(device as usize)?;
+    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b',' && byte != b'"';
+    let number = name.bytes().all(|byte| byte.is_ascii_digit());
+    (!number && name.len() <= 200 && name.bytes().all(plain)).then_some(name.as_str())
+}

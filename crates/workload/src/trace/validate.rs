@@ -13,6 +13,7 @@ use std::io::BufRead;
 
 use headstack_model::Nanos;
 
+use super::closed::Held;
 use super::error::{Fault, Place};
 use super::text::{self, Lines, SECTOR, SECTORS, Separator, fields, push, push_time};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Native, Record, Source, Span};
@@ -37,7 +38,7 @@ pub(super) const FORMAT: Format = Format {
     },
     sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
     read: |input| Box::new(Reader { lines: Lines::new(input), time: Nanos::ZERO }),
-    write: || Box::new(Writer { held: None }),
+    write: || Box::new(Writer(Held::default())),
 };
 
 const FORM: &str = "R|W action lbn sectors measured_us think_us";
@@ -86,28 +87,20 @@ fn parse(line: &[u8]) -> Result<Record, Fault> {
     })
 }
 
-struct Writer {
-    /// The last request, whose think time may depend on the next one.
-    held: Option<Record>,
-}
+struct Writer(Held);
 
 impl Encode for Writer {
     fn record(&mut self, record: &Record, _header: &Header, out: &mut Vec<u8>) {
-        if let Some(held) = self.held.replace(*record) {
-            let completed = held.time.0.saturating_add(held.response.unwrap_or(Nanos::ZERO).0);
-            write(&held, record.time.since(Nanos(completed)), out);
-        }
+        self.0.step(Some(record)).iter().for_each(|held| write(held, out));
     }
 
     fn end(&mut self, _header: &Header, out: &mut Vec<u8>) {
-        if let Some(held) = self.held.take() {
-            write(&held, Nanos::ZERO, out);
-        }
+        self.0.step(None).iter().for_each(|held| write(held, out));
     }
 }
 
-/// A line, with the gap to the next request where no think time is known.
-fn write(record: &Record, gap: Nanos, out: &mut Vec<u8>) {
+/// Appends a line.
+fn write(record: &Record, out: &mut Vec<u8>) {
     let action = match record.native {
         Native::Validate { action } => action,
         _ => *b"Any ",
@@ -116,9 +109,9 @@ fn write(record: &Record, gap: Nanos, out: &mut Vec<u8>) {
     push!(out; op, &action[..]);
     column(out, 10, |out| push!(out; record.offset / SECTOR));
     column(out, 4, |out| push!(out; record.bytes / SECTOR));
-    for span in [record.response.unwrap_or(Nanos::ZERO), record.think.unwrap_or(gap)] {
+    for span in [record.response, record.think] {
         column(out, 13, |out| {
-            push_time(out, span, 3);
+            push_time(out, span.unwrap_or(Nanos::ZERO), 3);
             push!(out; "00");
         });
     }

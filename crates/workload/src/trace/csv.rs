@@ -1,0 +1,129 @@
+//! Headstack's own traces: a line with the columns' names, then one request a line, eight columns apart by commas.
+//!
+//! Time in nanoseconds, device (a number or a name), operation, first byte, bytes, response time and think time in
+//! nanoseconds, process. The last three may be empty. It holds all that any format says of a request in common.
+
+use std::io::BufRead;
+
+use headstack_model::Nanos;
+
+use super::error::{Fault, Place};
+use super::names::{Names, plain_name};
+use super::text::{self, Lines, Separator, fields, push};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Presence, Record, Source, Span};
+
+/// The entry in the list of formats.
+pub(super) const FORMAT: Format = Format {
+    name: "headstack",
+    title: "Headstack CSV",
+    extensions: &["csv"],
+    encoding: Encoding::Text,
+    form: FORM,
+    note: "begins with that line; a device is a number or a name; the last three columns may be empty",
+    carries: Carries {
+        latest: text::LATEST,
+        empty: true,
+        flush: true,
+        trim: true,
+        response: Some(SPAN),
+        think: Some(SPAN),
+        source: Presence::Sometimes,
+        ..Carries::LEAST
+    },
+    sniff: |head| text::first_line(head) == Some(FORM.as_bytes()),
+    read: |input| Box::new(Reader { lines: Lines::new(input), names: None, begun: false }),
+    write: || Box::new(Writer),
+};
+
+const FORM: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,process";
+const SPAN: Span = Span { tick: 1, longest: text::LATEST, always: false };
+
+struct Reader<R> {
+    lines: Lines<R>,
+    /// The names of the devices, once the first one turned out to have one, or that they have numbers.
+    names: Option<Devices>,
+    begun: bool,
+}
+
+enum Devices {
+    Numbered,
+    Named(Names),
+}
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        if !self.begun {
+            match self.lines.next_line()? {
+                None => return Ok(None),
+                Some(line) if line == FORM.as_bytes() => self.begun = true,
+                Some(_) => return Err(Fault::Header { what: HEADER }),
+            }
+        }
+        let Some(line) = self.lines.next_line()? else { return Ok(None) };
+        parse(line, &mut self.names).map(Some)
+    }
+
+    fn place(&self) -> Place {
+        self.lines.place()
+    }
+
+    fn header(&self) -> &Header {
+        match &self.names {
+            Some(Devices::Named(names)) => names.header(),
+            _ => &super::NOTHING,
+        }
+    }
+}
+
+const HEADER: &str = "is not `time_ns,device,op,offset,bytes,response_ns,think_ns,process`";
+
+fn parse(line: &[u8], names: &mut Option<Devices>) -> Result<Record, Fault> {
+    let [time, name, op, offset, bytes, response, think, process] =
+        fields(line, Separator::Comma, true, FORM)?;
+    let span = |field, text: &[u8]| match text {
+        [] => Ok(None),
+        text => text::time(field, text, 1).map(Some),
+    };
+    let time = text::time("time_ns", time, 1)?;
+    let kind = Kind::named(op).ok_or_else(|| Fault::field("op", op, "`read`, `write`, `flush` or `trim`"))?;
+    let offset = text::offset("offset", offset)?;
+    let bytes = text::offset("bytes", bytes)?;
+    let (response, think) = (span("response_ns", response)?, span("think_ns", think)?);
+    let source = if process.is_empty() { None } else { Some(text::word("process", process)?) };
+    let numbered = !name.is_empty() && name.iter().all(u8::is_ascii_digit);
+    let device = match names
+        .get_or_insert_with(|| if numbered { Devices::Numbered } else { Devices::Named(Names::default()) })
+    {
+        Devices::Numbered => text::word("device", name)?,
+        Devices::Named(_) if name.is_empty() || name.len() > 200 => {
+            return Err(Fault::field("device", name, "a number, or a name of up to 200 bytes"));
+        }
+        Devices::Named(names) => names.of(|place| push!(place; name))?,
+    };
+    Ok(Record { response, think, source, ..Record::new(time, device, kind, offset, bytes) })
+}
+
+struct Writer;
+
+impl Encode for Writer {
+    fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
+        push!(out; FORM, '\n');
+    }
+
+    fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>) {
+        push!(out; record.time.0, ',');
+        match (header.names.is_empty(), plain_name(header, record.device)) {
+            (false, Some(name)) => push!(out; name),
+            (false, None) => push!(out; "disk", record.device),
+            (true, _) => push!(out; record.device),
+        }
+        push!(out; ',', record.kind.name(), ',', record.offset, ',', record.bytes);
+        for span in [record.response, record.think, record.source.map(|source| Nanos(source.into()))] {
+            out.push(b',');
+            if let Some(span) = span {
+                push!(out; span.0);
+            }
+        }
+        out.push(b'\n');
+    }
+}

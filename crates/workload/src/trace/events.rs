@@ -1,0 +1,218 @@
+//! Requests out of the events of the block layer, and events out of requests.
+//!
+//! A request is taken at its queueing (Q), or at its issue (D) in a trace that has no Q so far. A completion (C) gives
+//! its response time to the oldest outstanding request with the same run of bytes; else, because requests are merged
+//! on their way, to all that lie within its run. Requests come out in the order in which they came in; one whose
+//! completion never comes holds the others back until 4096 are outstanding, and is then given out without.
+//!
+//! *Source:* the events are those of blktrace(8) and blkparse(1).
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use headstack_model::Nanos;
+
+use super::{Kind, Record};
+
+/// Requests that may be outstanding: more than any queue of the block layer holds.
+const OUTSTANDING: usize = 4096;
+
+/// What an event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A request was queued.
+    Queue(Record),
+    /// A request went to the driver.
+    Issue(Record),
+    /// A run was completed; its time is the record's.
+    Complete(Record),
+}
+
+/// Requests on their way.
+#[derive(Debug, Default)]
+pub(super) struct Pairing {
+    /// Requests in their order, from number `first` on.
+    requests: VecDeque<(Record, State)>,
+    first: u64,
+    /// Numbers of those that are outstanding, in their order.
+    outstanding: VecDeque<u64>,
+    queued: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Outstanding,
+    Ready,
+}
+
+impl Pairing {
+    pub(super) fn handle(&mut self, event: Event) {
+        match event {
+            Event::Queue(record) => {
+                self.queued = true;
+                self.begin(record);
+            }
+            Event::Issue(record) if !self.queued => self.begin(record),
+            Event::Issue(_) => {}
+            Event::Complete(run) => self.complete(&run),
+        }
+    }
+
+    fn begin(&mut self, record: Record) {
+        self.outstanding.push_back(self.first + self.requests.len() as u64);
+        self.requests.push_back((record, State::Outstanding));
+        if self.outstanding.len() > OUTSTANDING
+            && let Some(lost) = self.outstanding.pop_front()
+        {
+            self.at(lost).1 = State::Ready;
+        }
+    }
+
+    fn at(&mut self, number: u64) -> &mut (Record, State) {
+        &mut self.requests[(number - self.first) as usize]
+    }
+
+    fn complete(&mut self, run: &Record) {
+        let (first, requests) = (self.first, &self.requests);
+        let of = |number: &u64| &requests[(number - first) as usize].0;
+        let alike = |record: &Record| record.device == run.device && record.kind == run.kind;
+        let exact =
+            |record: &Record| alike(record) && record.offset == run.offset && record.bytes == run.bytes;
+        let within = |record: &Record| {
+            alike(record) && record.bytes > 0 && record.offset >= run.offset && record.end() <= run.end()
+        };
+        match self.outstanding.iter().position(|number| exact(of(number))) {
+            Some(place) => {
+                let number = self.outstanding.remove(place).expect("it was found there");
+                self.settle(number, run.time);
+            }
+            None => {
+                let met: Vec<u64> =
+                    self.outstanding.iter().copied().filter(|number| within(of(number))).collect();
+                self.outstanding.retain(|number| !met.contains(number));
+                met.into_iter().for_each(|number| self.settle(number, run.time));
+            }
+        }
+    }
+
+    fn settle(&mut self, number: u64, completed: Nanos) {
+        let (record, state) = self.at(number);
+        record.response = Some(completed.since(record.time));
+        *state = State::Ready;
+    }
+
+    /// The next request of which all is known, or, at the trace's end, the next one.
+    pub(super) fn take(&mut self, at_end: bool) -> Option<Record> {
+        let (_, state) = self.requests.front()?;
+        if !at_end && *state == State::Outstanding {
+            return None;
+        }
+        self.first += 1;
+        self.requests.pop_front().map(|(record, _)| record)
+    }
+}
+
+/// The completions that are still to be written, by time.
+#[derive(Debug, Default)]
+pub(super) struct Completions {
+    waiting: BinaryHeap<Reverse<(Nanos, u64)>>,
+    records: VecDeque<Option<Record>>,
+    first: u64,
+}
+
+impl Completions {
+    /// Keeps the completion of `record`, if it is known.
+    pub(super) fn add(&mut self, record: &Record) {
+        if let Some(response) = record.response {
+            let done = Nanos(record.time.0.saturating_add(response.0));
+            self.waiting.push(Reverse((done, self.first + self.records.len() as u64)));
+            self.records.push_back(Some(Record { time: done, ..*record }));
+        }
+    }
+
+    /// The first completion, at its time, if that is `until` or before; where more are kept than any queue holds, the
+    /// first of all.
+    pub(super) fn take(&mut self, until: Nanos) -> Option<Record> {
+        let Reverse((time, number)) = *self.waiting.peek()?;
+        if time > until && self.waiting.len() <= OUTSTANDING {
+            return None;
+        }
+        self.waiting.pop();
+        let record = self.records[(number - self.first) as usize].take().expect("each is taken once");
+        while self.records.front().is_some_and(Option::is_none) {
+            self.records.pop_front();
+            self.first += 1;
+        }
+        Some(record)
+    }
+}
+
+/// What the letters of a request's kind, or the bits that stand for them, mean with so many bytes.
+pub(super) fn kind_of(discard: bool, read: bool, write: bool, flush: bool, bytes: u64) -> Option<Kind> {
+    match (discard, read, write || flush) {
+        (true, _, _) => Some(Kind::Trim),
+        (_, true, _) => Some(Kind::Read),
+        (_, _, true) if bytes == 0 => Some(Kind::Flush),
+        (_, _, true) if write => Some(Kind::Write),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time: u64, offset: u64, bytes: u64) -> Record {
+        Record::new(Nanos(time), 1, Kind::Read, offset, bytes)
+    }
+
+    fn responses(events: &[Event]) -> Vec<Option<u64>> {
+        let mut pairing = Pairing::default();
+        events.iter().for_each(|event| pairing.handle(*event));
+        std::iter::from_fn(|| pairing.take(true)).map(|record| record.response.map(|time| time.0)).collect()
+    }
+
+    #[test]
+    fn are_merged_requests_completed_together() {
+        let events = [
+            Event::Queue(at(0, 0, 512)),
+            Event::Queue(at(1, 512, 512)),
+            Event::Issue(at(2, 0, 1024)),
+            Event::Complete(at(10, 0, 1024)),
+        ];
+        assert_eq!(responses(&events), [Some(10), Some(9)]);
+    }
+
+    #[test]
+    fn is_an_issue_a_request_only_where_nothing_is_queued() {
+        let issued = [Event::Issue(at(3, 0, 512)), Event::Complete(at(5, 0, 512))];
+        assert_eq!(responses(&issued), [Some(2)]);
+        let queued =
+            [Event::Queue(at(1, 0, 512)), Event::Issue(at(3, 0, 512)), Event::Complete(at(5, 0, 512))];
+        assert_eq!(responses(&queued), [Some(4)]);
+    }
+
+    #[test]
+    fn does_a_lost_completion_hold_the_others_back_for_ever() {
+        let mut pairing = Pairing::default();
+        pairing.handle(Event::Queue(at(0, 0, 512)));
+        for number in 1..=OUTSTANDING as u64 {
+            assert_eq!(pairing.take(false), None);
+            pairing.handle(Event::Queue(at(number, number * 512, 512)));
+        }
+        assert_eq!(pairing.take(false).expect("it is given up").response, None);
+        assert_eq!(pairing.take(false), None);
+    }
+
+    #[test]
+    fn do_completions_come_by_their_times() {
+        let mut completions = Completions::default();
+        for (time, response) in [(0, 100), (1, 5), (2, 50)] {
+            completions.add(&Record { response: Some(Nanos(response)), ..at(time, 0, 512) });
+        }
+        let times: Vec<u64> = std::iter::from_fn(|| completions.take(Nanos(60))).map(|r| r.time.0).collect();
+        assert_eq!(times, [6, 52]);
+        assert_eq!(completions.take(Nanos::MAX).map(|record| record.time.0), Some(100));
+        assert_eq!(completions.take(Nanos::MAX), None);
+    }
+}

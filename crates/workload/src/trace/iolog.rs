@@ -1,0 +1,298 @@
+//! fio's logs of requests, versions 2 and 3: a line with the version, then file and request actions apart by blanks.
+//!
+//! Version 2: `FILE add|open|close`, `FILE read|write|trim|sync|datasync OFFSET LENGTH`, and `FILE wait MICROSECONDS`,
+//! which is read as time from the completion of the request before it to the next one: the log has no times, and is
+//! replayed closed. Version 3 has the time in microseconds before each line, and no waits.
+//!
+//! *Source:* fio's HOWTO, section on the trace file format; microseconds as `write_iolog` of fio 3.33 writes them.
+
+use std::io::BufRead;
+
+use headstack_model::Nanos;
+
+use super::closed::Held;
+use super::error::{Fault, Place};
+use super::names::{Names, plain_name};
+use super::text::{self, Lines, push};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source, Span};
+
+/// The entry of version 2 in the list of formats.
+pub(super) const FORMAT_2: Format = Format {
+    name: "iolog2",
+    title: "fio iolog, version 2",
+    extensions: &["iolog", "log"],
+    encoding: Encoding::Text,
+    form: "file action offset length",
+    note: "replayed closed, one request outstanding; a think time that is not known is the gap to the next request",
+    carries: Carries {
+        tick: 0,
+        think: Some(Span { tick: TICK, longest: text::LATEST, always: false }),
+        ..CARRIES
+    },
+    sniff: |head| text::first_line(head) == Some(VERSION_2),
+    read: |input| Box::new(Reader::new(input, VERSION_2)),
+    write: || Box::new(Writer2::default()),
+};
+
+/// The entry of version 3 in the list of formats.
+pub(super) const FORMAT_3: Format = Format {
+    name: "iolog3",
+    title: "fio iolog, version 3",
+    extensions: &["iolog", "log"],
+    encoding: Encoding::Text,
+    form: "time_us file action offset length",
+    note: "",
+    carries: CARRIES,
+    sniff: |head| text::first_line(head) == Some(VERSION_3),
+    read: |input| Box::new(Reader::new(input, VERSION_3)),
+    write: || Box::new(Writer3::default()),
+};
+
+const CARRIES: Carries = Carries {
+    tick: TICK,
+    latest: text::LATEST,
+    empty: true,
+    longest: u32::MAX as u64,
+    flush: true,
+    trim: true,
+    ..Carries::LEAST
+};
+const VERSION_2: &[u8] = b"fio version 2 iolog";
+const VERSION_3: &[u8] = b"fio version 3 iolog";
+const TICK: u64 = 1000;
+
+struct Reader<R> {
+    lines: Lines<R>,
+    names: Names,
+    version: &'static [u8],
+    begun: bool,
+    /// The last request of version 2, whose waits are being summed up.
+    held: Option<Record>,
+    /// When the next request of version 2 is issued.
+    time: Nanos,
+}
+
+/// What a line says.
+enum Action {
+    Request(Kind, u64, u64),
+    Wait(Nanos),
+    File,
+}
+
+impl<R: BufRead> Reader<R> {
+    fn new(input: R, version: &'static [u8]) -> Reader<R> {
+        let (lines, names) = (Lines::new(input), Names::default());
+        Reader { lines, names, version, begun: false, held: None, time: Nanos::ZERO }
+    }
+
+    /// The next line with its time, file and action; none at the end.
+    fn next_line(&mut self) -> Result<Option<(Nanos, u32, Action)>, Fault> {
+        if !self.begun {
+            match self.lines.next_line()? {
+                None => return Ok(None),
+                Some(line) if line == self.version => self.begun = true,
+                Some(_) => {
+                    return Err(Fault::Header {
+                        what: "is not `fio version 2 iolog` or `fio version 3 iolog`",
+                    });
+                }
+            }
+        }
+        let Some(line) = self.lines.next_line()? else { return Ok(None) };
+        parse(line, self.version == VERSION_3, &mut self.names).map(Some)
+    }
+
+    /// The next request of version 2, once all waits behind it are read.
+    fn next_waiting(&mut self) -> Result<Option<Record>, Fault> {
+        loop {
+            match self.next_line()? {
+                None => return Ok(self.held.take()),
+                Some((_, _, Action::File)) => {}
+                Some((_, _, Action::Wait(span))) => {
+                    self.time = Nanos(self.time.0.saturating_add(span.0));
+                    if let Some(think) = self.held.as_mut().and_then(|held| held.think.as_mut()) {
+                        think.0 = think.0.saturating_add(span.0).min(text::LATEST);
+                    }
+                }
+                Some((_, device, Action::Request(kind, offset, bytes))) => {
+                    let record = Record::new(self.time, device, kind, offset, bytes);
+                    let next = Record { think: Some(Nanos::ZERO), ..record };
+                    if let Some(held) = self.held.replace(next) {
+                        return Ok(Some(held));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        if self.version == VERSION_2 {
+            return self.next_waiting();
+        }
+        while let Some((time, device, action)) = self.next_line()? {
+            if let Action::Request(kind, offset, bytes) = action {
+                return Ok(Some(Record::new(time, device, kind, offset, bytes)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn place(&self) -> Place {
+        self.lines.place()
+    }
+
+    fn header(&self) -> &Header {
+        self.names.header()
+    }
+}
+
+fn parse(line: &[u8], timed: bool, names: &mut Names) -> Result<(Nanos, u32, Action), Fault> {
+    let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+    let found = || line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).count();
+    let (form, wanted) = match timed {
+        true => ("time_us file action offset length", 5),
+        false => ("file action offset length", 4),
+    };
+    let missing = || Fault::FieldCount { found: found(), form, wanted };
+    let time =
+        if timed { text::time("time_us", fields.next().ok_or_else(missing)?, TICK)? } else { Nanos::ZERO };
+    let file = fields.next().ok_or_else(missing)?;
+    let name = fields.next().ok_or_else(missing)?;
+    let kind = match name {
+        b"add" | b"open" | b"close" | b"unlink" => return Ok((time, named(names, file)?, Action::File)),
+        b"wait" if !timed => {
+            let span = text::time("the wait", fields.next().ok_or_else(missing)?, TICK)?;
+            return Ok((time, named(names, file)?, Action::Wait(span)));
+        }
+        b"sync" | b"datasync" => Kind::Flush,
+        b"read" => Kind::Read,
+        b"write" => Kind::Write,
+        b"trim" => Kind::Trim,
+        other => {
+            let allowed = "read, write, trim, sync, datasync, wait (version 2), add, open, close or unlink";
+            return Err(Fault::field("the action", other, allowed));
+        }
+    };
+    let offset = text::offset("offset", fields.next().ok_or_else(missing)?)?;
+    let bytes = text::offset("length", fields.next().ok_or_else(missing)?)?;
+    if fields.next().is_some() {
+        return Err(missing());
+    }
+    let (offset, bytes) = if kind == Kind::Flush { (0, 0) } else { (offset, bytes) };
+    Ok((time, named(names, file)?, Action::Request(kind, offset, bytes)))
+}
+
+fn named(names: &mut Names, file: &[u8]) -> Result<u32, Fault> {
+    names.of(|name| push!(name; file))
+}
+
+/// The devices met so far.
+#[derive(Default)]
+struct Files(Vec<u32>);
+
+impl Files {
+    /// Appends the lines that a new file needs, each behind `time`.
+    fn meet(&mut self, device: u32, time: &str, header: &Header, out: &mut Vec<u8>) {
+        // Most requests go where the one before went: it stands last.
+        match self.0.iter().rposition(|known| *known == device) {
+            Some(_) => {}
+            None => {
+                for action in [" add\n", " open\n"] {
+                    push!(out; time);
+                    push_file(device, header, out);
+                    push!(out; action);
+                }
+                self.0.push(device);
+            }
+        }
+    }
+
+    fn close(&self, time: &str, header: &Header, out: &mut Vec<u8>) {
+        for device in &self.0 {
+            push!(out; time);
+            push_file(*device, header, out);
+            push!(out; " close\n");
+        }
+    }
+}
+
+fn push_file(device: u32, header: &Header, out: &mut Vec<u8>) {
+    match plain_name(header, device) {
+        Some(name) => push!(out; name),
+        None => push!(out; "disk", device),
+    }
+}
+
+/// Appends file, action, offset and length.
+fn push_request(record: &Record, header: &Header, out: &mut Vec<u8>) {
+    let action = match record.kind {
+        Kind::Read => " read ",
+        Kind::Write => " write ",
+        Kind::Trim => " trim ",
+        Kind::Flush => " sync ",
+    };
+    push_file(record.device, header, out);
+    push!(out; action, record.offset, ' ', record.bytes, '\n');
+}
+
+#[derive(Default)]
+struct Writer2 {
+    files: Files,
+    held: Held,
+}
+
+impl Writer2 {
+    fn write(&mut self, next: Option<&Record>, header: &Header, out: &mut Vec<u8>) {
+        let Some(record) = self.held.step(next) else { return };
+        self.files.meet(record.device, "", header, out);
+        push_request(&record, header, out);
+        let wait = record.think.unwrap_or(Nanos::ZERO).0 / TICK;
+        if wait > 0 {
+            push_file(record.device, header, out);
+            push!(out; " wait ", wait, " 0\n");
+        }
+    }
+}
+
+impl Encode for Writer2 {
+    fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
+        push!(out; VERSION_2, '\n');
+    }
+
+    fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>) {
+        self.write(Some(record), header, out);
+    }
+
+    fn end(&mut self, header: &Header, out: &mut Vec<u8>) {
+        self.write(None, header, out);
+        self.files.close("", header, out);
+    }
+}
+
+#[derive(Default)]
+struct Writer3 {
+    files: Files,
+    last: Nanos,
+}
+
+impl Encode for Writer3 {
+    fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
+        push!(out; VERSION_3, '\n');
+    }
+
+    fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>) {
+        self.last = record.time;
+        let known = self.files.0.contains(&record.device);
+        if !known {
+            self.files.meet(record.device, &format!("{} ", record.time.0 / TICK), header, out);
+        }
+        push!(out; record.time.0 / TICK, ' ');
+        push_request(record, header, out);
+    }
+
+    fn end(&mut self, header: &Header, out: &mut Vec<u8>) {
+        self.files.close(&format!("{} ", self.last.0 / TICK), header, out);
+    }
+}
