@@ -11,7 +11,7 @@ pub(super) const MOST_NAMES: usize = 65_536;
 
 /// What is wrong with a trace, and where.
 #[derive(Debug, Error)]
-#[error("{}{place}: {fault}", prefix(.file))]
+#[error("{}{}{fault}", before(.file), before(.place))]
 pub struct TraceError {
     /// The trace's file; empty where there is none.
     pub file: String,
@@ -21,13 +21,17 @@ pub struct TraceError {
     pub fault: Fault,
 }
 
-fn prefix(file: &str) -> String {
-    if file.is_empty() { String::new() } else { format!("{file}: ") }
+/// What stands before a fault, if there is anything to say.
+fn before(place: impl fmt::Display) -> String {
+    let place = place.to_string();
+    if place.is_empty() { place } else { place + ": " }
 }
 
 /// A place in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
+    /// All of it.
+    Whole,
     /// A line, counted from 1.
     Line(u64),
     /// The byte at which a record begins, counted from 0.
@@ -37,6 +41,7 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Place::Whole => Ok(()),
             Place::Line(line) => write!(f, "line {line}"),
             Place::Byte(byte) => write!(f, "byte {byte}"),
         }

@@ -29,8 +29,8 @@ pub(super) const FORMAT_2: Format = Format {
         think: Some(Span { tick: TICK, longest: text::LATEST, always: false }),
         ..CARRIES
     },
-    sniff: |head| text::first_line(head) == Some(VERSION_2),
-    read: |input| Box::new(Reader::new(input, VERSION_2)),
+    sniff: |head| text::first_line(head) == Some(VERSION_2.line),
+    read: |input| Box::new(Reader::new(input, &VERSION_2)),
     write: || Box::new(Writer2::default()),
 };
 
@@ -43,8 +43,8 @@ pub(super) const FORMAT_3: Format = Format {
     form: "time_us file action offset length",
     note: "",
     carries: CARRIES,
-    sniff: |head| text::first_line(head) == Some(VERSION_3),
-    read: |input| Box::new(Reader::new(input, VERSION_3)),
+    sniff: |head| text::first_line(head) == Some(VERSION_3.line),
+    read: |input| Box::new(Reader::new(input, &VERSION_3)),
     write: || Box::new(Writer3::default()),
 };
 
@@ -57,14 +57,24 @@ const CARRIES: Carries = Carries {
     trim: true,
     ..Carries::LEAST
 };
-const VERSION_2: &[u8] = b"fio version 2 iolog";
-const VERSION_3: &[u8] = b"fio version 3 iolog";
+
+/// A version: its first line, what is said of another one, and whether each line has its time.
+struct Version {
+    line: &'static [u8],
+    wrong: &'static str,
+    timed: bool,
+}
+
+const VERSION_2: Version =
+    Version { line: b"fio version 2 iolog", wrong: "is not `fio version 2 iolog`", timed: false };
+const VERSION_3: Version =
+    Version { line: b"fio version 3 iolog", wrong: "is not `fio version 3 iolog`", timed: true };
 const TICK: u64 = 1000;
 
 struct Reader<R> {
     lines: Lines<R>,
     names: Names,
-    version: &'static [u8],
+    version: &'static Version,
     begun: bool,
     /// The last request of version 2, whose waits are being summed up.
     held: Option<Record>,
@@ -80,7 +90,7 @@ enum Action {
 }
 
 impl<R: BufRead> Reader<R> {
-    fn new(input: R, version: &'static [u8]) -> Reader<R> {
+    fn new(input: R, version: &'static Version) -> Reader<R> {
         let (lines, names) = (Lines::new(input), Names::default());
         Reader { lines, names, version, begun: false, held: None, time: Nanos::ZERO }
     }
@@ -90,16 +100,12 @@ impl<R: BufRead> Reader<R> {
         if !self.begun {
             match self.lines.next_line()? {
                 None => return Ok(None),
-                Some(line) if line == self.version => self.begun = true,
-                Some(_) => {
-                    return Err(Fault::Header {
-                        what: "is not `fio version 2 iolog` or `fio version 3 iolog`",
-                    });
-                }
+                Some(line) if line == self.version.line => self.begun = true,
+                Some(_) => return Err(Fault::Header { what: self.version.wrong }),
             }
         }
         let Some(line) = self.lines.next_line()? else { return Ok(None) };
-        parse(line, self.version == VERSION_3, &mut self.names).map(Some)
+        parse(line, self.version.timed, &mut self.names).map(Some)
     }
 
     /// The next request of version 2, once all waits behind it are read.
@@ -128,7 +134,7 @@ impl<R: BufRead> Reader<R> {
 
 impl<R: BufRead> Source for Reader<R> {
     fn next_record(&mut self) -> Result<Option<Record>, Fault> {
-        if self.version == VERSION_2 {
+        if !self.version.timed {
             return self.next_waiting();
         }
         while let Some((time, device, action)) = self.next_line()? {
@@ -258,7 +264,7 @@ impl Writer2 {
 
 impl Encode for Writer2 {
     fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
-        push!(out; VERSION_2, '\n');
+        push!(out; VERSION_2.line, '\n');
     }
 
     fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>) {
@@ -279,7 +285,7 @@ struct Writer3 {
 
 impl Encode for Writer3 {
     fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
-        push!(out; VERSION_3, '\n');
+        push!(out; VERSION_3.line, '\n');
     }
 
     fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>) {

@@ -30,7 +30,7 @@ impl<'a> Trace<'a> {
         file: &str,
         format: Option<&'static Format>,
     ) -> Result<Trace<'a>, TraceError> {
-        let fault = |fault| TraceError { file: file.to_string(), place: Place::Byte(0), fault };
+        let fault = |fault| TraceError { file: file.to_string(), place: Place::Whole, fault };
         let input = packed::unpack(input).map_err(|error| fault(error.into()))?;
         let (head, input) = packed::peek(input, HEAD).map_err(|error| fault(error.into()))?;
         let format = match format {
