@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 /// Tables that may stand once or as a list.
-const LISTED: [&str; 1] = ["drive"];
+pub(super) const LISTED: [&str; 4] = ["drive", "bus", "controller", "array"];
 
 /// Reads a document whose listed tables are lists, however they are written.
 ///
@@ -27,6 +27,20 @@ pub(super) fn read(text: &str, origin: &str) -> Result<Table, SpecError> {
         };
     }
     Ok(document)
+}
+
+/// Turns a fault into an error: the line of its key in `text`, and the key as a person would write it.
+pub(super) fn locate(fault: Fault, text: &str, document: &Table, origin: &str) -> SpecError {
+    let Fault { key, message } = fault;
+    let list =
+        LISTED.into_iter().find(|name| key.strip_prefix(*name).is_some_and(|rest| rest.starts_with("[0]")));
+    let Some(list) = list else { return Fault { key, message }.locate(text, origin) };
+    let short = key.replacen("[0]", "", 1);
+    let is_table =
+        toml::from_str::<Table>(text).is_ok_and(|table| table.get(list).is_some_and(Value::is_table));
+    let written = if is_table { short.clone() } else { key.clone() };
+    let shown = if tables(document, list).count() == 1 { short } else { key };
+    SpecError { key: shown, ..Fault { key: written, message }.locate(text, origin) }
 }
 
 /// The tables of a list, none where it is missing.

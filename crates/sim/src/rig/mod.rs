@@ -3,14 +3,20 @@
 //! A rig names its drives by preset and lays keys of its own over theirs. Any key can be set once more from outside by its
 //! path ([`Rig::set`]). [`Rig::resolved`] is all of it together, and what a result should keep.
 
+mod array;
+mod attach;
 mod document;
 mod paths;
 mod resolve;
 pub mod shipped;
 mod spec;
 
+pub use array::{ArraySpec, Organisation, ReadChoice, Rotation};
+pub use attach::{
+    ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
+};
 pub use paths::{ALIASES, all as all_paths, json_schema};
-pub use spec::{DriveGroup, GroupKeys, RigSpec};
+pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 
 use crate::device::{Device, DeviceError, DeviceOptions, Drive};
 use crate::engine::Engine;
@@ -53,7 +59,8 @@ impl Rig {
     pub fn parse(text: &str, origin: &str, find: &mut DriveLookup<'_>) -> Result<Rig, RigError> {
         let document = document::read(text, origin)?;
         let mut presets = BTreeMap::new();
-        let resolved = resolve(&document, &mut presets, find).map_err(|fault| fault.locate(text, origin))?;
+        let resolved = resolve(&document, &mut presets, find)
+            .map_err(|fault| document::locate(fault, text, &document, origin))?;
         Ok(Rig { origin: origin.to_string(), text: text.to_string(), document, presets, resolved })
     }
 
@@ -82,20 +89,20 @@ impl Rig {
     ///
     /// *Errors:* no such key, with the nearest; a value that does not hold. The rig is then as it was.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), RigError> {
-        let origin = &self.origin;
+        let (origin, document) = (&self.origin, &self.document);
         let at = |fault: Fault| {
             let key = if fault.key.is_empty() { format!("{path}={value}") } else { fault.key };
-            Fault { key, message: fault.message }.locate("", origin)
+            document::locate(Fault { key, message: fault.message }, "", document, origin)
         };
         let mut changed = self.document.clone();
         let read = document::value(value);
-        put_at(&mut changed, path, &read).map_err(at)?;
+        paths::put_at(&mut changed, path, &read).map_err(at)?;
         let mut find = |name: &str| drives::load(name);
         let mut resolved = resolve(&changed, &mut self.presets, &mut find);
         // A number may be meant as a text, where the key wants one.
         if resolved.is_err() && !read.is_str() {
             let mut as_text = self.document.clone();
-            put_at(&mut as_text, path, &Value::String(value.to_string())).map_err(at)?;
+            paths::put_at(&mut as_text, path, &Value::String(value.to_string())).map_err(at)?;
             if let Ok(other) = resolve(&as_text, &mut self.presets, &mut find) {
                 (changed, resolved) = (as_text, Ok(other));
             }
@@ -119,83 +126,60 @@ impl Rig {
 
     /// What a load can ask for: the volumes, in the order in which a load numbers them.
     pub fn volumes(&self) -> Vec<VolumeInfo> {
-        let volume = |(name, spec): (String, &DriveSpec)| VolumeInfo {
-            name,
-            sectors: spec.capacity_sectors,
-            sector_bytes: spec.sector_bytes,
-        };
-        self.resolved.drives().map(volume).collect()
+        let rig = &self.resolved;
+        let drives: Vec<NamedDrive<'_>> = rig.drives().collect();
+        let members = |array: &ArraySpec| array.members(rig).expect("the rig was checked");
+        let taken: Vec<String> = rig.array.iter().flat_map(members).collect();
+        let bare = drives.iter().filter(|drive| !taken.contains(&drive.name)).map(|drive| VolumeInfo {
+            name: drive.name.clone(),
+            sectors: drive.spec.capacity_sectors,
+            sector_bytes: drive.spec.sector_bytes,
+        });
+        let arrays = rig.array.iter().map(|array| {
+            let names = members(array);
+            let of = |name: &String| drives.iter().find(|drive| drive.name == *name);
+            let specs: Vec<&DriveSpec> = names.iter().filter_map(of).map(|drive| drive.spec).collect();
+            let sectors: Vec<u64> = specs.iter().map(|spec| spec.capacity_sectors).collect();
+            let sector_bytes = specs.first().map_or(512, |spec| spec.sector_bytes);
+            VolumeInfo { name: array.name.clone(), sectors: array.sectors(&sectors), sector_bytes }
+        });
+        bare.chain(arrays).collect()
+    }
+
+    /// Which device of a trace goes to which volume, by number, where the rig says so.
+    pub fn trace_devices(&self) -> Option<BTreeMap<String, u32>> {
+        let volumes = self.volumes();
+        let number = |name: &String| volumes.iter().position(|volume| volume.name == *name);
+        let devices = self.resolved.devices.iter();
+        let numbered = devices.filter_map(|(device, name)| Some((device.clone(), number(name)? as u32)));
+        (!self.resolved.devices.is_empty()).then(|| numbered.collect())
     }
 
     /// The engine with all drives idle at time 0. Each draws its chances from a seed of its own.
     ///
-    /// *Errors:* a drive that cannot be built.
+    /// *Errors:* something in the rig that is not simulated yet; a drive that cannot be built.
     pub fn build(&self, seed: u64) -> Result<Engine, RigError> {
+        let located = |fault: Fault| document::locate(fault, &self.text, &self.document, &self.origin);
+        array::beyond(&self.resolved).and_then(|()| attach::beyond(&self.resolved)).map_err(located)?;
         let mut devices = Vec::new();
         for (index, group) in self.resolved.drive.iter().enumerate() {
-            let fault = |error: DeviceError| {
-                let key = self.group_key(index);
-                Fault::new(key, error.to_string()).locate(&self.text, &self.origin)
-            };
-            let spec = &group.spec;
-            let geometry = Geometry::new(spec)?;
-            let drive = Arc::new(Drive { geometry, mechanics: Mechanics::new(spec) });
+            let fault =
+                |error: DeviceError| located(Fault::new(format!("drive[{index}]"), error.to_string()));
+            let spec = attach::attached(&self.resolved, index);
+            let drive = Arc::new(Drive { geometry: Geometry::new(&spec)?, mechanics: Mechanics::new(&spec) });
             for _ in 0..group.keys.count {
                 // The first drive has the seed itself, so that a rig of one is that drive.
                 let seed = seed.wrapping_add((devices.len() as u64).wrapping_mul(SEED_STEP));
                 let options = DeviceOptions { seed, ..DeviceOptions::default() };
-                devices.push(Device::with_drive(Arc::clone(&drive), spec, &options).map_err(fault)?);
+                devices.push(Device::with_drive(Arc::clone(&drive), &spec, &options).map_err(fault)?);
             }
         }
         Ok(Engine::new(devices))
-    }
-
-    /// The path of a kind of drives, as the file writes it.
-    fn group_key(&self, index: usize) -> String {
-        match self.resolved.drive.len() {
-            1 => "drive".to_string(),
-            _ => format!("drive[{index}]"),
-        }
     }
 }
 
 /// What the seeds of two neighbouring drives differ by: an odd number without a pattern.
 const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// Puts a value at a path that must be one; a path into the drives goes to all of them, or to those of the volume it names.
-fn put_at(document: &mut Table, path: &str, value: &Value) -> Result<(), Fault> {
-    let parts: Vec<&str> = path.split('.').collect();
-    let named = match parts[..] {
-        ["drive", name, _, ..] if document::tables(document, "drive").any(|table| is_called(table, name)) => {
-            Some(name)
-        }
-        _ => None,
-    };
-    let path = match named {
-        Some(_) => format!("drive.{}", parts[2..].join(".")),
-        None => path.to_string(),
-    };
-    let path = paths::full(&path)?;
-    let parts: Vec<&str> = path.split('.').collect();
-    let through = |gone: usize| Fault::new("", format!("`{}` is no table", parts[..gone].join(".")));
-    let Some(("drive", rest)) =
-        parts.split_first().map(|(first, rest)| (*first, rest)).filter(|(_, rest)| !rest.is_empty())
-    else {
-        return document::put(document, &parts, value).map_err(through);
-    };
-    let groups = document.get_mut("drive").and_then(Value::as_array_mut);
-    for table in groups.into_iter().flatten().filter_map(Value::as_table_mut) {
-        if named.is_none_or(|name| is_called(table, name)) {
-            document::put(table, rest, value).map_err(|gone| through(gone + 1))?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether drives are called so in the rig.
-fn is_called(table: &Table, name: &str) -> bool {
-    table.get("volume").and_then(Value::as_str) == Some(name)
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,12 @@
-//! Dotted paths into a rig: which there are, and what short names stand for them.
+//! Dotted paths into a rig: which there are, what short names stand for them, and how a value is put at their end.
 
+use super::document;
 use super::spec::{GroupKeys, RigSpec};
 use headstack_model::DriveSpec;
 use headstack_model::spec::Fault;
 use schemars::schema_for;
-use serde_json::Value;
+use serde_json::Value as Json;
+use toml::{Table, Value};
 
 /// Short paths and what they stand for.
 pub const ALIASES: [(&str, &str); 8] = [
@@ -20,7 +22,7 @@ pub const ALIASES: [(&str, &str); 8] = [
 
 /// The form of rig files as JSON Schema: every key with its type, default and documentation, but for those of the drive,
 /// which [`DriveSpec::json_schema`] holds.
-pub fn json_schema() -> Value {
+pub fn json_schema() -> Json {
     let mut schema = schema_for!(RigSpec).to_value();
     let mut group = schema_for!(GroupKeys).to_value();
     if let Some(keys) = group.as_object_mut() {
@@ -43,7 +45,7 @@ pub fn all() -> Vec<String> {
     paths
 }
 
-fn collect(schema: &Value, prefix: &str, paths: &mut Vec<String>) {
+fn collect(schema: &Json, prefix: &str, paths: &mut Vec<String>) {
     let mut open = vec![(prefix.to_string(), schema)];
     while let Some((prefix, table)) = open.pop() {
         let Some(properties) = table["properties"].as_object() else { continue };
@@ -62,8 +64,8 @@ fn collect(schema: &Value, prefix: &str, paths: &mut Vec<String>) {
 }
 
 /// The table that a key holds, itself, in a list, or as one of two choices (the other being absence).
-fn definition<'a>(schema: &'a Value, value: &'a Value) -> Option<&'a Value> {
-    let choices = value.get("anyOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+fn definition<'a>(schema: &'a Json, value: &'a Json) -> Option<&'a Json> {
+    let choices = value.get("anyOf").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let places = [Some(value), value.get("items")].into_iter().flatten().chain(choices);
     let reference = places.filter_map(|value| value.get("$ref")).next()?.as_str()?;
     schema.pointer(reference.strip_prefix('#')?).filter(|inner| inner.get("properties").is_some())
@@ -98,6 +100,45 @@ fn closest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a st
             + strsim::normalized_damerau_levenshtein(&last(met), &last(path))
     };
     known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)).then_with(|| b.cmp(a)))
+}
+
+/// Puts a value at a path that must be one. A path into drives, buses, controllers or arrays goes to all of them, or to
+/// those of the name that stands second in it.
+pub(super) fn put_at(document: &mut Table, path: &str, value: &Value) -> Result<(), Fault> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let list = document::LISTED.into_iter().find(|list| *list == parts[0] && parts.len() > 1);
+    let Some(list) = list else {
+        let path = full(path)?;
+        let parts: Vec<&str> = path.split('.').collect();
+        return document::put(document, &parts, value).map_err(|gone| through(&parts[..gone]));
+    };
+    let named = parts
+        .get(2)
+        .and_then(|_| document::tables(document, list).find_map(|table| name(list, table, parts[1])));
+    let path = match named {
+        Some(_) => full(&format!("{list}.{}", parts[2..].join(".")))?,
+        None => full(path)?,
+    };
+    let parts: Vec<&str> = path.split('.').collect();
+    let mut met = false;
+    let tables = document.get_mut(list).and_then(Value::as_array_mut);
+    for table in tables.into_iter().flatten().filter_map(Value::as_table_mut) {
+        if named.is_none_or(|wanted| name(list, table, wanted).is_some()) {
+            document::put(table, &parts[1..], value).map_err(|gone| through(&parts[..=gone]))?;
+            met = true;
+        }
+    }
+    if met { Ok(()) } else { Err(Fault::new("", format!("the rig has no `[{list}]`"))) }
+}
+
+/// `wanted`, if a table of a list is called so.
+fn name<'a>(list: &str, table: &Table, wanted: &'a str) -> Option<&'a str> {
+    let key = if list == "drive" { "volume" } else { "name" };
+    (table.get(key).and_then(Value::as_str) == Some(wanted)).then_some(wanted)
+}
+
+fn through(gone: &[&str]) -> Fault {
+    Fault::new("", format!("`{}` is no table", gone.join(".")))
 }
 
 #[cfg(test)]

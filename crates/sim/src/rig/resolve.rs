@@ -1,13 +1,16 @@
 //! From a document to all that it stands for: presets looked up, keys laid over them, everything checked.
 
 use super::DriveLookup;
-use super::document;
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
-use headstack_model::spec::Fault;
+use super::{array, attach, document};
+use headstack_model::spec::{Fault, nearest};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Table;
+
+/// The first fault, if there is one.
+pub(super) type Checked = Result<(), Fault>;
 
 /// Drives of one kind that a rig may hold.
 const COUNT_MAX: u32 = 1024;
@@ -26,13 +29,14 @@ pub(super) fn resolve(
         return Err(Fault::new("", "a rig needs a drive: `[drive]` with `preset = \"NAME\"`"));
     }
     for (index, table) in groups.iter().enumerate() {
-        let path = if groups.len() == 1 { "drive".to_string() } else { format!("drive[{index}]") };
-        let at = |fault| below(&path, fault);
+        let at = |fault| below(&format!("drive[{index}]"), fault);
         let group = group(table, presets, find).map_err(at)?;
         check_group(&group).map_err(at)?;
         spec.drive.push(group);
     }
-    check_names(&spec)?;
+    check_volumes(&spec)?;
+    array::check(&spec)?;
+    attach::check(&spec)?;
     Ok(spec)
 }
 
@@ -74,7 +78,7 @@ fn below(path: &str, fault: Fault) -> Fault {
 }
 
 /// What the parts of a group must keep beyond their types.
-fn check_group(group: &DriveGroup) -> Result<(), Fault> {
+fn check_group(group: &DriveGroup) -> Checked {
     let count = group.keys.count;
     if !(1..=COUNT_MAX).contains(&count) {
         return Err(Fault::new("count", format!("{count} is outside 1 to {COUNT_MAX} drives")));
@@ -87,13 +91,58 @@ fn check_group(group: &DriveGroup) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Every volume has a name of its own.
-fn check_names(spec: &RigSpec) -> Result<(), Fault> {
+/// Every volume has a name of its own, and a device of a trace goes to one that is there.
+fn check_volumes(spec: &RigSpec) -> Checked {
+    let drives: Vec<String> = spec.drives().map(|drive| drive.name).collect();
+    let arrays = spec.array.iter().map(|array| &array.name);
     let mut names = BTreeSet::new();
-    for (name, _) in spec.drives() {
-        if let Some(twice) = names.replace(name) {
-            return Err(Fault::new("drive", format!("two volumes are called `{twice}`")));
+    for name in drives.iter().chain(arrays) {
+        if !names.insert(name.as_str()) {
+            return Err(Fault::new("drive", format!("two volumes are called `{name}`")));
+        }
+    }
+    for (device, volume) in &spec.devices {
+        link(&format!("devices.{device}"), "volume", Some(volume), names.iter().copied())?;
+    }
+    Ok(())
+}
+
+/// Things of one kind have names of their own.
+pub(super) fn check_names<'a>(kind: &str, names: impl Iterator<Item = &'a String>) -> Checked {
+    let mut met = BTreeSet::new();
+    for (index, name) in names.enumerate() {
+        if !met.insert(name) {
+            return Err(Fault::new(format!("{kind}[{index}].name"), format!("two are called `{name}`")));
         }
     }
     Ok(())
+}
+
+/// A name that one thing gives another is known; it may be left out where there is no choice.
+pub(super) fn link<'a>(
+    key: &str,
+    kind: &str,
+    name: Option<&str>,
+    known: impl Iterator<Item = &'a str>,
+) -> Checked {
+    let known: Vec<&str> = known.collect();
+    match name {
+        Some(name) if known.contains(&name) => Ok(()),
+        Some(name) => {
+            let hint = nearest(name, known).map(|near| format!("; did you mean `{near}`?"));
+            Err(Fault::new(key, format!("no {kind} is called `{name}`{}", hint.unwrap_or_default())))
+        }
+        None if known.len() > 1 => {
+            Err(Fault::new(key, format!("is needed, because the rig has {} of them", known.len())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A number must lie in a range; not-a-number lies in none.
+pub(super) fn within(key: &str, value: f64, least: f64, most: f64, unit: &str) -> Checked {
+    if value >= least && value <= most {
+        return Ok(());
+    }
+    Err(Fault::new(key, format!("{value} is outside {least} to {most} {unit}")))
 }

@@ -3,6 +3,8 @@
 //! A field here is the key in the file; its doc comment is its documentation. The keys of a drive are those of the drive
 //! file and are defined there.
 
+use super::array::ArraySpec;
+use super::attach::{ControllerSpec, RigBusSpec};
 use headstack_model::DriveSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,23 +20,51 @@ pub struct RigSpec {
     /// Where the numbers come from: a short word used in the comments beside them, and the full source.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
+    /// Which device of a trace goes to which volume when the trace is replayed: the device as the trace calls it, and the
+    /// volume's name. Without it the first device that appears goes to the first volume, and so on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub devices: BTreeMap<String, String>,
     /// The drives, kind by kind.
     #[serde(skip_deserializing)]
     #[schemars(skip)]
     pub drive: Vec<DriveGroup>,
+    /// The buses between drives and controllers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bus: Vec<RigBusSpec>,
+    /// The controllers between buses and host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controller: Vec<ControllerSpec>,
+    /// The arrays made of drives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub array: Vec<ArraySpec>,
+}
+
+/// A drive of a rig.
+#[derive(Clone, Debug)]
+pub struct NamedDrive<'a> {
+    /// The name of the volume that it is, or that it would be if no array held it.
+    pub name: String,
+    /// Its kind: the place in [`RigSpec::drive`].
+    pub group: usize,
+    /// The drive itself.
+    pub spec: &'a DriveSpec,
 }
 
 impl RigSpec {
-    /// Every single drive with the name of its volume, in the order in which a load numbers them.
-    pub fn drives(&self) -> impl Iterator<Item = (String, &DriveSpec)> {
-        let each = self.drive.iter().flat_map(|group| (0..group.keys.count).map(move |index| (group, index)));
-        each.enumerate().map(|(number, (group, index))| {
-            let name = match &group.keys.volume {
+    /// Every single drive, in the order of the file.
+    pub fn drives(&self) -> impl Iterator<Item = NamedDrive<'_>> {
+        let each = self
+            .drive
+            .iter()
+            .enumerate()
+            .flat_map(|(group, drives)| (0..drives.keys.count).map(move |index| (group, drives, index)));
+        each.enumerate().map(|(number, (group, drives, index))| {
+            let name = match &drives.keys.volume {
                 None => format!("disk{number}"),
-                Some(name) if group.keys.count == 1 => name.clone(),
+                Some(name) if drives.keys.count == 1 => name.clone(),
                 Some(name) => format!("{name}{index}"),
             };
-            (name, &group.spec)
+            NamedDrive { name, group, spec: &drives.spec }
         })
     }
 }
@@ -50,9 +80,9 @@ pub struct DriveGroup {
     pub spec: DriveSpec,
 }
 
-/// `[drive]`, or `[[drive]]` where there are several kinds: drives of one kind. Beside these keys the table takes every key
-/// of the [drive file](drive-file.md), which then counts in place of the preset's; without a preset it must hold a whole
-/// drive. A load numbers the volumes of a rig in the order of the file.
+/// Drives of one kind. Beside these keys the table takes every key of the [drive file](drive-file.md), which then counts in
+/// place of the preset's; without a preset it must hold a whole drive. A load numbers the volumes of a rig in the order of
+/// the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupKeys {
     /// A shipped drive (`headstack drive list`), or the path of a drive file.
@@ -65,6 +95,9 @@ pub struct GroupKeys {
     /// the volumes are called `disk` and their number in the rig.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<String>,
+    /// Name of the bus that they are on; needed only where the rig has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
 }
 
 fn one() -> u32 {
@@ -73,11 +106,11 @@ fn one() -> u32 {
 
 impl GroupKeys {
     /// The keys by name: the others in the table are the drive's.
-    pub(super) const NAMES: [&str; 3] = ["preset", "count", "volume"];
+    pub(super) const NAMES: [&str; 4] = ["preset", "count", "volume", "on"];
 }
 
 impl Default for GroupKeys {
     fn default() -> GroupKeys {
-        GroupKeys { preset: None, count: one(), volume: None }
+        GroupKeys { preset: None, count: one(), volume: None, on: None }
     }
 }

@@ -76,6 +76,10 @@ fn does_a_path_change_all_drives_or_those_it_names() {
     rig.set("drive.preset", "cheetah-9lp").expect("it is shipped");
     assert_eq!(rig.resolved().drive[1].spec.name, "cheetah-9lp");
     assert_eq!(depths(&rig), [8, 2]);
+    assert_eq!(
+        rig.set("bus.sharing", "none").expect_err("there is none").to_string(),
+        "t.toml: bus.sharing=none: the rig has no `[bus]`"
+    );
 }
 
 #[test]
@@ -119,41 +123,149 @@ fn is_the_resolved_rig_a_rig_of_its_own() {
     }
 }
 
+/// A rig of nine drives with the lines in front of and behind them.
+fn nine(before: &str, after: &str) -> String {
+    format!("{before}\n[drive]\npreset = \"atlas-10k\"\ncount = 9\nvolume = \"d\"\n{after}")
+}
+
 #[test]
 fn does_every_bad_rig_say_where_and_what() {
     let said = [
-        ("", "t.toml: a rig needs a drive: `[drive]` with `preset = \"NAME\"`"),
-        ("drive = 7", "t.toml:1: drive: must be a table `[drive]` or tables `[[drive]]`"),
+        ("".into(), "t.toml: a rig needs a drive: `[drive]` with `preset = \"NAME\"`"),
+        ("drive = 7".into(), "t.toml:1: drive: must be a table `[drive]` or tables `[[drive]]`"),
         (
-            "[drive]\npreset = \"atlas-10\"",
+            "[drive]\npreset = \"atlas-10\"".into(),
             "t.toml:2: drive.preset: drives: no drive `atlas-10`; did you mean `atlas-10k`?",
         ),
         (
-            "[drive]\npreset = \"atlas-10k\"\nqueue.dept = 3",
-            "t.toml:3: drive.queue.dept: unknown field `dept`, expected one of `depth`, `order`, `window`; did you mean `depth`?",
+            nine("", "queue.dept = 3"),
+            "t.toml:6: drive.queue.dept: unknown field `dept`, expected one of `depth`, `order`, `window`; did you mean `depth`?",
+        ),
+        (nine("", "\n[drive.queue]\ndepth = 5000"), "t.toml:8: drive.queue.depth: 5000 is outside 1 to 1024 commands"),
+        ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `name`"),
+        (
+            nine("titel = \"x\"", ""),
+            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `bus`, `controller`, `array`; did you mean `title`?",
         ),
         (
-            "[drive]\npreset = \"atlas-10k\"\n\n[drive.queue]\ndepth = 5000",
-            "t.toml:5: drive.queue.depth: 5000 is outside 1 to 1024 commands",
-        ),
-        ("[drive]\ncount = 2", "t.toml:1: drive: missing field `name`"),
-        (
-            "titel = \"x\"\n[drive]\npreset = \"atlas-10k\"",
-            "t.toml:1: titel: unknown field `titel`, expected `title` or `sources`; did you mean `title`?",
-        ),
-        (
-            "[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"\n[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"",
+            "[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"\n[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"".into(),
             "t.toml:1: drive: two volumes are called `a`",
         ),
+        (nine("", "queue.order = \"fast\""), "t.toml:6: drive.queue.order: no order is called `fast`; the nearest is `sstf`"),
+        ("[drive\n".into(), "t.toml:1: drive: unclosed table, expected `]`"),
+        (nine("", "on = \"scsi\""), "t.toml:6: drive.on: no bus is called `scsi`"),
         (
-            "[drive]\npreset = \"atlas-10k\"\nqueue.order = \"fast\"",
-            "t.toml:3: drive.queue.order: no order is called `fast`; the nearest is `sstf`",
+            nine("", "on = \"scsi\"\n[bus]\nname = \"scsi0\""),
+            "t.toml:6: drive.on: no bus is called `scsi`; did you mean `scsi0`?",
         ),
-        ("[drive\n", "t.toml:1: drive: unclosed table, expected `]`"),
+        (
+            nine("", "[[bus]]\nname = \"a\"\n[[bus]]\nname = \"b\""),
+            "t.toml:2: drive.on: is needed, because the rig has 2 of them",
+        ),
+        (nine("", "[bus]\nread_us_per_sector = -1"), "t.toml:7: bus.read_us_per_sector: -1 is outside 0 to 1000000 µs"),
+        (
+            nine("", "[bus]\nspeed = 5"),
+            "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `controller`; did you mean `read_us_per_sector`?",
+        ),
+        (nine("", "[[controller]]\n[[controller]]"), "t.toml:7: controller[1].name: two are called `controller`"),
+        (
+            nine("", "[controller]\nqueue_depth = 4"),
+            "t.toml:7: controller.queue_depth: is for a controller of `kind = \"smart\"`",
+        ),
+        (
+            nine("", "[array]\norganisation = \"striping\"\ndrives = [\"d\"]\nstripe_unit_sectors = 0"),
+            "t.toml:9: array.stripe_unit_sectors: 0 is outside 1 to 1000000000000 sectors",
+        ),
+        (
+            nine("", "[array]\norganisation = \"raid-5\"\ndrives = [\"d0\", \"d1\"]\nstripe_unit_sectors = 64"),
+            "t.toml:8: array.drives: `raid-5` needs 3 drives at least, and 2 are named",
+        ),
+        (
+            nine("", "[array]\norganisation = \"raid5\"\ndrives = [\"d\"]"),
+            "t.toml:7: array.organisation: unknown variant `raid5`, expected one of `concatenation`, `striping`, `mirroring`, `parity-drive`, `raid-5`, `raid-6`, `chained-declustering`; did you mean `raid-5`?",
+        ),
+        (
+            nine("", "[array]\norganisation = \"striping\"\ndrives = [\"d\"]"),
+            "t.toml:6: array.stripe_unit_sectors: `striping` needs a stripe unit",
+        ),
+        (
+            nine("", "[array]\norganisation = \"concatenation\"\ndrives = [\"d9\"]"),
+            "t.toml:8: array.drives: no drive is called `d9`; did you mean `d0`?",
+        ),
+        (
+            nine("", "[array]\norganisation = \"concatenation\"\ndrives = [\"d1\", \"d1\"]"),
+            "t.toml:8: array.drives: `d1` stands there twice",
+        ),
+        (
+            nine("", "[array]\norganisation = \"mirroring\"\ndrives = [\"d\"]"),
+            "t.toml:8: array.drives: 9 drives are no multiple of 2 copies",
+        ),
+        (
+            nine("[devices]\n14 = \"d10\"", ""),
+            "t.toml:2: devices.14: no volume is called `d10`; did you mean `d0`?",
+        ),
     ];
     for (text, wanted) in said {
-        assert_eq!(refused(text), wanted);
+        let text: String = text;
+        assert_eq!(refused(&text), wanted, "{text}");
     }
+}
+
+#[test]
+fn is_what_is_not_simulated_yet_refused_and_not_ignored() {
+    let said = |after: &str| rig(&nine("", after)).build(1).expect_err(after).to_string();
+    assert_eq!(
+        said("[array]\norganisation = \"raid-5\"\ndrives = [\"d\"]\nstripe_unit_sectors = 64"),
+        "t.toml:7: array.organisation: an array (`raid-5`) is not simulated yet"
+    );
+    assert_eq!(
+        said("[controller]\nkind = \"smart\""),
+        "t.toml:7: controller.kind: a smart controller is not simulated yet"
+    );
+    assert_eq!(
+        said("[controller]\ndelay_us = 5"),
+        "t.toml:7: controller.delay_us: a controller's delay is not simulated yet"
+    );
+    assert_eq!(
+        said("[bus]\narbitration_us = 5"),
+        "t.toml:7: bus.arbitration_us: a bus's arbitration is not simulated yet"
+    );
+    assert_eq!(
+        said("[bus]\nsharing = \"exclusive\""),
+        "t.toml:7: bus.sharing: 9 drives that take turns on one bus are not simulated yet; with `interleaved` they do not wait for each other"
+    );
+}
+
+#[test]
+fn does_an_array_take_the_place_of_its_drives() {
+    let raid = "[array]\nname = \"raid\"\norganisation = \"raid-5\"\ndrives = [\"d0\", \"d1\", \"d2\"]\nstripe_unit_sectors = 64";
+    let volumes = rig(&nine("", raid)).volumes();
+    let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
+    assert_eq!(names, ["d3", "d4", "d5", "d6", "d7", "d8", "raid"]);
+    assert_eq!(volumes[6].sectors, volumes[0].sectors / 64 * 64 * 2);
+}
+
+#[test]
+fn does_a_sector_take_the_slowest_part_of_its_way() {
+    let sector = |after: &str| {
+        let rig = rig(&nine("", after));
+        let spec = super::attach::attached(rig.resolved(), 0);
+        (spec.bus.read_us_per_sector, spec.bus.write_us_per_sector)
+    };
+    let own = sector("");
+    assert_eq!(sector("[bus]\nread_us_per_sector = 500"), (500.0, own.1));
+    assert_eq!(
+        sector("[bus]\nwrite_us_per_sector = 0.001\n[controller]\nus_per_sector = 700"),
+        (700.0, 700.0)
+    );
+}
+
+#[test]
+fn are_a_traces_devices_numbered_by_volume() {
+    let rig = rig(&nine("devices = { 14 = \"d3\", sda = \"d0\" }", ""));
+    let devices = rig.trace_devices().expect("the rig says so");
+    assert_eq!(devices, BTreeMap::from([("14".to_string(), 3), ("sda".to_string(), 0)]));
+    assert!(Rig::from_drive(drives::load("atlas-10k").expect("it is shipped")).trace_devices().is_none());
 }
 
 /// Asks both drives for the same blocks, one after the other.

@@ -1,0 +1,237 @@
+//! Buses and controllers: their keys, what they must keep, and what of them is simulated.
+
+use super::resolve::{Checked, check_names, link, within};
+use super::spec::RigSpec;
+use headstack_model::DriveSpec;
+use headstack_model::spec::Fault;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the drives on a bus share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// Not at all: each drive has such a bus of its own.
+    #[default]
+    None,
+    /// Their transfers interleave and do not delay each other.
+    Interleaved,
+    /// One drive at a time has the bus. Not simulated yet with more than one drive.
+    Exclusive,
+}
+
+/// A bus between drives and controller. A sector takes the longest of what drive, bus and controller need for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RigBusSpec {
+    /// Its name.
+    pub name: String,
+    /// How the drives share it.
+    pub sharing: Sharing,
+    /// Time a sector takes to the host.
+    pub read_us_per_sector: f64,
+    /// Time a sector takes from the host.
+    pub write_us_per_sector: f64,
+    /// Time to win it, each time. Not simulated yet.
+    pub arbitration_us: f64,
+    /// Name of the controller that it hangs on; needed only where the rig has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<String>,
+}
+
+impl Default for RigBusSpec {
+    fn default() -> RigBusSpec {
+        RigBusSpec {
+            name: "bus".to_string(),
+            sharing: Sharing::None,
+            read_us_per_sector: 0.0,
+            write_us_per_sector: 0.0,
+            arbitration_us: 0.0,
+            controller: None,
+        }
+    }
+}
+
+/// What a controller does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControllerKind {
+    /// It passes on what comes, both ways.
+    #[default]
+    PassThrough,
+    /// It has a queue, an order and a cache of its own. Not simulated yet.
+    Smart,
+}
+
+/// A controller between buses and host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ControllerSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub kind: ControllerKind,
+    /// Time a sector takes through it.
+    pub us_per_sector: f64,
+    /// Time that each of its messages takes. Not simulated yet.
+    pub delay_us: f64,
+    /// Commands that it holds, of a smart one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<u32>,
+    /// Name of the order policy of its queue, of a smart one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<String>,
+    /// Commands that it has outstanding at each drive, of a smart one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive_depth: Option<u32>,
+    /// Its cache, of a smart one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<ControllerCacheSpec>,
+}
+
+impl Default for ControllerSpec {
+    fn default() -> ControllerSpec {
+        ControllerSpec {
+            name: "controller".to_string(),
+            kind: ControllerKind::PassThrough,
+            us_per_sector: 0.0,
+            delay_us: 0.0,
+            queue_depth: None,
+            order: None,
+            drive_depth: None,
+            cache: None,
+        }
+    }
+}
+
+/// When a controller reports a write done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControllerWrites {
+    /// Once the drive has reported it done.
+    #[default]
+    WriteThrough,
+    /// Once its data are in the controller's cache.
+    WriteBack,
+}
+
+/// The cache of a smart controller.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerCacheSpec {
+    /// Its size.
+    pub sectors: u64,
+    /// Size of a line, the least that is kept or given up; a cache on a drive has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_sectors: Option<u32>,
+    /// Name of the drive that is the cache, where it is not memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive: Option<String>,
+    /// When a write is reported done.
+    #[serde(default)]
+    pub writes: ControllerWrites,
+}
+
+/// Whether buses and controllers fit each other and the drives.
+pub(super) fn check(rig: &RigSpec) -> Checked {
+    check_names("bus", rig.bus.iter().map(|bus| &bus.name))?;
+    check_names("controller", rig.controller.iter().map(|controller| &controller.name))?;
+    for (index, bus) in rig.bus.iter().enumerate() {
+        let key = |name: &str| format!("bus[{index}].{name}");
+        within(&key("read_us_per_sector"), bus.read_us_per_sector, 0.0, 1e6, "µs")?;
+        within(&key("write_us_per_sector"), bus.write_us_per_sector, 0.0, 1e6, "µs")?;
+        within(&key("arbitration_us"), bus.arbitration_us, 0.0, 1e6, "µs")?;
+        let names = rig.controller.iter().map(|controller| controller.name.as_str());
+        link(&key("controller"), "controller", bus.controller.as_deref(), names)?;
+    }
+    for (index, controller) in rig.controller.iter().enumerate() {
+        check_controller(rig, controller, index)?;
+    }
+    for (index, group) in rig.drive.iter().enumerate() {
+        let names = rig.bus.iter().map(|bus| bus.name.as_str());
+        link(&format!("drive[{index}].on"), "bus", group.keys.on.as_deref(), names)?;
+    }
+    Ok(())
+}
+
+fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) -> Checked {
+    let key = |name: &str| format!("controller[{index}].{name}");
+    within(&key("us_per_sector"), controller.us_per_sector, 0.0, 1e6, "µs")?;
+    within(&key("delay_us"), controller.delay_us, 0.0, 1e6, "µs")?;
+    if controller.kind == ControllerKind::PassThrough {
+        let set = [
+            ("queue_depth", controller.queue_depth.is_some()),
+            ("order", controller.order.is_some()),
+            ("drive_depth", controller.drive_depth.is_some()),
+            ("cache", controller.cache.is_some()),
+        ];
+        if let Some((name, _)) = set.iter().find(|(_, is_set)| *is_set) {
+            return Err(Fault::new(key(name), "is for a controller of `kind = \"smart\"`"));
+        }
+    }
+    for (name, depth) in [("queue_depth", controller.queue_depth), ("drive_depth", controller.drive_depth)] {
+        within(&key(name), f64::from(depth.unwrap_or(1)), 1.0, 65_536.0, "commands")?;
+    }
+    if let Some(order) = &controller.order {
+        headstack_policy::order::built_in(order)
+            .map_err(|error| Fault::new(key("order"), error.to_string()))?;
+    }
+    let Some(cache) = &controller.cache else { return Ok(()) };
+    within(&key("cache.sectors"), cache.sectors as f64, 1.0, 1e12, "sectors")?;
+    within(&key("cache.line_sectors"), f64::from(cache.line_sectors.unwrap_or(1)), 1.0, 1e6, "sectors")?;
+    let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
+    match &cache.drive {
+        Some(_) => {
+            link(&key("cache.drive"), "drive", cache.drive.as_deref(), names.iter().map(String::as_str))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The bus of a kind of drives and its controller.
+fn path<'a>(rig: &'a RigSpec, group: usize) -> (Option<&'a RigBusSpec>, Option<&'a ControllerSpec>) {
+    let on = &rig.drive[group].keys.on;
+    let bus = rig.bus.iter().find(|bus| on.as_ref().is_none_or(|name| *name == bus.name));
+    let wanted = bus.and_then(|bus| bus.controller.as_ref());
+    let controller = rig.controller.iter().find(|one| wanted.is_none_or(|name| *name == one.name));
+    (bus, controller)
+}
+
+/// A drive of a kind as it is with its way to the host.
+pub(super) fn attached(rig: &RigSpec, group: usize) -> DriveSpec {
+    let mut spec = rig.drive[group].spec.clone();
+    let (bus, controller) = path(rig, group);
+    let through = controller.map_or(0.0, |controller| controller.us_per_sector);
+    let (read, write) = bus.map_or((0.0, 0.0), |bus| (bus.read_us_per_sector, bus.write_us_per_sector));
+    spec.bus.read_us_per_sector = spec.bus.read_us_per_sector.max(read).max(through);
+    spec.bus.write_us_per_sector = spec.bus.write_us_per_sector.max(write).max(through);
+    spec
+}
+
+/// What is asked for and not simulated yet.
+pub(super) fn beyond(rig: &RigSpec) -> Checked {
+    for (index, controller) in rig.controller.iter().enumerate() {
+        let key = |name: &str| format!("controller[{index}].{name}");
+        if controller.kind == ControllerKind::Smart {
+            return Err(Fault::new(key("kind"), "a smart controller is not simulated yet"));
+        }
+        if controller.delay_us > 0.0 {
+            return Err(Fault::new(key("delay_us"), "a controller's delay is not simulated yet"));
+        }
+    }
+    for (index, bus) in rig.bus.iter().enumerate() {
+        let key = |name: &str| format!("bus[{index}].{name}");
+        if bus.arbitration_us > 0.0 {
+            return Err(Fault::new(key("arbitration_us"), "a bus's arbitration is not simulated yet"));
+        }
+        let on_it = |group: &usize| path(rig, *group).0.is_some_and(|other| other.name == bus.name);
+        let drives: u32 = (0..rig.drive.len()).filter(on_it).map(|group| rig.drive[group].keys.count).sum();
+        if bus.sharing == Sharing::Exclusive && drives > 1 {
+            let message = format!(
+                "{drives} drives that take turns on one bus are not simulated yet; with `interleaved` they do not wait for each other"
+            );
+            return Err(Fault::new(key("sharing"), message));
+        }
+    }
+    Ok(())
+}
