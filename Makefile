@@ -28,7 +28,7 @@ doc:
 planted:
 	scripts/planted-bugs.sh
 
-# Brings docs/formats/drive-file.md up to date with the definitions in crates/model/src/spec.
+# Brings the pages of docs/formats that tell keys up to date with the definitions in the code.
 docs-formats:
 	HEADSTACK_UPDATE=1 $(CARGO) test --package headstack-cli --test cli keys::
 

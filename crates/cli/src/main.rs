@@ -8,9 +8,11 @@ mod demo;
 mod drive;
 mod failure;
 mod files;
+mod keys;
 mod loads;
 mod measure;
 mod report;
+mod rig;
 mod run;
 mod survey;
 mod units;
@@ -34,6 +36,8 @@ enum Command {
     Demo(demo::Demo),
     #[command(subcommand)]
     Drive(drive::Command),
+    #[command(subcommand)]
+    Rig(rig::Command),
     Run(run::Run),
     Validate(validate::Validate),
 }
@@ -43,6 +47,7 @@ impl Command {
         match self {
             Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
+            Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),
             Command::Validate(command) => command.run(out),
         }

@@ -1,4 +1,4 @@
-//! `headstack drive keys`, and the page that is made of it.
+//! `headstack drive keys` and `headstack rig keys`, and the pages that are made of them.
 
 use crate::common::{json, printed};
 use headstack_model::DriveSpec;
@@ -8,29 +8,48 @@ use std::path::PathBuf;
 /// The line of the page below which everything is made by the command.
 const MARK: &str = "<!-- Made by `make docs-formats` from here to the end. -->\n\n";
 
-fn page() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats/drive-file.md")
+/// The kinds of files whose keys are told.
+const KINDS: [&str; 2] = ["drive", "rig"];
+
+fn page(kind: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/formats/{kind}-file.md"))
 }
 
-/// The keys as they stand on the page and as the command tells them. With `HEADSTACK_UPDATE` set it writes the page.
-#[test]
-fn is_the_page_of_keys_up_to_date() {
-    let text = fs::read_to_string(page()).expect("the page is in the tree");
-    let (own, made) = text.split_once(MARK).expect("the page has the mark");
-    let told = printed(&["drive", "keys"]);
-    if std::env::var_os("HEADSTACK_UPDATE").is_some() {
-        fs::write(page(), format!("{own}{MARK}{}\n", told.trim_end())).expect("the page is writable");
-        return;
-    }
-    assert!(made.trim_end() == told.trim_end(), "docs/formats/drive-file.md is old: run `make docs-formats`");
-}
-
-#[test]
-fn does_the_example_on_the_page_pass_the_check() {
-    let text = fs::read_to_string(page()).expect("the page is in the tree");
+/// The example on a page.
+fn example(kind: &str) -> String {
+    let text = fs::read_to_string(page(kind)).expect("the page is in the tree");
     let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
-    let spec = DriveSpec::parse(example.expect("the page has an example"), "example");
+    example.expect("the page has an example").to_string()
+}
+
+/// The keys as they stand on the pages and as the command tells them. With `HEADSTACK_UPDATE` set it writes the pages.
+#[test]
+fn are_the_pages_of_keys_up_to_date() {
+    for kind in KINDS {
+        let text = fs::read_to_string(page(kind)).expect("the page is in the tree");
+        let (own, made) = text.split_once(MARK).expect("the page has the mark");
+        let told = printed(&[kind, "keys"]);
+        if std::env::var_os("HEADSTACK_UPDATE").is_some() {
+            fs::write(page(kind), format!("{own}{MARK}{}\n", told.trim_end())).expect("the page is writable");
+            continue;
+        }
+        assert!(
+            made.trim_end() == told.trim_end(),
+            "{}: is old: run `make docs-formats`",
+            page(kind).display()
+        );
+    }
+}
+
+#[test]
+fn do_the_examples_on_the_pages_pass_the_check() {
+    let spec = DriveSpec::parse(&example("drive"), "example");
     assert_eq!(spec.unwrap_or_else(|error| panic!("{error}")).name, "small-example");
+    let folder = tempfile::tempdir().expect("a folder for the example");
+    let file = folder.path().join("example.toml");
+    fs::write(&file, example("rig")).expect("the folder is writable");
+    let file = file.to_str().expect("the path is text");
+    assert_eq!(printed(&["rig", "check", file]), format!("ok: {file}: 13 volumes\n"));
 }
 
 #[test]
@@ -43,7 +62,9 @@ fn has_every_key_a_comment_and_every_table_its_heading() {
     }
     assert!(told.contains("- `head_switch_ms` (number, ms, required): Time to change heads"), "{told}");
     assert!(told.contains("- `depth` (whole number, default `1`): "), "{told}");
-    for line in told.lines().filter(|line| line.starts_with("- `")) {
+    for line in
+        KINDS.map(|kind| printed(&[kind, "keys"])).concat().lines().filter(|line| line.starts_with("- `"))
+    {
         assert!(line.split_once("): ").is_some_and(|(_, said)| said.len() > 3), "{line}");
     }
 }

@@ -115,7 +115,7 @@ pub enum ControllerWrites {
     WriteBack,
 }
 
-/// The cache of a smart controller.
+/// Memory, or a drive that stands in for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerCacheSpec {

@@ -29,11 +29,20 @@ pub fn json_schema() -> Json {
         keys.remove("$schema");
     }
     schema["$defs"]["DriveGroup"] = group;
-    schema["properties"]["drive"] = serde_json::json!({
+    let drive = serde_json::json!({
         "description": "The drives, kind by kind.",
         "type": "array",
         "items": { "$ref": "#/$defs/DriveGroup" },
     });
+    // Drives stand before what connects them, as in `RigSpec`.
+    let mut properties = serde_json::Map::new();
+    for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+        if key == "bus" {
+            properties.insert("drive".to_string(), drive.clone());
+        }
+        properties.insert(key.clone(), value.clone());
+    }
+    schema["properties"] = Json::Object(properties);
     schema
 }
 

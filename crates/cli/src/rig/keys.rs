@@ -1,0 +1,34 @@
+//! `headstack rig keys`: every key of a rig file, from its definition in the library.
+
+use crate::failure::Failure;
+use crate::keys;
+use headstack_sim::rig;
+use std::io::Write;
+
+/// Tell every key of a rig file but those of its drives: type, unit, default, meaning.
+#[derive(clap::Args)]
+pub(crate) struct Keys {
+    /// Print a JSON Schema, for editors that check and complete TOML.
+    #[arg(long)]
+    json_schema: bool,
+    /// Print every path that `--set` takes, those of the drives and the short ones among them.
+    #[arg(long, conflicts_with = "json_schema")]
+    paths: bool,
+}
+
+impl Keys {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if !self.paths {
+            return keys::write(out, &rig::json_schema(), self.json_schema);
+        }
+        for path in rig::all_paths() {
+            let short: Vec<&str> =
+                rig::ALIASES.iter().filter(|(_, full)| *full == path).map(|(short, _)| *short).collect();
+            match short.is_empty() {
+                true => writeln!(out, "{path}")?,
+                false => writeln!(out, "{path} (or {})", short.join(", "))?,
+            }
+        }
+        Ok(())
+    }
+}

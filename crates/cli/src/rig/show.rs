@@ -1,0 +1,87 @@
+//! `headstack rig show`.
+
+use super::load;
+use crate::failure::Failure;
+use crate::report::Table;
+use crate::units::{capacity, grouped};
+use headstack_sim::rig::{Rig, RigSpec};
+use std::io::Write;
+
+/// Show a rig: its volumes, or all of its keys with all that its presets hold.
+#[derive(clap::Args)]
+pub(crate) struct Show {
+    /// A shipped rig, a shipped drive or a file of either.
+    #[arg(value_name = "NAME|FILE")]
+    rig: String,
+    /// Set a key of the rig over what its file says: drive.order=sptf, drive.queue_depth=32. May be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Print the whole rig as TOML: a rig file of its own.
+    #[arg(long)]
+    toml: bool,
+    /// Print the whole rig as JSON, as results keep it.
+    #[arg(long, conflicts_with = "toml")]
+    json: bool,
+}
+
+impl Show {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut rig = load::load(&self.rig)?;
+        for setting in &self.set {
+            let (path, value) = setting.split_once('=').ok_or_else(|| {
+                Failure::Input(format!("--set {setting}: must be KEY=VALUE, such as drive.order=sptf"))
+            })?;
+            rig.set(path.trim(), value.trim()).map_err(Failure::input)?;
+        }
+        if self.toml {
+            write!(out, "{}", rig.to_toml())?;
+        } else if self.json {
+            let text =
+                serde_json::to_string_pretty(rig.resolved()).expect("every rig is expressible in JSON");
+            writeln!(out, "{text}")?;
+        } else {
+            print(&rig, out)?;
+        }
+        Ok(())
+    }
+}
+
+fn print(rig: &Rig, out: &mut dyn Write) -> Result<(), Failure> {
+    let resolved = rig.resolved();
+    let title = if resolved.title.is_empty() { rig.origin() } else { &resolved.title };
+    let mut table = Table::new(title, &["volume", "drive", "order", "depth", "sectors", "capacity"]);
+    table.words = 3;
+    let drives: Vec<_> = resolved.drives().collect();
+    for volume in rig.volumes() {
+        let drive = drives.iter().find(|drive| drive.name == volume.name).map(|drive| drive.spec);
+        table.row([
+            volume.name.clone(),
+            drive.map_or_else(|| organisation(resolved, &volume.name), |spec| spec.name.clone()),
+            drive.map_or(String::new(), |spec| spec.queue.order.clone()),
+            drive.map_or(String::new(), |spec| spec.queue.depth.to_string()),
+            grouped(volume.sectors),
+            capacity(volume.bytes()),
+        ]);
+    }
+    write!(out, "{title}\n\n{}", table.to_text())?;
+    let parts = [
+        ("bus", resolved.bus.len()),
+        ("controller", resolved.controller.len()),
+        ("array", resolved.array.len()),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{name}: {count}"))
+        .collect();
+    if !parts.is_empty() {
+        writeln!(out, "\n{}", parts.join(", "))?;
+    }
+    Ok(())
+}
+
+/// How the array of this name is organised.
+fn organisation(rig: &RigSpec, name: &str) -> String {
+    let array = rig.array.iter().find(|array| array.name == name);
+    array.map_or(String::new(), |array| array.organisation.to_string())
+}
