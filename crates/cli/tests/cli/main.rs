@@ -7,5 +7,6 @@ mod common;
 mod drive;
 mod keys;
 mod page;
+mod rig;
 mod run;
 mod validate;

@@ -189,7 +189,7 @@ fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) ->
 }
 
 /// The bus of a kind of drives and its controller.
-fn path<'a>(rig: &'a RigSpec, group: usize) -> (Option<&'a RigBusSpec>, Option<&'a ControllerSpec>) {
+fn path(rig: &RigSpec, group: usize) -> (Option<&RigBusSpec>, Option<&ControllerSpec>) {
     let on = &rig.drive[group].keys.on;
     let bus = rig.bus.iter().find(|bus| on.as_ref().is_none_or(|name| *name == bus.name));
     let wanted = bus.and_then(|bus| bus.controller.as_ref());

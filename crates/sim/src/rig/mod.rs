@@ -20,6 +20,7 @@ pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 
 use crate::device::{Device, DeviceError, DeviceOptions, Drive};
 use crate::engine::Engine;
+use crate::host::HostError;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
 use headstack_workload::VolumeInfo;
@@ -174,7 +175,8 @@ impl Rig {
                 devices.push(Device::with_drive(Arc::clone(&drive), &spec, &options).map_err(fault)?);
             }
         }
-        Ok(Engine::new(devices))
+        let fault = |HostError { key, message }| located(Fault { key, message });
+        Ok(Engine::with_host(devices, &self.resolved.host).map_err(fault)?)
     }
 }
 

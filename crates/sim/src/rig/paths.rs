@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 /// Short paths and what they stand for.
-pub const ALIASES: [(&str, &str); 8] = [
+pub const ALIASES: [(&str, &str); 11] = [
     ("drive.queue_depth", "drive.queue.depth"),
     ("drive.order", "drive.queue.order"),
     ("drive.queue_order", "drive.queue.order"),
@@ -18,6 +18,9 @@ pub const ALIASES: [(&str, &str); 8] = [
     ("drive.read_ahead", "drive.cache.read_ahead"),
     ("drive.write_cache", "drive.cache.write_cache"),
     ("drive.segments", "drive.cache.segments"),
+    ("host.elevator", "host.queue.elevator"),
+    ("host.order", "host.queue.order"),
+    ("host.depth", "host.queue.depth"),
 ];
 
 /// The form of rig files as JSON Schema: every key with its type, default and documentation, but for those of the drive,

@@ -3,6 +3,7 @@
 use super::DriveLookup;
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{array, attach, document};
+use crate::host::HostError;
 use headstack_model::spec::{Fault, nearest};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
@@ -37,6 +38,7 @@ pub(super) fn resolve(
     check_volumes(&spec)?;
     array::check(&spec)?;
     attach::check(&spec)?;
+    spec.host.check().map_err(|HostError { key, message }| Fault { key, message })?;
     Ok(spec)
 }
 

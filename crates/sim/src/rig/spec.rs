@@ -5,6 +5,7 @@
 
 use super::array::ArraySpec;
 use super::attach::{ControllerSpec, RigBusSpec};
+use crate::host::HostSpec;
 use headstack_model::DriveSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,13 @@ pub struct RigSpec {
     /// The arrays made of drives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub array: Vec<ArraySpec>,
+    /// What lies between the load and the drives.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub host: HostSpec,
+}
+
+fn is_off(host: &HostSpec) -> bool {
+    *host == HostSpec::default()
 }
 
 /// A drive of a rig.

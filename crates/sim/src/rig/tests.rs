@@ -71,6 +71,8 @@ fn does_a_path_change_all_drives_or_those_it_names() {
     assert_eq!(depths(&rig), [8, 2]);
     rig.set("drive.old.count", "3").expect("it is a key of the rig");
     assert_eq!(rig.volumes().len(), 5);
+    rig.set("host.order", "sstf").expect("it is a short path");
+    assert_eq!(rig.resolved().host.queue.order.as_deref(), Some("sstf"));
     rig.set("title", "2024").expect("a text may look like a number");
     assert_eq!(rig.resolved().title, "2024");
     rig.set("drive.preset", "cheetah-9lp").expect("it is shipped");
@@ -145,7 +147,7 @@ fn does_every_bad_rig_say_where_and_what() {
         ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `name`"),
         (
             nine("titel = \"x\"", ""),
-            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `bus`, `controller`, `array`; did you mean `title`?",
+            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `bus`, `controller`, `array`, `host`; did you mean `title`?",
         ),
         (
             "[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"\n[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"".into(),
@@ -199,6 +201,10 @@ fn does_every_bad_rig_say_where_and_what() {
         (
             nine("", "[array]\norganisation = \"mirroring\"\ndrives = [\"d\"]"),
             "t.toml:8: array.drives: 9 drives are no multiple of 2 copies",
+        ),
+        (
+            nine("", "[host.queue]\norder = \"clook\""),
+            "t.toml:7: host.queue.order: no order is called `clook`; the nearest is `c-look`",
         ),
         (
             nine("[devices]\n14 = \"d10\"", ""),

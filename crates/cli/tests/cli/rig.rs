@@ -1,0 +1,84 @@
+//! `headstack rig`: what it lists, shows and refuses.
+
+use crate::common::{json, printed, refused};
+use std::fs;
+
+#[test]
+fn does_the_list_name_every_shipped_rig() {
+    let told = printed(&["rig", "list"]);
+    for line in ["single ", "name "] {
+        assert!(told.contains(line), "{told}");
+    }
+}
+
+#[test]
+fn does_show_tell_volumes_and_what_was_set() {
+    let told =
+        printed(&["rig", "show", "single", "--set", "drive.order=c-look", "--set", "drive.queue_depth=4"]);
+    let row: Vec<&str> = told.lines().last().expect("a row").split_whitespace().collect();
+    assert_eq!(row[..4], ["disk", "exos-x18", "c-look", "4"]);
+    let told = json(&["rig", "show", "atlas-10k", "--json", "--set", "host.elevator=noop"]);
+    assert_eq!(told["drive"][0]["mechanics"]["rpm"], 10025.0);
+    assert_eq!(told["host"]["queue"]["elevator"], "noop");
+}
+
+#[test]
+fn is_a_rig_printed_as_toml_a_rig_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("whole.toml");
+    let whole = printed(&["rig", "show", "single", "--toml", "--set", "drive.count=3"]);
+    fs::write(&file, &whole).expect("the folder is writable");
+    let file = file.to_str().expect("the path is text");
+    assert_eq!(printed(&["rig", "check", file]), format!("ok: {file}: 3 volumes\n"));
+    assert_eq!(printed(&["rig", "show", file, "--toml"]), whole);
+}
+
+#[test]
+fn is_a_drive_file_a_rig_and_does_a_rig_find_one_beside_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let drive = folder.path().join("mine.toml");
+    let text = include_str!("../../../../drives/atlas-10k.toml");
+    fs::write(&drive, text).expect("the folder is writable");
+    assert!(printed(&["rig", "check", drive.to_str().expect("text")]).ends_with("1 volume\n"));
+    let rig = folder.path().join("rig.toml");
+    fs::write(&rig, "[drive]\npreset = \"mine.toml\"\ncount = 2\n").expect("the folder is writable");
+    assert!(printed(&["rig", "check", rig.to_str().expect("text")]).ends_with("2 volumes\n"));
+}
+
+#[test]
+fn does_a_bad_rig_or_setting_get_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("bad.toml");
+    let said = |text: &str| {
+        fs::write(&file, text).expect("the folder is writable");
+        let file = file.to_str().expect("the path is text");
+        refused(&["rig", "check", file], 1).replace(file, "FILE")
+    };
+    assert_eq!(
+        said("[drive]\npreset = \"none.toml\"\n").replace(folder.path().to_str().expect("text"), "FOLDER"),
+        "headstack: FILE:2: drive.preset: FOLDER/none.toml: No such file or directory (os error 2)"
+    );
+    assert_eq!(
+        said(
+            "[drive]\npreset = \"atlas-10k\"\ncount = 9\n[array]\norganisation = \"raid-6\"\ndrives = [\"disk0\"]\n"
+        ),
+        "headstack: FILE:6: array.drives: `raid-6` needs 4 drives at least, and 1 are named"
+    );
+    let set = |setting: &str| refused(&["rig", "show", "single", "--set", setting], 2);
+    assert_eq!(
+        set("drive.queue.dept=3"),
+        "headstack: rigs/single.toml: drive.queue.dept=3: a rig has no key `drive.queue.dept`; did you mean `drive.queue.depth`?"
+    );
+    assert_eq!(
+        set("drive.queue_depth=x"),
+        "headstack: rigs/single.toml: drive.queue.depth: invalid type: string \"x\", expected u32"
+    );
+    assert_eq!(
+        set("drive.order"),
+        "headstack: --set drive.order: must be KEY=VALUE, such as drive.order=sptf"
+    );
+    assert_eq!(
+        refused(&["rig", "show", "singel"], 2),
+        "headstack: rigs: no rig or drive `singel`; did you mean `single`?"
+    );
+}
