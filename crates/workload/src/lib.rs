@@ -12,6 +12,7 @@ mod aligned;
 mod closed;
 pub mod dist;
 mod drift;
+pub mod fio;
 mod mix;
 mod open;
 pub mod process;

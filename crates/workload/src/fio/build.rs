@@ -1,0 +1,270 @@
+//! From a job file and the volumes of a rig to a load.
+
+use headstack_model::Nanos;
+use rand::RngExt;
+
+use super::error::{FioError, nearest};
+use super::file::{Extent, Pattern};
+use super::job::{Job, JobFile};
+use super::layout::{Clone, Fault, Layout, Target, Use, names};
+use super::load::{FioJob, FioLoad, Gate, Member};
+use super::map::splitmix;
+use super::process::{Limits, Process};
+use super::settings::{READ, Settings, WRITE};
+use super::sizes::Sizes;
+use super::value::Amount;
+use crate::VolumeInfo;
+use crate::shape::generator;
+
+/// The most clones of all jobs together.
+const CLONES_MAX: u64 = 1 << 20;
+/// The most requests outstanding of all clones together.
+const OUTSTANDING_MAX: u64 = 1 << 24;
+/// The most files of all clones together.
+const FILES_MAX: u64 = 1 << 20;
+/// The most blocks that are marked one by one: half a gigabyte of bits.
+const MARKED_MAX: u64 = 1 << 32;
+
+/// A clone between the layout of the files and the load.
+struct Draft<'a> {
+    job: &'a Job,
+    uses: Vec<Use>,
+    limits: Limits,
+    pattern: Pattern,
+    gate: Gate,
+    info: FioJob,
+    seed: u64,
+}
+
+impl JobFile {
+    /// The load of these jobs on a rig with these volumes. The same seed gives the same load.
+    ///
+    /// *Errors:* what a job asks for cannot be had on the rig, in one line with the place of the key: no such volume, not
+    /// enough room, requests that are no whole sectors, trims.
+    pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<FioLoad, FioError> {
+        let mut layout = Layout::new(volumes);
+        let mut drafts: Vec<Draft<'_>> = Vec::new();
+        let (mut stage, mut group) = (0, 0);
+        self.check_numbers()?;
+        for (index, job) in self.jobs.iter().enumerate() {
+            // A group that nobody is in yet is as good as a new one.
+            let begins = job.settings.stonewall || job.settings.new_group;
+            group += u32::from(begins && !drafts.is_empty());
+            stage += u32::from(job.settings.stonewall && !drafts.is_empty());
+            let waits_for = self.waits_for(index)?;
+            for clone in 0..job.settings.numjobs {
+                let place = Position { index, clone, source: drafts.len() as u64, stage, group, waits_for };
+                let fault = |(key, message): Fault| job.error(key, message);
+                drafts.push(draft(job, place, &mut layout, seed).map_err(fault)?);
+            }
+        }
+        let longest = |(key, message): Fault| self.jobs[self.jobs.len() - 1].error(key, message);
+        layout.place().map_err(longest)?;
+        let files = layout.files();
+        let (members, infos) = drafts
+            .into_iter()
+            .map(|draft| draft.finish(&layout, volumes))
+            .collect::<Result<Vec<_>, FioError>>()?
+            .into_iter()
+            .unzip();
+        Ok(FioLoad::new(members, infos, files))
+    }
+
+    /// That there are not more clones, files and outstanding requests than a host has memory for.
+    fn check_numbers(&self) -> Result<(), FioError> {
+        let (mut clones, mut files, mut outstanding) = (0u64, 0u64, 0u64);
+        for job in &self.jobs {
+            let settings = &job.settings;
+            clones += settings.numjobs;
+            files += settings.numjobs * file_count(settings);
+            outstanding += settings.numjobs * settings.iodepth;
+            for (key, what, found, most) in [
+                ("numjobs", "clones", clones, CLONES_MAX),
+                ("nrfiles", "files", files, FILES_MAX),
+                ("iodepth", "requests outstanding", outstanding, OUTSTANDING_MAX),
+            ] {
+                if found > most {
+                    let message = format!("{found} {what} in all, where at most {most} are allowed");
+                    return Err(job.error(key, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The section that a job waits for.
+    fn waits_for(&self, index: usize) -> Result<Option<u32>, FioError> {
+        let job = &self.jobs[index];
+        let Some(name) = &job.settings.wait_for else { return Ok(None) };
+        let before = || self.jobs[..index].iter().map(Job::name);
+        match before().position(|known| known == name) {
+            Some(section) => Ok(Some(section as u32)),
+            None => {
+                let message = format!("`{name}` is no job before this one{}", nearest(name, before()));
+                Err(job.error("wait_for", message))
+            }
+        }
+    }
+}
+
+impl Job {
+    fn name(&self) -> &str {
+        self.settings.name.as_deref().unwrap_or(&self.section)
+    }
+}
+
+/// Where a clone stands among all.
+#[derive(Clone, Copy)]
+struct Position {
+    index: usize,
+    clone: u64,
+    source: u64,
+    stage: u32,
+    group: u32,
+    waits_for: Option<u32>,
+}
+
+/// Number of files of one clone.
+fn file_count(settings: &Settings) -> u64 {
+    settings.filename.as_deref().map_or(settings.nrfiles, |list| names(list).len() as u64)
+}
+
+fn draft<'a>(job: &'a Job, at: Position, layout: &mut Layout<'_>, seed: u64) -> Result<Draft<'a>, Fault> {
+    let settings = &job.settings;
+    if settings.direction.trims {
+        return Err(("rw", "trims, where the volumes of the rig know reads, writes and flushes only".into()));
+    }
+    let seed = splitmix(splitmix(seed ^ settings.randseed.map_or(0, splitmix)).wrapping_add(at.source));
+    let mut random = generator(!seed);
+    let sizes = [READ, WRITE, 2].map(|direction| Sizes::new(settings, direction));
+    let least = sizes.iter().map(Sizes::least).min().expect("there are three directions");
+    let clone = Clone { settings, number: at.clone, least };
+    let names = file_names(job, at.clone);
+    let targets = names.iter().map(|name| layout.target(name)).collect::<Result<Vec<Target>, Fault>>()?;
+    let (uses, size) = layout.use_files(&clone, &targets, &mut random)?;
+    if size < least {
+        return Err(("size", format!("{size} bytes, where a request has at least {least}")));
+    }
+    let (pattern, limits) = shape(settings, size, targets.len());
+    let (early, late) = settings.startdelay;
+    let not_before = Nanos(random.random_range(early.0..=late.0));
+    let gate = Gate {
+        stage: at.stage,
+        waits_for: at.waits_for,
+        not_before,
+        ends_group: settings.exitall,
+        direct: settings.direct,
+    };
+    let info = FioJob {
+        name: job.name().to_string(),
+        description: settings.description.clone(),
+        section: at.index as u32,
+        clone: at.clone as u32,
+        group: at.group,
+        group_reporting: settings.group_reporting,
+        depth: settings.iodepth as u32,
+        options: job.options.clone(),
+    };
+    Ok(Draft { job, uses, limits, pattern, gate, info, seed })
+}
+
+/// What a clone asks for, and how much of it, where its files have `size` bytes in all.
+fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
+    let mut pattern = Pattern::new(settings);
+    let io_size = match settings.io_size {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(_) => 0,
+    };
+    let direction = settings.direction;
+    let mixed = direction.reads && direction.writes;
+    let overwrites = direction.writes && direction.random && settings.norandommap;
+    let goes_on = mixed && !direction.random || overwrites;
+    let endless = settings.time_based && settings.runtime.is_some();
+    pattern.wraps = endless && files == 1 || mixed && io_size > size;
+    let bytes = if io_size > 0 { io_size } else { size };
+    let limits = Limits {
+        bytes: bytes.saturating_mul(settings.loops),
+        pass_bytes: if goes_on { size.max(io_size) } else { size },
+        requests: settings.number_ios.saturating_mul(settings.loops),
+        loops: settings.loops,
+        beyond_files: io_size > 0,
+    };
+    (pattern, limits)
+}
+
+/// The names of a clone's files.
+fn file_names(job: &Job, clone: u64) -> Vec<String> {
+    let settings = &job.settings;
+    let own = |name: String| match &settings.directory {
+        Some(directory) if !name.starts_with('/') => {
+            let first = names(directory).into_iter().next().unwrap_or_default();
+            format!("{}/{name}", first.trim_end_matches('/'))
+        }
+        _ => name,
+    };
+    if let Some(list) = &settings.filename {
+        return names(list).into_iter().map(own).collect();
+    }
+    let format = settings.filename_format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
+    let name = |file: u64| {
+        let named = format.replace("$jobname", &job.section).replace("$jobnum", &clone.to_string());
+        own(named.replace("$filenum", &file.to_string()))
+    };
+    (0..settings.nrfiles).map(name).collect()
+}
+
+impl Draft<'_> {
+    fn finish(self, layout: &Layout<'_>, volumes: &[VolumeInfo]) -> Result<(Member, FioJob), FioError> {
+        let extents: Vec<Extent> = self.uses.iter().map(|at| layout.extent(at)).collect();
+        let sector_bytes = extents.iter().map(|extent| volumes[extent.volume as usize].sector_bytes);
+        for extent in &extents {
+            let fault = |(key, message): Fault| self.job.error(key, message);
+            check_sectors(&self.job.settings, &self.pattern, extent, volumes).map_err(fault)?;
+            check_map(&self.pattern, extent).map_err(fault)?;
+        }
+        let settings = &self.job.settings;
+        let process =
+            Process::new(settings, self.pattern, &extents, sector_bytes.collect(), self.limits, self.seed);
+        Ok((Member { process, gate: self.gate }, self.info))
+    }
+}
+
+/// That a job past the page cache asks for whole sectors only.
+fn check_sectors(
+    settings: &Settings,
+    pattern: &Pattern,
+    extent: &Extent,
+    volumes: &[VolumeInfo],
+) -> Result<(), Fault> {
+    let volume = &volumes[extent.volume as usize];
+    let sector = u64::from(volume.sector_bytes);
+    let check = |key: &'static str, bytes: u64| {
+        if !settings.direct || bytes.is_multiple_of(sector) {
+            return Ok(());
+        }
+        let name = &volume.name;
+        Err((
+            key,
+            format!("{bytes} bytes are no whole sectors of `{name}` ({sector} bytes), as direct=1 needs"),
+        ))
+    };
+    for at in [READ, WRITE].into_iter().filter(|at| pattern.uses(*at)) {
+        pattern.sizes[at].steps().into_iter().try_for_each(|bytes| check("bs", bytes))?;
+        check("ba", pattern.align[at])?;
+    }
+    check("offset", extent.start)?;
+    if settings.direction.random { Ok(()) } else { check("rw", settings.modifier) }
+}
+
+/// That the bits of a map fit into memory.
+fn check_map(pattern: &Pattern, extent: &Extent) -> Result<(), Fault> {
+    let blocks = extent.reach / pattern.least();
+    if !pattern.marks() || blocks <= MARKED_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "requests of several sizes in {blocks} blocks that none may meet twice, where at most {MARKED_MAX} blocks are \
+         allowed; say norandommap"
+    );
+    Err(("bssplit", message))
+}

@@ -1,0 +1,325 @@
+//! Where the next request of a job goes within one of its files.
+//!
+//! The rules are fio's: positions are kept apart for reads and writes, a place is relative to where the job begins in
+//! the file, and a file is done once the next place or the end of the next request lies beyond it.
+
+use rand::{Rng, RngExt};
+use rand_pcg::Pcg64Mcg;
+
+use super::map::{Bitmap, Permutation};
+use super::settings::{Direction, READ, Settings, Spread, WRITE};
+use super::sizes::Sizes;
+use super::spread::Drawer;
+
+/// Bytes of a file, absolute in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+/// What is the same for all files of a job.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    pub(super) direction: Direction,
+    pub(super) sizes: [Sizes; 2],
+    pub(super) align: [u64; 2],
+    spread: Spread,
+    /// No block twice until all were met.
+    once: bool,
+    percent_random: [u64; 2],
+    /// With random places: draw one every so many requests. Else: bytes to skip.
+    modifier: u64,
+    backwards: bool,
+    same_place: bool,
+    by_randomness: bool,
+    /// At its end a file begins again.
+    endless: bool,
+    /// Sequential positions begin again at the end of the file.
+    pub(super) wraps: bool,
+}
+
+/// A mix of random numbers, each for one purpose, so that what one purpose draws moves no other.
+#[derive(Clone, Debug)]
+pub(super) struct PlaceDice {
+    pub(super) place: Pcg64Mcg,
+    pub(super) size: Pcg64Mcg,
+    pub(super) order: Pcg64Mcg,
+    pub(super) file: Pcg64Mcg,
+}
+
+impl Pattern {
+    pub(super) fn new(settings: &Settings) -> Pattern {
+        let sizes = [Sizes::new(settings, READ), Sizes::new(settings, WRITE)];
+        let least = [sizes[READ].least(), sizes[WRITE].least()];
+        let direction = settings.direction;
+        let align = [READ, WRITE]
+            .map(|at| if direction.random { settings.align[at].unwrap_or(least[at]) } else { least[at] });
+        let once = !settings.norandommap && align == least && settings.spread == Spread::Uniform;
+        Pattern {
+            direction,
+            sizes,
+            align,
+            spread: settings.spread.clone(),
+            once,
+            percent_random: [settings.percentage_random[READ], settings.percentage_random[WRITE]],
+            modifier: settings.modifier,
+            backwards: settings.backwards,
+            same_place: settings.same_place,
+            by_randomness: settings.bs_by_randomness,
+            endless: settings.time_based && settings.runtime.is_some(),
+            wraps: false,
+        }
+    }
+
+    /// Whether a direction is used at all.
+    pub(super) fn uses(&self, at: usize) -> bool {
+        if at == READ { self.direction.reads } else { self.direction.writes }
+    }
+
+    /// The smallest request of the directions used.
+    pub(super) fn least(&self) -> u64 {
+        [READ, WRITE].iter().filter(|at| self.uses(**at)).map(|at| self.sizes[*at].least()).min().unwrap_or(1)
+    }
+
+    /// The greatest request of the directions used.
+    pub(super) fn most(&self) -> u64 {
+        [READ, WRITE].iter().filter(|at| self.uses(**at)).map(|at| self.sizes[*at].most()).max().unwrap_or(1)
+    }
+
+    /// Whether blocks that were met are marked one by one.
+    pub(super) fn marks(&self) -> bool {
+        self.direction.random && self.once && !self.is_fixed()
+    }
+
+    fn is_fixed(&self) -> bool {
+        (0..2).all(|at| !self.uses(at) || matches!(self.sizes[at], Sizes::Fixed(_)))
+    }
+}
+
+/// How the random places of a file come.
+#[derive(Clone, Debug)]
+enum Order {
+    Drawn(Drawer),
+    /// Each once, all of one size.
+    Once {
+        order: Permutation,
+        next: u64,
+    },
+    /// Each once, of any size.
+    Mapped(Bitmap),
+}
+
+/// A file as a job sees it, with the job's positions in it.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    /// The volume it lies on, and where it begins there in bytes.
+    pub(super) volume: u32,
+    pub(super) base: u64,
+    /// Where the job begins in it.
+    start: u64,
+    /// How far the job goes from there.
+    reach: u64,
+    /// Its end.
+    end: u64,
+    position: [u64; 2],
+    last: [Option<u64>; 2],
+    orders: Vec<Order>,
+    /// Blocks to draw from, per direction.
+    blocks: [u64; 2],
+    pub(super) done: bool,
+}
+
+/// A file's extent as the layout found it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) volume: u32,
+    pub(super) base: u64,
+    pub(super) start: u64,
+    pub(super) reach: u64,
+    pub(super) end: u64,
+}
+
+impl File {
+    pub(super) fn new(extent: Extent, pattern: &Pattern, dice: &mut PlaceDice) -> File {
+        let Extent { volume, base, start, reach, end } = extent;
+        let blocks = [READ, WRITE].map(|at| {
+            let most = reach.min(end);
+            // A request at the last place must not reach beyond the end.
+            most.saturating_sub(pattern.sizes[at].least().saturating_sub(pattern.align[at]))
+                / pattern.align[at]
+        });
+        let mut file = File {
+            volume,
+            base,
+            start,
+            reach,
+            end,
+            position: [start; 2],
+            last: [None; 2],
+            orders: Vec::new(),
+            blocks,
+            done: false,
+        };
+        if pattern.direction.random {
+            file.orders = (0..if file.shares_order(pattern) { 1 } else { 2 })
+                .map(|at| file.order(at, pattern, dice))
+                .collect();
+        }
+        file
+    }
+
+    /// Whether reads and writes draw from the same places.
+    fn shares_order(&self, pattern: &Pattern) -> bool {
+        let one_way = pattern.direction.reads != pattern.direction.writes;
+        one_way || pattern.once && pattern.align[READ] == pattern.align[WRITE]
+    }
+
+    fn order(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Order {
+        let at = if pattern.uses(at) { at } else { 1 - at };
+        let blocks = self.blocks[at];
+        if !pattern.once {
+            let block = pattern.sizes[READ].least().min(pattern.sizes[WRITE].least());
+            let places = self.reach.min(self.end).div_ceil(block).max(1);
+            let scale = (blocks, pattern.align[at]);
+            return Order::Drawn(Drawer::new(&pattern.spread, at, places, scale, &mut dice.place));
+        }
+        if pattern.is_fixed() {
+            Order::Once { order: Permutation::new(blocks.max(1), dice.place.next_u64()), next: 0 }
+        } else {
+            Order::Mapped(Bitmap::new(blocks.max(1)))
+        }
+    }
+
+    /// Begins again as at first; what was drawn is forgotten.
+    pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {
+        (self.position, self.last, self.done) = ([self.start; 2], [None; 2], false);
+        (0..self.orders.len()).for_each(|at| self.forget(at, dice));
+    }
+
+    fn forget(&mut self, at: usize, dice: &mut PlaceDice) {
+        let blocks = self.blocks[at].max(1);
+        match &mut self.orders[at] {
+            Order::Drawn(_) => {}
+            Order::Once { order, next } => {
+                (*order, *next) = (Permutation::new(blocks, dice.place.next_u64()), 0);
+            }
+            Order::Mapped(map) => map.clear(),
+        }
+    }
+
+    /// The next request in this direction; none where the file is done. `turn` is whether a place is to be drawn where
+    /// one is drawn every few requests only.
+    #[inline]
+    pub(super) fn next(
+        &mut self,
+        at: usize,
+        pattern: &Pattern,
+        turn: bool,
+        dice: &mut PlaceDice,
+    ) -> Option<Run> {
+        let is_random = pattern.direction.random && turn && self.is_random(at, pattern, dice);
+        let place = if is_random {
+            self.random(at, pattern, dice)?
+        } else if pattern.direction.random && !turn && pattern.same_place {
+            self.last[at].map_or(0, |last| last - self.start)
+        } else {
+            match self.sequential(at, pattern) {
+                Some(place) => place,
+                None if pattern.direction.random => self.random(at, pattern, dice)?,
+                None => return None,
+            }
+        };
+        let offset = self.start.checked_add(place).filter(|offset| *offset < self.end)?;
+        if place >= self.reach {
+            return None;
+        }
+        let by = if pattern.by_randomness { usize::from(is_random) } else { at };
+        let mut bytes = pattern.sizes[by].draw(self.reach - place, &mut dice.size)?;
+        if offset + bytes > self.end {
+            return None;
+        }
+        if is_random {
+            bytes = self.mark(at, pattern, place, bytes);
+        }
+        self.last[at] = Some(offset);
+        self.position[at] = offset + bytes;
+        Some(Run { offset, bytes })
+    }
+
+    fn is_random(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> bool {
+        let percent = pattern.percent_random[at];
+        percent == 100 || dice.order.random_range(1..=100) <= percent
+    }
+
+    /// A random place, relative to where the job begins.
+    fn random(&mut self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
+        if self.blocks[at] == 0 {
+            return None;
+        }
+        let block = match self.draw(at, dice) {
+            Some(block) => block,
+            None if pattern.endless => {
+                self.forget(self.order_of(at), dice);
+                self.draw(at, dice)?
+            }
+            None => return None,
+        };
+        Some(block * pattern.align[at])
+    }
+
+    fn order_of(&self, at: usize) -> usize {
+        at.min(self.orders.len() - 1)
+    }
+
+    #[inline]
+    fn draw(&mut self, at: usize, dice: &mut PlaceDice) -> Option<u64> {
+        let blocks = self.blocks[at];
+        let order = self.order_of(at);
+        match &mut self.orders[order] {
+            Order::Drawn(drawer) => Some(drawer.draw(blocks, &mut dice.place)),
+            Order::Once { order, next } => {
+                let index = *next;
+                (index < blocks).then(|| {
+                    *next += 1;
+                    order.at(index)
+                })
+            }
+            Order::Mapped(map) => map.next_free(dice.place.random_range(0..blocks)),
+        }
+    }
+
+    /// Marks a random request as met; returns what is left of it before a block that was met already.
+    fn mark(&mut self, at: usize, pattern: &Pattern, place: u64, bytes: u64) -> u64 {
+        let block = pattern.align[at];
+        let order = self.order_of(at);
+        match &mut self.orders[order] {
+            Order::Mapped(map) => bytes.min(map.mark(place / block, bytes.div_ceil(block)) * block),
+            _ => bytes,
+        }
+    }
+
+    /// The place behind the last request, relative to where the job begins.
+    fn sequential(&mut self, at: usize, pattern: &Pattern) -> Option<u64> {
+        if pattern.wraps && self.position[at] >= self.start.saturating_add(self.reach) {
+            self.position[at] = self.start;
+        }
+        if self.position[at] >= self.end {
+            return None;
+        }
+        let skip = if pattern.direction.random { 0 } else { pattern.modifier };
+        let turnaround = self.reach.min(self.end);
+        if pattern.backwards && skip > 0 && self.start > 0 && self.position[at] == self.start {
+            self.position[at] = turnaround;
+        }
+        let place = self.position[at].checked_sub(self.start)?;
+        if place == 0 || skip == 0 {
+            return Some(place);
+        }
+        if pattern.backwards {
+            return place.checked_sub(skip).or_else(|| turnaround.checked_sub(skip));
+        }
+        let ahead = place + skip;
+        Some(if ahead >= self.end { self.start } else { ahead })
+    }
+}

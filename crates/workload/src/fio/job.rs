@@ -1,0 +1,154 @@
+//! A job file, read.
+
+use std::io;
+
+use super::error::{FioError, Place};
+use super::ini::{self, Entry, Section};
+use super::options::{Role, find, unknown};
+use super::settings::Settings;
+use super::value::Given;
+
+/// A job file that was read and found good.
+#[derive(Clone, Debug)]
+pub struct JobFile {
+    pub(super) jobs: Vec<Job>,
+    ignored: Vec<IgnoredKey>,
+}
+
+/// A key that steers fio's own machinery and makes no difference here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IgnoredKey {
+    /// The key as fio's table names it.
+    pub key: &'static str,
+    /// What it is about.
+    pub summary: &'static str,
+    /// The file it stands in.
+    pub origin: String,
+    /// The line it stands in.
+    pub line: usize,
+}
+
+/// A section that is a job.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) section: String,
+    pub(super) place: Place,
+    pub(super) settings: Settings,
+    /// Where each of its keys was set last, its own or a default.
+    pub(super) places: Vec<(&'static str, Place)>,
+    /// Its own keys, as written.
+    pub(super) options: Vec<(String, String)>,
+}
+
+impl Job {
+    /// An error about one of its keys, at the line that set it or else at the section.
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> FioError {
+        let set = self.places.iter().rev().find(|(name, _)| *name == key);
+        set.map_or(&self.place, |(_, place)| place).error(key, message)
+    }
+}
+
+impl JobFile {
+    /// Reads a job file. `include` reads the files that it includes, by the name that stands there and then by the name
+    /// beside the file that names them.
+    ///
+    /// *Errors:* the first fault, in one line with its place: bad syntax, an unknown key with the nearest known one, a
+    /// value that is not allowed, a key whose effect cannot be had, no job at all.
+    pub fn parse(
+        text: &str,
+        name: &str,
+        include: &mut dyn FnMut(&str) -> io::Result<String>,
+    ) -> Result<JobFile, FioError> {
+        let sections = ini::split(text, name, include)?;
+        let mut file = JobFile { jobs: Vec::new(), ignored: Vec::new() };
+        let mut defaults = (Settings::default(), Vec::new());
+        for section in &sections {
+            if section.is_global() {
+                file.apply(section, &mut defaults.0, &mut defaults.1)?;
+            } else {
+                let job = file.job(section, defaults.clone())?;
+                file.jobs.push(job);
+            }
+        }
+        if file.jobs.is_empty() {
+            let place = Place { file: name.into(), line: 0 };
+            return Err(place.error("", "holds no job, which is a section `[name]` other than [global]"));
+        }
+        Ok(file)
+    }
+
+    /// The keys that are there and make no difference.
+    pub fn ignored(&self) -> &[IgnoredKey] {
+        &self.ignored
+    }
+
+    fn job(
+        &mut self,
+        section: &Section,
+        (mut settings, mut places): (Settings, Vec<(&'static str, Place)>),
+    ) -> Result<Job, FioError> {
+        self.apply(section, &mut settings, &mut places)?;
+        let own = section.entries.iter().filter(|entry| !entry.own);
+        let shown = |entry: &Entry| (entry.key.clone(), entry.value.clone().unwrap_or_default());
+        let options = own.map(shown).collect();
+        let (place, section) = (section.place.clone(), section.name.clone());
+        let job = Job { section, place, settings, places, options };
+        check(&job)?;
+        Ok(job)
+    }
+
+    /// Writes the keys of a section into settings. What a suffix means comes first, wherever it stands.
+    fn apply(
+        &mut self,
+        section: &Section,
+        settings: &mut Settings,
+        places: &mut Vec<(&'static str, Place)>,
+    ) -> Result<(), FioError> {
+        let (first, rest): (Vec<&Entry>, Vec<&Entry>) =
+            section.entries.iter().partition(|entry| entry.key == "kb_base");
+        for entry in first.into_iter().chain(rest) {
+            self.set(entry, settings, places)?;
+        }
+        Ok(())
+    }
+
+    fn set(
+        &mut self,
+        entry: &Entry,
+        settings: &mut Settings,
+        places: &mut Vec<(&'static str, Place)>,
+    ) -> Result<(), FioError> {
+        let at = &entry.place;
+        let Some(option) = find(&entry.key).filter(|_| !entry.own) else {
+            return Err(at.error(&entry.key, unknown(&entry.key)));
+        };
+        let value = entry.value.as_deref();
+        if value.is_some_and(|value| value.contains("${")) {
+            return Err(at.error(option.name, "variables such as ${NAME} are not filled in; write the value"));
+        }
+        match option.role {
+            Role::Ignored => {
+                let (key, summary) = (option.name, option.summary);
+                self.ignored.push(IgnoredKey { key, summary, origin: at.file.to_string(), line: at.line });
+            }
+            Role::Refused { harmless, .. } if value.is_some_and(|value| harmless.contains(&value)) => {}
+            Role::Refused { reason, .. } => return Err(at.error(option.name, reason)),
+            Role::Honoured(setter) => {
+                let given = Given::new(value, settings.kb_base);
+                (setter.0)(settings, &given).map_err(|message| at.error(option.name, message))?;
+                places.push((option.name, at.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the keys of a job must not say together.
+fn check(job: &Job) -> Result<(), FioError> {
+    let settings = &job.settings;
+    let given = |rates: &[u64; 3]| rates.iter().any(|rate| *rate > 0);
+    if given(&settings.rate) && given(&settings.rate_iops) {
+        return Err(job.error("rate_iops", "stands beside `rate`, where one of the two is allowed"));
+    }
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! Where the files of jobs lie on the volumes of a rig.
+//!
+//! A file that bears a volume's name, with or without `/dev/` before it, is that volume; on a rig of one volume any
+//! `/dev/…` is it. Every other file is a region of the first volume: the regions follow each other in the order in which
+//! the jobs name them, each from a multiple of 4 KiB on, and each as long as the jobs that use it go.
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::error::nearest;
+use super::file::Extent;
+use super::load::FioFile;
+use super::settings::Settings;
+use super::value::Amount;
+use crate::VolumeInfo;
+
+/// Regions begin at multiples of this.
+const REGION_ALIGNMENT: u64 = 4096;
+
+/// What a file name stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Target {
+    Volume(usize),
+    Region(usize),
+}
+
+/// A file as one clone uses it, before its region has a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) target: Target,
+    start: u64,
+    reach: u64,
+    end: u64,
+}
+
+/// The files met so far.
+#[derive(Debug)]
+pub(super) struct Layout<'a> {
+    volumes: &'a [VolumeInfo],
+    used: Vec<usize>,
+    regions: Vec<Region>,
+}
+
+#[derive(Debug)]
+struct Region {
+    name: String,
+    bytes: u64,
+    base: u64,
+}
+
+/// What a clone brings to its files.
+pub(super) struct Clone<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) number: u64,
+    /// The smallest request.
+    pub(super) least: u64,
+}
+
+/// A fault of a key.
+pub(super) type Fault = (&'static str, String);
+
+impl<'a> Layout<'a> {
+    pub(super) fn new(volumes: &'a [VolumeInfo]) -> Layout<'a> {
+        Layout { volumes, used: Vec::new(), regions: Vec::new() }
+    }
+
+    /// What a name stands for.
+    pub(super) fn target(&mut self, name: &str) -> Result<Target, Fault> {
+        let bare = name.strip_prefix("/dev/");
+        let named = |volume: &VolumeInfo| volume.name == bare.unwrap_or(name);
+        let volume = self.volumes.iter().position(named);
+        if let Some(volume) = volume.or(bare.filter(|_| self.volumes.len() == 1).map(|_| 0)) {
+            if !self.used.contains(&volume) {
+                self.used.push(volume);
+            }
+            return Ok(Target::Volume(volume));
+        }
+        if let Some(bare) = bare {
+            let hint = nearest(bare, self.volumes.iter().map(|volume| volume.name.as_str()));
+            return Err(("filename", format!("`{name}` is no volume of the rig{hint}")));
+        }
+        let known = self.regions.iter().position(|region| region.name == name);
+        Ok(Target::Region(known.unwrap_or_else(|| {
+            self.regions.push(Region { name: name.to_string(), bytes: 0, base: 0 });
+            self.regions.len() - 1
+        })))
+    }
+
+    /// The length of a file before a clone uses it; one that nobody used yet gets its share of the size.
+    fn length(&self, target: Target, share: u64) -> u64 {
+        match target {
+            Target::Volume(volume) => self.volumes[volume].bytes(),
+            Target::Region(region) if self.regions[region].bytes == 0 => share,
+            Target::Region(region) => self.regions[region].bytes,
+        }
+    }
+
+    /// How a clone uses its files, and how many bytes of them in all.
+    pub(super) fn use_files(
+        &mut self,
+        clone: &Clone<'_>,
+        targets: &[Target],
+        random: &mut Pcg64Mcg,
+    ) -> Result<(Vec<Use>, u64), Fault> {
+        let settings = clone.settings;
+        let size = match settings.size {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(_) => 0,
+        };
+        let files = targets.len() as u64;
+        let share = size / files;
+        let there: u64 = targets.iter().map(|target| self.length(*target, share)).sum();
+        if there == 0 && settings.filesize.is_none() {
+            return Err(("size", "a file that is no volume needs its size".to_string()));
+        }
+        let mut longer = (size % files) / clone.least;
+        let mut uses = Vec::with_capacity(targets.len());
+        let mut total = 0;
+        for target in targets {
+            let real = self.length(*target, share);
+            let start = start(clone, real);
+            let mut reach = match settings.filesize {
+                None => share,
+                Some(range) => self.file_size(range, real, clone.least, random),
+            };
+            if settings.filesize.is_none() && longer > 0 {
+                longer -= 1;
+                reach += clone.least;
+            }
+            if reach == 0 {
+                reach = real;
+            }
+            if settings.filesize.is_some() || share == 0 {
+                let beyond = format!("begins {start} bytes into a file of {reach} bytes");
+                reach = reach.checked_sub(start).filter(|left| *left > 0).ok_or(("offset", beyond))?;
+            }
+            if let Amount::Percent(share) = settings.size {
+                reach = percent(reach + start, share).min(reach);
+                reach -= reach % clone.least;
+            }
+            total += match settings.io_size {
+                Amount::Percent(share) => percent(reach, share),
+                Amount::Bytes(_) => reach,
+            };
+            uses.push(self.extend(*target, start, reach)?);
+        }
+        Ok((uses, if size == 0 { total } else { size.min(total) }))
+    }
+
+    /// The length of a file whose size is given: what is there, where it lies in the range.
+    fn file_size(&self, (low, high): (u64, u64), real: u64, least: u64, random: &mut Pcg64Mcg) -> u64 {
+        if (low..=high).contains(&real) {
+            return real;
+        }
+        if low == high {
+            return low;
+        }
+        let drawn = random.random_range(low..high);
+        drawn - drawn % least
+    }
+
+    /// Makes a region long enough for a use; a volume is as long as it is.
+    fn extend(&mut self, target: Target, start: u64, reach: u64) -> Result<Use, Fault> {
+        let end = match target {
+            Target::Volume(volume) => {
+                let bytes = self.volumes[volume].bytes();
+                if start >= bytes {
+                    let name = &self.volumes[volume].name;
+                    let message = format!("begins {start} bytes into `{name}`, which has {bytes}");
+                    return Err(("offset", message));
+                }
+                bytes
+            }
+            Target::Region(region) => {
+                let bytes = &mut self.regions[region].bytes;
+                *bytes = start.saturating_add(reach).max(*bytes);
+                *bytes
+            }
+        };
+        Ok(Use { target, start, reach, end })
+    }
+
+    /// Gives the regions their places on the first volume.
+    pub(super) fn place(&mut self) -> Result<(), Fault> {
+        let Some(first) = self.volumes.first() else {
+            return Err(("filename", "the rig has no volume".to_string()));
+        };
+        let step = u64::from(first.sector_bytes).max(REGION_ALIGNMENT);
+        let mut base = 0u64;
+        for region in &mut self.regions {
+            region.base = base;
+            base = base.saturating_add(region.bytes).checked_next_multiple_of(step).unwrap_or(u64::MAX);
+            if region.base.saturating_add(region.bytes) > first.bytes() {
+                let (name, bytes) = (&region.name, region.bytes);
+                let left = first.bytes().saturating_sub(region.base);
+                let message =
+                    format!("`{name}` has {bytes} bytes, where {left} are left on `{}`", first.name);
+                return Err(("size", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a use lies, once the regions have their places.
+    pub(super) fn extent(&self, at: &Use) -> Extent {
+        let (volume, base) = match at.target {
+            Target::Volume(volume) => (volume as u32, 0),
+            Target::Region(region) => (0, self.regions[region].base),
+        };
+        Extent { volume, base, start: at.start, reach: at.reach, end: at.end }
+    }
+
+    /// All files in use.
+    pub(super) fn files(&self) -> Vec<FioFile> {
+        let volume = |at: &usize| FioFile {
+            name: self.volumes[*at].name.clone(),
+            volume: *at as u32,
+            first_byte: 0,
+            bytes: self.volumes[*at].bytes(),
+        };
+        let region = |region: &Region| FioFile {
+            name: region.name.clone(),
+            volume: 0,
+            first_byte: region.base,
+            bytes: region.bytes,
+        };
+        self.used.iter().map(volume).chain(self.regions.iter().map(region)).collect()
+    }
+}
+
+fn percent(of: u64, share: u64) -> u64 {
+    (u128::from(of) * u128::from(share) / 100) as u64
+}
+
+/// Where a clone begins in a file of this length. What is given in percent is rounded up to a request.
+fn start(clone: &Clone<'_>, real: u64) -> u64 {
+    let settings = clone.settings;
+    let bytes = |amount: Amount| match amount {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(share) => percent(real, share),
+    };
+    let further = bytes(settings.offset_increment).saturating_mul(clone.number);
+    let start = bytes(settings.offset).saturating_add(further);
+    let is_share = |amount: Amount| matches!(amount, Amount::Percent(share) if share > 0);
+    if !is_share(settings.offset) && !is_share(settings.offset_increment) {
+        return start;
+    }
+    let step = if settings.offset_align > 0 { settings.offset_align } else { clone.least };
+    start.checked_next_multiple_of(step).unwrap_or(start)
+}
+
+/// The names of a list, apart by `:`; `\:` is a colon within a name.
+pub(super) fn names(list: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut letters = list.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let name = names.last_mut().expect("there is a first name");
+        match letter {
+            '\\' if letters.next_if_eq(&':').is_some() => name.push(':'),
+            ':' => names.push(String::new()),
+            letter => name.push(letter),
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}

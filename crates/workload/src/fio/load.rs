@@ -1,0 +1,292 @@
+//! All jobs of a file as one load.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use headstack_model::Nanos;
+
+use super::process::{Process, Step};
+use crate::{Issue, Load, Poll};
+
+/// A clone of a job, as results name it. Its number in [`FioLoad::jobs`] is the source of its requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FioJob {
+    /// Name of the job.
+    pub name: String,
+    /// What the job says of itself.
+    pub description: Option<String>,
+    /// Number of its section among those of jobs, counted from 0.
+    pub section: u32,
+    /// Number of the clone, counted from 0.
+    pub clone: u32,
+    /// Group of results, which begins anew with `stonewall` and `new_group`.
+    pub group: u32,
+    /// Whether results are given a group instead of a clone.
+    pub group_reporting: bool,
+    /// Requests outstanding at most.
+    pub depth: u32,
+    /// The keys of its section with their values, as written.
+    pub options: Vec<(String, String)>,
+}
+
+/// When a clone ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FioWindow {
+    /// When it began.
+    pub started: Nanos,
+    /// From when on it is measured: after its ramp time.
+    pub measured_from: Nanos,
+    /// When its last request was back; none while it runs.
+    pub ended: Option<Nanos>,
+}
+
+/// A part of a volume that stands for a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FioFile {
+    /// Its name.
+    pub name: String,
+    /// The number of the volume.
+    pub volume: u32,
+    /// Where it begins there, in bytes.
+    pub first_byte: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// What must be over before a clone begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate {
+    /// Number of the `stonewall`s before it.
+    pub(super) stage: u32,
+    /// The section that it waits for.
+    pub(super) waits_for: Option<u32>,
+    /// The time before which it does not begin.
+    pub(super) not_before: Nanos,
+    /// Whether its end ends its group.
+    pub(super) ends_group: bool,
+    pub(super) direct: bool,
+}
+
+/// A clone with what the load knows of it.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) process: Process,
+    pub(super) gate: Gate,
+}
+
+/// Where a clone stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Standing {
+    /// Behind its gate.
+    Waiting,
+    /// In the queue of those that may issue.
+    Ready,
+    /// Among the timers.
+    Asleep,
+    /// Until a completion.
+    Blocked,
+    Ended,
+}
+
+/// The jobs of a file on a rig. Built by [`JobFile::build`](super::JobFile::build).
+///
+/// The n-th request of all, counted from 0, by the clone of number s has the id n · clones + s.
+#[derive(Clone, Debug)]
+pub struct FioLoad {
+    members: Vec<Member>,
+    standing: Vec<Standing>,
+    windows: Vec<Option<FioWindow>>,
+    jobs: Vec<FioJob>,
+    files: Vec<FioFile>,
+    ready: VecDeque<u32>,
+    timers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Clones not yet over, of each stage and of each section.
+    stage_left: Vec<u32>,
+    section_left: Vec<u32>,
+    /// Clones behind their gates.
+    waiting: usize,
+    running: usize,
+    issued: u64,
+}
+
+impl FioLoad {
+    pub(super) fn new(members: Vec<Member>, jobs: Vec<FioJob>, files: Vec<FioFile>) -> FioLoad {
+        let count = members.len();
+        let mut stage_left = Vec::new();
+        let mut section_left = Vec::new();
+        for (member, job) in members.iter().zip(&jobs) {
+            add_at(&mut stage_left, member.gate.stage);
+            add_at(&mut section_left, job.section);
+        }
+        let mut load = FioLoad {
+            members,
+            standing: vec![Standing::Waiting; count],
+            windows: vec![None; count],
+            jobs,
+            files,
+            ready: VecDeque::with_capacity(count),
+            timers: BinaryHeap::with_capacity(count),
+            stage_left,
+            section_left,
+            waiting: count,
+            running: count,
+            issued: 0,
+        };
+        load.open_gates();
+        load
+    }
+
+    /// The clones of all jobs; the number of each is the source of its requests.
+    pub fn jobs(&self) -> &[FioJob] {
+        &self.jobs
+    }
+
+    /// The files that lie on volumes.
+    pub fn files(&self) -> &[FioFile] {
+        &self.files
+    }
+
+    /// When a clone ran; none where it has not begun.
+    pub fn window(&self, source: u32) -> Option<FioWindow> {
+        self.windows[source as usize]
+    }
+
+    /// Whether a request of a clone that came back at `completed` counts: ramp time is left out, as fio does.
+    pub fn is_measured(&self, source: u32, completed: Nanos) -> bool {
+        self.window(source).is_some_and(|window| completed >= window.measured_from)
+    }
+
+    /// Lets those begin whose gates are open now. They sleep until their time has come.
+    fn open_gates(&mut self) {
+        let stage = self.stage_left.iter().take_while(|left| **left == 0).count() as u32;
+        for source in 0..self.members.len() {
+            let gate = self.members[source].gate;
+            let waits = gate.waits_for.is_some_and(|section| self.section_left[section as usize] > 0);
+            if self.standing[source] == Standing::Waiting && gate.stage <= stage && !waits {
+                self.standing[source] = Standing::Asleep;
+                self.waiting -= 1;
+                self.timers.push(Reverse((gate.not_before, source as u32)));
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Nanos) {
+        while let Some(Reverse((at, source))) = self.timers.peek().copied()
+            && at <= now
+        {
+            self.timers.pop();
+            let index = source as usize;
+            // One that was stopped in its sleep is up already.
+            if self.standing[index] != Standing::Asleep {
+                continue;
+            }
+            let process = &mut self.members[index].process;
+            if self.windows[index].is_none() {
+                process.start(now);
+                let measured_from = process.measured_from();
+                self.windows[index] = Some(FioWindow { started: now, measured_from, ended: None });
+            }
+            self.standing[index] = Standing::Ready;
+            self.ready.push_back(source);
+        }
+    }
+
+    /// Asks the clone that is first in turn; none where it has nothing to issue.
+    #[inline]
+    fn ask(&mut self, now: Nanos, source: u32) -> Option<Issue> {
+        let index = source as usize;
+        let member = &mut self.members[index];
+        match member.process.poll(now) {
+            Step::Issue(asked) => {
+                if asked.more {
+                    self.ready.push_back(source);
+                } else {
+                    self.standing[index] = Standing::Blocked;
+                }
+                let id = self.issued * self.members.len() as u64 + u64::from(source);
+                self.issued += 1;
+                let direct = self.members[index].gate.direct;
+                let (device, request, urgent) = (asked.volume, asked.request, asked.urgent);
+                return Some(Issue { device, request, id, source, urgent, direct });
+            }
+            Step::Later(at) => {
+                self.standing[index] = Standing::Asleep;
+                self.timers.push(Reverse((at, source)));
+            }
+            Step::Blocked => self.standing[index] = Standing::Blocked,
+            Step::Ended => self.end(now, index),
+        }
+        None
+    }
+
+    fn end(&mut self, now: Nanos, index: usize) {
+        self.standing[index] = Standing::Ended;
+        self.running -= 1;
+        let window = self.windows[index].as_mut().expect("only what began ends");
+        window.ended = Some(now);
+        let gate = self.members[index].gate;
+        let stage = &mut self.stage_left[gate.stage as usize];
+        *stage -= 1;
+        let section = &mut self.section_left[self.jobs[index].section as usize];
+        *section -= 1;
+        let opens = *stage == 0 || *section == 0;
+        if gate.ends_group {
+            self.stop_group(self.jobs[index].group);
+        }
+        if opens && self.waiting > 0 {
+            self.open_gates();
+        }
+    }
+
+    fn stop_group(&mut self, group: u32) {
+        for (index, job) in self.jobs.iter().enumerate() {
+            let standing = self.standing[index];
+            if job.group != group || matches!(standing, Standing::Waiting | Standing::Ended) {
+                continue;
+            }
+            self.members[index].process.stop();
+            if standing != Standing::Ready && self.windows[index].is_some() {
+                self.standing[index] = Standing::Ready;
+                self.ready.push_back(index as u32);
+            }
+        }
+    }
+}
+
+/// Counts one more at this place of a list.
+fn add_at(counts: &mut Vec<u32>, place: u32) {
+    let place = place as usize;
+    if counts.len() <= place {
+        counts.resize(place + 1, 0);
+    }
+    counts[place] += 1;
+}
+
+impl Load for FioLoad {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        self.wake(now);
+        while let Some(source) = self.ready.pop_front() {
+            if let Some(issue) = self.ask(now, source) {
+                return Poll::Issue(issue);
+            }
+            // The end of one may let others begin at once.
+            if self.ready.is_empty() {
+                self.wake(now);
+            }
+        }
+        match self.timers.peek() {
+            _ if self.running == 0 => Poll::Done,
+            Some(Reverse((at, _))) => Poll::Later(*at),
+            None => Poll::Waiting,
+        }
+    }
+
+    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+        let source = (id % self.members.len() as u64) as u32;
+        let may_issue = self.members[source as usize].process.complete();
+        if may_issue && self.standing[source as usize] == Standing::Blocked {
+            self.standing[source as usize] = Standing::Ready;
+            self.ready.push_back(source);
+        }
+    }
+}

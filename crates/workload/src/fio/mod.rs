@@ -1,0 +1,35 @@
+//! fio job files: the language for synthetic load.
+//!
+//! The same file runs under fio against a real disk and here in virtual time. A [`JobFile`] is the text taken apart, every
+//! key either honoured, ignored and listed, or refused with a reason ([`options()`]); built against the volumes of a rig it
+//! is a [`FioLoad`].
+//!
+//! Modelled: which requests fio makes, in which order and how many at a time, its rates, pauses, passes and groups. For
+//! `rw=read` and `rw=write` these are fio's own offsets and sizes, for the rest the same numbers, mixes and sizes but for
+//! the luck of the draw. Not modelled: the time fio itself needs, what it writes, and checks of what it reads.
+//!
+//! *Source:* fio 3.33 and its HOWTO; `docs/formats/fio-jobs.md` lists every key.
+
+mod build;
+mod error;
+mod file;
+mod honoured;
+mod ignored;
+mod ini;
+mod job;
+mod layout;
+mod load;
+mod map;
+mod options;
+mod pace;
+mod process;
+mod service;
+mod settings;
+mod sizes;
+mod spread;
+mod value;
+
+pub use error::FioError;
+pub use job::{IgnoredKey, JobFile};
+pub use load::{FioFile, FioJob, FioLoad, FioWindow};
+pub use options::{FioOption, Role, Setter, ValueKind, options};

@@ -1,0 +1,179 @@
+//! How fast a job may issue: rates and pauses.
+
+use headstack_model::Nanos;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::file::Pattern;
+use super::settings::{READ, RateProcess, Settings, WRITE};
+
+const SECOND: u128 = 1_000_000_000;
+
+/// The rate of one direction.
+///
+/// As fio counts: a rate in requests is one in bytes at the smallest request, unless sizes are split.
+#[derive(Clone, Debug)]
+pub(super) struct Rate {
+    kind: RateKind,
+    bytes: u64,
+    /// When the next request is due, from the start of the job.
+    due: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum RateKind {
+    Free,
+    BytesASecond(u64),
+    Even(Nanos),
+    Poisson(Nanos),
+}
+
+impl Rate {
+    pub(super) fn new(settings: &Settings, pattern: &Pattern, at: usize) -> Rate {
+        let (bytes, requests) = (settings.rate[at], settings.rate_iops[at]);
+        let least = pattern.sizes[at].least();
+        let bytes_a_second = if bytes > 0 { bytes } else { requests.saturating_mul(least) };
+        let gap = || Nanos((SECOND * u128::from(least) / u128::from(bytes_a_second)) as u64);
+        let kind = match settings.rate_process {
+            _ if bytes_a_second == 0 => RateKind::Free,
+            RateProcess::Poisson => RateKind::Poisson(gap()),
+            RateProcess::Linear if bytes == 0 && !settings.bs_split[at].is_empty() => RateKind::Even(gap()),
+            RateProcess::Linear => RateKind::BytesASecond(bytes_a_second),
+        };
+        Rate { kind, bytes: 0, due: Nanos::ZERO }
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.kind, RateKind::Free)
+    }
+
+    /// When the next request is due, from the start of the job.
+    pub(super) fn due(&self) -> Nanos {
+        self.due
+    }
+
+    /// A request was issued.
+    pub(super) fn count(&mut self, bytes: u64, random: &mut Pcg64Mcg) {
+        match self.kind {
+            RateKind::Free => {}
+            RateKind::BytesASecond(rate) => {
+                self.bytes += bytes;
+                self.due = Nanos((u128::from(self.bytes) * SECOND / u128::from(rate)) as u64);
+            }
+            RateKind::Even(gap) => self.due += gap,
+            RateKind::Poisson(mean) => {
+                let share: f64 = random.random();
+                self.due += Nanos((mean.0 as f64 * -libm::log(1.0 - share)).round() as u64);
+            }
+        }
+    }
+
+    /// Leaves a pause out of the reckoning.
+    pub(super) fn forgive(&mut self, pause: Nanos) {
+        match self.kind {
+            RateKind::Free => {}
+            RateKind::BytesASecond(rate) => {
+                let missed = (u128::from(rate) * u128::from(pause.0) / SECOND) as u64;
+                self.bytes += missed;
+                self.due += pause;
+            }
+            RateKind::Even(_) | RateKind::Poisson(_) => self.due += pause,
+        }
+    }
+
+    /// Begins to count again.
+    pub(super) fn restart(&mut self) {
+        (self.bytes, self.due) = (0, Nanos::ZERO);
+    }
+}
+
+/// Pauses between requests.
+#[derive(Clone, Debug)]
+pub(super) struct Pauses {
+    pub(super) time: Nanos,
+    blocks: u64,
+    blocks_given: bool,
+    at_issue: bool,
+    every: Nanos,
+    last_blocks: u64,
+    last_time: Nanos,
+}
+
+impl Pauses {
+    pub(super) fn new(settings: &Settings) -> Pauses {
+        Pauses {
+            time: settings.thinktime,
+            blocks: settings.thinktime_blocks.unwrap_or(1),
+            blocks_given: settings.thinktime_blocks.is_some(),
+            at_issue: settings.thinktime_at_issue,
+            every: settings.thinktime_iotime,
+            last_blocks: 0,
+            last_time: Nanos::ZERO,
+        }
+    }
+
+    pub(super) fn begin(&mut self, now: Nanos) {
+        self.last_time = now;
+    }
+
+    /// Whether a pause is due, with so many requests issued and completed.
+    pub(super) fn is_due(&mut self, now: Nanos, issued: u64, completed: u64) -> bool {
+        let late = self.every > Nanos::ZERO && now.since(self.last_time) >= self.every;
+        if self.every > Nanos::ZERO && !late && !self.blocks_given {
+            return false;
+        }
+        let blocks = if self.at_issue { issued } else { completed };
+        let due = late || blocks >= self.last_blocks + self.blocks;
+        if due {
+            self.last_blocks = blocks;
+        }
+        due
+    }
+
+    /// A pause ends at this time.
+    pub(super) fn end(&mut self, at: Nanos) {
+        self.last_time = at;
+    }
+}
+
+/// How reads and writes are mixed: as fio does it, a direction goes on until it has its share of the other's requests.
+#[derive(Clone, Debug)]
+pub(super) struct Mix {
+    percent: [u64; 2],
+    current: usize,
+    threshold: u64,
+}
+
+impl Mix {
+    pub(super) fn new(settings: &Settings) -> Mix {
+        Mix { percent: [settings.rwmix_read, 100 - settings.rwmix_read], current: READ, threshold: 0 }
+    }
+
+    pub(super) fn begin_pass(&mut self) {
+        self.threshold = 0;
+    }
+
+    /// The direction of the next request, with so many issued in each.
+    #[inline]
+    pub(super) fn next(&mut self, issued: &[u64; 2], random: &mut Pcg64Mcg) -> usize {
+        if issued[self.current] >= self.threshold {
+            let is_read = random.random_range(1..=100u64) <= self.percent[READ];
+            let drawn = if is_read { READ } else { WRITE };
+            if drawn != self.current {
+                self.threshold = issued[self.current] * self.percent[drawn] / 100;
+            }
+            self.current = drawn;
+        }
+        self.current
+    }
+
+    /// The other direction was taken because this one is ahead of its rate.
+    pub(super) fn took(&mut self, at: usize) {
+        self.current = at;
+    }
+
+    /// Whether a direction is wanted at all.
+    pub(super) fn wants(&self, at: usize) -> bool {
+        self.percent[at] > 0
+    }
+}

@@ -1,0 +1,102 @@
+//! Which of a job's files is served next.
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::file::{Extent, File, Pattern, PlaceDice};
+use super::settings::{Service, Settings};
+
+/// The files of one clone and whose turn it is.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    files: Vec<File>,
+    service: Service,
+    burst: u64,
+    burst_left: u64,
+    current: Option<usize>,
+    next: usize,
+}
+
+impl Files {
+    pub(super) fn new(
+        settings: &Settings,
+        pattern: &Pattern,
+        extents: &[Extent],
+        dice: &mut PlaceDice,
+    ) -> Files {
+        Files {
+            files: extents.iter().map(|extent| File::new(*extent, pattern, dice)).collect(),
+            service: settings.service,
+            burst: settings.service_burst,
+            burst_left: 0,
+            current: None,
+            next: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub(super) fn at(&self, index: usize) -> &File {
+        &self.files[index]
+    }
+
+    pub(super) fn at_mut(&mut self, index: usize) -> &mut File {
+        &mut self.files[index]
+    }
+
+    pub(super) fn are_done(&self) -> bool {
+        self.files.iter().all(|file| file.done)
+    }
+
+    /// All begin again.
+    pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {
+        self.files.iter_mut().for_each(|file| file.rewind(dice));
+    }
+
+    /// The file that is served next; none where all are done.
+    #[inline]
+    pub(super) fn choose(&mut self, random: &mut Pcg64Mcg) -> Option<usize> {
+        if let [only] = &self.files[..] {
+            return (!only.done).then_some(0);
+        }
+        if let Some(current) = self.current.filter(|at| !self.files[*at].done) {
+            if self.service == Service::Sequential {
+                return Some(current);
+            }
+            if self.burst_left > 0 {
+                self.burst_left -= 1;
+                return Some(current);
+            }
+        }
+        let found = match self.service {
+            Service::Random => self.draw(random)?,
+            Service::RoundRobin | Service::Sequential => self.follow()?,
+        };
+        (self.current, self.burst_left) = (Some(found), self.burst - 1);
+        Some(found)
+    }
+
+    /// The next one in their order that is not done.
+    fn follow(&mut self) -> Option<usize> {
+        let count = self.files.len();
+        let mut order = (0..count).map(|ahead| (self.next + ahead) % count);
+        let found = order.find(|at| !self.files[*at].done)?;
+        self.next = (found + 1) % count;
+        Some(found)
+    }
+
+    /// One of those that are not done.
+    fn draw(&self, random: &mut Pcg64Mcg) -> Option<usize> {
+        if self.are_done() {
+            return None;
+        }
+        loop {
+            let at = random.random_range(0..self.files.len());
+            if !self.files[at].done {
+                return Some(at);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! How many bytes a request has.
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::settings::{Settings, Split};
+
+/// Sizes of the requests of one direction.
+#[derive(Clone, Debug)]
+pub(super) enum Sizes {
+    Fixed(u64),
+    Range {
+        least: u64,
+        most: u64,
+        aligned: bool,
+    },
+    /// By growing share; the second number is the percent of all draws up to this one.
+    Split(Vec<(u64, u64)>),
+}
+
+impl Sizes {
+    /// What `bs`, `bsrange` and `bssplit` say of a direction.
+    pub(super) fn new(settings: &Settings, direction: usize) -> Sizes {
+        let split: &[Split] = &settings.bs_split[direction];
+        if !split.is_empty() {
+            let mut upto = 0;
+            let add = |split: &Split| {
+                upto += split.percent;
+                (split.bytes, upto)
+            };
+            let all: Vec<(u64, u64)> = split.iter().filter(|split| split.percent > 0).map(add).collect();
+            return if let [(only, _)] = all[..] { Sizes::Fixed(only) } else { Sizes::Split(all) };
+        }
+        let (least, most) =
+            settings.bs_range[direction].unwrap_or((settings.bs[direction], settings.bs[direction]));
+        if least == most {
+            return Sizes::Fixed(least);
+        }
+        Sizes::Range { least, most, aligned: !settings.bs_unaligned }
+    }
+
+    /// The smallest.
+    pub(super) fn least(&self) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range { least, .. } => *least,
+            Sizes::Split(all) => all.iter().map(|(bytes, _)| *bytes).min().expect("a split has sizes"),
+        }
+    }
+
+    /// The greatest.
+    pub(super) fn most(&self) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range { most, .. } => *most,
+            Sizes::Split(all) => all.iter().map(|(bytes, _)| *bytes).max().expect("a split has sizes"),
+        }
+    }
+
+    /// All that there may be, as far as they have to be multiples of a sector.
+    pub(super) fn steps(&self) -> Vec<u64> {
+        match self {
+            Sizes::Split(all) => all.iter().map(|(bytes, _)| *bytes).collect(),
+            Sizes::Range { aligned: false, .. } => vec![1],
+            _ => vec![self.least(), self.most()],
+        }
+    }
+
+    /// The size of a request in front of which there are `room` bytes; none where the smallest does not fit. One size
+    /// alone is given whether it fits or not.
+    #[inline]
+    pub(super) fn draw(&self, room: u64, random: &mut Pcg64Mcg) -> Option<u64> {
+        match self {
+            Sizes::Fixed(bytes) => Some(*bytes),
+            Sizes::Range { least, most, aligned } => {
+                if *least > room {
+                    return None;
+                }
+                loop {
+                    // fio adds a share of the greatest size to the smallest and cuts what is too much.
+                    let drawn = least + (*most as f64 * random.random::<f64>()) as u64;
+                    let whole = if *aligned { drawn - drawn % least } else { drawn };
+                    let bytes = whole.min(*most);
+                    if bytes <= room {
+                        return Some(bytes);
+                    }
+                }
+            }
+            Sizes::Split(all) => draw_split(all, room, random),
+        }
+    }
+}
+
+/// The first size, by growing share, that the draw falls into and that fits.
+fn draw_split(all: &[(u64, u64)], room: u64, random: &mut Pcg64Mcg) -> Option<u64> {
+    if all.iter().all(|(bytes, _)| *bytes > room) {
+        return None;
+    }
+    let last = all.len() - 1;
+    loop {
+        let share = random.random::<f64>() * 100.0;
+        let found = all.iter().position(|(bytes, upto)| share <= *upto as f64 && *bytes <= room);
+        let (bytes, _) = all[found.unwrap_or(last)];
+        if bytes <= room {
+            return Some(bytes);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Values of keys: numbers with fio's suffixes, times, percentages, ranges, one value a direction.
+//!
+//! With `kb_base=1024`, fio's default, `k` and `kb` are 1024 and `kib` is 1000; with `kb_base=1000` it is the other way
+//! round. fio takes a wrong suffix for none; here it is an error.
+//!
+//! *Source:* fio's HOWTO, "Parameter types", and fio 3.33 where the two differ (`ki` is `k`).
+
+use headstack_model::Nanos;
+
+use super::error::{nearest, show};
+use super::settings::LONGEST_REQUEST;
+
+/// The longest time that is believed: a thousand days.
+const LONGEST_S: u64 = 1000 * 86_400;
+/// Numbers reach up to here, so that sums of a few of them cannot overflow.
+const MOST: u64 = 1 << 60;
+
+/// An amount of bytes, or a share of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amount {
+    Bytes(u64),
+    Percent(u64),
+}
+
+impl Amount {
+    pub(super) const ZERO: Amount = Amount::Bytes(0);
+}
+
+/// The value of a key as it is written: none where the key stands alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given<'a> {
+    text: Option<&'a str>,
+    kb_base: u64,
+}
+
+type Parsed<T> = Result<T, String>;
+
+impl<'a> Given<'a> {
+    pub(super) fn new(text: Option<&'a str>, kb_base: u64) -> Given<'a> {
+        Given { text, kb_base }
+    }
+
+    /// The text, which must be there.
+    pub(super) fn text(&self) -> Parsed<&'a str> {
+        match self.text.map(str::trim) {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err("needs a value".to_string()),
+        }
+    }
+
+    /// The text, to keep.
+    pub(super) fn owned(&self) -> Parsed<String> {
+        self.text().map(str::to_string)
+    }
+
+    fn with(&self, text: &'a str) -> Given<'a> {
+        Given { text: Some(text), ..*self }
+    }
+
+    /// Yes or no: `1`, `0`.
+    pub(super) fn flag(&self) -> Parsed<bool> {
+        match self.text()? {
+            "1" => Ok(true),
+            "0" => Ok(false),
+            other => Err(wrong(other, "0 or 1")),
+        }
+    }
+
+    /// Yes or no, where the key alone means yes.
+    pub(super) fn set(&self) -> Parsed<bool> {
+        if self.text.is_none() { Ok(true) } else { self.flag() }
+    }
+
+    /// One of several words.
+    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Parsed<T> {
+        let text = self.text()?;
+        if self.text != Some(text) {
+            return Err(format!("a blank before `{}`, where fio takes none", show(text)));
+        }
+        words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+            let list: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let hint = nearest(text, list.iter().copied());
+            format!("{}{hint}", wrong(text, &list.join(", ")))
+        })
+    }
+
+    /// A whole number from `least` to `most`, with a suffix as for bytes.
+    pub(super) fn count(&self, least: u64, most: u64) -> Parsed<u64> {
+        let text = self.text()?;
+        match number(text, self.kb_base) {
+            Some(Amount::Bytes(count)) if (least..=most).contains(&count) => Ok(count),
+            _ => Err(wrong(text, &format!("a whole number from {least} to {most}"))),
+        }
+    }
+
+    /// A number of bytes, at least 1.
+    pub(super) fn bytes(&self) -> Parsed<u64> {
+        let text = self.text()?;
+        match number(text, self.kb_base) {
+            Some(Amount::Bytes(bytes)) if bytes > 0 => Ok(bytes),
+            _ => Err(wrong(text, "a number of bytes such as 512, 4k, 1m or 2g")),
+        }
+    }
+
+    /// A number of bytes, or a percentage.
+    pub(super) fn amount(&self) -> Parsed<Amount> {
+        let text = self.text()?;
+        match number(text, self.kb_base) {
+            Some(Amount::Percent(share)) if share > 100 => Err(wrong(text, "0% to 100%")),
+            Some(amount) => Ok(amount),
+            None => Err(wrong(text, "a number of bytes such as 4k or 2g, or a percentage such as 20%")),
+        }
+    }
+
+    /// A time; `unit` is what a bare number counts.
+    pub(super) fn time(&self, unit: Nanos) -> Parsed<Nanos> {
+        let text = self.text()?;
+        time(text, unit).ok_or_else(|| wrong(text, "a time such as 100us, 20ms, 5s, 10m, 2h or 1d"))
+    }
+
+    /// A number of bytes that a request may have.
+    pub(super) fn request_bytes(&self) -> Parsed<u64> {
+        self.bytes().and_then(|bytes| {
+            let fits = bytes <= LONGEST_REQUEST;
+            if fits { Ok(bytes) } else { Err(wrong(self.text()?, "a request of at most 1g")) }
+        })
+    }
+
+    /// A whole percentage, with or without its sign.
+    pub(super) fn percent(&self) -> Parsed<u64> {
+        let text = self.text()?;
+        let percent = text.strip_suffix('%').unwrap_or(text).parse().ok();
+        percent.filter(|percent| *percent <= 100).ok_or_else(|| wrong(text, "a percentage from 0 to 100"))
+    }
+
+    /// What stands before the first `:`, and what after it.
+    pub(super) fn head(&self) -> Parsed<(Given<'a>, Option<Given<'a>>)> {
+        self.text()?;
+        let text = self.text.unwrap_or_default();
+        Ok(match text.split_once(':') {
+            None => (*self, None),
+            Some((head, rest)) => (self.with(head), Some(self.with(rest))),
+        })
+    }
+
+    /// The value without its sign, and whether that was a minus.
+    pub(super) fn signed(&self) -> Parsed<(Given<'a>, bool)> {
+        let text = self.text()?;
+        Ok(text.strip_prefix('-').map_or((*self, false), |rest| (self.with(rest), true)))
+    }
+
+    /// One or two numbers with a fraction; the second is a share of 1.
+    pub(super) fn shape(&self) -> Parsed<(Option<f64>, Option<f64>)> {
+        let (value, center) = self.head()?;
+        let center = center.map(|center| {
+            let share = center.real()?;
+            let fits = (0.0..=1.0).contains(&share);
+            if fits { Ok(share) } else { Err(wrong(center.text()?, "a centre from 0 to 1")) }
+        });
+        Ok((Some(value.real()?), center.transpose()?))
+    }
+
+    /// A number with a fraction.
+    pub(super) fn real(&self) -> Parsed<f64> {
+        let text = self.text()?;
+        let real = text.parse::<f64>().ok().filter(|real| real.is_finite());
+        real.ok_or_else(|| wrong(text, "a number such as 0.5"))
+    }
+
+    /// The parts of a list.
+    pub(super) fn parts(&self, separator: char) -> Parsed<Vec<Given<'a>>> {
+        Ok(self.text()?.split(separator).map(|part| self.with(part.trim())).collect())
+    }
+
+    /// One or two values, apart by `-` or `:`, the smaller first.
+    pub(super) fn range<T: Ord + Copy>(&self, parse: impl Fn(&Given<'a>) -> Parsed<T>) -> Parsed<(T, T)> {
+        let text = self.text()?;
+        match text.split_once(['-', ':']) {
+            None => parse(self).map(|value| (value, value)),
+            Some((low, high)) => {
+                let (low, high) = (parse(&self.with(low.trim()))?, parse(&self.with(high.trim()))?);
+                Ok((low.min(high), low.max(high)))
+            }
+        }
+    }
+
+    /// Up to three values, for reads, writes and trims. The last one given stands for those that follow; an empty one
+    /// leaves what was there.
+    pub(super) fn by_direction<T: Clone>(
+        &self,
+        into: &mut [T; 3],
+        parse: impl Fn(&Given<'a>) -> Parsed<T>,
+    ) -> Parsed<()> {
+        let text = self.text()?;
+        let mut last = None;
+        let mut given = 0;
+        for part in text.split(',') {
+            let Some(place) = into.get_mut(given) else {
+                return Err(wrong(text, "at most three values, for reads, writes and trims"));
+            };
+            last = if part.trim().is_empty() { None } else { Some(parse(&self.with(part.trim()))?) };
+            if let Some(value) = &last {
+                *place = value.clone();
+            }
+            given += 1;
+        }
+        if let Some(value) = last {
+            into[given..].fill(value);
+        }
+        Ok(())
+    }
+}
+
+/// What an error says of a value.
+pub(super) fn wrong(met: &str, allowed: &str) -> String {
+    format!("`{}`, where {allowed} is allowed", show(met))
+}
+
+/// A whole number with a suffix.
+fn number(text: &str, kb_base: u64) -> Option<Amount> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let value = u64::from_str_radix(&digits[..end], radix).ok()?;
+    let suffix = digits[end..].to_ascii_lowercase();
+    if suffix == "%" {
+        return Some(Amount::Percent(value));
+    }
+    let bytes = value.checked_mul(multiplier(&suffix, kb_base)?)?;
+    (bytes <= MOST).then_some(Amount::Bytes(bytes))
+}
+
+fn multiplier(suffix: &str, kb_base: u64) -> Option<u64> {
+    let power = match suffix.bytes().next() {
+        None => return Some(1),
+        Some(b'b') if suffix == "b" => return Some(1),
+        Some(first) => b"kmgtp".iter().position(|letter| *letter == first)? + 1,
+    };
+    let base = match &suffix[1..] {
+        "" | "b" | "i" => kb_base,
+        "ib" if kb_base == 1000 => 1024,
+        "ib" => 1000,
+        _ => return None,
+    };
+    Some(base.pow(power as u32))
+}
+
+fn time(text: &str, unit: Nanos) -> Option<Nanos> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let value: u64 = text[..end].parse().ok()?;
+    let unit = match text[end..].to_ascii_lowercase().as_str() {
+        "" => unit,
+        "us" | "usec" => Nanos(1_000),
+        "ms" | "msec" => Nanos(1_000_000),
+        "s" | "sec" => Nanos::from_secs(1),
+        "m" => Nanos::from_secs(60),
+        "h" => Nanos::from_secs(3600),
+        "d" => Nanos::from_secs(86_400),
+        _ => return None,
+    };
+    let span = Nanos(value.checked_mul(unit.0)?);
+    (span <= Nanos::from_secs(LONGEST_S)).then_some(span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(text: &str) -> Given<'_> {
+        Given::new(Some(text), 1024)
+    }
+
+    #[test]
+    fn do_suffixes_mean_what_fio_takes_them_for() {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4kb", 4096),
+            ("4ki", 4096),
+            ("4kib", 4000),
+            ("1m", 1 << 20),
+            ("2GiB", 2_000_000_000),
+            ("1t", 1 << 40),
+            ("0x1000", 4096),
+            ("512b", 512),
+        ] {
+            assert_eq!(given(text).bytes(), Ok(bytes), "{text}");
+        }
+        assert_eq!(Given::new(Some("4k"), 1000).bytes(), Ok(4000));
+        assert_eq!(Given::new(Some("4kib"), 1000).bytes(), Ok(4096));
+    }
+
+    #[test]
+    fn are_wrong_numbers_refused() {
+        for text in ["", "k", "4q", "1.5g", "-4k", "99999999999p", "4kk", "18446744073709551616"] {
+            assert!(given(text).bytes().is_err(), "{text}");
+        }
+        assert_eq!(
+            given("4q").bytes(),
+            Err("`4q`, where a number of bytes such as 512, 4k, 1m or 2g is allowed".to_string())
+        );
+        assert_eq!(given("20%").amount(), Ok(Amount::Percent(20)));
+        assert!(given("120%").amount().is_err());
+    }
+
+    #[test]
+    fn are_times_read_in_their_units() {
+        let second = Nanos::from_secs(1);
+        for (text, time) in
+            [("5", 5_000_000_000), ("5s", 5_000_000_000), ("20ms", 20_000_000), ("7US", 7_000)]
+        {
+            assert_eq!(given(text).time(second), Ok(Nanos(time)), "{text}");
+        }
+        assert_eq!(given("3").time(Nanos(1_000)), Ok(Nanos(3_000)));
+        assert!(given("5 weeks").time(second).is_err());
+        assert!(given("9999999d").time(second).is_err());
+    }
+
+    #[test]
+    fn does_a_value_stand_for_the_directions_after_it() {
+        let read = |text: &str| {
+            let mut into = [1, 2, 3];
+            given(text).by_direction(&mut into, |given| given.bytes()).map(|()| into)
+        };
+        assert_eq!(read("4k"), Ok([4096, 4096, 4096]));
+        assert_eq!(read("4k,8k"), Ok([4096, 8192, 8192]));
+        assert_eq!(read("4k,8k,"), Ok([4096, 8192, 3]));
+        assert_eq!(read(",8k"), Ok([1, 8192, 8192]));
+        assert_eq!(read(",8k,"), Ok([1, 8192, 3]));
+        assert!(read("1,2,3,4").is_err());
+    }
+
+    #[test]
+    fn are_ranges_put_in_order() {
+        assert_eq!(given("8k-4k").range(Given::bytes), Ok((4096, 8192)));
+        assert_eq!(given("4k:8k").range(Given::bytes), Ok((4096, 8192)));
+        assert_eq!(given("4k").range(Given::bytes), Ok((4096, 4096)));
+    }
+}

@@ -1,0 +1,131 @@
+//! When requests are issued: depth, rates, pauses, groups, times.
+
+use crate::ours::{Timed, build, run};
+use headstack_model::{Nanos, Op};
+use headstack_workload::fio::FioLoad;
+
+const MS: u64 = 1_000_000;
+
+/// The times in milliseconds at which the requests of one clone are issued, each taking 10 ms.
+fn times(text: &str, source: u32) -> Vec<f64> {
+    let mut load = build(text, 1);
+    let all = run(&mut load, Nanos(10 * MS), 100_000);
+    all.iter().filter(|timed| timed.issue.source == source).map(|timed| timed.at.as_ms()).collect()
+}
+
+fn requests(text: &str) -> (FioLoad, Vec<Timed>) {
+    let mut load = build(text, 1);
+    let all = run(&mut load, Nanos(10 * MS), 100_000);
+    (load, all)
+}
+
+#[test]
+fn is_the_queue_kept_full() {
+    assert_eq!(times("[j]\nbs=4k\nsize=24k\niodepth=3", 0), [0.0, 0.0, 0.0, 10.0, 10.0, 10.0]);
+    assert_eq!(times("[j]\nbs=4k\nsize=12k", 0), [0.0, 10.0, 20.0]);
+}
+
+#[test]
+fn does_a_job_pause_once_its_requests_are_back() {
+    assert_eq!(times("[j]\nbs=4k\nsize=16k\nthinktime=5ms", 0), [0.0, 15.0, 30.0, 45.0]);
+    let every_two = "[j]\nbs=4k\nsize=16k\nthinktime=5000\nthinktime_blocks=2";
+    assert_eq!(times(every_two, 0), [0.0, 10.0, 25.0, 35.0]);
+    let by_time = "[j]\nbs=4k\nsize=24k\nthinktime=5ms\nthinktime_iotime=25ms";
+    assert_eq!(times(by_time, 0), [0.0, 10.0, 20.0, 35.0, 45.0, 55.0]);
+    let issued =
+        "[j]\nbs=4k\nsize=24k\niodepth=4\nthinktime=5ms\nthinktime_blocks=2\nthinktime_blocks_type=issue";
+    assert_eq!(times(issued, 0), [0.0, 0.0, 15.0, 15.0, 30.0, 30.0]);
+}
+
+#[test]
+fn is_a_rate_kept_and_caught_up_with() {
+    let even = "[j]\nbs=4k\nsize=16k\nrate_iops=50";
+    assert_eq!(times(even, 0), [0.0, 20.0, 40.0, 60.0]);
+    assert_eq!(times("[j]\nbs=4k\nsize=16k\nrate=200k", 0), [0.0, 20.0, 40.0, 60.0]);
+    // Each pause of 30 ms costs more than a gap of 20 ms; without one the gaps would be kept.
+    let paused = "[j]\nbs=4k\nsize=20k\nrate_iops=50\nthinktime=30ms\nthinktime_blocks=2";
+    assert_eq!(times(paused, 0), [0.0, 20.0, 60.0, 70.0, 110.0]);
+}
+
+#[test]
+fn are_poisson_arrivals_as_many_as_asked() {
+    let text = "[j]\nrw=randread\nbs=4k\nsize=400m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\niodepth=64";
+    let all = times(text, 0);
+    let count = all.len() as f64;
+    let mean = all.last().expect("there are requests") / (count - 1.0);
+    assert!((mean - 20.0).abs() < 4.0 * 20.0 / count.sqrt(), "{mean} ms");
+}
+
+#[test]
+fn does_a_stonewall_wait_for_all_before_it() {
+    let text =
+        "[a]\nbs=4k\nsize=8k\n[b]\nbs=4k\nsize=16k\n[c]\nstonewall\nbs=4k\nsize=4k\n[d]\nbs=4k\nsize=4k";
+    assert_eq!(times(text, 2), [40.0]);
+    assert_eq!(times(text, 3), [40.0]);
+    let (load, _) = requests(text);
+    let groups: Vec<u32> = load.jobs().iter().map(|job| job.group).collect();
+    assert_eq!(groups, [0, 0, 1, 1]);
+    let window = load.window(2).expect("it ran");
+    assert_eq!((window.started, window.ended), (Nanos(40 * MS), Some(Nanos(50 * MS))));
+}
+
+#[test]
+fn does_a_job_wait_for_the_one_it_names() {
+    let text = "[a]\nbs=4k\nsize=8k\n[b]\nbs=4k\nsize=16k\n[c]\nwait_for=a\nbs=4k\nsize=4k";
+    assert_eq!(times(text, 2), [20.0]);
+}
+
+#[test]
+fn does_a_run_end_by_its_time() {
+    let text = "[j]\nbs=4k\nsize=8k\ntime_based\nruntime=1s\nramp_time=500ms\nstartdelay=2s";
+    let all = times(text, 0);
+    assert_eq!((all[0], all.len()), (2000.0, 150));
+    let (load, all) = requests(text);
+    assert!(all.iter().all(|timed| timed.issue.request.end().0 <= 16), "it goes over the same 8 KiB");
+    let window = load.window(0).expect("it ran");
+    assert_eq!(window.measured_from, Nanos(2500 * MS));
+    assert_eq!(window.ended, Some(Nanos(3500 * MS)));
+    assert!(!load.is_measured(0, Nanos(2499 * MS)) && load.is_measured(0, Nanos(2500 * MS)));
+}
+
+#[test]
+fn does_the_end_of_one_end_its_group() {
+    let text = "[global]\nbs=4k\nsize=1m\nexitall\n[a]\n[b]\nnumber_ios=3\n[c]\nstonewall\nnumber_ios=1";
+    // When the last request of `b` is back, `a` has just issued its next one, which is waited for.
+    assert_eq!(times(text, 0), [0.0, 10.0, 20.0, 30.0]);
+    assert_eq!(times(text, 2), [40.0]);
+}
+
+#[test]
+fn are_flushes_waited_for() {
+    let (_, all) = requests("[j]\nrw=write\nbs=4k\nsize=16k\niodepth=4\nfsync=2\nend_fsync=1");
+    let told: Vec<(u64, Op)> = all.iter().map(|t| (t.at.0 / MS, t.issue.request.op)).collect();
+    use Op::{Flush, Write};
+    // As fio does it, nothing follows the last write but the flush at the end.
+    assert_eq!(told, [(0, Write), (0, Write), (0, Flush), (10, Write), (10, Write), (20, Flush)]);
+}
+
+#[test]
+fn do_requests_say_how_they_go_to_the_disk() {
+    let (_, all) =
+        requests("[a]\nbs=4k\nsize=8k\nrw=write\nsync=1\n[b]\nbs=4k\nsize=8k\ndirect=1\nprioclass=1");
+    for timed in all {
+        let is_first = timed.issue.source == 0;
+        assert_eq!(timed.issue.request.fua, is_first);
+        assert_eq!((timed.issue.direct, timed.issue.urgent), (!is_first, !is_first));
+    }
+    let (_, all) = requests("[j]\nrw=randread\nbs=4k\nsize=40m\ncmdprio_percentage=10");
+    let urgent = all.iter().filter(|timed| timed.issue.urgent).count() as f64 / all.len() as f64;
+    assert!((urgent - 0.1).abs() < 4.0 * (0.09 / all.len() as f64).sqrt(), "{urgent}");
+}
+
+#[test]
+fn are_the_same_seeds_the_same_load() {
+    let text = "[j]\nrw=randrw\nbs=4k\nsize=1m\nnumjobs=2";
+    let drawn = |seed: u64| -> Vec<_> {
+        let all = run(&mut build(text, seed), Nanos(MS), 100_000);
+        all.iter().map(|timed| timed.issue).collect()
+    };
+    assert_eq!(drawn(5), drawn(5));
+    assert_ne!(drawn(5), drawn(6));
+}

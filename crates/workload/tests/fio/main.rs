@@ -1,0 +1,7 @@
+//! fio job files: read, refused, built, run, and run by fio itself.
+
+#![allow(clippy::disallowed_methods, reason = "tests read files and run fio")]
+
+mod load;
+mod ours;
+mod real;

@@ -1,0 +1,155 @@
+//! The same job files under fio itself, with its null engine, and here. The witness is fio's log of what it asked for.
+//!
+//! `rw=read` and `rw=write` must agree request by request. Where the draw decides, shares must agree to four standard
+//! deviations of the difference of two samples, and what does not depend on the draw exactly.
+
+use crate::ours::{Access, Kind, accesses};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Whether fio is there; says so aloud where it is not.
+fn has_fio() -> bool {
+    let found = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("skipped: fio is not installed");
+    }
+    found
+}
+
+/// The accesses of each clone, as fio makes them.
+fn fio(text: &str) -> Vec<Vec<Access>> {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let mut job = String::from("[global]\nioengine=null\n");
+    let mut logs = Vec::new();
+    for line in text.lines() {
+        job.push_str(line);
+        job.push('\n');
+        if line.starts_with('[') && !line.starts_with("[global") {
+            let log = format!("log{}", logs.len());
+            job.push_str(&format!("write_iolog={log}\n"));
+            logs.push(log);
+        }
+    }
+    std::fs::write(folder.path().join("job.fio"), job).expect("the folder is writable");
+    // Clones share a log, which cannot tell them apart, and the null engine logs a request twice that it took at the second
+    // try; what fio says while it makes its requests does neither.
+    let told = text.contains("numjobs") || text.contains("iodepth");
+    let mut command = Command::new("fio");
+    command.current_dir(folder.path()).arg("job.fio");
+    if told {
+        command.arg("--debug=io");
+    }
+    let output = command.output().expect("fio runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{}\n{text}", String::from_utf8_lossy(&output.stdout));
+    if told {
+        return clones_of(&String::from_utf8_lossy(&output.stdout));
+    }
+    logs.iter().map(|log| read_log(&folder.path().join(log))).collect()
+}
+
+/// A log of version 3: `time file action offset bytes`.
+fn read_log(path: &Path) -> Vec<Access> {
+    let text = std::fs::read_to_string(path).expect("fio wrote its log");
+    let access = |line: &str| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let op = match *fields.get(2)? {
+            "read" => Kind::Read,
+            "write" => Kind::Write,
+            "sync" | "datasync" => Kind::Sync,
+            _ => return None,
+        };
+        let number = |at: usize| fields[at].parse::<u64>().expect("fio writes numbers");
+        let (offset, bytes) = if op == Kind::Sync { (0, 0) } else { (number(3), number(4)) };
+        Some(Access { file: fields[1].to_string(), op, offset, bytes })
+    };
+    text.lines().skip(1).filter_map(access).collect()
+}
+
+/// What fio says of each request of each clone: `io PID fill: io_u ADDRESS: off=0x…,len=0x…,ddir=…,file=…`.
+fn clones_of(told: &str) -> Vec<Vec<Access>> {
+    let mut clones: BTreeMap<u64, Vec<Access>> = BTreeMap::new();
+    for line in told.lines().filter(|line| line.contains(" fill: io_u ")) {
+        let process = line.split_whitespace().nth(1).and_then(|id| id.parse().ok()).expect("a process");
+        let field = |name: &str| {
+            let rest = line.split(name).nth(1).unwrap_or_else(|| panic!("no {name} in {line}"));
+            rest.split(',').next().unwrap_or_default().trim().to_string()
+        };
+        let number = |name: &str| {
+            let text = field(name);
+            u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a number")
+        };
+        let op = match number("ddir=") {
+            0 => Kind::Read,
+            1 => Kind::Write,
+            _ => Kind::Sync,
+        };
+        let access = Access { file: field("file="), op, offset: number("off="), bytes: number("len=") };
+        clones.entry(process).or_default().push(access);
+    }
+    clones.into_values().collect()
+}
+
+/// Job files whose requests do not depend on any draw.
+const EXACT: [&str; 26] = [
+    "[j]\nrw=read\nbs=4k\nsize=1m",
+    "[j]\nrw=write\nbs=64k\nsize=10m",
+    "[j]\nrw=read\nbs=4k\nsize=10k",
+    "[j]\nrw=write\nbs=3k\nsize=100k",
+    "[j]\nrw=read\nbs=4k,8k\nsize=64k\n[k]\nrw=write\nbs=4k,8k\nsize=64k",
+    "[j]\nrw=read\nbs=8k\nsize=1m\noffset=256k",
+    "[j]\nrw=read\nbs=8k\nsize=1m\nfilesize=512k\noffset=25%",
+    "[j]\nrw=read\nbs=4k\nsize=64k\nio_size=200k",
+    "[j]\nrw=read\nbs=4k\nsize=64k\nio_size=20k",
+    "[j]\nrw=write\nbs=4k\nsize=64k\nloops=3",
+    "[j]\nrw=write\nbs=4k\nsize=1m\nnumber_ios=17",
+    "[j]\nrw=write\nbs=4k\nsize=32k\nnumber_ios=11\nloops=2",
+    "[j]\nrw=read\nbs=4k\nsize=100k\nnrfiles=3",
+    "[j]\nrw=read\nbs=4k\nsize=100k\nnrfiles=4\nfile_service_type=sequential",
+    "[j]\nrw=read\nbs=4k\nsize=256k\nnrfiles=4\nfile_service_type=roundrobin:3",
+    "[j]\nrw=read\nbs=4k\nfilename=a:b:c\nsize=120k",
+    "[j]\nrw=read\nbs=4k\nnrfiles=2\nfilesize=32k",
+    "[j]\nrw=write:8k\nbs=4k\nsize=1m\nnumber_ios=100",
+    "[j]\nrw=read:-8k\nbs=4k\nsize=256k\nnumber_ios=40",
+    "[j]\nrw=write\nbs=4k\nsize=256k\nfsync=8",
+    "[j]\nrw=write\nbs=4k\nsize=256k\nfdatasync=5\nnrfiles=2",
+    "[j]\nrw=read\nbs=4k\nsize=256k\niodepth=16",
+    "[global]\nbs=8k\n[a]\nsize=64k\n[global]\nbs=16k\n[b]\nrw=write\nsize=64k\n[c]\nstonewall\nsize=32k",
+    "[j]\nrw=read\nbs=16k\nsize=128k\nnumjobs=3",
+    "[j]\nrw=read\nbs=16k\nsize=128k\nnumjobs=3\nfilename=shared\noffset_increment=96k",
+    "[j]\nrw=write\nkb_base=1000\nbs=4kib\nsize=40kib\nio_size=1000kib\nnumjobs=2\nloops=2",
+];
+
+#[test]
+fn are_sequential_requests_those_of_fio_one_by_one() {
+    if !has_fio() {
+        return;
+    }
+    for text in EXACT {
+        let (mut wanted, found) = (fio(text), accesses(text, 1));
+        // fio logs no size of a flush.
+        for access in wanted.iter_mut().flatten().filter(|access| access.op == Kind::Sync) {
+            (access.offset, access.bytes) = (0, 0);
+        }
+        let unfile = |access: &Access| match access.op {
+            Kind::Sync => Access { file: String::new(), ..access.clone() },
+            _ => access.clone(),
+        };
+        let strip =
+            |all: &[Vec<Access>]| all.iter().map(|c| c.iter().map(unfile).collect()).collect::<Vec<Vec<_>>>();
+        assert!(wanted.iter().all(|clone| !clone.is_empty()), "{text}");
+        let (mut found, mut wanted) = (strip(&found), strip(&wanted));
+        if text.contains("numjobs") {
+            // The numbers of processes do not tell which clone is which.
+            found.sort();
+            wanted.sort();
+        }
+        assert_eq!(found.len(), wanted.len(), "clones\n{text}");
+        for (found, wanted) in found.iter().zip(&wanted) {
+            let first = (0..found.len().max(wanted.len())).find(|at| found.get(*at) != wanted.get(*at));
+            let Some(at) = first else { continue };
+            panic!("request {at} is {:?}, fio's {:?}\n{text}", found.get(at), wanted.get(at));
+        }
+    }
+}
