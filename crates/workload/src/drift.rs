@@ -16,6 +16,9 @@ use crate::{Pick, Region, ShapeError};
 /// The most groups: 64 MiB of ranks.
 const MOST_GROUPS: u64 = 1 << 24;
 
+/// The most exchanges at once, a group: then one of nine million still has its rank.
+const MOST_EXCHANGES: u64 = 8;
+
 const HOUR: u64 = 3_600_000_000_000;
 
 /// What requests to popular groups look like.
@@ -93,6 +96,9 @@ impl Drifting {
     /// The groups by rank, the most popular first, as they are at `now`. Time must not go back.
     pub fn groups_at(&mut self, now: Nanos) -> &[u32] {
         let due = self.interval.map_or(0, |interval| now.0 / interval);
+        // After a pause so long that hardly any rank is left as it was, further exchanges would change nothing to see.
+        let most = MOST_EXCHANGES * self.groups.len() as u64;
+        self.exchanged = self.exchanged.max(due.saturating_sub(most));
         while self.exchanged < due {
             self.exchanged += 1;
             let one = self.mover.random_range(0..self.groups.len());

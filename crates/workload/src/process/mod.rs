@@ -24,7 +24,7 @@ use crate::{Issue, Load, Poll, ShapeError};
 const MOST_OUTSTANDING: u32 = 1 << 20;
 
 /// The most processes of a load.
-const MOST_PROCESSES: u64 = 1 << 20;
+const MOST_PROCESSES: u64 = 1 << 16;
 
 /// What a process does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -77,6 +77,15 @@ fn do_ranks_move_alike_however_often_they_are_looked_at() {
 }
 
 #[test]
+fn is_a_long_pause_over_soon_with_every_group_elsewhere() {
+    let mut load = drifting(100.0);
+    let start = load.groups_at(Nanos::ZERO).to_vec();
+    let now = load.groups_at(Nanos(2400 * HOUR));
+    let kept = now.iter().zip(&start).filter(|(now, start)| now == start).count();
+    assert!(kept <= 5, "{kept} groups of 10,000 kept their rank, where 1 is by chance");
+}
+
+#[test]
 fn do_drifting_requests_go_through_open_and_closed_loads() {
     let mut closed = Closed::of(drifting(1.0), 4, 100).expect("the depth is good");
     assert_eq!(run(&mut closed, Nanos(1000), false).1, 4);

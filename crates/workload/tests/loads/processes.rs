@@ -277,7 +277,7 @@ fn are_synthetic_processes_that_cannot_be_refused() {
     );
     assert_eq!(
         with(|spec| spec.processes = u32::MAX),
-        "processes: there are 4294967295 processes, where at most 1048576 are allowed"
+        "processes: there are 4294967295 processes, where at most 65536 are allowed"
     );
     assert_eq!(with(|spec| spec.read_share = 1.5), "read_share: 1.5 is no share: 0 to 1");
     assert_eq!(with(|spec| spec.sequential_share = f64::NAN), "sequential_share: NaN is no share: 0 to 1");

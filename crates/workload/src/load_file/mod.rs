@@ -1,0 +1,55 @@
+//! The load file: loads of generators, as one TOML document.
+//!
+//! A field of [`LoadSpec`] is a key of the file. Sizes are in bytes and volumes have names, so that one file serves many
+//! rigs; the tables `process` alone count sectors, as the files they are imported from do.
+
+mod build;
+mod spec;
+
+pub use spec::{Area, BlocksSpec, BurstSpec, Direction, LoadSpec, Order, StreamSpec};
+
+use headstack_model::SpecError;
+
+use crate::Load;
+use crate::volume::VolumeInfo;
+
+/// A load file that was read and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadFile {
+    spec: LoadSpec,
+    /// The file's name, for errors.
+    origin: String,
+    /// The file's text, in which faults are located.
+    text: String,
+}
+
+impl LoadFile {
+    /// Reads and checks a load file. `origin` (the file's name) goes into errors.
+    ///
+    /// *Errors:* the first fault found, with its line, its key and what is allowed.
+    pub fn parse(text: &str, origin: &str) -> Result<LoadFile, SpecError> {
+        let spec: LoadSpec = toml::from_str(text).map_err(|e| SpecError::from_toml(&e, text, origin))?;
+        spec.check().map_err(|fault| fault.locate(text, origin))?;
+        Ok(LoadFile { spec, origin: origin.to_string(), text: text.to_string() })
+    }
+
+    /// A load file of keys that did not come from one. `origin` goes into errors.
+    ///
+    /// *Errors:* as [`LoadFile::parse`].
+    pub fn from_spec(spec: &LoadSpec, origin: &str) -> Result<LoadFile, SpecError> {
+        LoadFile::parse(&spec.to_toml(), origin)
+    }
+
+    /// The keys.
+    pub fn spec(&self) -> &LoadSpec {
+        &self.spec
+    }
+
+    /// The load, over the volumes of a rig.
+    ///
+    /// *Errors:* a volume is not there, or a request does not fit in what is used of it; with line and key.
+    pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<Box<dyn Load>, SpecError> {
+        let mix = build::build(&self.spec, volumes, seed);
+        mix.map(|mix| Box::new(mix) as Box<dyn Load>).map_err(|fault| fault.locate(&self.text, &self.origin))
+    }
+}
