@@ -6,18 +6,30 @@
 //! Modelled: what the elevators of Linux do with reads and writes, each after its own file. Not modelled: the CPU time
 //! they take, control groups, and priorities beyond *urgent* (the real-time class) and the rest (best effort).
 
+mod anticipatory;
+mod bfq;
+mod cfq;
+mod deadline;
 mod merge;
 mod noop;
 mod ordered;
 mod pool;
+mod process;
+mod run;
 mod sorted;
+mod tuning;
 
 use std::fmt;
 
 use headstack_model::{Nanos, Op, Request};
 use thiserror::Error;
 
+pub use anticipatory::AnticipatorySpec;
+pub use bfq::BfqSpec;
+pub use cfq::CfqSpec;
+pub use deadline::DeadlineSpec;
 pub use merge::MergeRule;
+pub use tuning::Tuning;
 
 use crate::order::{self, UnknownOrder};
 use crate::queue::Queue;
@@ -73,12 +85,12 @@ pub struct Listed {
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
-    build: fn() -> Box<dyn Scheduler>,
+    build: fn(&Tuning) -> Box<dyn Scheduler>,
 }
 
 /// Every elevator there is.
 pub fn all() -> &'static [Listed] {
-    &[noop::LISTED]
+    &[noop::LISTED, deadline::LISTED, anticipatory::LISTED, cfq::LISTED, bfq::LISTED]
 }
 
 /// There is no elevator of that name.
@@ -129,6 +141,12 @@ trait Scheduler: fmt::Debug + Send {
     }
 }
 
+/// The key of the queue that a request belongs to, where each process has one: asynchronous writes of a class share one.
+fn queue_key(source: u32, sync: bool, urgent: bool) -> u64 {
+    let whose = if sync { u64::from(source) << 2 } else { 2 };
+    whose | u64::from(urgent)
+}
+
 /// A host's queue for one device: merging, and an algorithm that chooses.
 #[derive(Debug)]
 pub struct Elevator {
@@ -143,8 +161,8 @@ impl Elevator {
     /// The elevator called `name`.
     ///
     /// *Errors:* there is none; the error names the nearest.
-    pub fn by_name(name: &str, rule: MergeRule) -> Result<Elevator, UnknownElevator> {
-        Ok(Elevator::new((find(name)?.build)(), rule))
+    pub fn by_name(name: &str, tuning: &Tuning, rule: MergeRule) -> Result<Elevator, UnknownElevator> {
+        Ok(Elevator::new((find(name)?.build)(tuning), rule))
     }
 
     /// The order called `name` as a host's, over the oldest `window` requests (1,024 at most) for a disk of `sectors`.

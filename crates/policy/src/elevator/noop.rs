@@ -6,10 +6,13 @@ use headstack_model::Nanos;
 
 use super::pool::{Entry, Pool};
 use super::sorted::Sorted;
-use super::{Listed, Scheduler};
+use super::{Listed, Scheduler, Tuning};
 
-pub(super) const LISTED: Listed =
-    Listed { name: "noop", summary: "First in, first out, with merging", build: || Box::<Noop>::default() };
+pub(super) const LISTED: Listed = Listed {
+    name: "noop",
+    summary: "First in, first out, with merging",
+    build: |_: &Tuning| Box::<Noop>::default(),
+};
 
 /// First in, first out.
 #[derive(Debug, Default)]

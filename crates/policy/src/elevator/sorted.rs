@@ -18,6 +18,16 @@ impl Sorted {
         self.items.remove(at);
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The entry under exactly that key.
+    pub(super) fn at(&self, key: u64) -> Option<u32> {
+        let at = self.items.partition_point(|item| item.0 < key);
+        self.items.get(at).filter(|item| item.0 == key).map(|item| item.1)
+    }
+
     /// The entry with the least key.
     pub(super) fn first(&self) -> Option<u32> {
         self.items.first().map(|item| item.1)

@@ -77,7 +77,7 @@ impl BlockQueue {
         let elevator = match &spec.order {
             Some(order) => Elevator::with_order(order, spec.requests_max(), device.sectors(), rule)
                 .map_err(|error| HostError::new("queue.order", error))?,
-            None => Elevator::by_name(spec.elevator.as_deref().unwrap_or("noop"), rule)
+            None => Elevator::by_name(spec.elevator.as_deref().unwrap_or("noop"), &spec.tuning(), rule)
                 .map_err(|error| HostError::new("queue.elevator", error))?,
         };
         let (requests, delay) = spec.plug();

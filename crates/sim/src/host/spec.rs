@@ -1,7 +1,8 @@
 //! `[host]` of a rig: a field here is the key in the file, its doc comment the key's documentation.
 
 use headstack_model::Nanos;
-use headstack_policy::{Queue, elevator, order};
+use headstack_policy::elevator::{self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, Tuning};
+use headstack_policy::{Queue, order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -59,6 +60,22 @@ pub struct HostQueueSpec {
     /// (Linux since 2.6.39; before, 3 ms).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unplug_delay: Option<f64>,
+    /// Parameters of the elevator `deadline`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub deadline: DeadlineSpec,
+    /// Parameters of the elevator `anticipatory`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub anticipatory: AnticipatorySpec,
+    /// Parameters of the elevator `cfq`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cfq: CfqSpec,
+    /// Parameters of the elevator `bfq`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub bfq: BfqSpec,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What is wrong with the `[host]` of a rig.
@@ -96,7 +113,23 @@ impl HostQueueSpec {
 
     /// Whether the host does anything but hold requests in order of arrival.
     pub(crate) fn is_plain(&self) -> bool {
-        *self == HostQueueSpec { depth: self.depth, ..HostQueueSpec::default() }
+        let plain = HostQueueSpec { depth: self.depth, ..HostQueueSpec::default() };
+        HostQueueSpec { merge: self.merge.filter(|merge| *merge != Merge::None), ..self.untuned() } == plain
+    }
+
+    fn untuned(&self) -> HostQueueSpec {
+        HostQueueSpec {
+            deadline: DeadlineSpec::default(),
+            anticipatory: AnticipatorySpec::default(),
+            cfq: CfqSpec::default(),
+            bfq: BfqSpec::default(),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn tuning(&self) -> Tuning {
+        let HostQueueSpec { deadline, anticipatory, cfq, bfq, .. } = self;
+        Tuning { deadline: *deadline, anticipatory: *anticipatory, cfq: *cfq, bfq: bfq.clone() }
     }
 
     pub(crate) fn merge(&self) -> Merge {
@@ -153,7 +186,7 @@ impl HostQueueSpec {
                 format!("{delay} ms is outside 0 to 1000000 ms"),
             ));
         }
-        Ok(())
+        self.tuning().check().map_err(|(key, message)| HostError::new(&format!("queue.{key}"), message))
     }
 }
 
@@ -185,6 +218,12 @@ mod tests {
             ("queue.depth = 1025", "host.queue.depth: 1025 is outside 1 to 1024"),
             ("queue.nr_requests = 0", "host.queue.nr_requests: 0 is outside 1 to 4294967295"),
             ("queue.unplug_delay = -1.0", "host.queue.unplug_delay: -1 ms is outside 0 to 1000000 ms"),
+            ("queue.cfq.quantum = 0", "host.queue.cfq.quantum: 0 is outside 1 to 1000000"),
+            ("queue.bfq.weights = [100, 0]", "host.queue.bfq.weights: 0 is outside 1 to 1000"),
+            (
+                "queue.deadline.read_expire = -3",
+                "host.queue.deadline.read_expire: -3 ms is outside 0 to 1000000 ms",
+            ),
             ("queue.unplug_delay = nan", "host.queue.unplug_delay: NaN ms is outside 0 to 1000000 ms"),
         ];
         for (text, expected) in cases {

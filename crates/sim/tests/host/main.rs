@@ -1,4 +1,5 @@
 //! Laws of the host before a drive: they hold whatever the drive, the queue and the elevator.
 
+mod elevators;
 mod queue;
 mod support;

@@ -1,0 +1,379 @@
+//! BFQ: each process has a queue and a budget of blocks; the queue whose budget would be done first in an ideal, evenly
+//! shared disk is served until its budget is used up, its time is over, or it stays dry for too long. What it made of its
+//! budget decides the next one. A process that is slow with its budget is charged for the time it took.
+//!
+//! Modelled: B-WF2Q+ over the processes of a class, weights, idling, budget feedback, charging slow queues by time, dearer
+//! asynchronous writes, the real-time class before the rest. Not modelled: raised weights (`low_latency`), merging the
+//! queues of cooperating processes, injection, measuring the peak rate, groups.
+//!
+//! *Source:* Valente and Checconi 2010, "High throughput disk scheduling with fair bandwidth distribution"; Linux
+//! `block/bfq-iosched.c`, `block/bfq-wf2q.c` (behaviour, names, defaults).
+
+use headstack_model::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::pool::{Entry, Pool};
+use super::process::{Jumps, Places, Think};
+use super::run::{BackSeek, Run};
+use super::{Ask, Listed, Scheduler, Tuning, queue_key};
+
+pub(super) const LISTED: Listed = Listed {
+    name: "bfq",
+    summary: "A budget of blocks for each process, the earliest virtual finish first, idling between (Linux since 4.12)",
+    build: |tuning: &Tuning| Box::new(Bfq::new(&tuning.bfq)),
+};
+
+/// `bfq`: parameters of Linux's budget fair queueing elevator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BfqSpec {
+    /// Longest wait in ms for a process whose queue ran dry before its budget; 0 for none.
+    pub slice_idle: f64,
+    /// Time in ms after which a waiting read goes first in its queue.
+    pub fifo_expire_sync: f64,
+    /// Time in ms after which a waiting asynchronous write goes first in its queue.
+    pub fifo_expire_async: f64,
+    /// Furthest that a queue goes back for a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
+    pub back_seek_max: u32,
+    /// How much dearer a block backward is than one forward.
+    pub back_seek_penalty: u32,
+    /// Longest time in ms that a queue is served for one budget.
+    pub timeout_sync: f64,
+    /// Largest budget in blocks; 0 for 16,384, with which Linux starts before it has measured the disk.
+    pub max_budget: u32,
+    /// Weights of processes 0, 1, 2 …; 100 for the others (Linux's default weight).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<u32>,
+}
+
+impl Default for BfqSpec {
+    fn default() -> BfqSpec {
+        BfqSpec {
+            slice_idle: 8.0,
+            fifo_expire_sync: 125.0,
+            fifo_expire_async: 250.0,
+            back_seek_max: 16 * 1024,
+            back_seek_penalty: 1,
+            timeout_sync: 125.0,
+            max_budget: 0,
+            weights: Vec::new(),
+        }
+    }
+}
+
+/// The queue of a process, or of the asynchronous writes.
+#[derive(Debug)]
+struct Queue {
+    run: Run,
+    sync: bool,
+    class: usize,
+    weight: u64,
+    think: Think,
+    jumps: Jumps,
+    under_way: u32,
+    /// Whether it takes part in the sharing: it has requests, or is served.
+    active: bool,
+    /// Blocks it may have served next time.
+    budget: u64,
+    /// Virtual times between which an ideal disk would serve the budget.
+    start: u64,
+    finish: u64,
+}
+
+/// The queue that is served.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    queue: usize,
+    since: Nanos,
+    /// Blocks charged so far.
+    service: u64,
+    idle: Option<Nanos>,
+    checked: bool,
+}
+
+/// Why a queue is served no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    TooIdle,
+    Timeout,
+    Exhausted,
+    NoMore,
+    Preempted,
+}
+
+/// Budgets in the order of their virtual finish.
+#[derive(Debug)]
+pub(super) struct Bfq {
+    slice_idle: Nanos,
+    fifo_expire: [Nanos; 2],
+    back: BackSeek,
+    timeout: Nanos,
+    max_budget: u64,
+    weights: Vec<u32>,
+    queues: Vec<Queue>,
+    places: Places,
+    /// Virtual time of the urgent class and of the other one.
+    virtual_time: [u64; 2],
+    served: Option<Served>,
+    position: u64,
+    under_way: u32,
+    deepest: u32,
+}
+
+impl Bfq {
+    /// Virtual time of a block at weight 1, so that weights divide it finely (`WFQ_SERVICE_SHIFT`).
+    const SHIFT: u32 = 22;
+    /// Asynchronous writes are charged so many times their blocks (`bfq_async_charge_factor`).
+    const ASYNC_CHARGE: u64 = 3;
+    /// Requests under way beyond which a drive is known to queue.
+    const QUEUES: u32 = 5;
+    /// Far requests of the last 32 beyond which a process jumps.
+    const JUMPS: u32 = 19;
+    /// Time in which a queue cannot yet be called slow.
+    const BRIEF: Nanos = Nanos(20_000_000);
+
+    fn new(spec: &BfqSpec) -> Bfq {
+        let max_budget = if spec.max_budget == 0 { 16 * 1024 } else { u64::from(spec.max_budget) };
+        Bfq {
+            slice_idle: Nanos::from_ms(spec.slice_idle),
+            fifo_expire: [Nanos::from_ms(spec.fifo_expire_sync), Nanos::from_ms(spec.fifo_expire_async)],
+            back: BackSeek {
+                most: u64::from(spec.back_seek_max) * 2,
+                penalty: u64::from(spec.back_seek_penalty),
+            },
+            timeout: Nanos::from_ms(spec.timeout_sync),
+            max_budget,
+            weights: spec.weights.clone(),
+            queues: Vec::new(),
+            places: Places::default(),
+            virtual_time: [0; 2],
+            served: None,
+            position: 0,
+            under_way: 0,
+            deepest: 0,
+        }
+    }
+
+    fn queue_of(&mut self, entry: &Entry) -> usize {
+        let place = self.places.of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
+        if place == self.queues.len() {
+            let weight = self.weights.get(entry.source as usize).filter(|_| entry.sync);
+            self.queues.push(Queue {
+                run: Run::default(),
+                sync: entry.sync,
+                class: usize::from(!entry.urgent),
+                weight: u64::from(*weight.unwrap_or(&100)),
+                think: Think::default(),
+                jumps: Jumps::default(),
+                under_way: 0,
+                active: false,
+                // A third of the largest, so that a newcomer is not served for too long.
+                budget: if entry.sync { self.max_budget * 2 / 3 } else { self.max_budget },
+                start: 0,
+                finish: 0,
+            });
+        }
+        place
+    }
+
+    /// The virtual time that a queue's service takes.
+    fn stretch(queue: &Queue, blocks: u64) -> u64 {
+        (blocks << Bfq::SHIFT) / queue.weight
+    }
+
+    /// Lets a queue that has requests take part: from its last finish on, or from now where that is past.
+    fn activate(&mut self, place: usize) {
+        let now = self.virtual_time[self.queues[place].class];
+        let queue = &mut self.queues[place];
+        if !queue.active {
+            queue.active = true;
+            queue.start = queue.finish.max(now);
+            queue.finish = queue.start + Bfq::stretch(queue, queue.budget);
+        }
+    }
+
+    /// Charges the served queue for blocks, and moves the virtual time of its class on.
+    fn charge(&mut self, place: usize, blocks: u64) {
+        let class = self.queues[place].class;
+        let active = self.queues.iter().filter(|queue| queue.active && queue.class == class);
+        let weights: u64 = active.map(|queue| queue.weight).sum();
+        self.virtual_time[class] += (blocks << Bfq::SHIFT) / weights.max(1);
+        if let Some(served) = &mut self.served {
+            served.service += blocks;
+        }
+    }
+
+    fn is_waiting(&self, but: usize) -> bool {
+        self.queues.iter().enumerate().any(|(place, queue)| place != but && queue.active)
+    }
+
+    fn idles(&self, queue: &Queue) -> bool {
+        let queues = self.deepest >= Bfq::QUEUES;
+        queue.sync
+            && self.slice_idle > Nanos::ZERO
+            && !queue.think.exceeds(self.slice_idle)
+            && !(queues && queue.jumps.exceed(Bfq::JUMPS))
+    }
+
+    /// Ends the service of a queue: what it made of its budget gives the next one, and what it got its place.
+    fn expire(&mut self, now: Nanos, reason: Reason) {
+        let Some(served) = self.served else { return };
+        let took = now.since(served.since);
+        let slow = took > Bfq::BRIEF && served.service < self.max_budget / 2;
+        let budget = self.queues[served.queue].budget;
+        let barely = reason == Reason::Timeout && budget.saturating_sub(served.service) >= budget / 3;
+        if slow || barely {
+            let share = u128::from(took.min(self.timeout).0) * u128::from(self.max_budget);
+            let worth = (share / u128::from(self.timeout.0.max(1))) as u64;
+            self.charge(served.queue, worth.saturating_sub(served.service));
+        }
+        let service = self.served.take().map_or(0, |served| served.service);
+        let (least, most) = (self.max_budget / 32, self.max_budget);
+        let queue = &mut self.queues[served.queue];
+        queue.budget = match reason {
+            _ if !queue.sync => most,
+            Reason::TooIdle if queue.under_way > 0 => budget * 2,
+            Reason::TooIdle => budget.saturating_sub(4 * least),
+            Reason::Timeout => budget * 2,
+            Reason::Exhausted => budget * 4,
+            Reason::NoMore => service,
+            Reason::Preempted => budget,
+        }
+        .clamp(least.max(1), most);
+        queue.finish = queue.start + Bfq::stretch(queue, service);
+        queue.active = false;
+        if !queue.run.is_empty() {
+            self.activate(served.queue);
+        }
+    }
+
+    /// The queue to be served next: of those that an ideal disk would have begun, the one it would finish first.
+    fn next_queue(&mut self) -> Option<usize> {
+        for class in 0..2 {
+            let active = || self.queues.iter().filter(|queue| queue.active && queue.class == class);
+            let Some(earliest) = active().map(|queue| queue.start).min() else { continue };
+            self.virtual_time[class] = self.virtual_time[class].max(earliest);
+            let now = self.virtual_time[class];
+            let ready = self
+                .queues
+                .iter()
+                .enumerate()
+                .filter(|(_, queue)| queue.active && queue.class == class && queue.start <= now);
+            return ready.min_by_key(|(place, queue)| (queue.finish, *place)).map(|(place, _)| place);
+        }
+        None
+    }
+
+    fn select(&mut self, now: Nanos, pool: &Pool) -> Option<usize> {
+        loop {
+            let Some(served) = self.served else {
+                let queue = self.next_queue()?;
+                self.served = Some(Served { queue, since: now, service: 0, idle: None, checked: false });
+                continue;
+            };
+            let queue = &self.queues[served.queue];
+            let others = self.is_waiting(served.queue);
+            let urgent = || self.queues.iter().any(|other| other.active && other.class < queue.class);
+            let next = queue.run.nearest(self.position, self.back, pool);
+            let reason = match next {
+                _ if queue.class == 1 && urgent() => Some(Reason::Preempted),
+                // Not while it is dry for a moment: it would lose its place among those that take part.
+                Some(_) if others && now >= served.since + self.timeout => Some(Reason::Timeout),
+                Some(id) => {
+                    let blocks = self.blocks(pool.get(id));
+                    let left = queue.budget.saturating_sub(served.service);
+                    (blocks > left && served.service > 0).then_some(Reason::Exhausted)
+                }
+                None if served.idle.is_some_and(|until| now < until) => return None,
+                None if served.idle.is_some() => Some(Reason::TooIdle),
+                None if queue.under_way > 0 && self.idles(queue) => return None,
+                None => Some(Reason::NoMore),
+            };
+            match reason {
+                Some(reason) => self.expire(now, reason),
+                None => return Some(served.queue),
+            }
+        }
+    }
+
+    fn blocks(&self, entry: &Entry) -> u64 {
+        let factor = if entry.sync { 1 } else { Bfq::ASYNC_CHARGE };
+        u64::from(entry.request.sectors) * factor
+    }
+
+    fn pick(&mut self, place: usize, now: Nanos, pool: &Pool) -> Option<u32> {
+        let queue = &self.queues[place];
+        let served = self.served.as_mut().expect("the queue was selected to be served");
+        let unchecked = !std::mem::replace(&mut served.checked, true);
+        served.idle = None;
+        let expire = self.fifo_expire[usize::from(!queue.sync)];
+        let expired = queue.run.expired(now, expire, pool).filter(|_| unchecked);
+        expired.or_else(|| queue.run.nearest(self.position, self.back, pool))
+    }
+}
+
+impl Scheduler for Bfq {
+    fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
+        let entry = pool.get(id);
+        let place = self.queue_of(entry);
+        let most = Nanos(2 * self.slice_idle.0);
+        let queue = &mut self.queues[place];
+        if queue.run.is_empty() && queue.under_way == 0 {
+            queue.think.ask(now, most);
+        }
+        queue.jumps.ask(entry.lbn(), entry.end());
+        queue.run.insert(id, entry);
+        self.activate(place);
+    }
+
+    fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
+        let place = self.queue_of(before);
+        self.queues[place].run.change(id, before, pool.get(id));
+    }
+
+    fn remove(&mut self, id: u32, pool: &Pool) {
+        let entry = pool.get(id);
+        let place = self.queue_of(entry);
+        self.queues[place].run.remove(id, entry);
+        let served = self.served.is_some_and(|served| served.queue == place);
+        let queue = &mut self.queues[place];
+        queue.active = served || !queue.run.is_empty();
+    }
+
+    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+        let place = self.select(now, pool)?;
+        let id = self.pick(place, now, pool)?;
+        let entry = pool.get(id);
+        self.charge(place, self.blocks(entry));
+        let queue = &mut self.queues[place];
+        queue.run.remove(id, entry);
+        queue.under_way += 1;
+        self.under_way += 1;
+        self.deepest = self.deepest.max(self.under_way);
+        self.position = entry.end();
+        Some(id)
+    }
+
+    fn completed(&mut self, now: Nanos, id: u32, pool: &Pool) {
+        let place = self.queue_of(pool.get(id));
+        self.under_way -= 1;
+        let queue = &mut self.queues[place];
+        queue.under_way -= 1;
+        queue.think.end(now);
+        let queue = &self.queues[place];
+        let idle = queue.run.is_empty() && queue.under_way == 0 && self.idles(queue);
+        let until = now + self.slice_idle;
+        if let Some(served) = self.served.as_mut().filter(|served| served.queue == place) {
+            served.idle = idle.then_some(until);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        self.served.and_then(|served| served.idle)
+    }
+
+    fn may_merge(&self, entry: &Entry, ask: &Ask) -> bool {
+        entry.sync == ask.sync && (!ask.sync || entry.source == ask.source)
+    }
+}

@@ -1,0 +1,326 @@
+//! CFQ: each process has a queue and a slice of time in turn; a process whose queue runs dry keeps its slice for a moment,
+//! in case it asks again.
+//!
+//! Modelled: slices, idling by think time and jumps, the quantum, one queue for all asynchronous writes, the real-time
+//! class before the rest, expiry within a queue, back seeks, shorter slices where many compete (`low_latency`). Not
+//! modelled: groups, the service tree that processes without idling share, cooperating processes, I/O priorities within
+//! a class.
+//!
+//! *Source:* Linux 2.6.18 to 4.20 `block/cfq-iosched.c` (behaviour, names, defaults).
+
+use headstack_model::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+use super::pool::{Entry, Pool};
+use super::process::{Jumps, Places, Think};
+use super::run::{BackSeek, Run};
+use super::{Ask, Listed, Scheduler, Tuning, queue_key};
+
+pub(super) const LISTED: Listed = Listed {
+    name: "cfq",
+    summary: "A slice of time for each process in turn, kept for a moment when it runs dry (Linux to 4.20)",
+    build: |tuning: &Tuning| Box::new(Cfq::new(&tuning.cfq)),
+};
+
+/// `cfq`: parameters of Linux's completely fair queueing elevator.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CfqSpec {
+    /// Requests of one queue that may be under way while others wait.
+    pub quantum: u32,
+    /// Time in ms after which a waiting read goes first in its queue.
+    pub fifo_expire_sync: f64,
+    /// Time in ms after which a waiting asynchronous write goes first in its queue.
+    pub fifo_expire_async: f64,
+    /// Furthest that a queue goes back for a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
+    pub back_seek_max: u32,
+    /// How much dearer a block backward is than one forward.
+    pub back_seek_penalty: u32,
+    /// Slice in ms of a process.
+    pub slice_sync: f64,
+    /// Slice in ms of the asynchronous writes.
+    pub slice_async: f64,
+    /// An eighth of the most asynchronous writes in their slice while others wait (at the middle priority).
+    pub slice_async_rq: u32,
+    /// Longest wait in ms for a process whose queue ran dry within its slice; 0 for none.
+    pub slice_idle: f64,
+    /// Whether slices shrink so that each process has its turn within `target_latency`.
+    pub low_latency: bool,
+    /// Time in ms in which each process should have its turn.
+    pub target_latency: f64,
+}
+
+impl Default for CfqSpec {
+    fn default() -> CfqSpec {
+        CfqSpec {
+            quantum: 8,
+            fifo_expire_sync: 125.0,
+            fifo_expire_async: 250.0,
+            back_seek_max: 16 * 1024,
+            back_seek_penalty: 2,
+            slice_sync: 100.0,
+            slice_async: 40.0,
+            slice_async_rq: 2,
+            slice_idle: 8.0,
+            low_latency: true,
+            target_latency: 300.0,
+        }
+    }
+}
+
+/// The queue of a process, or of the asynchronous writes.
+#[derive(Debug)]
+struct Queue {
+    run: Run,
+    sync: bool,
+    urgent: bool,
+    think: Think,
+    jumps: Jumps,
+    under_way: u32,
+    /// Whether it is among those that wait for a slice.
+    listed: bool,
+}
+
+/// The slice that runs.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    queue: usize,
+    /// When it ends; it begins with the first completion.
+    ends: Option<Nanos>,
+    /// Requests that went.
+    sent: u32,
+    /// Until when the disk is kept idle for the queue.
+    idle: Option<Nanos>,
+    /// Whether the age of its oldest request was looked at.
+    checked: bool,
+}
+
+/// Slices in turn.
+#[derive(Debug)]
+pub(super) struct Cfq {
+    spec: CfqSpec,
+    slice_idle: Nanos,
+    back: BackSeek,
+    queues: Vec<Queue>,
+    places: Places,
+    /// Queues that wait for a slice: urgent ones, then the others.
+    turns: [VecDeque<usize>; 2],
+    slice: Option<Slice>,
+    /// Where the last request ended.
+    position: u64,
+    under_way: u32,
+    /// The most requests that were under way while more waited: a device that takes several at a time.
+    deepest: u32,
+}
+
+impl Cfq {
+    /// Requests under way beyond which a drive is known to queue (`CFQ_HW_QUEUE_MIN`).
+    const QUEUES: u32 = 5;
+    /// Far requests of the last 32 beyond which a process jumps.
+    const JUMPS: u32 = 4;
+
+    fn new(spec: &CfqSpec) -> Cfq {
+        let back =
+            BackSeek { most: u64::from(spec.back_seek_max) * 2, penalty: u64::from(spec.back_seek_penalty) };
+        Cfq {
+            spec: *spec,
+            slice_idle: Nanos::from_ms(spec.slice_idle),
+            back,
+            queues: Vec::new(),
+            places: Places::default(),
+            turns: Default::default(),
+            slice: None,
+            position: 0,
+            under_way: 0,
+            deepest: 0,
+        }
+    }
+
+    fn queue_of(&mut self, entry: &Entry) -> usize {
+        let place = self.places.of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
+        if place == self.queues.len() {
+            self.queues.push(Queue {
+                run: Run::default(),
+                sync: entry.sync,
+                urgent: entry.urgent,
+                think: Think::default(),
+                jumps: Jumps::default(),
+                under_way: 0,
+                listed: false,
+            });
+        }
+        place
+    }
+
+    fn enlist(&mut self, place: usize, first: bool) {
+        let queue = &mut self.queues[place];
+        if queue.listed {
+            return;
+        }
+        queue.listed = true;
+        let turns = &mut self.turns[usize::from(!queue.urgent)];
+        if first { turns.push_front(place) } else { turns.push_back(place) }
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.turns.iter().any(|turns| !turns.is_empty())
+    }
+
+    /// Length of a slice of a queue: shorter where all turns together would take longer than they should.
+    fn length(&self, sync: bool) -> Nanos {
+        if !sync {
+            return Nanos::from_ms(self.spec.slice_async);
+        }
+        let (slice, least) = (self.spec.slice_sync, 2.0 * self.spec.slice_idle);
+        let turns = self.turns.iter().map(VecDeque::len).sum::<usize>() as f64 + 1.0;
+        let shrunk = (self.spec.target_latency / turns).max(least.min(slice)).min(slice);
+        Nanos::from_ms(if self.spec.low_latency { shrunk } else { slice })
+    }
+
+    /// Ends the slice; its queue takes its next turn last, or first where it was pushed aside.
+    fn expire(&mut self, first: bool) {
+        if let Some(slice) = self.slice.take()
+            && !self.queues[slice.queue].run.is_empty()
+        {
+            self.enlist(slice.queue, first);
+        }
+    }
+
+    /// Whether waiting for the queue may pay: a process that thinks briefly and, where the drive queues, does not jump.
+    fn idles(&self, queue: &Queue) -> bool {
+        let queues = self.deepest >= Cfq::QUEUES;
+        queue.sync
+            && self.slice_idle > Nanos::ZERO
+            && !queue.think.exceeds(self.slice_idle)
+            && !(queues && queue.jumps.exceed(Cfq::JUMPS))
+    }
+
+    /// The queue whose slice runs and may send a request now; begins the next slice where the last one is over.
+    fn select(&mut self, now: Nanos) -> Option<usize> {
+        loop {
+            if let Some(slice) = self.slice {
+                let queue = &self.queues[slice.queue];
+                let used = slice.ends.is_some_and(|ends| now >= ends) || self.has_sent_all(&slice);
+                let over = used && self.is_waiting();
+                let pushed = !queue.urgent && !self.turns[0].is_empty();
+                if over || pushed {
+                    self.expire(pushed && !over);
+                    continue;
+                }
+                if !queue.run.is_empty() {
+                    return self.may_send(&slice).then_some(slice.queue);
+                }
+                let idles = slice.idle.is_some_and(|until| now < until);
+                if idles || (queue.under_way > 0 && self.idles(queue)) {
+                    return None;
+                }
+                self.expire(false);
+                continue;
+            }
+            let urgent = usize::from(self.turns[0].is_empty());
+            let queue = self.turns[urgent].pop_front()?;
+            self.queues[queue].listed = false;
+            self.slice = Some(Slice { queue, ends: None, sent: 0, idle: None, checked: false });
+        }
+    }
+
+    fn has_sent_all(&self, slice: &Slice) -> bool {
+        !self.queues[slice.queue].sync && slice.sent >= 8 * self.spec.slice_async_rq
+    }
+
+    fn may_send(&self, slice: &Slice) -> bool {
+        !self.is_waiting() || self.queues[slice.queue].under_way < self.spec.quantum
+    }
+
+    fn pick(&mut self, place: usize, now: Nanos, pool: &Pool) -> Option<u32> {
+        let queue = &self.queues[place];
+        let slice = self.slice.as_mut().expect("the queue was selected for a slice");
+        let expire = if queue.sync { self.spec.fifo_expire_sync } else { self.spec.fifo_expire_async };
+        let unchecked = !std::mem::replace(&mut slice.checked, true);
+        let expired = queue.run.expired(now, Nanos::from_ms(expire), pool).filter(|_| unchecked);
+        slice.sent += 1;
+        slice.idle = None;
+        expired.or_else(|| queue.run.nearest(self.position, self.back, pool))
+    }
+
+    /// Whether a request of `queue` pushes the running slice aside: urgent before others, somebody's before nobody's.
+    fn preempts(&self, queue: usize, slice: &Slice) -> bool {
+        let (new, running) = (&self.queues[queue], &self.queues[slice.queue]);
+        new.urgent == running.urgent && new.sync && !running.sync
+    }
+}
+
+impl Scheduler for Cfq {
+    fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
+        let entry = pool.get(id);
+        let place = self.queue_of(entry);
+        let most = Nanos(2 * self.slice_idle.0);
+        let queue = &mut self.queues[place];
+        if queue.run.is_empty() && queue.under_way == 0 {
+            queue.think.ask(now, most);
+        }
+        queue.jumps.ask(entry.lbn(), entry.end());
+        queue.run.insert(id, entry);
+        match self.slice {
+            Some(slice) if slice.queue == place => {}
+            Some(slice) if self.preempts(place, &slice) => {
+                self.expire(false);
+                self.enlist(place, true);
+            }
+            _ => self.enlist(place, false),
+        }
+    }
+
+    fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
+        let place = self.queue_of(before);
+        self.queues[place].run.change(id, before, pool.get(id));
+    }
+
+    fn remove(&mut self, id: u32, pool: &Pool) {
+        let entry = pool.get(id);
+        let place = self.queue_of(entry);
+        self.queues[place].run.remove(id, entry);
+        if self.queues[place].run.is_empty() && std::mem::take(&mut self.queues[place].listed) {
+            self.turns.iter_mut().for_each(|turns| turns.retain(|other| *other != place));
+        }
+    }
+
+    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+        let place = self.select(now)?;
+        let id = self.pick(place, now, pool)?;
+        let entry = pool.get(id);
+        let queue = &mut self.queues[place];
+        queue.run.remove(id, entry);
+        queue.under_way += 1;
+        self.under_way += 1;
+        self.deepest = self.deepest.max(self.under_way);
+        self.position = entry.end();
+        Some(id)
+    }
+
+    fn completed(&mut self, now: Nanos, id: u32, pool: &Pool) {
+        let place = self.queue_of(pool.get(id));
+        self.under_way -= 1;
+        let queue = &mut self.queues[place];
+        queue.under_way -= 1;
+        queue.think.end(now);
+        let queue = &self.queues[place];
+        let idle = queue.run.is_empty() && queue.under_way == 0 && self.idles(queue);
+        let length = self.length(queue.sync);
+        let until = now + self.slice_idle;
+        if let Some(slice) = self.slice.as_mut().filter(|slice| slice.queue == place) {
+            slice.ends.get_or_insert(now + length);
+            slice.idle = idle.then_some(until);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        self.slice.and_then(|slice| slice.idle)
+    }
+
+    fn may_merge(&self, entry: &Entry, ask: &Ask) -> bool {
+        entry.sync == ask.sync && (!ask.sync || entry.source == ask.source)
+    }
+}

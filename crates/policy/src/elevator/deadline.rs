@@ -1,0 +1,174 @@
+//! deadline (Linux `mq-deadline`): batches upward by block number in one direction, reads before writes; a request whose
+//! time is up starts the next batch. Urgent requests go before all others, until one of those has waited for too long.
+//!
+//! *Source:* Linux `block/mq-deadline.c` (the behaviour, names and defaults).
+
+use headstack_model::{Nanos, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::pool::{Entry, Pool};
+use super::run::Run;
+use super::{Listed, Scheduler, Tuning};
+
+pub(super) const LISTED: Listed = Listed {
+    name: "deadline",
+    summary: "Batches upward by block number, reads before writes, each within its time (mq-deadline)",
+    build: |tuning: &Tuning| Box::new(Deadline::new(&tuning.deadline)),
+};
+
+/// `deadline`: parameters of Linux's `mq-deadline`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeadlineSpec {
+    /// Time in ms after which a waiting read starts the next batch.
+    pub read_expire: f64,
+    /// Time in ms after which a waiting write starts the next batch of writes.
+    pub write_expire: f64,
+    /// Batches of reads that may go before waiting writes.
+    pub writes_starved: u32,
+    /// Requests in a batch.
+    pub fifo_batch: u32,
+    /// Whether a request may be merged in front of a waiting one.
+    pub front_merges: bool,
+    /// Time in ms after which a waiting request goes though urgent ones wait.
+    pub prio_aging_expire: f64,
+}
+
+impl Default for DeadlineSpec {
+    fn default() -> DeadlineSpec {
+        DeadlineSpec {
+            read_expire: 500.0,
+            write_expire: 5000.0,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+            prio_aging_expire: 10_000.0,
+        }
+    }
+}
+
+/// Requests of one priority.
+#[derive(Debug, Default)]
+struct Class {
+    /// Reads, then writes.
+    runs: [Run; 2],
+    /// Where the last request of either direction began.
+    position: [u64; 2],
+    /// Direction of the batch.
+    writes: bool,
+    batched: u32,
+    starved: u32,
+}
+
+/// Batches within deadlines.
+#[derive(Debug)]
+pub(super) struct Deadline {
+    expire: [Nanos; 2],
+    writes_starved: u32,
+    fifo_batch: u32,
+    front_merges: bool,
+    aging: Nanos,
+    /// Urgent requests, then the others.
+    classes: [Class; 2],
+}
+
+fn class_of(entry: &Entry) -> usize {
+    usize::from(!entry.urgent)
+}
+
+fn direction_of(entry: &Entry) -> usize {
+    usize::from(entry.request.op != Op::Read)
+}
+
+impl Deadline {
+    fn new(spec: &DeadlineSpec) -> Deadline {
+        Deadline {
+            expire: [Nanos::from_ms(spec.read_expire), Nanos::from_ms(spec.write_expire)],
+            writes_starved: spec.writes_starved,
+            fifo_batch: spec.fifo_batch,
+            front_merges: spec.front_merges,
+            aging: Nanos::from_ms(spec.prio_aging_expire),
+            classes: Default::default(),
+        }
+    }
+
+    fn run(&mut self, entry: &Entry) -> &mut Run {
+        &mut self.classes[class_of(entry)].runs[direction_of(entry)]
+    }
+
+    /// The class to serve: the urgent one, unless an other request is older than it may become beside urgent ones.
+    fn class(&self, now: Nanos, pool: &Pool) -> usize {
+        if self.classes[0].is_empty() {
+            return 1;
+        }
+        let aged = self.classes[1].runs.iter().any(|run| run.expired(now, self.aging, pool).is_some());
+        usize::from(aged)
+    }
+
+    /// Takes the next request of a class.
+    fn next(&mut self, class: usize, now: Nanos, pool: &Pool) -> Option<u32> {
+        let (expire, batch, most_starved) = (self.expire, self.fifo_batch, self.writes_starved);
+        let class = &mut self.classes[class];
+        let direction = usize::from(class.writes);
+        let further = class.runs[direction].at_or_after(class.position[direction]);
+        let id = match further.filter(|_| class.batched < batch) {
+            Some(id) => id,
+            None => {
+                let direction = class.turn(most_starved)?;
+                class.batched = 0;
+                let run = &class.runs[direction];
+                let upward = run.at_or_after(class.position[direction]);
+                run.expired(now, expire[direction], pool).or(upward).or_else(|| run.oldest())?
+            }
+        };
+        class.batched += 1;
+        let entry = pool.get(id);
+        let direction = direction_of(entry);
+        class.runs[direction].remove(id, entry);
+        class.position[direction] = entry.lbn();
+        Some(id)
+    }
+}
+
+impl Class {
+    fn is_empty(&self) -> bool {
+        self.runs.iter().all(Run::is_empty)
+    }
+
+    /// Decides the direction of a new batch: reads, unless writes were passed over for as often as they may be.
+    fn turn(&mut self, most_starved: u32) -> Option<usize> {
+        let (reads, writes) = (!self.runs[0].is_empty(), !self.runs[1].is_empty());
+        if !reads && !writes {
+            return None;
+        }
+        self.writes = if reads && writes { self.starved >= most_starved } else { writes };
+        self.starved = if self.writes { 0 } else { self.starved + u32::from(writes) };
+        Some(usize::from(self.writes))
+    }
+}
+
+impl Scheduler for Deadline {
+    fn add(&mut self, _now: Nanos, id: u32, pool: &Pool) {
+        let entry = pool.get(id);
+        self.run(entry).insert(id, entry);
+    }
+
+    fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
+        self.run(before).change(id, before, pool.get(id));
+    }
+
+    fn remove(&mut self, id: u32, pool: &Pool) {
+        let entry = pool.get(id);
+        self.run(entry).remove(id, entry);
+    }
+
+    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+        let class = self.class(now, pool);
+        self.next(class, now, pool)
+    }
+
+    fn merges_at_front(&self) -> bool {
+        self.front_merges
+    }
+}

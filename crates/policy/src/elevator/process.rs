@@ -1,0 +1,120 @@
+//! What is known of a process that asks: how long it thinks, and how far it jumps. The elevators that wait for a process
+//! decide by it whether waiting pays.
+//!
+//! *Source:* the decaying means of Linux's as-iosched, cfq-iosched and bfq-iosched (weight 1/8 for the newest sample).
+
+use headstack_model::Nanos;
+
+use super::sorted::Sorted;
+
+/// A decaying mean: the newest sample weighs an eighth.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Decaying {
+    /// 256 once there were many samples.
+    samples: u64,
+    total: u64,
+}
+
+impl Decaying {
+    pub(super) fn add(&mut self, sample: u64) {
+        self.samples = (7 * self.samples + 256) / 8;
+        self.total = (7 * self.total + 256 * sample) / 8;
+    }
+
+    /// None where there was no sample.
+    pub(super) fn mean(&self) -> Option<u64> {
+        self.total.checked_div(self.samples)
+    }
+}
+
+/// The time between a process's last completion and its next request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Think {
+    ended: Option<Nanos>,
+    time: Decaying,
+}
+
+impl Think {
+    /// A request of the process is done.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.ended = Some(now);
+    }
+
+    /// A request of the process came. Times beyond `most` count as that.
+    pub(super) fn ask(&mut self, now: Nanos, most: Nanos) {
+        if let Some(ended) = self.ended {
+            self.time.add(now.since(ended).min(most).0);
+        }
+    }
+
+    /// Whether the process thinks longer than `wait` in the mean. A process not yet known does not.
+    pub(super) fn exceeds(&self, wait: Nanos) -> bool {
+        self.time.mean().is_some_and(|mean| mean > wait.0)
+    }
+}
+
+/// Which of the last 32 requests of a process lay far from the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Jumps {
+    last: Option<u64>,
+    far: u32,
+}
+
+impl Jumps {
+    /// Blocks beyond which a request is far (`CFQQ_SEEK_THR`, `BFQQ_SEEK_THR`).
+    const FAR: u64 = 800;
+
+    /// A request of the process came, from `lbn` up to `end`.
+    pub(super) fn ask(&mut self, lbn: u64, end: u64) {
+        let far = self.last.is_some_and(|last| lbn.abs_diff(last) > Jumps::FAR);
+        self.far = (self.far << 1) | u32::from(far);
+        self.last = Some(end);
+    }
+
+    /// Whether more than `most` of the last 32 were far.
+    pub(super) fn exceed(&self, most: u32) -> bool {
+        self.far.count_ones() > most
+    }
+}
+
+/// A place in a table for each process that was met.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(Sorted);
+
+impl Places {
+    /// The place of `key`, or `fresh` for one not met before, which has that place from now on.
+    pub(super) fn of(&mut self, key: u64, fresh: usize) -> usize {
+        match self.0.at(key) {
+            Some(place) => place as usize,
+            None => {
+                self.0.insert(key, fresh as u32);
+                fresh
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_the_mean_follow_the_samples() {
+        let mut mean = Decaying::default();
+        assert_eq!(mean.mean(), None);
+        (0..40).for_each(|_| mean.add(1000));
+        assert!(mean.mean().is_some_and(|mean| mean.abs_diff(1000) < 40), "{mean:?}");
+        (0..40).for_each(|_| mean.add(0));
+        assert!(mean.mean().is_some_and(|mean| mean < 20), "{mean:?}");
+    }
+
+    #[test]
+    fn is_a_stream_near_and_a_scatter_far() {
+        let (mut stream, mut scatter) = (Jumps::default(), Jumps::default());
+        for index in 0..40u64 {
+            stream.ask(index * 8, index * 8 + 8);
+            scatter.ask(index * 1_000_003 % 777_777, index * 1_000_003 % 777_777 + 8);
+        }
+        assert!(!stream.exceed(0) && scatter.exceed(19));
+    }
+}

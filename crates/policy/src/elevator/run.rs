@@ -1,0 +1,67 @@
+//! Waiting requests in both orders that matter: by block number and by arrival.
+
+use headstack_model::Nanos;
+
+use super::pool::{Entry, Pool};
+use super::sorted::Sorted;
+
+/// Waiting requests by block number and by arrival.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    by_lbn: Sorted,
+    fifo: Sorted,
+}
+
+/// How far back a head may go for a request, and what that costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BackSeek {
+    /// Blocks.
+    pub(super) most: u64,
+    /// A block behind counts as so many ahead.
+    pub(super) penalty: u64,
+}
+
+impl Run {
+    pub(super) fn is_empty(&self) -> bool {
+        self.fifo.is_empty()
+    }
+
+    pub(super) fn insert(&mut self, id: u32, entry: &Entry) {
+        self.by_lbn.insert(entry.lbn(), id);
+        self.fifo.insert(entry.turn, id);
+    }
+
+    pub(super) fn remove(&mut self, id: u32, entry: &Entry) {
+        self.by_lbn.remove(entry.lbn(), id);
+        self.fifo.remove(entry.turn, id);
+    }
+
+    pub(super) fn change(&mut self, id: u32, before: &Entry, after: &Entry) {
+        self.remove(id, before);
+        self.insert(id, after);
+    }
+
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.fifo.first()
+    }
+
+    /// The oldest request if it came `expire` or more ago.
+    pub(super) fn expired(&self, now: Nanos, expire: Nanos, pool: &Pool) -> Option<u32> {
+        self.oldest().filter(|id| pool.get(*id).added + expire <= now)
+    }
+
+    pub(super) fn at_or_after(&self, lbn: u64) -> Option<u32> {
+        self.by_lbn.at_or_after(lbn)
+    }
+
+    /// The request nearest to `last`: ahead of it, or behind by no more than a back seek may go; else the lowest.
+    pub(super) fn nearest(&self, last: u64, back: BackSeek, pool: &Pool) -> Option<u32> {
+        let ahead = self.at_or_after(last).map(|id| (pool.get(id).lbn() - last, id));
+        let behind = self.by_lbn.before(last).and_then(|id| {
+            let distance = last - pool.get(id).lbn();
+            (distance <= back.most).then(|| (distance.saturating_mul(back.penalty), id))
+        });
+        let near = ahead.into_iter().chain(behind).min().map(|(_, id)| id);
+        near.or_else(|| self.by_lbn.first())
+    }
+}

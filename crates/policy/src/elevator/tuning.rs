@@ -1,0 +1,68 @@
+//! The parameters of all elevators, and what they may be.
+
+use super::{AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec};
+
+/// Parameters of the elevators, by elevator.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tuning {
+    /// Of deadline.
+    pub deadline: DeadlineSpec,
+    /// Of anticipatory.
+    pub anticipatory: AnticipatorySpec,
+    /// Of cfq.
+    pub cfq: CfqSpec,
+    /// Of bfq.
+    pub bfq: BfqSpec,
+}
+
+impl Tuning {
+    /// Whether every value is one that an elevator can work with.
+    ///
+    /// *Errors:* the first that is not: its key (`cfq.quantum`), and what is wrong with it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let Tuning { deadline, anticipatory, cfq, bfq } = self;
+        let times = [
+            ("deadline.read_expire", deadline.read_expire),
+            ("deadline.write_expire", deadline.write_expire),
+            ("deadline.prio_aging_expire", deadline.prio_aging_expire),
+            ("anticipatory.read_expire", anticipatory.read_expire),
+            ("anticipatory.write_expire", anticipatory.write_expire),
+            ("anticipatory.read_batch_expire", anticipatory.read_batch_expire),
+            ("anticipatory.write_batch_expire", anticipatory.write_batch_expire),
+            ("anticipatory.antic_expire", anticipatory.antic_expire),
+            ("cfq.fifo_expire_sync", cfq.fifo_expire_sync),
+            ("cfq.fifo_expire_async", cfq.fifo_expire_async),
+            ("cfq.slice_sync", cfq.slice_sync),
+            ("cfq.slice_async", cfq.slice_async),
+            ("cfq.slice_idle", cfq.slice_idle),
+            ("cfq.target_latency", cfq.target_latency),
+            ("bfq.slice_idle", bfq.slice_idle),
+            ("bfq.fifo_expire_sync", bfq.fifo_expire_sync),
+            ("bfq.fifo_expire_async", bfq.fifo_expire_async),
+            ("bfq.timeout_sync", bfq.timeout_sync),
+        ];
+        for (key, ms) in times {
+            if !(0.0..=1e6).contains(&ms) {
+                return Err((key, format!("{ms} ms is outside 0 to 1000000 ms")));
+            }
+        }
+        let counts = [
+            ("deadline.fifo_batch", deadline.fifo_batch),
+            ("cfq.quantum", cfq.quantum),
+            ("cfq.slice_async_rq", cfq.slice_async_rq),
+            ("cfq.back_seek_penalty", cfq.back_seek_penalty),
+            ("bfq.back_seek_penalty", bfq.back_seek_penalty),
+        ];
+        for (key, count) in counts {
+            if !(1..=1_000_000).contains(&count) {
+                return Err((key, format!("{count} is outside 1 to 1000000")));
+            }
+        }
+        for weight in &bfq.weights {
+            if !(1..=1000).contains(weight) {
+                return Err(("bfq.weights", format!("{weight} is outside 1 to 1000")));
+            }
+        }
+        Ok(())
+    }
+}

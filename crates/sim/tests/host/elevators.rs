@@ -1,0 +1,259 @@
+//! What each elevator promises.
+
+use crate::support::*;
+use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_policy::elevator;
+use headstack_workload::{Issue, Load, Poll};
+use std::collections::BTreeMap;
+
+/// A process that asks one thing at a time, thinks, and asks the next.
+#[derive(Clone, Copy)]
+struct Process {
+    first: u64,
+    /// Blocks from one request to the next; 0 for all over the million blocks from `first` on.
+    step: u64,
+    op: Op,
+    think: Nanos,
+    urgent: bool,
+    /// Requests in all.
+    count: u64,
+}
+
+impl Process {
+    fn reader(first: u64, think_ms: f64) -> Process {
+        let think = Nanos::from_ms(think_ms);
+        Process { first, step: 8, op: Op::Read, think, urgent: false, count: u64::MAX }
+    }
+
+    fn scattered(first: u64, think_ms: f64) -> Process {
+        Process { step: 0, ..Process::reader(first, think_ms) }
+    }
+}
+
+/// Processes side by side, until a time.
+struct Processes {
+    all: Vec<Process>,
+    /// When each asks again, while it does not wait.
+    due: Vec<Option<Nanos>>,
+    asked: Vec<u64>,
+    until: Nanos,
+}
+
+impl Processes {
+    fn new(all: &[Process], seconds: u64) -> Processes {
+        let due = vec![Some(Nanos::ZERO); all.len()];
+        Processes { all: all.to_vec(), due, asked: vec![0; all.len()], until: Nanos::from_secs(seconds) }
+    }
+}
+
+impl Load for Processes {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        let due = self.due.iter().enumerate().filter_map(|(index, due)| due.map(|due| (due, index))).min();
+        let Some((at, index)) = due.filter(|(at, _)| *at < self.until) else { return Poll::Waiting };
+        if at > now {
+            return Poll::Later(at);
+        }
+        let (process, asked) = (self.all[index], self.asked[index]);
+        let spread = asked * 7_368_787 % 125_000 * 8;
+        let lbn = Lbn(process.first + if process.step == 0 { spread } else { asked * process.step });
+        self.asked[index] += 1;
+        self.due[index] = None;
+        let request = Request { op: process.op, lbn, sectors: 8, fua: false };
+        let id = (asked << 8) | index as u64;
+        Poll::Issue(Issue { source: index as u32, urgent: process.urgent, ..Issue::new(0, request, id) })
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        let index = (id & 0xff) as usize;
+        self.due[index] = (self.asked[index] < self.all[index].count).then(|| now + self.all[index].think);
+    }
+}
+
+/// What a process got.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    requests: u64,
+    /// The disk's time for them.
+    service: Nanos,
+    longest: Nanos,
+}
+
+fn shares(host_text: &str, depth: u32, processes: &[Process], seconds: u64) -> Vec<Share> {
+    let mut load = Processes::new(processes, seconds);
+    let seen = run(vec![drive(depth)], &host(host_text), &mut load);
+    let mut shares = vec![Share::default(); processes.len()];
+    for one in &seen.finished {
+        let share = &mut shares[one.source as usize];
+        share.requests += 1;
+        share.service += one.completion.response() - one.completion.parts.queued;
+        share.longest = share.longest.max(one.completion.response());
+    }
+    shares
+}
+
+/// By how much the greatest differs from the least, as a share of the greatest.
+fn spread(values: impl Iterator<Item = u64> + Clone) -> f64 {
+    let (most, least) = (values.clone().max().unwrap_or(0) as f64, values.min().unwrap_or(0) as f64);
+    (most - least) / most
+}
+
+fn total(shares: &[Share]) -> u64 {
+    shares.iter().map(|share| share.requests).sum()
+}
+
+#[test]
+fn does_anticipation_help_two_synchronous_sequential_readers() {
+    let readers = [Process::reader(100_000, 0.3), Process::reader(9_000_000, 0.3)];
+    let noop = total(&shares("queue.elevator = \"noop\"", 1, &readers, 20));
+    let deadline = total(&shares("queue.elevator = \"deadline\"", 1, &readers, 20));
+    for waits in ["anticipatory", "cfq", "bfq"] {
+        let found = total(&shares(&format!("queue.elevator = \"{waits}\""), 1, &readers, 20));
+        assert!(
+            found * 2 > noop * 3 && found * 2 > deadline * 3,
+            "{waits}: {found}, noop {noop}, {deadline}"
+        );
+    }
+    let never = total(&shares(
+        "queue = { elevator = \"anticipatory\", anticipatory.antic_expire = 0 }",
+        1,
+        &readers,
+        20,
+    ));
+    assert!(never * 10 < noop * 13, "without the pause: {never}, noop {noop}");
+}
+
+#[test]
+fn does_anticipation_not_wait_for_one_who_thinks_long() {
+    let readers = [Process::scattered(100_000, 30.0), Process::scattered(9_000_000, 0.0)];
+    let deadline = shares("queue.elevator = \"deadline\"", 1, &readers, 20);
+    for waits in ["anticipatory", "cfq", "bfq"] {
+        let found = shares(&format!("queue.elevator = \"{waits}\""), 1, &readers, 20);
+        assert!(total(&found) * 10 > total(&deadline) * 9, "{waits}: {found:?}, deadline {deadline:?}");
+    }
+}
+
+#[test]
+fn do_cfq_and_bfq_share_a_disk_fairly() {
+    for elevator in ["cfq", "bfq"] {
+        let queue = format!("queue.elevator = \"{elevator}\"");
+        // Alike, but one is always nearer to where the arm is: near ones would win all under an order by distance.
+        let alike: Vec<_> = (0..5).map(|index| Process::scattered(index * 3_000_000, 0.0)).collect();
+        let found = shares(&queue, 1, &alike, 60);
+        assert!(spread(found.iter().map(|share| share.service.0)) < 0.1, "{elevator}: {found:?}");
+        let streams: Vec<_> = (0..4).map(|index| Process::reader(index * 3_000_000, 0.0)).collect();
+        let found = shares(&queue, 1, &streams, 60);
+        assert!(spread(found.iter().map(|share| share.service.0)) < 0.1, "{elevator}: {found:?}");
+        assert!(spread(found.iter().map(|share| share.requests)) < 0.2, "{elevator}: {found:?}");
+    }
+}
+
+#[test]
+fn does_bfq_share_by_weight() {
+    let streams: Vec<_> = (0..3).map(|index| Process::reader(index * 3_000_000, 0.0)).collect();
+    let found = shares("queue = { elevator = \"bfq\", bfq.weights = [300, 100, 100] }", 1, &streams, 60);
+    let ratio = found[0].requests as f64 / found[1].requests as f64;
+    assert!((2.4..3.6).contains(&ratio), "{found:?}");
+    let ratio = found[1].requests as f64 / found[2].requests as f64;
+    assert!((0.8..1.25).contains(&ratio), "{found:?}");
+}
+
+#[test]
+fn does_a_stream_keep_its_share_beside_a_scatter() {
+    // By time, not by requests: a process that jumps must not take the disk from a stream.
+    let mixed = [Process::reader(0, 0.0), Process::scattered(9_000_000, 0.0)];
+    let alone = shares("queue.elevator = \"noop\"", 1, &mixed[..1], 30)[0].requests;
+    let noop = shares("queue.elevator = \"noop\"", 1, &mixed, 30)[0].requests;
+    for elevator in ["cfq", "bfq"] {
+        let found = shares(&format!("queue.elevator = \"{elevator}\""), 1, &mixed, 30)[0].requests;
+        assert!(found > noop && found * 5 > alone * 2, "{elevator}: {found}, noop {noop}, alone {alone}");
+    }
+}
+
+#[test]
+fn does_the_expiry_of_a_deadline_hold() {
+    // Two readers overtake each other upward, so that one of them always has the next block ahead; a third reader far
+    // away would wait for ever. The writer has its deadline, too.
+    let ahead = |first| Process { step: 16, ..Process::reader(first, 0.0) };
+    let processes = [
+        ahead(0),
+        ahead(8),
+        Process::scattered(12_000_000, 0.0),
+        Process { op: Op::Write, ..Process::scattered(15_000_000, 0.0) },
+    ];
+    let keys = "read_expire = 50, write_expire = 100, writes_starved = 1000000";
+    let queue = format!("queue = {{ elevator = \"deadline\", merge = \"none\", deadline = {{ {keys} }} }}");
+    let found = shares(&queue, 1, &processes, 30);
+    // No access of this drive takes 25 ms. When its time is up, a read waits for the batch that runs.
+    assert!(found[2].longest.as_ms() < 50.0 + 17.0 * 25.0, "{:?}", found[2]);
+    assert!(found[2].requests > 100, "{:?}", found[2]);
+    // No expiry, no end of a batch: it waits until the others are done.
+    let lax = "read_expire = 50000, fifo_batch = 100000";
+    let lax = format!("queue = {{ elevator = \"deadline\", merge = \"none\", deadline = {{ {lax} }} }}");
+    assert!(shares(&lax, 1, &processes, 30)[2].longest.as_secs() > 20.0, "the limits are what bounds it");
+}
+
+#[test]
+fn do_writes_wait_for_no_more_batches_of_reads_than_they_may() {
+    let issue = |(id, request): (u64, Request)| (Nanos::ZERO, Issue::new(0, request, id));
+    let reads = (0..200u64).map(|id| (id, Request::read(Lbn(id * 16), 8)));
+    let writes = (200..220u64).map(|id| (id, Request::write(Lbn(id * 16), 8)));
+    for starved in [0, 1, 3] {
+        let spec = host(&format!(
+            "queue = {{ elevator = \"deadline\", deadline = {{ writes_starved = {starved}, fifo_batch = 4 }} }}"
+        ));
+        let mut load = Script::new(reads.clone().chain(writes.clone()).map(issue).collect());
+        let seen = run(vec![drive(1)], &spec, &mut load);
+        let first = seen.commands.iter().position(|command| command.request.op == Op::Write);
+        // Those that they may, and the one that runs when they come.
+        assert_eq!(first, Some(4 * (starved + 1)));
+    }
+}
+
+#[test]
+fn do_urgent_requests_go_first_where_priorities_are_obeyed() {
+    for elevator in ["deadline", "cfq", "bfq"] {
+        let mut processes: Vec<_> = (0..8).map(|index| Process::scattered(index * 1_000_000, 0.0)).collect();
+        let queue = format!("queue.elevator = \"{elevator}\"");
+        let plain = shares(&queue, 1, &processes, 20);
+        processes[3].urgent = true;
+        let urgent = shares(&queue, 1, &processes, 20);
+        assert!(urgent[3].requests > 3 * plain[3].requests, "{elevator}: {urgent:?} against {plain:?}");
+        // Nor does it shut the others out where there is ageing.
+        assert!(elevator != "deadline" || urgent.iter().all(|share| share.requests > 0), "{urgent:?}");
+    }
+}
+
+#[test]
+fn does_no_elevator_leave_a_drive_idle_for_good() {
+    // Many kinds of processes at once; each gets something done, and no one is forgotten at the end.
+    let mut processes: Vec<_> = (0..4).map(|index| Process::reader(index * 2_000_000, 0.1)).collect();
+    processes
+        .extend((0..4).map(|index| Process::scattered(index * 2_500_000, f64::from(index as u32) * 4.0)));
+    processes
+        .extend((0..3).map(|index| Process { op: Op::Write, ..Process::scattered(index * 4_000_000, 1.0) }));
+    for listed in elevator::all() {
+        for depth in [1, 8] {
+            let found = shares(&format!("queue.elevator = \"{}\"", listed.name), depth, &processes, 20);
+            assert!(
+                found.iter().all(|share| share.requests > 20),
+                "{} at depth {depth}: {found:?}",
+                listed.name
+            );
+        }
+    }
+}
+
+#[test]
+fn does_every_elevator_serve_each_request_once() {
+    for listed in elevator::all() {
+        let requests: BTreeMap<u64, Request> =
+            (0..300u64).map(|id| (id, Request::read(Lbn(id * 7_919 % 1000 * 8), 8))).collect();
+        let issues: Vec<Issue> = requests
+            .iter()
+            .map(|(id, r)| Issue { source: (*id % 5) as u32, ..Issue::new(0, *r, *id) })
+            .collect();
+        let script = issues.iter().map(|issue| (Nanos(issue.id * 1_000_000), *issue)).collect();
+        let spec = host(&format!("queue.elevator = \"{}\"", listed.name));
+        run(vec![drive(4)], &spec, &mut Script::new(script)).judge(&issues);
+    }
+}
