@@ -2,7 +2,7 @@
 //!
 //! [`Trace`] reads any of them from anything that can be read, packed or not, one record at a time; [`TraceWriter`]
 //! writes any of them. Neither holds more than a record and some buffers, and nothing that is read makes them panic.
-//! [`Replay`] puts a trace on the volumes of a rig.
+//! [`Replay`] puts a trace on the volumes of a rig, [`stat`] tells what it is like, [`Cut`] takes a part of it.
 //!
 //! A format is an entry of [`all`]: how it is recognised, read and written, and what it can say of a request
 //! ([`Carries`]). The list feeds the command's help, the page about the formats and the property tests.
@@ -14,6 +14,7 @@ mod blktrace;
 mod carries;
 mod closed;
 mod csv;
+mod cut;
 mod disksim;
 mod error;
 mod events;
@@ -26,6 +27,7 @@ mod record;
 mod replay;
 mod spc;
 mod srt;
+pub mod stat;
 mod tencent;
 mod text;
 mod validate;
@@ -35,6 +37,7 @@ mod writer;
 use std::io::BufRead;
 
 pub use carries::{Carries, Loss, Losses, Presence, Span};
+pub use cut::{Cut, CutError, CutOptions};
 pub use error::{Fault, Place, TraceError};
 pub use packed::Packing;
 pub use reader::Trace;

@@ -1,0 +1,78 @@
+//! A fair sample of a trace's requests, for a picture of them all.
+
+use headstack_model::Nanos;
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+
+use crate::shape::generator;
+use crate::trace::{Kind, Record};
+
+/// A request as a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// When it was issued.
+    pub time: Nanos,
+    /// Its device.
+    pub device: u32,
+    /// What it asked for.
+    pub kind: Kind,
+    /// The first byte.
+    pub offset: u64,
+}
+
+/// So many requests of a trace, each as likely as any other.
+///
+/// *Source:* reservoir sampling (Vitter 1985, algorithm R).
+#[derive(Debug)]
+pub struct Sample {
+    points: Vec<Point>,
+    most: usize,
+    met: u64,
+    random: Pcg64Mcg,
+}
+
+impl Sample {
+    /// A sample of at most so many.
+    pub fn new(most: usize, seed: u64) -> Sample {
+        Sample { points: Vec::new(), most, met: 0, random: generator(seed) }
+    }
+
+    /// Takes a record in, or not.
+    pub fn observe(&mut self, record: &Record) {
+        let Record { time, device, kind, offset, .. } = *record;
+        let point = Point { time, device, kind, offset };
+        self.met += 1;
+        if self.points.len() < self.most {
+            self.points.push(point);
+            return;
+        }
+        let place = ((u128::from(self.random.next_u64()) * u128::from(self.met)) >> 64) as usize;
+        if let Some(old) = self.points.get_mut(place) {
+            *old = point;
+        }
+    }
+
+    /// The points, by time, and of how many requests they are.
+    pub fn finish(mut self) -> (Vec<Point>, u64) {
+        self.points.sort_by_key(|point| point.time);
+        (self.points, self.met)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_every_part_of_a_trace_as_likely() {
+        let mut sample = Sample::new(1000, 7);
+        for number in 0..100_000 {
+            sample.observe(&Record::new(Nanos(number), 0, Kind::Read, number, 1));
+        }
+        let (points, met) = sample.finish();
+        assert_eq!((points.len(), met), (1000, 100_000));
+        let early = points.iter().filter(|point| point.time.0 < 50_000).count();
+        assert!((420..580).contains(&early), "{early}");
+        assert!(points.windows(2).all(|pair| pair[0].time < pair[1].time));
+    }
+}
