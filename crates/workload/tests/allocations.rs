@@ -1,0 +1,69 @@
+//! Does a request allocate? Memory must not grow with the number of requests.
+
+use std::alloc::System;
+use std::collections::VecDeque;
+
+use headstack_model::Nanos;
+use headstack_workload::{LoadFile, Poll, VolumeInfo};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Allocations between the 5,000th and the 25,000th completion, of a device that takes 2 ms for each request.
+fn allocations(table: &str) -> usize {
+    let file = LoadFile::parse(&format!("requests = 30000\n{table}"), "x.toml").expect("the file is good");
+    let volume = VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 };
+    let mut load = file.build(&[volume], 1).expect("the load fits");
+    let mut out = VecDeque::with_capacity(10_000);
+    let (mut now, mut done, mut before) = (Nanos::ZERO, 0, 0);
+    loop {
+        let wanted = match load.poll(now) {
+            Poll::Issue(issue) => {
+                let last = out.back().map_or(now, |(at, _): &(Nanos, u64)| *at);
+                out.push_back((now.max(last) + Nanos(2_000_000), issue.id));
+                continue;
+            }
+            Poll::Done => panic!("the load is long enough"),
+            Poll::Waiting => Nanos::MAX,
+            Poll::Later(at) => at,
+        };
+        match out.front() {
+            Some((at, id)) if *at <= wanted => {
+                now = *at;
+                load.handle_completion(now, *id);
+                out.pop_front();
+                done += 1;
+                match done {
+                    5_000 => before = ALLOCATOR.stats().allocations,
+                    25_000 => return ALLOCATOR.stats().allocations - before,
+                    _ => {}
+                }
+            }
+            _ => now = wanted,
+        }
+    }
+}
+
+// One test, so that no other thread allocates meanwhile.
+#[test]
+fn is_every_generator_free_of_allocations() {
+    let synthetic = "[[process]]\nprocesses = 8\nsequential_share = 0.2\nlocal_share = 0.3\ncritical_share = 0.2\n\
+                     limited_share = 0.8\nsize_sectors = \"empirical(8:3,128:1)\"\ngap = \"exponential(50ms)\"\n\
+                     local_distance_sectors = \"normal(0,200)\"\ntime_limit = \"normal(30ms,10ms)\"";
+    let tables = [
+        "[[blocks]]\ndepth = 32",
+        "[[blocks]]\ngap = \"exponential(10ms)\"",
+        "[[blocks]]\nprocesses = 64\nthink_time = \"normal(10ms,3ms)\"",
+        "[[blocks]]\ndepth = 32\npopularity = \"zipf(1.0)\"\ngroup_bytes = 1048576\ndrift_per_hour = 9.0",
+        "[[stream]]\nstreams = 100\ndepth = 2",
+        "[[burst]]\nprocesses = 64\nrun_bytes = 65536\ntimes = 1000000",
+        synthetic,
+        "[[blocks]]\ndepth = 16\n[[stream]]\nstreams = 16",
+    ];
+    // The test harness still allocates while the first run goes on.
+    allocations(tables[0]);
+    for table in tables {
+        assert_eq!(allocations(table), 0, "{table}");
+    }
+}
