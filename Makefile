@@ -31,6 +31,7 @@ planted:
 # Brings the pages of docs/formats that tell keys up to date with the definitions in the code.
 docs-formats:
 	HEADSTACK_UPDATE=1 $(CARGO) test --package headstack-cli --test cli keys::
+	HEADSTACK_UPDATE=1 $(CARGO) test --package headstack-workload --test fio page::
 
 # Draws docs/img/demo.png, the first charts of the demo's page. Needs chromium.
 docs-picture: demo

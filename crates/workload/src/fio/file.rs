@@ -6,10 +6,19 @@
 use rand::{Rng, RngExt};
 use rand_pcg::Pcg64Mcg;
 
+use crate::dist::Sampler;
+
 use super::map::{Bitmap, Permutation};
+use super::own::Own;
+use super::pace::ready;
 use super::settings::{Direction, READ, Settings, Spread, WRITE};
 use super::sizes::Sizes;
 use super::spread::Drawer;
+
+/// Blocks of one size up to which they are marked as fio marks them: where a block was met, the next one that was not is
+/// taken, so that late in a pass some requests follow each other. A pass over more takes a disk a day, and of less than
+/// a pass nobody can tell the difference.
+const MARKED: u64 = 1 << 22;
 
 /// Bytes of a file, absolute in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +42,18 @@ pub(super) struct Pattern {
     backwards: bool,
     same_place: bool,
     by_randomness: bool,
+    /// Shares of the random requests that go on behind the last one, and near it.
+    nearness: Option<(f64, f64, Sampler<f64>)>,
     /// At its end a file begins again.
     endless: bool,
     /// Sequential positions begin again at the end of the file.
     pub(super) wraps: bool,
+}
+
+/// What our own keys say of requests that are near the last one.
+fn nearness(own: &Own) -> Option<(f64, f64, Sampler<f64>)> {
+    let (sequential, local) = (own.sequential, own.local);
+    (sequential + local > 0.0).then(|| (sequential, local, ready(&own.local_distance)))
 }
 
 /// A mix of random numbers, each for one purpose, so that what one purpose draws moves no other.
@@ -67,6 +84,7 @@ impl Pattern {
             backwards: settings.backwards,
             same_place: settings.same_place,
             by_randomness: settings.bs_by_randomness,
+            nearness: nearness(&settings.own),
             endless: settings.time_based && settings.runtime.is_some(),
             wraps: false,
         }
@@ -101,7 +119,7 @@ impl Pattern {
 #[derive(Clone, Debug)]
 enum Order {
     Drawn(Drawer),
-    /// Each once, all of one size.
+    /// Each once, all of one size, in constant memory.
     Once {
         order: Permutation,
         next: u64,
@@ -124,6 +142,9 @@ pub(super) struct File {
     end: u64,
     position: [u64; 2],
     last: [Option<u64>; 2],
+    /// The last request in any direction.
+    latest: Option<Run>,
+    sector: u64,
     orders: Vec<Order>,
     /// Blocks to draw from, per direction.
     blocks: [u64; 2],
@@ -138,11 +159,12 @@ pub(super) struct Extent {
     pub(super) start: u64,
     pub(super) reach: u64,
     pub(super) end: u64,
+    pub(super) sector: u64,
 }
 
 impl File {
     pub(super) fn new(extent: Extent, pattern: &Pattern, dice: &mut PlaceDice) -> File {
-        let Extent { volume, base, start, reach, end } = extent;
+        let Extent { volume, base, start, reach, end, sector } = extent;
         let blocks = [READ, WRITE].map(|at| {
             let most = reach.min(end);
             // A request at the last place must not reach beyond the end.
@@ -157,6 +179,8 @@ impl File {
             end,
             position: [start; 2],
             last: [None; 2],
+            latest: None,
+            sector,
             orders: Vec::new(),
             blocks,
             done: false,
@@ -184,7 +208,7 @@ impl File {
             let scale = (blocks, pattern.align[at]);
             return Order::Drawn(Drawer::new(&pattern.spread, at, places, scale, &mut dice.place));
         }
-        if pattern.is_fixed() {
+        if pattern.is_fixed() && blocks > MARKED {
             Order::Once { order: Permutation::new(blocks.max(1), dice.place.next_u64()), next: 0 }
         } else {
             Order::Mapped(Bitmap::new(blocks.max(1)))
@@ -193,16 +217,16 @@ impl File {
 
     /// Begins again as at first; what was drawn is forgotten.
     pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {
-        (self.position, self.last, self.done) = ([self.start; 2], [None; 2], false);
+        (self.position, self.last, self.latest) = ([self.start; 2], [None; 2], None);
+        self.done = false;
         (0..self.orders.len()).for_each(|at| self.forget(at, dice));
     }
 
     fn forget(&mut self, at: usize, dice: &mut PlaceDice) {
-        let blocks = self.blocks[at].max(1);
         match &mut self.orders[at] {
             Order::Drawn(_) => {}
             Order::Once { order, next } => {
-                (*order, *next) = (Permutation::new(blocks, dice.place.next_u64()), 0);
+                (*order, *next) = (Permutation::new(order.count(), dice.place.next_u64()), 0);
             }
             Order::Mapped(map) => map.clear(),
         }
@@ -219,7 +243,11 @@ impl File {
         dice: &mut PlaceDice,
     ) -> Option<Run> {
         let is_random = pattern.direction.random && turn && self.is_random(at, pattern, dice);
-        let place = if is_random {
+        let near = if is_random { self.near(at, pattern, dice) } else { None };
+        let is_random = is_random && near.is_none();
+        let place = if let Some(place) = near {
+            place
+        } else if is_random {
             self.random(at, pattern, dice)?
         } else if pattern.direction.random && !turn && pattern.same_place {
             self.last[at].map_or(0, |last| last - self.start)
@@ -244,7 +272,26 @@ impl File {
         }
         self.last[at] = Some(offset);
         self.position[at] = offset + bytes;
-        Some(Run { offset, bytes })
+        self.latest = Some(Run { offset, bytes });
+        self.latest
+    }
+
+    /// A place behind the last request or near it, where the draw says so and there is room.
+    fn near(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
+        let ((sequential, local, distance), last) = (pattern.nearness.as_ref()?, self.latest?);
+        let kind: f64 = dice.order.random();
+        let room = self.reach.min(self.end - self.start).checked_sub(pattern.sizes[at].least())?;
+        let place = if kind < *sequential {
+            last.offset - self.start + last.bytes
+        } else if kind < sequential + local {
+            let away = distance.draw(&mut dice.place) as i64;
+            let near = i128::from(last.offset - self.start) + i128::from(away) * i128::from(self.sector);
+            let aligned = near.div_euclid(i128::from(pattern.align[at])) * i128::from(pattern.align[at]);
+            aligned.clamp(0, i128::from(room)) as u64
+        } else {
+            return None;
+        };
+        (place <= room).then_some(place)
     }
 
     fn is_random(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> bool {

@@ -5,6 +5,7 @@ use std::io;
 use super::error::{FioError, Place};
 use super::ini::{self, Entry, Section};
 use super::options::{Role, find, unknown};
+use super::own;
 use super::settings::Settings;
 use super::value::Given;
 
@@ -119,10 +120,17 @@ impl JobFile {
         places: &mut Vec<(&'static str, Place)>,
     ) -> Result<(), FioError> {
         let at = &entry.place;
-        let Some(option) = find(&entry.key).filter(|_| !entry.own) else {
+        let value = entry.value.as_deref();
+        if entry.own {
+            let given = Given::new(value, settings.kb_base);
+            let set = own::set(&mut settings.own, &entry.key, &given);
+            let name = set.map_err(|message| at.error(&entry.key, message))?;
+            places.push((name, at.clone()));
+            return Ok(());
+        }
+        let Some(option) = find(&entry.key) else {
             return Err(at.error(&entry.key, unknown(&entry.key)));
         };
-        let value = entry.value.as_deref();
         if value.is_some_and(|value| value.contains("${")) {
             return Err(at.error(option.name, "variables such as ${NAME} are not filled in; write the value"));
         }
@@ -149,6 +157,15 @@ fn check(job: &Job) -> Result<(), FioError> {
     let given = |rates: &[u64; 3]| rates.iter().any(|rate| *rate > 0);
     if given(&settings.rate) && given(&settings.rate_iops) {
         return Err(job.error("rate_iops", "stands beside `rate`, where one of the two is allowed"));
+    }
+    let own = &settings.own;
+    if own.sequential + own.local > 1.0 {
+        return Err(job.error("local", "with `sequential` is more than all requests"));
+    }
+    for (key, share) in [("sequential", own.sequential), ("local", own.local)] {
+        if share > 0.0 && !settings.direction.random {
+            return Err(job.error(key, "is about random requests, where `rw` is sequential"));
+        }
     }
     Ok(())
 }

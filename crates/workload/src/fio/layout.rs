@@ -207,7 +207,8 @@ impl<'a> Layout<'a> {
             Target::Volume(volume) => (volume as u32, 0),
             Target::Region(region) => (0, self.regions[region].base),
         };
-        Extent { volume, base, start: at.start, reach: at.reach, end: at.end }
+        let sector = u64::from(self.volumes[volume as usize].sector_bytes);
+        Extent { volume, base, start: at.start, reach: at.reach, end: at.end, sector }
     }
 
     /// All files in use.

@@ -1,7 +1,7 @@
 //! Which blocks of a file were met already: no block twice until all were.
 //!
-//! Blocks of one size are met in the order of a seeded permutation, in constant memory whatever the size of the file.
-//! Where sizes vary, a bit a block is kept, and a request is cut short before a block that was met, as fio does.
+//! A bit a block is kept, and a request is cut short before a block that was met, as fio does. Very many blocks of one
+//! size are met in the order of a seeded permutation instead, in constant memory whatever the size of the file.
 
 /// A pseudo-random order of the numbers from 0 up to a count.
 ///
@@ -29,6 +29,10 @@ impl Permutation {
             key
         });
         Permutation { count, low_bits, low_mask: mask(low_bits), high_mask: mask(bits - low_bits), keys }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
     /// Where the number `index`, which is below the count, comes to stand.

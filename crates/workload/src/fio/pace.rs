@@ -4,6 +4,9 @@ use headstack_model::Nanos;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
+use crate::Distribution;
+use crate::dist::{Quantity, Sampler};
+
 use super::file::Pattern;
 use super::settings::{READ, RateProcess, Settings, WRITE};
 
@@ -90,7 +93,8 @@ impl Rate {
 /// Pauses between requests.
 #[derive(Clone, Debug)]
 pub(super) struct Pauses {
-    pub(super) time: Nanos,
+    time: Nanos,
+    drawn: Option<Sampler<Nanos>>,
     blocks: u64,
     blocks_given: bool,
     at_issue: bool,
@@ -103,6 +107,7 @@ impl Pauses {
     pub(super) fn new(settings: &Settings) -> Pauses {
         Pauses {
             time: settings.thinktime,
+            drawn: settings.own.think_time.as_ref().map(ready),
             blocks: settings.thinktime_blocks.unwrap_or(1),
             blocks_given: settings.thinktime_blocks.is_some(),
             at_issue: settings.thinktime_at_issue,
@@ -110,6 +115,16 @@ impl Pauses {
             last_blocks: 0,
             last_time: Nanos::ZERO,
         }
+    }
+
+    /// Whether there are any.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.time > Nanos::ZERO || self.drawn.is_some()
+    }
+
+    /// How long the next one is.
+    pub(super) fn length(&self, random: &mut Pcg64Mcg) -> Nanos {
+        self.drawn.as_ref().map_or(self.time, |drawn| drawn.draw(random))
     }
 
     pub(super) fn begin(&mut self, now: Nanos) {
@@ -134,6 +149,30 @@ impl Pauses {
     pub(super) fn end(&mut self, at: Nanos) {
         self.last_time = at;
     }
+}
+
+/// Arrivals that wait for nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Arrivals {
+    gap: Sampler<Nanos>,
+    pub(super) next: Nanos,
+}
+
+impl Arrivals {
+    pub(super) fn new(settings: &Settings) -> Option<Arrivals> {
+        let gap = ready(settings.own.gap.as_ref()?);
+        Some(Arrivals { gap, next: Nanos::ZERO })
+    }
+
+    /// The next one comes a gap after this time.
+    pub(super) fn follow(&mut self, at: Nanos, random: &mut Pcg64Mcg) {
+        self.next = Nanos(at.0.saturating_add(self.gap.draw(random).0));
+    }
+}
+
+/// A distribution that was checked when it was read, to draw from.
+pub(super) fn ready<V: Quantity>(distribution: &Distribution<V>) -> Sampler<V> {
+    distribution.sampler().expect("it was checked when it was read")
 }
 
 /// How reads and writes are mixed: as fio does it, a direction goes on until it has its share of the other's requests.

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::file::{Extent, Pattern, PlaceDice, Run};
 use super::map::splitmix;
-use super::pace::{Mix, Pauses, Rate};
+use super::pace::{Arrivals, Mix, Pauses, Rate};
 use super::service::Files;
 use super::settings::{READ, Settings, WRITE};
 use crate::shape::generator;
@@ -117,6 +117,7 @@ pub(super) struct Process {
     is_rated: bool,
     waits_inline: bool,
     pauses: Pauses,
+    arrivals: Option<Arrivals>,
     forgives_pauses: bool,
     pause_unchecked: bool,
     flush_every: [u64; 2],
@@ -182,6 +183,7 @@ impl Process {
             rates,
             waits_inline: !settings.offload,
             pauses: Pauses::new(settings),
+            arrivals: Arrivals::new(settings),
             forgives_pauses: settings.rate_ignores_thinktime,
             pause_unchecked: false,
             flush_every: [settings.fsync, settings.fdatasync],
@@ -219,6 +221,9 @@ impl Process {
             self.deadline = now + self.ramp + runtime;
         }
         self.pauses.begin(now);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.follow(now, &mut self.dice.rate);
+        }
     }
 
     /// When it began, and from when on it is measured.
@@ -285,7 +290,7 @@ impl Process {
     fn after_drain(&mut self, now: Nanos, then: Then) -> Option<Step> {
         match then {
             Then::Pause => {
-                let pause = self.pauses.time;
+                let pause = self.pauses.length(&mut self.dice.rate);
                 self.pauses.end(now + pause);
                 if self.forgives_pauses {
                     self.rates.iter_mut().for_each(|rate| rate.forgive(pause));
@@ -333,6 +338,12 @@ impl Process {
                 Some(file) => Some(self.flush(file)),
                 None => self.drain(Then::NextPass),
             };
+        }
+        if let Some(arrivals) = &mut self.arrivals
+            && now < arrivals.next
+        {
+            self.hold = Hold::Sleep(arrivals.next);
+            return None;
         }
         let at = self.direct(now)?;
         self.issue(at)
@@ -447,7 +458,10 @@ impl Process {
         self.pass_issued += 1;
         self.out += 1;
         self.rates[at].count(run.bytes, &mut self.dice.rate);
-        self.pause_unchecked = self.pauses.time > Nanos::ZERO;
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.follow(arrivals.next, &mut self.dice.rate);
+        }
+        self.pause_unchecked = self.pauses.are_wanted();
         let more = self.out < self.depth;
         if !more {
             self.hold = Hold::Full;

@@ -2,6 +2,7 @@
 
 use headstack_model::Nanos;
 
+use super::own::Own;
 use super::value::{Amount, Given, wrong};
 
 /// Reads, writes and trims, as places in arrays.
@@ -149,6 +150,7 @@ pub(super) struct Settings {
     pub(super) wait_for: Option<String>,
     pub(super) exitall: bool,
     pub(super) group_reporting: bool,
+    pub(super) own: Own,
 }
 
 impl Default for Settings {
@@ -218,6 +220,7 @@ impl Default for Settings {
             wait_for: None,
             exitall: false,
             group_reporting: false,
+            own: Own::default(),
         }
     }
 }

@@ -2,6 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files and run fio")]
 
+mod errors;
 mod load;
 mod ours;
+mod page;
 mod real;
+mod shipped;

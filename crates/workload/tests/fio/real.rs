@@ -153,3 +153,141 @@ fn are_sequential_requests_those_of_fio_one_by_one() {
         }
     }
 }
+
+/// Job files whose requests are drawn. All have one clone.
+const DRAWN: [&str; 19] = [
+    "[j]\nrw=randread\nbs=4k\nsize=1t\nnumber_ios=20000",
+    "[j]\nrw=randread\nbs=4k\nsize=64m",
+    "[j]\nrw=randwrite\nbs=4k\nsize=64m\nnumber_ios=5000",
+    "[j]\nrw=randread\nbs=4k\nsize=64m\nnorandommap",
+    "[j]\nrw=randread\nbs=4k\nba=1k\nsize=32m",
+    "[j]\nrw=rw\nbs=4k\nsize=64m",
+    "[j]\nrw=rw\nrwmixread=80\nbs=4k\nsize=64m",
+    "[j]\nrw=randrw\nrwmixwrite=30\nbs=4k\nsize=64m",
+    "[j]\nrw=randrw\nrwmixread=70\nbs=4k,16k\nsize=64m\nnorandommap",
+    "[j]\nrw=read\nbsrange=4k-64k\nsize=256m",
+    "[j]\nrw=write\nbsrange=4k-10k\nsize=64m",
+    "[j]\nrw=randread\nbsrange=4k-64k\nsize=64m",
+    "[j]\nrw=randread\nbsrange=4k-64k\nsize=256m\nnorandommap",
+    "[j]\nrw=write\nbssplit=4k/10:64k/50:32k/40\nsize=512m",
+    "[j]\nrw=randrw\nbssplit=4k/50:8k/,16k/\nsize=128m\nnorandommap",
+    "[j]\nrw=randread\npercentage_random=25\nbs=4k\nsize=64m\nnorandommap",
+    "[j]\nrw=randread:8\nbs=4k\nsize=64m\nnorandommap",
+    "[j]\nrw=randrw\nbs=4k,64k\nbs_is_seq_rand=1\npercentage_random=50\nsize=256m\nnorandommap",
+    "[j]\nrw=randread\nbs=8k\nsize=16m\nio_size=64m\nnrfiles=4\nfile_service_type=random",
+];
+
+/// Job files with uneven places: how often the most popular ones are met must agree, wherever they lie.
+const UNEVEN: [&str; 6] = [
+    "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zipf:1.2",
+    "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zipf:0.8:0.25",
+    "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=pareto:0.2",
+    "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=normal:10",
+    "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zoned:60/10:30/20:8/30:2/40",
+    "[j]\nrw=randread\nbs=4k\nsize=64m\nrandom_distribution=zoned_abs:60/4m:40/44m",
+];
+
+/// That a count of one sample and that of another are those of one share, to four standard deviations.
+fn assert_alike(what: &str, (ours, all_ours): (usize, usize), (theirs, all_theirs): (usize, usize)) {
+    let share = (ours + theirs) as f64 / (all_ours + all_theirs) as f64;
+    let spread = share * (1.0 - share) * (1.0 / all_ours as f64 + 1.0 / all_theirs as f64);
+    let apart = (ours as f64 / all_ours as f64 - theirs as f64 / all_theirs as f64).abs();
+    assert!(apart <= 4.0 * spread.sqrt(), "{what}: {ours} of {all_ours}, fio {theirs} of {all_theirs}");
+}
+
+/// How often each value comes.
+fn counts<K: Ord>(all: &[Access], of: impl Fn(&Access) -> K) -> BTreeMap<K, usize> {
+    let mut counts = BTreeMap::new();
+    all.iter().for_each(|access| *counts.entry(of(access)).or_default() += 1);
+    counts
+}
+
+/// That the values of two samples are of one distribution, value by value.
+fn assert_same_shares<K: Ord + Copy + std::fmt::Debug>(
+    what: &str,
+    (ours, theirs): (&[Access], &[Access]),
+    of: impl Fn(&Access) -> K,
+) {
+    let (found, wanted) = (counts(ours, &of), counts(theirs, &of));
+    for key in found.keys().chain(wanted.keys()) {
+        let count = |all: &BTreeMap<K, usize>| all.get(key).copied().unwrap_or(0);
+        let what = format!("{what}: {key:?}");
+        assert_alike(&what, (count(&found), ours.len()), (count(&wanted), theirs.len()));
+    }
+}
+
+/// Whether an access follows the one before it.
+fn follows(all: &[Access]) -> usize {
+    all.windows(2).filter(|pair| pair[0].offset + pair[0].bytes == pair[1].offset).count()
+}
+
+/// The accesses that do not follow the one before them.
+fn starts(all: &[Access]) -> Vec<Access> {
+    let is_start = |pair: &&[Access]| pair[0].offset + pair[0].bytes != pair[1].offset;
+    all.windows(2).filter(is_start).map(|pair| pair[1].clone()).collect()
+}
+
+#[test]
+fn are_drawn_requests_as_many_as_large_and_as_mixed_as_those_of_fio() {
+    if !has_fio() {
+        return;
+    }
+    for text in DRAWN {
+        let (theirs, ours) = (fio(text).remove(0), accesses(text, 1).remove(0));
+        let bytes = |all: &[Access]| all.iter().map(|access| access.bytes).sum::<u64>();
+        let most = ours.iter().map(|access| access.bytes).max().expect("there are requests");
+        assert!(bytes(&ours).abs_diff(bytes(&theirs)) <= most, "{text}: {} {}", bytes(&ours), bytes(&theirs));
+        let both = (&ours[..], &theirs[..]);
+        assert_same_shares(text, both, |access| access.op);
+        assert_same_shares(text, both, |access| (access.op, access.bytes));
+        // Late in a pass that meets no block twice, requests follow each other in clusters, which is no fair draw.
+        if !text.contains("rand") || text.contains("norandommap") {
+            assert_alike(text, (follows(&ours), ours.len()), (follows(&theirs), theirs.len()));
+        }
+        let end = ours.iter().map(|access| access.offset).max().expect("there are requests") + 1;
+        if text.contains("rand") {
+            // Requests that follow the one before are no draws of their own.
+            let (ours, theirs) = (starts(&ours), starts(&theirs));
+            assert_same_shares(text, (&ours, &theirs), |access| access.offset * 16 / end);
+        }
+        if text.contains("nrfiles") {
+            let file = |access: &Access| access.file.bytes().last();
+            assert_same_shares(text, both, file);
+        }
+        let fixed = !text.contains("bsrange") && !text.contains("bs=4k,");
+        if fixed && text.contains("rand") && !text.contains("norandommap") && !text.contains("ba=") {
+            let met = |all: &[Access]| counts(all, |access| (access.file.clone(), access.offset));
+            let passes = if text.contains("io_size") { 4 } else { 1 };
+            assert!(met(&ours).values().all(|times| *times <= passes), "{text}: a block was met twice");
+            assert!(met(&theirs).values().all(|times| *times <= passes), "{text}: so it is with fio");
+        }
+    }
+}
+
+#[test]
+fn are_popular_places_as_popular_as_those_of_fio() {
+    if !has_fio() {
+        return;
+    }
+    for text in UNEVEN {
+        let (theirs, ours) = (fio(text).remove(0), accesses(text, 1).remove(0));
+        assert_eq!(ours.len(), theirs.len(), "{text}");
+        let popular = |all: &[Access]| {
+            let mut counts: Vec<usize> = counts(all, |access| access.offset).into_values().collect();
+            counts.sort_unstable_by(|a, b| b.cmp(a));
+            counts
+        };
+        let (found, wanted) = (popular(&ours), popular(&theirs));
+        if text.contains("zoned") {
+            assert_same_shares(text, (&ours, &theirs), |access| access.offset * 20 / (64 << 20));
+            continue;
+        }
+        // The first so many places together: single ones differ by which of several happens to come first.
+        for most in [1, 10, 100, 1000] {
+            let sum = |all: &[usize]| all.iter().take(most).sum::<usize>();
+            let what = format!("{text}: the {most} most popular");
+            assert_alike(&what, (sum(&found), ours.len()), (sum(&wanted), theirs.len()));
+        }
+        assert_alike(text, (found.len(), 1 << 14), (wanted.len(), 1 << 14));
+    }
+}

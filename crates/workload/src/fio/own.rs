@@ -1,0 +1,106 @@
+//! Our own keys, in comments that fio skips: what fio cannot say.
+//!
+//! `#headstack: think_time=exponential(20ms)` stands in a section as any key does.
+
+use headstack_model::Nanos;
+
+use super::error::nearest;
+use super::value::{Given, wrong};
+use crate::Distribution;
+use crate::dist::Quantity;
+
+/// What our own keys say of a job.
+#[derive(Clone, Debug)]
+pub(super) struct Own {
+    pub(super) think_time: Option<Distribution<Nanos>>,
+    pub(super) gap: Option<Distribution<Nanos>>,
+    pub(super) sequential: f64,
+    pub(super) local: f64,
+    pub(super) local_distance: Distribution<f64>,
+}
+
+impl Default for Own {
+    fn default() -> Own {
+        let local_distance = Distribution::Constant(0.0);
+        Own { think_time: None, gap: None, sequential: 0.0, local: 0.0, local_distance }
+    }
+}
+
+/// A key of ours, `#headstack: name=value`.
+#[derive(Clone, Copy)]
+pub struct OwnKey {
+    /// Its name.
+    pub name: &'static str,
+    /// A value as an example.
+    pub example: &'static str,
+    /// What it means.
+    pub summary: &'static str,
+    set: fn(&mut Own, &Given<'_>) -> Result<(), String>,
+}
+
+/// All of them.
+pub fn own_keys() -> &'static [OwnKey] {
+    &KEYS
+}
+
+const KEYS: [OwnKey; 4] = [
+    OwnKey {
+        name: "think_time",
+        example: "exponential(20ms)",
+        summary: "As `thinktime`, each pause drawn anew",
+        set: |own, given| {
+            own.think_time = Some(distribution(given.text()?)?);
+            Ok(())
+        },
+    },
+    OwnKey {
+        name: "gap",
+        example: "uniform(5ms,15ms)",
+        summary: "Time from one request to the next, whatever is outstanding, up to `iodepth` requests",
+        set: |own, given| {
+            own.gap = Some(distribution(given.text()?)?);
+            Ok(())
+        },
+    },
+    OwnKey {
+        name: "sequential",
+        example: "0.2",
+        summary: "Share of the random requests that go on where the last one ended",
+        set: |own, given| {
+            own.sequential = share(given)?;
+            Ok(())
+        },
+    },
+    OwnKey {
+        name: "local",
+        example: "0.3,normal(0,10000)",
+        summary: "Share of the random requests that begin near the last one's begin, and how many sectors away",
+        set: |own, given| {
+            let text = given.text()?;
+            let (near, distance) = text
+                .split_once(',')
+                .ok_or_else(|| wrong(text, "a share and a distance, as in 0.3,normal(0,10000)"))?;
+            own.local = share(&Given::new(Some(near), 1024))?;
+            own.local_distance = distribution(distance.trim())?;
+            Ok(())
+        },
+    },
+];
+
+fn share(given: &Given<'_>) -> Result<f64, String> {
+    let share = given.real()?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wrong(given.text()?, "a share from 0 to 1")) }
+}
+
+fn distribution<V: Quantity>(text: &str) -> Result<Distribution<V>, String> {
+    text.parse().map_err(|error: crate::DistributionError| error.to_string())
+}
+
+/// Writes the value of a key of ours; gives its name back.
+pub(super) fn set(own: &mut Own, name: &str, given: &Given<'_>) -> Result<&'static str, String> {
+    let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+        let names = KEYS.iter().map(|key| key.name);
+        return Err(format!("unknown key of ours{}", nearest(name, names)));
+    };
+    (key.set)(own, given).map(|()| key.name)
+}

@@ -1,0 +1,91 @@
+//! The example jobs in `jobs/`, and what our own keys do.
+
+use crate::ours::{Timed, build, run, volumes};
+use headstack_model::{Nanos, Op};
+use headstack_workload::fio::JobFile;
+use std::path::PathBuf;
+use std::process::Command;
+
+const MS: u64 = 1_000_000;
+
+fn jobs() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../jobs");
+    let found = std::fs::read_dir(folder).expect("there are jobs");
+    let mut all: Vec<PathBuf> = found.map(|entry| entry.expect("the folder can be listed").path()).collect();
+    all.retain(|path| path.extension().is_some_and(|end| end == "fio"));
+    all.sort();
+    assert!(all.len() >= 6, "{} jobs", all.len());
+    all
+}
+
+#[test]
+fn does_every_shipped_job_run() {
+    for path in jobs() {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path).expect("a job is text");
+        let mut include = |name: &str| std::fs::read_to_string(name);
+        let file = JobFile::parse(&text, &name, &mut include).unwrap_or_else(|error| panic!("{error}"));
+        let mut load = file.build(&volumes(), 1).unwrap_or_else(|error| panic!("{error}"));
+        let all = run(&mut load, Nanos(5 * MS), 5000);
+        assert!(all.len() > 500, "{name} makes {} requests", all.len());
+        assert!(
+            all.iter().all(|timed| timed.issue.direct && timed.issue.request.end().0 <= volumes()[0].sectors)
+        );
+    }
+}
+
+#[test]
+fn does_fio_take_every_shipped_job() {
+    for path in jobs() {
+        let Ok(output) = Command::new("fio").arg("--parse-only").arg(&path).output() else {
+            eprintln!("skipped: fio is not installed");
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.is_empty(), "{}: {said}", path.display());
+    }
+}
+
+fn requests(text: &str) -> Vec<Timed> {
+    run(&mut build(text, 3), Nanos(MS), 20_000)
+}
+
+#[test]
+fn is_each_pause_drawn_anew() {
+    let text = "[j]\nrw=randread\nbs=4k\nsize=80m\n#headstack: think_time=exponential(20ms)";
+    let all = requests(text);
+    let pauses: Vec<f64> =
+        all.windows(2).map(|pair| (pair[1].at.0 - pair[0].at.0) as f64 / 1e6 - 1.0).collect();
+    let count = pauses.len() as f64;
+    let mean = pauses.iter().sum::<f64>() / count;
+    assert!((mean - 20.0).abs() < 4.0 * 20.0 / count.sqrt(), "{mean} ms");
+    // Of an exponential distribution a share of 1/e is longer than the mean.
+    let long = pauses.iter().filter(|pause| **pause > 20.0).count() as f64 / count;
+    let share = (-1.0f64).exp();
+    assert!((long - share).abs() < 4.0 * (share * (1.0 - share) / count).sqrt(), "{long}");
+}
+
+#[test]
+fn do_gaps_wait_for_nothing() {
+    let text = "[j]\nrw=randread\nbs=4k\nsize=40m\niodepth=100\n#headstack: gap=100us";
+    let all = requests(text);
+    assert!(all.iter().enumerate().all(|(index, timed)| timed.at == Nanos((index as u64 + 1) * 100_000)));
+}
+
+#[test]
+fn are_requests_as_near_as_asked() {
+    let text = "[j]\nrw=randread\nbs=4k\nsize=100g\nio_size=80m\nnorandommap\n#headstack: sequential=0.2\n\
+                #headstack: local=0.3,normal(0,10000)";
+    let all = requests(text);
+    let count = all.len() as f64 - 1.0;
+    let share = |of: &dyn Fn(u64, u64) -> bool| {
+        let pairs = all.windows(2).map(|pair| (pair[0].issue.request.lbn.0, pair[1].issue.request.lbn.0));
+        pairs.filter(|(last, next)| of(*last, *next)).count() as f64 / count
+    };
+    let follow = share(&|last, next| next == last + 8);
+    // A local request follows by chance where its distance is drawn from 8 to 15 sectors, once in three thousand times.
+    assert!((follow - 0.2).abs() < 4.0 * (0.16 / count).sqrt() + 1e-4, "{follow}");
+    let near = share(&|last, next| next != last + 8 && next.abs_diff(last) < 40_000);
+    assert!((near - 0.3).abs() < 4.0 * (0.21 / count).sqrt() + 1e-3, "{near}");
+    assert!(all.iter().all(|timed| timed.issue.request.op == Op::Read));
+}
