@@ -1,6 +1,6 @@
 //! How a command fails: one line on standard error and an exit code.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
@@ -23,14 +23,22 @@ impl Failure {
 
     /// Prints the line and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
-        let (message, code) = match self {
+        let code = match &self {
             Failure::Output(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
-            Failure::Output(error) => (format!("standard output: {error}"), 2),
-            Failure::Check(message) => (message, 1),
-            Failure::Input(message) => (message, 2),
+            Failure::Output(_) | Failure::Input(_) => 2,
+            Failure::Check(_) => 1,
         };
-        print_line(&message);
+        print_line(&self.to_string());
         ExitCode::from(code)
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Output(error) => write!(f, "standard output: {error}"),
+            Failure::Check(message) | Failure::Input(message) => f.write_str(message),
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Files the command reads and writes.
 
 use crate::failure::Failure;
-use std::fs;
-use std::io::Write;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Reads a text file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
@@ -15,20 +15,62 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// Writes a file whole or not at all: beside its place first, then renamed.
-pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    let fault = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut beside = new_file(folder).map_err(fault)?;
-    beside.write_all(content).map_err(fault)?;
-    beside.persist(path).map_err(|error| fault(error.error))?;
-    Ok(())
+/// Opens a file to read.
+pub(crate) fn open(path: &Path) -> Result<File, Failure> {
+    let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
+    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
+    File::open(path).map_err(fault)
 }
 
-fn new_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+/// Writes a file whole or not at all: beside its place first, then renamed.
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let mut file = NewFile::beside(path)?;
+    file.write_all(content).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+    file.keep()
+}
+
+/// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind.
+pub(crate) struct NewFile {
+    beside: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+impl NewFile {
+    /// A new file that is to lie at `path`.
+    pub(crate) fn beside(path: &Path) -> Result<NewFile, Failure> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let beside =
+            new_file(folder).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+        Ok(NewFile { beside, path: path.to_path_buf() })
+    }
+
+    /// Where it is to lie.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts it there.
+    pub(crate) fn keep(self) -> Result<(), Failure> {
+        let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.path.display()));
+        self.beside.persist(&self.path).map_err(|error| fault(error.error))?;
+        Ok(())
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.beside.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.beside.flush()
+    }
+}
+
+fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".headstack-");
     #[cfg(unix)]

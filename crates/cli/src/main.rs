@@ -14,6 +14,7 @@ mod measure;
 mod report;
 mod rig;
 mod run;
+mod sim;
 mod survey;
 mod units;
 mod validate;
@@ -39,6 +40,7 @@ enum Command {
     #[command(subcommand)]
     Rig(rig::Command),
     Run(run::Run),
+    Sim(sim::Sim),
     Validate(validate::Validate),
 }
 
@@ -49,6 +51,7 @@ impl Command {
             Command::Drive(command) => command.run(out),
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),
+            Command::Sim(command) => command.run(out),
             Command::Validate(command) => command.run(out),
         }
     }

@@ -177,7 +177,14 @@ fn distribution(title: &str, pairs: &[Pair], op: Option<Op>) -> Option<Chart> {
             let index = last * step / STEPS;
             (times[index].as_ms(), 100.0 * (index + 1) as f64 / times.len() as f64)
         });
-        Series { name: name.to_string(), points: points.collect(), draw: Draw::Line, hue, dashed: hue > 0 }
+        Series {
+            name: name.to_string(),
+            points: points.collect(),
+            draw: Draw::Line,
+            hue,
+            dashed: hue > 0,
+            ..Series::default()
+        }
     };
     let series =
         vec![series("measured", 0, |pair| pair.measured), series("simulated", 1, |pair| pair.simulated)];

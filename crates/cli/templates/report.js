@@ -12,8 +12,9 @@
     const figure = JSON.parse(text);
     const [ink, quiet, grid, paper] = ["--ink", "--quiet", "--grid", "--paper"].map(colour);
     for (const trace of figure.data) {
-      const hue = colour(`--hue-${trace.meta % 6}`);
-      trace.line.color = hue;
+      const hue = colour(`--hue-${trace.meta % 7}`);
+      if (trace.line) trace.line.color = hue;
+      if (trace.error_y) trace.error_y.color = hue;
       trace.marker = { ...trace.marker, color: hue };
     }
     Object.assign(figure.layout, {

@@ -49,6 +49,7 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
         draw: Draw::Line,
         hue,
         dashed: hue == 1,
+        ..Series::default()
     });
     Ok(Section {
         title: "Sequential streams: a disk and its cache".to_string(),

@@ -4,7 +4,7 @@ mod check;
 mod import;
 mod keys;
 mod list;
-mod plot;
+pub(crate) mod plot;
 mod show;
 
 use crate::failure::Failure;

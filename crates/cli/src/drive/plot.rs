@@ -43,14 +43,21 @@ impl Plot {
 }
 
 /// The zone map: density and speed over the blocks.
-fn zones(survey: &Survey) -> Section {
+pub(crate) fn zones(survey: &Survey) -> Section {
     let parts = &survey.parts;
     let x = || Axis::linear("LBN (millions)");
     let steps = |name: &str, hue: usize, value: &dyn Fn(&Part) -> f64| {
         let at = |part: &Part, lbn: u64| (lbn as f64 / 1e6, value(part));
         let mut points: Vec<(f64, f64)> = parts.iter().map(|part| at(part, part.first)).collect();
         points.extend(parts.last().map(|part| at(part, part.first + part.sectors)));
-        Series { name: name.to_string(), points, draw: Draw::Steps, hue, dashed: hue > 1 }
+        Series {
+            name: name.to_string(),
+            points,
+            draw: Draw::Steps,
+            hue,
+            dashed: hue > 1,
+            ..Series::default()
+        }
     };
     let mut density = vec![steps("mean", 0, &Part::density)];
     if parts.iter().any(|part| part.least < part.most) {
@@ -95,7 +102,7 @@ fn zone_table(survey: &Survey) -> Table {
 }
 
 /// The seek curve, for reads and for writes.
-fn seeks(spec: &DriveSpec) -> Section {
+pub(crate) fn seeks(spec: &DriveSpec) -> Section {
     let mechanics = Mechanics::new(spec);
     let curve = |name: &str, hue: usize, write: bool| Series {
         name: name.to_string(),
@@ -109,6 +116,7 @@ fn seeks(spec: &DriveSpec) -> Section {
         draw: Draw::Line,
         hue,
         dashed: write,
+        ..Series::default()
     };
     let chart = |title: &str, x: Axis| Chart {
         title: title.to_string(),

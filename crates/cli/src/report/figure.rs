@@ -3,11 +3,13 @@
 use super::{Axis, Chart, Draw, Series};
 use crate::units::grouped;
 use plotly::common::{
-    Anchor, DashType, ExponentFormat, Line, LineShape, Marker, MarkerSymbol, Mode, Orientation, Title,
+    Anchor, DashType, ErrorData, ErrorType, ExponentFormat, Line, LineShape, Marker, MarkerSymbol, Mode,
+    Orientation, Title,
 };
 use plotly::configuration::DisplayModeBar;
-use plotly::layout::{self, AxisType, HoverMode, Legend, Margin, RangeMode};
-use plotly::{Configuration, Layout, Plot, Scatter};
+use plotly::layout::{self, AxisType, BarMode, HoverMode, Legend, Margin, RangeMode, TraceOrder};
+use plotly::{Bar, Configuration, Layout, Plot, Scatter, Trace};
+use serde_json::Value;
 
 /// Shapes of the marks, so that series differ without their colours too.
 const MARKS: [MarkerSymbol; 6] = [
@@ -31,20 +33,36 @@ pub(super) fn to_json(chart: &Chart) -> String {
     plot.set_configuration(
         Configuration::new().display_logo(false).display_mode_bar(DisplayModeBar::False).scroll_zoom(false),
     );
-    plot.to_json().replace('<', "\\u003c")
+    let mut figure: Value = serde_json::from_str(&plot.to_json()).expect("the crate writes JSON");
+    for (place, series) in chart.series.iter().enumerate() {
+        // The crate has no `meta` for bars.
+        figure["data"][place]["meta"] = series.hue.into();
+    }
+    figure.to_string().replace('<', "\\u003c")
 }
 
-fn trace(series: &Series) -> Box<Scatter<f64, f64>> {
-    let (x, y) = series.points.iter().copied().unzip();
+fn trace(series: &Series) -> Box<dyn Trace> {
+    let (x, y): (Vec<f64>, Vec<f64>) = series.points.iter().copied().unzip();
+    if series.draw == Draw::Bars {
+        return Bar::new(x, y).name(escape(&series.name)).marker(Marker::new());
+    }
     let shape = if series.draw == Draw::Steps { LineShape::Hv } else { LineShape::Linear };
     let dash = if series.dashed { DashType::Dash } else { DashType::Solid };
-    let mode = if series.draw == Draw::Points { Mode::LinesMarkers } else { Mode::Lines };
-    Scatter::new(x, y)
+    let (mode, size) = match series.draw {
+        Draw::Points => (Mode::LinesMarkers, 7),
+        Draw::Dots => (Mode::Markers, 4),
+        _ => (Mode::Lines, 7),
+    };
+    let scatter = Scatter::new(x, y)
         .name(escape(&series.name))
-        .meta(series.hue)
         .mode(mode)
         .line(Line::new().shape(shape).dash(dash).width(2.0))
-        .marker(Marker::new().symbol(MARKS[series.hue % MARKS.len()].clone()).size(7))
+        .marker(Marker::new().symbol(MARKS[series.hue % MARKS.len()].clone()).size(size));
+    if series.errors.is_empty() {
+        return scatter;
+    }
+    let errors = ErrorData::new(ErrorType::Data).array(series.errors.clone()).thickness(1.5).width(4);
+    scatter.error_y(errors)
 }
 
 fn layout(chart: &Chart) -> Layout {
@@ -52,13 +70,17 @@ fn layout(chart: &Chart) -> Layout {
         let values = chart.series.iter().flat_map(|s| &s.points).map(pick).filter(|v| v.is_finite());
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
     };
+    // Where points stand for themselves, what others stand at the same place does not matter.
+    let alone = chart.series.iter().any(|series| series.draw == Draw::Dots);
     Layout::new()
         .auto_size(true)
-        .hover_mode(HoverMode::XUnified)
+        .hover_mode(if alone { HoverMode::Closest } else { HoverMode::XUnified })
+        .bar_mode(BarMode::Stack)
         .show_legend(chart.series.len() > 1)
         .legend(
             Legend::new()
                 .orientation(Orientation::Horizontal)
+                .trace_order(TraceOrder::Normal)
                 .x(0.0)
                 .x_anchor(Anchor::Left)
                 .y(1.02)
@@ -80,11 +102,14 @@ fn axis(axis: &Axis, range: (f64, f64)) -> layout::Axis {
         .type_(if axis.log { AxisType::Log } else { AxisType::Linear })
         .auto_margin(true)
         .zero_line(false)
-        .range_mode(RangeMode::ToZero)
+        .range_mode(if axis.names.is_empty() { RangeMode::ToZero } else { RangeMode::Normal })
         .exponent_format(ExponentFormat::None)
         .separate_thousands(true)
         .hover_format(",.4~g");
-    if !ticks.is_empty() {
+    if !axis.names.is_empty() {
+        let names = axis.names.iter().map(|name| escape(name)).collect();
+        drawn = drawn.tick_values((0..axis.names.len()).map(|place| place as f64).collect()).tick_text(names);
+    } else if !ticks.is_empty() {
         let text = ticks.iter().copied().map(tick_text).collect();
         drawn = drawn.tick_values(ticks).tick_text(text);
     }

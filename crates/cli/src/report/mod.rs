@@ -55,6 +55,8 @@ pub(crate) struct Axis {
     pub log: bool,
     /// Where to put ticks; chosen by the page when empty.
     pub ticks: Vec<f64>,
+    /// What stands at 0, 1, 2 …, in place of numbers.
+    pub names: Vec<String>,
 }
 
 impl Axis {
@@ -66,6 +68,11 @@ impl Axis {
     /// A logarithmic axis.
     pub(crate) fn log(label: &str) -> Axis {
         Axis { label: label.to_string(), log: true, ..Axis::default() }
+    }
+
+    /// An axis of words, which stand at 0, 1, 2 …
+    pub(crate) fn of_names(label: &str, names: impl IntoIterator<Item = String>) -> Axis {
+        Axis { names: names.into_iter().collect(), ..Axis::linear(label) }
     }
 
     /// The same axis with ticks at these places.
@@ -85,6 +92,10 @@ pub(crate) enum Draw {
     Line,
     /// A line that keeps its value until the next point.
     Steps,
+    /// Small marks without a line, for many points that do not follow from each other.
+    Dots,
+    /// Bars, stacked where several series have one at a place.
+    Bars,
 }
 
 /// A named series of points.
@@ -100,6 +111,8 @@ pub(crate) struct Series {
     pub hue: usize,
     /// Whether the line is dashed, to tell the second of a family.
     pub dashed: bool,
+    /// How far each point may be off upwards and downwards; nothing is drawn when empty.
+    pub errors: Vec<f64>,
 }
 
 #[cfg(test)]

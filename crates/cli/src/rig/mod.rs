@@ -3,7 +3,7 @@
 mod check;
 mod keys;
 mod list;
-mod load;
+pub(crate) mod load;
 mod show;
 
 use crate::failure::Failure;

@@ -3,6 +3,7 @@
 use super::load;
 use crate::failure::Failure;
 use crate::report::Table;
+use crate::sim::setup;
 use crate::units::{capacity, grouped};
 use headstack_sim::rig::{Rig, RigSpec};
 use std::io::Write;
@@ -28,10 +29,7 @@ impl Show {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut rig = load::load(&self.rig)?;
         for setting in &self.set {
-            let (path, value) = setting.split_once('=').ok_or_else(|| {
-                Failure::Input(format!("--set {setting}: must be KEY=VALUE, such as drive.order=sptf"))
-            })?;
-            rig.set(path.trim(), value.trim()).map_err(Failure::input)?;
+            setup::set(&mut rig, setting)?;
         }
         if self.toml {
             write!(out, "{}", rig.to_toml())?;

@@ -4,7 +4,7 @@ use crate::common::{command, headstack, printed, refused};
 use std::fs;
 use std::process::Stdio;
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 11] = [
     &["drive", "list"],
     &["drive", "show"],
     &["drive", "check"],
@@ -14,6 +14,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["drive"],
     &["validate"],
     &["run"],
+    &["sim"],
     &["demo"],
 ];
 

@@ -9,4 +9,5 @@ mod keys;
 mod page;
 mod rig;
 mod run;
+mod sim;
 mod validate;

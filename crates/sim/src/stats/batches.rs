@@ -37,13 +37,12 @@ impl Batch {
 }
 
 /// Batches of a run, in constant memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Batches {
     /// Requests a batch.
     size: u64,
     full: Vec<Batch>,
     open: Batch,
-    begins: Nanos,
 }
 
 /// A mean and how far it may be off, both ways, at 95 %.
@@ -83,10 +82,16 @@ pub struct Confidence {
     pub correlation: f64,
 }
 
+impl Default for Batches {
+    fn default() -> Batches {
+        Batches::new()
+    }
+}
+
 impl Batches {
-    /// No batches yet; time begins at `begins`.
-    pub fn new(begins: Nanos) -> Batches {
-        Batches { size: 1, full: Vec::with_capacity(MOST), open: Batch::default(), begins }
+    /// No batches yet.
+    pub fn new() -> Batches {
+        Batches { size: 1, full: Vec::with_capacity(MOST), open: Batch::default() }
     }
 
     /// Takes a request in that completed at `completed`, which is no earlier than the one before.
@@ -136,15 +141,16 @@ impl Batches {
         best.1
     }
 
-    /// The means after the warm-up with their intervals; none where there are too few requests.
-    pub fn confidence(&self) -> Option<Confidence> {
+    /// The means after the warm-up with their intervals, of a run that began at `begins`; none where there are too few
+    /// requests.
+    pub fn confidence(&self, begins: Nanos) -> Option<Confidence> {
         let mut dropped = self.warm_up();
         let each = (self.full.len() - dropped) / BATCHES;
         if each == 0 {
             return None;
         }
         dropped = self.full.len() - each * BATCHES;
-        let warm_up = if dropped == 0 { self.begins } else { self.full[dropped - 1].end };
+        let warm_up = if dropped == 0 { begins } else { self.full[dropped - 1].end };
         let mut groups = [Batch::default(); BATCHES];
         for (group, batches) in groups.iter_mut().zip(self.full[dropped..].chunks_exact(each)) {
             batches.iter().for_each(|batch| group.join(batch));
@@ -194,7 +200,7 @@ mod tests {
 
     /// Requests a millisecond apart with these response times.
     fn of(responses: impl IntoIterator<Item = f64>) -> Batches {
-        let mut batches = Batches::new(Nanos::ZERO);
+        let mut batches = Batches::new();
         for (index, response) in responses.into_iter().enumerate() {
             batches.record(Nanos::from_ms(index as f64 + 1.0), Nanos::from_ms(response), 4096);
         }
@@ -212,7 +218,7 @@ mod tests {
         let runs = 400;
         let held = (0..runs)
             .filter(|seed| {
-                let found = of(uniform(*seed).take(4000)).confidence().expect("there are enough");
+                let found = of(uniform(*seed).take(4000)).confidence(Nanos::ZERO).expect("there are enough");
                 (found.response_ms.mean - 10.0).abs() <= found.response_ms.half_width
             })
             .count();
@@ -222,7 +228,7 @@ mod tests {
 
     #[test]
     fn is_the_interval_as_wide_as_the_deviation_says() {
-        let found = of(uniform(1).take(100_000)).confidence().expect("there are enough");
+        let found = of(uniform(1).take(100_000)).confidence(Nanos::ZERO).expect("there are enough");
         let expected = 1.96 * 10.0 / 12f64.sqrt() / (found.batch_requests as f64 * BATCHES as f64).sqrt();
         assert!((0.5..2.0).contains(&(found.response_ms.half_width / expected)), "{found:?}");
         assert!((found.iops.mean - 1000.0).abs() < 1e-6 && found.iops.half_width < 1e-6, "{found:?}");
@@ -233,7 +239,8 @@ mod tests {
     #[test]
     fn is_a_slow_start_left_out() {
         let slow = std::iter::repeat_n(500.0, 3000);
-        let found = of(slow.chain(uniform(2).take(27_000))).confidence().expect("there are enough");
+        let found =
+            of(slow.chain(uniform(2).take(27_000))).confidence(Nanos::ZERO).expect("there are enough");
         assert!(found.warm_up_requests >= 3000, "{found:?}");
         assert!((found.response_ms.mean - 10.0).abs() < 0.3, "{found:?}");
         assert!(found.warm_up >= Nanos::from_ms(3000.0));
@@ -241,9 +248,9 @@ mod tests {
 
     #[test]
     fn do_few_requests_give_no_interval() {
-        assert_eq!(of(uniform(3).take(19)).confidence(), None);
-        assert_eq!(Batches::new(Nanos::ZERO).confidence(), None);
-        assert!(of(uniform(3).take(60)).confidence().is_some());
+        assert_eq!(of(uniform(3).take(19)).confidence(Nanos::ZERO), None);
+        assert_eq!(Batches::new().confidence(Nanos::ZERO), None);
+        assert!(of(uniform(3).take(60)).confidence(Nanos::ZERO).is_some());
     }
 
     #[test]

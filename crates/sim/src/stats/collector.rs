@@ -1,16 +1,15 @@
 //! Everything that is kept of a run: it takes the same memory however many requests there are.
 
-use super::{Batches, Sample, SourceStats, TimeHistogram, Timeline};
+use super::{Batches, Confidence, Sample, SourceStats, TimeHistogram, Timeline};
 use crate::{CacheUse, Finished, TimeSplit};
 use headstack_model::{Nanos, Op, Request};
-use headstack_workload::{Issue, Load, Poll, VolumeInfo};
-use std::cell::RefCell;
-
-/// Most sources that are kept apart; those beyond are kept together as one more.
-pub const SOURCES_MOST: usize = 1024;
+use headstack_workload::{Issue, VolumeInfo};
 
 /// Requests that are kept whole, evenly over the run.
 const SAMPLES: usize = 4096;
+
+/// Requests that are kept one after the other, the first that count and need the arm.
+const FIRST: usize = 128;
 
 /// Response times and their parts of the requests of one direction.
 #[derive(Clone, Debug)]
@@ -57,12 +56,14 @@ pub struct VolumeStats {
     pub writes: Option<Box<Totals>>,
     /// Its flushes.
     pub flushes: Option<Box<Totals>>,
+    /// Time during which it had anything outstanding, also before requests counted.
+    pub occupied: Nanos,
     digits: u8,
 }
 
 impl VolumeStats {
     fn new(digits: u8) -> VolumeStats {
-        VolumeStats { reads: None, writes: None, flushes: None, digits }
+        VolumeStats { reads: None, writes: None, flushes: None, occupied: Nanos::ZERO, digits }
     }
 
     #[inline]
@@ -113,16 +114,43 @@ pub struct Sampled {
     pub cylinder: Option<u32>,
 }
 
+impl Sampled {
+    fn new(finished: &Finished) -> Sampled {
+        let completion = &finished.completion;
+        Sampled {
+            volume: finished.volume,
+            request: completion.request,
+            issued: completion.submitted,
+            completed: completion.completed,
+            cache: completion.cache,
+            cylinder: completion.travel.map(|travel| travel.to),
+        }
+    }
+}
+
+/// A source: where its requests are kept.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    entry: u32,
+    /// What comes back before this counts nowhere but in the timeline and the sample.
+    counted_from: Nanos,
+    outstanding: u32,
+}
+
 /// What is kept of a run.
 #[derive(Clone, Debug)]
 pub struct Collector {
     sector_bytes: Vec<u64>,
-    counted_from: Vec<Nanos>,
+    /// By source, and one more for all beyond.
+    accounts: Vec<Account>,
     volumes: Vec<VolumeStats>,
-    sources: Vec<Option<Box<SourceStats>>>,
+    /// Requests that each volume has outstanding, and since when there is any.
+    waiting: Vec<(u64, Nanos)>,
+    entries: Vec<Option<Box<SourceStats>>>,
     timeline: Timeline,
     batches: Batches,
     sample: Sample<Sampled>,
+    first: Vec<Sampled>,
     issued: u64,
     completed: u64,
     outstanding: u64,
@@ -132,39 +160,45 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector for a rig of these volumes. Of source `s` only what is issued from `counted_from[s]` on counts; of others
-    /// everything does.
-    pub fn new(volumes: &[VolumeInfo], counted_from: Vec<Nanos>) -> Collector {
-        let first_counted = counted_from.iter().min().copied().unwrap_or(Nanos::ZERO);
+    /// A collector for a rig of these volumes. `entry_of` says in which entry of the books a source's requests are kept, by
+    /// the source's number; those of sources beyond it are in entry 0.
+    pub fn new(volumes: &[VolumeInfo], entry_of: &[u32]) -> Collector {
         let digits = if volumes.len() <= 64 { 3 } else { 2 };
+        let account = |entry| Account { entry, counted_from: Nanos::ZERO, outstanding: 0 };
+        let entries = entry_of.iter().max().map_or(1, |most| *most as usize + 1);
         Collector {
             sector_bytes: volumes.iter().map(|volume| u64::from(volume.sector_bytes)).collect(),
-            counted_from,
+            accounts: entry_of.iter().copied().chain([0]).map(account).collect(),
             volumes: vec![VolumeStats::new(digits); volumes.len()],
-            sources: Vec::new(),
+            waiting: vec![(0, Nanos::ZERO); volumes.len()],
+            entries: vec![None; entries],
             timeline: Timeline::default(),
-            batches: Batches::new(first_counted),
+            batches: Batches::new(),
             sample: Sample::new(SAMPLES),
+            first: Vec::with_capacity(FIRST),
             issued: 0,
             completed: 0,
             outstanding: 0,
             most_outstanding: 0,
-            first_counted,
+            first_counted: Nanos::MAX,
             last: Nanos::ZERO,
         }
     }
 
-    fn counts(&self, source: u32, issued: Nanos) -> bool {
-        self.counted_from.get(source as usize).is_none_or(|from| issued >= *from)
+    #[inline]
+    fn account(&mut self, source: u32) -> &mut Account {
+        let index = (source as usize).min(self.accounts.len() - 1);
+        &mut self.accounts[index]
+    }
+
+    /// Counts of a source only what comes back at `from` or later: until then it warms up.
+    pub fn count_from(&mut self, source: u32, from: Nanos) {
+        self.account(source).counted_from = from;
     }
 
     #[inline]
-    fn source(&mut self, source: u32, begins: Nanos) -> &mut SourceStats {
-        let index = (source as usize).min(SOURCES_MOST);
-        if index >= self.sources.len() {
-            self.sources.resize(index + 1, None);
-        }
-        self.sources[index].get_or_insert_with(|| Box::new(SourceStats::new(begins)))
+    fn entry(&mut self, account: Account, begins: Nanos) -> &mut SourceStats {
+        self.entries[account.entry as usize].get_or_insert_with(|| Box::new(SourceStats::new(begins)))
     }
 
     /// A request was issued at `now`.
@@ -173,36 +207,48 @@ impl Collector {
         self.outstanding += 1;
         self.most_outstanding = self.most_outstanding.max(self.outstanding);
         self.timeline.issued(now);
-        let counts = self.counts(issue.source, now);
-        let from = self.counted_from.get(issue.source as usize).copied().unwrap_or(Nanos::ZERO);
-        self.source(issue.source, now.max(from)).issued(counts);
+        let waiting = &mut self.waiting[issue.device as usize];
+        if waiting.0 == 0 {
+            waiting.1 = now;
+        }
+        waiting.0 += 1;
+        let account = self.account(issue.source);
+        account.outstanding += 1;
+        let account = *account;
+        let begins = now.max(account.counted_from);
+        self.first_counted = self.first_counted.min(begins);
+        let entry = self.entry(account, begins);
+        if now >= account.counted_from {
+            entry.issued(account.outstanding);
+        }
     }
 
     /// A request came back.
     pub fn finished(&mut self, finished: &Finished) {
         let completion = &finished.completion;
         let (op, response, now) = (completion.request.op, completion.response(), completion.completed);
-        let bytes = u64::from(completion.request.sectors) * self.sector_bytes[finished.device as usize];
+        let bytes = u64::from(completion.request.sectors) * self.sector_bytes[finished.volume as usize];
         self.completed += 1;
         self.outstanding = self.outstanding.saturating_sub(1);
         self.last = self.last.max(now);
+        let waiting = &mut self.waiting[finished.volume as usize];
+        waiting.0 = waiting.0.saturating_sub(1);
+        if waiting.0 == 0 {
+            self.volumes[finished.volume as usize].occupied += now.since(waiting.1);
+        }
         self.timeline.completed(now, op, bytes, response);
-        self.sample.offer(|| Sampled {
-            volume: finished.device,
-            request: completion.request,
-            issued: completion.submitted,
-            completed: now,
-            cache: completion.cache,
-            cylinder: completion.travel.map(|travel| travel.to),
-        });
-        let counts = self.counts(finished.source, completion.submitted);
-        let source = self.source(finished.source, completion.submitted);
-        source.returned();
-        if !counts {
+        self.sample.offer(|| Sampled::new(finished));
+        let account = self.account(finished.source);
+        account.outstanding = account.outstanding.saturating_sub(1);
+        let account = *account;
+        if now < account.counted_from {
             return;
         }
-        source.completed(now, op, bytes, response);
-        self.volumes[finished.device as usize].add(finished, bytes);
+        if self.first.len() < FIRST && completion.travel.is_some() {
+            self.first.push(Sampled::new(finished));
+        }
+        self.entry(account, completion.submitted).completed(now, op, bytes, response);
+        self.volumes[finished.volume as usize].add(finished, bytes);
         self.batches.record(now, response, bytes);
     }
 
@@ -218,9 +264,9 @@ impl Collector {
         total
     }
 
-    /// Each source by its number; none where it asked for nothing. The last of more than [`SOURCES_MOST`] is all the others.
-    pub fn sources(&self) -> &[Option<Box<SourceStats>>] {
-        &self.sources
+    /// Each entry that the accounts name; none where its sources asked for nothing.
+    pub fn entries(&self) -> &[Option<Box<SourceStats>>] {
+        &self.entries
     }
 
     /// What happened over time, requests that do not count included.
@@ -228,14 +274,19 @@ impl Collector {
         &self.timeline
     }
 
-    /// The batches of the requests that count.
-    pub fn batches(&self) -> &Batches {
-        &self.batches
+    /// What the batches of the requests that count say; none where they are too few.
+    pub fn confidence(&self) -> Option<Confidence> {
+        self.batches.confidence(self.first_counted())
     }
 
     /// Requests evenly over the run.
     pub fn sample(&self) -> &Sample<Sampled> {
         &self.sample
+    }
+
+    /// The first requests that count and needed the arm, in the order in which they came back.
+    pub fn first(&self) -> &[Sampled] {
+        &self.first
     }
 
     /// Requests issued, also those that do not count.
@@ -253,9 +304,9 @@ impl Collector {
         self.most_outstanding
     }
 
-    /// From when on the earliest source counts.
+    /// From when on the first source counts, zero where there is none.
     pub fn first_counted(&self) -> Nanos {
-        self.first_counted
+        if self.first_counted == Nanos::MAX { Nanos::ZERO } else { self.first_counted }
     }
 
     /// When the last request came back.
@@ -264,66 +315,62 @@ impl Collector {
     }
 }
 
-/// A load whose issues a collector sees, as the engine tells nobody of them.
-pub struct Watched<'a> {
-    load: &'a mut dyn Load,
-    collector: &'a RefCell<Collector>,
-}
-
-impl<'a> Watched<'a> {
-    /// `load`, seen by `collector`.
-    pub fn new(load: &'a mut dyn Load, collector: &'a RefCell<Collector>) -> Watched<'a> {
-        Watched { load, collector }
-    }
-}
-
-impl Load for Watched<'_> {
-    fn poll(&mut self, now: Nanos) -> Poll {
-        let poll = self.load.poll(now);
-        if let Poll::Issue(issue) = &poll {
-            self.collector.borrow_mut().issued(now, issue);
-        }
-        poll
-    }
-
-    fn handle_completion(&mut self, now: Nanos, id: u64) {
-        self.load.handle_completion(now, id);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Device, DeviceOptions, Engine};
     use headstack_model::drives;
-    use headstack_workload::{Closed, Pattern, Region, Shape};
+    use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape};
+    use std::cell::RefCell;
 
-    fn run(counted_from: Vec<Nanos>) -> (Collector, Nanos, u64) {
+    /// Random requests, four at a time, and each told to the collector.
+    struct Told<'a> {
+        load: Closed,
+        books: &'a RefCell<Collector>,
+    }
+
+    impl Load for Told<'_> {
+        fn poll(&mut self, now: Nanos) -> Poll {
+            let poll = self.load.poll(now);
+            if let Poll::Issue(issue) = &poll {
+                self.books.borrow_mut().issued(now, issue);
+            }
+            poll
+        }
+
+        fn handle_completion(&mut self, now: Nanos, id: u64) {
+            self.load.handle_completion(now, id);
+        }
+    }
+
+    fn run(counted_from: Nanos) -> (Collector, Nanos, u64) {
         let spec = drives::load("atlas-10k").expect("the drive ships");
         let device = Device::new(&spec, &DeviceOptions::default()).expect("a shipped drive works");
         let volume =
             VolumeInfo { name: "disk0".into(), sectors: device.sectors(), sector_bytes: spec.sector_bytes };
         let region = Region::whole(device.sectors());
         let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.7 };
-        let mut load = Closed::new(shape, 4, 3000, 1).expect("the load fits");
-        let collector = RefCell::new(Collector::new(&[volume], counted_from));
+        let load = Closed::new(shape, 4, 3000, 1).expect("the load fits");
+        let books = RefCell::new(Collector::new(&[volume], &[]));
+        books.borrow_mut().count_from(0, counted_from);
         let (mut engine, mut responses) = (Engine::new(vec![device]), 0);
-        engine.run(&mut Watched::new(&mut load, &collector), &mut |finished| {
+        engine.run(&mut Told { load, books: &books }, &mut |finished| {
             responses += finished.completion.response().0;
-            collector.borrow_mut().finished(finished);
+            books.borrow_mut().finished(finished);
         });
-        (collector.into_inner(), engine.now(), responses)
+        (books.into_inner(), engine.now(), responses)
     }
 
     #[test]
     fn is_every_request_in_every_account() {
-        let (all, now, responses) = run(Vec::new());
+        let (all, now, responses) = run(Nanos::ZERO);
         assert_eq!((all.requests(), all.completed(), all.most_outstanding()), (3000, 3000, 4));
         assert!(all.last() <= now);
+        assert_eq!(all.volumes()[0].occupied, all.last());
         let totals = all.volumes()[0].all();
         assert_eq!((totals.responses.count(), totals.bytes), (3000, 3000 * 4096));
         assert_eq!(totals.parts_ns.iter().sum::<u128>(), u128::from(responses));
-        let source = all.sources()[0].as_ref().expect("it asked");
+        let source = all.entries()[0].as_ref().expect("it asked");
         assert_eq!(source.count(), 3000);
         assert_eq!(source.depths.iter().sum::<u64>(), 3000);
         assert_eq!(source.depths[..3], [1, 1, 2998]);
@@ -335,10 +382,10 @@ mod tests {
     }
 
     #[test]
-    fn does_only_what_is_issued_after_the_ramp_count() {
+    fn does_only_what_comes_back_after_the_ramp_count() {
         let ramp = Nanos::from_secs(5);
-        let (all, _, _) = run(vec![ramp]);
-        let source = all.sources()[0].as_ref().expect("it asked");
+        let (all, _, _) = run(ramp);
+        let source = all.entries()[0].as_ref().expect("it asked");
         assert_eq!(source.begins, ramp);
         let counted = all.volumes()[0].all().responses.count();
         assert!(counted > 500 && counted < 2900, "{counted}");

@@ -14,7 +14,7 @@ mod timeline;
 
 pub use agreement::{Agreement, ClassAgreement, Pair};
 pub use batches::{BATCHES, Batches, Confidence, Interval};
-pub use collector::{Collector, SOURCES_MOST, Sampled, Totals, VolumeStats, Watched};
+pub use collector::{Collector, Sampled, Totals, VolumeStats};
 pub use histogram::TimeHistogram;
 pub use sample::Sample;
 pub use source::{Direction, Running, SourceStats, TimeClasses};

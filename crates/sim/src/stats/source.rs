@@ -1,5 +1,5 @@
-//! What is kept of one source (a job, process or stream): per direction counts, bytes, response times and rates; the depths
-//! at which it issued.
+//! What is kept of a source of requests (a job, process or stream) or of a group of them: per direction counts, bytes,
+//! response times and rates, and the depths at which it issued.
 //!
 //! The classes of times and depths and the half second over which rates are sampled are those that fio prints.
 //! *Source:* fio 3.33, `HOWTO` ("Interpreting the output", `bwavgtime`, `iopsavgtime`).
@@ -152,7 +152,7 @@ impl Direction {
     }
 }
 
-/// What is kept of one source. It takes the same memory however many requests there are.
+/// What is kept of one source or a group of them. It takes the same memory however many requests there are.
 #[derive(Clone, Debug, Default)]
 pub struct SourceStats {
     /// When it issued its first request that counts.
@@ -165,9 +165,8 @@ pub struct SourceStats {
     pub flushes: Option<Box<Direction>>,
     /// Response times of its reads and writes in classes.
     pub times: TimeClasses,
-    /// Requests by how many it had outstanding with them: up to 1, 2, 4, 8, 16, 32, and more.
+    /// Requests by how many their source had outstanding with them: up to 1, 2, 4, 8, 16, 32, and more.
     pub depths: [u64; 7],
-    outstanding: u32,
 }
 
 impl SourceStats {
@@ -175,17 +174,11 @@ impl SourceStats {
         SourceStats { begins, ..SourceStats::default() }
     }
 
+    /// Counts an issue by one of its sources, which has `depth` requests outstanding with it.
     #[inline]
-    pub(super) fn issued(&mut self, counts: bool) {
-        self.outstanding += 1;
-        if counts {
-            let class = u32::BITS - (self.outstanding - 1).leading_zeros();
-            self.depths[(class as usize).min(6)] += 1;
-        }
-    }
-
-    pub(super) fn returned(&mut self) {
-        self.outstanding = self.outstanding.saturating_sub(1);
+    pub(super) fn issued(&mut self, depth: u32) {
+        let class = u32::BITS - depth.saturating_sub(1).leading_zeros();
+        self.depths[(class as usize).min(6)] += 1;
     }
 
     #[inline]
@@ -252,11 +245,8 @@ mod tests {
     #[test]
     fn are_depths_in_classes_that_double() {
         let mut stats = SourceStats::new(Nanos::ZERO);
-        (0..40).for_each(|_| stats.issued(true));
+        (1..=40).for_each(|depth| stats.issued(depth));
         assert_eq!(stats.depths, [1, 1, 2, 4, 8, 16, 8]);
-        (0..40).for_each(|_| stats.returned());
-        stats.issued(true);
-        assert_eq!(stats.depths[0], 2);
     }
 
     proptest! {

@@ -26,6 +26,13 @@ pub struct Bin {
 }
 
 impl Bin {
+    /// What happened within all these spans.
+    pub fn sum(bins: &[Bin]) -> Bin {
+        let mut sum = Bin::default();
+        bins.iter().for_each(|bin| sum.join(bin));
+        sum
+    }
+
     fn join(&mut self, next: &Bin) {
         self.reads += next.reads;
         self.writes += next.writes;

@@ -13,6 +13,7 @@ use super::value::Given;
 #[derive(Clone, Debug)]
 pub struct JobFile {
     pub(super) jobs: Vec<Job>,
+    global: Vec<(String, String)>,
     ignored: Vec<IgnoredKey>,
 }
 
@@ -27,6 +28,12 @@ pub struct IgnoredKey {
     pub origin: String,
     /// The line it stands in.
     pub line: usize,
+}
+
+/// The keys of a section with their values, but for those that only Headstack reads.
+fn as_written(section: &Section) -> Vec<(String, String)> {
+    let fios = section.entries.iter().filter(|entry| !entry.own);
+    fios.map(|entry| (entry.key.clone(), entry.value.clone().unwrap_or_default())).collect()
 }
 
 /// A section that is a job.
@@ -61,11 +68,12 @@ impl JobFile {
         include: &mut dyn FnMut(&str) -> io::Result<String>,
     ) -> Result<JobFile, FioError> {
         let sections = ini::split(text, name, include)?;
-        let mut file = JobFile { jobs: Vec::new(), ignored: Vec::new() };
+        let mut file = JobFile { jobs: Vec::new(), global: Vec::new(), ignored: Vec::new() };
         let mut defaults = (Settings::default(), Vec::new());
         for section in &sections {
             if section.is_global() {
                 file.apply(section, &mut defaults.0, &mut defaults.1)?;
+                file.global.extend(as_written(section));
             } else {
                 let job = file.job(section, defaults.clone())?;
                 file.jobs.push(job);
@@ -76,6 +84,11 @@ impl JobFile {
             return Err(place.error("", "holds no job, which is a section `[name]` other than [global]"));
         }
         Ok(file)
+    }
+
+    /// The keys of its `[global]` sections with their values, as written.
+    pub fn global_options(&self) -> &[(String, String)] {
+        &self.global
     }
 
     /// The keys that are there and make no difference.
@@ -89,9 +102,7 @@ impl JobFile {
         (mut settings, mut places): (Settings, Vec<(&'static str, Place)>),
     ) -> Result<Job, FioError> {
         self.apply(section, &mut settings, &mut places)?;
-        let own = section.entries.iter().filter(|entry| !entry.own);
-        let shown = |entry: &Entry| (entry.key.clone(), entry.value.clone().unwrap_or_default());
-        let options = own.map(shown).collect();
+        let options = as_written(section);
         let (place, section) = (section.place.clone(), section.name.clone());
         let job = Job { section, place, settings, places, options };
         check(&job)?;

@@ -1,7 +1,8 @@
 //! Headstack's own traces: a line with the columns' names, then one request a line, eight columns apart by commas.
 //!
 //! Time in nanoseconds, device (a number or a name), operation, first byte, bytes, response time and think time in
-//! nanoseconds, process. The last three may be empty. It holds all that any format says of a request in common.
+//! nanoseconds, process. The last three may be empty. It holds all that any format says of a request in common. Further
+//! columns may follow, as in what a simulation writes of its requests; they are passed over.
 
 use std::io::BufRead;
 
@@ -19,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     extensions: &["csv"],
     encoding: Encoding::Text,
     form: FORM,
-    note: "begins with that line; a device is a number or a name; the last three columns may be empty",
+    note: "begins with that line; a device is a number or a name; the last three columns may be empty; further columns, also named, are passed over",
     carries: Carries {
         latest: text::LATEST,
         empty: true,
@@ -30,19 +31,36 @@ pub(super) const FORMAT: Format = Format {
         source: Presence::Sometimes,
         ..Carries::LEAST
     },
-    sniff: |head| text::first_line(head) == Some(FORM.as_bytes()),
-    read: |input| Box::new(Reader { lines: Lines::new(input), names: None, begun: false }),
+    sniff: |head| text::first_line(head).is_some_and(|line| columns(line).is_some()),
+    read: |input| Box::new(Reader { lines: Lines::new(input), names: None, begun: false, more: false }),
     write: || Box::new(Writer),
 };
 
 const FORM: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,process";
 const SPAN: Span = Span { tick: 1, longest: text::LATEST, always: false };
 
+/// Whether a line names the columns, and then whether there are more than are read.
+fn columns(line: &[u8]) -> Option<bool> {
+    match line.strip_prefix(FORM.as_bytes())? {
+        [] => Some(false),
+        [b',', ..] => Some(true),
+        _ => None,
+    }
+}
+
+/// The columns of a line that are read.
+fn read_columns(line: &[u8]) -> &[u8] {
+    let mut commas = line.iter().enumerate().filter(|(_, byte)| **byte == b',');
+    commas.nth(7).map_or(line, |(end, _)| &line[..end])
+}
+
 struct Reader<R> {
     lines: Lines<R>,
     /// The names of the devices, once the first one turned out to have one, or that they have numbers.
     names: Option<Devices>,
     begun: bool,
+    /// Whether there are columns beyond those that are read.
+    more: bool,
 }
 
 enum Devices {
@@ -55,12 +73,14 @@ impl<R: BufRead> Source for Reader<R> {
         if !self.begun {
             match self.lines.next_line()? {
                 None => return Ok(None),
-                Some(line) if line == FORM.as_bytes() => self.begun = true,
-                Some(_) => return Err(Fault::Header { what: HEADER }),
+                Some(line) => {
+                    self.more = columns(line).ok_or(Fault::Header { what: HEADER })?;
+                    self.begun = true;
+                }
             }
         }
         let Some(line) = self.lines.next_line()? else { return Ok(None) };
-        parse(line, &mut self.names).map(Some)
+        parse(if self.more { read_columns(line) } else { line }, &mut self.names).map(Some)
     }
 
     fn place(&self) -> Place {

@@ -1,0 +1,80 @@
+//! A fio job file as a load.
+
+use super::SimLoad;
+use crate::failure::Failure;
+use crate::files;
+use crate::sim::outcome::{Job, LoadNotes, ReadyLoad};
+use headstack_model::Nanos;
+use headstack_workload::VolumeInfo;
+use headstack_workload::fio::{FioJob, FioLoad, JobFile};
+use serde_json::{Map, Value};
+use std::io;
+use std::path::Path;
+
+impl SimLoad for FioLoad {
+    fn counted_from(&self, source: u32) -> Nanos {
+        self.window(source).map_or(Nanos::ZERO, |window| window.measured_from)
+    }
+}
+
+/// The jobs of the file at `path`.
+pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<ReadyLoad, Failure> {
+    let text = files::read_text(path)?;
+    let shown = path.display().to_string();
+    let mut include = |name: &str| {
+        files::read_text(Path::new(name)).map_err(|failure| io::Error::other(failure.to_string()))
+    };
+    let file = JobFile::parse(&text, &shown, &mut include).map_err(Failure::input)?;
+    let load = file.build(volumes, seed).map_err(Failure::input)?;
+    let (jobs, entry_of) = entries(load.jobs());
+    let mut ignored: Vec<&str> = file.ignored().iter().map(|key| key.key).collect();
+    ignored.sort_unstable();
+    ignored.dedup();
+    let mut remarks = Vec::new();
+    if !ignored.is_empty() {
+        remarks.push(format!("keys without effect here: {}", ignored.join(", ")));
+    }
+    let notes = LoadNotes {
+        global_options: as_object(file.global_options()),
+        name: super::file_name(path),
+        kind: match jobs.len() {
+            1 => "fio job".to_string(),
+            count => format!("{count} fio jobs"),
+        },
+        jobs,
+        entry_of,
+        remarks,
+    };
+    Ok(ReadyLoad { load: Box::new(load), notes })
+}
+
+/// Options as results show them.
+fn as_object(options: &[(String, String)]) -> Map<String, Value> {
+    options.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect()
+}
+
+/// The jobs as results list them, and which of them each clone is in: those that report as a group are one.
+fn entries(clones: &[FioJob]) -> (Vec<Job>, Vec<u32>) {
+    let (mut jobs, mut entry_of): (Vec<Job>, Vec<u32>) = (Vec::new(), Vec::new());
+    for clone in clones {
+        let same = |(index, other): (usize, &FioJob)| {
+            (other.group_reporting && other.group == clone.group).then_some(entry_of[index])
+        };
+        let before = clones[..entry_of.len()].iter().enumerate();
+        let known = clone.group_reporting.then(|| before.map(same).next_back().flatten()).flatten();
+        entry_of.push(known.unwrap_or(jobs.len() as u32));
+        if known.is_none() {
+            jobs.push(Job {
+                name: clone.name.clone(),
+                group: clone.group,
+                options: clone
+                    .options
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.clone().into()))
+                    .collect(),
+                depth: Some(clone.depth),
+            });
+        }
+    }
+    (jobs, entry_of)
+}

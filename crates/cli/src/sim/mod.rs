@@ -1,0 +1,125 @@
+//! `headstack sim`: a load on a rig, in virtual time.
+
+mod fio;
+pub(crate) mod load;
+pub(crate) mod outcome;
+pub(crate) mod page;
+pub(crate) mod progress;
+mod requests;
+pub(crate) mod results;
+pub(crate) mod setup;
+pub(crate) mod text;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::report;
+use crate::rig;
+use cpu_time::ThreadTime;
+use headstack_sim::rig::Rig;
+use headstack_workload::VolumeInfo;
+use load::LoadArgs;
+use outcome::{DeviceOutcome, Onlooker, Outcome};
+use progress::Progress;
+use requests::Requests;
+use setup::RigArgs;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Run a fio job or a trace on a rig, in virtual time, and print what the disks did with it.
+#[derive(clap::Args)]
+pub(crate) struct Sim {
+    /// A rig file, a shipped rig or a shipped drive.
+    #[arg(value_name = "RIG")]
+    rig: String,
+    /// A fio job file (.fio), a load file (.toml) or a trace in any format.
+    #[arg(value_name = "LOAD")]
+    load: String,
+    #[command(flatten)]
+    options: RigArgs,
+    #[command(flatten)]
+    load_options: LoadArgs,
+    /// Write the results as JSON in fio's shape; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write one line of CSV a request.
+    #[arg(long, value_name = "FILE.csv")]
+    requests: Option<PathBuf>,
+    /// Write the results as charts into one self-contained HTML file.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+}
+
+impl Sim {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut rig = rig::load::load(&self.rig)?;
+        self.options.apply(&mut rig)?;
+        let mut requests = self.requests.as_deref().map(|path| Requests::create(path, &rig)).transpose()?;
+        let run = Run {
+            rig: &rig,
+            rig_name: &self.rig,
+            load: &self.load,
+            load_options: &self.load_options,
+            seed: self.options.seed,
+        };
+        let outcome = run.simulate(true, requests.as_mut())?;
+        if let Some(requests) = requests {
+            requests.finish()?;
+        }
+        if let Some(path) = &self.report {
+            let report = page::report(&outcome, &rig)?;
+            files::write_whole(path, report::to_html(&report).as_bytes())?;
+        }
+        match self.json.as_deref() {
+            Some(path) if path.as_os_str() == "-" => {
+                out.write_all(results::to_json(&outcome).as_bytes())?;
+                return Ok(());
+            }
+            Some(path) => files::write_whole(path, results::to_json(&outcome).as_bytes())?,
+            None => {}
+        }
+        text::print(&outcome, out)
+    }
+}
+
+/// What is to be run.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub rig: &'a Rig,
+    pub rig_name: &'a str,
+    pub load: &'a str,
+    pub load_options: &'a LoadArgs,
+    pub seed: u64,
+}
+
+impl Run<'_> {
+    /// One run of the load on a fresh engine of the rig. With `shown`, a bar tells how far it is.
+    pub(crate) fn simulate(&self, shown: bool, requests: Option<&mut Requests>) -> Result<Outcome, Failure> {
+        let volumes = self.rig.volumes();
+        let mut ready = load::ready(self.load, self.load_options, self.rig, self.seed)?;
+        let mut engine = self.rig.build(self.seed).map_err(Failure::input)?;
+        let mut progress = Progress::new(ready.load.file(), shown);
+        let mut onlookers: Vec<&mut dyn Onlooker> = vec![&mut progress];
+        onlookers.extend(requests.map(|requests| requests as &mut dyn Onlooker));
+        let started = ThreadTime::now();
+        let books = outcome::run(&mut engine, &volumes, &mut ready, onlookers);
+        let cpu_s = started.elapsed().as_secs_f64();
+        progress.finish();
+        let mut notes = ready.notes;
+        notes.remarks.extend(ready.load.finish()?);
+        let device = |(index, volume): (usize, &VolumeInfo)| DeviceOutcome {
+            name: volume.name.clone(),
+            activity: *engine.device(index).activity(),
+        };
+        Ok(Outcome {
+            seed: self.seed,
+            rig_name: self.rig_name.to_string(),
+            rig_title: setup::title(self.rig),
+            rig: serde_json::to_value(self.rig.resolved()).expect("a rig is expressible in JSON"),
+            load: notes,
+            devices: volumes.iter().enumerate().map(device).collect(),
+            books,
+            end: engine.now(),
+            cpu_s,
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! A run of a load on a rig, and all that is known of it afterwards.
+
+use super::load::SimLoad;
+use headstack_model::{Nanos, Op};
+use headstack_sim::stats::{Collector, Totals};
+use headstack_sim::{Activity, Engine, Finished, TimeSplit};
+use headstack_workload::{Issue, Load, Poll, VolumeInfo};
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+
+/// A job as results name it: the sources that share an entry of the books.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Job {
+    /// Its name.
+    pub name: String,
+    /// Number of the group of jobs that ran together.
+    pub group: u32,
+    /// Its options as they were written.
+    pub options: Map<String, Value>,
+    /// Requests that it has outstanding at most, where it says so.
+    pub depth: Option<u32>,
+}
+
+/// What results say of a load beside the requests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoadNotes {
+    /// The file or the words it was given by.
+    pub name: String,
+    /// What it is: a fio job file, a trace and in which format, a load file.
+    pub kind: String,
+    /// Options that hold for all jobs.
+    pub global_options: Map<String, Value>,
+    /// The jobs, by entry of the books.
+    pub jobs: Vec<Job>,
+    /// The entry of each source, by its number.
+    pub entry_of: Vec<u32>,
+    /// What was met and not taken into account, for people.
+    pub remarks: Vec<String>,
+}
+
+/// A load that is ready to run.
+pub(crate) struct ReadyLoad {
+    pub load: Box<dyn SimLoad>,
+    pub notes: LoadNotes,
+}
+
+/// A device of the rig after the run.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceOutcome {
+    /// Its name in the rig.
+    pub name: String,
+    /// What it counted.
+    pub activity: Activity,
+}
+
+/// A run and what came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub seed: u64,
+    /// The rig's file or name.
+    pub rig_name: String,
+    /// Its title, or that of its drive.
+    pub rig_title: String,
+    /// The rig with all its keys.
+    pub rig: Value,
+    pub load: LoadNotes,
+    pub books: Collector,
+    pub devices: Vec<DeviceOutcome>,
+    /// When the run ended.
+    pub end: Nanos,
+    pub cpu_s: f64,
+}
+
+impl Outcome {
+    /// Time over which requests counted, in seconds.
+    pub(crate) fn counted_s(&self) -> f64 {
+        self.books.last().since(self.books.first_counted()).as_secs()
+    }
+
+    /// Requests of all kinds that counted.
+    pub(crate) fn totals(&self) -> Totals {
+        self.books.total().all()
+    }
+
+    /// Requests a second.
+    pub(crate) fn iops(&self) -> f64 {
+        ratio(self.totals().responses.count() as f64, self.counted_s())
+    }
+
+    /// Millions of bytes a second.
+    pub(crate) fn bandwidth_mb_s(&self) -> f64 {
+        ratio(self.totals().bytes as f64 / 1e6, self.counted_s())
+    }
+
+    /// All requests, also those that did not count, a CPU second.
+    pub(crate) fn requests_per_cpu_s(&self) -> f64 {
+        ratio(self.books.completed() as f64, self.cpu_s)
+    }
+
+    /// Share of the run in which a device's arm was at work for commands and destages.
+    pub(crate) fn utilisation(&self, device: &DeviceOutcome) -> f64 {
+        ratio(device.activity.busy().as_secs(), self.end.as_secs())
+    }
+}
+
+/// Means of the parts of the response times, in milliseconds, by name.
+pub(crate) fn parts_ms(totals: &Totals) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+    let count = totals.responses.count() as f64;
+    let means = totals.parts_ns.iter().map(move |sum| ratio(*sum as f64 / 1e6, count));
+    TimeSplit::NAMES.into_iter().zip(means)
+}
+
+/// A quotient; 0 where the divisor is.
+pub(crate) fn ratio(value: f64, by: f64) -> f64 {
+    if by > 0.0 { value / by } else { 0.0 }
+}
+
+/// Who looks on while a run goes on.
+pub(crate) trait Onlooker {
+    /// A request was issued.
+    fn issued(&mut self, _issue: &Issue) {}
+    /// A request came back.
+    fn finished(&mut self, finished: &Finished);
+}
+
+/// The books of a run and who looks on, told of each request.
+struct Witness<'a> {
+    books: Collector,
+    onlookers: Vec<&'a mut dyn Onlooker>,
+}
+
+/// A load whose issues are witnessed, as the engine tells nobody of them.
+struct Watched<'a, 'b> {
+    load: &'a mut dyn SimLoad,
+    witness: &'a RefCell<Witness<'b>>,
+    /// Which sources have issued before.
+    met: Vec<bool>,
+}
+
+impl Load for Watched<'_, '_> {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        let poll = self.load.poll(now);
+        if let Poll::Issue(issue) = &poll {
+            let Witness { books, onlookers } = &mut *self.witness.borrow_mut();
+            if let Some(met) = self.met.get_mut(issue.source as usize).filter(|met| !**met) {
+                *met = true;
+                books.count_from(issue.source, self.load.counted_from(issue.source));
+            }
+            books.issued(now, issue);
+            onlookers.iter_mut().for_each(|onlooker| onlooker.issued(issue));
+        }
+        poll
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.load.handle_completion(now, id);
+    }
+}
+
+/// Runs a load on an engine of these volumes to its end; `onlookers` see each request go and come back.
+pub(crate) fn run(
+    engine: &mut Engine,
+    volumes: &[VolumeInfo],
+    ready: &mut ReadyLoad,
+    onlookers: Vec<&mut dyn Onlooker>,
+) -> Collector {
+    let entry_of = &ready.notes.entry_of;
+    let witness = RefCell::new(Witness { books: Collector::new(volumes, entry_of), onlookers });
+    let mut watched = Watched { load: &mut *ready.load, witness: &witness, met: vec![false; entry_of.len()] };
+    engine.run(&mut watched, &mut |finished| {
+        let Witness { books, onlookers } = &mut *witness.borrow_mut();
+        books.finished(finished);
+        onlookers.iter_mut().for_each(|onlooker| onlooker.finished(finished));
+    });
+    witness.into_inner().books
+}
+
+/// A request's kind, in a word.
+pub(crate) fn op_name(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Flush => "flush",
+    }
+}

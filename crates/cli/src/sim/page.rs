@@ -1,0 +1,429 @@
+//! A run as a report: what `--report` writes.
+
+use super::outcome::{DeviceOutcome, Outcome, parts_ms, ratio};
+use super::text;
+use crate::drive::plot;
+use crate::failure::Failure;
+use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
+use crate::survey::Survey;
+use crate::units::grouped;
+use headstack_model::{DriveSpec, Geometry, Op};
+use headstack_sim::TimeSplit;
+use headstack_sim::rig::Rig;
+use headstack_sim::stats::{Bin, Sampled, TimeHistogram, Totals};
+
+/// Points on the line of a distribution: enough for any screen.
+const STEPS: u32 = 500;
+
+/// Devices that charts show apart.
+const DEVICES: usize = 8;
+
+/// Kinds of drives whose zones and seek curves are drawn.
+const KINDS: usize = 4;
+
+/// The report of one run.
+pub(crate) fn report(outcome: &Outcome, rig: &Rig) -> Result<Report, Failure> {
+    let mut sections = vec![
+        summary(outcome),
+        responses(outcome),
+        over_time(outcome),
+        time_split(outcome),
+        arm(outcome),
+        map(outcome),
+    ];
+    sections.extend(drives(rig)?);
+    Ok(Report {
+        title: format!("{} on {}", outcome.load.name, outcome.rig_title),
+        text: vec![format!(
+            "{}, seed {}. Simulated by headstack: {} s of the disks' time.",
+            outcome.load.kind,
+            outcome.seed,
+            text::figure(outcome.end.as_secs())
+        )],
+        sections,
+    })
+}
+
+fn summary(outcome: &Outcome) -> Section {
+    let mut table = Table::new("Figures", &["", ""]);
+    table.words = 2;
+    // The parts of the response time have their chart.
+    for (name, value) in text::lines(outcome).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
+        table.row([name, value]);
+    }
+    let more = [text::job_table(outcome), text::device_table(outcome)];
+    let mut tables = vec![table];
+    tables.extend(more.into_iter().flatten().map(|(table, _)| table));
+    Section { title: "Summary".to_string(), tables, ..Section::default() }
+}
+
+/// The directions that were met, with their colour.
+fn directions(outcome: &Outcome) -> Vec<(&'static str, usize, Box<Totals>)> {
+    let total = outcome.books.total();
+    let each = [("reads", 0, total.reads), ("writes", 1, total.writes), ("flushes", 2, total.flushes)];
+    each.into_iter().filter_map(|(name, hue, totals)| Some((name, hue, totals?))).collect()
+}
+
+/// The share of requests that took no longer than a time.
+pub(crate) fn distribution(name: &str, hue: usize, times: &TimeHistogram) -> Series {
+    let mut points = vec![(times.min().as_ms(), 0.0)];
+    points.extend(times.points(STEPS).map(|(share, time)| (time.as_ms(), 100.0 * share)));
+    Series {
+        name: name.to_string(),
+        points,
+        draw: Draw::Line,
+        hue,
+        dashed: hue % 2 == 1,
+        ..Series::default()
+    }
+}
+
+/// The time that the slowest share of requests took at least, for shares that get ten times smaller.
+pub(crate) fn tail(name: &str, hue: usize, times: &TimeHistogram) -> Series {
+    let smallest = 1.0 / times.count().max(1) as f64;
+    let mut points = Vec::new();
+    let mut share = 1.0f64;
+    while share >= smallest * 0.999 {
+        points.push((times.quantile(1.0 - share).as_ms(), 100.0 * share));
+        share /= 1.2;
+    }
+    points.push((times.max().as_ms(), 100.0 * smallest));
+    Series {
+        name: name.to_string(),
+        points,
+        draw: Draw::Line,
+        hue,
+        dashed: hue % 2 == 1,
+        ..Series::default()
+    }
+}
+
+fn responses(outcome: &Outcome) -> Section {
+    let all = directions(outcome);
+    let of = |series: fn(&str, usize, &TimeHistogram) -> Series| -> Vec<Series> {
+        all.iter().map(|(name, hue, totals)| series(name, *hue, &totals.responses)).collect()
+    };
+    Section {
+        title: "Response times".to_string(),
+        text: vec![
+            "Left: the share of requests that took no longer than a time. Right: the slowest of them, one in ten, in a hundred, in a thousand."
+                .to_string(),
+        ],
+        charts: vec![
+            Chart {
+                title: "Distribution".to_string(),
+                x: Axis::log("response time (ms)"),
+                y: Axis::linear("requests (%)"),
+                series: of(distribution),
+            },
+            Chart {
+                title: "The slowest".to_string(),
+                x: Axis::log("response time (ms)"),
+                y: Axis::log("requests that took longer (%)"),
+                series: of(tail),
+            },
+        ],
+        tables: Vec::new(),
+    }
+}
+
+/// Most points of a line over time: more hide each other.
+const POINTS: usize = 150;
+
+fn over_time(outcome: &Outcome) -> Section {
+    let line = outcome.books.timeline();
+    // The last bin is not over when the run is.
+    let whole = line.bins().len().saturating_sub(1).max(1).min(line.bins().len());
+    let together = whole.div_ceil(POINTS).max(1);
+    let width = line.width().as_secs() * together as f64;
+    let bins: Vec<Bin> = line.bins()[..whole].chunks_exact(together).map(Bin::sum).collect();
+    let series = |name: &str, hue: usize, value: &dyn Fn(&Bin) -> f64| Series {
+        name: name.to_string(),
+        points: bins
+            .iter()
+            .enumerate()
+            .map(|(index, bin)| ((index as f64 + 0.5) * width, value(bin)))
+            .collect(),
+        draw: Draw::Line,
+        hue,
+        ..Series::default()
+    };
+    let chart = |title: &str, y: &str, series: Vec<Series>| Chart {
+        title: title.to_string(),
+        x: Axis::linear("time (s)"),
+        y: Axis::linear(y),
+        series,
+    };
+    let met = |series: Vec<Series>| -> Vec<Series> { series.into_iter().filter(is_anything).collect() };
+    let requests = met(vec![
+        series("reads", 0, &|bin| bin.reads as f64 / width),
+        series("writes", 1, &|bin| bin.writes as f64 / width),
+    ]);
+    let bytes = met(vec![
+        series("reads", 0, &|bin| bin.read_bytes as f64 / 1e6 / width),
+        series("writes", 1, &|bin| bin.written_bytes as f64 / 1e6 / width),
+    ]);
+    let response =
+        series("all", 0, &|bin| ratio(bin.response_ns as f64 / 1e6, (bin.reads + bin.writes) as f64));
+    let depth = series("all", 0, &|bin| bin.depth_ns as f64 / 1e9 / width);
+    Section {
+        title: "Over time".to_string(),
+        text: vec![format!("Means over {} s each.", text::figure(width))],
+        charts: vec![
+            chart("Requests", "requests a second", requests),
+            chart("Data", "MB/s", bytes),
+            chart("Response time", "mean of those completed (ms)", vec![response]),
+            chart("Queue depth", "requests outstanding", vec![depth]),
+        ],
+        tables: Vec::new(),
+    }
+}
+
+/// Where the response time went, as stacked bars over these columns: in milliseconds and as shares.
+pub(crate) fn split_charts(columns: &[(String, Totals)]) -> Vec<Chart> {
+    let share = |totals: &Totals, ms: f64| 100.0 * ratio(ms, totals.responses.mean_ms());
+    vec![
+        split_chart("Mean", "ms", columns, |_, ms| ms),
+        split_chart("Share of the mean", "%", columns, share),
+    ]
+}
+
+fn split_chart(
+    title: &str,
+    y: &str,
+    columns: &[(String, Totals)],
+    value: impl Fn(&Totals, f64) -> f64,
+) -> Chart {
+    let series = TimeSplit::NAMES.iter().enumerate().map(|(part, name)| Series {
+        name: name.replace('_', " "),
+        points: columns
+            .iter()
+            .enumerate()
+            .map(|(place, (_, totals))| {
+                let mean = parts_ms(totals).nth(part).map_or(0.0, |(_, mean)| mean);
+                (place as f64, value(totals, mean))
+            })
+            .collect(),
+        draw: Draw::Bars,
+        hue: part,
+        ..Series::default()
+    });
+    Chart {
+        title: title.to_string(),
+        x: Axis::of_names("", columns.iter().map(|(name, _)| name.clone())),
+        y: Axis::linear(y),
+        series: series.filter(is_anything).collect(),
+    }
+}
+
+/// Whether a series has anything to show.
+fn is_anything(series: &Series) -> bool {
+    series.points.iter().any(|point| point.1 > 0.0)
+}
+
+/// What the arms did with their time, as stacked shares over the devices.
+fn arm_time(outcome: &Outcome) -> Chart {
+    let shares = |device: &DeviceOutcome| {
+        let activity = &device.activity;
+        let work = &activity.commands;
+        let times = [
+            work.seek,
+            work.rotational_latency,
+            work.media,
+            activity.destages.total(),
+            activity.read_ahead,
+            activity.recalibration,
+        ];
+        let share = times.map(|time| 100.0 * ratio(time.as_secs(), outcome.end.as_secs()));
+        let idle = (100.0 - share.iter().sum::<f64>()).max(0.0);
+        [share[0], share[1], share[2], share[3], share[4], share[5], idle]
+    };
+    let names =
+        ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration", "idle"];
+    // The colours of the parts of a response time, where there is one.
+    let hues = [2, 3, 4, 1, 6, 0, 5];
+    let series = names.iter().enumerate().map(|(kind, name)| Series {
+        name: name.to_string(),
+        points: shown_devices(outcome).map(|(place, device)| (place as f64, shares(device)[kind])).collect(),
+        draw: Draw::Bars,
+        hue: hues[kind],
+        ..Series::default()
+    });
+    Chart {
+        title: "What the arm did".to_string(),
+        x: Axis::of_names("", shown_devices(outcome).map(|(_, device)| device.name.clone())),
+        y: Axis::linear("share of the time (%)"),
+        series: series.filter(is_anything).collect(),
+    }
+}
+
+fn time_split(outcome: &Outcome) -> Section {
+    let mut columns = vec![("all".to_string(), outcome.totals())];
+    let each = directions(outcome);
+    if each.len() > 1 {
+        columns.extend(each.into_iter().map(|(name, _, totals)| (name.to_string(), *totals)));
+    }
+    if outcome.devices.len() > 1 {
+        let devices = outcome.devices.iter().zip(outcome.books.volumes());
+        columns.extend(devices.take(DEVICES).map(|(device, stats)| (device.name.clone(), stats.all())));
+    }
+    Section {
+        title: "Where the time went".to_string(),
+        text: vec!["The parts of the mean response time; they add up to it.".to_string()],
+        charts: split_charts(&columns),
+        tables: Vec::new(),
+    }
+}
+
+/// Sampled requests, one series a device where there are several.
+fn sampled(
+    outcome: &Outcome,
+    keep: impl Fn(&Sampled) -> bool,
+    point: impl Fn(&Sampled) -> Option<(f64, f64)>,
+    name: &str,
+    hue: usize,
+) -> Series {
+    let kept = outcome.books.sample().kept().iter().filter(|sampled| keep(sampled));
+    let mut points: Vec<(f64, f64)> = kept.filter_map(point).collect();
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    Series { name: name.to_string(), points, draw: Draw::Dots, hue, ..Series::default() }
+}
+
+/// Which requests the sample holds.
+fn one_in(outcome: &Outcome) -> String {
+    match outcome.books.sample().step() {
+        1 => "every request".to_string(),
+        2 => "every second request".to_string(),
+        step => format!("one request in {}", grouped(step)),
+    }
+}
+
+fn shown_devices(outcome: &Outcome) -> impl Iterator<Item = (usize, &DeviceOutcome)> {
+    outcome.devices.iter().take(DEVICES).enumerate()
+}
+
+fn arm(outcome: &Outcome) -> Section {
+    let positions = shown_devices(outcome).map(|(index, device)| {
+        let point = |sampled: &Sampled| {
+            sampled.cylinder.map(|cylinder| (sampled.completed.as_secs(), f64::from(cylinder)))
+        };
+        sampled(outcome, |sampled| sampled.volume as usize == index, point, &device.name, index)
+    });
+    let first = shown_devices(outcome).map(|(index, device)| {
+        let on = |met: &&Sampled| met.volume as usize == index;
+        let points = outcome.books.first().iter().filter(on);
+        let point = |met: &Sampled| Some((met.completed.as_secs(), f64::from(met.cylinder?)));
+        Series {
+            name: device.name.clone(),
+            points: points.filter_map(point).collect(),
+            hue: index,
+            ..Series::default()
+        }
+    });
+    let distances = shown_devices(outcome).map(|(index, device)| {
+        let seeks = &device.activity.seeks;
+        let all = seeks.count().max(1) as f64;
+        let points = seeks.classes().enumerate();
+        Series {
+            name: device.name.clone(),
+            points: points.map(|(class, (_, count))| (class as f64, 100.0 * count as f64 / all)).collect(),
+            draw: if outcome.devices.len() > 1 { Draw::Points } else { Draw::Bars },
+            hue: index,
+            ..Series::default()
+        }
+    });
+    let classes =
+        outcome.devices.iter().map(|device| device.activity.seeks.classes().count()).max().unwrap_or(0);
+    let names = (0..classes as u32).map(|class| match class {
+        0 => "0".to_string(),
+        1 => "1".to_string(),
+        class => format!("{} +", grouped(1 << (class - 1))),
+    });
+    Section {
+        title: "The head".to_string(),
+        text: vec![format!(
+            "The cylinder to which the arm went, for {} that needed it. Cylinder 0 is at the rim. How far it went each time: the classes double.",
+            one_in(outcome)
+        )],
+        charts: vec![
+            Chart {
+                title: "The head's position over time".to_string(),
+                x: Axis::linear("time (s)"),
+                y: Axis::linear("cylinder"),
+                series: positions.collect(),
+            },
+            Chart {
+                title: "Its first ways, in order of completion".to_string(),
+                x: Axis::linear("time (s)"),
+                y: Axis::linear("cylinder"),
+                series: first.collect(),
+            },
+            Chart {
+                title: "Seek distances".to_string(),
+                x: Axis::of_names("distance (cylinders): this many and more", names),
+                y: Axis::linear("accesses (%)"),
+                series: distances.collect(),
+            },
+            arm_time(outcome),
+        ],
+        tables: Vec::new(),
+    }
+}
+
+fn map(outcome: &Outcome) -> Section {
+    let charts = shown_devices(outcome).map(|(index, device)| {
+        let of = |op: Op, name: &str, hue: usize| {
+            let keep = |sampled: &Sampled| sampled.volume as usize == index && sampled.request.op == op;
+            let point =
+                |sampled: &Sampled| Some((sampled.issued.as_secs(), sampled.request.lbn.0 as f64 / 1e6));
+            sampled(outcome, keep, point, name, hue)
+        };
+        let series = [of(Op::Read, "reads", 0), of(Op::Write, "writes", 1)];
+        Chart {
+            title: format!("Requests on {}", device.name),
+            x: Axis::linear("time of issue (s)"),
+            y: Axis::linear("LBN (millions)"),
+            series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
+        }
+    });
+    Section {
+        title: "Request map".to_string(),
+        text: vec![format!(
+            "Which blocks were asked for, and when: one request in {}.",
+            outcome.books.sample().step()
+        )],
+        charts: charts.filter(|chart| !chart.series.is_empty()).collect(),
+        tables: Vec::new(),
+    }
+}
+
+/// Zones and seek curve of each kind of drive.
+pub(crate) fn drives(rig: &Rig) -> Result<Vec<Section>, Failure> {
+    let mut kinds: Vec<&DriveSpec> = Vec::new();
+    for group in &rig.resolved().drive {
+        if kinds.len() < KINDS && kinds.iter().all(|kind| kind.name != group.spec.name) {
+            kinds.push(&group.spec);
+        }
+    }
+    let mut sections = Vec::new();
+    for spec in kinds {
+        let geometry = Geometry::new(spec).map_err(Failure::input)?;
+        let (mut zones, seeks) = (plot::zones(&Survey::new(spec, &geometry)), plot::seeks(spec));
+        zones.title = format!("The disk: {}", spec.title);
+        zones.text.extend(seeks.text);
+        for (chart, name) in
+            zones.charts.iter_mut().zip(["Media rate over the disk", "Density over the disk"])
+        {
+            chart.title = name.to_string();
+        }
+        zones.charts.extend(
+            seeks
+                .charts
+                .into_iter()
+                .map(|chart| Chart { title: format!("Seek curve: {}", chart.title.to_lowercase()), ..chart }),
+        );
+        zones.tables.clear();
+        sections.push(zones);
+    }
+    Ok(sections)
+}

@@ -1,0 +1,107 @@
+//! `--requests`: one line of CSV a request, in the order of issue: a trace in Headstack's own format with more columns.
+
+use super::outcome::{Onlooker, op_name};
+use crate::failure::Failure;
+use crate::files::NewFile;
+use headstack_sim::rig::Rig;
+use headstack_sim::{Finished, Outcome, TimeSplit};
+use headstack_workload::Issue;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Columns before the parts of the response time: those of Headstack's own traces, then what only a simulation knows.
+const COLUMNS: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,process,completed_ns,cache,from_cylinder,to_cylinder,outcome";
+
+/// The file, written beside its place until the run is over.
+pub(crate) struct Requests {
+    file: BufWriter<NewFile>,
+    /// Of each volume.
+    sector_bytes: Vec<u64>,
+    /// Requests from the oldest that is outstanding on, in the order of issue: what came back is held until all before it
+    /// did too.
+    held: VecDeque<Option<Finished>>,
+    /// Number of the first of them, and that of each by the load's number for it.
+    first: u64,
+    numbers: BTreeMap<u64, u64>,
+    error: Option<io::Error>,
+}
+
+impl Requests {
+    /// A new file for `path`.
+    pub(crate) fn create(path: &Path, rig: &Rig) -> Result<Requests, Failure> {
+        let mut requests = Requests {
+            file: BufWriter::new(NewFile::beside(path)?),
+            sector_bytes: rig.volumes().iter().map(|volume| u64::from(volume.sector_bytes)).collect(),
+            held: VecDeque::new(),
+            first: 0,
+            numbers: BTreeMap::new(),
+            error: None,
+        };
+        let parts = TimeSplit::NAMES.map(|name| format!(",{name}_ns")).concat();
+        let written = writeln!(requests.file, "{COLUMNS}{parts}");
+        requests.error = written.err();
+        Ok(requests)
+    }
+
+    /// Puts the file in its place.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let path = self.file.get_ref().path().display().to_string();
+        let fault = |error: &io::Error| Failure::Input(format!("{path}: {error}"));
+        if let Some(error) = &self.error {
+            return Err(fault(error));
+        }
+        self.file.into_inner().map_err(|error| fault(error.error()))?.keep()
+    }
+
+    fn line(&mut self, finished: &Finished) -> io::Result<()> {
+        let completion = &finished.completion;
+        let request = &completion.request;
+        let sector = self.sector_bytes[finished.volume as usize];
+        write!(
+            self.file,
+            "{},{},{},{},{},{},,{},{},{},",
+            completion.submitted.0,
+            finished.volume,
+            op_name(request.op),
+            request.lbn.0 * sector,
+            u64::from(request.sectors) * sector,
+            completion.response().0,
+            finished.source,
+            completion.completed.0,
+            completion.cache.name(),
+        )?;
+        match completion.travel {
+            Some(travel) => write!(self.file, "{},{}", travel.from, travel.to)?,
+            None => write!(self.file, ",")?,
+        }
+        let outcome = match completion.outcome {
+            Outcome::Done => "done",
+            Outcome::OutOfRange => "out-of-range",
+        };
+        write!(self.file, ",{outcome}")?;
+        for part in completion.parts.parts() {
+            write!(self.file, ",{}", part.0)?;
+        }
+        writeln!(self.file)
+    }
+}
+
+impl Onlooker for Requests {
+    fn issued(&mut self, issue: &Issue) {
+        self.numbers.insert(issue.id, self.first + self.held.len() as u64);
+        self.held.push_back(None);
+    }
+
+    fn finished(&mut self, finished: &Finished) {
+        let number = self.numbers.remove(&finished.id).expect("what comes back was issued");
+        self.held[(number - self.first) as usize] = Some(*finished);
+        while let Some(Some(next)) = self.held.front().copied() {
+            self.held.pop_front();
+            self.first += 1;
+            if self.error.is_none() {
+                self.error = self.line(&next).err();
+            }
+        }
+    }
+}

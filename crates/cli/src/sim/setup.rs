@@ -1,0 +1,51 @@
+//! What is set over a rig on the command line.
+
+use crate::failure::Failure;
+use headstack_sim::rig::Rig;
+
+/// The options of every command that runs a load on a rig.
+#[derive(clap::Args)]
+pub(crate) struct RigArgs {
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Set a key of the rig over what its file says: drive.order=sptf, drive.queue_depth=32. May be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl RigArgs {
+    /// Sets what was given over the rig.
+    pub(crate) fn apply(&self, rig: &mut Rig) -> Result<(), Failure> {
+        self.set.iter().try_for_each(|setting| set(rig, setting))
+    }
+}
+
+/// Sets `KEY=VALUE` over a rig.
+pub(crate) fn set(rig: &mut Rig, setting: &str) -> Result<(), Failure> {
+    let (path, value) = split(setting, "--set")?;
+    rig.set(path, value).map_err(Failure::input)
+}
+
+/// The two sides of `KEY=VALUE`, given with `option`.
+pub(crate) fn split<'a>(setting: &'a str, option: &str) -> Result<(&'a str, &'a str), Failure> {
+    match setting.split_once('=') {
+        Some((path, value)) if !path.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((path.trim(), value.trim()))
+        }
+        _ => Err(Failure::Input(format!("{option} {setting}: must be KEY=VALUE, such as drive.order=sptf"))),
+    }
+}
+
+/// What a rig is, for people.
+pub(crate) fn title(rig: &Rig) -> String {
+    let resolved = rig.resolved();
+    if !resolved.title.is_empty() {
+        return resolved.title.clone();
+    }
+    let groups = resolved.drive.iter().map(|group| match group.keys.count {
+        1 => group.spec.title.clone(),
+        count => format!("{count} × {}", group.spec.title),
+    });
+    groups.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,191 @@
+//! The summary of a run on a terminal.
+
+use super::outcome::{DeviceOutcome, Outcome, parts_ms};
+use super::results::{head_time_ms, read_hit_share};
+use crate::failure::Failure;
+use crate::report::Table;
+use crate::units::{grouped, significant};
+use headstack_sim::stats::{Interval, SourceStats, Totals, VolumeStats};
+use std::io::Write;
+
+/// Rows that a table shows on a terminal; the JSON has them all.
+const ROWS: usize = 20;
+
+/// A number to four digits.
+pub(crate) fn figure(value: f64) -> String {
+    significant(value, 4)
+}
+
+/// Prints what came of a run.
+pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failure> {
+    for (name, value) in lines(outcome) {
+        writeln!(out, "  {name:<20} {value}")?;
+    }
+    let tables = [job_table(outcome), device_table(outcome)];
+    for (mut table, rows) in tables.into_iter().flatten() {
+        let left = rows.saturating_sub(ROWS);
+        table.rows.truncate(ROWS);
+        writeln!(out, "\n{}", indented(&table.to_text()))?;
+        if left > 0 {
+            writeln!(out, "  … and {left} more (see --json)")?;
+        }
+    }
+    Ok(())
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The lines of the summary: name and value.
+pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
+    let totals = outcome.totals();
+    let mut lines = vec![
+        ("rig".to_string(), outcome.rig_title.clone()),
+        ("load".to_string(), format!("{} ({})", outcome.load.name, outcome.load.kind)),
+        ("requests".to_string(), requests(outcome, &totals)),
+        ("simulated".to_string(), format!("{} s", figure(outcome.end.as_secs()))),
+        ("CPU time".to_string(), cpu(outcome)),
+    ];
+    let confidence = outcome.books.confidence();
+    let within = |pick: fn(&headstack_sim::stats::Confidence) -> &Interval| {
+        confidence
+            .as_ref()
+            .map_or(String::new(), |found| format!(" ± {}", significant(pick(found).half_width, 2)))
+    };
+    let (iops, rate) = (figure(outcome.iops()), figure(outcome.bandwidth_mb_s()));
+    lines
+        .push(("throughput".to_string(), format!("{iops}{} IOPS, {rate} MB/s", within(|found| &found.iops))));
+    let times = &totals.responses;
+    let quantile = |share: f64| figure(times.quantile(share).as_ms());
+    lines.push((
+        "response".to_string(),
+        format!(
+            "mean {}{} ms (p50 {}, p90 {}, p99 {}, p99.9 {}, max {})",
+            figure(times.mean_ms()),
+            within(|found| &found.response_ms),
+            quantile(0.5),
+            quantile(0.9),
+            quantile(0.99),
+            quantile(0.999),
+            figure(times.max().as_ms()),
+        ),
+    ));
+    for (name, mean) in parts_ms(&totals) {
+        let share = if times.mean_ms() > 0.0 { 100.0 * mean / times.mean_ms() } else { 0.0 };
+        lines.push((format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %")));
+    }
+    if let [device] = &outcome.devices[..] {
+        lines.extend(device_lines(outcome, device));
+    }
+    lines.extend(outcome.load.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
+    lines
+}
+
+fn requests(outcome: &Outcome, totals: &Totals) -> String {
+    let kinds = outcome.books.total();
+    let count = |part: &Option<Box<Totals>>| part.as_ref().map_or(0, |part| part.responses.count());
+    let named = [("read", &kinds.reads), ("written", &kinds.writes), ("flushes", &kinds.flushes)];
+    let said: Vec<String> = named
+        .into_iter()
+        .filter(|(_, part)| count(part) > 0)
+        .map(|(name, part)| format!("{} {name}", grouped(count(part))))
+        .collect();
+    let counted = totals.responses.count();
+    let warm_up = match outcome.books.completed() - counted {
+        0 => String::new(),
+        more => format!(", after {} to warm up", grouped(more)),
+    };
+    match said.len() {
+        0 => format!("none{warm_up}"),
+        _ => format!("{} ({}){warm_up}", grouped(counted), said.join(", ")),
+    }
+}
+
+fn cpu(outcome: &Outcome) -> String {
+    let speed = grouped(outcome.requests_per_cpu_s().round() as u64);
+    format!("{} s, {speed} requests a CPU second", figure(outcome.cpu_s))
+}
+
+/// What a single device's arm and cache did.
+fn device_lines(outcome: &Outcome, device: &DeviceOutcome) -> Vec<(String, String)> {
+    let activity = &device.activity;
+    let mut lines = Vec::new();
+    if activity.commands.accesses + activity.destages.accesses > 0 {
+        let (busy, head) = (100.0 * outcome.utilisation(device), figure(head_time_ms(activity)));
+        let seek = figure(activity.seeks.mean());
+        let value = format!("{busy:.1} % at work, {head} ms an access, mean seek over {seek} cylinders");
+        lines.push(("arm".to_string(), value));
+    }
+    if activity.reads.iter().sum::<u64>() > 0 {
+        let value =
+            format!("{:.1} % of the reads without an access of their own", 100.0 * read_hit_share(activity));
+        lines.push(("cache".to_string(), value));
+    }
+    lines
+}
+
+/// A row for each job, where there are several.
+pub(crate) fn job_table(outcome: &Outcome) -> Option<(Table, usize)> {
+    let columns = ["job", "requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
+    let mut table = Table::new("Jobs", &columns);
+    for (job, entry) in outcome.load.jobs.iter().zip(outcome.books.entries()) {
+        let Some(stats) = entry else { continue };
+        for (kind, direction) in [("read", &stats.reads), ("write", &stats.writes)] {
+            if let Some(direction) = direction {
+                table.row(job_row(&format!("{} {kind}", job.name), stats, direction));
+            }
+        }
+    }
+    let rows = table.rows.len();
+    (outcome.load.jobs.len() > 1 && rows > 0).then_some((table, rows))
+}
+
+fn job_row(name: &str, stats: &SourceStats, direction: &headstack_sim::stats::Direction) -> Vec<String> {
+    let seconds = direction.last.since(stats.begins).as_secs().max(f64::MIN_POSITIVE);
+    let times = &direction.responses;
+    vec![
+        name.to_string(),
+        grouped(times.count()),
+        figure(times.count() as f64 / seconds),
+        figure(direction.bytes as f64 / 1e6 / seconds),
+        figure(times.mean_ms()),
+        figure(times.p50().as_ms()),
+        figure(times.p99().as_ms()),
+        figure(times.max().as_ms()),
+    ]
+}
+
+/// A row for each device, where there are several.
+pub(crate) fn device_table(outcome: &Outcome) -> Option<(Table, usize)> {
+    let columns = [
+        "device",
+        "requests",
+        "mean ms",
+        "p99 ms",
+        "arm at work",
+        "head time ms",
+        "seek cylinders",
+        "cached",
+    ];
+    let mut table = Table::new("Devices", &columns);
+    for (device, stats) in outcome.devices.iter().zip(outcome.books.volumes()) {
+        table.row(device_row(outcome, device, stats));
+    }
+    let rows = table.rows.len();
+    (rows > 1).then_some((table, rows))
+}
+
+fn device_row(outcome: &Outcome, device: &DeviceOutcome, stats: &VolumeStats) -> Vec<String> {
+    let totals = stats.all();
+    vec![
+        device.name.clone(),
+        grouped(totals.responses.count()),
+        figure(totals.responses.mean_ms()),
+        figure(totals.responses.p99().as_ms()),
+        format!("{:.1} %", 100.0 * outcome.utilisation(device)),
+        figure(head_time_ms(&device.activity)),
+        figure(device.activity.seeks.mean()),
+        format!("{:.1} %", 100.0 * read_hit_share(&device.activity)),
+    ]
+}
