@@ -16,6 +16,7 @@ mod rig;
 mod run;
 mod sim;
 mod survey;
+mod trace;
 mod units;
 mod validate;
 
@@ -41,6 +42,8 @@ enum Command {
     Rig(rig::Command),
     Run(run::Run),
     Sim(sim::Sim),
+    #[command(subcommand)]
+    Trace(trace::Command),
     Validate(validate::Validate),
 }
 
@@ -52,6 +55,7 @@ impl Command {
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),
             Command::Sim(command) => command.run(out),
+            Command::Trace(command) => command.run(out),
             Command::Validate(command) => command.run(out),
         }
     }

@@ -10,4 +10,5 @@ mod page;
 mod rig;
 mod run;
 mod sim;
+mod trace;
 mod validate;

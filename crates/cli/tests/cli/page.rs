@@ -4,7 +4,7 @@ use crate::common::printed;
 use std::process::Command;
 
 /// What the browser makes of the page, if there is a browser.
-fn drawn(page: &std::path::Path) -> Option<String> {
+pub(crate) fn drawn(page: &std::path::Path) -> Option<String> {
     let profile = tempfile::tempdir().expect("a folder can be made");
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"])

@@ -76,8 +76,10 @@ impl Pairing {
         let (first, requests) = (self.first, &self.requests);
         let of = |number: &u64| &requests[(number - first) as usize].0;
         let alike = |record: &Record| record.device == run.device && record.kind == run.kind;
-        let exact =
-            |record: &Record| alike(record) && record.offset == run.offset && record.bytes == run.bytes;
+        let exact = |record: &Record| {
+            let same = record.offset == run.offset && record.bytes == run.bytes;
+            alike(record) && same && record.time <= run.time
+        };
         let within = |record: &Record| {
             alike(record) && record.bytes > 0 && record.offset >= run.offset && record.end() <= run.end()
         };
@@ -202,6 +204,17 @@ mod tests {
         }
         assert_eq!(pairing.take(false).expect("it is given up").response, None);
         assert_eq!(pairing.take(false), None);
+    }
+
+    #[test]
+    fn is_a_request_completed_before_it_came() {
+        let events = [
+            Event::Queue(at(100, 0, 512)),
+            Event::Queue(at(5, 0, 512)),
+            Event::Complete(at(6, 0, 512)),
+            Event::Complete(at(110, 0, 512)),
+        ];
+        assert_eq!(responses(&events), [Some(10), Some(1)]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!
 //! *Source:* fio's HOWTO, section on the trace file format; microseconds as `write_iolog` of fio 3.33 writes them.
 
+use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use headstack_model::Nanos;
@@ -194,34 +195,41 @@ fn named(names: &mut Names, file: &[u8]) -> Result<u32, Fault> {
     names.of(|name| push!(name; file))
 }
 
-/// The devices met so far.
+/// The files met so far.
 #[derive(Default)]
-struct Files(Vec<u32>);
+struct Files {
+    devices: BTreeSet<u32>,
+    /// What stands for them in the log, each once.
+    names: Vec<Vec<u8>>,
+    last: Option<u32>,
+}
 
 impl Files {
-    /// Appends the lines that a new file needs, each behind `time`.
-    fn meet(&mut self, device: u32, time: &str, header: &Header, out: &mut Vec<u8>) {
-        // Most requests go where the one before went: it stands last.
-        match self.0.iter().rposition(|known| *known == device) {
-            Some(_) => {}
-            None => {
-                for action in [" add\n", " open\n"] {
-                    push!(out; time);
-                    push_file(device, header, out);
-                    push!(out; action);
-                }
-                self.0.push(device);
-            }
+    /// Appends the lines that a new file needs, each behind its time.
+    fn meet(&mut self, device: u32, time: Option<Nanos>, header: &Header, out: &mut Vec<u8>) {
+        // Most requests go where the one before went.
+        if self.last.replace(device) == Some(device) || !self.devices.insert(device) {
+            return;
+        }
+        let mut name = Vec::new();
+        push_file(device, header, &mut name);
+        if !self.names.contains(&name) {
+            push_action(&name, " add\n", time, out);
+            push_action(&name, " open\n", time, out);
+            self.names.push(name);
         }
     }
 
-    fn close(&self, time: &str, header: &Header, out: &mut Vec<u8>) {
-        for device in &self.0 {
-            push!(out; time);
-            push_file(*device, header, out);
-            push!(out; " close\n");
-        }
+    fn close(&self, time: Option<Nanos>, out: &mut Vec<u8>) {
+        self.names.iter().for_each(|name| push_action(name, " close\n", time, out));
     }
+}
+
+fn push_action(name: &[u8], action: &str, time: Option<Nanos>, out: &mut Vec<u8>) {
+    if let Some(time) = time {
+        push!(out; time.0 / TICK, ' ');
+    }
+    push!(out; name, action);
 }
 
 fn push_file(device: u32, header: &Header, out: &mut Vec<u8>) {
@@ -252,7 +260,7 @@ struct Writer2 {
 impl Writer2 {
     fn write(&mut self, next: Option<&Record>, header: &Header, out: &mut Vec<u8>) {
         let Some(record) = self.held.step(next) else { return };
-        self.files.meet(record.device, "", header, out);
+        self.files.meet(record.device, None, header, out);
         push_request(&record, header, out);
         let wait = record.think.unwrap_or(Nanos::ZERO).0 / TICK;
         if wait > 0 {
@@ -273,7 +281,7 @@ impl Encode for Writer2 {
 
     fn end(&mut self, header: &Header, out: &mut Vec<u8>) {
         self.write(None, header, out);
-        self.files.close("", header, out);
+        self.files.close(None, out);
     }
 }
 
@@ -290,15 +298,12 @@ impl Encode for Writer3 {
 
     fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>) {
         self.last = record.time;
-        let known = self.files.0.contains(&record.device);
-        if !known {
-            self.files.meet(record.device, &format!("{} ", record.time.0 / TICK), header, out);
-        }
+        self.files.meet(record.device, Some(record.time), header, out);
         push!(out; record.time.0 / TICK, ' ');
         push_request(record, header, out);
     }
 
-    fn end(&mut self, header: &Header, out: &mut Vec<u8>) {
-        self.files.close(&format!("{} ", self.last.0 / TICK), header, out);
+    fn end(&mut self, _header: &Header, out: &mut Vec<u8>) {
+        self.files.close(Some(self.last), out);
     }
 }

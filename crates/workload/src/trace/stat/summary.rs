@@ -10,6 +10,7 @@ use crate::trace::{Header, Kind};
 const LISTED: usize = 10;
 /// Intervals of the trace's time.
 const INTERVALS: usize = 10;
+const FINE_INTERVALS: usize = 200;
 
 /// What a trace is like.
 ///
@@ -60,6 +61,9 @@ pub struct Summary {
     pub hottest_regions: Vec<Region>,
     /// The trace's time in ten parts.
     pub over_time: Vec<Interval>,
+    /// The trace's time in up to two hundred parts.
+    #[serde(skip)]
+    pub fine: Vec<Interval>,
 }
 
 /// How many requests are of a kind.
@@ -144,7 +148,7 @@ pub struct Region {
     pub share: f64,
 }
 
-/// A tenth of the trace's time.
+/// A part of the trace's time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interval {
     /// From here, since the first request.
@@ -188,7 +192,8 @@ pub(super) fn summarise(stat: &Stat, header: &Header) -> Summary {
         sample_share: stat.reuse.share(),
         queue_depth: queue_depth(stat),
         hottest_regions: regions(stat, header),
-        over_time: intervals(stat),
+        over_time: intervals(stat, INTERVALS),
+        fine: intervals(stat, FINE_INTERVALS),
     }
 }
 
@@ -240,13 +245,13 @@ fn regions(stat: &Stat, header: &Header) -> Vec<Region> {
     regions
 }
 
-/// The bins of time, gathered into ten intervals.
-fn intervals(stat: &Stat) -> Vec<Interval> {
+/// The bins of time, gathered into so many intervals at most.
+fn intervals(stat: &Stat, most: usize) -> Vec<Interval> {
     let width = stat.requests_over_time.width();
     let counts = stat.requests_over_time.sums();
     let depths = stat.depth.over_time();
     let bytes = &stat.bytes_over_time;
-    let bins = counts.len().div_ceil(INTERVALS).max(1);
+    let bins = counts.len().div_ceil(most).max(1);
     let seconds = |bin: usize| Nanos(bin as u64 * width).as_secs();
     let interval = |from: usize| {
         let to = (from + bins).min(counts.len());

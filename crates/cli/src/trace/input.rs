@@ -1,0 +1,75 @@
+//! The trace that a command reads: a file or standard input, with a bar on a terminal.
+
+use crate::failure::Failure;
+use crate::files;
+use crate::units::grouped;
+use headstack_workload::trace::{Format, Header, Record, Trace};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Which trace is read.
+#[derive(clap::Args)]
+pub(super) struct Input {
+    /// The trace, packed with gzip or zstd or not; `-` is standard input.
+    #[arg(value_name = "TRACE")]
+    pub(super) file: PathBuf,
+    /// Pass over at most so many malformed lines or records.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip_bad: u64,
+}
+
+impl Input {
+    /// Opens the trace; without a `format` it is told by its first bytes.
+    pub(super) fn open(&self, format: Option<&'static Format>) -> Result<Opened, Failure> {
+        let (bar, reader): (ProgressBar, Box<dyn Read>) = if is_standard(&self.file) {
+            (ProgressBar::hidden(), Box::new(io::stdin()))
+        } else {
+            let file = files::open(&self.file)?;
+            let length = file.metadata().map_or(0, |data| data.len());
+            let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {binary_bytes_per_sec}");
+            let style = style.expect("the template is well formed");
+            let bar = ProgressBar::new(length).with_style(style);
+            (bar.clone(), Box::new(bar.wrap_read(file)))
+        };
+        let trace = Trace::open(reader, &self.name(), format).map_err(Failure::input)?;
+        Ok(Opened { trace: trace.skipping(self.skip_bad), bar })
+    }
+
+    /// The trace's name, for people.
+    pub(super) fn name(&self) -> String {
+        if is_standard(&self.file) { "standard input".to_string() } else { self.file.display().to_string() }
+    }
+}
+
+/// Whether a path stands for standard input or output.
+pub(super) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// A trace being read.
+pub(super) struct Opened {
+    pub(super) trace: Trace<'static>,
+    bar: ProgressBar,
+}
+
+impl Opened {
+    /// Hands every record to `use_record`.
+    pub(super) fn for_each(
+        &mut self,
+        mut use_record: impl FnMut(Record, &Header) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        while let Some(record) = self.trace.next_record().map_err(Failure::input)? {
+            use_record(record, self.trace.header())?;
+        }
+        self.bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// What was passed over, if anything was.
+    pub(super) fn skipped(&self) -> Option<String> {
+        let (count, first) = self.trace.skipped();
+        let first = first?;
+        Some(format!("{} malformed passed over, the first: {first}", grouped(count)))
+    }
+}

@@ -1,0 +1,34 @@
+//! `headstack trace`: what a trace is like, other formats, parts of it, pictures of it.
+
+mod convert;
+mod cut;
+mod formats;
+mod input;
+mod output;
+mod plot;
+mod stat;
+
+use crate::failure::Failure;
+use std::io::Write;
+
+/// Tell what a trace is like, convert it, take a part of it, draw it, and list the formats.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Stat(stat::Stat),
+    Convert(convert::Convert),
+    Cut(cut::Cut),
+    Plot(plot::Plot),
+    Formats(formats::Formats),
+}
+
+impl Command {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Command::Stat(command) => command.run(out),
+            Command::Convert(command) => command.run(out),
+            Command::Cut(command) => command.run(out),
+            Command::Plot(command) => command.run(out),
+            Command::Formats(command) => command.run(out),
+        }
+    }
+}
