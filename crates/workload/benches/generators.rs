@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use headstack_model::Nanos;
+use headstack_workload::fio::{FioLoad, JobFile};
 use headstack_workload::{Distribution, Load, LoadFile, Poll, Popularity, VolumeInfo};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -45,14 +46,32 @@ fn load(table: &str) -> Box<dyn Load> {
     file.build(&[volume], 1).expect("the load fits")
 }
 
-/// Runs a load to its end; something of every request, so that none is optimised away.
+/// Jobs of fio: a name and the keys.
+const JOBS: [(&str, &str); 4] = [
+    ("fio random 4 KiB, depth 32", "rw=randread\nbs=4k\niodepth=32"),
+    ("fio random 4 KiB, no map", "rw=randread\nbs=4k\niodepth=32\nnorandommap"),
+    ("fio 100 streams", "rw=read\nbs=64k\nnumjobs=100\noffset_increment=1%"),
+    ("fio zipf mix of sizes", "rw=randrw\nbssplit=4k/50:64k/50\nrandom_distribution=zipf:1.2\niodepth=32"),
+];
+
+fn fio(job: &str) -> FioLoad {
+    let text = format!("[j]\nfilename=/dev/sda\n{job}");
+    let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    let file = JobFile::parse(&text, "bench", &mut nothing).expect("the job is good");
+    let volume = VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 };
+    file.build(&[volume], 1).expect("the load fits")
+}
+
+/// Runs so many requests of a load; something of every request, so that none is optimised away.
 fn run(load: &mut dyn Load) -> u64 {
     let (mut out, mut now, mut sum) = (VecDeque::with_capacity(HELD + 1), Nanos::ZERO, 0);
-    loop {
+    let mut left = REQUESTS;
+    while left > 0 {
         match load.poll(now) {
             Poll::Issue(issue) => {
                 sum ^= black_box(issue).request.lbn.0;
                 out.push_back(issue.id);
+                left -= 1;
                 if out.len() <= HELD {
                     continue;
                 }
@@ -65,6 +84,7 @@ fn run(load: &mut dyn Load) -> u64 {
             load.handle_completion(now, id);
         }
     }
+    sum
 }
 
 fn generators(criterion: &mut Criterion) {
@@ -73,6 +93,11 @@ fn generators(criterion: &mut Criterion) {
     for (name, table) in GENERATORS {
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| run(load(table).as_mut()));
+        });
+    }
+    for (name, job) in JOBS {
+        group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
+            bencher.iter_batched(|| fio(job), |mut load| run(&mut load), BatchSize::LargeInput);
         });
     }
 }

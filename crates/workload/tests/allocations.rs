@@ -4,17 +4,31 @@ use std::alloc::System;
 use std::collections::VecDeque;
 
 use headstack_model::Nanos;
-use headstack_workload::{LoadFile, Poll, VolumeInfo};
+use headstack_workload::fio::JobFile;
+use headstack_workload::{Load, LoadFile, Poll, VolumeInfo};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations between the 5,000th and the 25,000th completion, of a device that takes 2 ms for each request.
-fn allocations(table: &str) -> usize {
+fn volume() -> VolumeInfo {
+    VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 }
+}
+
+fn generator(table: &str) -> Box<dyn Load> {
     let file = LoadFile::parse(&format!("requests = 30000\n{table}"), "x.toml").expect("the file is good");
-    let volume = VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 };
-    let mut load = file.build(&[volume], 1).expect("the load fits");
+    file.build(&[volume()], 1).expect("the load fits")
+}
+
+fn fio(job: &str) -> Box<dyn Load> {
+    let text = format!("[j]\nfilename=/dev/sda\n{job}");
+    let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    let file = JobFile::parse(&text, "x.fio", &mut nothing).expect("the job is good");
+    Box::new(file.build(&[volume()], 1).expect("the load fits"))
+}
+
+/// Allocations between the 5,000th and the 25,000th completion, of a device that takes 2 ms for each request.
+fn allocations(mut load: Box<dyn Load>) -> usize {
     let mut out = VecDeque::with_capacity(10_000);
     let (mut now, mut done, mut before) = (Nanos::ZERO, 0, 0);
     loop {
@@ -62,8 +76,17 @@ fn is_every_generator_free_of_allocations() {
         "[[blocks]]\ndepth = 16\n[[stream]]\nstreams = 16",
     ];
     // The test harness still allocates while the first run goes on.
-    allocations(tables[0]);
+    allocations(generator(tables[0]));
     for table in tables {
-        assert_eq!(allocations(table), 0, "{table}");
+        assert_eq!(allocations(generator(table)), 0, "{table}");
+    }
+    for job in [
+        "rw=randread\nbs=4k\niodepth=32",
+        "rw=randrw\nbssplit=4k/50:64k/50\niodepth=8\nsize=8g",
+        "rw=read\nbs=64k\nnumjobs=100\noffset_increment=1%",
+        "rw=randwrite\nbs=4k\nfsync=4\nthinktime=1ms\nrate_iops=1000\nrandom_distribution=zipf:1.2",
+        "rw=randread\nbs=4k\nsize=64k\ntime_based\nruntime=1d\n#headstack: think_time=exponential(5ms)",
+    ] {
+        assert_eq!(allocations(fio(job)), 0, "{job}");
     }
 }

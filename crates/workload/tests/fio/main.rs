@@ -6,5 +6,6 @@ mod errors;
 mod load;
 mod ours;
 mod page;
+mod properties;
 mod real;
 mod shipped;
