@@ -1,15 +1,16 @@
 //! The engine: moves virtual time from event to event.
 //!
-//! A load asks *volumes*. Its request becomes an ask, which forks into one piece or more, each on one device; the ask ends
-//! with its last piece. On the way to a device a piece passes the host's queue, which may split it further or merge it
-//! with others. A volume is one device.
+//! A load asks *volumes*. Its request goes to the volume's page cache, if there is one, and ends there; or it becomes an
+//! ask, as the page cache's own transfers do, which forks into one piece or more, each on one device, and ends with its
+//! last piece. On the way to a device a piece passes the host's queue, which may split it further or merge it with
+//! others. A volume is one device.
 //!
 //! Modelled: any number of devices, each behind a queue of the host. Not modelled: time that the host itself needs.
 
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
-use crate::host::{HostError, HostSpec, Piece, Station};
-use headstack_model::{Nanos, Request};
+use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
+use headstack_model::{Nanos, Op, Request};
 use headstack_workload::{Issue, Load, Poll};
 
 /// A request that came back, as the load sees it.
@@ -24,8 +25,17 @@ pub struct Finished {
     /// Who asked for it.
     pub source: u32,
     /// How it went, from the load's issue to its end. Where several parts or commands served it, the time split is the
-    /// last one's; what went by before that one came to its device is `queued`.
+    /// last one's; what went by before that one came to its device is `queued`. Where the page cache served it, see
+    /// [`crate::host`].
     pub completion: Completion,
+    /// Whether the page cache served it without waiting for a device.
+    pub cached: bool,
+}
+
+impl Finished {
+    fn on(device: u32, completion: Completion) -> Finished {
+        Finished { volume: device, device, id: 0, source: 0, completion, cached: false }
+    }
 }
 
 /// Somebody who sees what happens.
@@ -47,12 +57,14 @@ impl Observer for Requests<'_> {
     fn served(&mut self, _device: u32, _command: &Completion) {}
 }
 
-/// A load's request that is under way.
+/// A load's request that is under way, or a transfer of a page cache.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     issued: Nanos,
     request: Request,
+    /// The load's number, or the page cache's.
     id: u64,
+    for_cache: bool,
     volume: u32,
     source: u32,
     /// Pieces that have not come back.
@@ -66,10 +78,19 @@ struct Asked {
 pub struct Engine {
     stations: Vec<Station>,
     events: Events,
+    /// The page cache of each volume that has one.
+    caches: Vec<Option<Box<PageCache>>>,
+    cache_events: Events,
+    /// Whether requests that ask to pass by a page cache go through it.
+    buffer_direct: bool,
     asked: Vec<Asked>,
     free: Vec<u32>,
     /// Stations that got something and were not looked at since.
     touched: Vec<u32>,
+    /// Requests of the load that are under way.
+    outstanding: usize,
+    /// Whether the load has nothing more to ask.
+    done: bool,
     now: Nanos,
 }
 
@@ -84,17 +105,29 @@ impl Engine {
     /// *Errors:* a key of the host is wrong.
     pub fn with_host(devices: Vec<Device>, host: &HostSpec) -> Result<Engine, HostError> {
         host.check()?;
+        let cache = |device: &Device| {
+            let spec = host.page_cache.as_ref()?;
+            Some(Box::new(PageCache::new(spec, device.sectors(), device.sector_bytes())))
+        };
+        let caches = devices.iter().map(cache).collect();
         let stations = devices.into_iter().map(|device| Station::new(device, host));
-        Ok(Engine::with_stations(stations.collect::<Result<_, _>>()?))
+        let engine = Engine::with_stations(stations.collect::<Result<_, _>>()?);
+        let buffer_direct = host.page_cache.as_ref().is_some_and(|spec| spec.buffer_direct);
+        Ok(Engine { caches, buffer_direct, ..engine })
     }
 
     fn with_stations(stations: Vec<Station>) -> Engine {
         Engine {
             events: Events::new(stations.len()),
+            caches: stations.iter().map(|_| None).collect(),
+            cache_events: Events::new(stations.len()),
+            buffer_direct: false,
             touched: Vec::with_capacity(stations.len()),
             stations,
             asked: Vec::new(),
             free: Vec::new(),
+            outstanding: 0,
+            done: false,
             now: Nanos::ZERO,
         }
     }
@@ -114,7 +147,18 @@ impl Engine {
         self.stations[index].device()
     }
 
-    /// Runs a load until it is done and all its requests have come back; `observe` sees each of them.
+    /// What the page cache of a volume has done; none where there is no page cache.
+    pub fn page_cache(&self, volume: usize) -> Option<&PageCacheActivity> {
+        self.caches[volume].as_ref().map(|cache| cache.activity())
+    }
+
+    /// Dirty pages in the page cache of a volume.
+    pub fn dirty_pages(&self, volume: usize) -> usize {
+        self.caches[volume].as_ref().map_or(0, |cache| cache.dirty())
+    }
+
+    /// Runs a load until it is done and all its requests have come back; `observe` sees each of them. What page
+    /// caches have not written by then stays dirty.
     ///
     /// Panics when the load names a volume that is not there.
     pub fn run(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished)) {
@@ -123,10 +167,13 @@ impl Engine {
 
     /// As [`Engine::run`], for an observer that also sees the devices' commands.
     pub fn run_observed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
+        self.done = false;
         let mut wanted = self.feed(load);
         loop {
             let next = self.events.first();
-            let at = next.min(wanted);
+            let cache =
+                if self.done && self.outstanding == 0 { Nanos::MAX } else { self.cache_events.first() };
+            let at = next.min(cache).min(wanted);
             if at == Nanos::MAX {
                 return;
             }
@@ -134,6 +181,9 @@ impl Engine {
             let mut changed = wanted <= at;
             if next <= at {
                 changed |= self.turn(self.events.first_index(), load, observer);
+            } else if cache <= at {
+                self.turn_cache(self.cache_events.first_index(), load, observer);
+                changed = true;
             }
             if changed {
                 wanted = self.feed(load);
@@ -146,7 +196,7 @@ impl Engine {
         self.stations[index].handle_timeout(self.now);
         let mut any = false;
         let completion = Completion::at_once(Request::flush(), self.now);
-        let mut finished = Finished { volume: 0, device: index as u32, id: 0, source: 0, completion };
+        let mut finished = Finished::on(index as u32, completion);
         while let Some(ask) = self.stations[index]
             .poll(self.now, &mut finished.completion, |command| observer.served(index as u32, command))
         {
@@ -157,7 +207,49 @@ impl Engine {
             }
         }
         self.settle(index);
+        self.settle_touched();
         any
+    }
+
+    /// Does what is due at the page cache of a volume.
+    fn turn_cache<O: Observer + ?Sized>(&mut self, volume: usize, load: &mut dyn Load, observer: &mut O) {
+        let now = self.now;
+        self.cache(volume).handle_timeout(now);
+        while let Some(wish) = self.cache(volume).poll() {
+            if let Wish::Ended { ask, completion, hit } = wish {
+                let mut finished = Finished { cached: hit, ..Finished::on(volume as u32, completion) };
+                self.finish(ask, &mut finished);
+                load.handle_completion(self.now, finished.id);
+                observer.finished(&finished);
+            } else {
+                self.grant(volume, wish);
+            }
+        }
+        self.settle_cache(volume);
+        self.settle_touched();
+    }
+
+    fn cache(&mut self, volume: usize) -> &mut PageCache {
+        self.caches[volume].as_mut().expect("only a volume with a page cache has work for it")
+    }
+
+    /// Makes the transfers that the page cache of a volume wants.
+    fn settle_cache(&mut self, volume: usize) {
+        while let Some(wish) = self.cache(volume).poll() {
+            self.grant(volume, wish);
+        }
+        let next = self.cache(volume).next_event();
+        self.cache_events.set(volume, next);
+    }
+
+    fn grant(&mut self, volume: usize, wish: Wish) {
+        let Wish::Transfer { number, request, source, urgent, sync } = wish else {
+            unreachable!("a page cache ends a request when its time has come, and not before")
+        };
+        let asked =
+            Asked { id: u64::from(number), for_cache: true, ..self.asked(volume as u32, request, source) };
+        let ask = self.insert(asked);
+        self.fork(volume as u32, Piece { ask, request, source, urgent, sync });
     }
 
     /// A piece of an ask came back as `finished` says; whether it was the last one, and that of a load's request then.
@@ -173,10 +265,18 @@ impl Engine {
             return false;
         }
         self.free.push(ask);
+        let Asked { for_cache, id, volume, .. } = *asked;
         (finished.volume, finished.id, finished.source) = (asked.volume, asked.id, asked.source);
         completion.parts.queued += completion.submitted - asked.issued;
         completion.submitted = asked.issued;
         (completion.request, completion.outcome) = (asked.request, asked.outcome);
+        if for_cache {
+            let now = self.now;
+            self.cache(volume as usize).transferred(now, id as u32, &finished.completion);
+            self.settle_cache(volume as usize);
+            return false;
+        }
+        self.outstanding -= 1;
         true
     }
 
@@ -187,39 +287,65 @@ impl Engine {
         self.events.set(index, station.next_event(self.now));
     }
 
+    fn settle_touched(&mut self) {
+        while let Some(index) = self.touched.pop() {
+            self.settle(index as usize);
+        }
+    }
+
     /// Issues what the load wants now; returns when it wants to be asked again.
     fn feed(&mut self, load: &mut dyn Load) -> Nanos {
         let wanted = loop {
             match load.poll(self.now) {
                 Poll::Issue(issue) => self.issue(&issue),
                 Poll::Later(at) => break at,
-                Poll::Waiting | Poll::Done => break Nanos::MAX,
+                Poll::Waiting => break Nanos::MAX,
+                Poll::Done => {
+                    self.done = true;
+                    break Nanos::MAX;
+                }
             }
         };
-        while let Some(index) = self.touched.pop() {
-            self.settle(index as usize);
-        }
+        self.settle_touched();
         wanted
     }
 
     #[inline]
     fn issue(&mut self, issue: &Issue) {
-        let Issue { device: volume, request, id, source, urgent, .. } = *issue;
-        let outcome = Outcome::Done;
-        let asked = Asked { issued: self.now, request, id, volume, source, left: 0, outcome };
-        let ask = match self.free.pop() {
-            Some(ask) => {
-                self.asked[ask as usize] = asked;
-                ask
+        let Issue { device: volume, request, id, source, urgent, direct } = *issue;
+        let ask = self.insert(Asked { id, ..self.asked(volume, request, source) });
+        (self.outstanding, self.done) = (self.outstanding + 1, false);
+        if let Some(cache) = &mut self.caches[volume as usize] {
+            let passes = direct && !self.buffer_direct && request.op != Op::Flush;
+            if !passes && cache.takes(&request) {
+                self.asked[ask as usize].left = 1;
+                cache.submit(self.now, ask, request, source, urgent);
+                return self.settle_cache(volume as usize);
             }
-            None => {
-                self.asked.push(asked);
-                (self.asked.len() - 1) as u32
-            }
-        };
-        // A volume is the device of its number: one piece.
-        let piece = Piece { ask, request, source, urgent, sync: true };
-        self.asked[ask as usize].left = self.stations[volume as usize].issue(self.now, piece);
+            cache.passed(&request);
+        }
+        self.fork(volume, Piece { ask, request, source, urgent, sync: true });
+    }
+
+    fn asked(&self, volume: u32, request: Request, source: u32) -> Asked {
+        let (issued, outcome) = (self.now, Outcome::Done);
+        Asked { issued, request, id: 0, for_cache: false, volume, source, left: 0, outcome }
+    }
+
+    #[inline]
+    fn insert(&mut self, asked: Asked) -> u32 {
+        if let Some(ask) = self.free.pop() {
+            self.asked[ask as usize] = asked;
+            return ask;
+        }
+        self.asked.push(asked);
+        (self.asked.len() - 1) as u32
+    }
+
+    /// Sends an ask to the devices of its volume. A volume is the device of its number: one piece.
+    #[inline]
+    fn fork(&mut self, volume: u32, piece: Piece) {
+        self.asked[piece.ask as usize].left = self.stations[volume as usize].issue(self.now, piece);
         if self.touched.last() != Some(&volume) {
             self.touched.push(volume);
         }

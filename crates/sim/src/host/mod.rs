@@ -1,12 +1,17 @@
 //! The host: what lies between whoever asks and the drives.
 //!
-//! Modelled: the block layer's queue before each drive (plug list, splitting, merging, an elevator or an order, a limit
-//! on what waits in it). Each part is off unless the [`HostSpec`] turns it on. Not modelled: CPU time.
+//! Modelled: a page cache for each volume (read-ahead, write-back), and the block layer's queue before each drive (plug
+//! list, splitting, merging, an elevator or an order, a limit on what waits in it). Each part is off unless the
+//! [`HostSpec`] turns it on. Not modelled: CPU time, but for copying pages.
 
 mod block;
+mod cache;
 mod spec;
 mod station;
 
-pub use spec::{HostError, HostQueueSpec, HostSpec, Merge};
+pub use cache::PageCacheActivity;
+pub use spec::{HostError, HostQueueSpec, HostSpec, Merge, PageCacheSpec};
+
+pub(crate) use cache::{PageCache, Wish};
 
 pub(crate) use station::{Piece, Station};

@@ -11,8 +11,77 @@ use thiserror::Error;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
+    /// The page cache of each volume. Without it, requests go straight to the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<PageCacheSpec>,
     /// The queue before each drive.
     pub queue: HostQueueSpec,
+}
+
+/// `[host.page_cache]`: memory that keeps what was read, reads ahead, and writes later. Requests that ask to pass by it do
+/// so; a fio job says `direct`, and traces and generators always ask that, because what they hold was seen below one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PageCacheSpec {
+    /// Memory for the pages of a volume in units of 1,048,576 bytes. Default: 1024 (assumption).
+    pub memory_mb: u32,
+    /// Most that is read ahead in units of 1,024 bytes; 0 for nothing (Linux's default: 128).
+    pub read_ahead_kb: u32,
+    /// Share of the memory in percent at which dirty pages are written in the background (Linux's default: 10).
+    pub dirty_background_ratio: u32,
+    /// Share of the memory in percent that unwritten pages may take; writers wait there (Linux's default: 20).
+    pub dirty_ratio: u32,
+    /// How often old pages are looked for, in hundredths of a second; 0 for never (Linux's default: 500).
+    pub dirty_writeback_centisecs: u32,
+    /// Age in hundredths of a second at which a dirty page is old (Linux's default: 3000).
+    pub dirty_expire_centisecs: u32,
+    /// Transfers of dirty pages that may be under way. Default: 64 (assumption; Linux is held back by its queue).
+    pub writeback_requests: u32,
+    /// Time in µs to copy a page to or from whoever asked. Default: 0.4 (assumption: 10 GB/s).
+    pub copy_us_per_page: f64,
+    /// Whether requests that ask to pass by go through it all the same.
+    pub buffer_direct: bool,
+}
+
+impl Default for PageCacheSpec {
+    fn default() -> PageCacheSpec {
+        PageCacheSpec {
+            memory_mb: 1024,
+            read_ahead_kb: 128,
+            dirty_background_ratio: 10,
+            dirty_ratio: 20,
+            dirty_writeback_centisecs: 500,
+            dirty_expire_centisecs: 3000,
+            writeback_requests: 64,
+            copy_us_per_page: 0.4,
+            buffer_direct: false,
+        }
+    }
+}
+
+impl PageCacheSpec {
+    fn check(&self) -> Result<(), HostError> {
+        let values = [
+            ("memory_mb", self.memory_mb, 1, 1 << 22),
+            ("read_ahead_kb", self.read_ahead_kb, 0, 1 << 20),
+            ("dirty_background_ratio", self.dirty_background_ratio, 1, 90),
+            ("dirty_ratio", self.dirty_ratio, 1, 90),
+            ("dirty_writeback_centisecs", self.dirty_writeback_centisecs, 0, u32::MAX),
+            ("dirty_expire_centisecs", self.dirty_expire_centisecs, 0, u32::MAX),
+            ("writeback_requests", self.writeback_requests, 1, 1 << 20),
+        ];
+        for (key, value, least, most) in values {
+            if value < least || value > most {
+                let message = format!("{value} is outside {least} to {most}");
+                return Err(HostError::new(&format!("page_cache.{key}"), message));
+            }
+        }
+        if !(0.0..=1e6).contains(&self.copy_us_per_page) {
+            let message = format!("{} us is outside 0 to 1000000 us", self.copy_us_per_page);
+            return Err(HostError::new("page_cache.copy_us_per_page", message));
+        }
+        Ok(())
+    }
 }
 
 /// What becomes of requests that wait for neighbouring or the same blocks.
@@ -99,6 +168,7 @@ impl HostSpec {
     ///
     /// *Errors:* the first key at fault.
     pub fn check(&self) -> Result<(), HostError> {
+        self.page_cache.iter().try_for_each(PageCacheSpec::check)?;
         self.queue.check()
     }
 }
@@ -218,6 +288,12 @@ mod tests {
             ("queue.depth = 1025", "host.queue.depth: 1025 is outside 1 to 1024"),
             ("queue.nr_requests = 0", "host.queue.nr_requests: 0 is outside 1 to 4294967295"),
             ("queue.unplug_delay = -1.0", "host.queue.unplug_delay: -1 ms is outside 0 to 1000000 ms"),
+            ("page_cache.memory_mb = 0", "host.page_cache.memory_mb: 0 is outside 1 to 4194304"),
+            ("page_cache.dirty_ratio = 95", "host.page_cache.dirty_ratio: 95 is outside 1 to 90"),
+            (
+                "page_cache.copy_us_per_page = inf",
+                "host.page_cache.copy_us_per_page: inf us is outside 0 to 1000000 us",
+            ),
             ("queue.cfq.quantum = 0", "host.queue.cfq.quantum: 0 is outside 1 to 1000000"),
             ("queue.bfq.weights = [100, 0]", "host.queue.bfq.weights: 0 is outside 1 to 1000"),
             (

@@ -1,0 +1,60 @@
+//! An order of page frames in which each can be moved at the same small cost.
+
+/// No frame.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Frames in an order, by number, with a link either way.
+#[derive(Debug)]
+pub(super) struct List {
+    links: Vec<(u32, u32)>,
+    front: u32,
+    back: u32,
+}
+
+impl List {
+    pub(super) fn new() -> List {
+        List { links: Vec::new(), front: NONE, back: NONE }
+    }
+
+    pub(super) fn front(&self) -> Option<u32> {
+        (self.front != NONE).then_some(self.front)
+    }
+
+    pub(super) fn after(&self, frame: u32) -> Option<u32> {
+        let next = self.links[frame as usize].1;
+        (next != NONE).then_some(next)
+    }
+
+    /// Puts in a frame that is not in.
+    pub(super) fn push_back(&mut self, frame: u32) {
+        if frame as usize >= self.links.len() {
+            self.links.resize(frame as usize + 1, (NONE, NONE));
+        }
+        self.links[frame as usize] = (self.back, NONE);
+        match self.back {
+            NONE => self.front = frame,
+            back => self.links[back as usize].1 = frame,
+        }
+        self.back = frame;
+    }
+
+    /// Takes out a frame that is in.
+    pub(super) fn remove(&mut self, frame: u32) {
+        let (before, after) = self.links[frame as usize];
+        match before {
+            NONE => self.front = after,
+            before => self.links[before as usize].1 = after,
+        }
+        match after {
+            NONE => self.back = before,
+            after => self.links[after as usize].0 = before,
+        }
+    }
+
+    pub(super) fn move_to_back(&mut self, frame: u32) {
+        if self.back != frame {
+            self.remove(frame);
+            self.push_back(frame);
+        }
+    }
+}

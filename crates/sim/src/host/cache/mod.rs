@@ -1,0 +1,494 @@
+//! The page cache of a volume: what was read or written lately, what is read ahead, and what is written later.
+//!
+//! A machine without a clock. Requests go in by [`PageCache::submit`], transfers come out of [`PageCache::poll`] and are
+//! told done by [`PageCache::transferred`]; a request ends when [`PageCache::poll`] says so.
+//!
+//! A read walks over its pages: over one in memory it steps, for one in a transfer it waits, and one that is missing it
+//! has read, with what read-ahead adds. A write makes its pages dirty, after it has read those that it covers in part, and
+//! waits while there is too much unwritten. A flush writes what is dirty by then and flushes the drive.
+//!
+//! *Time:* a request that waited for transfers has their time split, as far as it waited; waiting for room for dirty pages
+//! is `queued`; waiting for the host's own writes in a flush, and copying, is `cache`.
+//!
+//! Modelled: Linux's read-ahead, one list by last use, dirty limits and ages, the flusher. Not modelled: the division in
+//! active and inactive pages, the pacing of writers below the hard limit, direct requests waiting for dirty pages of
+//! their blocks.
+//!
+//! *Source:* Linux 5 `mm/readahead.c`, `mm/page-writeback.c`, `Documentation/admin-guide/sysctl/vm.rst` (the behaviour).
+
+mod ahead;
+mod list;
+mod pages;
+mod tree;
+mod write_back;
+
+use super::spec::PageCacheSpec;
+use crate::device::{Completion, TimeSplit};
+use ahead::{Fetch, Memory, Reader};
+use headstack_model::{Lbn, Nanos, Op, Request};
+use pages::Pages;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use write_back::WriteBack;
+
+/// What a page cache has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PageCacheActivity {
+    /// Pages that readers wanted.
+    pub wanted_pages: u64,
+    /// Those of them that were in memory when the reader came to them.
+    pub hit_pages: u64,
+    /// Pages read from the volume.
+    pub read_pages: u64,
+    /// Pages that writers made dirty.
+    pub dirtied_pages: u64,
+    /// Pages written to the volume.
+    pub written_pages: u64,
+    /// Most pages that were dirty or on their way to the volume at a time.
+    pub unwritten_pages_max: u64,
+    /// Times that a writer had to wait because too many pages were unwritten.
+    pub throttled: u64,
+}
+
+/// What a page cache wants, or has done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wish {
+    /// A transfer from or to the volume.
+    Transfer { number: u32, request: Request, source: u32, urgent: bool, sync: bool },
+    /// A request is done.
+    Ended { ask: u32, completion: Completion, hit: bool },
+}
+
+/// What a transfer is for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    /// To bring pages.
+    Fill { first: u64, pages: u32 },
+    /// To write pages; with its place in the order of such transfers.
+    WriteBack { first: u64, pages: u32, turn: u64 },
+    /// To flush the drive.
+    Flush,
+    /// None: its number is free.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    purpose: Purpose,
+    /// The last of those that wait for it, who links to the first.
+    waiters: Option<usize>,
+}
+
+/// A request that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    ask: u32,
+    source: u32,
+    urgent: bool,
+    /// Pages still to walk over.
+    next: u64,
+    end: u64,
+    /// Since when it waits.
+    since: Nanos,
+    /// How it went so far.
+    completion: Completion,
+    waited: bool,
+    /// Pages that were not in memory when it came to them.
+    missed: u64,
+    /// The next of those that wait with it.
+    link: usize,
+}
+
+/// A page cache.
+#[derive(Debug)]
+pub(crate) struct PageCache {
+    pages: Pages,
+    sectors: u64,
+    page_sectors: u64,
+    ahead_most: u64,
+    request_most: u64,
+    copy: Nanos,
+    readers: Vec<(u32, Reader)>,
+    jobs: Vec<Job>,
+    free_jobs: Vec<usize>,
+    transfers: Vec<Transfer>,
+    free_transfers: Vec<u32>,
+    /// Jobs that wait for a page to give way.
+    starved: VecDeque<usize>,
+    write_back: WriteBack,
+    /// Jobs that end once their data are copied.
+    copying: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
+    copies: u64,
+    wishes: VecDeque<Wish>,
+    activity: PageCacheActivity,
+}
+
+impl Memory for Pages {
+    fn before(&self, index: u64, most: u64) -> u64 {
+        (1..=most.min(index)).find(|back| self.find(index - back).is_none()).unwrap_or(most.min(index) + 1)
+            - 1
+    }
+
+    fn gap(&self, index: u64, most: u64) -> Option<u64> {
+        (index..=index + most).find(|index| self.find(*index).is_none())
+    }
+}
+
+impl PageCache {
+    const PAGE_BYTES: u32 = 4096;
+
+    /// A page cache for a volume of so many blocks of so many bytes.
+    pub(crate) fn new(spec: &PageCacheSpec, sectors: u64, sector_bytes: u32) -> PageCache {
+        let page_sectors = u64::from((PageCache::PAGE_BYTES / sector_bytes).max(1));
+        let page_bytes = page_sectors * u64::from(sector_bytes);
+        let pages = |kb: u64| kb * 1024 / page_bytes;
+        let room = pages(u64::from(spec.memory_mb) * 1024) as usize;
+        PageCache {
+            pages: Pages::new(room),
+            sectors,
+            page_sectors,
+            ahead_most: pages(u64::from(spec.read_ahead_kb)),
+            request_most: pages(1280),
+            copy: Nanos::from_us(spec.copy_us_per_page),
+            readers: Vec::new(),
+            jobs: Vec::new(),
+            free_jobs: Vec::new(),
+            transfers: Vec::new(),
+            free_transfers: Vec::new(),
+            starved: VecDeque::new(),
+            write_back: WriteBack::new(spec, room),
+            copying: BinaryHeap::new(),
+            copies: 0,
+            wishes: VecDeque::new(),
+            activity: PageCacheActivity::default(),
+        }
+    }
+
+    pub(crate) fn activity(&self) -> &PageCacheActivity {
+        &self.activity
+    }
+
+    /// Dirty pages.
+    pub(crate) fn dirty(&self) -> usize {
+        self.pages.dirty()
+    }
+
+    /// Whether a request goes through the cache: one that is forced to the media does not.
+    pub(crate) fn takes(&self, request: &Request) -> bool {
+        let fits = request.sectors > 0 && request.end().0 <= self.sectors;
+        request.op == Op::Flush || (fits && !request.fua)
+    }
+
+    /// A request goes past the cache: what a write makes stale is dropped.
+    pub(crate) fn passed(&mut self, request: &Request) {
+        if request.op == Op::Write && request.end().0 <= self.sectors {
+            let (first, end) = self.span(request);
+            (first..end).for_each(|index| self.pages.drop_clean(index));
+        }
+    }
+
+    /// The pages that a request touches.
+    fn span(&self, request: &Request) -> (u64, u64) {
+        (request.lbn.0 / self.page_sectors, request.end().0.div_ceil(self.page_sectors))
+    }
+
+    /// Takes a request, which the caller knows as `ask`.
+    pub(crate) fn submit(&mut self, now: Nanos, ask: u32, request: Request, source: u32, urgent: bool) {
+        let (next, end) = self.span(&request);
+        let completion = Completion::at_once(request, now);
+        let job =
+            Job { ask, source, urgent, next, end, since: now, completion, waited: false, missed: 0, link: 0 };
+        let job = match self.free_jobs.pop() {
+            Some(free) => {
+                self.jobs[free] = job;
+                free
+            }
+            None => {
+                self.jobs.push(job);
+                self.jobs.len() - 1
+            }
+        };
+        self.go_on(now, job);
+    }
+
+    /// What the cache wants next.
+    pub(crate) fn poll(&mut self) -> Option<Wish> {
+        self.wishes.pop_front()
+    }
+
+    /// When [`PageCache::handle_timeout`] has something to do; `Nanos::MAX` when never.
+    pub(crate) fn next_event(&self) -> Nanos {
+        let copied = self.copying.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
+        copied.min(self.write_back.next_tick(&self.pages))
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(Reverse((_, _, job))) = self.copying.peek().copied().filter(|next| next.0.0 <= now) {
+            self.copying.pop();
+            let Job { ask, completion, waited, .. } = self.jobs[job];
+            self.free_jobs.push(job);
+            self.wishes.push_back(Wish::Ended { ask, completion, hit: !waited });
+        }
+        if self.write_back.next_tick(&self.pages) <= now {
+            self.write_back.tick(now);
+            self.write(now);
+        }
+    }
+
+    /// A transfer is done.
+    pub(crate) fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
+        let Transfer { purpose, waiters } = self.transfers[number as usize];
+        self.transfers[number as usize].purpose = Purpose::Over;
+        self.free_transfers.push(number);
+        match purpose {
+            Purpose::Fill { first, pages } => {
+                for index in first..first + u64::from(pages) {
+                    let frame = self.pages.find(index).expect("a page stays while it is filled");
+                    self.pages.get_mut(frame).filling = None;
+                }
+            }
+            Purpose::WriteBack { first, pages, turn } => {
+                for index in first..first + u64::from(pages) {
+                    let frame = self.pages.find(index).expect("a page stays while it is written");
+                    self.pages.written(frame);
+                }
+                self.write_back.ended(turn);
+            }
+            Purpose::Flush => {}
+            Purpose::Over => unreachable!("a transfer ends once"),
+        }
+        self.resume_waiters(now, waiters, how);
+        if matches!(purpose, Purpose::WriteBack { .. }) {
+            self.resume_writers(now);
+            self.write(now);
+            self.finish_flushes(now);
+        }
+        for _ in 0..self.starved.len() {
+            if let Some(job) = self.starved.pop_front() {
+                self.account(now, job, None);
+                self.go_on(now, job);
+            }
+        }
+    }
+
+    /// Goes on with those that waited for a transfer, in the order in which they came.
+    fn resume_waiters(&mut self, now: Nanos, waiters: Option<usize>, how: &Completion) {
+        let Some(last) = waiters else { return };
+        let mut next = self.jobs[last].link;
+        loop {
+            let job = next;
+            next = self.jobs[job].link;
+            self.account(now, job, Some(how));
+            if how.request.op == Op::Flush {
+                self.end(now, job, 0);
+            } else {
+                self.go_on(now, job);
+            }
+            if job == last {
+                return;
+            }
+        }
+    }
+
+    /// Accounts the time that a job waited: as the transfer's it waited for, or as waiting for others.
+    fn account(&mut self, now: Nanos, job: usize, how: Option<&Completion>) {
+        let job = &mut self.jobs[job];
+        let waited = now - job.since;
+        match how {
+            Some(how) => {
+                job.completion.parts.add_all(&how.parts.last(waited));
+                job.completion.parts.queued += Nanos(waited.0.saturating_sub(how.parts.total().0));
+                (job.completion.travel, job.completion.cache) = (how.travel, how.cache);
+                job.completion.outcome = how.outcome;
+            }
+            None => job.completion.parts.queued += waited,
+        }
+        job.since = now;
+        job.waited = true;
+    }
+
+    /// Lets a job wait for a transfer.
+    fn wait(&mut self, job: usize, transfer: u32) {
+        let transfer = &mut self.transfers[transfer as usize];
+        match transfer.waiters.replace(job) {
+            Some(last) => self.jobs[job].link = std::mem::replace(&mut self.jobs[last].link, job),
+            None => self.jobs[job].link = job,
+        }
+    }
+
+    /// Walks a job on until it ends or waits.
+    fn go_on(&mut self, now: Nanos, job: usize) {
+        match self.jobs[job].completion.request.op {
+            Op::Read => self.read(now, job),
+            Op::Write => self.dirty_pages(now, job, false),
+            Op::Flush => self.flush(now, job),
+        }
+    }
+
+    fn end(&mut self, now: Nanos, job: usize, pages: u64) {
+        let copy = Nanos(self.copy.0 * pages);
+        let completion = &mut self.jobs[job].completion;
+        completion.parts.cache += copy;
+        completion.completed = now + copy;
+        self.copies += 1;
+        self.copying.push(Reverse((now + copy, self.copies, job)));
+    }
+
+    fn read(&mut self, now: Nanos, job: usize) {
+        let Job { source, end, .. } = self.jobs[job];
+        let (first, _) = self.span(&self.jobs[job].completion.request);
+        while self.jobs[job].next < end {
+            let index = self.jobs[job].next;
+            let frame = match self.pages.find(index) {
+                Some(frame) => {
+                    if std::mem::take(&mut self.pages.get_mut(frame).marked) {
+                        self.read_ahead(job, true);
+                    }
+                    frame
+                }
+                None => {
+                    self.read_ahead(job, false);
+                    match self.pages.find(index).or_else(|| self.fill(job, index, 1, None)) {
+                        Some(frame) => frame,
+                        None => return self.starve(now, job),
+                    }
+                }
+            };
+            if let Some(transfer) = self.pages.get(frame).filling {
+                self.jobs[job].since = now;
+                self.jobs[job].missed += 1;
+                return self.wait(job, transfer);
+            }
+            self.pages.touch(frame);
+            self.jobs[job].next += 1;
+        }
+        let place = self.reader(source);
+        self.readers[place].1.has_read(end - 1);
+        self.activity.wanted_pages += end - first;
+        self.activity.hit_pages += end - first - self.jobs[job].missed;
+        self.end(now, job, end - first);
+    }
+
+    fn reader(&mut self, source: u32) -> usize {
+        match self.readers.binary_search_by_key(&source, |reader| reader.0) {
+            Ok(place) => place,
+            Err(place) => {
+                self.readers.insert(place, (source, Reader::default()));
+                place
+            }
+        }
+    }
+
+    /// Has pages read, for a job that misses the page it comes to or finds it marked.
+    fn read_ahead(&mut self, job: usize, marked: bool) {
+        let Job { source, next, end, .. } = self.jobs[job];
+        let request = end - next;
+        let most = self.ahead_most.max(request.min(self.request_most));
+        let place = self.reader(source);
+        let fetch = if self.ahead_most == 0 {
+            (!marked).then_some(Fetch { first: next, pages: request, mark: None })
+        } else {
+            self.readers[place].1.fetch(next, request, marked, most, &self.pages)
+        };
+        if let Some(Fetch { first, pages, mark }) = fetch {
+            self.fill(job, first, pages, mark);
+        }
+    }
+
+    /// Has those of the pages read that are not in memory, as far as there is room; the frame of the first that is read.
+    fn fill(&mut self, job: usize, first: u64, pages: u64, mark: Option<u64>) -> Option<u32> {
+        let end = (first + pages).min(self.sectors.div_ceil(self.page_sectors));
+        let (mut index, mut found) = (first, None);
+        while index < end {
+            let begin = index;
+            let number = self.next_transfer();
+            while index < end && self.pages.find(index).is_none() {
+                let Some(frame) = self.pages.insert(index, Some(number)) else { break };
+                self.pages.get_mut(frame).marked = mark == Some(index);
+                found = found.or(Some(frame));
+                index += 1;
+            }
+            if index > begin {
+                let pages = (index - begin) as u32;
+                let Job { source, urgent, .. } = self.jobs[job];
+                self.transfer(number, Purpose::Fill { first: begin, pages }, source, urgent, true);
+            }
+            if index < end && self.pages.find(index).is_none() {
+                return found;
+            }
+            index += u64::from(index < end);
+        }
+        found
+    }
+
+    /// The number that the next transfer will have.
+    fn next_transfer(&self) -> u32 {
+        self.free_transfers.last().copied().unwrap_or(self.transfers.len() as u32)
+    }
+
+    fn transfer(&mut self, number: u32, purpose: Purpose, source: u32, urgent: bool, sync: bool) {
+        let request = match purpose {
+            Purpose::Fill { first, pages } => self.request(Op::Read, first, pages),
+            Purpose::WriteBack { first, pages, .. } => self.request(Op::Write, first, pages),
+            Purpose::Flush | Purpose::Over => Request::flush(),
+        };
+        match purpose {
+            Purpose::Fill { pages, .. } => self.activity.read_pages += u64::from(pages),
+            Purpose::WriteBack { pages, .. } => self.activity.written_pages += u64::from(pages),
+            Purpose::Flush | Purpose::Over => {}
+        }
+        let transfer = Transfer { purpose, waiters: None };
+        match self.free_transfers.pop() {
+            Some(_) => self.transfers[number as usize] = transfer,
+            None => self.transfers.push(transfer),
+        }
+        self.wishes.push_back(Wish::Transfer { number, request, source, urgent, sync });
+    }
+
+    fn request(&self, op: Op, first: u64, pages: u32) -> Request {
+        let lbn = first * self.page_sectors;
+        let end = (lbn + u64::from(pages) * self.page_sectors).min(self.sectors);
+        Request { op, lbn: Lbn(lbn), sectors: (end - lbn) as u32, fua: false }
+    }
+
+    /// Lets a job wait until a page can give way.
+    fn starve(&mut self, now: Nanos, job: usize) {
+        self.jobs[job].since = now;
+        self.starved.push_back(job);
+        self.write(now);
+    }
+}
+
+impl TimeSplit {
+    /// What is left of the parts when all but the last `time` of them is taken off, from the first part on.
+    fn last(&self, time: Nanos) -> TimeSplit {
+        let mut rest = *self;
+        let mut excess = self.total().0.saturating_sub(time.0);
+        let parts = [
+            &mut rest.queued,
+            &mut rest.overhead,
+            &mut rest.seek,
+            &mut rest.rotational_latency,
+            &mut rest.media,
+            &mut rest.bus,
+            &mut rest.cache,
+        ];
+        for part in parts {
+            let off = part.0.min(excess);
+            part.0 -= off;
+            excess -= off;
+        }
+        rest
+    }
+
+    fn add_all(&mut self, other: &TimeSplit) {
+        self.queued += other.queued;
+        self.overhead += other.overhead;
+        self.seek += other.seek;
+        self.rotational_latency += other.rotational_latency;
+        self.media += other.media;
+        self.bus += other.bus;
+        self.cache += other.cache;
+    }
+}

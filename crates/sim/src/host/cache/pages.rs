@@ -1,0 +1,220 @@
+//! The pages in memory: which there are, in what state, which gives way, which are dirty and since when.
+
+use super::list::{List, NONE};
+use super::tree::Tree;
+use headstack_model::Nanos;
+
+/// A page in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Page {
+    pub(super) index: u64,
+    /// The transfer that brings it.
+    pub(super) filling: Option<u32>,
+    pub(super) dirty: bool,
+    /// Since when it is dirty.
+    pub(super) dirtied: Nanos,
+    /// Whether it is on its way to the disk.
+    pub(super) written_back: bool,
+    /// Whether a reader that comes here asks for more to be read ahead.
+    pub(super) marked: bool,
+    /// The next one with the same hash.
+    chain: u32,
+}
+
+impl Page {
+    fn may_go(&self) -> bool {
+        self.filling.is_none() && !self.dirty && !self.written_back
+    }
+}
+
+/// Page frames: a bounded number, allocated as they are needed.
+#[derive(Debug)]
+pub(super) struct Pages {
+    most: usize,
+    frames: Vec<Page>,
+    free: Vec<u32>,
+    /// Frames by a hash of their page's number: the first of each chain.
+    buckets: Vec<u32>,
+    /// The page that gives way next is in front.
+    recency: List,
+    dirty: Tree,
+    /// Dirty pages, that which is dirty for longest in front.
+    ages: List,
+    dirty_count: usize,
+    written_back_count: usize,
+}
+
+impl Pages {
+    /// Room for so many pages.
+    pub(super) fn new(most: usize) -> Pages {
+        Pages {
+            most,
+            frames: Vec::new(),
+            free: Vec::new(),
+            buckets: vec![NONE; 64],
+            recency: List::new(),
+            dirty: Tree::new(),
+            ages: List::new(),
+            dirty_count: 0,
+            written_back_count: 0,
+        }
+    }
+
+    /// Dirty pages.
+    pub(super) fn dirty(&self) -> usize {
+        self.dirty_count
+    }
+
+    /// Pages that are dirty or on their way to the disk.
+    pub(super) fn unwritten(&self) -> usize {
+        self.dirty_count + self.written_back_count
+    }
+
+    pub(super) fn get(&self, frame: u32) -> &Page {
+        &self.frames[frame as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, frame: u32) -> &mut Page {
+        &mut self.frames[frame as usize]
+    }
+
+    fn bucket(&self, index: u64) -> usize {
+        let hash = index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        hash as usize & (self.buckets.len() - 1)
+    }
+
+    /// The frame of a page in memory.
+    pub(super) fn find(&self, index: u64) -> Option<u32> {
+        let mut frame = self.buckets[self.bucket(index)];
+        while frame != NONE && self.get(frame).index != index {
+            frame = self.get(frame).chain;
+        }
+        (frame != NONE).then_some(frame)
+    }
+
+    /// The page was used.
+    pub(super) fn touch(&mut self, frame: u32) {
+        self.recency.move_to_back(frame);
+    }
+
+    /// Takes a page in that is not in memory, and lets the one unused for longest go if there is no room. Nothing where
+    /// none may go.
+    pub(super) fn insert(&mut self, index: u64, filling: Option<u32>) -> Option<u32> {
+        let page = Page {
+            index,
+            filling,
+            dirty: false,
+            dirtied: Nanos::ZERO,
+            written_back: false,
+            marked: false,
+            chain: NONE,
+        };
+        let frame = if self.frames.len() - self.free.len() < self.most {
+            self.free.pop()
+        } else {
+            let gives_way = self.oldest_clean()?;
+            self.remove(gives_way);
+            self.free.pop()
+        };
+        let frame = frame.unwrap_or(self.frames.len() as u32);
+        if frame as usize == self.frames.len() {
+            self.frames.push(page);
+        }
+        self.frames[frame as usize] = page;
+        self.recency.push_back(frame);
+        self.hash(frame);
+        if self.frames.len() > 2 * self.buckets.len() {
+            self.rehash();
+        }
+        Some(frame)
+    }
+
+    /// The page unused for longest of those that may go. Those that may not go to the back, as Linux rotates them, so that
+    /// they are not looked at again and again.
+    fn oldest_clean(&mut self) -> Option<u32> {
+        for _ in 0..self.frames.len() - self.free.len() {
+            let frame = self.recency.front()?;
+            if self.get(frame).may_go() {
+                return Some(frame);
+            }
+            self.recency.move_to_back(frame);
+        }
+        None
+    }
+
+    /// Takes a clean page that is in no transfer out of memory.
+    pub(super) fn remove(&mut self, frame: u32) {
+        let Page { index, chain, .. } = *self.get(frame);
+        let bucket = self.bucket(index);
+        if self.buckets[bucket] == frame {
+            self.buckets[bucket] = chain;
+        } else {
+            let mut at = self.buckets[bucket];
+            while self.get(at).chain != frame {
+                at = self.get(at).chain;
+            }
+            self.get_mut(at).chain = chain;
+        }
+        self.recency.remove(frame);
+        self.free.push(frame);
+    }
+
+    /// Takes a page out of memory unless it must stay.
+    pub(super) fn drop_clean(&mut self, index: u64) {
+        if let Some(frame) = self.find(index).filter(|frame| self.get(*frame).may_go()) {
+            self.remove(frame);
+        }
+    }
+
+    fn hash(&mut self, frame: u32) {
+        let bucket = self.bucket(self.get(frame).index);
+        self.get_mut(frame).chain = self.buckets[bucket];
+        self.buckets[bucket] = frame;
+    }
+
+    fn rehash(&mut self) {
+        self.buckets = vec![NONE; 4 * self.buckets.len()];
+        let mut next = self.recency.front();
+        while let Some(frame) = next {
+            self.hash(frame);
+            next = self.recency.after(frame);
+        }
+    }
+
+    /// Makes a page dirty, which it was not.
+    pub(super) fn soil(&mut self, frame: u32, now: Nanos) {
+        let page = self.get_mut(frame);
+        (page.dirty, page.dirtied) = (true, now);
+        let index = page.index;
+        self.dirty.insert(index, frame);
+        self.ages.push_back(frame);
+        self.dirty_count += 1;
+    }
+
+    /// Sends a dirty page on its way to the disk.
+    pub(super) fn write_back(&mut self, frame: u32) {
+        let page = self.get_mut(frame);
+        (page.dirty, page.written_back) = (false, true);
+        let index = page.index;
+        self.dirty.remove(index, frame);
+        self.ages.remove(frame);
+        self.dirty_count -= 1;
+        self.written_back_count += 1;
+    }
+
+    /// A page has reached the disk.
+    pub(super) fn written(&mut self, frame: u32) {
+        self.get_mut(frame).written_back = false;
+        self.written_back_count -= 1;
+    }
+
+    /// The first dirty page from `index` on.
+    pub(super) fn dirty_from(&self, index: u64) -> Option<u32> {
+        self.dirty.at_or_after(index)
+    }
+
+    /// Since when the page is dirty that is so for longest; `Nanos::MAX` where none is.
+    pub(super) fn dirty_since(&self) -> Nanos {
+        self.ages.front().map_or(Nanos::MAX, |frame| self.get(frame).dirtied)
+    }
+}

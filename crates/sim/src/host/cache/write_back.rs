@@ -1,0 +1,241 @@
+//! Written pages on their way to the disk: when the flusher writes, and who waits for it.
+//!
+//! It writes while more than the background share is dirty, while a flush waits, and what is old when its interval comes
+//! round: upward by page number from where it stopped, pages that follow each other in one transfer.
+
+use super::pages::Pages;
+use super::{Job, PageCache, Purpose};
+use crate::host::spec::PageCacheSpec;
+use headstack_model::Nanos;
+use std::collections::VecDeque;
+
+/// The flusher's state and who waits for it.
+#[derive(Debug)]
+pub(super) struct WriteBack {
+    background: usize,
+    hard: usize,
+    interval: Nanos,
+    expire: Nanos,
+    most_under_way: usize,
+    /// Where it goes on.
+    cursor: u64,
+    /// Pages dirty since then or earlier are written whatever their number.
+    until: Option<Nanos>,
+    last_tick: Nanos,
+    /// The transfers under way by their place in the order of such.
+    under_way: Vec<u64>,
+    turns: u64,
+    /// Writers that wait because too much is unwritten.
+    pub(super) throttled: VecDeque<usize>,
+    flushes: Vec<Flush>,
+}
+
+/// A flush that waits for pages to be written.
+#[derive(Clone, Copy, Debug)]
+struct Flush {
+    job: usize,
+    /// Pages dirty since then or earlier are its business.
+    until: Nanos,
+    /// All its pages are in transfers before this one, once they are on their way.
+    before: Option<u64>,
+}
+
+impl WriteBack {
+    pub(super) fn new(spec: &PageCacheSpec, room: usize) -> WriteBack {
+        let share = |percent: u32| (room * percent as usize / 100).max(1);
+        WriteBack {
+            background: share(spec.dirty_background_ratio),
+            hard: share(spec.dirty_ratio),
+            interval: Nanos(u64::from(spec.dirty_writeback_centisecs) * 10_000_000),
+            expire: Nanos(u64::from(spec.dirty_expire_centisecs) * 10_000_000),
+            most_under_way: spec.writeback_requests as usize,
+            cursor: 0,
+            until: None,
+            last_tick: Nanos::ZERO,
+            under_way: Vec::new(),
+            turns: 0,
+            throttled: VecDeque::new(),
+            flushes: Vec::new(),
+        }
+    }
+
+    /// When the flusher looks for old pages next: at a multiple of its interval, while there is a dirty page.
+    pub(super) fn next_tick(&self, pages: &Pages) -> Nanos {
+        if pages.dirty() == 0 || self.interval == Nanos::ZERO {
+            return Nanos::MAX;
+        }
+        let from = self.last_tick.max(pages.dirty_since());
+        Nanos((from.0 / self.interval.0 + 1) * self.interval.0)
+    }
+
+    /// The flusher's interval has come round.
+    pub(super) fn tick(&mut self, now: Nanos) {
+        self.last_tick = now;
+        self.until = now.0.checked_sub(self.expire.0).map(Nanos);
+    }
+
+    pub(super) fn ended(&mut self, turn: u64) {
+        self.under_way.retain(|other| *other != turn);
+    }
+
+    /// The time up to which dirty pages are to be written; everything where there is too much.
+    fn written_until(&self, pages: &Pages, starved: bool) -> Option<Nanos> {
+        if pages.dirty() > self.background || !self.throttled.is_empty() || starved {
+            return Some(Nanos::MAX);
+        }
+        let flushes = self.flushes.iter().filter(|flush| flush.before.is_none());
+        let until = flushes.map(|flush| flush.until).chain(self.until).max()?;
+        (pages.dirty_since() <= until).then_some(until)
+    }
+}
+
+impl PageCache {
+    /// Makes the pages of a write dirty; behind those that wait for that, unless the job is the first of them.
+    pub(super) fn dirty_pages(&mut self, now: Nanos, job: usize, first_in_line: bool) {
+        let request = self.jobs[job].completion.request;
+        let (first, end) = self.span(&request);
+        while self.jobs[job].next < end {
+            let index = self.jobs[job].next;
+            let begin = index * self.page_sectors;
+            let whole =
+                request.lbn.0 <= begin && (begin + self.page_sectors).min(self.sectors) <= request.end().0;
+            let found = self.pages.find(index);
+            let is_dirty = found.is_some_and(|frame| self.pages.get(frame).dirty);
+            let behind = !first_in_line && !self.write_back.throttled.is_empty();
+            if !is_dirty && (behind || self.pages.unwritten() >= self.write_back.hard) {
+                return self.throttle(now, job, first_in_line);
+            }
+            let frame = match found {
+                Some(frame) => Some(frame),
+                None if whole => self.pages.insert(index, None),
+                None => self.fill(job, index, 1, None),
+            };
+            let Some(frame) = frame else { return self.starve(now, job) };
+            if let Some(transfer) = self.pages.get(frame).filling {
+                self.jobs[job].since = now;
+                return self.wait(job, transfer);
+            }
+            self.pages.touch(frame);
+            if !is_dirty {
+                self.soil(now, frame);
+            }
+            self.jobs[job].next += 1;
+        }
+        self.end(now, job, end - first);
+        self.write(now);
+    }
+
+    fn soil(&mut self, now: Nanos, frame: u32) {
+        self.pages.soil(frame, now);
+        self.activity.dirtied_pages += 1;
+        let unwritten = self.pages.unwritten() as u64;
+        self.activity.unwritten_pages_max = self.activity.unwritten_pages_max.max(unwritten);
+    }
+
+    /// Lets a writer wait until less is unwritten.
+    fn throttle(&mut self, now: Nanos, job: usize, first_in_line: bool) {
+        self.jobs[job].since = now;
+        if first_in_line {
+            self.write_back.throttled.push_front(job);
+        } else {
+            self.activity.throttled += 1;
+            self.write_back.throttled.push_back(job);
+        }
+        self.write(now);
+    }
+
+    /// Goes on with the writers that waited, as far as there is room.
+    pub(super) fn resume_writers(&mut self, now: Nanos) {
+        while self.pages.unwritten() < self.write_back.hard
+            && let Some(job) = self.write_back.throttled.pop_front()
+        {
+            self.account(now, job, None);
+            self.dirty_pages(now, job, true);
+        }
+    }
+
+    /// Has dirty pages written, as far as it is time.
+    pub(super) fn write(&mut self, now: Nanos) {
+        while self.write_back.under_way.len() < self.write_back.most_under_way {
+            let starved = !self.starved.is_empty();
+            let Some(until) = self.write_back.written_until(&self.pages, starved) else { break };
+            if !self.write_run(until) {
+                break;
+            }
+        }
+        self.finish_flushes(now);
+    }
+
+    /// Sends the next run of dirty pages on its way; false where there is none that may go.
+    fn write_run(&mut self, until: Nanos) -> bool {
+        let Some(first) = self.next_old(until) else { return false };
+        let mut index = first;
+        while index - first < self.request_most
+            && let Some(frame) = self.pages.find(index)
+            && self.pages.get(frame).dirty
+            && !self.pages.get(frame).written_back
+        {
+            self.pages.write_back(frame);
+            index += 1;
+        }
+        self.write_back.cursor = index;
+        let turn = self.write_back.turns;
+        self.write_back.turns += 1;
+        self.write_back.under_way.push(turn);
+        let flusher = self.write_back.flushes.first().map(|flush| self.jobs[flush.job].source);
+        let (source, sync) = (flusher.unwrap_or(u32::MAX), flusher.is_some());
+        let purpose = Purpose::WriteBack { first, pages: (index - first) as u32, turn };
+        self.transfer(self.next_transfer(), purpose, source, false, sync);
+        true
+    }
+
+    /// The first page from the cursor on, once round, that is dirty since `until` or earlier and not under way as well.
+    fn next_old(&self, until: Nanos) -> Option<u64> {
+        let is_due = |frame: u32| {
+            let page = self.pages.get(frame);
+            page.dirtied <= until && !page.written_back
+        };
+        let cursor = self.write_back.cursor;
+        for (from, end) in [(cursor, u64::MAX), (0, cursor)] {
+            let mut index = from;
+            while let Some(frame) =
+                self.pages.dirty_from(index).filter(|frame| self.pages.get(*frame).index < end)
+            {
+                if is_due(frame) {
+                    return Some(self.pages.get(frame).index);
+                }
+                index = self.pages.get(frame).index + 1;
+            }
+        }
+        None
+    }
+
+    /// Begins a flush: what is dirty by now is written.
+    pub(super) fn flush(&mut self, now: Nanos, job: usize) {
+        self.write_back.flushes.push(Flush { job, until: now, before: None });
+        self.write(now);
+    }
+
+    /// Flushes the drive for the flushes whose pages are written.
+    pub(super) fn finish_flushes(&mut self, now: Nanos) {
+        let since = self.pages.dirty_since();
+        let first = self.write_back.under_way.iter().min().copied().unwrap_or(u64::MAX);
+        let mut index = 0;
+        while let Some(flush) = self.write_back.flushes.get_mut(index) {
+            if flush.before.is_none() && since > flush.until {
+                flush.before = Some(self.write_back.turns);
+            }
+            if flush.before.is_none_or(|before| first < before) {
+                index += 1;
+                continue;
+            }
+            let job = self.write_back.flushes.remove(index).job;
+            let number = self.next_transfer();
+            let Job { source, urgent, since, .. } = self.jobs[job];
+            self.jobs[job].completion.parts.cache += now - since;
+            self.jobs[job].since = now;
+            self.transfer(number, Purpose::Flush, source, urgent, true);
+            self.wait(job, number);
+        }
+    }
+}
