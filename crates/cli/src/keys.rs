@@ -29,7 +29,7 @@ fn page(schema: &Value) -> String {
 const WIDTH: usize = 110;
 
 /// The unit that the end of a key's name tells, the longer ends first.
-const UNITS: [(&str, &str); 13] = [
+const UNITS: [(&str, &str); 15] = [
     ("us_per_sector", "µs a sector"),
     ("_cylinders_ms", "cylinders and ms"),
     ("_ms", "ms"),
@@ -41,6 +41,8 @@ const UNITS: [(&str, &str); 13] = [
     ("_cylinder", "cylinder"),
     ("_turns", "turns"),
     ("_percent", "%"),
+    ("dirty_ratio", "%"),
+    ("background_ratio", "%"),
     ("_ratio", "share of 1"),
     ("rpm", "turns a minute"),
 ];
