@@ -116,6 +116,23 @@ fn does_a_truncated_trace_end_in_one_line() {
     assert!(trace.next().is_none());
 }
 
+#[test]
+fn does_a_block_trace_keep_its_byte_order() {
+    let format = trace::named("blktrace").expect("it is listed");
+    let record =
+        Record { response: Some(Nanos(7000)), ..Record::new(Nanos(5), 8 << 20, Kind::Read, 4096, 512) };
+    let order = |big_endian| write(&[record], &Header { big_endian, ..Header::default() }, format).0;
+    let (little, big) = (order(false), order(true));
+    assert_eq!(
+        (little.len(), &little[..4], &big[..4]),
+        (96, &[7, 0x74, 0x61, 0x65][..], &[0x65, 0x61, 0x74, 7][..])
+    );
+    let (records, header) = read(&big, format);
+    assert_eq!(records[0].response, Some(Nanos(7000)));
+    assert_eq!(write(&records, &header, format).0, big);
+    assert_eq!(read(&little, format).0, records);
+}
+
 fn any_record() -> impl Strategy<Value = Record> {
     let kind = prop::sample::select(Kind::ALL.to_vec());
     let offset = prop_oneof![0u64..1 << 20, 0u64..1 << 56];

@@ -13,7 +13,7 @@ use headstack_model::Nanos;
 use super::error::{Fault, Place};
 use super::events::{Completions, Event, Pairing, kind_of};
 use super::record::MINOR_BITS;
-use super::text::{self, Lines, SECTOR, push};
+use super::text::{self, Lines, SECTOR, pad, push, push_number, push_right, push_time};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Numbering, Presence, Record, Source, Span};
 
 /// The entry in the list of formats.
@@ -158,18 +158,29 @@ impl Writer {
     fn push(&mut self, record: &Record, queued: bool, out: &mut Vec<u8>) {
         self.sequence = self.sequence.wrapping_add(1);
         let (major, minor) = (record.device >> MINOR_BITS, record.device & ((1 << MINOR_BITS) - 1));
-        let (seconds, nanos) = (record.time.0 / 1_000_000_000, record.time.0 % 1_000_000_000);
         let process = if queued { record.source.unwrap_or(0) } else { 0 };
-        let action = if queued { 'Q' } else { 'C' };
         let letters = match record.kind {
-            Kind::Read => "R",
-            Kind::Write => "W",
-            Kind::Flush => "FWS",
-            Kind::Trim => "D",
+            Kind::Read => "  R ",
+            Kind::Write => "  W ",
+            Kind::Flush => "FWS ",
+            Kind::Trim => "  D ",
         };
-        let sequence = self.sequence;
-        let head = format!("{major:>3},{minor:<3} {:>2} {sequence:>8} {seconds:>5}.{nanos:09} ", 0);
-        push!(out; head.as_str(), format!("{process:>5}  {action} {letters:>3} ").as_str());
+        push_right(out, major.into(), 3);
+        out.push(b',');
+        let from = out.len();
+        push_number(out, minor.into());
+        pad(out, from, 3);
+        push!(out; "  0 ");
+        push_right(out, self.sequence.into(), 8);
+        out.push(b' ');
+        push_right(out, record.time.0 / 1_000_000_000, 5);
+        let from = out.len();
+        push_time(out, Nanos(record.time.0 % 1_000_000_000), 9);
+        // The whole second stands before.
+        out.remove(from);
+        out.push(b' ');
+        push_right(out, process.into(), 5);
+        push!(out; if queued { "  Q " } else { "  C " }, letters);
         if record.kind != Kind::Flush {
             push!(out; record.offset / SECTOR, " + ", record.bytes / SECTOR, ' ');
         }

@@ -190,6 +190,23 @@ pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
+/// Appends a whole number with blanks before it up to a width.
+pub(super) fn push_right(out: &mut Vec<u8>, number: u64, width: usize) {
+    let from = out.len();
+    push_number(out, number);
+    let number = out.len() - from;
+    pad(out, from, width);
+    let blanks = out.len() - from - number;
+    out[from..].rotate_right(blanks);
+}
+
+/// Appends blanks until what was written `from` there on has a width.
+pub(super) fn pad(out: &mut Vec<u8>, from: usize, width: usize) {
+    if out.len() < from + width {
+        out.resize(from + width, b' ');
+    }
+}
+
 /// Appends a time in units of 10^`decimals` nanoseconds, with all its decimals.
 pub(super) fn push_time(out: &mut Vec<u8>, time: Nanos, decimals: u32) {
     let unit = 10u64.pow(decimals);
