@@ -21,6 +21,14 @@ impl Failure {
         Failure::Input(error.to_string())
     }
 
+    /// The same failure, met while doing `what`.
+    pub(crate) fn within(self, what: &str) -> Failure {
+        match self {
+            Failure::Input(message) => Failure::Input(format!("{what}: {message}")),
+            other => other,
+        }
+    }
+
     /// Prints the line and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let code = match &self {

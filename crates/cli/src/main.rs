@@ -4,6 +4,7 @@
 //! check failed, 2 bad usage or input. Every error is one line.
 
 mod catalog;
+mod compare;
 mod demo;
 mod drive;
 mod failure;
@@ -35,6 +36,7 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Compare(compare::Compare),
     Demo(demo::Demo),
     #[command(subcommand)]
     Drive(drive::Command),
@@ -50,6 +52,7 @@ enum Command {
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
+            Command::Compare(command) => command.run(out),
             Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
             Command::Rig(command) => command.run(out),

@@ -51,6 +51,7 @@ fn trace(series: &Series) -> Box<dyn Trace> {
     let (mode, size) = match series.draw {
         Draw::Points => (Mode::LinesMarkers, 7),
         Draw::Dots => (Mode::Markers, 4),
+        Draw::Marks => (Mode::Markers, 10),
         _ => (Mode::Lines, 7),
     };
     let scatter = Scatter::new(x, y)

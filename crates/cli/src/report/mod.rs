@@ -94,6 +94,8 @@ pub(crate) enum Draw {
     Steps,
     /// Small marks without a line, for many points that do not follow from each other.
     Dots,
+    /// Marks without a line.
+    Marks,
     /// Bars, stacked where several series have one at a place.
     Bars,
 }

@@ -103,11 +103,13 @@ impl Outcome {
     }
 }
 
-/// Means of the parts of the response times, in milliseconds, by name.
-pub(crate) fn parts_ms(totals: &Totals) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+/// How many parts a response time has.
+pub(crate) const PARTS: usize = TimeSplit::NAMES.len();
+
+/// Means of the parts of the response times in milliseconds, in the order of [`TimeSplit::NAMES`].
+pub(crate) fn parts_ms(totals: &Totals) -> [f64; PARTS] {
     let count = totals.responses.count() as f64;
-    let means = totals.parts_ns.iter().map(move |sum| ratio(*sum as f64 / 1e6, count));
-    TimeSplit::NAMES.into_iter().zip(means)
+    totals.parts_ns.map(|sum| ratio(sum as f64 / 1e6, count))
 }
 
 /// A quotient; 0 where the divisor is.

@@ -1,6 +1,6 @@
 //! A run as a report: what `--report` writes.
 
-use super::outcome::{DeviceOutcome, Outcome, parts_ms, ratio};
+use super::outcome::{DeviceOutcome, Outcome, PARTS, parts_ms, ratio};
 use super::text;
 use crate::drive::plot;
 use crate::failure::Failure;
@@ -106,7 +106,7 @@ fn responses(outcome: &Outcome) -> Section {
     Section {
         title: "Response times".to_string(),
         text: vec![
-            "Left: the share of requests that took no longer than a time. Right: the slowest of them, one in ten, in a hundred, in a thousand."
+            "First the share of requests that took no longer than a time, then the slowest of them: one in ten, in a hundred, in a thousand."
                 .to_string(),
         ],
         charts: vec![
@@ -179,31 +179,23 @@ fn over_time(outcome: &Outcome) -> Section {
     }
 }
 
+/// A column of the charts of parts: its name and the parts' means in milliseconds.
+type Column = (String, [f64; PARTS]);
+
 /// Where the response time went, as stacked bars over these columns: in milliseconds and as shares.
-pub(crate) fn split_charts(columns: &[(String, Totals)]) -> Vec<Chart> {
-    let share = |totals: &Totals, ms: f64| 100.0 * ratio(ms, totals.responses.mean_ms());
+pub(crate) fn split_charts(columns: &[Column]) -> Vec<Chart> {
+    let share = |parts: &[f64; PARTS], ms: f64| 100.0 * ratio(ms, parts.iter().sum());
     vec![
         split_chart("Mean", "ms", columns, |_, ms| ms),
         split_chart("Share of the mean", "%", columns, share),
     ]
 }
 
-fn split_chart(
-    title: &str,
-    y: &str,
-    columns: &[(String, Totals)],
-    value: impl Fn(&Totals, f64) -> f64,
-) -> Chart {
+fn split_chart(title: &str, y: &str, columns: &[Column], value: impl Fn(&[f64; PARTS], f64) -> f64) -> Chart {
+    let each = || columns.iter().enumerate();
     let series = TimeSplit::NAMES.iter().enumerate().map(|(part, name)| Series {
         name: name.replace('_', " "),
-        points: columns
-            .iter()
-            .enumerate()
-            .map(|(place, (_, totals))| {
-                let mean = parts_ms(totals).nth(part).map_or(0.0, |(_, mean)| mean);
-                (place as f64, value(totals, mean))
-            })
-            .collect(),
+        points: each().map(|(place, (_, parts))| (place as f64, value(parts, parts[part]))).collect(),
         draw: Draw::Bars,
         hue: part,
         ..Series::default()
@@ -234,14 +226,11 @@ fn arm_time(outcome: &Outcome) -> Chart {
             activity.read_ahead,
             activity.recalibration,
         ];
-        let share = times.map(|time| 100.0 * ratio(time.as_secs(), outcome.end.as_secs()));
-        let idle = (100.0 - share.iter().sum::<f64>()).max(0.0);
-        [share[0], share[1], share[2], share[3], share[4], share[5], idle]
+        times.map(|time| 100.0 * ratio(time.as_secs(), outcome.end.as_secs()))
     };
-    let names =
-        ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration", "idle"];
+    let names = ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration"];
     // The colours of the parts of a response time, where there is one.
-    let hues = [2, 3, 4, 1, 6, 0, 5];
+    let hues = [2, 3, 4, 1, 6, 0];
     let series = names.iter().enumerate().map(|(kind, name)| Series {
         name: name.to_string(),
         points: shown_devices(outcome).map(|(place, device)| (place as f64, shares(device)[kind])).collect(),
@@ -258,14 +247,16 @@ fn arm_time(outcome: &Outcome) -> Chart {
 }
 
 fn time_split(outcome: &Outcome) -> Section {
-    let mut columns = vec![("all".to_string(), outcome.totals())];
+    let mut columns = vec![("all".to_string(), parts_ms(&outcome.totals()))];
     let each = directions(outcome);
     if each.len() > 1 {
-        columns.extend(each.into_iter().map(|(name, _, totals)| (name.to_string(), *totals)));
+        columns.extend(each.into_iter().map(|(name, _, totals)| (name.to_string(), parts_ms(&totals))));
     }
     if outcome.devices.len() > 1 {
         let devices = outcome.devices.iter().zip(outcome.books.volumes());
-        columns.extend(devices.take(DEVICES).map(|(device, stats)| (device.name.clone(), stats.all())));
+        columns.extend(
+            devices.take(DEVICES).map(|(device, stats)| (device.name.clone(), parts_ms(&stats.all()))),
+        );
     }
     Section {
         title: "Where the time went".to_string(),
@@ -342,7 +333,7 @@ fn arm(outcome: &Outcome) -> Section {
     Section {
         title: "The head".to_string(),
         text: vec![format!(
-            "The cylinder to which the arm went, for {} that needed it. Cylinder 0 is at the rim. How far it went each time: the classes double.",
+            "The cylinder to which the arm went, for {} that needed it; cylinder 0 is at the rim. How far it went each time, in classes that double. What it did with its time; it was idle for the rest.",
             one_in(outcome)
         )],
         charts: vec![

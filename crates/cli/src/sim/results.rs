@@ -3,7 +3,7 @@
 use super::fio;
 use super::outcome::{DeviceOutcome, Outcome, parts_ms, ratio};
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
-use headstack_sim::{Activity, ArmTime, CacheUse};
+use headstack_sim::{Activity, ArmTime, CacheUse, TimeSplit};
 use serde_json::{Map, Value, json};
 
 /// The whole document, as text that ends with a line's end.
@@ -59,7 +59,8 @@ fn responses(responses: &TimeHistogram) -> Value {
 }
 
 fn parts(totals: &Totals) -> Map<String, Value> {
-    parts_ms(totals).map(|(name, mean)| (name.to_string(), mean.into())).collect()
+    let named = TimeSplit::NAMES.iter().zip(parts_ms(totals));
+    named.map(|(name, mean)| (name.to_string(), mean.into())).collect()
 }
 
 fn kind(totals: Option<&Totals>) -> Value {

@@ -23,18 +23,17 @@ impl RigArgs {
 
 /// Sets `KEY=VALUE` over a rig.
 pub(crate) fn set(rig: &mut Rig, setting: &str) -> Result<(), Failure> {
-    let (path, value) = split(setting, "--set")?;
+    let (path, value) = split(setting).ok_or_else(|| {
+        Failure::Input(format!("--set {setting}: must be KEY=VALUE, such as drive.order=sptf"))
+    })?;
     rig.set(path, value).map_err(Failure::input)
 }
 
-/// The two sides of `KEY=VALUE`, given with `option`.
-pub(crate) fn split<'a>(setting: &'a str, option: &str) -> Result<(&'a str, &'a str), Failure> {
-    match setting.split_once('=') {
-        Some((path, value)) if !path.trim().is_empty() && !value.trim().is_empty() => {
-            Ok((path.trim(), value.trim()))
-        }
-        _ => Err(Failure::Input(format!("{option} {setting}: must be KEY=VALUE, such as drive.order=sptf"))),
-    }
+/// The two sides of `KEY=VALUE`, if neither is empty.
+pub(crate) fn split(setting: &str) -> Option<(&str, &str)> {
+    let (path, value) = setting.split_once('=')?;
+    let (path, value) = (path.trim(), value.trim());
+    (!path.is_empty() && !value.is_empty()).then_some((path, value))
 }
 
 /// What a rig is, for people.

@@ -5,6 +5,7 @@ use super::results::{head_time_ms, read_hit_share};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
+use headstack_sim::TimeSplit;
 use headstack_sim::stats::{Interval, SourceStats, Totals, VolumeStats};
 use std::io::Write;
 
@@ -71,7 +72,7 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
             figure(times.max().as_ms()),
         ),
     ));
-    for (name, mean) in parts_ms(&totals) {
+    for (name, mean) in TimeSplit::NAMES.iter().zip(parts_ms(&totals)) {
         let share = if times.mean_ms() > 0.0 { 100.0 * mean / times.mean_ms() } else { 0.0 };
         lines.push((format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %")));
     }

@@ -4,7 +4,7 @@ use crate::common::{command, headstack, printed, refused};
 use std::fs;
 use std::process::Stdio;
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 12] = [
     &["drive", "list"],
     &["drive", "show"],
     &["drive", "check"],
@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 11] = [
     &["validate"],
     &["run"],
     &["sim"],
+    &["compare"],
     &["demo"],
 ];
 

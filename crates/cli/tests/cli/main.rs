@@ -4,6 +4,7 @@
 
 mod command;
 mod common;
+mod compare;
 mod drive;
 mod keys;
 mod page;

@@ -1,4 +1,4 @@
-//! The demo's page in a real browser: are its charts drawn, without a network?
+//! Pages in a real browser: are their charts drawn, without a network and without an error?
 
 use crate::common::printed;
 use std::process::Command;
@@ -10,11 +10,55 @@ pub(crate) fn drawn(page: &std::path::Path) -> Option<String> {
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-quic"])
         .args(["--virtual-time-budget=10000", "--dump-dom"])
+        .arg("--enable-logging=stderr")
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
         .output()
         .ok()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let complaints: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(complaints.is_empty(), "{complaints:?}");
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Draws the page that a command writes: all its charts must be there, and so many of them.
+fn is_drawn(args: &[&str], charts: usize, marks: &[(&str, usize)]) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (load, page) = (folder.path().join("load.fio"), folder.path().join("page.html"));
+    let text = "[load]\nrw=randrw\nbs=4k\nsize=1g\niodepth=16\nnumber_ios=2000\n";
+    std::fs::write(&load, text).expect("the folder is writable");
+    let named = [&load, &page].map(|path| path.to_string_lossy().into_owned());
+    let args: Vec<&str> = args
+        .iter()
+        .map(|word| match *word {
+            "LOAD" => named[0].as_str(),
+            "PAGE" => named[1].as_str(),
+            word => word,
+        })
+        .collect();
+    printed(&args);
+    let Some(document) = drawn(&page) else {
+        eprintln!("SKIPPED: chromium is not installed, so the page of {args:?} is not drawn");
+        return;
+    };
+    let count = |what: &str| document.matches(what).count();
+    assert_eq!((count("<figure>"), count("class=\"cartesianlayer")), (charts, charts), "{args:?}");
+    for (mark, least) in marks {
+        assert!(count(mark) >= *least, "{args:?}: {mark} {}", count(mark));
+    }
+}
+
+#[test]
+fn does_a_browser_draw_a_simulations_charts() {
+    let marks = [("class=\"js-line\"", 12), ("class=\"point\"", 40)];
+    is_drawn(&["sim", "atlas-10k", "LOAD", "--report", "PAGE"], 17, &marks);
+}
+
+#[test]
+fn does_a_browser_draw_a_comparisons_charts() {
+    let marks = [("class=\"js-line\"", 10), ("class=\"point\"", 12), ("class=\"errorbar\"", 6)];
+    let grid = ["--vary", "drive.order=fcfs,sptf", "--vary", "drive.queue_depth=1,16"];
+    is_drawn(&[&["compare", "atlas-10k", "LOAD", "--report", "PAGE"], &grid[..]].concat(), 13, &marks);
 }
 
 #[test]

@@ -1,0 +1,186 @@
+//! `headstack compare`: the same load on several rigs, or on one whose keys are varied, side by side.
+
+mod grid;
+mod page;
+mod table;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::report;
+use crate::rig;
+use crate::sim::Run;
+use crate::sim::load::LoadArgs;
+use crate::sim::outcome::{Outcome, PARTS, parts_ms};
+use crate::sim::setup::RigArgs;
+use crate::sim::{page as one, results};
+use grid::Cell;
+use headstack_sim::rig::Rig;
+use headstack_sim::stats::Confidence;
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Run the same load with the same seed on several rigs, or on one whose keys are varied, and compare.
+#[derive(clap::Args)]
+pub(crate) struct Compare {
+    /// The rigs (files, shipped rigs or drives), then the load: a fio job file, a load file or a trace.
+    #[arg(value_name = "RIG... LOAD", required = true, num_args = 2..)]
+    names: Vec<String>,
+    /// Vary a key of the rigs over values: drive.order=fcfs,sptf. Several make a grid.
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    vary: Vec<String>,
+    #[command(flatten)]
+    options: RigArgs,
+    #[command(flatten)]
+    load_options: LoadArgs,
+    /// Write the results of all runs as JSON; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the comparison as charts into one self-contained HTML file.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+}
+
+/// What is kept of a run: it is small, as there may be thousands.
+struct Figures {
+    requests: u64,
+    iops: f64,
+    mb_s: f64,
+    mean_ms: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    max_ms: f64,
+    /// Mean over the devices.
+    utilisation: f64,
+    hit_share: f64,
+    parts_ms: [f64; PARTS],
+    confidence: Option<Confidence>,
+    /// The line of the distribution.
+    distribution: Vec<(f64, f64)>,
+    object: Value,
+}
+
+impl Figures {
+    fn new(outcome: &Outcome) -> Figures {
+        let totals = outcome.totals();
+        let times = &totals.responses;
+        let devices = outcome.devices.len().max(1) as f64;
+        let mean =
+            |value: &dyn Fn(usize) -> f64| (0..outcome.devices.len()).map(value).sum::<f64>() / devices;
+        let mut object = results::object(outcome);
+        for key in ["rig", "timeline"] {
+            object.as_object_mut().map(|object| object.remove(key));
+        }
+        Figures {
+            requests: times.count(),
+            iops: outcome.iops(),
+            mb_s: outcome.bandwidth_mb_s(),
+            mean_ms: times.mean_ms(),
+            p50_ms: times.p50().as_ms(),
+            p99_ms: times.p99().as_ms(),
+            max_ms: times.max().as_ms(),
+            utilisation: mean(&|index| outcome.utilisation(&outcome.devices[index])),
+            hit_share: mean(&|index| results::read_hit_share(&outcome.devices[index].activity)),
+            parts_ms: parts_ms(&totals),
+            confidence: outcome.books.confidence(),
+            distribution: one::distribution("", 0, times).points,
+            object,
+        }
+    }
+}
+
+/// A cell and what came of its run.
+struct Ran {
+    cell: Cell,
+    figures: Figures,
+}
+
+impl Compare {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let (load, names) = self.names.split_last().expect("two names are required");
+        let mut rigs = Vec::new();
+        for name in names {
+            let mut rig = rig::load::load(name)?;
+            self.options.apply(&mut rig)?;
+            rigs.push((name.clone(), rig));
+        }
+        let varied = self.vary.iter().map(|text| grid::Varied::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        if rigs.len() == 1 && varied.is_empty() {
+            return Err(Failure::Input(
+                "one rig alone compares with nothing: name another, or --vary one of its keys".to_string(),
+            ));
+        }
+        let cells = grid::cells(&rigs, &varied)?;
+        let ran = self.run_all(cells, load)?;
+        let comparison = Comparison { load: load.clone(), seed: self.options.seed, rigs, varied, ran };
+        if let Some(path) = &self.report {
+            let report = page::report(&comparison)?;
+            files::write_whole(path, report::to_html(&report).as_bytes())?;
+        }
+        match self.json.as_deref() {
+            Some(path) if path.as_os_str() == "-" => {
+                out.write_all(comparison.to_json().as_bytes())?;
+                return Ok(());
+            }
+            Some(path) => files::write_whole(path, comparison.to_json().as_bytes())?,
+            None => {}
+        }
+        table::print(&comparison, out)
+    }
+
+    /// Runs all cells on all cores; what comes out is in their order. The first that fails in that order is told.
+    fn run_all(&self, cells: Vec<Cell>, load: &str) -> Result<Vec<Ran>, Failure> {
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}");
+        let bar =
+            ProgressBar::new(cells.len() as u64).with_style(style.expect("the template is well formed"));
+        let one = |cell: &Cell| {
+            let run = Run {
+                rig: &cell.rig,
+                rig_name: &cell.rig_name,
+                load,
+                load_options: &self.load_options,
+                seed: self.options.seed,
+            };
+            let done = run.simulate(false, None).map(|outcome| Figures::new(&outcome));
+            bar.inc(1);
+            done.map_err(|failure| failure.within(&cell.label()))
+        };
+        let figures: Vec<Result<Figures, Failure>> = cells.par_iter().map(one).collect();
+        bar.finish_and_clear();
+        cells.into_iter().zip(figures).map(|(cell, figures)| Ok(Ran { cell, figures: figures? })).collect()
+    }
+}
+
+/// All runs of a comparison.
+struct Comparison {
+    load: String,
+    seed: u64,
+    rigs: Vec<(String, Rig)>,
+    varied: Vec<grid::Varied>,
+    ran: Vec<Ran>,
+}
+
+impl Comparison {
+    fn to_json(&self) -> String {
+        let rigs = self.rigs.iter().map(|(name, rig)| {
+            json!({"name": name, "rig": serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON")})
+        });
+        let runs = self.ran.iter().map(|ran| {
+            let settings: serde_json::Map<String, Value> =
+                ran.cell.settings.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+            json!({"rig_name": ran.cell.rig_name, "settings": settings, "headstack": ran.figures.object})
+        });
+        let document = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "load": self.load,
+            "seed": self.seed,
+            "rigs": rigs.collect::<Vec<_>>(),
+            "runs": runs.collect::<Vec<_>>(),
+        });
+        let text =
+            serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
+        text + "\n"
+    }
+}

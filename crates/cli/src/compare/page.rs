@@ -1,0 +1,212 @@
+//! The comparison as a report: each metric over what was varied.
+
+use super::{Comparison, Figures, Ran, table};
+use crate::failure::Failure;
+use crate::report::{Axis, Chart, Draw, Report, Section, Series};
+use crate::sim::page as one;
+use headstack_sim::stats::{Confidence, Interval};
+
+/// Runs whose distributions are drawn, and whose time splits.
+const DRAWN: usize = 12;
+
+/// A metric: its name and unit, its value, and its interval where it has one.
+struct Metric {
+    title: &'static str,
+    unit: &'static str,
+    value: fn(&Figures) -> f64,
+    interval: Option<fn(&Confidence) -> &Interval>,
+}
+
+const METRICS: [Metric; 6] = [
+    Metric {
+        title: "Throughput",
+        unit: "IOPS",
+        value: |figures| figures.iops,
+        interval: Some(|found| &found.iops),
+    },
+    Metric {
+        title: "Data",
+        unit: "MB/s",
+        value: |figures| figures.mb_s,
+        interval: Some(|found| &found.mb_s),
+    },
+    Metric {
+        title: "Mean response",
+        unit: "ms",
+        value: |figures| figures.mean_ms,
+        interval: Some(|found| &found.response_ms),
+    },
+    Metric { title: "Slowest hundredth", unit: "99th percentile (ms)", value: |f| f.p99_ms, interval: None },
+    Metric {
+        title: "Arm at work",
+        unit: "share of the time (%)",
+        value: |f| 100.0 * f.utilisation,
+        interval: None,
+    },
+    Metric {
+        title: "Read hits",
+        unit: "share of the reads (%)",
+        value: |f| 100.0 * f.hit_share,
+        interval: None,
+    },
+];
+
+/// The report of a comparison.
+pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
+    let mut sections = vec![metrics(comparison), distributions(comparison), time_split(comparison)];
+    let mut runs = table::of(comparison);
+    runs.title = format!("{} runs", runs.rows.len());
+    sections[0].tables.push(runs);
+    let mut met: Vec<String> = Vec::new();
+    for (_, rig) in &comparison.rigs {
+        for section in one::drives(rig)? {
+            if !met.contains(&section.title) {
+                met.push(section.title.clone());
+                sections.push(section);
+            }
+        }
+    }
+    let names: Vec<&str> = comparison.rigs.iter().map(|(name, _)| name.as_str()).collect();
+    Ok(Report {
+        title: format!("{} on {}", comparison.load, names.join(", ")),
+        text: vec![format!("The same load with seed {} in every run. {}", comparison.seed, table::NOTE)],
+        sections,
+    })
+}
+
+/// Where runs stand on the x axis, and what tells the lines apart.
+struct Arrangement {
+    x: Axis,
+    /// Of each run: its place, and the name of its line.
+    runs: Vec<(f64, String)>,
+    /// Whether the places are words, between which a line means nothing.
+    words: bool,
+}
+
+fn arrange(comparison: &Comparison) -> Arrangement {
+    let Some(last) = comparison.varied.last() else {
+        let names = comparison.rigs.iter().map(|(name, _)| name.clone());
+        let runs = comparison.ran.iter().map(|ran| (ran.cell.rig_index as f64, String::new())).collect();
+        return Arrangement { x: Axis::of_names("", names), runs, words: true };
+    };
+    let numbers = last.numbers();
+    let x = match &numbers {
+        Some(numbers) => numeric_axis(&last.key, numbers),
+        None => Axis::of_names(&last.key, last.values.clone()),
+    };
+    let place = |ran: &Ran| {
+        let value = ran.cell.settings.last().map_or("", |(_, value)| value.as_str());
+        let index = last.values.iter().position(|known| known == value).unwrap_or(0);
+        numbers.as_ref().map_or(index as f64, |numbers| numbers[index])
+    };
+    let line = |ran: &Ran| {
+        let mut words: Vec<&str> = Vec::new();
+        words.extend((comparison.rigs.len() > 1).then_some(ran.cell.rig_name.as_str()));
+        let before = ran.cell.settings.len() - 1;
+        words.extend(ran.cell.settings[..before].iter().map(|(_, value)| value.as_str()));
+        words.join(", ")
+    };
+    let runs = comparison.ran.iter().map(|ran| (place(ran), line(ran))).collect();
+    Arrangement { x, runs, words: numbers.is_none() }
+}
+
+/// An axis that shows ratios where the numbers are far apart.
+fn numeric_axis(label: &str, numbers: &[f64]) -> Axis {
+    let (low, high) = numbers
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(low, high), number| (low.min(*number), high.max(*number)));
+    let axis = if low > 0.0 && high / low >= 8.0 { Axis::log(label) } else { Axis::linear(label) };
+    axis.with_ticks(numbers.iter().copied())
+}
+
+fn metrics(comparison: &Comparison) -> Section {
+    let arrangement = arrange(comparison);
+    let any = |metric: &&Metric| comparison.ran.iter().any(|ran| (metric.value)(&ran.figures) > 0.0);
+    Section {
+        title: "Metrics".to_string(),
+        text: Vec::new(),
+        charts: METRICS.iter().filter(any).map(|metric| chart(comparison, &arrangement, metric)).collect(),
+        tables: Vec::new(),
+    }
+}
+
+fn chart(comparison: &Comparison, arrangement: &Arrangement, metric: &Metric) -> Chart {
+    let mut series: Vec<Series> = Vec::new();
+    for (ran, (place, line)) in comparison.ran.iter().zip(&arrangement.runs) {
+        let known = series.iter().position(|series| series.name == *line);
+        let index = known.unwrap_or_else(|| {
+            let hue = series.len();
+            let draw = if arrangement.words { Draw::Marks } else { Draw::Points };
+            series.push(Series { name: line.clone(), hue, dashed: hue >= 7, draw, ..Series::default() });
+            series.len() - 1
+        });
+        series[index].points.push((*place, (metric.value)(&ran.figures)));
+        if let Some(interval) = metric.interval {
+            let width = ran.figures.confidence.as_ref().map_or(0.0, |found| interval(found).half_width);
+            series[index].errors.push(width);
+        }
+    }
+    for line in &mut series {
+        sort(line);
+    }
+    Chart { title: metric.title.to_string(), x: arrangement.x.clone(), y: Axis::linear(metric.unit), series }
+}
+
+/// Puts the points of a line in the order of the axis, with what belongs to them.
+fn sort(series: &mut Series) {
+    let mut order: Vec<usize> = (0..series.points.len()).collect();
+    order.sort_by(|one, other| series.points[*one].0.total_cmp(&series.points[*other].0));
+    series.points = order.iter().map(|index| series.points[*index]).collect();
+    if !series.errors.is_empty() {
+        series.errors = order.iter().map(|index| series.errors[*index]).collect();
+    }
+}
+
+/// What a run is called where all stand together: what they have in common is left out.
+fn short_name(comparison: &Comparison, ran: &Ran) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    words.extend((comparison.rigs.len() > 1).then_some(ran.cell.rig_name.as_str()));
+    words.extend(ran.cell.settings.iter().map(|(_, value)| value.as_str()));
+    words.join(", ")
+}
+
+/// A remark where not all runs are drawn.
+fn drawn(comparison: &Comparison) -> String {
+    match comparison.ran.len() {
+        count if count > DRAWN => format!(" The first {DRAWN} of {count} runs are drawn."),
+        _ => String::new(),
+    }
+}
+
+fn distributions(comparison: &Comparison) -> Section {
+    let series = comparison.ran.iter().take(DRAWN).enumerate().map(|(hue, ran)| Series {
+        name: short_name(comparison, ran),
+        points: ran.figures.distribution.clone(),
+        draw: Draw::Line,
+        hue,
+        dashed: hue >= 7,
+        ..Series::default()
+    });
+    Section {
+        title: "Response times".to_string(),
+        text: vec![format!("The share of requests that took no longer than a time.{}", drawn(comparison))],
+        charts: vec![Chart {
+            title: "Distribution".to_string(),
+            x: Axis::log("response time (ms)"),
+            y: Axis::linear("requests (%)"),
+            series: series.collect(),
+        }],
+        tables: Vec::new(),
+    }
+}
+
+fn time_split(comparison: &Comparison) -> Section {
+    let runs = comparison.ran.iter().take(DRAWN);
+    let columns: Vec<_> = runs.map(|ran| (short_name(comparison, ran), ran.figures.parts_ms)).collect();
+    Section {
+        title: "Where the time went".to_string(),
+        text: vec![format!("The parts of the mean response time; they add up to it.{}", drawn(comparison))],
+        charts: one::split_charts(&columns),
+        tables: Vec::new(),
+    }
+}

@@ -1,0 +1,137 @@
+//! `headstack compare`: the grid, its table, its files, and what it says of bad input.
+
+use crate::common::{headstack, json, printed, refused};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// A fio job of random reads at depth 32, the least that lets orders differ.
+fn job(folder: &Path) -> String {
+    let path = folder.join("load.fio");
+    let text = "[load]\nrw=randrw\nrwmixread=80\nbs=4k\nsize=4g\niodepth=32\nnumber_ios=3000\n";
+    fs::write(&path, text).expect("the folder is writable");
+    path.to_string_lossy().into_owned()
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+const GRID: [&str; 4] = ["--vary", "drive.order=fcfs,sptf", "--vary", "drive.queue_depth=1,32"];
+
+/// The results of a grid, without what depends on the machine.
+fn grid(load: &str, more: &[&str]) -> Value {
+    let mut found = json(&[&["compare", "atlas-10k", load, "--json", "-"], &GRID[..], more].concat());
+    for run in found["runs"].as_array_mut().expect("it is a list") {
+        for key in ["cpu_s", "requests_per_cpu_s"] {
+            run["headstack"][key] = Value::Null;
+        }
+    }
+    found
+}
+
+#[test]
+fn does_the_grid_run_in_order_and_repeat_itself() {
+    let folder = folder();
+    let load = job(folder.path());
+    let found = grid(&load, &[]);
+    let runs = found["runs"].as_array().expect("it is a list");
+    let settings: Vec<(&str, &str)> = runs
+        .iter()
+        .map(|run| &run["settings"])
+        .map(|set| (&set["drive.order"], &set["drive.queue_depth"]))
+        .map(|(order, depth)| (order.as_str().expect("a word"), depth.as_str().expect("a word")))
+        .collect();
+    assert_eq!(settings, [("fcfs", "1"), ("fcfs", "32"), ("sptf", "1"), ("sptf", "32")]);
+    let iops = |index: usize| runs[index]["headstack"]["iops"].as_f64().expect("it is a number");
+    assert_eq!(iops(0), iops(2), "with one command at the drive its order has nothing to choose");
+    assert!(iops(3) > 1.3 * iops(1), "{} of {}", iops(3), iops(1));
+    assert_eq!(found, grid(&load, &[]), "the cores finish in any order");
+    assert_ne!(found, grid(&load, &["--seed", "5"]));
+}
+
+#[test]
+fn is_a_run_the_same_as_alone() {
+    let folder = folder();
+    let load = job(folder.path());
+    let set = ["--set", "drive.order=sptf", "--set", "drive.queue_depth=32"];
+    let alone = json(&[&["sim", "atlas-10k", &load, "--json", "-"], &set[..]].concat());
+    let among = &grid(&load, &[])["runs"][3]["headstack"];
+    for key in ["response_ms", "parts_ms", "devices", "confidence", "iops"] {
+        assert_eq!(&alone["headstack"][key], &among[key], "{key}");
+    }
+}
+
+#[test]
+fn does_the_table_tell_the_differences() {
+    let folder = folder();
+    let load = job(folder.path());
+    let done = headstack(&[&["compare", "atlas-10k", &load], &GRID[..]].concat());
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "no bar where there is no terminal");
+    let lines: Vec<&str> = done.out.lines().collect();
+    assert!(lines[2].starts_with("order  queue_depth"), "{}", done.out);
+    assert_eq!(lines.len(), 10, "{}", done.out);
+    assert!(lines[4].starts_with("fcfs") && !lines[4].contains('+'), "the first has nothing to differ from");
+    assert!(lines[6].contains("≈ +0.0 %") && lines[7].contains('+'), "{}", done.out);
+    let out = printed(&["compare", "atlas-10k", "cheetah-9lp", &load]);
+    assert!(
+        out.contains("cheetah-9lp") && out.lines().nth(2).is_some_and(|line| line.starts_with("rig")),
+        "{out}"
+    );
+}
+
+#[test]
+fn does_the_report_hold_every_metric_and_both_disks() {
+    let folder = folder();
+    let (load, page) = (job(folder.path()), folder.path().join("out.html"));
+    let page_name = page.to_string_lossy();
+    printed(&[&["compare", "atlas-10k", "wd800jd", &load, "--report", &page_name], &GRID[..]].concat());
+    let html = fs::read_to_string(&page).expect("it was written");
+    let parts =
+        ["Throughput", "Mean response", "Slowest hundredth", "error_y", "wd800jd, sptf, 32", "Seek curve"];
+    for part in parts {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(html.contains("The disk: Quantum") && html.contains("The disk: Western Digital"));
+}
+
+#[test]
+fn is_bad_input_one_line_that_says_what_to_do() {
+    let folder = folder();
+    let load = job(folder.path());
+    let depths = (1..=200).map(|depth| depth.to_string()).collect::<Vec<_>>().join(",");
+    let (long, wide) = (format!("drive.queue_depth={depths}"), format!("drive.window={depths}"));
+    let cases: [(&[&str], &str); 9] = [
+        (&[], "one rig alone compares with nothing: name another, or --vary one of its keys"),
+        (
+            &["--vary", "drive.order"],
+            "--vary drive.order: must be KEY=VALUE,VALUE…, such as drive.order=fcfs,sptf",
+        ),
+        (&["--vary", "=fcfs"], "--vary =fcfs: must be KEY=VALUE,VALUE…, such as drive.order=fcfs,sptf"),
+        (&["--vary", "drive.order=fcfs,,sptf"], "--vary drive.order=fcfs,,sptf: one of the values is empty"),
+        (&["--vary", "drive.order=fcfs,fcfs"], "--vary drive.order=fcfs,fcfs: fcfs is there twice"),
+        (
+            &["--vary", "drive.order=fcfs,best"],
+            "--vary: atlas-10k: drive.queue.order: no order is called `best`; the nearest is `sstf`",
+        ),
+        (
+            &["--vary", "drive.ordr=fcfs"],
+            "--vary: atlas-10k: drive.ordr=fcfs: a rig has no key `drive.ordr`; did you mean `drive.order`?",
+        ),
+        (
+            &["--vary", "drive.order=fcfs", "--vary", "drive.order=sptf"],
+            "--vary drive.order: the key is varied twice",
+        ),
+        (&["--vary", &long, "--vary", &wide], "--vary: more than 10000 runs"),
+    ];
+    let told = |args: &[&str]| refused(&[&["compare", "atlas-10k", &load], args].concat(), 2);
+    let wrong: Vec<String> = cases
+        .into_iter()
+        .map(|(args, wanted)| (told(args), format!("headstack: {wanted}")))
+        .filter(|(found, wanted)| found != wanted)
+        .map(|(found, wanted)| format!("found  {found}\nwanted {wanted}\n"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let nowhere = refused(&["compare", "atlas-10k", "wd800jd", "/nowhere.fio"], 2);
+    assert_eq!(nowhere, "headstack: atlas-10k: /nowhere.fio: No such file or directory (os error 2)");
+}
