@@ -45,6 +45,10 @@ impl AccessCost for Arm {
         self.cylinder
     }
 
+    fn cylinders(&self) -> u32 {
+        CYLINDERS
+    }
+
     fn last_lbn(&self) -> Lbn {
         self.last
     }
@@ -81,7 +85,7 @@ impl Drive {
         let lbn = (self.random >> 33) % 17_938_986;
         let cylinder = (lbn * u64::from(CYLINDERS) / 17_938_986) as u32;
         let request = Request::read(Lbn(lbn), 8);
-        let slot = Slot { id: SlotId(0), request, arrived: self.arm.now, cylinder, head: (lbn % 6) as u32 };
+        let slot = Slot::new(SlotId(0), request, self.arm.now, cylinder, (lbn % 6) as u32);
         self.queue.insert(slot).expect("there is room");
     }
 
@@ -103,14 +107,14 @@ fn decide(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(format!("depth {depth}"));
         for entry in order::all() {
             let mut drive = Drive::new(depth);
-            let mut order: BuiltIn = entry.order;
+            let mut order: BuiltIn = entry.order();
             group.bench_function(BenchmarkId::new(entry.name, "static"), |bencher| {
-                bencher.iter(|| drive.take(order.pick(&drive.queue.view(), &drive.arm)));
+                bencher.iter(|| drive.take(order.pick(&drive.queue.view(drive.arm.now), &drive.arm)));
             });
             let mut drive = Drive::new(depth);
-            let mut order: Box<dyn Order> = Box::new(entry.order);
+            let mut order: Box<dyn Order> = Box::new(entry.order());
             group.bench_function(BenchmarkId::new(entry.name, "dynamic"), |bencher| {
-                bencher.iter(|| drive.take(order.choose(&drive.queue.view(), &drive.arm)));
+                bencher.iter(|| drive.take(order.choose(&drive.queue.view(drive.arm.now), &drive.arm)));
             });
         }
         let mut drive = Drive::new(depth);

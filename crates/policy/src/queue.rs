@@ -23,11 +23,26 @@ pub struct Slot {
     pub cylinder: u32,
     /// Head of its first block.
     pub head: u32,
+    /// Whether somebody wants it before others.
+    pub urgent: bool,
+    /// When it has to be done; [`Nanos::MAX`] where nobody said.
+    pub deadline: Nanos,
+    /// How many requests the queue had taken before it. The queue counts.
+    pub number: u64,
+}
+
+impl Slot {
+    /// A request like any other: not urgent, without a deadline.
+    pub fn new(id: SlotId, request: Request, arrived: Nanos, cylinder: u32, head: u32) -> Slot {
+        Slot { id, request, arrived, cylinder, head, urgent: false, deadline: Nanos::MAX, number: 0 }
+    }
 }
 
 /// What an order policy sees of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView<'a> {
+    /// The time.
+    pub now: Nanos,
     /// The waiting requests, oldest first.
     pub slots: &'a [Slot],
     /// The same ones by cylinder, in one cylinder oldest first: indices into `slots`.
@@ -51,6 +66,8 @@ pub struct Queue {
     /// Twice the capacity, so that the waiting requests can slide along in it and only the shorter side of a gap moves.
     room: Vec<Slot>,
     first: usize,
+    /// Requests taken so far.
+    taken: u64,
     by_cylinder: Vec<u16>,
     cylinders: Vec<u32>,
 }
@@ -65,12 +82,12 @@ impl Queue {
             (1..=Queue::MAX_CAPACITY).contains(&capacity),
             "a queue holds 1 to 1024 requests, not {capacity}"
         );
-        let nothing =
-            Slot { id: SlotId(0), request: Request::flush(), arrived: Nanos::ZERO, cylinder: 0, head: 0 };
+        let nothing = Slot::new(SlotId(0), Request::flush(), Nanos::ZERO, 0, 0);
         Queue {
             capacity,
             room: vec![nothing; 2 * capacity],
             first: 0,
+            taken: 0,
             by_cylinder: Vec::with_capacity(capacity),
             cylinders: Vec::with_capacity(capacity),
         }
@@ -101,9 +118,9 @@ impl Queue {
         &self.room[self.first..self.first + self.len()]
     }
 
-    /// What an order policy is shown.
-    pub fn view(&self) -> QueueView<'_> {
-        QueueView { slots: self.slots(), by_cylinder: &self.by_cylinder, cylinders: &self.cylinders }
+    /// What an order policy is shown at `now`.
+    pub fn view(&self, now: Nanos) -> QueueView<'_> {
+        QueueView { now, slots: self.slots(), by_cylinder: &self.by_cylinder, cylinders: &self.cylinders }
     }
 
     /// Appends the youngest request.
@@ -119,7 +136,8 @@ impl Queue {
             self.room.copy_within(self.first.., 0);
             self.first = 0;
         }
-        self.room[self.first + len] = slot;
+        self.room[self.first + len] = Slot { number: self.taken, ..slot };
+        self.taken += 1;
         // Behind the others of its cylinder, which are all older.
         let at = self.cylinders.partition_point(|cylinder| *cylinder <= slot.cylinder);
         self.cylinders.insert(at, slot.cylinder);

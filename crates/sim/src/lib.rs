@@ -17,8 +17,8 @@ pub mod rig;
 pub mod stats;
 
 pub use device::{
-    Activity, ArmTime, CacheUse, Completion, Device, DeviceError, DeviceOptions, Drive, Outcome, QueueFull,
-    SeekDistances, Tag, TimeSplit, Travel,
+    Activity, ArmTime, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions, Drive, Outcome,
+    QueueFull, SeekDistances, Tag, TaskAttribute, TimeSplit, Travel,
 };
 pub use engine::{Engine, Finished, Observer};
 pub use host::{HostError, HostSpec};

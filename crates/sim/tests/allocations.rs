@@ -1,6 +1,7 @@
 //! Does a request allocate? Memory must not grow with the number of requests.
 
 use headstack_model::{Nanos, drives};
+use headstack_policy::order;
 use headstack_sim::{Device, DeviceOptions, Engine};
 use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape, StreamShape, Streams};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -37,8 +38,12 @@ impl<L: Load> Load for Watched<L> {
 }
 
 fn allocations<L: Load>(drive: &str, depth: u32, load: L) -> usize {
+    allocations_with("sptf", drive, depth, load)
+}
+
+fn allocations_with<L: Load>(order: &str, drive: &str, depth: u32, load: L) -> usize {
     let spec = drives::load(drive).expect("the drive ships");
-    let options = DeviceOptions { depth: Some(depth), order: Some("sptf".to_string()), seed: 1 };
+    let options = DeviceOptions { depth: Some(depth), order: Some(order.to_string()), seed: 1 };
     let device = Device::new(&spec, &options).expect("a shipped drive works");
     let mut load = Watched { load, from: 5_000, to: 25_000, done: 0, before: 0, counted: None };
     Engine::new(vec![device]).run(&mut load, &mut |_| {});
@@ -63,5 +68,16 @@ fn is_the_steady_state_free_of_allocations() {
         let shape = StreamShape { alignment: 8, ..StreamShape::reads(region, 100, 128) };
         let load = Streams::new(shape, 30_000).expect("the load fits");
         assert_eq!(allocations(drive, 4, load), 0, "{drive} with streams");
+    }
+    for entry in order::all() {
+        let shape = Shape {
+            region: Region::whole(sectors),
+            pattern: Pattern::Random,
+            sectors: 8,
+            alignment: 8,
+            read_share: 0.7,
+        };
+        let load = Closed::new(shape, 64, 30_000, 1).expect("the load fits");
+        assert_eq!(allocations_with(entry.name, "atlas-10k", 64, load), 0, "{}", entry.name);
     }
 }

@@ -106,7 +106,8 @@ fn is_what_makes_no_sense_refused() {
     assert!(refuse(&["--pattern", "random", "--size", "4T"]).contains("too many"));
     assert!(refuse(&["--pattern", "random", "--depth", "0"]).contains("1024"));
     assert!(refuse(&["--pattern", "random", "--depth", "1025"]).contains("1024"));
-    assert!(refuse(&["--pattern", "random", "--order", "best"]).contains("sptf"));
+    assert!(refuse(&["--pattern", "random", "--order", "sptg"]).contains("sptf"));
+    assert!(refuse(&["--pattern", "random", "--order", "vr(2)"]).contains("0 to 1"));
     assert!(refuse(&["--pattern", "random", "--count", "0"]).contains("--count"));
     assert!(refuse(&["--pattern", "random", "--write-share", "1.5"]).contains("0 to 1"));
     assert!(refuse(&["--pattern", "random", "--rate", "nan"]).contains("--rate"));

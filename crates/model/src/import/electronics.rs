@@ -242,7 +242,7 @@ fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
     }
     let block = fields.block("Scheduler")?;
     let order = order(block, fields.notes)?;
-    Ok(QueueSpec { depth: depth.clamp(1, 1024), order: order.to_string(), window: None })
+    Ok(QueueSpec { depth: depth.clamp(1, 1024), order: order.to_string(), ..QueueSpec::default() })
 }
 
 /// The order policy that a DiskSim queue stands for.

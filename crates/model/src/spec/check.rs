@@ -23,11 +23,18 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     overhead(&spec.overhead)?;
     cache(&spec.cache)?;
     bus(&spec.bus)?;
-    within("queue.depth", f64::from(spec.queue.depth), 1.0, 1024.0, "commands")?;
-    if let Some(window) = spec.queue.window {
+    queue(&spec.queue)
+}
+
+fn queue(spec: &QueueSpec) -> Checked {
+    within("queue.depth", f64::from(spec.depth), 1.0, 1024.0, "commands")?;
+    if spec.tagging == Tagging::Ncq {
+        within("queue.depth", f64::from(spec.depth), 1.0, f64::from(Tagging::NCQ_TAGS), "tags of NCQ")?;
+    }
+    if let Some(window) = spec.window {
         within("queue.window", f64::from(window), 1.0, 1024.0, "commands")?;
     }
-    Ok(())
+    spec.age_limit_ms.map_or(Ok(()), |limit| within("queue.age_limit_ms", limit, 1.0, 1e7, "ms"))
 }
 
 /// A number must lie in a range; not-a-number lies in none.

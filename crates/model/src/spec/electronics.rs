@@ -322,15 +322,45 @@ pub struct WriteDisconnect {
 pub struct QueueSpec {
     /// Commands that may be outstanding.
     pub depth: u32,
-    /// Name of the order policy that chooses the next one.
+    /// Name of the order policy that chooses the next one, with its parameters in parentheses.
     pub order: String,
     /// Commands among which it chooses: the oldest so many of those outstanding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
+    /// Age from which on a command goes before all younger ones, whatever the order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_limit_ms: Option<f64>,
+    /// The kind of tags that commands are queued with.
+    pub tagging: Tagging,
+    /// Whether urgent commands go before others, as those of high NCQ priority.
+    pub urgent_first: bool,
+}
+
+/// How commands are queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tagging {
+    /// As SCSI does: simple, ordered and head-of-queue tags; FLUSH is queued like any other.
+    #[default]
+    Tcq,
+    /// As SATA does: up to 32 reads and writes; the host sends a FLUSH once nothing else is under way.
+    Ncq,
+}
+
+impl Tagging {
+    /// The tags that NCQ has.
+    pub const NCQ_TAGS: u32 = 32;
 }
 
 impl Default for QueueSpec {
     fn default() -> QueueSpec {
-        QueueSpec { depth: 1, order: "fcfs".to_string(), window: None }
+        QueueSpec {
+            depth: 1,
+            order: "fcfs".to_string(),
+            window: None,
+            age_limit_ms: None,
+            tagging: Tagging::Tcq,
+            urgent_first: false,
+        }
     }
 }

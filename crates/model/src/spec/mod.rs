@@ -12,7 +12,7 @@ mod mechanics;
 
 pub use electronics::{
     BusSpec, CacheSpec, Delivery, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement, Segmentation,
-    WatermarkOf, WriteCache, WriteDisconnect,
+    Tagging, WatermarkOf, WriteCache, WriteDisconnect,
 };
 pub use error::{Fault, SpecError, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};

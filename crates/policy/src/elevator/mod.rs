@@ -31,7 +31,7 @@ pub use deadline::DeadlineSpec;
 pub use merge::MergeRule;
 pub use tuning::Tuning;
 
-use crate::order::{self, UnknownOrder};
+use crate::order::{self, OrderError};
 use crate::queue::Queue;
 use merge::Starts;
 use ordered::Ordered;
@@ -173,7 +173,7 @@ impl Elevator {
         window: usize,
         sectors: u64,
         rule: MergeRule,
-    ) -> Result<Elevator, UnknownOrder> {
+    ) -> Result<Elevator, OrderError> {
         let order = order::built_in(name)?;
         let window = window.clamp(1, Queue::MAX_CAPACITY);
         Ok(Elevator::new(Box::new(Ordered::new(order, window, sectors)), rule))

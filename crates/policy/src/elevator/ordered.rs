@@ -24,6 +24,7 @@ pub(super) struct Ordered {
 #[derive(Clone, Copy, Debug)]
 struct Distance {
     last: Lbn,
+    sectors: u64,
     /// Blocks of the disk that one made-up cylinder holds, as a power of two: one, unless the disk has over 2³².
     shift: u32,
 }
@@ -37,6 +38,10 @@ impl Distance {
 impl AccessCost for Distance {
     fn arm_cylinder(&self) -> u32 {
         self.cylinder(self.last)
+    }
+
+    fn cylinders(&self) -> u32 {
+        self.cylinder(Lbn(self.sectors)).max(1)
     }
 
     fn last_lbn(&self) -> Lbn {
@@ -59,13 +64,18 @@ impl Ordered {
             order,
             window: Queue::new(window),
             beyond: VecDeque::new(),
-            cost: Distance { last: Lbn(0), shift: (64 - sectors.leading_zeros()).saturating_sub(32) },
+            cost: Distance {
+                last: Lbn(0),
+                sectors,
+                shift: (64 - sectors.leading_zeros()).saturating_sub(32),
+            },
         }
     }
 
     fn enter(&mut self, id: u32, entry: &Entry) {
         let cylinder = self.cost.cylinder(entry.request.lbn);
-        let slot = Slot { id: SlotId(id), request: entry.request, arrived: entry.added, cylinder, head: 0 };
+        let slot =
+            Slot { urgent: entry.urgent, ..Slot::new(SlotId(id), entry.request, entry.added, cylinder, 0) };
         self.window.insert(slot).expect("the window was seen to have room");
     }
 
@@ -104,8 +114,8 @@ impl Scheduler for Ordered {
         }
     }
 
-    fn dispatch(&mut self, _now: Nanos, pool: &Pool) -> Option<u32> {
-        let index = self.order.pick(&self.window.view(), &self.cost)?;
+    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+        let index = self.order.pick(&self.window.view(now), &self.cost)?;
         let SlotId(id) = self.window.slots()[index].id;
         self.leave(index, pool);
         self.cost.last = pool.get(id).request.end();

@@ -1,26 +1,107 @@
-//! C-LOOK: upward by block number from where the last access ended, then again from the lowest.
+//! C-LOOK: upward from where the last access ended, then again from the lowest. Batched, and zone by zone, too.
 //!
-//! It knows block numbers only, as a host does; where these do not follow cylinders its sweep does not either.
+//! By block number it knows what a host does; where these do not follow cylinders its sweep does not either.
 
-use super::{AccessCost, BuiltIn, Entry, Knowledge};
+use super::axis::{Axis, one_way};
+use super::batch::Batch;
+use super::built_in::Algorithm;
+use super::{AccessCost, Entry, Knowledge, Parameter};
 use crate::queue::QueueView;
 
-pub(super) const ENTRY: Entry = Entry {
+const SOURCE: &str = "Merten 1970";
+
+pub(super) const LBN: Entry = Entry {
     name: "c-look",
     summary: "Upward by block number from the last access, then again from the lowest",
     knowledge: Knowledge::Lbn,
-    order: BuiltIn::CLook(CLook),
+    parameters: &[],
+    source: SOURCE,
+    make: |_| CLook(Axis::Lbn).into(),
 };
 
-/// One way by block number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CLook;
+pub(super) const CYLINDER: Entry = Entry {
+    name: "c-look-cylinder",
+    summary: "Upward by cylinder from the last access, then again from the lowest",
+    knowledge: Knowledge::Cylinder,
+    parameters: &[],
+    source: SOURCE,
+    make: |_| CLook(Axis::Cylinder).into(),
+};
 
-impl CLook {
-    pub(super) fn pick<C: AccessCost + ?Sized>(&self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let from = cost.last_lbn();
-        // The wrapping distance puts blocks at and after `from` first and the lower ones behind them, both ascending.
-        let ahead = |index: &usize| queue.slots[*index].request.lbn.0.wrapping_sub(from.0);
-        (0..queue.slots.len()).min_by_key(ahead)
+pub(super) const BATCHED: Entry = Entry {
+    name: "c-look-batched",
+    summary: "Upward by block number through the requests that waited when the sweep began; later ones wait for the next",
+    knowledge: Knowledge::Lbn,
+    parameters: &[],
+    source: "Coffman, Klimko and Ryan 1972 (the batch)",
+    make: |_| BatchedCLook(Batch::default()).into(),
+};
+
+pub(super) const ZONED: Entry = Entry {
+    name: "c-look-zoned",
+    summary: "C-LOOK by cylinder within one of so many parts of the disk until nothing waits there, then in the next",
+    knowledge: Knowledge::Cylinder,
+    parameters: &[Parameter {
+        letter: "N",
+        summary: "the parts of the disk, of as many cylinders each",
+        default: 8.0,
+        least: 1.0,
+        most: 1e6,
+        is_whole: true,
+    }],
+    source: "ours, after GSTF",
+    make: |values| ZonedCLook { zones: values[0] as u64, zone: 0 }.into(),
+};
+
+/// One way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CLook(Axis);
+
+impl Algorithm for CLook {
+    const ALWAYS_ASKED: bool = false;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        one_way(self.0, queue, cost, |_| true)
+    }
+}
+
+/// One way, a batch at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BatchedCLook(Batch);
+
+impl Algorithm for BatchedCLook {
+    const ALWAYS_ASKED: bool = true;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        let (len, is_new) = self.0.go_on(queue, usize::MAX);
+        if is_new {
+            return Axis::Lbn.up(queue, 0, |index| index < len).map(|(_, index)| index);
+        }
+        one_way(Axis::Lbn, queue, cost, |index| index < len)
+    }
+}
+
+/// One way, a zone at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ZonedCLook {
+    zones: u64,
+    zone: u64,
+}
+
+impl Algorithm for ZonedCLook {
+    const ALWAYS_ASKED: bool = true;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        let (zones, cylinders) = (self.zones, u64::from(cost.cylinders()));
+        let zone_of = |cylinder: u64| cylinder * zones / cylinders;
+        let zone_at = |index: usize| zone_of(u64::from(queue.slots[index].cylinder));
+        let zone = self.zone;
+        if let Some(index) = one_way(Axis::Cylinder, queue, cost, |index| zone_at(index) == zone) {
+            return Some(index);
+        }
+        let next = Axis::Cylinder.up(queue, 0, |index| zone_at(index) > zone);
+        let (cylinder, index) = next.or_else(|| Axis::Cylinder.up(queue, 0, |_| true))?;
+        self.zone = zone_of(cylinder);
+        Some(index)
     }
 }

@@ -1,21 +1,26 @@
 //! FCFS: first come, first served.
 
-use super::{BuiltIn, Entry, Knowledge};
+use super::built_in::Algorithm;
+use super::{AccessCost, Entry, Knowledge};
 use crate::queue::QueueView;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "fcfs",
     summary: "First come, first served",
     knowledge: Knowledge::Arrival,
-    order: BuiltIn::Fcfs(Fcfs),
+    parameters: &[],
+    source: "Denning 1967",
+    make: |_| Fcfs.into(),
 };
 
 /// First come, first served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fcfs;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fcfs;
 
-impl Fcfs {
-    pub(super) fn pick(&self, queue: &QueueView<'_>) -> Option<usize> {
+impl Algorithm for Fcfs {
+    const ALWAYS_ASKED: bool = false;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, _: &C) -> Option<usize> {
         if queue.slots.is_empty() { None } else { Some(0) }
     }
 }

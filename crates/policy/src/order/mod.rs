@@ -1,26 +1,44 @@
 //! Which waiting request next: one file an algorithm, and one list of them all.
 
+mod asptf;
+mod axis;
+mod batch;
+mod built_in;
 mod c_look;
+mod c_scan;
+mod edf;
 mod fcfs;
+mod fscan;
+mod gstf;
+mod look;
+mod n_step;
+mod p_scan;
+mod reads_first;
+mod scan;
+mod scan_edf;
+mod search;
+mod spctf;
 mod sptf;
 mod sstf;
+mod text;
+mod vr;
+mod wstf;
 
 use std::fmt;
 
 use headstack_model::{Lbn, Nanos};
-use thiserror::Error;
 
 use crate::queue::{QueueView, Slot};
 
-pub use c_look::CLook;
-pub use fcfs::Fcfs;
-pub use sptf::Sptf;
-pub use sstf::Sstf;
+pub use built_in::BuiltIn;
+pub use text::{OrderError, built_in, by_name};
 
 /// What an access would cost, seen from where the arm is now.
 pub trait AccessCost {
     /// Where the arm is.
     fn arm_cylinder(&self) -> u32;
+    /// Cylinders of the disk.
+    fn cylinders(&self) -> u32;
     /// The block after the last one accessed.
     fn last_lbn(&self) -> Lbn;
     /// A lower bound of the time to reach a cylinder, the seek alone. It never falls as the distance grows, on either
@@ -28,6 +46,10 @@ pub trait AccessCost {
     fn seek_at_least(&self, cylinder: u32) -> Nanos;
     /// Seek, settle and rotational latency until the first wanted sector.
     fn positioning(&self, slot: &Slot) -> Nanos;
+    /// Whether the cache could answer it by now. Without a cache it never could.
+    fn is_cached(&self, _slot: &Slot) -> bool {
+        false
+    }
 }
 
 /// An algorithm that chooses the next request. It never acts.
@@ -36,8 +58,17 @@ pub trait Order: fmt::Debug + Send {
     fn choose(&mut self, queue: &QueueView<'_>, cost: &dyn AccessCost) -> Option<usize>;
 }
 
-/// What an order looks at.
+/// An end of the arm's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The first cylinder.
+    First,
+    /// The last cylinder.
+    Last,
+}
+
+/// What an order looks at, beside the time and what a request itself says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Knowledge {
     /// The order of arrival.
     Arrival,
@@ -47,6 +78,38 @@ pub enum Knowledge {
     Cylinder,
     /// Cylinder, head and angle: the whole positioning time.
     Position,
+    /// The whole positioning time, and what the cache holds.
+    Cache,
+}
+
+impl Knowledge {
+    /// Its name: `arrival`, `LBN`, `cylinder`, `position` or `position and cache`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Knowledge::Arrival => "arrival",
+            Knowledge::Lbn => "LBN",
+            Knowledge::Cylinder => "cylinder",
+            Knowledge::Position => "position",
+            Knowledge::Cache => "position and cache",
+        }
+    }
+}
+
+/// A number that an order takes, in parentheses behind its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// What stands for it in help and documents.
+    pub letter: &'static str,
+    /// What it is, with its unit.
+    pub summary: &'static str,
+    /// Its value where none is given.
+    pub default: f64,
+    /// The least that is allowed.
+    pub least: f64,
+    /// The most that is allowed.
+    pub most: f64,
+    /// Whether it must be a whole number.
+    pub is_whole: bool,
 }
 
 /// An order in the list of them all.
@@ -58,75 +121,66 @@ pub struct Entry {
     pub summary: &'static str,
     /// What it looks at.
     pub knowledge: Knowledge,
-    /// The algorithm itself.
-    pub order: BuiltIn,
+    /// The numbers that it takes.
+    pub parameters: &'static [Parameter],
+    /// Where it was described.
+    pub source: &'static str,
+    /// Builds it from a value for each parameter.
+    make: fn(&[f64]) -> BuiltIn,
+}
+
+impl Entry {
+    /// The order itself, with its parameters as they are where none is given.
+    pub fn order(&self) -> BuiltIn {
+        let mut values = [0.0; text::MOST_PARAMETERS];
+        for (value, parameter) in values.iter_mut().zip(self.parameters) {
+            *value = parameter.default;
+        }
+        (self.make)(&values)
+    }
+
+    /// How it is written with its parameters: `vr(R)`.
+    pub fn form(&self) -> String {
+        let letters: Vec<&str> = self.parameters.iter().map(|parameter| parameter.letter).collect();
+        if letters.is_empty() {
+            self.name.to_string()
+        } else {
+            format!("{}({})", self.name, letters.join(", "))
+        }
+    }
 }
 
 /// Every order there is.
 pub fn all() -> &'static [Entry] {
-    &[fcfs::ENTRY, sstf::ENTRY, c_look::ENTRY, sptf::ENTRY]
-}
-
-/// There is no order of that name.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no order is called `{name}`; the nearest is `{nearest}`")]
-pub struct UnknownOrder {
-    /// The name met.
-    pub name: String,
-    /// The known name that is most like it.
-    pub nearest: &'static str,
-}
-
-/// The order called `name`.
-///
-/// *Errors:* there is none; the error names the nearest.
-pub fn by_name(name: &str) -> Result<Box<dyn Order>, UnknownOrder> {
-    built_in(name).map(|order| Box::new(order) as Box<dyn Order>)
-}
-
-/// The order called `name`, for calls without dynamic dispatch.
-///
-/// *Errors:* there is none; the error names the nearest.
-pub fn built_in(name: &str) -> Result<BuiltIn, UnknownOrder> {
-    let lower = name.to_lowercase();
-    let likeness = |entry: &&Entry| (strsim::jaro_winkler(&lower, entry.name) * 1e9) as u64;
-    match all().iter().find(|entry| entry.name == name) {
-        Some(entry) => Ok(entry.order),
-        None => {
-            let nearest = all().iter().max_by_key(likeness).expect("the list is not empty").name;
-            Err(UnknownOrder { name: name.to_owned(), nearest })
-        }
-    }
-}
-
-/// Any order of the list, by value: its `pick` is compiled for the cost it is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuiltIn {
-    /// First come, first served.
-    Fcfs(Fcfs),
-    /// Shortest seek first.
-    Sstf(Sstf),
-    /// One way by block number.
-    CLook(CLook),
-    /// Shortest positioning time first.
-    Sptf(Sptf),
-}
-
-impl BuiltIn {
-    /// As [`Order::choose`], for a cost whose type is known.
-    #[inline]
-    pub fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        match self {
-            BuiltIn::Fcfs(order) => order.pick(queue),
-            BuiltIn::Sstf(order) => order.pick(queue, cost),
-            BuiltIn::CLook(order) => order.pick(queue, cost),
-            BuiltIn::Sptf(order) => order.pick(queue, cost),
-        }
-    }
-}
-
-impl Order for BuiltIn {
-    fn choose(&mut self, queue: &QueueView<'_>, cost: &dyn AccessCost) -> Option<usize> {
-        self.pick(queue, cost)
-    }
+    &[
+        fcfs::ENTRY,
+        sstf::LBN,
+        sstf::CYLINDER,
+        scan::LBN,
+        scan::CYLINDER,
+        c_scan::LBN,
+        c_scan::CYLINDER,
+        look::LBN,
+        look::CYLINDER,
+        c_look::LBN,
+        c_look::CYLINDER,
+        c_look::BATCHED,
+        c_look::ZONED,
+        vr::ENTRY,
+        n_step::ENTRY,
+        fscan::ENTRY,
+        sptf::ENTRY,
+        gstf::ENTRY,
+        gstf::FROZEN,
+        wstf::ENTRY,
+        asptf::ENTRY,
+        spctf::ENTRY,
+        spctf::AGED,
+        edf::ENTRY,
+        scan_edf::ENTRY,
+        p_scan::ENTRY,
+        reads_first::FCFS,
+        reads_first::C_LOOK,
+        reads_first::SPTF,
+    ]
 }

@@ -1,31 +1,43 @@
-//! SSTF: the request on the nearest cylinder, of equally near ones the oldest.
+//! SSTF: the nearest request, of equally near ones the oldest. Also called SSF.
 //!
-//! It knows cylinders, not seek times: on one cylinder all requests are equal, whatever their head or angle.
+//! It knows distances, not seek times: on one cylinder all requests are equal, whatever their head or angle. By block
+//! number it is what a host can do.
 
-use super::{AccessCost, BuiltIn, Entry, Knowledge};
+use super::axis::Axis;
+use super::built_in::Algorithm;
+use super::{AccessCost, Entry, Knowledge};
 use crate::queue::QueueView;
 
-pub(super) const ENTRY: Entry = Entry {
+const SOURCE: &str = "Denning 1967";
+
+pub(super) const CYLINDER: Entry = Entry {
     name: "sstf",
     summary: "Shortest seek first: the nearest cylinder, of equally near requests the oldest",
     knowledge: Knowledge::Cylinder,
-    order: BuiltIn::Sstf(Sstf),
+    parameters: &[],
+    source: SOURCE,
+    make: |_| Sstf(Axis::Cylinder).into(),
 };
 
-/// Shortest seek first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sstf;
+pub(super) const LBN: Entry = Entry {
+    name: "sstf-lbn",
+    summary: "Shortest seek first as a host can tell: the nearest block number, of equally near requests the oldest",
+    knowledge: Knowledge::Lbn,
+    parameters: &[],
+    source: SOURCE,
+    make: |_| Sstf(Axis::Lbn).into(),
+};
 
-impl Sstf {
-    pub(super) fn pick<C: AccessCost + ?Sized>(&self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let (cylinders, arm) = (queue.cylinders, cost.arm_cylinder());
-        let split = cylinders.partition_point(|cylinder| *cylinder < arm);
-        // The oldest request of a cylinder comes first in it: below the arm that is the start of the last run.
-        let below = cylinders[..split].last().map(|last| {
-            let first = cylinders[..split].partition_point(|cylinder| cylinder < last);
-            (arm - last, queue.by_cylinder[first])
-        });
-        let above = cylinders.get(split).map(|cylinder| (cylinder - arm, queue.by_cylinder[split]));
-        below.into_iter().chain(above).min().map(|(_, slot)| usize::from(slot))
+/// The nearest request first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sstf(Axis);
+
+impl Algorithm for Sstf {
+    const ALWAYS_ASKED: bool = false;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        let here = self.0.here(cost);
+        let either = self.0.up(queue, here, |_| true).into_iter().chain(self.0.down(queue, here, |_| true));
+        either.map(|(place, index)| (place.abs_diff(here), index)).min().map(|(_, index)| index)
     }
 }

@@ -156,6 +156,12 @@ impl Activity {
         self.seeks.add(travel.distance());
     }
 
+    /// Counts a way to an edge of the disk where nothing is accessed.
+    pub(super) fn go_by_way(&mut self, travel: Travel, took: Nanos) {
+        self.commands.seek += took;
+        self.seeks.add(travel.distance());
+    }
+
     pub(super) fn destage(&mut self, span: &Span, travel: Travel) {
         self.destages.add(span);
         self.seeks.add(travel.distance());

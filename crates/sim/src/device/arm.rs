@@ -1,13 +1,14 @@
 //! The arm's work: which command next, reads with their read-ahead, writes.
 
-use super::cost::{Cost, Target};
+use super::cost::{Buffer, Cost, Target};
 use super::media::{Arm, Arriving, Room, Span};
 use super::port::Wanted;
 use super::read_ahead::Ahead;
 use super::split::Part;
-use super::{CacheUse, Device, Job, Travel};
+use super::{CacheUse, Device, Job, TaskAttribute, Travel};
 use headstack_model::cache::{Hit, SegmentState};
 use headstack_model::{Angle, Lbn, Nanos, Op, TrackPlace};
+use headstack_policy::order::Edge;
 use headstack_policy::{Slot, SlotId};
 use rand::RngExt;
 use std::ops::Range;
@@ -45,14 +46,15 @@ impl Target for Job {
     }
 
     fn is_write(&self) -> bool {
-        self.request.op == Op::Write
+        self.command.request.op == Op::Write
     }
 }
 
 impl Device {
     /// Puts a command into the queue for the arm.
     pub(super) fn want_arm(&mut self, slot: u32) {
-        if matches!(self.work, Work::Idle) && self.waiting.is_empty() && !self.destage_first() {
+        let is_alone = matches!(self.work, Work::Idle) && self.waiting.is_empty() && !self.destage_first();
+        if is_alone && !self.waiting.must_ask() {
             // Nothing to choose among: the usual case at depth 1.
             if !self.start(slot) {
                 self.run_arm();
@@ -63,24 +65,17 @@ impl Device {
         let (place, angle) = self.drive.target(lbn);
         let job = self.job(slot);
         (job.place, job.angle) = (place, angle);
-        if self.waiting.is_full() {
-            self.beyond_window.push_back(slot);
-        } else {
-            self.enqueue(slot);
+        let Job { command, submitted, .. } = *job;
+        let entry = Slot {
+            urgent: command.urgent,
+            deadline: command.deadline.unwrap_or(Nanos::MAX),
+            ..Slot::new(SlotId(slot), command.request, submitted, place.cylinder, place.head)
+        };
+        match command.attribute {
+            TaskAttribute::HeadOfQueue => self.waiting.add_at_head(entry),
+            _ => self.waiting.add(entry),
         }
         self.run_arm();
-    }
-
-    fn enqueue(&mut self, slot: u32) {
-        let job = &self.jobs[slot as usize];
-        let entry = Slot {
-            id: SlotId(slot),
-            request: job.request,
-            arrived: job.submitted,
-            cylinder: job.place.cylinder,
-            head: job.place.head,
-        };
-        self.waiting.insert(entry).expect("it was seen to have room");
     }
 
     /// The arm's work came to its end, or to a point where it may be cut off.
@@ -140,7 +135,7 @@ impl Device {
 
     /// Starts a command; false when the cache can answer it by now.
     fn start(&mut self, slot: u32) -> bool {
-        match self.jobs[slot as usize].request.op {
+        match self.jobs[slot as usize].command.request.op {
             Op::Read => self.start_read(slot),
             _ => self.start_write(slot),
         }
@@ -148,17 +143,29 @@ impl Device {
 
     fn choose(&mut self) -> Option<u32> {
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
-        let cost = Cost { drive: &self.drive, targets: &self.jobs, arm, last_lbn: self.last_lbn };
-        let index = match self.waiting.len() {
-            0 => return None,
-            1 => 0,
-            _ => self.order.pick(&self.waiting.view(), &cost)?,
+        let cost = Cost {
+            drive: &self.drive,
+            cylinders: self.cylinders,
+            buffer: Some(Buffer { cache: &self.cache, destage: &self.destage }),
+            targets: &self.jobs,
+            arm,
+            last_lbn: self.last_lbn,
         };
-        let slot = self.waiting.remove(index).id.0;
-        if let Some(next) = self.beyond_window.pop_front() {
-            self.enqueue(next);
-        }
+        let SlotId(slot) = self.waiting.choose(&cost)?;
+        self.go_by_way();
         Some(slot)
+    }
+
+    /// Moves the arm to the edges of the disk by way of which the order sends it.
+    fn go_by_way(&mut self) {
+        for edge in self.waiting.way() {
+            let cylinder = if *edge == Edge::First { 0 } else { self.cylinders - 1 };
+            let from = self.arm.place;
+            let to = TrackPlace { cylinder, head: from.head };
+            let took = self.drive.mechanics.reposition(from, to, false);
+            self.arm = Arm { place: to, at: self.arm.at.max(self.now) + took };
+            self.activity.go_by_way(Travel { from: from.cylinder, to: cylinder }, took);
+        }
     }
 
     /// When a command's access starts: the arm is free and its overhead over. Accounts the time until then.
@@ -202,7 +209,7 @@ impl Device {
 
     /// Starts a read; false when the cache can answer it by now.
     fn start_read(&mut self, slot: u32) -> bool {
-        let request = self.jobs[slot as usize].request;
+        let request = self.jobs[slot as usize].command.request;
         let mut into = None;
         if self.jobs[slot as usize].accounted < self.now || self.jobs[slot as usize].media_from > request.lbn
         {
@@ -245,7 +252,7 @@ impl Device {
 
     /// Looks a command that waited up again; what it finds whole goes out without the arm.
     fn look_again(&mut self, slot: u32) -> Found {
-        let request = self.jobs[slot as usize].request;
+        let request = self.jobs[slot as usize].command.request;
         if request.fua {
             return Found::Nothing;
         }
@@ -281,7 +288,7 @@ impl Device {
         job.account(Part::Overhead, job.overhead_done.min(now));
         job.account(Part::Queued, now);
         job.account(Part::Overhead, ready);
-        let sectors = u64::from(job.request.sectors);
+        let sectors = u64::from(job.command.request.sectors);
         self.want_port(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO });
     }
 
@@ -301,7 +308,7 @@ impl Device {
     fn start_write(&mut self, slot: u32) -> bool {
         let begins = self.access_begins(slot);
         let job = self.jobs[slot as usize];
-        let run = job.request.lbn..job.request.end();
+        let run = job.command.request.lbn..job.command.request.end();
         let (mut span, travel) = self.write_span(begins, run, job.arriving, self.config.room());
         span.delay_media(self.retry_time());
         self.arm.at = span.end;
@@ -347,7 +354,7 @@ impl Device {
         match slot {
             Some(slot) => {
                 let job = self.jobs[slot as usize];
-                self.settle_segment(job.segment, job.request.end());
+                self.settle_segment(job.segment, job.command.request.end());
                 self.unblock();
             }
             None => self.finish_destage(),

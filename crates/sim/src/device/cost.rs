@@ -1,7 +1,9 @@
 //! What each waiting access would cost, seen from the arm: what order policies are told.
 
+use super::destage::Destage;
 use super::media::{Arm, Drive};
-use headstack_model::{Angle, Lbn, Nanos, TrackPlace};
+use headstack_model::cache::{Cache, Hit};
+use headstack_model::{Angle, Lbn, Nanos, Op, Request, TrackPlace};
 use headstack_policy::{AccessCost, Slot};
 
 /// Something that waits for the arm.
@@ -14,9 +16,27 @@ pub(super) trait Target {
     fn is_write(&self) -> bool;
 }
 
+/// What holds data that a read need not go to the media for.
+pub(super) struct Buffer<'a> {
+    pub(super) cache: &'a Cache,
+    pub(super) destage: &'a Destage,
+}
+
+impl Buffer<'_> {
+    fn holds(&self, request: &Request) -> bool {
+        request.op == Op::Read
+            && !request.fua
+            && (matches!(self.cache.find(request.lbn, request.end()), Hit::Whole(_))
+                || self.destage.holds(request.lbn, request.end()))
+    }
+}
+
 /// The cost of each target, which the queue's slots name by index.
 pub(super) struct Cost<'a, T> {
     pub(super) drive: &'a Drive,
+    pub(super) cylinders: u32,
+    /// What could answer a command; nothing answers a dirty run.
+    pub(super) buffer: Option<Buffer<'a>>,
     pub(super) targets: &'a [T],
     pub(super) arm: Arm,
     pub(super) last_lbn: Lbn,
@@ -25,6 +45,10 @@ pub(super) struct Cost<'a, T> {
 impl<T: Target> AccessCost for Cost<'_, T> {
     fn arm_cylinder(&self) -> u32 {
         self.arm.place.cylinder
+    }
+
+    fn cylinders(&self) -> u32 {
+        self.cylinders
     }
 
     fn last_lbn(&self) -> Lbn {
@@ -38,5 +62,9 @@ impl<T: Target> AccessCost for Cost<'_, T> {
     fn positioning(&self, slot: &Slot) -> Nanos {
         let target = &self.targets[slot.id.0 as usize];
         self.drive.positioning(self.arm, target.place(), target.angle(), target.is_write())
+    }
+
+    fn is_cached(&self, slot: &Slot) -> bool {
+        self.buffer.as_ref().is_some_and(|buffer| buffer.holds(&slot.request))
     }
 }

@@ -67,7 +67,7 @@ impl Target for Run {
 }
 
 impl Destage {
-    pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::UnknownOrder> {
+    pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::OrderError> {
         let cache = &spec.cache;
         let room = match cache.write_cache {
             WriteCache::None => 1,
@@ -104,9 +104,9 @@ impl Destage {
     }
 
     /// Index in the queue of the run that the order of destaging puts next.
-    fn choose(&mut self, drive: &Drive, arm: Arm, last_lbn: Lbn) -> usize {
-        let cost = Cost { drive, targets: &self.runs, arm, last_lbn };
-        self.order.pick(&self.queue.view(), &cost).unwrap_or(0)
+    fn choose(&mut self, drive: &Drive, cylinders: u32, arm: Arm, last_lbn: Lbn) -> usize {
+        let cost = Cost { drive, cylinders, buffer: None, targets: &self.runs, arm, last_lbn };
+        self.order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
     }
 
     fn is_clean(&self) -> bool {
@@ -121,7 +121,7 @@ impl Destage {
 impl Device {
     /// Reserves room in the cache for a write; false when there is none.
     pub(super) fn reserve_write(&mut self, slot: u32) -> bool {
-        let request = self.jobs[slot as usize].request;
+        let request = self.jobs[slot as usize].command.request;
         if self.destage.queue.len() + self.destage.reserved >= self.destage.queue.capacity() {
             return false;
         }
@@ -146,13 +146,13 @@ impl Device {
     pub(super) fn enqueue_dirty(&mut self, slot: u32) {
         self.destage.reserved -= 1;
         let job = self.jobs[slot as usize];
-        if self.destage.policy == WriteCache::Full && self.extend_last(job.request) {
+        if self.destage.policy == WriteCache::Full && self.extend_last(job.command.request) {
             return;
         }
-        let (place, angle) = self.drive.target(job.request.lbn);
+        let (place, angle) = self.drive.target(job.command.request.lbn);
         let run = Run {
-            start: job.request.lbn,
-            end: job.request.end(),
+            start: job.command.request.lbn,
+            end: job.command.request.end(),
             arriving: job.arriving,
             not_before: job.overhead_done,
             segment: job.segment,
@@ -170,13 +170,7 @@ impl Device {
                 (destage.runs.len() - 1) as u32
             }
         };
-        let entry = Slot {
-            id: SlotId(id),
-            request: job.request,
-            arrived: self.now,
-            cylinder: place.cylinder,
-            head: place.head,
-        };
+        let entry = Slot::new(SlotId(id), job.command.request, self.now, place.cylinder, place.head);
         destage.queue.insert(entry).expect("room was reserved");
         destage.quiet_since = self.now;
     }
@@ -224,7 +218,7 @@ impl Device {
         let index = match self.destage.policy {
             WriteCache::Full => {
                 let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
-                self.destage.choose(&self.drive, arm, self.last_lbn)
+                self.destage.choose(&self.drive, self.cylinders, arm, self.last_lbn)
             }
             _ => 0,
         };

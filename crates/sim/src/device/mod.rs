@@ -5,11 +5,12 @@
 //! free and its command had arrived, whenever the call came: late calls move nothing.
 //!
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that goes
-//! on until another command needs the arm; write-through, immediate reporting and write-back with destaging; FLUSH and
+//! on until another command needs the arm; tagged queueing as SCSI and SATA know it; write-through, immediate reporting and write-back with destaging; FLUSH and
 //! FUA. Not modelled: several actuators, bus arbitration among drives, power states.
 
 mod activity;
 mod arm;
+mod command;
 mod config;
 mod cost;
 mod destage;
@@ -18,8 +19,10 @@ mod port;
 mod read_ahead;
 mod recalibrate;
 mod split;
+mod waiting;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
+pub use command::{Command, TaskAttribute};
 pub use media::Drive;
 pub use split::TimeSplit;
 
@@ -27,12 +30,11 @@ use arm::Work;
 use config::Config;
 use destage::Destage;
 use headstack_model::cache::Cache;
-use headstack_model::spec::Retries;
+use headstack_model::spec::{Retries, Tagging};
 use headstack_model::{
     Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
 };
-use headstack_policy::Queue;
-use headstack_policy::order::{self, BuiltIn};
+use headstack_policy::order;
 use media::{Arm, Arriving};
 use port::Port;
 use rand::{RngExt, SeedableRng};
@@ -42,6 +44,7 @@ use recalibrate::Recalibrate;
 use split::Part;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use waiting::Waiting;
 
 /// A command's number while it is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,16 +125,19 @@ pub enum DeviceError {
     Spec(#[from] SpecError),
     /// No such order policy.
     #[error(transparent)]
-    Order(#[from] order::UnknownOrder),
+    Order(#[from] order::OrderError),
     /// Queue depth outside 1 to 1,024.
     #[error("queue depth {0} is outside 1 to 1024")]
     Depth(u32),
+    /// More commands than NCQ has tags.
+    #[error("queue depth {0} is outside 1 to 32, the tags of NCQ")]
+    Tags(u32),
 }
 
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
 struct Job {
-    request: Request,
+    command: Command,
     submitted: Nanos,
     parts: TimeSplit,
     /// Up to when `parts` accounts for the time.
@@ -174,6 +180,7 @@ pub struct Device {
     config: Config,
     sectors: u64,
     sector_bytes: u32,
+    cylinders: u32,
     cache: Cache,
     rule: ReadAheadRule,
     now: Nanos,
@@ -181,10 +188,12 @@ pub struct Device {
     free: Vec<u32>,
     port: Port,
     /// Commands that wait for the arm.
-    waiting: Queue,
-    /// Commands that wait until the queue that the order policy sees has room.
-    beyond_window: VecDeque<u32>,
-    order: BuiltIn,
+    waiting: Waiting,
+    tagging: Tagging,
+    /// Commands received and not done.
+    under_way: usize,
+    /// The one of them that must be alone.
+    alone: Option<u32>,
     /// Where the arm is, and since when (or from when on) it is free there.
     arm: Arm,
     work: Work,
@@ -227,15 +236,18 @@ impl Device {
         if !(1..=1024).contains(&depth) {
             return Err(DeviceError::Depth(depth));
         }
+        if spec.queue.tagging == Tagging::Ncq && depth > Tagging::NCQ_TAGS {
+            return Err(DeviceError::Tags(depth));
+        }
         let order_name = options.order.as_deref().unwrap_or(&spec.queue.order);
         let mut random = Pcg64Mcg::seed_from_u64(options.seed);
         let recalibration = spec.mechanics.recalibration.map(|r| Recalibrate::new(r, &mut random));
         let slots = depth as usize;
-        let window = spec.queue.window.map_or(slots, |window| (window as usize).min(slots));
         Ok(Device {
             config: Config::new(spec),
             sectors: drive.geometry.sectors(),
             sector_bytes: spec.sector_bytes,
+            cylinders: spec.geometry.cylinders,
             drive,
             cache: Cache::new(spec, random.random()),
             rule: ReadAheadRule::new(&spec.cache),
@@ -243,9 +255,10 @@ impl Device {
             jobs: Vec::with_capacity(slots),
             free: Vec::with_capacity(slots),
             port: Port::new(slots),
-            waiting: Queue::new(window),
-            beyond_window: VecDeque::with_capacity(slots),
-            order: order::built_in(order_name)?,
+            waiting: Waiting::new(spec, order::built_in(order_name)?, slots),
+            tagging: spec.queue.tagging,
+            under_way: 0,
+            alone: None,
             arm: Arm::default(),
             work: Work::Idle,
             near: Extent::default(),
@@ -297,10 +310,16 @@ impl Device {
     /// Takes a command at `now`.
     ///
     /// *Errors:* [`QueueFull`] when as many commands are outstanding as the queue holds.
-    pub fn submit(&mut self, now: Nanos, request: Request) -> Result<Tag, QueueFull> {
+    pub fn submit(&mut self, now: Nanos, command: impl Into<Command>) -> Result<Tag, QueueFull> {
+        self.take(now, command.into())
+    }
+
+    fn take(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
         self.handle_timeout(now);
+        let command = command.on(self.tagging);
+        let request = command.request;
         let fresh = Job {
-            request,
+            command,
             submitted: self.now,
             parts: TimeSplit::default(),
             accounted: self.now,
@@ -330,7 +349,10 @@ impl Device {
                 (self.jobs.len() - 1) as u32
             }
         };
-        self.port.receptions.push_back(slot);
+        match command.attribute {
+            TaskAttribute::HeadOfQueue => self.port.receptions.push_front(slot),
+            _ => self.port.receptions.push_back(slot),
+        }
         self.run_port();
         Ok(Tag(slot))
     }
@@ -380,7 +402,7 @@ impl Device {
         let job = self.jobs[slot as usize];
         let completion = Completion {
             tag: Tag(slot),
-            request: job.request,
+            request: job.command.request,
             submitted: job.submitted,
             completed: at,
             outcome: job.outcome,
@@ -389,12 +411,14 @@ impl Device {
             travel: job.travel,
         };
         assert_eq!(completion.parts.total(), completion.response(), "the parts add up: {completion:?}");
-        match job.request.op {
+        match job.command.request.op {
             _ if job.outcome == Outcome::OutOfRange => {}
             Op::Read => self.activity.reads[job.cache.index()] += 1,
             Op::Write => self.activity.writes[job.cache.index()] += 1,
             Op::Flush => self.activity.flushes += 1,
         }
+        self.under_way -= 1;
+        self.alone = self.alone.filter(|alone| *alone != slot);
         self.done.push_back(completion);
     }
 }

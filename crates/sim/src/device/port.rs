@@ -2,7 +2,7 @@
 
 use super::media::{Arriving, Delivered};
 use super::split::Part;
-use super::{CacheUse, Device, Outcome};
+use super::{CacheUse, Device, Outcome, TaskAttribute};
 use headstack_model::cache::Hit;
 use headstack_model::spec::WriteCache;
 use headstack_model::{Nanos, Op};
@@ -97,7 +97,8 @@ impl Device {
             let first = (0..self.port.ready.len())
                 .filter(|index| due(&self.port.ready[*index]))
                 .min_by_key(|index| (self.port.ready[*index].at, *index));
-            let arrived = self.port.receptions.front().map(|slot| self.jobs[*slot as usize].submitted);
+            let received = self.port.receptions.front().filter(|slot| self.may_receive(**slot));
+            let arrived = received.map(|slot| self.jobs[*slot as usize].submitted);
             match (first, arrived) {
                 (Some(index), arrived)
                     if held || arrived.is_none_or(|at| self.port.ready[index].at <= at) =>
@@ -142,7 +143,7 @@ impl Device {
                 self.store_write(slot, now + first + preparation);
             }
             Wanted::FromHostLate => {
-                let sectors = u64::from(self.jobs[slot as usize].request.sectors);
+                let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
                 let late = self.config.before_data.map_or(Nanos::ZERO, |b| b.second_disconnect);
                 let time = self.bus_time(self.config.write_sector, sectors);
                 self.port.take(now + first + preparation + time + late, None);
@@ -163,13 +164,24 @@ impl Device {
         Nanos((sectors * sector) >> 10)
     }
 
+    /// Whether a command may come in beside those under way.
+    fn may_receive(&self, slot: u32) -> bool {
+        let command = &self.jobs[slot as usize].command;
+        command.attribute == TaskAttribute::HeadOfQueue
+            || self.alone.is_none() && (self.under_way == 0 || !command.must_be_alone(self.tagging))
+    }
+
     /// A command comes in over the free port.
     fn receive(&mut self, slot: u32) {
         let now = self.now;
+        self.under_way += 1;
+        if self.jobs[slot as usize].command.must_be_alone(self.tagging) {
+            self.alone = Some(slot);
+        }
         let alone = self.outstanding() == 1;
         let job = self.job(slot);
         job.account(Part::Queued, now);
-        let request = job.request;
+        let request = job.command.request;
         let valid = match request.op {
             Op::Flush => true,
             _ => request.sectors > 0 && request.lbn.0.checked_add(u64::from(request.sectors)).is_some(),
@@ -191,7 +203,7 @@ impl Device {
     }
 
     fn receive_read(&mut self, slot: u32, start: Nanos) {
-        let request = self.jobs[slot as usize].request;
+        let request = self.jobs[slot as usize].command.request;
         let overheads = *self.config.overheads(self.last_was_write);
         let sequential = self.config.sequential.filter(|_| request.lbn == self.last_read_end);
         let (hit_time, miss_time) =
@@ -263,7 +275,7 @@ impl Device {
     /// What a read's data need of the media on their way to the host.
     pub(super) fn delivery(&self, slot: u32) -> Delivered {
         let job = &self.jobs[slot as usize];
-        let request = job.request;
+        let request = job.command.request;
         let sectors = u64::from(request.sectors);
         let mark = request.lbn + (self.config.watermark(sectors) - 1);
         Delivered {
@@ -277,7 +289,7 @@ impl Device {
     }
 
     fn receive_write(&mut self, slot: u32, start: Nanos) {
-        let request = self.jobs[slot as usize].request;
+        let request = self.jobs[slot as usize].command.request;
         let continues = request.lbn == self.last_write_end;
         let overheads = *self.config.overheads(self.last_was_write);
         let sequential = self.config.sequential.filter(|_| continues);
@@ -328,7 +340,7 @@ impl Device {
 
     /// Whether a write is reported before it is on the media.
     fn caches_write(&self, slot: u32, continues: bool) -> bool {
-        if self.jobs[slot as usize].request.fua {
+        if self.jobs[slot as usize].command.request.fua {
             return false;
         }
         match self.destage.policy {
@@ -340,7 +352,7 @@ impl Device {
 
     /// Moves a write's data, from `begins` on, into the room reserved for it, and reports it.
     fn store_write(&mut self, slot: u32, begins: Nanos) {
-        let sectors = u64::from(self.jobs[slot as usize].request.sectors);
+        let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
         let sent = begins + self.bus_time(self.config.write_sector, sectors);
         let done = sent + self.config.write_completion;
         let arriving = Arriving { begins, bus_sector: self.config.write_sector, least: 1 };

@@ -205,7 +205,7 @@ impl Device {
     /// media, and the earliest end of their transfer.
     pub(super) fn ride_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
         let Work::ReadAhead(ahead) = self.work else { unreachable!("the segment is read ahead into") };
-        let request = self.jobs[slot as usize].request;
+        let request = self.jobs[slot as usize].command.request;
         let read = self.cache.segment(segment).end.max(request.lbn);
         let mut delivered = self.delivery(slot);
         delivered.end = request.end();
@@ -229,7 +229,7 @@ impl Device {
     /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.
     pub(super) fn note_hit(&mut self, slot: u32, segment: usize) {
         let job = &self.jobs[slot as usize];
-        let (start, end, ready) = (job.request.lbn, job.request.end(), job.overhead_done);
+        let (start, end, ready) = (job.command.request.lbn, job.command.request.end(), job.overhead_done);
         self.cache.touch(segment, end);
         let held = self.cache.segment(segment);
         if let Work::ReadAhead(ahead) = &mut self.work {

@@ -141,7 +141,7 @@ fn does_every_bad_rig_say_where_and_what() {
         ),
         (
             nine("", "queue.dept = 3"),
-            "t.toml:6: drive.queue.dept: unknown field `dept`, expected one of `depth`, `order`, `window`; did you mean `depth`?",
+            "t.toml:6: drive.queue.dept: unknown field `dept`, expected one of `depth`, `order`, `window`, `age_limit_ms`, `tagging`, `urgent_first`; did you mean `depth`?",
         ),
         (nine("", "\n[drive.queue]\ndepth = 5000"), "t.toml:8: drive.queue.depth: 5000 is outside 1 to 1024 commands"),
         ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `name`"),
@@ -153,7 +153,7 @@ fn does_every_bad_rig_say_where_and_what() {
             "[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"\n[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"".into(),
             "t.toml:1: drive: two volumes are called `a`",
         ),
-        (nine("", "queue.order = \"fast\""), "t.toml:6: drive.queue.order: no order is called `fast`; the nearest is `sstf`"),
+        (nine("", "queue.order = \"sptg\""), "t.toml:6: drive.queue.order: no order is called `sptg`; the nearest is `sptf`"),
         ("[drive\n".into(), "t.toml:1: drive: unclosed table, expected `]`"),
         (nine("", "on = \"scsi\""), "t.toml:6: drive.on: no bus is called `scsi`"),
         (

@@ -11,6 +11,7 @@ mod rotation;
 mod seek;
 mod streams;
 mod support;
+mod tags;
 mod time;
 mod transfer;
 mod writes;

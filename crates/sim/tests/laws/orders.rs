@@ -2,7 +2,8 @@
 
 use crate::support::*;
 use headstack_model::{Lbn, Nanos, Request};
-use headstack_policy::order;
+use headstack_policy::order::{self, Entry, Knowledge};
+use headstack_workload::Closed;
 use rand::RngExt;
 
 #[test]
@@ -30,6 +31,77 @@ fn does_depth_gain_nothing_in_order_of_arrival() {
     for rig in all_plain() {
         let rate = |depth| closed_rate(rig.queued(depth, "fcfs"), random_blocks(&rig), depth, 2000);
         assert_close(rig.name(), rate(16) / rate(1), 1.0, 1e-3);
+    }
+}
+
+#[test]
+fn does_the_shortest_positioning_first_serve_more_than_all_that_know_less() {
+    let known = order::all().iter().filter(|entry| entry.knowledge < Knowledge::Position);
+    let known: Vec<&Entry> = known.collect();
+    for rig in all_plain() {
+        let rate = |order: &str| closed_rate(rig.queued(32, order), random_blocks(&rig), 32, 2000);
+        let sptf = rate("sptf");
+        for entry in &known {
+            let other = rate(entry.name);
+            assert!(sptf > other, "{}: sptf {sptf}, {} {other}", rig.name(), entry.name);
+        }
+    }
+}
+
+/// Mean and variance of response times in ms, all requests of a closed load of random blocks.
+fn responses(rig: &Rig, order: &str, depth: u32) -> (f64, f64) {
+    let mut load = Closed::new(random_blocks(rig), depth, 6000, 7).expect("the load fits");
+    let (finished, _) = run(rig.queued(depth, order), &mut load);
+    let responses: Vec<f64> = finished.iter().map(|one| one.completion.response().as_ms()).collect();
+    let center = mean(&responses);
+    let squares: f64 = responses.iter().map(|response| (response - center).powi(2)).sum();
+    (center, squares / responses.len() as f64)
+}
+
+#[test]
+fn do_sweeps_spread_responses_less_than_the_nearest_first() {
+    for rig in all_plain() {
+        let sstf = responses(&rig, "sstf", 32).1;
+        for sweep in ["c-look-cylinder", "look", "fscan", "n-step(16)"] {
+            let variance = responses(&rig, sweep, 32).1;
+            assert!(variance < sstf, "{}: {sweep} {variance}, sstf {sstf}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn is_a_response_in_order_of_arrival_as_many_services_as_the_queue_is_deep() {
+    for rig in all_plain() {
+        let one = responses(&rig, "fcfs", 1).0;
+        for depth in [4, 16] {
+            // The last few find the queue shorter, and the first ones too.
+            let share = 1.0 - f64::from(depth - 1) / 2.0 / 6000.0;
+            let mean = responses(&rig, "fcfs", depth).0 / f64::from(depth) / share;
+            assert_close(rig.name(), mean / one, 1.0, 2e-3);
+        }
+    }
+}
+
+#[test]
+fn does_the_arm_of_scan_go_farther_than_that_of_look() {
+    for rig in all_plain() {
+        let distance = |order: &str| {
+            let (mut device, mut random) = (rig.queued(4, order), seeded(55));
+            let mut now = Nanos::ZERO;
+            for _ in 0..400 {
+                while device.outstanding() < 4 {
+                    device
+                        .submit(now, Request::read(any_lbn(&mut random, &rig, 1), 1))
+                        .expect("there is room");
+                }
+                now = next(&mut device).completed;
+            }
+            device.activity().seeks.mean() * device.activity().seeks.count() as f64
+        };
+        for (scan, look) in [("scan", "look"), ("c-scan", "c-look-cylinder")] {
+            let (scanned, looked) = (distance(scan), distance(look));
+            assert!(scanned > looked * 1.02, "{}: {scan} {scanned}, {look} {looked}", rig.name());
+        }
     }
 }
 

@@ -1,0 +1,33 @@
+//! A part of the queue that is served to its end before what came later.
+
+use crate::queue::QueueView;
+
+/// The requests that came before the one of this number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Batch {
+    before: u64,
+}
+
+impl Batch {
+    /// How many of the oldest requests belong to it.
+    pub(super) fn len(self, queue: &QueueView<'_>) -> usize {
+        queue.slots.partition_point(|slot| slot.number < self.before)
+    }
+
+    /// Takes the `most` oldest requests in.
+    pub(super) fn close(&mut self, queue: &QueueView<'_>, most: usize) {
+        let youngest = queue.slots[..queue.slots.len().min(most)].last();
+        self.before = youngest.map_or(self.before, |slot| slot.number + 1);
+    }
+
+    /// As [`Batch::len`], a new batch of the `most` oldest being closed when the last one has gone; says whether one was.
+    pub(super) fn go_on(&mut self, queue: &QueueView<'_>, most: usize) -> (usize, bool) {
+        match self.len(queue) {
+            0 => {
+                self.close(queue, most);
+                (self.len(queue), true)
+            }
+            len => (len, false),
+        }
+    }
+}

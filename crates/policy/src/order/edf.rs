@@ -1,0 +1,55 @@
+//! EDF: the earliest deadline first, whatever the way.
+
+use headstack_model::{Nanos, Op};
+
+use super::built_in::Algorithm;
+use super::{AccessCost, Entry, Knowledge, Parameter};
+use crate::queue::{QueueView, Slot};
+
+const fn allowed(letter: &'static str, summary: &'static str, default: f64) -> Parameter {
+    Parameter { letter, summary, default, least: 0.0, most: 1e7, is_whole: false }
+}
+
+pub(super) const READ: Parameter = allowed("R", "the time of a read that brings no deadline in ms", 500.0);
+pub(super) const WRITE: Parameter = allowed("W", "the time of a write that brings no deadline in ms", 5000.0);
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "edf",
+    summary: "Earliest deadline first: its own, or R ms for a read and W ms for a write",
+    knowledge: Knowledge::Arrival,
+    parameters: &[READ, WRITE],
+    source: "Liu and Layland 1973",
+    make: |values| Edf(Deadlines::new(values)).into(),
+};
+
+/// The earliest deadline first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edf(Deadlines);
+
+impl Algorithm for Edf {
+    const ALWAYS_ASKED: bool = false;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, _: &C) -> Option<usize> {
+        (0..queue.slots.len()).min_by_key(|index| self.0.of(&queue.slots[*index]))
+    }
+}
+
+/// How long a request may take that says nothing itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deadlines {
+    read: Nanos,
+    write: Nanos,
+}
+
+impl Deadlines {
+    /// From the time of a read and of a write in ms.
+    pub(super) fn new(values: &[f64]) -> Deadlines {
+        Deadlines { read: Nanos::from_ms(values[0]), write: Nanos::from_ms(values[1]) }
+    }
+
+    /// A request's deadline.
+    pub(super) fn of(self, slot: &Slot) -> Nanos {
+        let time = if slot.request.op == Op::Read { self.read } else { self.write };
+        slot.deadline.min(slot.arrived + time)
+    }
+}

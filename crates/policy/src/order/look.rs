@@ -1,0 +1,38 @@
+//! LOOK: up and down, turning where nothing lies ahead. Also called the elevator.
+
+use super::axis::{Axis, Sweep};
+use super::built_in::Algorithm;
+use super::{AccessCost, Entry, Knowledge};
+use crate::queue::QueueView;
+
+const SOURCE: &str = "Merten 1970";
+
+pub(super) const CYLINDER: Entry = Entry {
+    name: "look",
+    summary: "Up and down by cylinder, turning where nothing lies ahead",
+    knowledge: Knowledge::Cylinder,
+    parameters: &[],
+    source: SOURCE,
+    make: |_| Look(Sweep::new(Axis::Cylinder)).into(),
+};
+
+pub(super) const LBN: Entry = Entry {
+    name: "look-lbn",
+    summary: "Up and down by block number, turning where nothing lies ahead",
+    knowledge: Knowledge::Lbn,
+    parameters: &[],
+    source: SOURCE,
+    make: |_| Look(Sweep::new(Axis::Lbn)).into(),
+};
+
+/// Up and down, turning early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Look(Sweep);
+
+impl Algorithm for Look {
+    const ALWAYS_ASKED: bool = true;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        self.0.pick(queue, cost, |_| true)
+    }
+}

@@ -1,0 +1,55 @@
+//! SCAN: up and down from edge to edge of the disk.
+//!
+//! It chooses as LOOK does, but the arm goes to the edge before it turns.
+
+use super::axis::{Axis, Sweep};
+use super::built_in::Algorithm;
+use super::{AccessCost, Edge, Entry, Knowledge};
+use crate::queue::QueueView;
+
+const SOURCE: &str = "Denning 1967";
+
+pub(super) const CYLINDER: Entry = Entry {
+    name: "scan",
+    summary: "Up and down by cylinder, the arm turning at the edges of the disk only",
+    knowledge: Knowledge::Cylinder,
+    parameters: &[],
+    source: SOURCE,
+    make: |_| Scan { sweep: Sweep::new(Axis::Cylinder), has_turned: false }.into(),
+};
+
+pub(super) const LBN: Entry = Entry {
+    name: "scan-lbn",
+    summary: "Up and down by block number, the arm turning at the edges of the disk only",
+    knowledge: Knowledge::Lbn,
+    parameters: &[],
+    source: SOURCE,
+    make: |_| Scan { sweep: Sweep::new(Axis::Lbn), has_turned: false }.into(),
+};
+
+/// Up and down from edge to edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scan {
+    sweep: Sweep,
+    /// Whether it turned for the request chosen last.
+    has_turned: bool,
+}
+
+impl Algorithm for Scan {
+    const ALWAYS_ASKED: bool = true;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        let fell = self.sweep.falls();
+        let index = self.sweep.pick(queue, cost, |_| true);
+        self.has_turned = self.sweep.falls() != fell;
+        index
+    }
+
+    fn way(&self) -> &[Edge] {
+        match (self.has_turned, self.sweep.falls()) {
+            (false, _) => &[],
+            (true, true) => &[Edge::Last],
+            (true, false) => &[Edge::First],
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The least of a cost that grows with the positioning time, exactly, without costing every request.
+//!
+//! It walks outward from the arm on both sides, and leaves a side as soon as the seek alone, for a request as old as the
+//! oldest one, costs more than the best found so far. What is met on the way is costed only if its own age and seek
+//! allow it to be better. *Source:* ours.
+
+use super::AccessCost;
+use crate::queue::QueueView;
+use headstack_model::Nanos;
+use std::ops::Range;
+
+/// A cost, and the index of the request that has it: of equal ones the oldest is the least.
+pub(super) type Found<K> = (K, u16);
+
+/// What stands for no request.
+pub(super) const NOBODY: u16 = u16::MAX;
+
+/// The request, of those in `range` of the queue by cylinder that may be chosen, for which `key` of the positioning time
+/// and of the arrival is least, unless `best` is less. `key` must not fall as the time grows, nor as the request is younger;
+/// none arrived before `oldest`.
+#[inline]
+pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
+    queue: &QueueView<'_>,
+    cost: &C,
+    range: Range<usize>,
+    may: impl Fn(usize) -> bool,
+    mut best: Found<K>,
+    oldest: Nanos,
+    key: impl Fn(Nanos, Nanos) -> K,
+) -> Found<K> {
+    let (cylinders, arm) = (queue.cylinders, cost.arm_cylinder());
+    let split = cylinders.partition_point(|cylinder| *cylinder < arm).clamp(range.start, range.end);
+    let (mut start, mut end) = (range.start, range.end);
+    let (mut below, mut above) = (split, split);
+    loop {
+        let low = (below > start).then(|| cylinders[below - 1]);
+        let high = (above < end).then(|| cylinders[above]);
+        let (cylinder, is_below) = match (low, high) {
+            (Some(low), Some(high)) if arm.abs_diff(low) < arm.abs_diff(high) => (low, true),
+            (_, Some(high)) => (high, false),
+            (Some(low), None) => (low, true),
+            (None, None) => return best,
+        };
+        let seek = cost.seek_at_least(cylinder);
+        if key(seek, oldest) > best.0 {
+            // Everything farther out on this side takes at least as long.
+            if is_below {
+                start = below
+            } else {
+                end = above
+            }
+            continue;
+        }
+        let slot = queue.by_cylinder[if is_below { below - 1 } else { above }];
+        if is_below {
+            below -= 1
+        } else {
+            above += 1
+        }
+        let waits = &queue.slots[usize::from(slot)];
+        if may(usize::from(slot)) && key(seek, waits.arrived) <= best.0 {
+            best = best.min((key(cost.positioning(waits), waits.arrived), slot));
+        }
+    }
+}
+
+/// When the oldest request arrived. A host's queue may hold it behind younger ones.
+pub(super) fn oldest(queue: &QueueView<'_>) -> Nanos {
+    queue.slots.iter().map(|slot| slot.arrived).min().unwrap_or(Nanos::ZERO)
+}
+
+/// The index that was found.
+pub(super) fn index<K>(found: Found<K>) -> Option<usize> {
+    (found.1 != NOBODY).then_some(usize::from(found.1))
+}

@@ -1,0 +1,41 @@
+//! SPCTF: SPTF that knows the cache. What the cache can answer by now takes no time, and goes first.
+
+use super::asptf::{Ageing, PARAMETERS, SOURCE};
+use super::built_in::Algorithm;
+use super::search::{self, NOBODY};
+use super::{AccessCost, Entry, Knowledge};
+use crate::queue::QueueView;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "spctf",
+    summary: "SPTF that knows the cache: what it can answer by now goes first",
+    knowledge: Knowledge::Cache,
+    parameters: &[],
+    source: "Worthington, Ganger and Patt 1994",
+    make: |_| Spctf(Ageing::new(0.0)).into(),
+};
+
+pub(super) const AGED: Entry = Entry {
+    name: "aspctf",
+    summary: "Aged SPCTF: positioning times, none where the cache can answer, less W thousandths of the age",
+    knowledge: Knowledge::Cache,
+    parameters: PARAMETERS,
+    source: SOURCE,
+    make: |values| Spctf(Ageing::new(values[0])).into(),
+};
+
+/// Shortest positioning time first, none where the cache can answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spctf(Ageing);
+
+impl Algorithm for Spctf {
+    const ALWAYS_ASKED: bool = false;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        let (all, key) = (0..queue.cylinders.len(), self.0.key(queue.now));
+        let hits = (0u16..).zip(queue.slots).filter(|(_, slot)| cost.is_cached(slot));
+        let hit = hits.map(|(index, slot)| (key(headstack_model::Nanos::ZERO, slot.arrived), index)).min();
+        let best = hit.unwrap_or((i128::MAX, NOBODY));
+        search::index(search::least(queue, cost, all, |_| true, best, search::oldest(queue), key))
+    }
+}

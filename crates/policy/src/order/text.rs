@@ -1,0 +1,167 @@
+//! Orders by name, with their parameters in parentheses: `sptf`, `vr(0.2)`.
+
+use super::{BuiltIn, Entry, Order, Parameter, all};
+use thiserror::Error;
+
+/// The most parameters that an order has.
+pub(super) const MOST_PARAMETERS: usize = 3;
+
+/// A text that names no order.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum OrderError {
+    /// There is no order of that name.
+    #[error("no order is called `{name}`; the nearest is `{nearest}`")]
+    Unknown {
+        /// The name met.
+        name: String,
+        /// The known name that is most like it.
+        nearest: &'static str,
+    },
+    /// The parentheses do not match.
+    #[error("order `{text}`: write it as `{form}`")]
+    Form {
+        /// The text met.
+        text: String,
+        /// The order with its parameters.
+        form: String,
+    },
+    /// More parameters than the order has.
+    #[error("order `{text}`: {given} parameters where `{form}` takes {most} at most")]
+    Count {
+        /// The text met.
+        text: String,
+        /// The order with its parameters.
+        form: String,
+        /// Parameters met.
+        given: usize,
+        /// Parameters that it has.
+        most: usize,
+    },
+    /// A parameter that is not a number as it should be.
+    #[error("order `{text}`: {letter} is `{value}`; it is {summary}: {least} to {most}{whole}")]
+    Parameter {
+        /// The text met.
+        text: String,
+        /// The parameter.
+        letter: &'static str,
+        /// What is given for it.
+        value: String,
+        /// What it is.
+        summary: &'static str,
+        /// The least that is allowed.
+        least: f64,
+        /// The most that is allowed.
+        most: f64,
+        /// `, whole` where it must be.
+        whole: &'static str,
+    },
+}
+
+/// The order that `text` names, with its parameters.
+///
+/// *Errors:* there is none, with the nearest; a parameter out of its range.
+pub fn by_name(text: &str) -> Result<Box<dyn Order>, OrderError> {
+    built_in(text).map(|order| Box::new(order) as Box<dyn Order>)
+}
+
+/// The order that `text` names, for calls without dynamic dispatch.
+///
+/// *Errors:* as [`by_name`].
+pub fn built_in(text: &str) -> Result<BuiltIn, OrderError> {
+    let (name, given) = match text.split_once('(') {
+        Some((name, rest)) => (name.trim(), Some(rest)),
+        None => (text, None),
+    };
+    let Some(entry) = all().iter().find(|entry| entry.name == name) else {
+        return Err(OrderError::Unknown { name: name.to_owned(), nearest: nearest(name) });
+    };
+    let Some(given) = given else { return Ok(entry.order()) };
+    let Some(given) = given.trim_end().strip_suffix(')') else {
+        return Err(OrderError::Form { text: text.to_owned(), form: entry.form() });
+    };
+    Ok((entry.make)(&values(text, entry, given)?))
+}
+
+fn nearest(name: &str) -> &'static str {
+    let lower = name.to_lowercase();
+    // By edits, and of equally near ones the one that begins alike.
+    let far = |entry: &&Entry| {
+        let unlike = ((1.0 - strsim::jaro_winkler(&lower, entry.name)) * 1e9) as u64;
+        (strsim::osa_distance(&lower, entry.name), unlike)
+    };
+    all().iter().min_by_key(far).expect("the list is not empty").name
+}
+
+fn values(text: &str, entry: &Entry, given: &str) -> Result<[f64; MOST_PARAMETERS], OrderError> {
+    let mut values = [0.0; MOST_PARAMETERS];
+    for (value, parameter) in values.iter_mut().zip(entry.parameters) {
+        *value = parameter.default;
+    }
+    let (count, most) = (given.split(',').count(), entry.parameters.len());
+    if count > most {
+        return Err(OrderError::Count { text: text.to_owned(), form: entry.form(), given: count, most });
+    }
+    for ((value, parameter), given) in values.iter_mut().zip(entry.parameters).zip(given.split(',')) {
+        *value = number(text, parameter, given.trim())?;
+    }
+    Ok(values)
+}
+
+fn number(text: &str, parameter: &Parameter, given: &str) -> Result<f64, OrderError> {
+    let allowed = |value: &f64| {
+        (parameter.least..=parameter.most).contains(value) && (!parameter.is_whole || value.fract() == 0.0)
+    };
+    given.parse().ok().filter(allowed).ok_or_else(|| OrderError::Parameter {
+        text: text.to_owned(),
+        letter: parameter.letter,
+        value: given.to_owned(),
+        summary: parameter.summary,
+        least: parameter.least,
+        most: parameter.most,
+        whole: if parameter.is_whole { ", whole" } else { "" },
+    })
+}
+
+/// A number between 0 and 10⁹ in millionths, so that what is chosen does not hang on rounding.
+pub(super) fn millionths(value: f64) -> u64 {
+    (value * 1e6).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        built_in(text).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn does_a_text_give_the_order_with_its_parameters() {
+        assert_eq!(built_in("vr(0.2)"), built_in("vr"));
+        assert_ne!(built_in("vr(0.3)"), built_in("vr"));
+        assert_eq!(built_in(" vr ( 0.3 )".trim()), built_in("vr(0.3)"));
+        assert_eq!(built_in("edf(100)"), built_in("edf(100, 5000)"));
+        assert_eq!(built_in("scan-edf(100,5000,100)"), built_in("scan-edf(100)"));
+    }
+
+    #[test]
+    fn does_a_wrong_text_say_what_is_allowed() {
+        assert_eq!(error("sptg(2)"), "no order is called `sptg`; the nearest is `sptf`");
+        assert_eq!(error("vr(0.2"), "order `vr(0.2`: write it as `vr(R)`");
+        assert_eq!(error("vr(0.2)x"), "order `vr(0.2)x`: write it as `vr(R)`");
+        assert_eq!(error("fcfs(1)"), "order `fcfs(1)`: 1 parameters where `fcfs` takes 0 at most");
+        assert_eq!(
+            error("vr(2)"),
+            "order `vr(2)`: R is `2`; it is the reluctance to turn round, from SSTF's to LOOK's: 0 to 1"
+        );
+        assert_eq!(
+            error("n-step(2.5)"),
+            "order `n-step(2.5)`: N is `2.5`; it is the requests of a batch: 1 to 1024, whole"
+        );
+        for text in
+            ["vr()", "vr(NaN)", "vr(inf)", "vr(-1)", "vr(0.2,)", "vr((0.2))", "vr(0,2,3)", "(", ")", "vr("]
+        {
+            assert!(!error(text).contains('\n'), "{text}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Properties that every order and the queue keep, over random queues, arms and costs.
+
+mod drive;
+mod knowledge;
+mod plain;
+
+use drive::{Coming, Cost, costs, filled, requests, slot};
+use headstack_model::Nanos;
+use headstack_policy::order::{self, Edge, Entry, OrderError};
+use headstack_policy::{Order, Queue, QueueFull, QueueView, Slot};
+use plain::Plain;
+use proptest::prelude::*;
+
+/// Lets requests come while `choose` empties the queue; it is told the queue with the time, and the arm.
+fn play(
+    requests: &[Coming],
+    start: &Cost,
+    mut choose: impl FnMut(&Queue, Nanos, &Cost) -> usize,
+) -> Vec<Slot> {
+    let (mut queue, mut cost, mut now) = (Queue::new(requests.len()), start.clone(), Nanos::ZERO);
+    let (mut coming, mut served) = (requests.iter().enumerate().peekable(), Vec::new());
+    let mut next = Nanos(requests[0].gap);
+    while coming.peek().is_some() || !queue.is_empty() {
+        if queue.is_empty() {
+            now = now.max(next);
+        }
+        while next <= now
+            && let Some((id, one)) = coming.next()
+        {
+            queue.insert(slot(id, one, next)).expect("there is room");
+            next += coming.peek().map_or(Nanos::ZERO, |(_, after)| Nanos(after.gap));
+        }
+        let slot = queue.remove(choose(&queue, now, &cost));
+        cost.serve(&slot);
+        served.push(slot);
+        now += Nanos(60_000_000);
+    }
+    served
+}
+
+/// As [`play`], with an order of the list.
+fn served(entry: &Entry, requests: &[Coming], start: &Cost) -> Vec<Slot> {
+    let mut order = entry.order();
+    play(requests, start, |queue, now, cost| order.pick(&queue.view(now), cost).expect("something waits"))
+}
+
+proptest! {
+    #[test]
+    fn does_every_order_do_what_it_plainly_says(requests in requests(), start in costs()) {
+        for entry in order::all() {
+            let (mut order, mut plain) = (entry.order(), Plain::new(entry.name));
+            play(&requests, &start, |queue, now, cost| {
+                let chosen = order.pick(&queue.view(now), cost);
+                assert_eq!(chosen, plain.choose(now, queue.slots(), cost), "{}", entry.name);
+                chosen.expect("something waits")
+            });
+        }
+    }
+
+    #[test]
+    fn does_dynamic_dispatch_choose_the_same(requests in requests(), start in costs()) {
+        for entry in order::all() {
+            let mut order = order::by_name(entry.name).expect("it is in the list");
+            let other = play(&requests, &start, |queue, now, cost| {
+                order.choose(&queue.view(now), cost).expect("something waits")
+            });
+            prop_assert_eq!(served(entry, &requests, &start), other);
+        }
+    }
+
+    #[test]
+    fn is_everything_served_once(requests in requests(), start in costs()) {
+        for entry in order::all() {
+            let mut ids = plain::ids(&served(entry, &requests, &start));
+            ids.sort_unstable();
+            ids.dedup();
+            prop_assert_eq!(ids.len(), requests.len(), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn is_v_of_r_sstf_at_one_end_and_look_at_the_other(requests in requests(), start in costs()) {
+        for (vr, other) in [("vr(0)", "sstf"), ("vr(1)", "look")] {
+            let run = |name: &str| {
+                let mut order = order::by_name(name).expect("there is such an order");
+                play(&requests, &start, |queue, now, cost| {
+                    order.choose(&queue.view(now), cost).expect("something waits")
+                })
+            };
+            prop_assert_eq!(run(vr), run(other), "{}", vr);
+        }
+    }
+
+    #[test]
+    fn does_a_weight_of_nothing_leave_sptf(requests in requests(), start in costs()) {
+        let run = |name: &str| {
+            let mut order = order::built_in(name).expect("there is such an order");
+            play(&requests, &start, |queue, now, cost| {
+                order.pick(&queue.view(now), cost).expect("something waits")
+            })
+        };
+        let sptf = run("sptf");
+        prop_assert_eq!(&run("asptf(0)"), &sptf);
+        prop_assert_eq!(&run("gstf(10000000)"), &sptf);
+        prop_assert_eq!(&run("n-step(1)"), &run("fcfs"));
+        prop_assert_eq!(&run("c-look-zoned(1)"), &run("c-look-cylinder"));
+        // Of the greatest weight the age alone is left.
+        prop_assert_eq!(run("asptf(1000000)").len(), requests.len());
+    }
+
+    #[test]
+    fn does_nobody_wait_beyond_the_batch_after_his(requests in requests(), start in costs()) {
+        for name in ["n-step(5)", "fscan", "c-look-batched"] {
+            let mut order = order::built_in(name).expect("there is such an order");
+            let mut overtaken = vec![0; requests.len()];
+            play(&requests, &start, |queue, now, cost| {
+                let index = order.pick(&queue.view(now), cost).expect("something waits");
+                // None of a batch is overtaken by what came after the batch was closed: at most by its batch.
+                for older in &queue.slots()[..index] {
+                    overtaken[older.id.0 as usize] += 1;
+                }
+                index
+            });
+            let most = if name == "n-step(5)" { 4 } else { requests.len() - 1 };
+            prop_assert!(overtaken.iter().all(|count| *count <= most), "{}: {:?}", name, overtaken);
+        }
+    }
+
+    #[test]
+    fn does_the_arm_go_by_the_edges_when_a_scan_turns(requests in requests(), start in costs()) {
+        for (name, cyclic) in [("scan", false), ("c-scan", true)] {
+            let mut order = order::built_in(name).expect("there is such an order");
+            let mut falls = false;
+            play(&requests, &start, |queue, now, cost| {
+                let index = order.pick(&queue.view(now), cost).expect("something waits");
+                let to = queue.slots()[index].cylinder;
+                let backwards = if falls { to > cost.arm } else { to < cost.arm };
+                let expected: &[Edge] = match (backwards, falls) {
+                    (false, _) => &[],
+                    (true, _) if cyclic => &[Edge::Last, Edge::First],
+                    (true, false) => &[Edge::Last],
+                    (true, true) => &[Edge::First],
+                };
+                assert_eq!(order.way(), expected, "{name}");
+                falls ^= backwards && !cyclic;
+                index
+            });
+        }
+    }
+
+    #[test]
+    fn does_the_queue_keep_both_orders(steps in prop::collection::vec((any::<bool>(), 0..64usize, 0..20u32), 1..400)) {
+        let mut queue = Queue::new(16);
+        let (mut model, mut taken): (Vec<Slot>, u64) = (Vec::new(), 0);
+        for (id, (insert, index, cylinder)) in steps.into_iter().enumerate() {
+            if insert {
+                let at = headstack_model::Request::read(headstack_model::Lbn(id as u64), 8);
+                let slot = Slot::new(headstack_policy::SlotId(id as u32), at, Nanos(id as u64), cylinder, 0);
+                let expected = if model.len() < 16 { Ok(()) } else { Err(QueueFull { capacity: 16 }) };
+                prop_assert_eq!(queue.insert(slot), expected);
+                if expected.is_ok() {
+                    model.push(Slot { number: taken, ..slot });
+                    taken += 1;
+                }
+            } else if !model.is_empty() {
+                prop_assert_eq!(queue.remove(index % model.len()), model.remove(index % model.len()));
+            }
+            prop_assert_eq!(queue.slots(), &model[..]);
+            let mut places: Vec<(u32, u32)> = (0u32..).zip(&model).map(|(at, slot)| (slot.cylinder, at)).collect();
+            places.sort_unstable();
+            let QueueView { by_cylinder, cylinders, .. } = queue.view(Nanos::ZERO);
+            let kept: Vec<(u32, u32)> =
+                cylinders.iter().copied().zip(by_cylinder.iter().copied().map(u32::from)).collect();
+            prop_assert_eq!(kept, places);
+        }
+    }
+}
+
+#[test]
+fn does_a_lone_request_get_chosen_and_an_empty_queue_nothing() {
+    let cost = Cost { arm: 7, last: 3, nanos_a_cylinder: 10, step: 1, cached: 5 };
+    let one =
+        Coming { gap: 0, lbn: 1, cylinder: 59, head: 0, is_write: false, urgent: false, deadline: None };
+    for entry in order::all() {
+        let mut order = entry.order();
+        assert_eq!(order.choose(&Queue::new(1).view(Nanos::ZERO), &cost), None, "{}", entry.name);
+        let (queue, now) = filled(std::slice::from_ref(&one));
+        assert_eq!(order.choose(&queue.view(now), &cost), Some(0), "{}", entry.name);
+    }
+}
+
+#[test]
+fn does_a_wrong_name_bring_the_nearest() {
+    for (wrong, nearest) in
+        [("SSTF", "sstf"), ("clook", "c-look"), ("sst", "sstf"), ("fifo", "fcfs"), ("", "fcfs")]
+    {
+        let error = order::by_name(wrong).expect_err("there is no such order");
+        assert!(error.to_string().contains(wrong), "{error}");
+        let OrderError::Unknown { nearest: found, .. } = error else { panic!("{error}") };
+        assert!(order::all().iter().any(|entry| entry.name == found), "{found}");
+        if !wrong.is_empty() {
+            assert_eq!(found, nearest);
+        }
+    }
+}
+
+#[test]
+fn does_the_list_name_each_order_once() {
+    let mut names: Vec<&str> = order::all().iter().map(|entry| entry.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), order::all().len());
+    for entry in order::all() {
+        assert!(!entry.summary.is_empty() && !entry.summary.ends_with('.'), "{}", entry.name);
+        assert!(!entry.source.is_empty(), "{}", entry.name);
+        // With its parameters written out it is the same.
+        let values: Vec<String> = entry.parameters.iter().map(|one| one.default.to_string()).collect();
+        let text = format!("{}({})", entry.name, values.join(","));
+        if !values.is_empty() {
+            assert_eq!(order::built_in(&text), Ok(entry.order()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What a host may rely on when it queues commands with tags.
+
+use crate::support::*;
+use headstack_model::spec::{QueueSpec, Tagging};
+use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_policy::order;
+use headstack_sim::{Command, Completion, DeviceError, DeviceOptions, TaskAttribute};
+use rand::RngExt;
+
+/// A drive's mechanics alone, with its queue changed.
+fn queue(rig: &Rig, change: impl FnOnce(&mut QueueSpec)) -> Rig {
+    rig.with(|spec| {
+        spec.queue = QueueSpec { depth: 32, order: "sptf".to_string(), ..QueueSpec::default() };
+        change(&mut spec.queue);
+    })
+}
+
+fn reads(rig: &Rig, seed: u64, count: usize) -> Vec<Request> {
+    let mut random = seeded(seed);
+    (0..count).map(|_| Request::read(any_lbn(&mut random, rig, 1), 1)).collect()
+}
+
+/// All at one time; the order of completion.
+fn together(rig: &Rig, commands: &[Command]) -> Vec<Completion> {
+    let mut device = rig.device();
+    for command in commands {
+        device.submit(Nanos::ZERO, *command).expect("the queue is deep enough");
+    }
+    commands.iter().map(|_| next(&mut device)).collect()
+}
+
+fn position(done: &[Completion], request: Request) -> usize {
+    done.iter().position(|one| one.request == request).expect("all come back")
+}
+
+#[test]
+fn is_an_ordered_command_served_between_what_came_before_and_after() {
+    for rig in all_plain().iter().map(|rig| queue(rig, |_| {})) {
+        let requests = reads(&rig, 61, 25);
+        let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
+        commands[12].attribute = TaskAttribute::Ordered;
+        let done = together(&rig, &commands);
+        let place = position(&done, requests[12]);
+        assert_eq!(place, 12, "{}", rig.name());
+        for (index, request) in requests.iter().enumerate() {
+            assert_eq!(position(&done, *request).cmp(&place), index.cmp(&12), "{}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn do_commands_for_the_head_of_the_queue_go_first_and_the_youngest_of_them_before_others() {
+    for rig in all_plain().iter().map(|rig| queue(rig, |_| {})) {
+        let requests = reads(&rig, 62, 20);
+        let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
+        commands[8].attribute = TaskAttribute::Ordered;
+        for late in [15, 19] {
+            commands[late].attribute = TaskAttribute::HeadOfQueue;
+        }
+        let done = together(&rig, &commands);
+        // One command had the arm when they came; an ordered one holds them up no more than others.
+        assert_eq!(done[1].request, requests[19], "{}", rig.name());
+        assert_eq!(done[2].request, requests[15], "{}", rig.name());
+        assert_eq!(position(&done, requests[8]), 10, "{}", rig.name());
+    }
+}
+
+#[test]
+fn is_a_flush_alone_with_ncq_and_queued_with_tcq() {
+    for tagging in [Tagging::Ncq, Tagging::Tcq] {
+        for rig in all_plain().iter().map(|rig| queue(rig, |queue| queue.tagging = tagging)) {
+            let requests = reads(&rig, 63, 20);
+            let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
+            commands.insert(10, Request::flush().into());
+            let done = together(&rig, &commands);
+            let place = done.iter().position(|one| one.request.op == Op::Flush);
+            // With nothing to write, a flush that is queued passes the reads.
+            assert_eq!(place, Some(if tagging == Tagging::Ncq { 10 } else { 0 }), "{}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn has_ncq_thirty_two_tags() {
+    for rig in small().iter().map(|rig| queue(rig, |queue| queue.tagging = Tagging::Ncq)) {
+        let deep = |depth| {
+            let options = DeviceOptions { depth: Some(depth), ..DeviceOptions::default() };
+            headstack_sim::Device::with_drive(rig.drive.clone(), &rig.spec, &options)
+        };
+        assert_eq!(deep(32).expect("there are so many").depth(), 32);
+        assert_eq!(deep(33).expect_err("there are fewer"), DeviceError::Tags(33));
+    }
+}
+
+#[test]
+fn do_urgent_commands_go_first_where_the_drive_knows_of_them() {
+    for (knows, order) in [(true, "sptf"), (false, "sptf"), (false, "p-scan")] {
+        for rig in all_plain() {
+            let rig = queue(&rig, |queue| {
+                (queue.urgent_first, queue.window, queue.order) = (knows, Some(25), order.to_string());
+            });
+            let requests = reads(&rig, 64, 25);
+            let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
+            commands[20..].iter_mut().for_each(|command| command.urgent = true);
+            let done = together(&rig, &commands);
+            // The first was served when no other was there.
+            let first = (1..=5).all(|place| requests[20..].contains(&done[place].request));
+            assert_eq!(first, knows || order == "p-scan", "{} {order}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_edf_keep_to_the_deadlines_of_commands() {
+    for rig in all_plain() {
+        let rig = queue(&rig, |queue| queue.order = "edf(1000000, 1000000)".to_string());
+        let requests = reads(&rig, 65, 20);
+        let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
+        for (index, command) in commands.iter_mut().enumerate() {
+            command.deadline = Some(Nanos::from_ms(1000.0 - index as f64));
+        }
+        let served: Vec<Request> = together(&rig, &commands)[1..].iter().map(|one| one.request).collect();
+        let mut expected = requests[1..].to_vec();
+        expected.reverse();
+        assert_eq!(served, expected, "{}", rig.name());
+    }
+}
+
+/// The longest response of a load that keeps a queue full and mostly stays in a twentieth of the disk.
+fn longest_response(rig: &Rig, depth: u32) -> (Nanos, Nanos) {
+    let (mut device, mut random) = (rig.device(), seeded(66));
+    let mut now = Nanos::ZERO;
+    let (mut longest, mut service) = (Nanos::ZERO, Nanos::ZERO);
+    let mut last = Nanos::ZERO;
+    for count in 0..3000 {
+        while device.outstanding() < depth as usize {
+            let region = if random.random_bool(0.95) { rig.sectors() / 20 } else { rig.sectors() };
+            let lbn = Lbn(random.random_range(0..region));
+            device.submit(now, Request::read(lbn, 1)).expect("there is room");
+        }
+        let done = next(&mut device);
+        now = done.completed;
+        longest = longest.max(done.response());
+        if count > 0 {
+            service = service.max(now - last);
+        }
+        last = now;
+    }
+    (longest, service)
+}
+
+#[test]
+fn does_nobody_starve_under_an_age_limit_whatever_the_order() {
+    let depth = 32;
+    for rig in small().iter().map(Rig::plain) {
+        for entry in order::all() {
+            for (window, limit_ms) in [(None, 300.0), (Some(8), 300.0), (None, 900.0)] {
+                let rig = queue(&rig, |queue| {
+                    (queue.order, queue.window) = (entry.name.to_string(), window);
+                    queue.age_limit_ms = Some(limit_ms);
+                });
+                let (longest, service) = longest_response(&rig, depth);
+                // Once it is that old, only older ones go before it.
+                let most = Nanos::from_ms(limit_ms) + Nanos(service.0 * u64::from(depth + 1));
+                assert!(longest <= most, "{} {}: {longest} > {most}", rig.name(), entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn does_wstf_keep_to_its_longest_response() {
+    let depth = 32;
+    for rig in small().iter().map(Rig::plain) {
+        for longest_ms in [400.0, 800.0, 1600.0] {
+            let rig = queue(&rig, |queue| queue.order = format!("wstf({longest_ms})"));
+            let (longest, service) = longest_response(&rig, depth);
+            let most = Nanos::from_ms(longest_ms) + Nanos(service.0 * u64::from(depth + 1));
+            assert!(longest <= most, "{}: {longest} > {most}", rig.name());
+        }
+        let greedy = longest_response(&queue(&rig, |_| {}), depth).0;
+        let bound = longest_response(&queue(&rig, |queue| queue.order = "wstf(600)".to_string()), depth).0;
+        assert!(bound < greedy, "{}: {bound} where SPTF leaves {greedy}", rig.name());
+    }
+}
