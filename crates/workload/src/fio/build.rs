@@ -1,13 +1,17 @@
 //! From a job file and the volumes of a rig to a load.
 
+use std::io;
+
 use headstack_model::Nanos;
 use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
 
-use super::error::{FioError, nearest};
+use super::error::{FioError, nearest, show};
 use super::file::{Extent, Pattern};
 use super::job::{Job, JobFile};
 use super::layout::{Clone, Fault, Layout, Target, Use, names};
-use super::load::{FioJob, FioLoad, Gate, Member};
+use super::load::{FioJob, FioLoad, Gate, Member, Worker};
+use super::logged::Logged;
 use super::map::splitmix;
 use super::process::{Limits, Process};
 use super::settings::{READ, Settings, WRITE};
@@ -15,6 +19,7 @@ use super::sizes::Sizes;
 use super::value::Amount;
 use crate::VolumeInfo;
 use crate::shape::generator;
+use crate::trace::Trace;
 
 /// The most clones of all jobs together.
 const CLONES_MAX: u64 = 1 << 20;
@@ -25,15 +30,22 @@ const FILES_MAX: u64 = 1 << 20;
 /// The most blocks that are marked one by one: half a gigabyte of bits.
 const MARKED_MAX: u64 = 1 << 32;
 
+/// What opens the logs that jobs replay.
+pub type OpenLog<'a> = dyn FnMut(&str) -> io::Result<Box<dyn io::Read>> + 'a;
+
 /// A clone between the layout of the files and the load.
 struct Draft<'a> {
     job: &'a Job,
-    uses: Vec<Use>,
-    limits: Limits,
-    pattern: Pattern,
+    work: Work,
     gate: Gate,
     info: FioJob,
     seed: u64,
+}
+
+/// What a clone does.
+enum Work {
+    Made { uses: Vec<Use>, limits: Limits, pattern: Pattern },
+    Logged { log: Trace<'static>, volume: Option<u32> },
 }
 
 impl JobFile {
@@ -42,6 +54,18 @@ impl JobFile {
     /// *Errors:* what a job asks for cannot be had on the rig, in one line with the place of the key: no such volume, not
     /// enough room, requests that are no whole sectors, trims.
     pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<FioLoad, FioError> {
+        self.build_reading(volumes, seed, &mut |_| Err(io::Error::other("there is nothing to read it with")))
+    }
+
+    /// As [`JobFile::build`], with `open` to open the logs that jobs replay (`read_iolog`), by the names that stand there.
+    ///
+    /// *Errors:* as well where a log cannot be opened. What is wrong within one shows as it is read: [`FioLoad::error`].
+    pub fn build_reading(
+        &self,
+        volumes: &[VolumeInfo],
+        seed: u64,
+        open: &mut OpenLog<'_>,
+    ) -> Result<FioLoad, FioError> {
         let mut layout = Layout::new(volumes);
         let mut drafts: Vec<Draft<'_>> = Vec::new();
         let (mut stage, mut group) = (0, 0);
@@ -55,7 +79,7 @@ impl JobFile {
             for clone in 0..job.settings.numjobs {
                 let place = Position { index, clone, source: drafts.len() as u64, stage, group, waits_for };
                 let fault = |(key, message): Fault| job.error(key, message);
-                drafts.push(draft(job, place, &mut layout, seed).map_err(fault)?);
+                drafts.push(draft(job, place, &mut layout, seed, open).map_err(fault)?);
             }
         }
         let longest = |(key, message): Fault| self.jobs[self.jobs.len() - 1].error(key, message);
@@ -129,23 +153,23 @@ fn file_count(settings: &Settings) -> u64 {
     settings.filename.as_deref().map_or(settings.nrfiles, |list| names(list).len() as u64)
 }
 
-fn draft<'a>(job: &'a Job, at: Position, layout: &mut Layout<'_>, seed: u64) -> Result<Draft<'a>, Fault> {
+fn draft<'a>(
+    job: &'a Job,
+    at: Position,
+    layout: &mut Layout<'_>,
+    seed: u64,
+    open: &mut OpenLog<'_>,
+) -> Result<Draft<'a>, Fault> {
     let settings = &job.settings;
     if settings.direction.trims {
         return Err(("rw", "trims, where the volumes of the rig know reads, writes and flushes only".into()));
     }
     let seed = splitmix(splitmix(seed ^ settings.randseed.map_or(0, splitmix)).wrapping_add(at.source));
     let mut random = generator(!seed);
-    let sizes = [READ, WRITE, 2].map(|direction| Sizes::new(settings, direction));
-    let least = sizes.iter().map(Sizes::least).min().expect("there are three directions");
-    let clone = Clone { settings, number: at.clone, least };
-    let names = file_names(job, at.clone);
-    let targets = names.iter().map(|name| layout.target(name)).collect::<Result<Vec<Target>, Fault>>()?;
-    let (uses, size) = layout.use_files(&clone, &targets, &mut random)?;
-    if size < least {
-        return Err(("size", format!("{size} bytes, where a request has at least {least}")));
-    }
-    let (pattern, limits) = shape(settings, size, targets.len());
+    let work = match &settings.read_iolog {
+        None => made(job, at, layout, &mut random)?,
+        Some(logs) => logged(settings, logs, at, layout, open)?,
+    };
     let (early, late) = settings.startdelay;
     let not_before = Nanos(random.random_range(early.0..=late.0));
     let gate = Gate {
@@ -165,7 +189,49 @@ fn draft<'a>(job: &'a Job, at: Position, layout: &mut Layout<'_>, seed: u64) -> 
         depth: settings.iodepth as u32,
         options: job.options.clone(),
     };
-    Ok(Draft { job, uses, limits, pattern, gate, info, seed })
+    Ok(Draft { job, work, gate, info, seed })
+}
+
+/// A clone that makes its requests up, in files of its own or shared ones.
+fn made(job: &Job, at: Position, layout: &mut Layout<'_>, random: &mut Pcg64Mcg) -> Result<Work, Fault> {
+    let settings = &job.settings;
+    let sizes = [READ, WRITE, 2].map(|direction| Sizes::new(settings, direction));
+    let least = sizes.iter().map(Sizes::least).min().expect("there are three directions");
+    let clone = Clone { settings, number: at.clone, least };
+    let names = file_names(job, at.clone);
+    let targets = names.iter().map(|name| layout.target(name)).collect::<Result<Vec<Target>, Fault>>()?;
+    let (uses, size) = layout.use_files(&clone, &targets, random)?;
+    if size < least {
+        return Err(("size", format!("{size} bytes, where a request has at least {least}")));
+    }
+    let (pattern, limits) = shape(settings, size, targets.len());
+    Ok(Work::Made { uses, limits, pattern })
+}
+
+/// A clone that replays one of the logs, on the volume that `filename` names or on those that the log names.
+fn logged(
+    settings: &Settings,
+    logs: &str,
+    at: Position,
+    layout: &mut Layout<'_>,
+    open: &mut OpenLog<'_>,
+) -> Result<Work, Fault> {
+    let logs = names(logs);
+    let log = logs.get(at.clone as usize % logs.len().max(1)).ok_or(("read_iolog", "needs a name".into()))?;
+    let fault = |error: &dyn std::fmt::Display| ("read_iolog", format!("`{}`: {error}", show(log)));
+    let input = open(log).map_err(|error| fault(&error))?;
+    let trace = Trace::open(input, log, None).map_err(|error| fault(&error.fault))?;
+    let volume = match settings.filename.as_deref().map(names).unwrap_or_default().first() {
+        None => None,
+        Some(name) => match layout.target(name)? {
+            Target::Volume(volume) => Some(volume as u32),
+            Target::Region(_) => {
+                let message = format!("`{}` is no volume, where a log needs one", show(name));
+                return Err(("filename", message));
+            }
+        },
+    };
+    Ok(Work::Logged { log: trace, volume })
 }
 
 /// What a clone asks for, and how much of it, where its files have `size` bytes in all.
@@ -215,17 +281,23 @@ fn file_names(job: &Job, clone: u64) -> Vec<String> {
 
 impl Draft<'_> {
     fn finish(self, layout: &Layout<'_>, volumes: &[VolumeInfo]) -> Result<(Member, FioJob), FioError> {
-        let extents: Vec<Extent> = self.uses.iter().map(|at| layout.extent(at)).collect();
+        let settings = &self.job.settings;
+        let (uses, limits, pattern) = match self.work {
+            Work::Made { uses, limits, pattern } => (uses, limits, pattern),
+            Work::Logged { log, volume } => {
+                let logged = Box::new(Logged::new(settings, log, volumes, volume));
+                return Ok((Member { worker: Worker::Logged(logged), gate: self.gate }, self.info));
+            }
+        };
+        let extents: Vec<Extent> = uses.iter().map(|at| layout.extent(at)).collect();
         let sector_bytes = extents.iter().map(|extent| volumes[extent.volume as usize].sector_bytes);
         for extent in &extents {
             let fault = |(key, message): Fault| self.job.error(key, message);
-            check_sectors(&self.job.settings, &self.pattern, extent, volumes).map_err(fault)?;
-            check_map(&self.pattern, extent).map_err(fault)?;
+            check_sectors(settings, &pattern, extent, volumes).map_err(fault)?;
+            check_map(&pattern, extent).map_err(fault)?;
         }
-        let settings = &self.job.settings;
-        let process =
-            Process::new(settings, self.pattern, &extents, sector_bytes.collect(), self.limits, self.seed);
-        Ok((Member { process, gate: self.gate }, self.info))
+        let process = Process::new(settings, pattern, &extents, sector_bytes.collect(), limits, self.seed);
+        Ok((Member { worker: Worker::Made(process), gate: self.gate }, self.info))
     }
 }
 

@@ -397,6 +397,25 @@ pub(super) const WHEN: &[FioOption] = &[
         |s, v| put(&mut s.rate_ignores_thinktime, v.flag()),
         "A pause is not caught up with",
     ),
+    key(
+        "read_iolog",
+        Text,
+        |s, v| put(&mut s.read_iolog, v.owned().map(Some)),
+        "Replay a log of fio (v2, v3) or any other trace instead of making requests up; several, apart by `:`, are for a \
+         clone each. It goes to the volume that `filename` names, or to those that it names itself",
+    ),
+    key(
+        "replay_no_stall",
+        Flag,
+        |s, v| put(&mut s.replay_no_stall, v.flag()),
+        "Replay as fast as `iodepth` lets it, whatever the log's times",
+    ),
+    key(
+        "replay_time_scale",
+        Count,
+        |s, v| put(&mut s.replay_time_scale, v.count(1, 100_000)),
+        "Percentage to which the log's times are stretched; default 100",
+    ),
     alias(
         "wait_for_previous",
         key(

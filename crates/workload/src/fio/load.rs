@@ -5,7 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_model::Nanos;
 
+use super::logged::Logged;
 use super::process::{Process, Step};
+use crate::trace::ReplayError;
 use crate::{Issue, Load, Poll};
 
 /// A clone of a job, as results name it. Its number in [`FioLoad::jobs`] is the source of its requests.
@@ -68,10 +70,60 @@ pub(super) struct Gate {
 }
 
 /// A clone with what the load knows of it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Member {
-    pub(super) process: Process,
+    pub(super) worker: Worker,
     pub(super) gate: Gate,
+}
+
+/// What a clone issues.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "most are of the large kind")]
+pub(super) enum Worker {
+    Made(Process),
+    Logged(Box<Logged>),
+}
+
+impl Worker {
+    fn start(&mut self, now: Nanos) -> Nanos {
+        match self {
+            Worker::Made(process) => {
+                process.start(now);
+                process.measured_from()
+            }
+            Worker::Logged(logged) => {
+                logged.start(now);
+                logged.measured_from()
+            }
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Nanos) -> Step {
+        match self {
+            Worker::Made(process) => process.poll(now),
+            Worker::Logged(logged) => logged.poll(now),
+        }
+    }
+
+    /// A request came back. Says whether that may let it issue again.
+    #[inline]
+    fn complete(&mut self, now: Nanos) -> bool {
+        match self {
+            Worker::Made(process) => process.complete(),
+            Worker::Logged(logged) => {
+                logged.complete(now);
+                true
+            }
+        }
+    }
+
+    fn stop(&mut self) {
+        match self {
+            Worker::Made(process) => process.stop(),
+            Worker::Logged(logged) => logged.stop(),
+        }
+    }
 }
 
 /// Where a clone stands.
@@ -91,7 +143,7 @@ enum Standing {
 /// The jobs of a file on a rig. Built by [`JobFile::build`](super::JobFile::build).
 ///
 /// The n-th request of all, counted from 0, by the clone of number s has the id n · clones + s.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct FioLoad {
     members: Vec<Member>,
     standing: Vec<Standing>,
@@ -156,6 +208,14 @@ impl FioLoad {
         self.window(source).is_some_and(|window| completed >= window.measured_from)
     }
 
+    /// What ended the replay of a log (`read_iolog`) before the log's end, if anything did.
+    pub fn error(&self) -> Option<&ReplayError> {
+        self.members.iter().find_map(|member| match &member.worker {
+            Worker::Made(_) => None,
+            Worker::Logged(logged) => logged.error(),
+        })
+    }
+
     /// Lets those begin whose gates are open now. They sleep until their time has come.
     fn open_gates(&mut self) {
         let stage = self.stage_left.iter().take_while(|left| **left == 0).count() as u32;
@@ -180,10 +240,8 @@ impl FioLoad {
             if self.standing[index] != Standing::Asleep {
                 continue;
             }
-            let process = &mut self.members[index].process;
             if self.windows[index].is_none() {
-                process.start(now);
-                let measured_from = process.measured_from();
+                let measured_from = self.members[index].worker.start(now);
                 self.windows[index] = Some(FioWindow { started: now, measured_from, ended: None });
             }
             self.standing[index] = Standing::Ready;
@@ -196,7 +254,7 @@ impl FioLoad {
     fn ask(&mut self, now: Nanos, source: u32) -> Option<Issue> {
         let index = source as usize;
         let member = &mut self.members[index];
-        match member.process.poll(now) {
+        match member.worker.poll(now) {
             Step::Issue(asked) => {
                 if asked.more {
                     self.ready.push_back(source);
@@ -244,7 +302,7 @@ impl FioLoad {
             if job.group != group || matches!(standing, Standing::Waiting | Standing::Ended) {
                 continue;
             }
-            self.members[index].process.stop();
+            self.members[index].worker.stop();
             if standing != Standing::Ready && self.windows[index].is_some() {
                 self.standing[index] = Standing::Ready;
                 self.ready.push_back(index as u32);
@@ -281,9 +339,9 @@ impl Load for FioLoad {
         }
     }
 
-    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
         let source = (id % self.members.len() as u64) as u32;
-        let may_issue = self.members[source as usize].process.complete();
+        let may_issue = self.members[source as usize].worker.complete(now);
         if may_issue && self.standing[source as usize] == Standing::Blocked {
             self.standing[source as usize] = Standing::Ready;
             self.ready.push_back(source);

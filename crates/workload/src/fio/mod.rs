@@ -19,6 +19,7 @@ mod ini;
 mod job;
 mod layout;
 mod load;
+mod logged;
 mod map;
 mod options;
 mod own;
@@ -30,6 +31,7 @@ mod sizes;
 mod spread;
 mod value;
 
+pub use build::OpenLog;
 pub use error::FioError;
 pub use job::{IgnoredKey, JobFile};
 pub use load::{FioFile, FioJob, FioLoad, FioWindow};

@@ -1,6 +1,6 @@
 //! When requests are issued: depth, rates, pauses, groups, times.
 
-use crate::ours::{Timed, build, run};
+use crate::ours::{Timed, build, parse, run, volumes};
 use headstack_model::{Nanos, Op};
 use headstack_workload::fio::FioLoad;
 
@@ -128,4 +128,59 @@ fn are_the_same_seeds_the_same_load() {
     };
     assert_eq!(drawn(5), drawn(5));
     assert_ne!(drawn(5), drawn(6));
+}
+
+/// A job that replays `log`, as it is written in the file `a.log`.
+fn replayed(job: &str, log: &'static str) -> Result<FioLoad, String> {
+    let file = parse(&format!("[j]\n{job}")).map_err(|error| error.to_string())?;
+    let mut open = |name: &str| -> std::io::Result<Box<dyn std::io::Read>> {
+        if name == "a.log" { Ok(Box::new(log.as_bytes())) } else { Err(std::io::ErrorKind::NotFound.into()) }
+    };
+    file.build_reading(&volumes(), 1, &mut open).map_err(|error| error.to_string())
+}
+
+const LOG_3: &str = "fio version 3 iolog\n0 f add\n1 f open\n5000 f read 0 4096\n17000 f write 8192 8192\n\
+                     18000 f read 65536 4096\n19000 f sync 0 0\n60000 f read 4096 4096\n60001 f close\n";
+
+#[test]
+fn is_a_log_replayed_at_its_times_as_deep_as_asked() {
+    let told = |job: &str, log: &'static str| -> Vec<(u64, Op, u64)> {
+        let mut load = replayed(job, log).unwrap_or_else(|error| panic!("{error}"));
+        let all = run(&mut load, Nanos(10 * MS), 1000);
+        assert!(load.error().is_none());
+        all.iter().map(|t| (t.at.0 / MS, t.issue.request.op, t.issue.request.lbn.0)).collect()
+    };
+    use Op::{Flush, Read, Write};
+    let shallow = told("read_iolog=a.log\nstartdelay=1", LOG_3);
+    assert_eq!(
+        shallow,
+        [(1000, Read, 0), (1012, Write, 16), (1022, Read, 128), (1032, Flush, 0), (1055, Read, 8)]
+    );
+    let deep = told("read_iolog=a.log\niodepth=8\nreplay_time_scale=200", LOG_3);
+    assert_eq!(deep, [(0, Read, 0), (24, Write, 16), (26, Read, 128), (28, Flush, 0), (110, Read, 8)]);
+    let fast = told("read_iolog=a.log\niodepth=2\nreplay_no_stall=1\nnumber_ios=3", LOG_3);
+    assert_eq!(fast, [(0, Read, 0), (0, Write, 16), (10, Read, 128)]);
+    let waits =
+        "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf wait 3000 0\nf read 4096 4096\nf close\n";
+    assert_eq!(told("read_iolog=a.log\nfilename=/dev/sda\nnumjobs=1", waits), [(0, Read, 0), (13, Read, 8)]);
+}
+
+#[test]
+fn is_a_bad_log_an_error_with_its_place() {
+    let refused = |job: &str| replayed(job, "nonsense\n").expect_err("it is no log");
+    assert_eq!(refused("read_iolog=b.log"), "test.fio:2: read_iolog: `b.log`: entity not found");
+    assert!(
+        refused("read_iolog=a.log").starts_with("test.fio:2: read_iolog: `a.log`: "),
+        "{}",
+        refused("read_iolog=a.log")
+    );
+    assert_eq!(
+        replayed("read_iolog=a.log\nfilename=x", LOG_3).expect_err("x is a file"),
+        "test.fio:3: filename: `x` is no volume, where a log needs one"
+    );
+    let mut load = replayed("read_iolog=a.log", "fio version 3 iolog\n0 f add\n1 f open\n2 f raed 0 4096\n")
+        .expect("its head is good");
+    assert_eq!(run(&mut load, Nanos(MS), 100).len(), 0);
+    let said = load.error().expect("its third line is wrong").to_string();
+    assert!(said.starts_with("a.log: line 4: "), "{said}");
 }

@@ -15,17 +15,25 @@ impl SimLoad for FioLoad {
     fn counted_from(&self, source: u32) -> Nanos {
         self.window(source).map_or(Nanos::ZERO, |window| window.measured_from)
     }
+
+    fn finish(&self) -> Result<Vec<String>, Failure> {
+        // A log that a job replays is read as the run goes on.
+        self.error().map_or(Ok(Vec::new()), |error| Err(Failure::input(error)))
+    }
 }
 
 /// The jobs of the file at `path`.
 pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<ReadyLoad, Failure> {
     let text = files::read_text(path)?;
     let shown = path.display().to_string();
-    let mut include = |name: &str| {
-        files::read_text(Path::new(name)).map_err(|failure| io::Error::other(failure.to_string()))
-    };
+    let mut include =
+        |name: &str| files::read_text(Path::new(name)).map_err(|failure| without_name(&failure, name));
     let file = JobFile::parse(&text, &shown, &mut include).map_err(Failure::input)?;
-    let load = file.build(volumes, seed).map_err(Failure::input)?;
+    let mut open = |name: &str| -> io::Result<Box<dyn io::Read>> {
+        let log = files::open(Path::new(name)).map_err(|failure| without_name(&failure, name))?;
+        Ok(Box::new(log))
+    };
+    let load = file.build_reading(volumes, seed, &mut open).map_err(Failure::input)?;
     let (jobs, entry_of) = entries(load.jobs());
     let mut ignored: Vec<&str> = file.ignored().iter().map(|key| key.key).collect();
     ignored.sort_unstable();
@@ -46,6 +54,12 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
         remarks,
     };
     Ok(ReadyLoad { load: Box::new(load), notes })
+}
+
+/// A failure to open a file, without the name, which the error of the job file says as well.
+fn without_name(failure: &Failure, name: &str) -> io::Error {
+    let said = failure.to_string();
+    io::Error::other(said.strip_prefix(&format!("{name}: ")).unwrap_or(&said).to_string())
 }
 
 /// Options as results show them.

@@ -1,0 +1,113 @@
+//! A clone that replays a log: `read_iolog`.
+//!
+//! A log with times is issued at its times, one without as its requests come back and their waits are over; either way no
+//! more than `iodepth` requests are outstanding, as with fio. The log is read as it is needed.
+
+use std::fmt;
+
+use headstack_model::{Nanos, Op};
+
+use super::process::{Asked, Step};
+use super::settings::Settings;
+use crate::trace::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions, Trace};
+use crate::{Load, Poll, VolumeInfo};
+
+/// The replay of a log by one clone.
+pub(super) struct Logged {
+    replay: Replay<'static>,
+    depth: u32,
+    requests: u64,
+    runtime: Option<Nanos>,
+    ramp: Nanos,
+    fua: bool,
+    started: Nanos,
+    deadline: Nanos,
+    issued: u64,
+    out: u32,
+    /// The replay's own number of the last request. A replay that waits has but one out.
+    last: u64,
+}
+
+impl fmt::Debug for Logged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logged").field("file", &self.replay.trace().file()).finish_non_exhaustive()
+    }
+}
+
+impl Logged {
+    /// The replay of `log` on these volumes, all on one of them where `volume` says so.
+    pub(super) fn new(
+        settings: &Settings,
+        log: Trace<'static>,
+        volumes: &[VolumeInfo],
+        volume: Option<u32>,
+    ) -> Logged {
+        let all_to = volume.or((volumes.len() == 1).then_some(0));
+        let names = volumes.iter().zip(0..).flat_map(|(volume, number)| {
+            [(volume.name.clone(), number), (format!("/dev/{}", volume.name), number)]
+        });
+        let devices = all_to.map_or_else(|| DeviceMap::Named(names.collect()), DeviceMap::AllTo);
+        let scale = if settings.replay_no_stall { 0 } else { settings.replay_time_scale };
+        let time_scale = scale as f64 / 100.0;
+        let options = ReplayOptions { time_scale, devices, out_of_range: OutOfRange::Error };
+        Logged {
+            replay: Replay::new(log, volumes, options),
+            depth: settings.iodepth as u32,
+            requests: settings.number_ios,
+            runtime: settings.runtime.filter(|runtime| *runtime > Nanos::ZERO),
+            ramp: settings.ramp_time,
+            fua: settings.sync,
+            started: Nanos::ZERO,
+            deadline: Nanos::MAX,
+            issued: 0,
+            out: 0,
+            last: 0,
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Nanos) {
+        self.started = now;
+        if let Some(runtime) = self.runtime {
+            self.deadline = now + self.ramp + runtime;
+        }
+    }
+
+    pub(super) fn measured_from(&self) -> Nanos {
+        self.started + self.ramp
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.deadline = Nanos::ZERO;
+    }
+
+    /// What ended the replay before the log's end.
+    pub(super) fn error(&self) -> Option<&ReplayError> {
+        self.replay.error()
+    }
+
+    pub(super) fn complete(&mut self, now: Nanos) {
+        self.out -= 1;
+        self.replay.handle_completion(now.since(self.started), self.last);
+    }
+
+    pub(super) fn poll(&mut self, now: Nanos) -> Step {
+        if self.out >= self.depth {
+            return Step::Blocked;
+        }
+        let is_over = now >= self.deadline || self.requests > 0 && self.issued >= self.requests;
+        match if is_over { Poll::Done } else { self.replay.poll(now.since(self.started)) } {
+            Poll::Issue(issue) => {
+                self.last = issue.id;
+                self.issued += 1;
+                self.out += 1;
+                let mut request = issue.request;
+                request.fua = self.fua && request.op == Op::Write;
+                let more = self.out < self.depth;
+                Step::Issue(Asked { volume: issue.device, request, urgent: false, more })
+            }
+            Poll::Later(at) => Step::Later(Nanos(self.started.0.saturating_add(at.0)).min(self.deadline)),
+            Poll::Done if self.out == 0 => Step::Ended,
+            Poll::Waiting | Poll::Done => Step::Blocked,
+        }
+    }
+}
