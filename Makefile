@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test packages lint doc docs-formats docs-picture planted bench speed fuzz clean
+.PHONY: demo test packages lint doc docs-formats docs-picture planted bench speed command fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -41,6 +41,11 @@ docs-picture: demo
 # Requests a CPU second on the loads that DiskSim was measured on; `bench/runs/` keeps the results.
 speed:
 	$(CARGO) run --release --package headstack-bench --bin speed
+
+# Requests a CPU second and peak memory of `headstack sim` itself, from 1 to 50 million requests: some minutes.
+command:
+	$(CARGO) build --release --package headstack-cli --package headstack-bench
+	$${CARGO_TARGET_DIR:-target}/release/command
 
 bench:
 	$(CARGO) bench --workspace

@@ -2,10 +2,14 @@
 
 use headstack_model::{Nanos, drives};
 use headstack_policy::order;
+use headstack_sim::stats::Collector;
 use headstack_sim::{Device, DeviceOptions, Engine};
+use headstack_workload::VolumeInfo;
+use headstack_workload::fio::JobFile;
 use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape, StreamShape, Streams};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
+use std::cell::RefCell;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -50,6 +54,47 @@ fn allocations_with<L: Load>(order: &str, drive: &str, depth: u32, load: L) -> u
     load.counted.expect("the load is long enough")
 }
 
+/// A load whose issues go into the books.
+struct Booked<'a, L> {
+    load: L,
+    books: &'a RefCell<Collector>,
+}
+
+impl<L: Load> Load for Booked<'_, L> {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        let poll = self.load.poll(now);
+        if let Poll::Issue(issue) = &poll {
+            self.books.borrow_mut().issued(now, issue);
+        }
+        poll
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.load.handle_completion(now, id);
+    }
+}
+
+/// Allocations of a fio job whose requests all go into the books, within 20,000 and within 200,000 of them.
+fn allocations_of_job(keys: &str) -> [usize; 2] {
+    let text = format!("[job]\nfilename=/dev/sda\ndirect=1\nio_size=1p\n{keys}");
+    let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    let file = JobFile::parse(&text, "job", &mut nothing).expect("the job is good");
+    let spec = drives::load("atlas-10k").expect("the drive ships");
+    let (sectors, sector_bytes) = (spec.capacity_sectors, spec.sector_bytes);
+    let volumes = [VolumeInfo { name: "disk0".to_string(), sectors, sector_bytes }];
+    [25_000, 205_000].map(|to| {
+        let load = file.build(&volumes, 1).expect("the job fits the drive");
+        let entry_of: Vec<u32> = (0..load.jobs().len() as u32).collect();
+        let books = RefCell::new(Collector::new(&volumes, &entry_of));
+        let options = DeviceOptions { depth: Some(32), order: None, seed: 1 };
+        let device = Device::new(&spec, &options).expect("a shipped drive works");
+        let load = Watched { load, from: 5_000, to, done: 0, before: 0, counted: None };
+        let mut load = Booked { load, books: &books };
+        Engine::new(vec![device]).run(&mut load, &mut |finished| books.borrow_mut().finished(finished));
+        load.load.counted.expect("the load is long enough")
+    })
+}
+
 // One test, so that no other thread allocates meanwhile.
 #[test]
 fn is_the_steady_state_free_of_allocations() {
@@ -80,4 +125,7 @@ fn is_the_steady_state_free_of_allocations() {
         let load = Closed::new(shape, 64, 30_000, 1).expect("the load fits");
         assert_eq!(allocations_with(entry.name, "atlas-10k", 64, load), 0, "{}", entry.name);
     }
+    // What a run keeps of its requests takes the same memory however many they are.
+    assert_eq!(allocations_of_job("rw=randrw\nbs=4k\niodepth=32\nnorandommap\nnumber_ios=206000\n"), [0, 0]);
+    assert_eq!(allocations_of_job("bs=64k\nnumjobs=100\noffset_increment=1%\nnumber_ios=2060\n"), [0, 0]);
 }
