@@ -95,6 +95,9 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// Room for so many requests and transfers under way before more is allocated.
+    const AT_ONCE: usize = 1024;
+
     /// An engine at time 0 with these devices, each a volume, and a host that holds what they cannot take.
     pub fn new(devices: Vec<Device>) -> Engine {
         Engine::with_stations(devices.into_iter().map(Station::plain).collect())
@@ -124,8 +127,8 @@ impl Engine {
             buffer_direct: false,
             touched: Vec::with_capacity(stations.len()),
             stations,
-            asked: Vec::new(),
-            free: Vec::new(),
+            asked: Vec::with_capacity(Engine::AT_ONCE),
+            free: Vec::with_capacity(Engine::AT_ONCE),
             outstanding: 0,
             done: false,
             now: Nanos::ZERO,
@@ -194,6 +197,10 @@ impl Engine {
     /// Does what is due at one device; says whether anything came back.
     fn turn<O: Observer + ?Sized>(&mut self, index: usize, load: &mut dyn Load, observer: &mut O) -> bool {
         self.stations[index].handle_timeout(self.now);
+        if !self.stations[index].device().has_completions() {
+            self.settle(index);
+            return false;
+        }
         let mut any = false;
         let completion = Completion::at_once(Request::flush(), self.now);
         let mut finished = Finished::on(index as u32, completion);

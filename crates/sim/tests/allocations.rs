@@ -1,6 +1,7 @@
 //! Does a request allocate? Memory must not grow with the number of requests.
 
-use headstack_model::{Nanos, drives};
+use headstack_model::{Lbn, Nanos, drives};
+use headstack_policy::elevator;
 use headstack_policy::order;
 use headstack_sim::stats::Collector;
 use headstack_sim::{Device, DeviceOptions, Engine};
@@ -49,8 +50,12 @@ fn allocations_with<L: Load>(order: &str, drive: &str, depth: u32, load: L) -> u
     let spec = drives::load(drive).expect("the drive ships");
     let options = DeviceOptions { depth: Some(depth), order: Some(order.to_string()), seed: 1 };
     let device = Device::new(&spec, &options).expect("a shipped drive works");
+    counted(Engine::new(vec![device]), load)
+}
+
+fn counted<L: Load>(mut engine: Engine, load: L) -> usize {
     let mut load = Watched { load, from: 5_000, to: 25_000, done: 0, before: 0, counted: None };
-    Engine::new(vec![device]).run(&mut load, &mut |_| {});
+    engine.run(&mut load, &mut |_| {});
     load.counted.expect("the load is long enough")
 }
 
@@ -95,6 +100,18 @@ fn allocations_of_job(keys: &str) -> [usize; 2] {
     })
 }
 
+/// Allocations of a closed load of 4 KiB requests in a narrow region, behind a host.
+fn allocations_behind(host: &str, pattern: Pattern, read_share: f64) -> usize {
+    let spec = drives::load("atlas-10k").expect("the drive ships");
+    let options = DeviceOptions { depth: Some(4), order: None, seed: 1 };
+    let device = Device::new(&spec, &options).expect("a shipped drive works");
+    let host = toml::from_str(host).expect("the keys are known");
+    let engine = Engine::with_host(vec![device], &host).expect("the values are good");
+    let region = Region { first: Lbn(0), sectors: 80_000 };
+    let shape = Shape { region, pattern, sectors: 8, alignment: 8, read_share };
+    counted(engine, Closed::new(shape, 20, 30_000, 1).expect("the load fits"))
+}
+
 // One test, so that no other thread allocates meanwhile.
 #[test]
 fn is_the_steady_state_free_of_allocations() {
@@ -128,4 +145,20 @@ fn is_the_steady_state_free_of_allocations() {
     // What a run keeps of its requests takes the same memory however many they are.
     assert_eq!(allocations_of_job("rw=randrw\nbs=4k\niodepth=32\nnorandommap\nnumber_ios=206000\n"), [0, 0]);
     assert_eq!(allocations_of_job("bs=64k\nnumjobs=100\noffset_increment=1%\nnumber_ios=2060\n"), [0, 0]);
+
+    let page_cache = "page_cache = { memory_mb = 2, buffer_direct = true, dirty_expire_centisecs = 50 }";
+    let elevators = elevator::all().iter().map(|listed| format!("queue.elevator = \"{}\"", listed.name));
+    let hosts = elevators.chain([
+        "queue = { order = \"c-look\", merge = \"overlapping\", max_sectors_kb = 8 }".to_string(),
+        page_cache.to_string(),
+        format!("{page_cache}\nqueue.elevator = \"deadline\""),
+    ]);
+    for host in hosts {
+        for (pattern, read_share) in
+            [(Pattern::Random, 0.5), (Pattern::Sequential, 1.0), (Pattern::Sequential, 0.0)]
+        {
+            let found = allocations_behind(&host, pattern, read_share);
+            assert_eq!(found, 0, "{host}, {pattern:?}, reads {read_share}");
+        }
+    }
 }

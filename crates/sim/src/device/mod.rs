@@ -252,8 +252,9 @@ impl Device {
             cache: Cache::new(spec, random.random()),
             rule: ReadAheadRule::new(&spec.cache),
             now: Nanos::ZERO,
-            jobs: Vec::with_capacity(slots),
-            free: Vec::with_capacity(slots),
+            // Those that are done and not yet taken have their places, too.
+            jobs: Vec::with_capacity(2 * slots),
+            free: Vec::with_capacity(2 * slots),
             port: Port::new(slots),
             waiting: Waiting::new(spec, order::built_in(order_name)?, slots),
             tagging: spec.queue.tagging,

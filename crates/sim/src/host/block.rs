@@ -91,7 +91,7 @@ impl BlockQueue {
             chains: Vec::new(),
             beyond: VecDeque::new(),
             past: VecDeque::new(),
-            sent: Vec::new(),
+            sent: Vec::with_capacity(2 * device.depth()),
             command: Completion::at_once(Request::flush(), Nanos::ZERO),
             ended: NONE,
         })

@@ -19,7 +19,7 @@ pub(crate) struct Piece {
 }
 
 /// A queue that keeps the order of arrival, merges nothing and splits nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Plain {
     held: VecDeque<Piece>,
     /// What each outstanding tag is for.
@@ -44,7 +44,8 @@ impl Station {
     /// A station without a host: what the device cannot take waits in order of arrival.
     pub(crate) fn plain(device: Device) -> Station {
         let depth = device.depth();
-        Station { device, depth, waiting: Waiting::Plain(Plain::default()) }
+        let plain = Plain { held: VecDeque::with_capacity(Plain::HELD), sent: Vec::with_capacity(2 * depth) };
+        Station { device, depth, waiting: Waiting::Plain(plain) }
     }
 
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<Station, HostError> {
@@ -83,9 +84,8 @@ impl Station {
     pub(crate) fn settle(&mut self, now: Nanos) {
         match &mut self.waiting {
             Waiting::Plain(plain) => {
-                while self.device.outstanding() < self.depth
-                    && let Some(piece) = plain.held.pop_front()
-                {
+                while !plain.held.is_empty() && self.device.outstanding() < self.depth {
+                    let piece = plain.held.pop_front().expect("there is one");
                     plain.submit(&mut self.device, now, piece);
                 }
             }
@@ -134,6 +134,9 @@ impl Station {
 }
 
 impl Plain {
+    /// Room for so many held requests before more is allocated.
+    const HELD: usize = 256;
+
     fn submit(&mut self, device: &mut Device, now: Nanos, piece: Piece) {
         let Tag(tag) = device.submit(now, piece.request).expect("the device was seen to have room");
         *at_tag(&mut self.sent, tag, 0) = piece.ask;

@@ -137,6 +137,8 @@ impl Memory for Pages {
 
 impl PageCache {
     const PAGE_BYTES: u32 = 4096;
+    /// Room for so many requests and transfers before more is allocated.
+    const AT_ONCE: usize = 1024;
 
     /// A page cache for a volume of so many blocks of so many bytes.
     pub(crate) fn new(spec: &PageCacheSpec, sectors: u64, sector_bytes: u32) -> PageCache {
@@ -152,15 +154,15 @@ impl PageCache {
             request_most: pages(1280),
             copy: Nanos::from_us(spec.copy_us_per_page),
             readers: Vec::new(),
-            jobs: Vec::new(),
-            free_jobs: Vec::new(),
-            transfers: Vec::new(),
-            free_transfers: Vec::new(),
-            starved: VecDeque::new(),
+            jobs: Vec::with_capacity(PageCache::AT_ONCE),
+            free_jobs: Vec::with_capacity(PageCache::AT_ONCE),
+            transfers: Vec::with_capacity(PageCache::AT_ONCE),
+            free_transfers: Vec::with_capacity(PageCache::AT_ONCE),
+            starved: VecDeque::with_capacity(PageCache::AT_ONCE),
             write_back: WriteBack::new(spec, room),
-            copying: BinaryHeap::new(),
+            copying: BinaryHeap::with_capacity(PageCache::AT_ONCE),
             copies: 0,
-            wishes: VecDeque::new(),
+            wishes: VecDeque::with_capacity(PageCache::AT_ONCE),
             activity: PageCacheActivity::default(),
         }
     }

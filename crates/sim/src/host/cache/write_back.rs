@@ -52,9 +52,9 @@ impl WriteBack {
             cursor: 0,
             until: None,
             last_tick: Nanos::ZERO,
-            under_way: Vec::new(),
+            under_way: Vec::with_capacity(spec.writeback_requests as usize),
             turns: 0,
-            throttled: VecDeque::new(),
+            throttled: VecDeque::with_capacity(PageCache::AT_ONCE),
             flushes: Vec::new(),
         }
     }
