@@ -77,7 +77,13 @@ pub(crate) fn run(load: &mut FioLoad, service: Nanos, most: usize) -> Vec<Timed>
 
 /// The accesses of each clone, as fio would log them.
 pub(crate) fn accesses(text: &str, seed: u64) -> Vec<Vec<Access>> {
-    let mut load = build(text, seed);
+    accesses_on(text, &volumes(), seed)
+}
+
+/// The same on other volumes.
+pub(crate) fn accesses_on(text: &str, volumes: &[VolumeInfo], seed: u64) -> Vec<Vec<Access>> {
+    let built = parse(text).and_then(|file| file.build(volumes, seed));
+    let mut load = built.unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut clones = vec![Vec::new(); load.jobs().len()];
     for Timed { issue, .. } in run(&mut load, Nanos(1000), 5_000_000) {
         let first = issue.request.lbn.0 * u64::from(SECTOR);

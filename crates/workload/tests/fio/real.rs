@@ -3,7 +3,8 @@
 //! `rw=read` and `rw=write` must agree request by request. Where the draw decides, shares must agree to four standard
 //! deviations of the difference of two samples, and what does not depend on the draw exactly.
 
-use crate::ours::{Access, Kind, accesses};
+use crate::ours::{Access, Kind, accesses, accesses_on};
+use headstack_workload::VolumeInfo;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -151,6 +152,52 @@ fn are_sequential_requests_those_of_fio_one_by_one() {
             let Some(at) = first else { continue };
             panic!("request {at} is {:?}, fio's {:?}\n{text}", found.get(at), wanted.get(at));
         }
+    }
+}
+
+/// Sectors of a device whose last request of most sizes is cut short.
+const DEVICE_SECTORS: u64 = 2055;
+
+/// Jobs on a device that is there before them, where sizes and offsets may be shares of it. None goes beyond its end:
+/// fio would make the file longer, which it cannot do with a device.
+const ON_DEVICE: [&str; 11] = [
+    "bs=4k",
+    "bs=64k",
+    "bs=4k\nsize=10k",
+    "bs=4k\nsize=50%",
+    "bs=4k\noffset=30%",
+    "bs=4k\noffset=30%\nsize=50%",
+    "bs=8k\noffset=10%\noffset_align=64k\nsize=100k",
+    "bs=4k\nsize=64k\nio_size=50%",
+    "bs=16k\nsize=20%\nnumjobs=3\noffset_increment=20%",
+    "bs=4k\nfilesize=100k",
+    "bs=12k\nsize=100%\nloops=2",
+];
+
+#[test]
+fn are_sequential_requests_on_a_device_those_of_fio_one_by_one() {
+    if !has_fio() {
+        return;
+    }
+    // A file without content in place of the device: fio reads it by its usual engine.
+    let device = tempfile::NamedTempFile::new().expect("there is room for a file");
+    device.as_file().set_len(DEVICE_SECTORS * 512).expect("it takes no room");
+    let path = device.path().display().to_string();
+    let volume = VolumeInfo { name: "disk".to_string(), sectors: DEVICE_SECTORS, sector_bytes: 512 };
+    for keys in ON_DEVICE {
+        let theirs = fio(&format!("[j]\nioengine=psync\nfilename={path}\nrw=read\n{keys}"));
+        let ours = accesses_on(
+            &format!("[j]\nfilename=/dev/disk\nrw=read\n{keys}"),
+            std::slice::from_ref(&volume),
+            1,
+        );
+        let plain = |clones: Vec<Vec<Access>>| -> Vec<Vec<(u64, u64)>> {
+            let plain = |clone: Vec<Access>| clone.iter().map(|a| (a.offset, a.bytes)).collect();
+            let mut clones: Vec<Vec<_>> = clones.into_iter().map(plain).collect();
+            clones.sort();
+            clones
+        };
+        assert_eq!(plain(ours), plain(theirs), "{keys}");
     }
 }
 
