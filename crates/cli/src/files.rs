@@ -24,9 +24,7 @@ pub(crate) fn open(path: &Path) -> Result<File, Failure> {
 
 /// Writes a file whole or not at all: beside its place first, then renamed.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    let mut file = NewFile::beside(path)?;
-    file.write_all(content).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-    file.keep()
+    NewFile::beside(path)?.fill(content)
 }
 
 /// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind.
@@ -45,6 +43,18 @@ impl NewFile {
         let beside =
             new_file(folder).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
         Ok(NewFile { beside, path: path.to_path_buf() })
+    }
+
+    /// A new file for each path that was given, so that a place that cannot be written is told before the work is done.
+    pub(crate) fn if_named(path: Option<&Path>) -> Result<Option<NewFile>, Failure> {
+        path.map(NewFile::beside).transpose()
+    }
+
+    /// Writes all of it and puts it in its place.
+    pub(crate) fn fill(mut self, content: &[u8]) -> Result<(), Failure> {
+        let written = self.write_all(content);
+        written.map_err(|error| Failure::Input(format!("{}: {error}", self.path.display())))?;
+        self.keep()
     }
 
     /// Where it is to lie.

@@ -5,13 +5,13 @@ mod page;
 mod table;
 
 use crate::failure::Failure;
-use crate::files;
+use crate::files::NewFile;
 use crate::report;
 use crate::rig;
-use crate::sim::Run;
 use crate::sim::load::LoadArgs;
 use crate::sim::outcome::{Outcome, PARTS, parts_ms};
 use crate::sim::setup::RigArgs;
+use crate::sim::{JsonOutput, Run};
 use crate::sim::{page as one, results};
 use grid::Cell;
 use headstack_sim::rig::Rig;
@@ -113,19 +113,15 @@ impl Compare {
             ));
         }
         let cells = grid::cells(&rigs, &varied)?;
+        let page = NewFile::if_named(self.report.as_deref())?;
+        let json = JsonOutput::new(self.json.as_deref())?;
         let ran = self.run_all(cells, load)?;
         let comparison = Comparison { load: load.clone(), seed: self.options.seed, rigs, varied, ran };
-        if let Some(path) = &self.report {
-            let report = page::report(&comparison)?;
-            files::write_whole(path, report::to_html(&report).as_bytes())?;
+        if let Some(page) = page {
+            page.fill(report::to_html(&page::report(&comparison)?).as_bytes())?;
         }
-        match self.json.as_deref() {
-            Some(path) if path.as_os_str() == "-" => {
-                out.write_all(comparison.to_json().as_bytes())?;
-                return Ok(());
-            }
-            Some(path) => files::write_whole(path, comparison.to_json().as_bytes())?,
-            None => {}
+        if json.write(|| comparison.to_json(), out)? {
+            return Ok(());
         }
         table::print(&comparison, out)
     }

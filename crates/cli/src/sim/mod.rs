@@ -11,7 +11,7 @@ pub(crate) mod setup;
 pub(crate) mod text;
 
 use crate::failure::Failure;
-use crate::files;
+use crate::files::NewFile;
 use crate::report;
 use crate::rig;
 use cpu_time::ThreadTime;
@@ -23,7 +23,7 @@ use progress::Progress;
 use requests::Requests;
 use setup::RigArgs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Run a fio job or a trace on a rig, in virtual time, and print what the disks did with it.
 #[derive(clap::Args)]
@@ -54,6 +54,8 @@ impl Sim {
         let mut rig = rig::load::load(&self.rig)?;
         self.options.apply(&mut rig)?;
         let mut requests = self.requests.as_deref().map(|path| Requests::create(path, &rig)).transpose()?;
+        let page = NewFile::if_named(self.report.as_deref())?;
+        let json = JsonOutput::new(self.json.as_deref())?;
         let run = Run {
             rig: &rig,
             rig_name: &self.rig,
@@ -65,19 +67,44 @@ impl Sim {
         if let Some(requests) = requests {
             requests.finish()?;
         }
-        if let Some(path) = &self.report {
-            let report = page::report(&outcome, &rig)?;
-            files::write_whole(path, report::to_html(&report).as_bytes())?;
+        if let Some(page) = page {
+            page.fill(report::to_html(&page::report(&outcome, &rig)?).as_bytes())?;
         }
-        match self.json.as_deref() {
-            Some(path) if path.as_os_str() == "-" => {
-                out.write_all(results::to_json(&outcome).as_bytes())?;
-                return Ok(());
-            }
-            Some(path) => files::write_whole(path, results::to_json(&outcome).as_bytes())?,
-            None => {}
+        if json.write(|| results::to_json(&outcome), out)? {
+            return Ok(());
         }
         text::print(&outcome, out)
+    }
+}
+
+/// Where JSON goes.
+pub(crate) enum JsonOutput {
+    Nowhere,
+    Printed,
+    File(NewFile),
+}
+
+impl JsonOutput {
+    /// Where `--json FILE` says; `-` is standard output.
+    pub(crate) fn new(path: Option<&Path>) -> Result<JsonOutput, Failure> {
+        Ok(match path {
+            None => JsonOutput::Nowhere,
+            Some(path) if path.as_os_str() == "-" => JsonOutput::Printed,
+            Some(path) => JsonOutput::File(NewFile::beside(path)?),
+        })
+    }
+
+    /// Writes it; says whether it was printed, and nothing else should be.
+    pub(crate) fn write(self, text: impl FnOnce() -> String, out: &mut dyn Write) -> Result<bool, Failure> {
+        match self {
+            JsonOutput::Nowhere => {}
+            JsonOutput::Printed => {
+                out.write_all(text().as_bytes())?;
+                return Ok(true);
+            }
+            JsonOutput::File(file) => file.fill(text().as_bytes())?,
+        }
+        Ok(false)
     }
 }
 

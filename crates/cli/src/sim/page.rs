@@ -32,14 +32,20 @@ pub(crate) fn report(outcome: &Outcome, rig: &Rig) -> Result<Report, Failure> {
         map(outcome),
     ];
     sections.extend(drives(rig)?);
+    let shown = match outcome.devices.len() {
+        count if count > DEVICES => format!(" Charts by device show the first {DEVICES} of {count}."),
+        _ => String::new(),
+    };
     Ok(Report {
         title: format!("{} on {}", outcome.load.name, outcome.rig_title),
-        text: vec![format!(
-            "{}, seed {}. Simulated by headstack: {} s of the disks' time.",
-            outcome.load.kind,
-            outcome.seed,
-            text::figure(outcome.end.as_secs())
-        )],
+        text: vec![
+            format!(
+                "{}, seed {}. Simulated by headstack: {} s of the disks' time.",
+                outcome.load.kind,
+                outcome.seed,
+                text::figure(outcome.end.as_secs())
+            ) + &shown,
+        ],
         sections,
     })
 }

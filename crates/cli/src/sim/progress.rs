@@ -51,12 +51,13 @@ impl Progress {
     fn show(&self, finished: &Finished) {
         let cpu_s = self.started.elapsed().as_secs_f64();
         let simulated_s = finished.completion.completed.as_secs();
+        let rate = |count: f64| grouped((count / cpu_s.max(1e-9)) as u64);
         self.bar.set_message(format!(
-            "simulated {} s, {:.0} times as fast as real; {} requests, {} a second",
+            "{} s simulated, {}× real time; {} requests, {}/s",
             grouped(simulated_s as u64),
-            simulated_s / cpu_s.max(1e-9),
+            rate(simulated_s),
             grouped(self.seen),
-            grouped((self.seen as f64 / cpu_s.max(1e-9)) as u64),
+            rate(self.seen as f64),
         ));
         match &self.read {
             Some(read) => self.bar.set_position(read.load(Ordering::Relaxed)),

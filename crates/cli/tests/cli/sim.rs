@@ -216,6 +216,14 @@ fn is_bad_input_one_line_that_says_what_to_do() {
     let keyless = file("keyless.toml", "[drive]\npreset = \"atlas-10k\"\ncuont = 3\n");
     let odd = job(folder.path(), "[a]\nrw=randread\nbs=4k\nsize=1g\niodpeth=3\n");
     let refuse = |args: &[&str]| refused(&[&["sim"], args].concat(), 2);
+    for option in ["--json", "--requests", "--report"] {
+        let told = refuse(&["atlas-10k", &good, option, "/nowhere/out"]);
+        assert_eq!(
+            told.split(" (os").next(),
+            Some("headstack: /nowhere/out: No such file or directory"),
+            "{told}"
+        );
+    }
     let cases: [(&[&str], String); 14] = [
         (&["atlas-10k", &odd], format!("{odd}:5: iodpeth: unknown key; did you mean `iodepth`?")),
         (&["atlas-10", &good], "rigs: no rig or drive `atlas-10`; did you mean `atlas-10k`?".to_string()),
