@@ -212,6 +212,37 @@ proptest! {
         }
     }
 
+    /// What the fuzz target `traces` does, from traces that are nearly right.
+    #[test]
+    fn does_a_damaged_trace_come_back_as_it_was_read(
+        records in prop::collection::vec(any_record(), 0..6),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4), 1..6),
+    ) {
+        for format in trace::all() {
+            let (mut bytes, _) = write(&records, &Header::default(), format);
+            for (place, byte, how) in &damage {
+                if bytes.is_empty() {
+                    break;
+                }
+                let place = place.index(bytes.len());
+                match how {
+                    0 => bytes[place] = *byte,
+                    1 => bytes.insert(place, *byte),
+                    2 => drop(bytes.remove(place)),
+                    _ => bytes.extend_from_within(place..),
+                }
+            }
+            let mut trace = Trace::open(&bytes[..], "t", Some(format)).expect("memory can be read").skipping(4);
+            let mut met = Vec::new();
+            while let Ok(Some(record)) = trace.next_record() {
+                met.push(record);
+            }
+            let (first, _) = write(&met, trace.header(), format);
+            let (again, header) = read(&first, format);
+            prop_assert!(write(&again, &header, format).0 == first, "{}", format.name);
+        }
+    }
+
     #[test]
     fn is_a_packed_trace_read_as_it_is(records in prop::collection::vec(any_record(), 0..20)) {
         let format = trace::named("disksim").expect("it is listed");
