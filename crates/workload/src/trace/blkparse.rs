@@ -11,7 +11,7 @@ use std::io::BufRead;
 use headstack_model::Nanos;
 
 use super::error::{Fault, Place};
-use super::events::{Completions, Event, Pairing, kind_of};
+use super::events::{Completions, Event, LONGEST_RESPONSE, Pairing, kind_of};
 use super::record::MINOR_BITS;
 use super::text::{self, Lines, SECTOR, pad, push, push_number, push_right, push_time};
 use super::{Carries, Encode, Encoding, Format, Header, Kind, Numbering, Presence, Record, Source, Span};
@@ -30,7 +30,7 @@ pub(super) const FORMAT: Format = Format {
         longest: u32::MAX as u64 & !(SECTOR - 1),
         flush: true,
         trim: true,
-        response: Some(Span { tick: 1, longest: 1 << 62, always: false }),
+        response: Some(Span { tick: 1, longest: LONGEST_RESPONSE, always: false }),
         source: Presence::Always,
         ..Carries::LEAST
     },

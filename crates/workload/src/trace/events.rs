@@ -1,7 +1,7 @@
 //! Requests out of the events of the block layer, and events out of requests.
 //!
 //! A request is taken at its queueing (Q), or at its issue (D) in a trace that has no Q so far. A completion (C) gives
-//! its response time to the oldest outstanding request with the same run of bytes; else, because requests are merged
+//! its response time to the latest outstanding request with the same run of bytes; else, because requests are merged
 //! on their way, to all that lie within its run. Requests come out in the order in which they came in; one whose
 //! completion never comes holds the others back until 4096 are outstanding, and is then given out without.
 //!
@@ -16,6 +16,9 @@ use super::{Kind, Record};
 
 /// Requests that may be outstanding: more than any queue of the block layer holds.
 const OUTSTANDING: usize = 4096;
+
+/// The longest response time, in nanoseconds.
+pub(super) const LONGEST_RESPONSE: u64 = 1 << 62;
 
 /// What an event says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,15 +78,16 @@ impl Pairing {
     fn complete(&mut self, run: &Record) {
         let (first, requests) = (self.first, &self.requests);
         let of = |number: &u64| &requests[(number - first) as usize].0;
-        let alike = |record: &Record| record.device == run.device && record.kind == run.kind;
-        let exact = |record: &Record| {
-            let same = record.offset == run.offset && record.bytes == run.bytes;
-            alike(record) && same && record.time <= run.time
+        let alike = |record: &Record| {
+            let same = record.device == run.device && record.kind == run.kind;
+            same && record.time <= run.time && run.time.since(record.time).0 <= LONGEST_RESPONSE
         };
+        let exact =
+            |record: &Record| alike(record) && record.offset == run.offset && record.bytes == run.bytes;
         let within = |record: &Record| {
             alike(record) && record.bytes > 0 && record.offset >= run.offset && record.end() <= run.end()
         };
-        match self.outstanding.iter().position(|number| exact(of(number))) {
+        match self.outstanding.iter().rposition(|number| exact(of(number))) {
             Some(place) => {
                 let number = self.outstanding.remove(place).expect("it was found there");
                 self.settle(number, run.time);
