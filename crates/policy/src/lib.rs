@@ -7,6 +7,8 @@
 //! destaging and a host's. The queue is kept sorted by arrival and by cylinder as requests come and go, which costs each
 //! a binary search and saves a position-aware order from costing every request at every choice.
 //!
+//! A [`Guard`] keeps a queue that others reorder from starving anyone, by holding new commands back.
+//!
 //! An [`elevator`] is what a host puts before a drive: it merges, it is fair among processes, and it may hold back for a
 //! while what could go, which an order cannot.
 //!
@@ -14,8 +16,10 @@
 //! tested.
 
 pub mod elevator;
+mod guard;
 pub mod order;
 mod queue;
 
+pub use guard::Guard;
 pub use order::{AccessCost, BuiltIn, Order};
 pub use queue::{Queue, QueueFull, QueueView, Slot, SlotId};

@@ -5,6 +5,7 @@ mod accounting;
 mod activity;
 mod cache;
 mod faults;
+mod guard;
 mod orders;
 mod queueing;
 mod rotation;

@@ -1,0 +1,75 @@
+//! What a starvation guard before a drive's queue promises, and what it may cost.
+
+use crate::support::*;
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_policy::Guard;
+use headstack_sim::Tag;
+use rand::RngExt;
+use std::collections::VecDeque;
+
+const DEPTH: usize = 32;
+
+/// What came of a closed load that mostly stays in a tenth of the disk.
+struct Outcome {
+    /// Requests a second.
+    rate: f64,
+    /// The longest response, the wait for the guard included.
+    longest: Nanos,
+    worst_overtaken: u32,
+    holds: u64,
+}
+
+fn play(rig: &Rig, order: &str, mut guard: Guard, requests: usize) -> Outcome {
+    let (mut device, mut random) = (rig.queued(DEPTH as u32, order), seeded(71));
+    let (mut held, mut asked): (VecDeque<Nanos>, Vec<Nanos>) = (VecDeque::new(), vec![Nanos::ZERO; DEPTH]);
+    let (mut now, mut longest, mut done) = (Nanos::ZERO, Nanos::ZERO, 0);
+    held.extend([Nanos::ZERO; DEPTH]);
+    while done < requests {
+        while !held.is_empty() && guard.may_issue(now) {
+            let region = if random.random_bool(0.9) { rig.sectors() / 10 } else { rig.sectors() };
+            let request = Request::read(Lbn(random.random_range(0..region)), 1);
+            let Tag(tag) = device.submit(now, request).expect("as many wait as there are places");
+            asked[tag as usize] = held.pop_front().expect("one was seen to wait");
+            guard.issued(now, tag);
+        }
+        let completion = next(&mut device);
+        now = completion.completed;
+        let Tag(tag) = completion.tag;
+        guard.completed(now, tag);
+        longest = longest.max(now - asked[tag as usize]);
+        held.push_back(now);
+        done += 1;
+    }
+    let rate = requests as f64 / now.as_secs();
+    Outcome { rate, longest, worst_overtaken: guard.worst_overtaken(), holds: guard.holds() }
+}
+
+#[test]
+fn is_nobody_overtaken_more_often_than_the_threshold_and_the_queue() {
+    for rig in small().iter().map(Rig::plain) {
+        for (order, threshold) in [("sptf", 20), ("sstf", 20), ("sptf", 100), ("look", 60), ("fcfs", 0)] {
+            let outcome = play(&rig, order, Guard::counting(threshold), 4000);
+            let most = threshold + DEPTH as u32;
+            assert!(outcome.worst_overtaken <= most, "{} {order}: {}", rig.name(), outcome.worst_overtaken);
+            assert_eq!(outcome.holds > 0, order != "fcfs", "{} {order}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn is_a_response_shorter_and_the_cost_no_more_than_stated_where_the_guard_adapts() {
+    for rig in all_plain() {
+        for order in ["sptf", "sstf"] {
+            let requests = 12_000;
+            let free = play(&rig, order, Guard::counting(u32::MAX), requests);
+            let guarded = play(&rig, order, Guard::adaptive(0.05), requests);
+            let name = format!("{} {order}", rig.name());
+            assert_eq!(free.holds, 0);
+            // The rates scatter by a percent.
+            assert!(guarded.rate > free.rate * 0.94, "{name}: {} of {}", guarded.rate, free.rate);
+            assert!(guarded.holds > 0, "{name}");
+            let (ours, theirs) = (guarded.longest.as_ms(), free.longest.as_ms());
+            assert!(ours < theirs * 0.8, "{name}: {ours} of {theirs}");
+        }
+    }
+}
