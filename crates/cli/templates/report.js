@@ -14,7 +14,7 @@
     for (const trace of figure.data) {
       const hue = colour(`--hue-${trace.meta % 7}`);
       if (trace.line) trace.line.color = hue;
-      if (trace.error_y) trace.error_y.color = hue;
+      if (trace.error_y) trace.error_y.color = trace.type === "bar" ? ink : hue;
       trace.marker = { ...trace.marker, color: hue };
     }
     Object.assign(figure.layout, {

@@ -146,6 +146,9 @@ fn chart(comparison: &Comparison, arrangement: &Arrangement, metric: &Metric) ->
             series[index].errors.push(width);
         }
     }
+    if let ([alone], true) = (&mut series[..], arrangement.words) {
+        alone.draw = Draw::Bars;
+    }
     for line in &mut series {
         sort(line);
     }

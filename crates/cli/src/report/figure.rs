@@ -44,7 +44,8 @@ pub(super) fn to_json(chart: &Chart) -> String {
 fn trace(series: &Series) -> Box<dyn Trace> {
     let (x, y): (Vec<f64>, Vec<f64>) = series.points.iter().copied().unzip();
     if series.draw == Draw::Bars {
-        return Bar::new(x, y).name(escape(&series.name)).marker(Marker::new());
+        let bars = Bar::new(x, y).name(escape(&series.name)).marker(Marker::new());
+        return if series.errors.is_empty() { bars } else { bars.error_y(errors(series)) };
     }
     let shape = if series.draw == Draw::Steps { LineShape::Hv } else { LineShape::Linear };
     let dash = if series.dashed { DashType::Dash } else { DashType::Solid };
@@ -62,8 +63,11 @@ fn trace(series: &Series) -> Box<dyn Trace> {
     if series.errors.is_empty() {
         return scatter;
     }
-    let errors = ErrorData::new(ErrorType::Data).array(series.errors.clone()).thickness(1.5).width(4);
-    scatter.error_y(errors)
+    scatter.error_y(errors(series))
+}
+
+fn errors(series: &Series) -> ErrorData {
+    ErrorData::new(ErrorType::Data).array(series.errors.clone()).thickness(1.5).width(4)
 }
 
 fn layout(chart: &Chart) -> Layout {
