@@ -12,6 +12,7 @@ mod files;
 mod keys;
 mod loads;
 mod measure;
+mod parameters;
 mod report;
 mod rig;
 mod run;

@@ -1,6 +1,7 @@
 //! `headstack rig`: list, show, check and import rigs, and the keys of a rig file.
 
 mod check;
+mod import;
 mod keys;
 mod list;
 pub(crate) mod load;
@@ -15,6 +16,7 @@ pub(crate) enum Command {
     List(list::List),
     Show(show::Show),
     Check(check::Check),
+    Import(import::Import),
     Keys(keys::Keys),
 }
 
@@ -24,6 +26,7 @@ impl Command {
             Command::List(command) => command.run(out),
             Command::Show(command) => command.run(out),
             Command::Check(command) => command.run(out),
+            Command::Import(command) => command.run(out),
             Command::Keys(command) => command.run(out),
         }
     }

@@ -1,6 +1,6 @@
 //! `headstack rig`: what it lists, shows and refuses.
 
-use crate::common::{json, printed, refused};
+use crate::common::{headstack, json, printed, refused};
 use std::fs;
 
 #[test]
@@ -80,5 +80,43 @@ fn does_a_bad_rig_or_setting_get_one_line() {
     assert_eq!(
         refused(&["rig", "show", "singel"], 2),
         "headstack: rigs: no rig or drive `singel`; did you mean `single`?"
+    );
+}
+
+/// A folder with the small set-up of the model's tests.
+fn small_setup() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let specs = folder.path().join("specs");
+    fs::create_dir(&specs).expect("the folder is writable");
+    let write = |path: &std::path::Path, text: &str| fs::write(path, text).expect("the folder is writable");
+    fs::create_dir(folder.path().join("rigs")).expect("the folder is writable");
+    write(&folder.path().join("rigs/setup.parv"), include_str!("../../../model/tests/small/setup.parv"));
+    write(&specs.join("drive.diskspecs"), include_str!("../../../model/tests/small/drive.diskspecs"));
+    write(&specs.join("drive.model"), include_str!("../../../model/tests/small/drive.model"));
+    write(&specs.join("drive.seek"), include_str!("../../../model/tests/small/drive.seek"));
+    folder
+}
+
+#[test]
+fn does_an_imported_set_up_become_a_rig_file_and_a_load_file() {
+    let folder = small_setup();
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_string();
+    let done = headstack(&["rig", "import", &path("rigs/setup.parv"), "-o", &path("mine.toml")]);
+    assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
+    assert!(done.err.contains("setup.parv:1: disksim_global Global: "), "{}", done.err);
+    assert!(done.err.lines().all(|line| line.starts_with("not carried over: ")), "{}", done.err);
+    let load = fs::read_to_string(path("mine-load.toml")).expect("the load is written beside the rig");
+    assert!(load.contains("volumes = [\"org0\"]"), "{load}");
+    let shown = printed(&["rig", "show", &path("mine.toml")]);
+    assert!(shown.contains("org0    raid-5"), "{shown}");
+    let said = refused(&["rig", "check", &path("mine.toml")], 1);
+    assert!(said.ends_with(": array.organisation: an array (`raid-5`) is not simulated yet"), "{said}");
+    fs::remove_dir_all(folder.path().join("specs")).expect("the folder is writable");
+    let said = refused(&["rig", "import", &path("rigs/setup.parv")], 2);
+    assert!(
+        said.ends_with(
+            "setup.parv:10: source: drive.diskspecs: no such file (--search names folders to look in)"
+        ),
+        "{said}"
     );
 }

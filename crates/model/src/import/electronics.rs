@@ -241,12 +241,16 @@ fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
         fields.note(key, format!("{depth} is outside 1 to 1024; carried over as the nearest"));
     }
     let block = fields.block("Scheduler")?;
-    let order = order(block, fields.notes)?;
+    let order = order(
+        block,
+        fields.notes,
+        "the drive's queue neither joins commands nor knows timeouts or priorities",
+    )?;
     Ok(QueueSpec { depth: depth.clamp(1, 1024), order: order.to_string(), ..QueueSpec::default() })
 }
 
-/// The order policy that a DiskSim queue stands for.
-fn order(block: &Block, notes: &Notes) -> Result<&'static str, SpecError> {
+/// The order policy that a DiskSim queue stands for; `alone` says why the queue's other keys are left.
+pub(super) fn order(block: &Block, notes: &Notes, alone: &str) -> Result<&'static str, SpecError> {
     let mut fields = Fields::new(block, notes);
     let key = "Scheduling policy";
     let policy = fields.count(key)?;
@@ -284,12 +288,7 @@ fn order(block: &Block, notes: &Notes) -> Result<&'static str, SpecError> {
         "Scheduling priority scheme",
         "Priority scheduling",
     ] {
-        agree(
-            &mut fields,
-            key,
-            0.0,
-            "the drive's queue neither joins commands nor knows timeouts or priorities",
-        )?;
+        agree(&mut fields, key, 0.0, alone)?;
     }
     fields.finish();
     Ok(order)

@@ -2,8 +2,8 @@
 //!
 //! Read are the parameter language (libparam: blocks, lists, `source`, `instantiate`, topology) and in it
 //! `disksim_disk` with its queue, `dm_disk`, `dm_mech_g1` with every type of seek curve, `dm_layout_g1` and
-//! `dm_layout_g4`. Of a `.parv` the first drive is taken, with the transfer times of the bus and the controller that carry
-//! it. Each key is either carried over or listed with the reason; a switch set to what the model does anyway counts as
+//! `dm_layout_g4`. [`import`] takes the first drive of a `.parv`, with the transfer times of the bus and the controller that
+//! carry it; [`setup::import_setup`] takes all that stands there. Each key is either carried over or listed with the reason; a switch set to what the model does anyway counts as
 //! carried over. Not read: the layout `dm_layout_g2` (a raw list of tracks), `disksim_simpledisk`, MEMS and SSD models.
 //!
 //! *Source:* the DiskSim 4.0 reference manual and the module descriptions of its parameters.
@@ -13,9 +13,12 @@ mod fields;
 mod grammar;
 mod layout;
 mod lexer;
+mod logorg;
 mod mechanics;
 mod parse;
 mod rig;
+pub mod setup;
+mod synthetic;
 
 use crate::spec::{BusSpec, CacheSpec, DriveSpec, Evidence, OverheadSpec, QueueSpec, SpecError};
 use fields::{Fields, Notes};

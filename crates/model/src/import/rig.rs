@@ -80,7 +80,7 @@ fn bus_transfer(bus: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
 }
 
 /// The block that each instance is one of. Of blocks and instances with one name the first counts, as in DiskSim.
-fn components(document: &Document) -> BTreeMap<&str, &Block> {
+pub(super) fn components(document: &Document) -> BTreeMap<&str, &Block> {
     let named = document.blocks.iter().rev().filter_map(|block| Some((block.name.as_deref()?, block)));
     let blocks: BTreeMap<&str, &Block> = named.collect();
     let instances = document.instances.iter().rev();

@@ -6,6 +6,7 @@
 mod array;
 mod attach;
 mod document;
+mod import;
 mod paths;
 mod resolve;
 pub mod shipped;
@@ -15,6 +16,7 @@ pub use array::{ArraySpec, Organisation, ReadChoice, Rotation};
 pub use attach::{
     ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
 };
+pub use import::{ImportedRig, import};
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 

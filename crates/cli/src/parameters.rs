@@ -1,0 +1,82 @@
+//! DiskSim's parameter files, and the files that they name.
+
+use crate::failure::Failure;
+use headstack_model::SpecError;
+use headstack_model::import::NotCarried;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A parameter file, and where the files that it names were found.
+pub(crate) struct Parameters {
+    text: String,
+    name: String,
+    folders: Vec<PathBuf>,
+    paths: BTreeMap<String, PathBuf>,
+}
+
+/// Hands out the text of a file that an imported one names.
+type Reader<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
+
+impl Parameters {
+    /// Reads a file; what it names is looked for beside it, in `search`, and in the folders next to its own.
+    pub(crate) fn open(file: &Path, search: &[PathBuf]) -> Result<Parameters, Failure> {
+        let text = read(file).map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let paths = BTreeMap::from([(name.clone(), file.to_path_buf())]);
+        Ok(Parameters { text, name, folders: folders(file, search), paths })
+    }
+
+    /// Imports the file; an error names the path of the file at fault.
+    pub(crate) fn import<T>(
+        &mut self,
+        import: impl FnOnce(&str, &str, Reader<'_>) -> Result<T, SpecError>,
+    ) -> Result<T, Failure> {
+        let (folders, paths) = (&self.folders, &mut self.paths);
+        let mut reader = |name: &str| {
+            let found = folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+            let path = found.ok_or_else(|| "no such file (--search names folders to look in)".to_string())?;
+            let text = read(&path).map_err(|error| error.to_string())?;
+            paths.insert(name.to_string(), path);
+            Ok(text)
+        };
+        let imported = import(&self.text, &self.name, &mut reader);
+        imported.map_err(|mut error| {
+            error.origin = self.path_of(&error.origin);
+            Failure::input(error)
+        })
+    }
+
+    /// Tells what was not carried over, a line each.
+    pub(crate) fn tell(&self, not_carried: Vec<NotCarried>) {
+        for mut left in not_carried {
+            left.file = self.path_of(&left.file);
+            eprintln!("not carried over: {left}");
+        }
+    }
+
+    /// The path of a file by its name in the language; the name itself where the file was not found.
+    fn path_of(&self, name: &str) -> String {
+        self.paths.get(name).map_or(name.to_string(), |path| path.display().to_string())
+    }
+}
+
+/// Where to look for files that the imported one names, in order.
+fn folders(file: &Path, search: &[PathBuf]) -> Vec<PathBuf> {
+    let own = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
+    let mut next_to_it: Vec<PathBuf> = fs::read_dir(own.join(".."))
+        .map(|entries| entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
+        .unwrap_or_default();
+    next_to_it.sort();
+    std::iter::once(own).chain(search.iter().cloned()).chain(next_to_it).collect()
+}
+
+/// Old parameter files are not always UTF-8 in their comments.
+fn read(path: &Path) -> std::io::Result<String> {
+    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}

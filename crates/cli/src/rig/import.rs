@@ -1,0 +1,52 @@
+//! `headstack rig import`.
+
+use crate::failure::Failure;
+use crate::files;
+use crate::parameters::Parameters;
+use headstack_sim::rig;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Turn a set-up in DiskSim's parameter language into a rig file and, of its synthetic load, a load file.
+///
+/// What cannot be carried over is told on standard error, a line for each key.
+#[derive(clap::Args)]
+pub(crate) struct Import {
+    /// A .parv file of DiskSim.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where to write the rig file; standard output when absent.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Where to write the load file; beside the rig file, with `-load` before the ending, when absent.
+    #[arg(long, value_name = "FILE")]
+    load: Option<PathBuf>,
+    /// A folder with files that FILE names. They are looked for beside it, then here, then in the folders next to its own.
+    #[arg(long, visible_alias = "specs", value_name = "FOLDER")]
+    search: Vec<PathBuf>,
+}
+
+impl Import {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut parameters = Parameters::open(&self.file, &self.search)?;
+        let imported = parameters.import(|text, name, read| rig::import(text, name, read))?;
+        match &self.output {
+            Some(path) => files::write_whole(path, imported.rig.as_bytes())?,
+            None => out.write_all(imported.rig.as_bytes())?,
+        }
+        let load = self.load.clone().or_else(|| self.output.as_deref().map(beside));
+        match (&imported.load, load) {
+            (Some(load), Some(path)) => files::write_whole(&path, load.as_bytes())?,
+            (Some(_), None) => eprintln!("not written: the synthetic load (--load FILE)"),
+            (None, _) => {}
+        }
+        parameters.tell(imported.not_carried);
+        Ok(())
+    }
+}
+
+/// `x-load.toml` beside `x.toml`.
+fn beside(rig: &Path) -> PathBuf {
+    let stem = rig.file_stem().unwrap_or_default().to_string_lossy();
+    rig.with_file_name(format!("{stem}-load.toml"))
+}

@@ -1,0 +1,399 @@
+//! A whole set-up (`.parv`): every drive with its way to the host, the driver, arrays, the devices of traces, the load.
+
+use super::fields::{Fields, Notes};
+use super::lexer::{Lexer, Place};
+use super::parse::{self, Block, Document, Node, Value};
+use super::rig::{PRINTS, components};
+use super::{NotCarried, SpecError, electronics, logorg, synthetic, us_of_ms, whole_drive};
+use crate::DriveSpec;
+use std::collections::BTreeMap;
+
+pub use super::logorg::{SetupArray, SetupOrganisation};
+pub use super::synthetic::{SetupDistribution, SetupLoad, SetupProcess};
+
+/// A set-up as it stands in DiskSim's files, before it is made a rig.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setup {
+    /// The drives, in the order of their numbers.
+    pub drives: Vec<SetupDrive>,
+    /// The buses that carry drives.
+    pub buses: Vec<SetupBus>,
+    /// The controllers that carry those buses.
+    pub controllers: Vec<SetupController>,
+    /// The arrays.
+    pub arrays: Vec<SetupArray>,
+    /// Name of the order in which the driver sends commands.
+    pub order: Option<&'static str>,
+    /// Whether the driver sends a drive one command at a time.
+    pub one_at_a_time: bool,
+    /// The devices of traces by number, and the drives that they go to.
+    pub devices: Vec<(u64, String)>,
+    /// The synthetic load.
+    pub load: Option<SetupLoad>,
+    /// What was met and could not be carried over, in the order of the files.
+    pub not_carried: Vec<NotCarried>,
+}
+
+/// A drive of a set-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetupDrive {
+    /// Its name.
+    pub name: String,
+    /// The drive itself, without its way to the host.
+    pub spec: DriveSpec,
+    /// Its bus: the place in [`Setup::buses`].
+    pub bus: Option<usize>,
+}
+
+/// A bus of a set-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetupBus {
+    /// Its name.
+    pub name: String,
+    /// Whether one drive at a time has it.
+    pub exclusive: bool,
+    /// Time a sector takes to the host.
+    pub read_us_per_sector: f64,
+    /// Time a sector takes from the host.
+    pub write_us_per_sector: f64,
+    /// Time to win it.
+    pub arbitration_us: f64,
+    /// Its controller: the place in [`Setup::controllers`].
+    pub controller: Option<usize>,
+}
+
+/// A controller of a set-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetupController {
+    /// Its name.
+    pub name: String,
+    /// Whether it has a queue and a cache of its own.
+    pub smart: bool,
+    /// Time a sector takes through it.
+    pub us_per_sector: f64,
+    /// Time that each of its messages takes.
+    pub delay_us: f64,
+    /// Name of the order of its queue.
+    pub order: Option<&'static str>,
+    /// Commands that it holds.
+    pub queue_depth: Option<u32>,
+    /// Commands that it has outstanding at each drive.
+    pub drive_depth: Option<u32>,
+    /// Its cache.
+    pub cache: Option<SetupCache>,
+}
+
+/// A controller's cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetupCache {
+    /// Its size.
+    pub sectors: u32,
+    /// Size of a line.
+    pub line_sectors: Option<u32>,
+    /// Name of the drive that is the cache.
+    pub drive: Option<String>,
+    /// Whether a write is done once it is in the cache.
+    pub write_back: bool,
+}
+
+/// Imports the set-up described by `text`, the content of the file `origin`. `read` is as for [`super::import`].
+///
+/// *Errors:* the first fault of the language or of a value, with its file and line; a device that does not turn; no drive.
+pub fn import_setup(
+    text: &str,
+    origin: &str,
+    mut read: impl FnMut(&str) -> Result<String, String>,
+) -> Result<Setup, SpecError> {
+    let start = Place { file: origin.into(), line: 1 };
+    let mut lexer = Lexer::new(origin, &mut read);
+    lexer.run(text, origin, 0)?;
+    let tokens = lexer.tokens;
+    let document = parse::parse(&tokens, &start)?;
+    let notes = Notes::default();
+    let mut setup = Setup::default();
+    ways(&document, origin, &mut read, &notes, &mut setup)?;
+    if setup.drives.is_empty() {
+        let message = "no drive here: needs an instance of a disksim_disk block";
+        return Err(start.error("", message));
+    }
+    for block in &document.blocks {
+        match block.kind.as_str() {
+            "disksim_iodriver" => driver(block, &notes, &mut setup)?,
+            "disksim_iosim" => traces(block, &notes, &mut setup)?,
+            "disksim_logorg" => logorg::convert(block, &notes, &mut setup)?,
+            // It names drives and arrays.
+            "disksim_synthio" => continue,
+            kind => leave(kind, block, &notes),
+        }
+    }
+    if let Some(block) = document.blocks.iter().find(|block| block.kind == "disksim_synthio") {
+        setup.load = Some(synthetic::convert(block, &setup, &notes)?);
+    }
+    setup.not_carried = notes.into_list();
+    setup.not_carried.sort();
+    // Several instances of one block say the same.
+    setup.not_carried.dedup();
+    Ok(setup)
+}
+
+/// Notes a block that says nothing of drives, ways, arrays or load.
+fn leave(kind: &str, block: &Block, notes: &Notes) {
+    let why = match kind {
+        "disksim_disk" | "disksim_bus" | "disksim_ctlr" | "dm_disk" => return,
+        "disksim_stats" => PRINTS,
+        "disksim_global" => "says what DiskSim draws and prints; seeds are given to each run",
+        "disksim_pf" => {
+            "the processor's time is not modelled: processes of a load do not wait for each other"
+        }
+        "disksim_syncset" => "all platters start at the same angle anyway",
+        _ => "is not a block known for a set-up",
+    };
+    let key = block.name.as_ref().map_or(kind.to_string(), |name| format!("{kind} {name}"));
+    notes.add(&block.place.file, block.place.line, &key, why);
+}
+
+/// A component of the topology above a drive.
+type Above<'a> = (&'a str, &'a Block);
+
+/// The drives with their buses and controllers.
+fn ways(
+    document: &Document,
+    origin: &str,
+    read: &mut super::Reader,
+    notes: &Notes,
+    setup: &mut Setup,
+) -> Result<(), SpecError> {
+    let components = components(document);
+    let mut above = BTreeMap::new();
+    for node in &document.topology {
+        climb(&components, node, &mut Vec::new(), &mut above);
+    }
+    let mut read_before: Vec<(&Block, DriveSpec)> = Vec::new();
+    for (name, kind) in &document.instances {
+        let Some(block) = document.blocks.iter().find(|block| block.name.as_deref() == Some(kind)) else {
+            continue;
+        };
+        match block.kind.as_str() {
+            "disksim_disk" => {}
+            "disksim_simpledisk" | "memsmodel_mems" | "ssdmodel_ssd" => {
+                let message = format!("`{}` is not modelled: every drive here turns", block.kind);
+                return Err(block.place.error(name, message));
+            }
+            _ => continue,
+        }
+        let known = read_before.iter().find(|(one, _)| std::ptr::eq(*one, block));
+        let spec = match known {
+            Some((_, spec)) => spec.clone(),
+            None => {
+                let spec = whole_drive(block, origin, read, notes)?;
+                spec.check().map_err(|error| block.place.error(&error.key, error.message))?;
+                read_before.push((block, spec.clone()));
+                spec
+            }
+        };
+        let path = above.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+        if path.is_empty() {
+            notes.add(&block.place.file, block.place.line, name, "stands in no topology: it has no bus");
+        }
+        let bus = bus(path, notes, setup)?;
+        setup.drives.push(SetupDrive { name: name.clone(), spec, bus });
+    }
+    Ok(())
+}
+
+/// Collects what lies above each component, the host's end first.
+fn climb<'a>(
+    components: &BTreeMap<&str, &'a Block>,
+    node: &'a Node,
+    path: &mut Vec<Above<'a>>,
+    above: &mut BTreeMap<&'a str, Vec<Above<'a>>>,
+) {
+    above.entry(&node.name).or_insert_with(|| path.clone());
+    if let Some(block) = components.get(node.name.as_str()) {
+        path.push((&node.name, block));
+        node.below.iter().for_each(|below| climb(components, below, path, above));
+        path.pop();
+    }
+}
+
+/// The bus nearest to a drive: its place in the set-up.
+fn bus(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option<usize>, SpecError> {
+    let Some(at) = path.iter().rposition(|(_, block)| block.kind == "disksim_bus") else { return Ok(None) };
+    let (name, block) = path[at];
+    if let Some(known) = setup.buses.iter().position(|bus| bus.name == name) {
+        return Ok(Some(known));
+    }
+    let controller = controller(&path[..at], notes, setup)?;
+    let mut fields = Fields::new(block, notes);
+    let bus = SetupBus {
+        name: name.to_string(),
+        exclusive: fields.optional_number("type")? == Some(1.0),
+        read_us_per_sector: us_of_ms(fields.number_or_zero("Read block transfer time")?),
+        write_us_per_sector: us_of_ms(fields.number_or_zero("Write block transfer time")?),
+        arbitration_us: us_of_ms(fields.optional_number("Arbitration time")?.unwrap_or(0.0)),
+        controller,
+    };
+    fields.skip("Arbitration type", "drives that wait for a bus are not told apart");
+    fields.skip("Print stats", PRINTS);
+    fields.finish();
+    for (other, block) in &path[..at] {
+        further(other, block, notes, setup)?;
+    }
+    setup.buses.push(bus);
+    Ok(Some(setup.buses.len() - 1))
+}
+
+/// Notes a bus farther from the drives that takes time: only the nearest is carried over.
+fn further(name: &str, block: &Block, notes: &Notes, setup: &Setup) -> Result<(), SpecError> {
+    let told = setup.buses.iter().any(|bus| bus.name == name);
+    if block.kind != "disksim_bus" || told {
+        return Ok(());
+    }
+    let quiet = Notes::default();
+    let mut fields = Fields::new(block, &quiet);
+    let times = ["Read block transfer time", "Write block transfer time", "Arbitration time"];
+    for key in times {
+        if fields.optional_number(key)?.is_some_and(|time| time > 0.0) {
+            notes.add(
+                &block.place.file,
+                block.place.line,
+                &format!("{} {name}", block.kind),
+                "takes time, and only the bus nearest to a drive is carried over",
+            );
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The controller nearest to a bus, where it does anything: its place in the set-up.
+fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option<usize>, SpecError> {
+    let nearest = path.iter().rev().find(|(_, block)| block.kind == "disksim_ctlr");
+    let Some((name, block)) = nearest else { return Ok(None) };
+    if let Some(known) = setup.controllers.iter().position(|one| one.name == *name) {
+        return Ok(Some(known));
+    }
+    let mut fields = Fields::new(block, notes);
+    let kind = fields.count("type")?;
+    if !(1..=3).contains(&kind) {
+        return Err(fields.error("type", format!("{kind} is none of 1 to 3")));
+    }
+    if kind == 2 {
+        fields.note(
+            "type",
+            "2 (driven by the host, as the 53C700) is carried over as 1 (it passes on what comes)",
+        );
+    }
+    let smart = kind == 3;
+    let scale = fields.number_or_zero("Scale for delays")?;
+    // The pass-through controller's messages take 1 ms, each overhead of the smart one 0.5 ms, times the scale.
+    let delay_us = scale * if smart { 500.0 } else { 1000.0 };
+    let one = SetupController {
+        name: name.to_string(),
+        smart,
+        us_per_sector: us_of_ms(fields.number_or_zero("Bulk sector transfer time")?),
+        delay_us,
+        order: if smart { queue(&mut fields)? } else { None },
+        queue_depth: Some(fields.count_or("Maximum queue length", 0)?).filter(|depth| *depth > 0 && smart),
+        drive_depth: optional_count(&mut fields, "Max per-disk pending count")?,
+        cache: if smart { cache(&mut fields)? } else { None },
+    };
+    fields.skip("Print stats", PRINTS);
+    fields.finish();
+    if !one.smart && one.us_per_sector == 0.0 && one.delay_us == 0.0 {
+        return Ok(None);
+    }
+    setup.controllers.push(one);
+    Ok(Some(setup.controllers.len() - 1))
+}
+
+fn optional_count(fields: &mut Fields, key: &str) -> Result<Option<u32>, SpecError> {
+    match fields.block.params.iter().any(|param| param.key == key) {
+        true => fields.count(key).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// The order of a queue outside the drive.
+fn queue(fields: &mut Fields) -> Result<Option<&'static str>, SpecError> {
+    let why = "the queue outside the drive neither joins commands nor knows timeouts or priorities here";
+    electronics::order(fields.block("Scheduler")?, fields.notes, why).map(Some)
+}
+
+fn cache(fields: &mut Fields) -> Result<Option<SetupCache>, SpecError> {
+    let Some(param) = fields.take("Cache") else { return Ok(None) };
+    let Value::Block(block) = &*param.value else {
+        return Err(param.place.error("Cache", "needs a block `type { … }`"));
+    };
+    let mut inner = Fields::new(block, fields.notes);
+    let cache = SetupCache {
+        sectors: inner.count("Cache size")?,
+        line_sectors: optional_count(&mut inner, "Line size")?,
+        drive: inner.word("Cache device")?.map(|(name, _)| name.to_string()),
+        write_back: inner.optional_number("Write scheme")? == Some(3.0),
+    };
+    inner.note(
+        "",
+        "of the cache only its size, its line, its device and when a write is done are carried over",
+    );
+    Ok(Some(cache))
+}
+
+/// The host's driver.
+fn driver(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
+    let mut fields = Fields::new(block, notes);
+    let key = "Constant access time";
+    if let Some(time) = fields.optional_number(key)?.filter(|time| *time != 0.0) {
+        fields.note(key, format!("{time} is not carried over: drives answer here, not the driver"));
+    }
+    setup.order = queue(&mut fields)?;
+    setup.one_at_a_time = !fields.flag("Use queueing in subsystem")?;
+    fields.skip("type", "there is one kind of driver");
+    fields.finish();
+    Ok(())
+}
+
+/// The devices of traces.
+fn traces(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
+    let mut fields = Fields::new(block, notes);
+    let scale = "I/O Trace Time Scale";
+    if let Some(factor) = fields.optional_number(scale)?.filter(|factor| *factor != 1.0) {
+        fields.note(scale, format!("{factor} has no effect in DiskSim; give it when the trace is replayed"));
+    }
+    for item in fields.list("I/O Mappings")?.unwrap_or_default() {
+        let Value::Block(map) = item else {
+            return Err(fields.error("I/O Mappings", "needs a list of blocks"));
+        };
+        let mut map = Fields::new(map, notes);
+        let device = map.count("tracedev")?;
+        let Some((drive, _)) = map.word("simdev")? else { return Err(map.error("simdev", "is missing")) };
+        for (key, usual) in [("locScale", 512.0), ("sizeScale", 1.0), ("offset", 0.0)] {
+            if let Some(value) = map.optional_number(key)?.filter(|value| *value != usual) {
+                map.note(key, format!("{value} is not carried over: convert the trace"));
+            }
+        }
+        map.finish();
+        if setup.drives.iter().all(|known| known.name != drive) {
+            return Err(fields.error("I/O Mappings", format!("`{drive}` is no drive of this set-up")));
+        }
+        setup.devices.push((u64::from(device), drive.to_string()));
+    }
+    fields.finish();
+    Ok(())
+}
+
+/// A list of words that must be there.
+pub(super) fn words(fields: &mut Fields, key: &str) -> Result<Vec<String>, SpecError> {
+    let items = fields.list(key)?.unwrap_or_default();
+    let words: Option<Vec<String>> = items
+        .iter()
+        .map(|item| match item {
+            Value::Word(word) => Some(word.clone()),
+            _ => None,
+        })
+        .collect();
+    match words {
+        Some(words) if !words.is_empty() => Ok(words),
+        _ => Err(fields.error(key, "needs a list of names")),
+    }
+}

@@ -1,0 +1,165 @@
+//! `disksim_synthio`: the synthetic load of a set-up.
+
+use super::SpecError;
+use super::fields::{Fields, Notes, number};
+use super::parse::{Block, Value};
+use super::setup::{Setup, words};
+
+/// The synthetic load of a set-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetupLoad {
+    /// It ends after so many requests.
+    pub requests: u32,
+    /// It ends at this time.
+    pub max_time_s: f64,
+    /// Its processes.
+    pub processes: Vec<SetupProcess>,
+}
+
+/// A process of a synthetic load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetupProcess {
+    /// The file it stands in.
+    pub file: String,
+    /// Its line there.
+    pub line: usize,
+    /// The drives and arrays that it asks.
+    pub volumes: Vec<String>,
+    /// Sectors used of each.
+    pub capacity_sectors: u32,
+    /// Requests are multiples of so many sectors.
+    pub blocking_sectors: u32,
+    /// Share of requests that continue the last one.
+    pub sequential_share: f64,
+    /// Share of requests near the last one.
+    pub local_share: f64,
+    /// Share of reads.
+    pub read_share: f64,
+    /// Share of requests that it waits for at once.
+    pub critical_share: f64,
+    /// Share of requests that it waits for after a while.
+    pub limited_share: f64,
+    /// That while, in ms.
+    pub limit: SetupDistribution,
+    /// Time to a request that is neither sequential nor local, in ms.
+    pub gap: SetupDistribution,
+    /// Time to a sequential request, in ms.
+    pub sequential_gap: SetupDistribution,
+    /// Time to a local request, in ms.
+    pub local_gap: SetupDistribution,
+    /// Distance to a local request, in sectors.
+    pub distance: SetupDistribution,
+    /// Size of a request, in sectors.
+    pub size: SetupDistribution,
+}
+
+/// A distribution of a synthetic load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SetupDistribution {
+    /// Evenly from the one to the other.
+    Uniform(f64, f64),
+    /// The bell curve: mean, deviation.
+    Normal(f64, f64),
+    /// Memoryless: base, mean beyond it.
+    Exponential(f64, f64),
+    /// Numbers of rare events: base, mean beyond it.
+    Poisson(f64, f64),
+    /// One of two: the usual one, the other, the share of the other.
+    TwoValued(f64, f64, f64),
+}
+
+/// Converts a `disksim_synthio` block, whose processes ask the drives and arrays of `setup`.
+pub(super) fn convert(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupLoad, SpecError> {
+    let mut fields = Fields::new(block, notes);
+    let requests = fields.count("Number of I/O requests to generate")?;
+    let max_time_s = fields.number("Maximum time of trace generated")?;
+    for key in [
+        "System call/return with each request",
+        "Think time from call to request",
+        "Think time from request to return",
+    ] {
+        if fields.optional_number(key)?.is_some_and(|value| value != 0.0) {
+            fields.note(key, "is not carried over: calls into the system take no time");
+        }
+    }
+    let mut processes = Vec::new();
+    for item in fields.list("Generators")?.unwrap_or_default() {
+        let Value::Block(block) = item else {
+            return Err(fields.error("Generators", "needs a list of blocks"));
+        };
+        processes.push(process(block, setup, notes)?);
+    }
+    if processes.is_empty() {
+        return Err(fields.error("Generators", "needs a block at least"));
+    }
+    fields.finish();
+    Ok(SetupLoad { requests, max_time_s, processes })
+}
+
+fn process(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupProcess, SpecError> {
+    let mut fields = Fields::new(block, notes);
+    let volumes =
+        words(&mut fields, "devices")?.into_iter().map(|name| volume(name, setup)).collect::<Vec<_>>();
+    let process = SetupProcess {
+        file: block.place.file.to_string(),
+        line: block.place.line,
+        capacity_sectors: fields.count("Storage capacity per device")?,
+        volumes,
+        blocking_sectors: fields.count("Blocking factor")?,
+        sequential_share: share(&mut fields, "Probability of sequential access")?,
+        local_share: share(&mut fields, "Probability of local access")?,
+        read_share: share(&mut fields, "Probability of read access")?,
+        critical_share: share(&mut fields, "Probability of time-critical request")?,
+        limited_share: share(&mut fields, "Probability of time-limited request")?,
+        limit: distribution(&mut fields, "Time-limited think times")?,
+        gap: distribution(&mut fields, "General inter-arrival times")?,
+        sequential_gap: distribution(&mut fields, "Sequential inter-arrival times")?,
+        local_gap: distribution(&mut fields, "Local inter-arrival times")?,
+        distance: distribution(&mut fields, "Local distances")?,
+        size: distribution(&mut fields, "Sizes")?,
+    };
+    fields.finish();
+    Ok(process)
+}
+
+/// The volume that a name stands for. Where drives make arrays, DiskSim takes a drive's number for that of an array.
+fn volume(name: String, setup: &Setup) -> String {
+    let number = setup.drives.iter().position(|drive| drive.name == name);
+    let taken = setup.arrays.iter().any(|array| array.drives.contains(&name));
+    let array = number.filter(|_| taken).and_then(|number| setup.arrays.get(number));
+    array.map_or(name, |array| array.name.clone())
+}
+
+fn share(fields: &mut Fields, key: &str) -> Result<f64, SpecError> {
+    let share = fields.number(key)?;
+    if (0.0..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err(fields.error(key, format!("{share} is outside 0 to 1")))
+}
+
+/// `[ name, number, number … ]`.
+fn distribution(fields: &mut Fields, key: &str) -> Result<SetupDistribution, SpecError> {
+    let items = fields.list(key)?.unwrap_or_default();
+    let values: Vec<f64> =
+        items.iter().skip(1).filter_map(number).filter(|value| value.is_finite()).collect();
+    let name = match items.first() {
+        Some(Value::Word(name)) if values.len() + 1 == items.len() => name.as_str(),
+        _ => return Err(fields.error(key, "needs a list `[ name, number, … ]`")),
+    };
+    match (name, &values[..]) {
+        ("uniform", [low, high]) => Ok(SetupDistribution::Uniform(*low, *high)),
+        // The manual calls the second a variance; DiskSim 4.0 takes it as it stands for the deviation.
+        ("normal", [mean, deviation]) => Ok(SetupDistribution::Normal(*mean, *deviation)),
+        ("exponential", [base, mean]) => Ok(SetupDistribution::Exponential(*base, *mean)),
+        ("poisson", [base, mean]) => Ok(SetupDistribution::Poisson(*base, *mean)),
+        ("twovalue", [usual, other, share]) => Ok(SetupDistribution::TwoValued(*usual, *other, *share)),
+        ("uniform" | "normal" | "exponential" | "poisson" | "twovalue", _) => {
+            Err(fields.error(key, format!("{} numbers do not make `{name}`", values.len())))
+        }
+        _ => {
+            Err(fields
+                .error(key, format!("`{name}` is none of uniform, normal, exponential, poisson, twovalue")))
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Whole set-ups of DiskSim's: what is read of them, and what is said of those that cannot be.
+
+use headstack_model::SpecError;
+use headstack_model::import::setup::{Setup, SetupDistribution, SetupOrganisation, import_setup};
+
+const SETUP: &str = include_str!("small/setup.parv");
+
+fn read(name: &str) -> Result<String, String> {
+    match name {
+        "drive.diskspecs" => Ok(include_str!("small/drive.diskspecs").to_string()),
+        "drive.model" => Ok(include_str!("small/drive.model").to_string()),
+        "drive.seek" => Ok(include_str!("small/drive.seek").to_string()),
+        _ => Err("no such file".to_string()),
+    }
+}
+
+fn setup(text: &str) -> Result<Setup, SpecError> {
+    import_setup(text, "setup.parv", read)
+}
+
+#[test]
+fn is_every_part_of_a_set_up_read() {
+    let met = setup(SETUP).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = met.drives.iter().map(|drive| drive.name.as_str()).collect();
+    assert_eq!(names, ["disk0", "disk1", "disk2"]);
+    assert!(met.drives.iter().all(|drive| drive.bus == Some(0)));
+    let bus = &met.buses[0];
+    assert_eq!((bus.name.as_str(), bus.exclusive, bus.controller), ("bus1", true, Some(0)));
+    assert_eq!((bus.read_us_per_sector, bus.write_us_per_sector, bus.arbitration_us), (50.0, 10.0, 1.0));
+    assert_eq!((met.controllers[0].us_per_sector, met.controllers[0].smart), (30.0, false));
+    assert_eq!((met.order, met.one_at_a_time), (Some("sstf"), true));
+    assert_eq!(met.devices, [(10, "disk2".to_string())]);
+    let array = &met.arrays[0];
+    assert_eq!((array.organisation, array.drives.len()), (SetupOrganisation::ParityRotated, 3));
+    let load = met.load.expect("there is one");
+    assert_eq!((load.requests, load.max_time_s), (100, 10.0));
+    let process = &load.processes[0];
+    assert_eq!(process.volumes, ["org0"]);
+    assert_eq!(process.local_gap, SetupDistribution::TwoValued(1.0, 2.0, 0.5));
+    assert_eq!(process.size, SetupDistribution::Poisson(1.0, 8.0));
+    let left: Vec<String> = met.not_carried.iter().map(ToString::to_string).collect();
+    assert!(left.iter().any(|left| left.starts_with("setup.parv:1: disksim_global Global: ")), "{left:?}");
+}
+
+/// The set-up with something in place of something else.
+fn with(old: &str, new: &str) -> String {
+    assert!(SETUP.contains(old), "{old}");
+    setup(&SETUP.replace(old, new)).expect_err(new).to_string()
+}
+
+#[test]
+fn does_every_bad_set_up_say_where_and_what() {
+    assert_eq!(
+        setup("").expect_err("empty").to_string(),
+        "setup.parv:1: no drive here: needs an instance of a disksim_disk block"
+    );
+    let said = [
+        (
+            with("source drive.diskspecs", "source gone.diskspecs"),
+            "setup.parv:10: source: gone.diskspecs: no such file",
+        ),
+        (
+            with("Scheduling policy = 4", "Scheduling policy = 29"),
+            "setup.parv:4: Scheduling policy: 29 is none of 1 to 28",
+        ),
+        (
+            with("Scheduler = disksim_ioqueue { Scheduling policy = 4 }", "Scheduler = 4"),
+            "setup.parv:4: Scheduler: needs a block `type { … }`",
+        ),
+        (
+            with("Use queueing in subsystem = 0", "Use queueing in subsystem = 2"),
+            "setup.parv:5: Use queueing in subsystem: 2 is neither 0 nor 1",
+        ),
+        (with("CTLR0 { type = 1", "CTLR0 { type = 4"), "setup.parv:9: type: 4 is none of 1 to 3"),
+        (
+            with("Read block transfer time = 0.05", "Read block transfer time = fast"),
+            "setup.parv:8: Read block transfer time: needs a number",
+        ),
+        (
+            with("simdev = disk2", "simdev = disk3"),
+            "setup.parv:18: I/O Mappings: `disk3` is no drive of this set-up",
+        ),
+        (with("simdev = disk2, ", ""), "setup.parv:18: simdev: is missing"),
+        (
+            with("Striped", "Stripped"),
+            "setup.parv:23: Distribution scheme: `Stripped` is none of Asis, Striped, Random, Ideal",
+        ),
+        (
+            with("Striped", "Random"),
+            "setup.parv:23: Distribution scheme: `Random` is not modelled; Asis and Striped are",
+        ),
+        (
+            with("Parity_rotated", "Raid"),
+            "setup.parv:23: Redundancy scheme: `Raid` is none of Noredun, Shadowed, Parity_disk, Parity_rotated",
+        ),
+        (
+            with("devices = [ disk0 .. disk2 ],\n   Stripe", "devices = [ disk0 .. disk3 ],\n   Stripe"),
+            "setup.parv:24: devices: `disk3` is no drive of this set-up",
+        ),
+        (
+            with("devices = [ disk0 .. disk2 ],\n   Stripe", "devices = [ ],\n   Stripe"),
+            "setup.parv:24: devices: needs a list of names",
+        ),
+        (
+            with("Parity rotation type = 1", "Parity rotation type = 5"),
+            "setup.parv:26: Parity rotation type: 5 is none of 1 to 4",
+        ),
+        (
+            with("Addressing mode = Array", "Addressing mode = Parts"),
+            "setup.parv:22: Addressing mode: `Parts` with `Striped` and `Parity_rotated` is not modelled; `Array` is",
+        ),
+        (
+            with("Number of I/O requests to generate = 100", "Number of I/O requests to generate = -1"),
+            "setup.parv:29: Number of I/O requests to generate: -1 is no whole number from 0 to 4294967295",
+        ),
+        (
+            with("read access = 0.66", "read access = 66"),
+            "setup.parv:33: Probability of read access: 66 is outside 0 to 1",
+        ),
+        (
+            with("[ exponential, 0.0, 10.0 ]", "[ exponential, 10.0 ]"),
+            "setup.parv:35: General inter-arrival times: 1 numbers do not make `exponential`",
+        ),
+        (
+            with("[ exponential, 0.0, 10.0 ]", "[ gamma, 1, 10.0 ]"),
+            "setup.parv:35: General inter-arrival times: `gamma` is none of uniform, normal, exponential, poisson, twovalue",
+        ),
+        (with("Sizes = [ poisson, 1.0, 8.0 ]", "Sizes = 8"), "setup.parv:37: Sizes: needs a list `[ … ]`"),
+        (
+            with("Generators = [ disksim_synthgen {", "Generators = [ ], Others = [ x {"),
+            "setup.parv:31: Generators: needs a block at least",
+        ),
+    ];
+    for (met, wanted) in said {
+        assert_eq!(met, wanted);
+    }
+}

@@ -1,0 +1,387 @@
+//! DiskSim's parameter files as a rig and a load.
+//!
+//! Every drive that is a shipped one in geometry and mechanics is written as that preset and what differs; any other is
+//! written out. What DiskSim says and a rig cannot is listed, and what a rig can say but not yet run is carried over.
+
+use super::array::{ArraySpec, Organisation, ReadChoice, Rotation};
+use super::attach::{
+    ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
+};
+use super::spec::GroupKeys;
+use super::{Rig, RigError, document};
+use headstack_model::import::NotCarried;
+use headstack_model::import::setup::{
+    Setup, SetupArray, SetupBus, SetupController, SetupDistribution, SetupDrive, SetupLoad,
+    SetupOrganisation, SetupProcess, import_setup,
+};
+use headstack_model::spec::{DriveSpec, SpecError};
+use headstack_model::{Nanos, drives};
+use headstack_workload::dist::Distribution;
+use headstack_workload::process::SyntheticSpec;
+use headstack_workload::{LoadFile, LoadSpec, VolumeInfo};
+use toml::{Table, Value};
+
+/// A rig and its load from a parameter file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedRig {
+    /// The rig file.
+    pub rig: String,
+    /// The load file, where the parameter file has a synthetic load.
+    pub load: Option<String>,
+    /// What was met and could not be carried over, in the order of the files.
+    pub not_carried: Vec<NotCarried>,
+}
+
+/// Imports the set-up described by `text`, the content of the file `origin`. `read` is asked for the files that it names.
+///
+/// *Errors:* the first fault of the language or of a value, with its file and line; a rig or a load that is read but breaks
+/// a rule of ours, with the key of ours that it breaks.
+pub fn import(
+    text: &str,
+    origin: &str,
+    read: impl FnMut(&str) -> Result<String, String>,
+) -> Result<ImportedRig, SpecError> {
+    let setup = import_setup(text, origin, read)?;
+    let text = rig(&setup, origin);
+    let whole = |error| SpecError { line: 0, ..error };
+    let rig = Rig::parse(&text, origin, &mut |name| drives::load(name))
+        .map_err(|RigError::Fault(error)| whole(error))?;
+    let mut not_carried = setup.not_carried;
+    let load = setup.load.map(|mut load| {
+        let volumes = rig.volumes();
+        load.processes.iter_mut().for_each(|process| not_carried.extend(fit(process, &volumes)));
+        self::load(&load).to_toml()
+    });
+    if let Some(load) = &load {
+        LoadFile::parse(load, origin).map_err(whole)?;
+    }
+    not_carried.sort();
+    Ok(ImportedRig { rig: text, load, not_carried })
+}
+
+/// Has a process use no more of its volumes than they hold, and says so.
+fn fit(process: &mut SetupProcess, volumes: &[VolumeInfo]) -> Option<NotCarried> {
+    let asked = volumes.iter().filter(|volume| process.volumes.contains(&volume.name));
+    let most = asked.map(|volume| volume.sectors).min()?;
+    let most = u32::try_from(most).ok().filter(|most| *most < process.capacity_sectors)?;
+    let sectors = std::mem::replace(&mut process.capacity_sectors, most);
+    Some(NotCarried {
+        file: process.file.clone(),
+        line: process.line,
+        key: "Storage capacity per device".to_string(),
+        why: format!("{sectors} is more than the volume holds; carried over as {most}"),
+    })
+}
+
+/// The rig file, its tables in the order in which the format tells them.
+fn rig(setup: &Setup, origin: &str) -> String {
+    let buses = Buses::of(setup);
+    let over = |usual: &Table, tables: Vec<Table>| -> Vec<Table> {
+        tables.iter().map(|wanted| difference(usual, wanted).unwrap_or_else(|| wanted.clone())).collect()
+    };
+    let top = Table::from_iter([
+        ("title".to_string(), Value::String(format!("The set-up of {origin}"))),
+        (
+            "sources".to_string(),
+            Value::Table(Table::from_iter([(
+                "disksim".to_string(),
+                Value::String(format!("DiskSim parameters, imported from {origin}")),
+            )])),
+        ),
+    ]);
+    let bus = over(&table(&RigBusSpec::default()), buses.specs.iter().map(table).collect());
+    let controllers = setup.controllers.iter().map(|one| table(&controller(one))).collect();
+    let controllers = over(&table(&ControllerSpec::default()), controllers);
+    let parts = [
+        ("devices", devices(setup)),
+        ("drive", list(groups(setup, &buses))),
+        ("bus", list(bus)),
+        ("controller", list(controllers)),
+        ("array", list(setup.arrays.iter().map(|one| table(&array(one))).collect())),
+        ("host", host(setup)),
+    ];
+    let mut text = document::text(&top);
+    for (key, value) in parts.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        text.push('\n');
+        text.push_str(&document::text(&Table::from_iter([(key.to_string(), value)])));
+    }
+    text
+}
+
+/// Tables under one key; one alone stands by itself.
+fn list(mut tables: Vec<Table>) -> Option<Value> {
+    match tables.len() {
+        0 => None,
+        1 => tables.pop().map(Value::Table),
+        _ => Some(Value::Array(tables.into_iter().map(Value::Table).collect())),
+    }
+}
+
+/// The devices of traces. Without a map DiskSim takes the number of a trace's device for that of a drive.
+fn devices(setup: &Setup) -> Option<Value> {
+    let numbered =
+        || setup.drives.iter().enumerate().map(|(index, drive)| (index as u64, drive.name.clone()));
+    let devices: Vec<(u64, String)> =
+        if setup.devices.is_empty() { numbered().collect() } else { setup.devices.clone() };
+    let in_array = |name: &String| setup.arrays.iter().any(|array| array.drives.contains(name));
+    let devices = devices.into_iter().filter(|(_, name)| !in_array(name));
+    let devices: Table = devices.map(|(device, name)| (device.to_string(), Value::String(name))).collect();
+    (!devices.is_empty()).then_some(Value::Table(devices))
+}
+
+/// What the driver does.
+fn host(setup: &Setup) -> Option<Value> {
+    let mut queue = Table::new();
+    if let Some(order) = setup.order.filter(|order| *order != "fcfs") {
+        queue.insert("order".to_string(), Value::String(order.to_string()));
+    }
+    if setup.one_at_a_time {
+        queue.insert("depth".to_string(), Value::Integer(1));
+    }
+    let queue = (!queue.is_empty()).then_some(Value::Table(queue));
+    queue.map(|queue| Value::Table(Table::from_iter([("queue".to_string(), queue)])))
+}
+
+fn table<T: serde::Serialize>(value: &T) -> Table {
+    Table::try_from(value).expect("every part of a rig is a table")
+}
+
+/// The buses of a rig, and which of them stands for each of the set-up.
+struct Buses {
+    specs: Vec<RigBusSpec>,
+    of: Vec<usize>,
+}
+
+impl Buses {
+    /// Buses that carry a drive each and are alike are one bus that nobody shares.
+    fn of(setup: &Setup) -> Buses {
+        let carried = |index: usize| setup.drives.iter().filter(|drive| drive.bus == Some(index)).count();
+        let mut buses = Buses { specs: Vec::new(), of: Vec::new() };
+        for (index, bus) in setup.buses.iter().enumerate() {
+            let spec = buses.spec(setup, bus, carried(index));
+            let alike = |known: &RigBusSpec| {
+                spec.sharing == Sharing::None
+                    && *known == RigBusSpec { name: known.name.clone(), ..spec.clone() }
+            };
+            let known = buses.specs.iter().position(alike);
+            buses.of.push(known.unwrap_or(buses.specs.len()));
+            if known.is_none() {
+                buses.specs.push(spec);
+            }
+        }
+        buses
+    }
+
+    fn spec(&self, setup: &Setup, bus: &SetupBus, drives: usize) -> RigBusSpec {
+        let controller = bus.controller.map(|index| setup.controllers[index].name.clone());
+        RigBusSpec {
+            name: bus.name.clone(),
+            sharing: match (drives > 1, bus.exclusive) {
+                (false, _) => Sharing::None,
+                (true, false) => Sharing::Interleaved,
+                (true, true) => Sharing::Exclusive,
+            },
+            read_us_per_sector: bus.read_us_per_sector,
+            write_us_per_sector: bus.write_us_per_sector,
+            arbitration_us: bus.arbitration_us,
+            controller,
+        }
+    }
+}
+
+/// The drives, those of one kind that follow each other in one table.
+fn groups(setup: &Setup, buses: &Buses) -> Vec<Table> {
+    let on = |drive: &SetupDrive| drive.bus.map(|bus| buses.of[bus]);
+    let mut groups = Vec::new();
+    let mut rest = &setup.drives[..];
+    let mut first = 0;
+    while let Some(drive) = rest.first() {
+        let alike = |other: &&SetupDrive| other.spec == drive.spec && on(other) == on(drive);
+        let most = rest.iter().take_while(alike).count();
+        let (count, volume) = named(&rest[..most], first);
+        let on = on(drive).filter(|_| buses.specs.len() > 1).map(|bus| buses.specs[bus].name.clone());
+        let keys = GroupKeys { preset: None, count: count as u32, volume, on };
+        let usual = table(&GroupKeys::default());
+        let mut group = difference(&usual, &table(&keys)).unwrap_or_default();
+        document::lay(&mut group, drive_table(&drive.spec));
+        groups.push(group);
+        rest = &rest[count..];
+        first += count;
+    }
+    groups
+}
+
+/// How many of these drives, from the first, have names that one table can give them, and the name that gives them.
+fn named(drives: &[SetupDrive], first: usize) -> (usize, Option<String>) {
+    let run = |stem: &str, from: usize| {
+        let as_named =
+            |(index, drive): &(usize, &SetupDrive)| drive.name == format!("{stem}{}", from + index);
+        drives.iter().enumerate().take_while(as_named).count()
+    };
+    // `disk` and the number in the rig is what drives are called without a name.
+    let usual = run("disk", first);
+    if usual > 0 {
+        return (usual, None);
+    }
+    let name = &drives[0].name;
+    let stem = name.strip_suffix('0').unwrap_or(name);
+    match run(stem, 0) {
+        0 | 1 => (1, Some(name.clone())),
+        several => (several, Some(stem.to_string())),
+    }
+}
+
+/// The drive as a preset and what differs from it, or written out.
+fn drive_table(spec: &DriveSpec) -> Table {
+    let shipped = drives::all().iter().filter_map(|(name, _)| drives::load(name).ok());
+    for preset in shipped.filter(|one| one.geometry == spec.geometry && one.mechanics == spec.mechanics) {
+        let titled = DriveSpec {
+            name: preset.name.clone(),
+            title: preset.title.clone(),
+            year: preset.year,
+            evidence: preset.evidence,
+            sources: preset.sources.clone(),
+            ..spec.clone()
+        };
+        if let Some(mut over) = difference(&table(&preset), &table(&titled)) {
+            over.insert("preset".to_string(), Value::String(preset.name));
+            return over;
+        }
+    }
+    table(spec)
+}
+
+/// What must be laid over `under` to make it `wanted`; none where a key would have to go.
+fn difference(under: &Table, wanted: &Table) -> Option<Table> {
+    let mut over = Table::new();
+    if under.keys().any(|key| !wanted.contains_key(key)) {
+        return None;
+    }
+    for (key, value) in wanted {
+        match (under.get(key), value) {
+            (Some(known), value) if known == value => {}
+            (Some(Value::Table(known)), Value::Table(value)) => {
+                over.insert(key.clone(), Value::Table(difference(known, value)?));
+            }
+            (_, value) => {
+                over.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Some(over)
+}
+
+fn controller(one: &SetupController) -> ControllerSpec {
+    ControllerSpec {
+        name: one.name.clone(),
+        kind: if one.smart { ControllerKind::Smart } else { ControllerKind::PassThrough },
+        us_per_sector: one.us_per_sector,
+        delay_us: one.delay_us,
+        queue_depth: one.queue_depth,
+        order: one.order.map(str::to_string),
+        drive_depth: one.drive_depth,
+        cache: one.cache.as_ref().map(|cache| ControllerCacheSpec {
+            sectors: u64::from(cache.sectors),
+            line_sectors: cache.line_sectors,
+            drive: cache.drive.clone(),
+            writes: if cache.write_back {
+                ControllerWrites::WriteBack
+            } else {
+                ControllerWrites::WriteThrough
+            },
+        }),
+    }
+}
+
+fn array(one: &SetupArray) -> ArraySpec {
+    let organisation = match one.organisation {
+        SetupOrganisation::Concatenation => Organisation::Concatenation,
+        SetupOrganisation::Striping => Organisation::Striping,
+        SetupOrganisation::Mirroring => Organisation::Mirroring,
+        SetupOrganisation::ParityDrive => Organisation::ParityDrive,
+        SetupOrganisation::ParityRotated => Organisation::Raid5,
+    };
+    let parity = matches!(organisation, Organisation::ParityDrive | Organisation::Raid5);
+    let striped = organisation != Organisation::Concatenation;
+    ArraySpec {
+        name: one.name.clone(),
+        organisation,
+        drives: one.drives.clone(),
+        stripe_unit_sectors: striped.then_some(u64::from(one.stripe_unit_sectors)),
+        parity_unit_sectors: Some(u64::from(one.parity_unit_sectors))
+            .filter(|_| parity && one.parity_unit_sectors != one.stripe_unit_sectors),
+        copies: if organisation == Organisation::Mirroring { one.copies } else { 2 },
+        read_choice: match one.read_choice {
+            1 => ReadChoice::Primary,
+            2 => ReadChoice::Random,
+            3 => ReadChoice::RoundRobin,
+            4 => ReadChoice::Nearest,
+            _ => ReadChoice::ShortestQueue,
+        },
+        rotation: match one.rotation {
+            2 => Rotation::LeftAsymmetric,
+            3 => Rotation::RightAsymmetric,
+            4 => Rotation::RightSymmetric,
+            _ => Rotation::LeftSymmetric,
+        },
+        read_modify_write_ratio: one.read_modify_write_ratio,
+    }
+}
+
+fn load(load: &SetupLoad) -> LoadSpec {
+    let mut processes: Vec<SyntheticSpec> = Vec::new();
+    for process in load.processes.iter().map(synthetic) {
+        match processes.last_mut() {
+            Some(last) if SyntheticSpec { processes: 1, ..last.clone() } == process => last.processes += 1,
+            _ => processes.push(process),
+        }
+    }
+    LoadSpec {
+        requests: Some(u64::from(load.requests)),
+        max_time_s: Some(load.max_time_s),
+        process: processes,
+        ..LoadSpec::default()
+    }
+}
+
+fn synthetic(process: &SetupProcess) -> SyntheticSpec {
+    SyntheticSpec {
+        processes: 1,
+        volumes: process.volumes.clone(),
+        capacity_sectors: Some(u64::from(process.capacity_sectors)),
+        blocking_sectors: process.blocking_sectors,
+        sequential_share: process.sequential_share,
+        local_share: process.local_share,
+        read_share: process.read_share,
+        critical_share: process.critical_share,
+        limited_share: process.limited_share,
+        size_sectors: distribution(process.size, |sectors| sectors),
+        local_distance_sectors: distribution(process.distance, |sectors| sectors),
+        gap: distribution(process.gap, ms),
+        sequential_gap: distribution(process.sequential_gap, ms),
+        local_gap: distribution(process.local_gap, ms),
+        time_limit: distribution(process.limit, ms),
+    }
+}
+
+fn ms(ms: f64) -> Nanos {
+    Nanos::from_ms(ms.max(0.0))
+}
+
+fn distribution<V>(from: SetupDistribution, value: impl Fn(f64) -> V) -> Distribution<V> {
+    match from {
+        SetupDistribution::Uniform(low, high) => Distribution::Uniform { low: value(low), high: value(high) },
+        SetupDistribution::Normal(mean, deviation) => {
+            Distribution::Normal { mean: value(mean), deviation: value(deviation) }
+        }
+        SetupDistribution::Exponential(base, mean) => {
+            Distribution::Exponential { base: value(base), mean: value(mean) }
+        }
+        SetupDistribution::Poisson(base, mean) => {
+            Distribution::Poisson { base: value(base), mean: value(mean) }
+        }
+        SetupDistribution::TwoValued(usual, other, share) => {
+            Distribution::TwoValued { usual: value(usual), other: value(other), share }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Does every parameter file of DiskSim's become a rig and a load, and does the load take as long on it?
+//!
+//! The files lie in `$HEADSTACK_REFERENCE/disksim/rigs`; without that variable there is nothing to import. DiskSim's means
+//! are those that it prints for its own example files. Its loads come from random numbers of its own, so that a mean agrees
+//! within the sampling error: of each, ten seeds are run.
+
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
+use headstack_model::drives;
+use headstack_sim::rig::{ImportedRig, Rig, import, shipped};
+use headstack_workload::LoadFile;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("HEADSTACK_REFERENCE").map(|folder| Path::new(&folder).join("disksim"));
+    if folder.is_none() {
+        eprintln!("skipped: HEADSTACK_REFERENCE is not set");
+    }
+    folder
+}
+
+fn import_file(folder: &Path, name: &str) -> Result<ImportedRig, String> {
+    let text =
+        fs::read_to_string(folder.join("rigs").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let read =
+        |name: &str| fs::read_to_string(folder.join("specs").join(name)).map_err(|error| error.to_string());
+    import(&text, name, read).map_err(|error| error.to_string())
+}
+
+fn rig(imported: &ImportedRig, name: &str) -> Rig {
+    Rig::parse(&imported.rig, name, &mut |name| drives::load(name)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The mean response of a synthetic load, in ms.
+fn mean(rig: &Rig, load: &str, seed: u64) -> f64 {
+    let load = LoadFile::parse(load, "load").unwrap_or_else(|error| panic!("{error}"));
+    let mut load = load.build(&rig.volumes(), seed).unwrap_or_else(|error| panic!("{error}"));
+    let mut engine = rig.build(seed).unwrap_or_else(|error| panic!("{error}"));
+    let (mut total, mut count) = (0.0, 0u32);
+    engine.run(load.as_mut(), &mut |finished| {
+        total += finished.completion.response().as_ms();
+        count += 1;
+    });
+    total / f64::from(count)
+}
+
+/// The name of each parameter file, and why its rig cannot be built, where it cannot.
+const FILES: [(&str, &str); 23] = [
+    ("3disks", TURNS),
+    ("3disks2", TURNS),
+    ("ascii", ""),
+    ("atlas10k", ""),
+    ("atlas_III", ""),
+    ("barracuda", ""),
+    ("cheetah4LP", ""),
+    ("cheetah9LP", ""),
+    ("dec_rz26", ""),
+    ("hp_c2247a", ""),
+    ("hp_c2490a", ""),
+    ("hp_c3323a", ""),
+    ("hplajw", ""),
+    ("ibm18es", ""),
+    ("st41601n", ""),
+    ("syntharrays", "array[0].organisation: an array (`striping`) is not simulated yet"),
+    ("synthcachedev", "controller.kind: a smart controller is not simulated yet"),
+    ("synthcachemem", "controller.kind: a smart controller is not simulated yet"),
+    ("synthclosed", ""),
+    ("synthmixed", ""),
+    ("synthopen", TURNS),
+    ("synthraid5", "array.organisation: an array (`raid-5`) is not simulated yet"),
+    ("synthsimpledisk", ""),
+];
+
+const TURNS: &str = "bus.sharing: 3 drives that take turns on one bus are not simulated yet; with `interleaved` they do not wait for each other";
+
+#[test]
+fn does_every_parameter_file_become_a_rig_and_a_load() {
+    let Some(folder) = folder() else { return };
+    let met = fs::read_dir(folder.join("rigs")).expect("the folder is there").flatten();
+    let met = met.filter(|entry| entry.path().extension().is_some_and(|end| end == "parv")).count();
+    assert_eq!(met, FILES.len());
+    for (name, refusal) in FILES {
+        let imported = import_file(&folder, &format!("{name}.parv"));
+        if name == "synthsimpledisk" {
+            let wanted =
+                "synthsimpledisk.parv:105: sd0: `disksim_simpledisk` is not modelled: every drive here turns";
+            assert_eq!(imported.expect_err(name), wanted);
+            continue;
+        }
+        let imported = imported.unwrap_or_else(|error| panic!("{error}"));
+        let rig = rig(&imported, name);
+        let load = imported.load.expect("each of them has a load");
+        let load = LoadFile::parse(&load, name).unwrap_or_else(|error| panic!("{error}"));
+        load.build(&rig.volumes(), 1).unwrap_or_else(|error| panic!("{error}"));
+        let built = rig.build(1).map(|_| ()).map_err(|error| error.to_string());
+        match built {
+            Ok(()) => assert_eq!(refusal, "", "{name}"),
+            Err(error) => {
+                assert_eq!(error.split_once(": ").map(|(_, why)| why), Some(refusal), "{name}: {error}")
+            }
+        }
+        let again = Rig::parse(&rig.to_toml(), name, &mut |preset| panic!("{preset}"));
+        assert_eq!(again.expect("a resolved rig is a rig").volumes(), rig.volumes(), "{name}");
+    }
+}
+
+#[test]
+fn are_the_shipped_rigs_the_imported_ones() {
+    let Some(folder) = folder() else { return };
+    for (shipped, file) in [("ascii-trace", "ascii.parv"), ("hp-workstation", "hplajw.parv")] {
+        let imported = import_file(&folder, file).unwrap_or_else(|error| panic!("{error}"));
+        let (imported, shipped) = (rig(&imported, file), shipped::load(shipped).expect("it is shipped"));
+        // The shipped drive has the bus's time for a sector in itself, too.
+        let whole = |rig: &Rig| {
+            let mut spec = rig.resolved().drive[0].spec.clone();
+            let bus = &rig.resolved().bus[0];
+            spec.bus.read_us_per_sector = spec.bus.read_us_per_sector.max(bus.read_us_per_sector);
+            spec.bus.write_us_per_sector = spec.bus.write_us_per_sector.max(bus.write_us_per_sector);
+            spec
+        };
+        assert!(whole(&imported) == whole(&shipped), "{file}: another drive");
+        assert_eq!(imported.volumes(), shipped.volumes(), "{file}");
+        assert_eq!(imported.trace_devices(), shipped.trace_devices(), "{file}");
+        assert_eq!(imported.resolved().host.queue.order, shipped.resolved().host.queue.order, "{file}");
+    }
+}
+
+#[test]
+fn do_synthetic_loads_take_as_long_as_in_disksim() {
+    let Some(folder) = folder() else { return };
+    for (name, theirs) in [("synthclosed", 87.819)] {
+        let imported =
+            import_file(&folder, &format!("{name}.parv")).unwrap_or_else(|error| panic!("{error}"));
+        let rig = rig(&imported, name);
+        let load = imported.load.expect("it has a load");
+        let ours: Vec<f64> = (0..10).map(|seed| mean(&rig, &load, seed)).collect();
+        let ours = ours.iter().sum::<f64>() / ours.len() as f64;
+        let off = ours / theirs - 1.0;
+        println!("{name}: mean {ours:.3} ms, DiskSim {theirs} ms: {:+.2} %", 100.0 * off);
+        assert!(off.abs() <= 0.03, "{name}: {off:+.4} of {theirs} ms");
+    }
+}
