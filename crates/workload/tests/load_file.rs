@@ -180,8 +180,8 @@ fn is_each_wrong_file_refused_in_one_line() {
         ("", "x.toml: the load asks for nothing: it needs a table blocks, stream, burst or process"),
         (
             "[[block]]",
-            "x.toml:1: block[0]: unknown field `block`, expected one of `requests`, `max_time_s`, `blocks`, `stream`, \
-             `burst`, `process`; did you mean `blocks`?",
+            "x.toml:1: block[0]: unknown field `block`, expected one of `requests`, `max_time_s`, `processors`, `blocks`, \
+             `stream`, `burst`, `process`; did you mean `blocks`?",
         ),
         (
             "\n[[blocks]]\ndepth = 1",
@@ -211,6 +211,7 @@ fn is_each_wrong_file_refused_in_one_line() {
         ),
         ("requests = 1\n[[blocks]]\ndepth = 0", "x.toml:3: blocks[0].depth: 0 is outside 1 to 65536"),
         ("requests = 0\n[[blocks]]\ndepth = 1", "x.toml:1: requests: 0, where at least 1 is needed"),
+        ("processors = 0\n[[blocks]]\ndepth = 1", "x.toml:1: processors: 0 is outside 1 to 65536"),
         ("max_time_s = -1\n[[blocks]]\ndepth = 1", "x.toml:1: max_time_s: -1 is outside 1e-9 to 1e9 s"),
         (
             "requests = 1\n[[blocks]]\ndepth = 1\npopularity = \"zipf(1)\"",

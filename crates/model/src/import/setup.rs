@@ -143,7 +143,7 @@ fn leave(kind: &str, block: &Block, notes: &Notes) {
         "disksim_stats" => PRINTS,
         "disksim_global" => "says what DiskSim draws and prints; seeds are given to each run",
         "disksim_pf" => {
-            "the processor's time is not modelled: processes of a load do not wait for each other"
+            "processes that have waited all go on by the first processor, however many there are; carried over as one"
         }
         "disksim_syncset" => "all platters start at the same angle anyway",
         _ => "is not a block known for a set-up",

@@ -330,7 +330,8 @@ fn array(one: &SetupArray) -> ArraySpec {
 
 fn load(load: &SetupLoad) -> LoadSpec {
     let mut processes: Vec<SyntheticSpec> = Vec::new();
-    for process in load.processes.iter().map(synthetic) {
+    // DiskSim starts its processes from the last one on.
+    for process in load.processes.iter().rev().map(synthetic) {
         match processes.last_mut() {
             Some(last) if SyntheticSpec { processes: 1, ..last.clone() } == process => last.processes += 1,
             _ => processes.push(process),
@@ -339,6 +340,7 @@ fn load(load: &SetupLoad) -> LoadSpec {
     LoadSpec {
         requests: Some(u64::from(load.requests)),
         max_time_s: Some(load.max_time_s),
+        processors: Some(1),
         process: processes,
         ..LoadSpec::default()
     }

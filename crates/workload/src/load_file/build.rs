@@ -236,5 +236,6 @@ fn processes(table: &Table<'_>, spec: &LoadSpec) -> Result<Member, Fault> {
     }
     let sources = all.len() as u32;
     let load = Processes::new(all, u64::MAX).map_err(|error| Fault::new("process", error.to_string()))?;
+    let load = load.sharing(spec.processors.unwrap_or(sources));
     Ok(Member { load: Box::new(load), device: 0, sources })
 }

@@ -20,6 +20,10 @@ pub struct LoadSpec {
     /// The load ends at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_s: Option<f64>,
+    /// The processes of all tables `process` share so many processors: a process's own time (`gap`, `time_limit`) passes while
+    /// it has one, which it keeps until it waits, and the others queue. Each has one of its own when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u32>,
     /// Single requests: random, in sequence, or to popular groups of blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlocksSpec>,
@@ -217,6 +221,7 @@ impl LoadSpec {
         if let Some(seconds) = self.max_time_s.filter(|seconds| !(1e-9..=1e9).contains(seconds)) {
             return Err(Fault::new("max_time_s", format!("{seconds} is outside 1e-9 to 1e9 s")));
         }
+        many("processors", u64::from(self.processors.unwrap_or(1)))?;
         let ends = self.requests.is_some() || self.max_time_s.is_some();
         for (index, table) in self.blocks.iter().enumerate() {
             let key = format!("blocks[{index}]");

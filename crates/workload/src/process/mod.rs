@@ -2,7 +2,7 @@
 //!
 //! A [`Process`] says its next [`Step`]: after how long it asks, for what, and whether it then waits. [`Processes`] runs
 //! so many of them side by side. A process's own time stands still while it waits, so what it had still to compute, it
-//! computes afterwards.
+//! computes afterwards. Each has a processor of its own, unless they share some ([`Processes::sharing`]).
 
 mod burst;
 mod synthetic;
@@ -61,8 +61,12 @@ pub trait Process {
 #[derive(Clone, Debug)]
 pub struct Processes<P> {
     members: Vec<Member<P>>,
-    /// When processes that are not waiting want to be woken; one entry each.
+    /// When processes that have a processor want to be woken; one entry each.
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Processors that nobody has.
+    free: usize,
+    /// Processes that could go on and have no processor, and since when.
+    ready: VecDeque<(u32, Nanos)>,
     window: Window,
 }
 
@@ -86,10 +90,42 @@ impl<P: Process> Processes<P> {
     pub fn new(processes: impl IntoIterator<Item = P>, requests: u64) -> Result<Processes<P>, ShapeError> {
         let members: Vec<Member<P>> = processes.into_iter().map(Member::new).collect();
         check_processes(members.len() as u64)?;
-        let mut wakes = BinaryHeap::with_capacity(members.len());
-        wakes
-            .extend((0..).zip(&members).filter_map(|(index, member)| Some(Reverse((member.wake()?, index)))));
-        Ok(Processes { members, wakes, window: Window::new(MOST_OUTSTANDING, requests)? })
+        let window = Window::new(MOST_OUTSTANDING, requests)?;
+        let count = members.len();
+        let (wakes, ready) = (BinaryHeap::with_capacity(count), VecDeque::new());
+        Ok(Processes { members, wakes, free: 0, ready, window }.sharing(count as u32))
+    }
+
+    /// Has them share so many processors. A process keeps its own until it waits; the others queue for one, and their own
+    /// time stands still meanwhile. To be called before the load starts.
+    pub fn sharing(mut self, processors: u32) -> Processes<P> {
+        self.free = processors as usize;
+        self.wakes.clear();
+        self.ready.clear();
+        (0..self.members.len() as u32).for_each(|index| self.enter(Nanos::ZERO, index));
+        self
+    }
+
+    /// Gives a process that can go on a processor, or has it queue for one.
+    fn enter(&mut self, now: Nanos, index: u32) {
+        let Some(wake) = self.members[index as usize].wake() else { return };
+        if self.free == 0 {
+            return self.ready.push_back((index, now));
+        }
+        self.free -= 1;
+        self.wakes.push(Reverse((wake, index)));
+    }
+
+    /// Takes the processor of a process that cannot go on, for the next one in the queue.
+    fn leave(&mut self, at: Nanos) {
+        let Some((index, since)) = self.ready.pop_front() else {
+            self.free += 1;
+            return;
+        };
+        let member = &mut self.members[index as usize];
+        member.pause(at.since(since));
+        let wake = member.wake().expect("only who can go on queues");
+        self.wakes.push(Reverse((wake, index)));
     }
 
     /// Lets a process run at the time of its wake; what it asks, if it does.
@@ -109,8 +145,9 @@ impl<P: Process> Processes<P> {
             }
             _ => None,
         };
-        if let Some(wake) = member.wake() {
-            self.wakes.push(Reverse((wake, index)));
+        match member.wake() {
+            Some(wake) => self.wakes.push(Reverse((wake, index))),
+            None => self.leave(at),
         }
         issue
     }
@@ -158,15 +195,19 @@ impl<P: Process> Member<P> {
         Some(self.limits.front().map_or(self.due, |(limit, _)| self.due.min(*limit)))
     }
 
+    /// Its own time stood still for so long.
+    fn pause(&mut self, pause: Nanos) {
+        self.due = self.due.saturating_add(pause);
+        for (limit, _) in &mut self.limits {
+            *limit = limit.saturating_add(pause);
+        }
+    }
+
     /// A request completed; whether the process waited for it.
     fn complete(&mut self, now: Nanos, id: u64) -> bool {
         match self.waits {
             Some((awaited, since)) if awaited == id => {
-                let pause = now.since(since);
-                self.due = self.due.saturating_add(pause);
-                for (limit, _) in &mut self.limits {
-                    *limit = limit.saturating_add(pause);
-                }
+                self.pause(now.since(since));
                 self.waits = None;
                 true
             }
@@ -199,11 +240,8 @@ impl<P: Process> Load for Processes<P> {
     fn handle_completion(&mut self, now: Nanos, id: u64) {
         self.window.close();
         let index = (id % self.members.len() as u64) as u32;
-        let member = &mut self.members[index as usize];
-        if member.complete(now, id)
-            && let Some(wake) = member.wake()
-        {
-            self.wakes.push(Reverse((wake, index)));
+        if self.members[index as usize].complete(now, id) {
+            self.enter(now, index);
         }
     }
 }

@@ -133,6 +133,37 @@ fn has_no_process_more_out_than_it_may() {
 }
 
 #[test]
+fn does_only_one_process_at_a_time_think_on_one_processor() {
+    let load = Processes::thinking(&think(2, "10ms"), 3, 1).expect("the shape is good");
+    let mut load = load.sharing(1);
+    let source = |load: &mut dyn Load, at: u64| match load.poll(Nanos(at * MS)) {
+        Poll::Issue(issue) => (issue.source, issue.id),
+        other => panic!("{other:?} at {at} ms"),
+    };
+    assert_eq!(load.poll(Nanos::ZERO), Poll::Later(Nanos(10 * MS)));
+    let (first, id) = source(&mut load, 10);
+    // The second one begins when the first one waits.
+    assert_eq!(load.poll(Nanos(10 * MS)), Poll::Later(Nanos(20 * MS)));
+    // The first one has its answer and queues; it begins when the second one waits.
+    load.handle_completion(Nanos(12 * MS), id);
+    assert_eq!(load.poll(Nanos(12 * MS)), Poll::Later(Nanos(20 * MS)));
+    let (second, _) = source(&mut load, 20);
+    assert_eq!(load.poll(Nanos(20 * MS)), Poll::Later(Nanos(30 * MS)));
+    let (third, _) = source(&mut load, 30);
+    assert_eq!([first, second, third], [0, 1, 0]);
+}
+
+#[test]
+fn is_a_processor_each_what_processes_have_without_a_word() {
+    let spec = SyntheticSpec { critical_share: 0.5, limited_share: 0.3, ..mixed() };
+    let alone = run(&mut synthetic(&spec, 2000), Nanos(7 * MS), false);
+    let make =
+        || Processes::synthetic(std::slice::from_ref(&spec), &volumes(), 2000, 9).expect("the spec is good");
+    assert_eq!(run(&mut make().sharing(spec.processes), Nanos(7 * MS), false).0, alone.0);
+    assert_ne!(run(&mut make().sharing(1), Nanos(7 * MS), false).0, alone.0);
+}
+
+#[test]
 fn is_a_synthetic_load_open_where_nothing_is_waited_for() {
     let open = SyntheticSpec { critical_share: 0.0, limited_share: 0.0, ..mixed() };
     let fast = run(&mut synthetic(&open, 2000), Nanos(1), false);
