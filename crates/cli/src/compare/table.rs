@@ -3,6 +3,7 @@
 use super::{Comparison, Ran};
 use crate::failure::Failure;
 use crate::report::Table;
+use crate::sim::text::half_width;
 use crate::units::{grouped, significant};
 use headstack_sim::stats::{Confidence, Interval};
 use std::io::Write;
@@ -54,7 +55,7 @@ fn figures(ran: &Ran, first: &Ran) -> Vec<String> {
     let figure = |value: f64| significant(value, 4);
     let share = |value: f64| format!("{:.1} %", 100.0 * value);
     let width = |pick: fn(&Confidence) -> &Interval| {
-        own.confidence.as_ref().map_or("–".to_string(), |found| significant(pick(found).half_width, 2))
+        own.confidence.as_ref().map_or("–".to_string(), |found| half_width(pick(found)))
     };
     let difference = |value: f64, base: f64, pick: fn(&Confidence) -> &Interval| {
         if std::ptr::eq(ran, first) || base <= 0.0 {

@@ -17,6 +17,12 @@ pub(crate) fn figure(value: f64) -> String {
     significant(value, 4)
 }
 
+/// How far a mean may be off. Less than a hundred-thousandth of it is nothing, or the rounding of its sum.
+pub(crate) fn half_width(interval: &Interval) -> String {
+    let width = interval.half_width;
+    if width < 1e-5 * interval.mean.abs() { "0".to_string() } else { significant(width, 2) }
+}
+
 /// Prints what came of a run.
 pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failure> {
     for (name, value) in lines(outcome) {
@@ -50,9 +56,7 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
     ];
     let confidence = outcome.books.confidence();
     let within = |pick: fn(&headstack_sim::stats::Confidence) -> &Interval| {
-        confidence
-            .as_ref()
-            .map_or(String::new(), |found| format!(" ± {}", significant(pick(found).half_width, 2)))
+        confidence.as_ref().map_or(String::new(), |found| format!(" ± {}", half_width(pick(found))))
     };
     let (iops, rate) = (figure(outcome.iops()), figure(outcome.bandwidth_mb_s()));
     lines
