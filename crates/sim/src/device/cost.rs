@@ -59,6 +59,8 @@ impl<T: Target> AccessCost for Cost<'_, T> {
         self.drive.mechanics.reposition_at_least(self.arm.place.cylinder.abs_diff(cylinder))
     }
 
+    // Many orders call it, which keeps the compiler from putting it in place where it matters.
+    #[inline(always)]
     fn positioning(&self, slot: &Slot) -> Nanos {
         let target = &self.targets[slot.id.0 as usize];
         self.drive.positioning(self.arm, target.place(), target.angle(), target.is_write())

@@ -6,7 +6,7 @@
 
 use super::station::{Piece, at_tag};
 use super::{HostError, HostQueueSpec, Merge};
-use crate::device::{Completion, Device, Tag};
+use crate::device::{Command, Completion, Device, Tag};
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::elevator::{Added, Ask, Dispatch, Elevator, EntryId, MergeRule};
 use std::collections::VecDeque;
@@ -165,6 +165,13 @@ impl BlockQueue {
         }
     }
 
+    /// Whether any piece of a chain is urgent.
+    fn is_urgent(&self, chain: Chain) -> bool {
+        let next = |link: &u32| Some(self.links[*link as usize].next).filter(|next| *next != NONE);
+        let mut links = std::iter::successors(Some(chain.first), next);
+        links.any(|link| self.links[link as usize].piece.urgent)
+    }
+
     fn append(&mut self, EntryId(into): EntryId, chain: Chain) {
         let whole = &mut self.chains[into as usize];
         self.links[whole.last as usize].next = chain.first;
@@ -204,7 +211,9 @@ impl BlockQueue {
     }
 
     fn send(&mut self, now: Nanos, device: &mut Device, request: Request, sent: Sent) {
-        let Tag(tag) = device.submit(now, request).expect("the device was seen to have room");
+        // What was merged with something urgent goes with it.
+        let command = Command { urgent: self.is_urgent(sent.chain), ..request.into() };
+        let Tag(tag) = device.submit(now, command).expect("the device was seen to have room");
         *at_tag(&mut self.sent, tag, sent) = sent;
     }
 

@@ -2,7 +2,7 @@
 
 use super::block::BlockQueue;
 use super::{HostError, HostSpec};
-use crate::device::{Completion, Device, Tag};
+use crate::device::{Command, Completion, Device, Tag};
 use headstack_model::{Nanos, Request};
 use std::collections::VecDeque;
 
@@ -138,7 +138,8 @@ impl Plain {
     const HELD: usize = 256;
 
     fn submit(&mut self, device: &mut Device, now: Nanos, piece: Piece) {
-        let Tag(tag) = device.submit(now, piece.request).expect("the device was seen to have room");
+        let command = Command { urgent: piece.urgent, ..piece.request.into() };
+        let Tag(tag) = device.submit(now, command).expect("the device was seen to have room");
         *at_tag(&mut self.sent, tag, 0) = piece.ask;
     }
 }

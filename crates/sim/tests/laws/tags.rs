@@ -4,7 +4,8 @@ use crate::support::*;
 use headstack_model::spec::{QueueSpec, Tagging};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use headstack_policy::order;
-use headstack_sim::{Command, Completion, DeviceError, DeviceOptions, TaskAttribute};
+use headstack_sim::{Command, Completion, DeviceError, DeviceOptions, Finished, TaskAttribute};
+use headstack_workload::{Issue, Load, Poll};
 use rand::RngExt;
 
 /// A drive's mechanics alone, with its queue changed.
@@ -107,6 +108,34 @@ fn do_urgent_commands_go_first_where_the_drive_knows_of_them() {
             let first = (1..=5).all(|place| requests[20..].contains(&done[place].request));
             assert_eq!(first, knows || order == "p-scan", "{} {order}", rig.name());
         }
+    }
+}
+
+/// Asks for everything at once, the last five urgently.
+struct Burst {
+    requests: Vec<Request>,
+    issued: usize,
+}
+
+impl Load for Burst {
+    fn poll(&mut self, _: Nanos) -> Poll {
+        let Some(request) = self.requests.get(self.issued) else { return Poll::Done };
+        let urgent = self.issued + 5 >= self.requests.len();
+        self.issued += 1;
+        Poll::Issue(Issue { urgent, ..Issue::new(0, *request, self.issued as u64) })
+    }
+
+    fn handle_completion(&mut self, _: Nanos, _: u64) {}
+}
+
+#[test]
+fn does_a_drive_hear_from_the_host_what_is_urgent() {
+    for rig in all_plain().iter().map(|rig| queue(rig, |queue| queue.urgent_first = true)) {
+        let mut load = Burst { requests: reads(&rig, 67, 25), issued: 0 };
+        let (finished, _) = run(rig.device(), &mut load);
+        let urgent = |one: &Finished| one.id > 20;
+        // The first was served when no other was there.
+        assert!(finished[1..6].iter().all(urgent), "{}", rig.name());
     }
 }
 
