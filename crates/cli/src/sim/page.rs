@@ -306,10 +306,11 @@ fn arm(outcome: &Outcome) -> Section {
         };
         sampled(outcome, |sampled| sampled.volume as usize == index, point, &device.name, index)
     });
+    let start = outcome.books.first().iter().map(|met| met.completed).min().unwrap_or_default();
     let first = shown_devices(outcome).map(|(index, device)| {
         let on = |met: &&Sampled| met.volume as usize == index;
         let points = outcome.books.first().iter().filter(on);
-        let point = |met: &Sampled| Some((met.completed.as_secs(), f64::from(met.cylinder?)));
+        let point = |met: &Sampled| Some(((met.completed - start).as_ms(), f64::from(met.cylinder?)));
         Series {
             name: device.name.clone(),
             points: points.filter_map(point).collect(),
@@ -351,7 +352,7 @@ fn arm(outcome: &Outcome) -> Section {
             },
             Chart {
                 title: "Its first ways, in order of completion".to_string(),
-                x: Axis::linear("time (s)"),
+                x: Axis::linear("time since the first (ms)"),
                 y: Axis::linear("cylinder"),
                 series: first.collect(),
             },
