@@ -58,6 +58,7 @@ fn is_nobody_overtaken_more_often_than_the_threshold_and_the_queue() {
 
 #[test]
 fn is_a_response_shorter_and_the_cost_no_more_than_stated_where_the_guard_adapts() {
+    let (mut logs, mut judged) = (0.0, 0);
     for rig in all_plain() {
         for order in ["sptf", "sstf"] {
             let requests = 12_000;
@@ -69,9 +70,12 @@ fn is_a_response_shorter_and_the_cost_no_more_than_stated_where_the_guard_adapts
             assert!(guarded.rate > free.rate * 0.94, "{name}: {} of {}", guarded.rate, free.rate);
             assert!(guarded.holds > 0, "{name}");
             let (ours, theirs) = (guarded.longest.as_ms(), free.longest.as_ms());
-            // A drive that looks at a few of its commands only overtakes little by itself.
-            let share = if rig.spec.queue.window.is_some() { 1.0 } else { 0.8 };
-            assert!(ours < theirs * share, "{name}: {ours} of {theirs}");
+            assert!(ours < theirs, "{name}: {ours} of {theirs}");
+            logs += (ours / theirs).ln();
+            judged += 1;
         }
     }
+    // The longest of some thousand responses is a matter of chance, so the gain is judged over all drives.
+    let mean = (logs / f64::from(judged)).exp();
+    assert!(mean < 0.5, "the longest response is {mean} of that without a guard");
 }

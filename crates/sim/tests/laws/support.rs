@@ -106,7 +106,7 @@ impl Rig {
             spec.queue = QueueSpec::default();
             spec.mechanics.retries = None;
             spec.mechanics.recalibration = None;
-            // Below zero it stands for the way of a read's data through the electronics.
+            // Below zero, writes would be on track sooner than reads.
             spec.mechanics.write_settle_ms = spec.mechanics.write_settle_ms.max(0.0);
             spec.physical_sector_bytes = spec.sector_bytes;
         })
