@@ -5,11 +5,9 @@
 //!
 //! *Source:* the manual of DiskSim 4.0 (Bucy, Schindler, Schlosser and Ganger 2008), section on input traces.
 
-use std::io::BufRead;
-
-use super::error::{Fault, Place};
-use super::text::{self, Lines, SECTOR, SECTORS, Separator, fields, push, push_time};
-use super::{Carries, Encode, Encoding, Format, Header, Kind, Native, Record, Source};
+use super::error::Fault;
+use super::text::{self, Records, SECTOR, SECTORS, Separator, fields, push, push_time};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Native, Record};
 
 /// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
@@ -27,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
         ..Carries::LEAST
     },
     sniff,
-    read: |input| Box::new(Reader(Lines::new(input))),
+    read: |input| Box::new(Records::new(input, parse)),
     write: || Box::new(Writer),
 };
 
@@ -36,18 +34,6 @@ const READ: u32 = 1;
 
 fn sniff(head: &[u8]) -> bool {
     text::first_line(head).is_some_and(|line| parse(line).is_ok())
-}
-
-struct Reader<R>(Lines<R>);
-
-impl<R: BufRead> Source for Reader<R> {
-    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
-        self.0.next_line()?.map(parse).transpose()
-    }
-
-    fn place(&self) -> Place {
-        self.0.place()
-    }
 }
 
 fn parse(line: &[u8]) -> Result<Record, Fault> {

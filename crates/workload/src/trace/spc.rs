@@ -6,11 +6,9 @@
 //!
 //! *Source:* SPC Trace File Format Specification, revision 1.0.1 (Storage Performance Council 2002).
 
-use std::io::BufRead;
-
-use super::error::{Fault, Place};
-use super::text::{self, Lines, SECTOR, Separator, fields, push, push_time};
-use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source};
+use super::error::Fault;
+use super::text::{self, Records, SECTOR, Separator, fields, push, push_time};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Record};
 
 /// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
@@ -22,23 +20,11 @@ pub(super) const FORMAT: Format = Format {
     note: "the first byte is that of a sector of 512 bytes, the length is free; fields behind the fifth are not looked at",
     carries: Carries { empty: true, offset_grain: SECTOR, longest: u32::MAX as u64, ..Carries::LEAST },
     sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
-    read: |input| Box::new(Reader(Lines::new(input))),
+    read: |input| Box::new(Records::new(input, parse)),
     write: || Box::new(Writer),
 };
 
 const FORM: &str = "asu,lba,bytes,opcode,time_s";
-
-struct Reader<R>(Lines<R>);
-
-impl<R: BufRead> Source for Reader<R> {
-    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
-        self.0.next_line()?.map(parse).transpose()
-    }
-
-    fn place(&self) -> Place {
-        self.0.place()
-    }
-}
 
 fn parse(line: &[u8]) -> Result<Record, Fault> {
     let [unit, lba, bytes, opcode, time] = fields(line, Separator::Comma, false, FORM)?;

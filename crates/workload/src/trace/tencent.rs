@@ -5,11 +5,9 @@
 //! *Source:* the description beside the traces (Zhang, Huang and others 2018, *Tencent Block Storage Traces*, at SNIA's
 //! repository).
 
-use std::io::BufRead;
-
-use super::error::{Fault, Place};
-use super::text::{self, Lines, SECTOR, Separator, fields, push};
-use super::{Carries, Encode, Encoding, Format, Header, Kind, Record, Source};
+use super::error::Fault;
+use super::text::{self, Records, SECTOR, Separator, fields, push};
+use super::{Carries, Encode, Encoding, Format, Header, Kind, Record};
 
 /// The entry in the list of formats.
 pub(super) const FORMAT: Format = Format {
@@ -29,24 +27,12 @@ pub(super) const FORMAT: Format = Format {
         ..Carries::LEAST
     },
     sniff: |head| text::first_line(head).is_some_and(|line| parse(line).is_ok()),
-    read: |input| Box::new(Reader(Lines::new(input))),
+    read: |input| Box::new(Records::new(input, parse)),
     write: || Box::new(Writer),
 };
 
 const FORM: &str = "time_s,offset,size,type,volume";
 const TICK: u64 = 1_000_000_000;
-
-struct Reader<R>(Lines<R>);
-
-impl<R: BufRead> Source for Reader<R> {
-    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
-        self.0.next_line()?.map(parse).transpose()
-    }
-
-    fn place(&self) -> Place {
-        self.0.place()
-    }
-}
 
 fn parse(line: &[u8]) -> Result<Record, Fault> {
     let [time, offset, size, kind, volume] = fields(line, Separator::Comma, true, FORM)?;

@@ -5,6 +5,7 @@ use std::io::{BufRead, Read};
 use headstack_model::Nanos;
 
 use super::error::{Fault, LONGEST_LINE, Place};
+use super::{Record, Source};
 
 /// The latest time that is believed: 500 years, so that it can be held in nanoseconds.
 pub(super) const LATEST: u64 = 500 * 366 * 86_400 * 1_000_000_000;
@@ -55,6 +56,28 @@ impl<R: BufRead> Lines<R> {
                 return Ok(Some(self.text.trim_ascii()));
             }
         }
+    }
+}
+
+/// A trace whose every line is a request, whatever the other lines say.
+pub(super) struct Records<R, P> {
+    lines: Lines<R>,
+    parse: P,
+}
+
+impl<R: BufRead, P> Records<R, P> {
+    pub(super) fn new(input: R, parse: P) -> Records<R, P> {
+        Records { lines: Lines::new(input), parse }
+    }
+}
+
+impl<R: BufRead, P: Fn(&[u8]) -> Result<Record, Fault>> Source for Records<R, P> {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        self.lines.next_line()?.map(&self.parse).transpose()
+    }
+
+    fn place(&self) -> Place {
+        self.lines.place()
     }
 }
 
