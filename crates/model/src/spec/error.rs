@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Why a drive file was refused. Displays as one line: `file:line: key: what is wrong`.
+/// Why a file of ours or of a user was refused: a drive, a rig, a load, a job. Displays as one line: `file:line: key: what is wrong`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SpecError {
-    /// The file (or drive) the text came from.
+    /// The file the text came from, or the name of what it is.
     pub origin: String,
-    /// Line in the text, counted from 1; 0 when there is no text.
+    /// Line in the text, counted from 1; 0 where no line is at fault.
     pub line: usize,
     /// The key at fault, as a path (`geometry.zones[2].spares`); empty for faults of the TOML syntax.
     pub key: String,

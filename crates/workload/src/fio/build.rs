@@ -2,11 +2,11 @@
 
 use std::io;
 
-use headstack_model::Nanos;
+use headstack_model::{Nanos, SpecError};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::error::{FioError, nearest, show};
+use super::error::{nearest, show};
 use super::file::{Extent, Pattern};
 use super::job::{Job, JobFile};
 use super::layout::{Clone, Fault, Layout, Target, Use, names};
@@ -53,7 +53,7 @@ impl JobFile {
     ///
     /// *Errors:* what a job asks for cannot be had on the rig, in one line with the place of the key: no such volume, not
     /// enough room, requests that are no whole sectors, trims.
-    pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<FioLoad, FioError> {
+    pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<FioLoad, SpecError> {
         self.build_reading(volumes, seed, &mut |_| Err(io::Error::other("there is nothing to read it with")))
     }
 
@@ -65,7 +65,7 @@ impl JobFile {
         volumes: &[VolumeInfo],
         seed: u64,
         open: &mut OpenLog<'_>,
-    ) -> Result<FioLoad, FioError> {
+    ) -> Result<FioLoad, SpecError> {
         let mut layout = Layout::new(volumes);
         let mut drafts: Vec<Draft<'_>> = Vec::new();
         let (mut stage, mut group) = (0, 0);
@@ -88,14 +88,14 @@ impl JobFile {
         let (members, infos) = drafts
             .into_iter()
             .map(|draft| draft.finish(&layout, volumes))
-            .collect::<Result<Vec<_>, FioError>>()?
+            .collect::<Result<Vec<_>, SpecError>>()?
             .into_iter()
             .unzip();
         Ok(FioLoad::new(members, infos, files))
     }
 
     /// That there are not more clones, files and outstanding requests than a host has memory for.
-    fn check_numbers(&self) -> Result<(), FioError> {
+    fn check_numbers(&self) -> Result<(), SpecError> {
         let (mut clones, mut files, mut outstanding) = (0u64, 0u64, 0u64);
         for job in &self.jobs {
             let settings = &job.settings;
@@ -117,7 +117,7 @@ impl JobFile {
     }
 
     /// The section that a job waits for.
-    fn waits_for(&self, index: usize) -> Result<Option<u32>, FioError> {
+    fn waits_for(&self, index: usize) -> Result<Option<u32>, SpecError> {
         let job = &self.jobs[index];
         let Some(name) = &job.settings.wait_for else { return Ok(None) };
         let before = || self.jobs[..index].iter().map(Job::name);
@@ -280,7 +280,7 @@ fn file_names(job: &Job, clone: u64) -> Vec<String> {
 }
 
 impl Draft<'_> {
-    fn finish(self, layout: &Layout<'_>, volumes: &[VolumeInfo]) -> Result<(Member, FioJob), FioError> {
+    fn finish(self, layout: &Layout<'_>, volumes: &[VolumeInfo]) -> Result<(Member, FioJob), SpecError> {
         let settings = &self.job.settings;
         let (uses, limits, pattern) = match self.work {
             Work::Made { uses, limits, pattern } => (uses, limits, pattern),

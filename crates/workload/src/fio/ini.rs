@@ -8,7 +8,9 @@
 use std::io;
 use std::rc::Rc;
 
-use super::error::{FioError, Place, show};
+use headstack_model::SpecError;
+
+use super::error::{Place, show};
 
 /// Files that may be open inside one another.
 const NESTED_MAX: usize = 16;
@@ -46,7 +48,7 @@ pub(super) struct Entry {
 }
 
 /// Splits `text` into sections.
-pub(super) fn split(text: &str, name: &str, include: &mut Include<'_>) -> Result<Vec<Section>, FioError> {
+pub(super) fn split(text: &str, name: &str, include: &mut Include<'_>) -> Result<Vec<Section>, SpecError> {
     let mut reader = Reader { include, sections: Vec::new(), files: 0, bytes: 0 };
     reader.run(text, &Rc::from(name), 0)?;
     Ok(reader.sections)
@@ -60,7 +62,7 @@ struct Reader<'a, 'b> {
 }
 
 impl Reader<'_, '_> {
-    fn run(&mut self, text: &str, file: &Rc<str>, nested: usize) -> Result<(), FioError> {
+    fn run(&mut self, text: &str, file: &Rc<str>, nested: usize) -> Result<(), SpecError> {
         self.bytes += text.len();
         let mut place = Place { file: file.clone(), line: 1 };
         if self.bytes > BYTES_MAX {
@@ -73,7 +75,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn line(&mut self, line: &str, place: &Place, nested: usize) -> Result<(), FioError> {
+    fn line(&mut self, line: &str, place: &Place, nested: usize) -> Result<(), SpecError> {
         if let Some(own) = line.strip_prefix("#headstack:") {
             return self.entry(own.trim(), place, true);
         }
@@ -90,7 +92,7 @@ impl Reader<'_, '_> {
         self.entry(line, place, false)
     }
 
-    fn section(&mut self, line: &str, place: &Place, nested: usize) -> Result<(), FioError> {
+    fn section(&mut self, line: &str, place: &Place, nested: usize) -> Result<(), SpecError> {
         if nested > 0 {
             return Err(place.error("", format!("`{}`: an included file has no sections", show(line))));
         }
@@ -103,7 +105,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn entry(&mut self, text: &str, place: &Place, own: bool) -> Result<(), FioError> {
+    fn entry(&mut self, text: &str, place: &Place, own: bool) -> Result<(), SpecError> {
         let (key, value) = match text.split_once('=') {
             // A blank before the value stays: fio skips it before numbers, and not before words.
             Some((key, value)) => (key.trim(), Some(value.to_string())),
@@ -116,7 +118,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn include(&mut self, name: &str, place: &Place, nested: usize) -> Result<(), FioError> {
+    fn include(&mut self, name: &str, place: &Place, nested: usize) -> Result<(), SpecError> {
         if self.sections.is_empty() {
             return Err(place.error("include", "stands before the first [section]"));
         }

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::error::{FioError, Place};
+use headstack_model::SpecError;
+
+use super::error::Place;
 use super::ini::{self, Entry, Section};
 use super::options::{Role, find, unknown};
 use super::own;
@@ -50,7 +52,7 @@ pub(super) struct Job {
 
 impl Job {
     /// An error about one of its keys, at the line that set it or else at the section.
-    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> FioError {
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         let set = self.places.iter().rev().find(|(name, _)| *name == key);
         set.map_or(&self.place, |(_, place)| place).error(key, message)
     }
@@ -66,7 +68,7 @@ impl JobFile {
         text: &str,
         name: &str,
         include: &mut dyn FnMut(&str) -> io::Result<String>,
-    ) -> Result<JobFile, FioError> {
+    ) -> Result<JobFile, SpecError> {
         let sections = ini::split(text, name, include)?;
         let mut file = JobFile { jobs: Vec::new(), global: Vec::new(), ignored: Vec::new() };
         let mut defaults = (Settings::default(), Vec::new());
@@ -100,7 +102,7 @@ impl JobFile {
         &mut self,
         section: &Section,
         (mut settings, mut places): (Settings, Vec<(&'static str, Place)>),
-    ) -> Result<Job, FioError> {
+    ) -> Result<Job, SpecError> {
         self.apply(section, &mut settings, &mut places)?;
         let options = as_written(section);
         let (place, section) = (section.place.clone(), section.name.clone());
@@ -115,7 +117,7 @@ impl JobFile {
         section: &Section,
         settings: &mut Settings,
         places: &mut Vec<(&'static str, Place)>,
-    ) -> Result<(), FioError> {
+    ) -> Result<(), SpecError> {
         let (first, rest): (Vec<&Entry>, Vec<&Entry>) =
             section.entries.iter().partition(|entry| entry.key == "kb_base");
         for entry in first.into_iter().chain(rest) {
@@ -129,7 +131,7 @@ impl JobFile {
         entry: &Entry,
         settings: &mut Settings,
         places: &mut Vec<(&'static str, Place)>,
-    ) -> Result<(), FioError> {
+    ) -> Result<(), SpecError> {
         let at = &entry.place;
         let value = entry.value.as_deref();
         if entry.own {
@@ -163,7 +165,7 @@ impl JobFile {
 }
 
 /// What the keys of a job must not say together.
-fn check(job: &Job) -> Result<(), FioError> {
+fn check(job: &Job) -> Result<(), SpecError> {
     let settings = &job.settings;
     let given = |rates: &[u64; 3]| rates.iter().any(|rate| *rate > 0);
     if given(&settings.rate) && given(&settings.rate_iops) {

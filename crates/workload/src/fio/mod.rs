@@ -32,7 +32,6 @@ mod spread;
 mod value;
 
 pub use build::OpenLog;
-pub use error::FioError;
 pub use job::{IgnoredKey, JobFile};
 pub use load::{FioFile, FioJob, FioLoad, FioWindow};
 pub use options::{FioOption, Role, Setter, ValueKind, options};

@@ -1,7 +1,8 @@
 //! A load turned without a disk: every request is back at once, or after a given time.
 
+use headstack_model::SpecError;
 use headstack_model::{Nanos, Op};
-use headstack_workload::fio::{FioError, FioLoad, JobFile};
+use headstack_workload::fio::{FioLoad, JobFile};
 use headstack_workload::{Issue, Load, Poll, VolumeInfo};
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +30,7 @@ pub(crate) fn volumes() -> Vec<VolumeInfo> {
     vec![VolumeInfo { name: "sda".to_string(), sectors: 1 << 31, sector_bytes: SECTOR }]
 }
 
-pub(crate) fn parse(text: &str) -> Result<JobFile, FioError> {
+pub(crate) fn parse(text: &str) -> Result<JobFile, SpecError> {
     let mut nothing = |_: &str| Err(io::Error::from(io::ErrorKind::NotFound));
     JobFile::parse(text, "test.fio", &mut nothing)
 }
