@@ -13,9 +13,9 @@ use headstack_model::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fair::{self, ProcessQueue, Shared};
 use super::pool::{Entry, Pool};
-use super::process::{Jumps, Places, Think};
-use super::run::{BackSeek, Run};
+use super::process::Places;
 use super::{Ask, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
@@ -65,13 +65,9 @@ impl Default for BfqSpec {
 /// The queue of a process, or of the asynchronous writes.
 #[derive(Debug)]
 struct Queue {
-    run: Run,
-    sync: bool,
+    flow: ProcessQueue,
     class: usize,
     weight: u64,
-    think: Think,
-    jumps: Jumps,
-    under_way: u32,
     /// Whether it takes part in the sharing: it has requests, or is served.
     active: bool,
     /// Blocks it may have served next time.
@@ -105,9 +101,8 @@ enum Reason {
 /// Budgets in the order of their virtual finish.
 #[derive(Debug)]
 pub(super) struct Bfq {
-    slice_idle: Nanos,
+    shared: Shared,
     fifo_expire: [Nanos; 2],
-    back: BackSeek,
     timeout: Nanos,
     max_budget: u64,
     weights: Vec<u32>,
@@ -116,9 +111,6 @@ pub(super) struct Bfq {
     /// Virtual time of the urgent class and of the other one.
     virtual_time: [u64; 2],
     served: Option<Served>,
-    position: u64,
-    under_way: u32,
-    deepest: u32,
 }
 
 impl Bfq {
@@ -126,8 +118,6 @@ impl Bfq {
     const SHIFT: u32 = 22;
     /// Asynchronous writes are charged so many times their blocks (`bfq_async_charge_factor`).
     const ASYNC_CHARGE: u64 = 3;
-    /// Requests under way beyond which a drive is known to queue.
-    const QUEUES: u32 = 5;
     /// Far requests of the last 32 beyond which a process jumps.
     const JUMPS: u32 = 19;
     /// Time in which a queue cannot yet be called slow.
@@ -136,12 +126,8 @@ impl Bfq {
     fn new(spec: &BfqSpec) -> Bfq {
         let max_budget = if spec.max_budget == 0 { 16 * 1024 } else { u64::from(spec.max_budget) };
         Bfq {
-            slice_idle: Nanos::from_ms(spec.slice_idle),
+            shared: Shared::new(spec.slice_idle, spec.back_seek_max, spec.back_seek_penalty, Bfq::JUMPS),
             fifo_expire: [Nanos::from_ms(spec.fifo_expire_sync), Nanos::from_ms(spec.fifo_expire_async)],
-            back: BackSeek {
-                most: u64::from(spec.back_seek_max) * 2,
-                penalty: u64::from(spec.back_seek_penalty),
-            },
             timeout: Nanos::from_ms(spec.timeout_sync),
             max_budget,
             weights: spec.weights.clone(),
@@ -149,9 +135,6 @@ impl Bfq {
             places: Places::default(),
             virtual_time: [0; 2],
             served: None,
-            position: 0,
-            under_way: 0,
-            deepest: 0,
         }
     }
 
@@ -160,13 +143,9 @@ impl Bfq {
         if place == self.queues.len() {
             let weight = self.weights.get(entry.source as usize).filter(|_| entry.sync);
             self.queues.push(Queue {
-                run: Run::default(),
-                sync: entry.sync,
+                flow: ProcessQueue::new(entry.sync),
                 class: usize::from(!entry.urgent),
                 weight: u64::from(*weight.unwrap_or(&100)),
-                think: Think::default(),
-                jumps: Jumps::default(),
-                under_way: 0,
                 active: false,
                 // A third of the largest, so that a newcomer is not served for too long.
                 budget: if entry.sync { self.max_budget * 2 / 3 } else { self.max_budget },
@@ -208,14 +187,6 @@ impl Bfq {
         self.queues.iter().enumerate().any(|(place, queue)| place != but && queue.active)
     }
 
-    fn idles(&self, queue: &Queue) -> bool {
-        let queues = self.deepest >= Bfq::QUEUES;
-        queue.sync
-            && self.slice_idle > Nanos::ZERO
-            && !queue.think.exceeds(self.slice_idle)
-            && !(queues && queue.jumps.exceed(Bfq::JUMPS))
-    }
-
     /// Ends the service of a queue: what it made of its budget gives the next one, and what it got its place.
     fn expire(&mut self, now: Nanos, reason: Reason) {
         let Some(served) = self.served else { return };
@@ -232,8 +203,8 @@ impl Bfq {
         let (least, most) = (self.max_budget / 32, self.max_budget);
         let queue = &mut self.queues[served.queue];
         queue.budget = match reason {
-            _ if !queue.sync => most,
-            Reason::TooIdle if queue.under_way > 0 => budget * 2,
+            _ if !queue.flow.sync => most,
+            Reason::TooIdle if queue.flow.under_way > 0 => budget * 2,
             Reason::TooIdle => budget.saturating_sub(4 * least),
             Reason::Timeout => budget * 2,
             Reason::Exhausted => budget * 4,
@@ -243,7 +214,7 @@ impl Bfq {
         .clamp(least.max(1), most);
         queue.finish = queue.start + Bfq::stretch(queue, service);
         queue.active = false;
-        if !queue.run.is_empty() {
+        if !queue.flow.run.is_empty() {
             self.activate(served.queue);
         }
     }
@@ -275,7 +246,7 @@ impl Bfq {
             let queue = &self.queues[served.queue];
             let others = self.is_waiting(served.queue);
             let urgent = || self.queues.iter().any(|other| other.active && other.class < queue.class);
-            let next = queue.run.nearest(self.position, self.back, pool);
+            let next = self.shared.nearest(&queue.flow, pool);
             let reason = match next {
                 _ if queue.class == 1 && urgent() => Some(Reason::Preempted),
                 // Not while it is dry for a moment: it would lose its place among those that take part.
@@ -287,7 +258,7 @@ impl Bfq {
                 }
                 None if served.idle.is_some_and(|until| now < until) => return None,
                 None if served.idle.is_some() => Some(Reason::TooIdle),
-                None if queue.under_way > 0 && self.idles(queue) => return None,
+                None if queue.flow.under_way > 0 && self.shared.idles(&queue.flow) => return None,
                 None => Some(Reason::NoMore),
             };
             match reason {
@@ -303,13 +274,13 @@ impl Bfq {
     }
 
     fn pick(&mut self, place: usize, now: Nanos, pool: &Pool) -> Option<u32> {
-        let queue = &self.queues[place];
+        let queue = &self.queues[place].flow;
         let served = self.served.as_mut().expect("the queue was selected to be served");
         let unchecked = !std::mem::replace(&mut served.checked, true);
         served.idle = None;
         let expire = self.fifo_expire[usize::from(!queue.sync)];
         let expired = queue.run.expired(now, expire, pool).filter(|_| unchecked);
-        expired.or_else(|| queue.run.nearest(self.position, self.back, pool))
+        expired.or_else(|| self.shared.nearest(queue, pool))
     }
 }
 
@@ -317,28 +288,22 @@ impl Scheduler for Bfq {
     fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
-        let most = Nanos(2 * self.slice_idle.0);
-        let queue = &mut self.queues[place];
-        if queue.run.is_empty() && queue.under_way == 0 {
-            queue.think.ask(now, most);
-        }
-        queue.jumps.ask(entry.lbn(), entry.end());
-        queue.run.insert(id, entry);
+        self.shared.ask(&mut self.queues[place].flow, now, id, entry);
         self.activate(place);
     }
 
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
         let place = self.queue_of(before);
-        self.queues[place].run.change(id, before, pool.get(id));
+        self.queues[place].flow.run.change(id, before, pool.get(id));
     }
 
     fn remove(&mut self, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
-        self.queues[place].run.remove(id, entry);
         let served = self.served.is_some_and(|served| served.queue == place);
         let queue = &mut self.queues[place];
-        queue.active = served || !queue.run.is_empty();
+        queue.flow.run.remove(id, entry);
+        queue.active = served || !queue.flow.run.is_empty();
     }
 
     fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
@@ -346,26 +311,15 @@ impl Scheduler for Bfq {
         let id = self.pick(place, now, pool)?;
         let entry = pool.get(id);
         self.charge(place, self.blocks(entry));
-        let queue = &mut self.queues[place];
-        queue.run.remove(id, entry);
-        queue.under_way += 1;
-        self.under_way += 1;
-        self.deepest = self.deepest.max(self.under_way);
-        self.position = entry.end();
+        self.shared.send(&mut self.queues[place].flow, id, entry);
         Some(id)
     }
 
     fn completed(&mut self, now: Nanos, id: u32, pool: &Pool) {
         let place = self.queue_of(pool.get(id));
-        self.under_way -= 1;
-        let queue = &mut self.queues[place];
-        queue.under_way -= 1;
-        queue.think.end(now);
-        let queue = &self.queues[place];
-        let idle = queue.run.is_empty() && queue.under_way == 0 && self.idles(queue);
-        let until = now + self.slice_idle;
+        let idle = self.shared.end(&mut self.queues[place].flow, now);
         if let Some(served) = self.served.as_mut().filter(|served| served.queue == place) {
-            served.idle = idle.then_some(until);
+            served.idle = idle;
         }
     }
 
@@ -374,6 +328,6 @@ impl Scheduler for Bfq {
     }
 
     fn may_merge(&self, entry: &Entry, ask: &Ask) -> bool {
-        entry.sync == ask.sync && (!ask.sync || entry.source == ask.source)
+        fair::may_merge(entry, ask)
     }
 }

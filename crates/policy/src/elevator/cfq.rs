@@ -13,9 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+use super::fair::{self, ProcessQueue, Shared};
 use super::pool::{Entry, Pool};
-use super::process::{Jumps, Places, Think};
-use super::run::{BackSeek, Run};
+use super::process::Places;
 use super::{Ask, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
@@ -73,12 +73,8 @@ impl Default for CfqSpec {
 /// The queue of a process, or of the asynchronous writes.
 #[derive(Debug)]
 struct Queue {
-    run: Run,
-    sync: bool,
+    flow: ProcessQueue,
     urgent: bool,
-    think: Think,
-    jumps: Jumps,
-    under_way: u32,
     /// Whether it is among those that wait for a slice.
     listed: bool,
 }
@@ -101,55 +97,35 @@ struct Slice {
 #[derive(Debug)]
 pub(super) struct Cfq {
     spec: CfqSpec,
-    slice_idle: Nanos,
-    back: BackSeek,
+    shared: Shared,
     queues: Vec<Queue>,
     places: Places,
     /// Queues that wait for a slice: urgent ones, then the others.
     turns: [VecDeque<usize>; 2],
     slice: Option<Slice>,
-    /// Where the last request ended.
-    position: u64,
-    under_way: u32,
-    /// The most requests that were under way while more waited: a device that takes several at a time.
-    deepest: u32,
 }
 
 impl Cfq {
-    /// Requests under way beyond which a drive is known to queue (`CFQ_HW_QUEUE_MIN`).
-    const QUEUES: u32 = 5;
     /// Far requests of the last 32 beyond which a process jumps.
     const JUMPS: u32 = 4;
 
     fn new(spec: &CfqSpec) -> Cfq {
-        let back =
-            BackSeek { most: u64::from(spec.back_seek_max) * 2, penalty: u64::from(spec.back_seek_penalty) };
+        let shared = Shared::new(spec.slice_idle, spec.back_seek_max, spec.back_seek_penalty, Cfq::JUMPS);
         Cfq {
             spec: *spec,
-            slice_idle: Nanos::from_ms(spec.slice_idle),
-            back,
+            shared,
             queues: Vec::new(),
             places: Places::default(),
             turns: Default::default(),
             slice: None,
-            position: 0,
-            under_way: 0,
-            deepest: 0,
         }
     }
 
     fn queue_of(&mut self, entry: &Entry) -> usize {
         let place = self.places.of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
         if place == self.queues.len() {
-            self.queues.push(Queue {
-                run: Run::default(),
-                sync: entry.sync,
-                urgent: entry.urgent,
-                think: Think::default(),
-                jumps: Jumps::default(),
-                under_way: 0,
-                listed: false,
-            });
+            let flow = ProcessQueue::new(entry.sync);
+            self.queues.push(Queue { flow, urgent: entry.urgent, listed: false });
         }
         place
     }
@@ -182,19 +158,10 @@ impl Cfq {
     /// Ends the slice; its queue takes its next turn last, or first where it was pushed aside.
     fn expire(&mut self, first: bool) {
         if let Some(slice) = self.slice.take()
-            && !self.queues[slice.queue].run.is_empty()
+            && !self.queues[slice.queue].flow.run.is_empty()
         {
             self.enlist(slice.queue, first);
         }
-    }
-
-    /// Whether waiting for the queue may pay: a process that thinks briefly and, where the drive queues, does not jump.
-    fn idles(&self, queue: &Queue) -> bool {
-        let queues = self.deepest >= Cfq::QUEUES;
-        queue.sync
-            && self.slice_idle > Nanos::ZERO
-            && !queue.think.exceeds(self.slice_idle)
-            && !(queues && queue.jumps.exceed(Cfq::JUMPS))
     }
 
     /// The queue whose slice runs and may send a request now; begins the next slice where the last one is over.
@@ -209,11 +176,11 @@ impl Cfq {
                     self.expire(pushed && !over);
                     continue;
                 }
-                if !queue.run.is_empty() {
+                if !queue.flow.run.is_empty() {
                     return self.may_send(&slice).then_some(slice.queue);
                 }
                 let idles = slice.idle.is_some_and(|until| now < until);
-                if idles || (queue.under_way > 0 && self.idles(queue)) {
+                if idles || (queue.flow.under_way > 0 && self.shared.idles(&queue.flow)) {
                     return None;
                 }
                 self.expire(false);
@@ -227,28 +194,28 @@ impl Cfq {
     }
 
     fn has_sent_all(&self, slice: &Slice) -> bool {
-        !self.queues[slice.queue].sync && slice.sent >= 8 * self.spec.slice_async_rq
+        !self.queues[slice.queue].flow.sync && slice.sent >= 8 * self.spec.slice_async_rq
     }
 
     fn may_send(&self, slice: &Slice) -> bool {
-        !self.is_waiting() || self.queues[slice.queue].under_way < self.spec.quantum
+        !self.is_waiting() || self.queues[slice.queue].flow.under_way < self.spec.quantum
     }
 
     fn pick(&mut self, place: usize, now: Nanos, pool: &Pool) -> Option<u32> {
-        let queue = &self.queues[place];
+        let queue = &self.queues[place].flow;
         let slice = self.slice.as_mut().expect("the queue was selected for a slice");
         let expire = if queue.sync { self.spec.fifo_expire_sync } else { self.spec.fifo_expire_async };
         let unchecked = !std::mem::replace(&mut slice.checked, true);
         let expired = queue.run.expired(now, Nanos::from_ms(expire), pool).filter(|_| unchecked);
         slice.sent += 1;
         slice.idle = None;
-        expired.or_else(|| queue.run.nearest(self.position, self.back, pool))
+        expired.or_else(|| self.shared.nearest(queue, pool))
     }
 
     /// Whether a request of `queue` pushes the running slice aside: urgent before others, somebody's before nobody's.
     fn preempts(&self, queue: usize, slice: &Slice) -> bool {
         let (new, running) = (&self.queues[queue], &self.queues[slice.queue]);
-        new.urgent == running.urgent && new.sync && !running.sync
+        new.urgent == running.urgent && new.flow.sync && !running.flow.sync
     }
 }
 
@@ -256,13 +223,7 @@ impl Scheduler for Cfq {
     fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
-        let most = Nanos(2 * self.slice_idle.0);
-        let queue = &mut self.queues[place];
-        if queue.run.is_empty() && queue.under_way == 0 {
-            queue.think.ask(now, most);
-        }
-        queue.jumps.ask(entry.lbn(), entry.end());
-        queue.run.insert(id, entry);
+        self.shared.ask(&mut self.queues[place].flow, now, id, entry);
         match self.slice {
             Some(slice) if slice.queue == place => {}
             Some(slice) if self.preempts(place, &slice) => {
@@ -275,14 +236,15 @@ impl Scheduler for Cfq {
 
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
         let place = self.queue_of(before);
-        self.queues[place].run.change(id, before, pool.get(id));
+        self.queues[place].flow.run.change(id, before, pool.get(id));
     }
 
     fn remove(&mut self, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
-        self.queues[place].run.remove(id, entry);
-        if self.queues[place].run.is_empty() && std::mem::take(&mut self.queues[place].listed) {
+        let queue = &mut self.queues[place];
+        queue.flow.run.remove(id, entry);
+        if queue.flow.run.is_empty() && std::mem::take(&mut queue.listed) {
             self.turns.iter_mut().for_each(|turns| turns.retain(|other| *other != place));
         }
     }
@@ -290,29 +252,17 @@ impl Scheduler for Cfq {
     fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
         let place = self.select(now)?;
         let id = self.pick(place, now, pool)?;
-        let entry = pool.get(id);
-        let queue = &mut self.queues[place];
-        queue.run.remove(id, entry);
-        queue.under_way += 1;
-        self.under_way += 1;
-        self.deepest = self.deepest.max(self.under_way);
-        self.position = entry.end();
+        self.shared.send(&mut self.queues[place].flow, id, pool.get(id));
         Some(id)
     }
 
     fn completed(&mut self, now: Nanos, id: u32, pool: &Pool) {
         let place = self.queue_of(pool.get(id));
-        self.under_way -= 1;
-        let queue = &mut self.queues[place];
-        queue.under_way -= 1;
-        queue.think.end(now);
-        let queue = &self.queues[place];
-        let idle = queue.run.is_empty() && queue.under_way == 0 && self.idles(queue);
-        let length = self.length(queue.sync);
-        let until = now + self.slice_idle;
+        let idle = self.shared.end(&mut self.queues[place].flow, now);
+        let length = self.length(self.queues[place].flow.sync);
         if let Some(slice) = self.slice.as_mut().filter(|slice| slice.queue == place) {
             slice.ends.get_or_insert(now + length);
-            slice.idle = idle.then_some(until);
+            slice.idle = idle;
         }
     }
 
@@ -321,6 +271,6 @@ impl Scheduler for Cfq {
     }
 
     fn may_merge(&self, entry: &Entry, ask: &Ask) -> bool {
-        entry.sync == ask.sync && (!ask.sync || entry.source == ask.source)
+        fair::may_merge(entry, ask)
     }
 }

@@ -10,6 +10,7 @@ mod anticipatory;
 mod bfq;
 mod cfq;
 mod deadline;
+mod fair;
 mod merge;
 mod noop;
 mod ordered;

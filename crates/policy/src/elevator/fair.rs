@@ -1,0 +1,102 @@
+//! What the elevators that are fair among processes share: a queue for each process, and when the disk is kept idle for
+//! one of them.
+//!
+//! *Source:* Linux `block/cfq-iosched.c` and `block/bfq-iosched.c`, where they do the same.
+
+use headstack_model::Nanos;
+
+use super::Ask;
+use super::pool::{Entry, Pool};
+use super::process::{Jumps, Think};
+use super::run::{BackSeek, Run};
+
+/// The waiting requests of a process, or of the asynchronous writes, and what is known of who asks.
+#[derive(Debug)]
+pub(super) struct ProcessQueue {
+    pub(super) run: Run,
+    pub(super) sync: bool,
+    pub(super) under_way: u32,
+    think: Think,
+    jumps: Jumps,
+}
+
+impl ProcessQueue {
+    pub(super) fn new(sync: bool) -> ProcessQueue {
+        let (run, think, jumps) = (Run::default(), Think::default(), Jumps::default());
+        ProcessQueue { run, sync, under_way: 0, think, jumps }
+    }
+
+    fn is_dry(&self) -> bool {
+        self.run.is_empty() && self.under_way == 0
+    }
+}
+
+/// The disk that the queues share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) slice_idle: Nanos,
+    back: BackSeek,
+    /// Far requests of the last 32 beyond which a process jumps.
+    jumps: u32,
+    /// Where the last request ended.
+    position: u64,
+    under_way: u32,
+    /// The most requests that were under way: a drive that queues takes several.
+    deepest: u32,
+}
+
+impl Shared {
+    /// Requests under way beyond which a drive is known to queue (`CFQ_HW_QUEUE_MIN`, `BFQ_HW_QUEUE_THRESHOLD`).
+    const QUEUES: u32 = 5;
+
+    /// Times in ms and back seeks in units of 1,024 bytes, as Linux has them.
+    pub(super) fn new(slice_idle: f64, back_seek_max: u32, back_seek_penalty: u32, jumps: u32) -> Shared {
+        let back = BackSeek { most: u64::from(back_seek_max) * 2, penalty: u64::from(back_seek_penalty) };
+        Shared { slice_idle: Nanos::from_ms(slice_idle), back, jumps, position: 0, under_way: 0, deepest: 0 }
+    }
+
+    /// A request came for a queue.
+    pub(super) fn ask(&self, queue: &mut ProcessQueue, now: Nanos, id: u32, entry: &Entry) {
+        if queue.is_dry() {
+            queue.think.ask(now, Nanos(2 * self.slice_idle.0));
+        }
+        queue.jumps.ask(entry.lbn(), entry.end());
+        queue.run.insert(id, entry);
+    }
+
+    /// The request of a queue that lies nearest.
+    pub(super) fn nearest(&self, queue: &ProcessQueue, pool: &Pool) -> Option<u32> {
+        queue.run.nearest(self.position, self.back, pool)
+    }
+
+    /// A request of a queue goes to the disk.
+    pub(super) fn send(&mut self, queue: &mut ProcessQueue, id: u32, entry: &Entry) {
+        queue.run.remove(id, entry);
+        queue.under_way += 1;
+        self.under_way += 1;
+        self.deepest = self.deepest.max(self.under_way);
+        self.position = entry.end();
+    }
+
+    /// A request of a queue is done: until when to keep the disk idle for the queue, if that may pay.
+    pub(super) fn end(&mut self, queue: &mut ProcessQueue, now: Nanos) -> Option<Nanos> {
+        self.under_way -= 1;
+        queue.under_way -= 1;
+        queue.think.end(now);
+        (queue.is_dry() && self.idles(queue)).then_some(now + self.slice_idle)
+    }
+
+    /// Whether waiting for a queue may pay: a process that thinks briefly and, where the drive queues, does not jump.
+    pub(super) fn idles(&self, queue: &ProcessQueue) -> bool {
+        let queues = self.deepest >= Shared::QUEUES;
+        queue.sync
+            && self.slice_idle > Nanos::ZERO
+            && !queue.think.exceeds(self.slice_idle)
+            && !(queues && queue.jumps.exceed(self.jumps))
+    }
+}
+
+/// Whether a request may join an entry: one of the same process, or two that nobody waits for.
+pub(super) fn may_merge(entry: &Entry, ask: &Ask) -> bool {
+    entry.sync == ask.sync && (!ask.sync || entry.source == ask.source)
+}
