@@ -18,6 +18,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The first line of a file.
+    pub(super) fn start(file: &str) -> Place {
+        Place { file: file.into(), line: 1 }
+    }
+
     /// An error at this place.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         SpecError {

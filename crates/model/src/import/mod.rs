@@ -3,8 +3,8 @@
 //! Read are the parameter language (libparam: blocks, lists, `source`, `instantiate`, topology) and in it
 //! `disksim_disk` with its queue, `dm_disk`, `dm_mech_g1` with every type of seek curve, `dm_layout_g1` and
 //! `dm_layout_g4`. [`import`] takes the first drive of a `.parv`, with the transfer times of the bus and the controller that
-//! carry it; [`setup::import_setup`] takes all that stands there. Each key is either carried over or listed with the reason; a switch set to what the model does anyway counts as
-//! carried over. Not read: the layout `dm_layout_g2` (a raw list of tracks), `disksim_simpledisk`, MEMS and SSD models.
+//! carry it; [`setup::import_setup`] takes all that stands there. Each key is either carried over or listed with the
+//! reason; a switch set to what the model does anyway counts as carried over. Not read: the layout `dm_layout_g2` (a raw list of tracks), `disksim_simpledisk`, MEMS and SSD models.
 //!
 //! *Source:* the DiskSim 4.0 reference manual and the module descriptions of its parameters.
 
@@ -23,7 +23,7 @@ mod synthetic;
 use crate::spec::{BusSpec, CacheSpec, DriveSpec, Evidence, OverheadSpec, QueueSpec, SpecError};
 use fields::{Fields, Notes};
 use lexer::{Lexer, Place};
-use parse::Block;
+use parse::{Block, Document};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -74,15 +74,11 @@ pub fn import(
     origin: &str,
     mut read: impl FnMut(&str) -> Result<String, String>,
 ) -> Result<Imported, SpecError> {
-    let start = Place { file: origin.into(), line: 1 };
-    let mut lexer = Lexer::new(origin, &mut read);
-    lexer.run(text, origin, 0)?;
-    let tokens = lexer.tokens;
-    let document = parse::parse(&tokens, &start)?;
+    let document = document(text, origin, &mut read)?;
     let notes = Notes::default();
     let Some(drive) = rig::drive(&document, &notes) else {
         let message = "no drive here: needs a disksim_disk or a dm_disk block with layout and mechanics";
-        return Err(start.error("", message));
+        return Err(Place::start(origin).error("", message));
     };
     let transfer = rig::transfer(&document, drive, &notes)?;
     let mut spec = match drive.kind.as_str() {
@@ -95,6 +91,13 @@ pub fn import(
     let mut not_carried = notes.into_list();
     not_carried.sort();
     Ok(Imported { spec, not_carried })
+}
+
+/// All that stands in `text`, the content of the file `origin`, and in the files that it sources.
+fn document(text: &str, origin: &str, read: &mut Reader<'_>) -> Result<Document, SpecError> {
+    let mut lexer = Lexer::new(origin, read);
+    lexer.run(text, origin, 0)?;
+    parse::parse(&lexer.tokens, &Place::start(origin))
 }
 
 /// A `disksim_disk`: electronics, and in it the model.

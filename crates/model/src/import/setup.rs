@@ -1,10 +1,10 @@
 //! A whole set-up (`.parv`): every drive with its way to the host, the driver, arrays, the devices of traces, the load.
 
 use super::fields::{Fields, Notes};
-use super::lexer::{Lexer, Place};
-use super::parse::{self, Block, Document, Node, Value};
+use super::lexer::Place;
+use super::parse::{Block, Document, Node, Value};
 use super::rig::{PRINTS, components};
-use super::{NotCarried, SpecError, electronics, logorg, synthetic, us_of_ms, whole_drive};
+use super::{NotCarried, SpecError, document, electronics, logorg, synthetic, us_of_ms, whole_drive};
 use crate::DriveSpec;
 use std::collections::BTreeMap;
 
@@ -104,17 +104,13 @@ pub fn import_setup(
     origin: &str,
     mut read: impl FnMut(&str) -> Result<String, String>,
 ) -> Result<Setup, SpecError> {
-    let start = Place { file: origin.into(), line: 1 };
-    let mut lexer = Lexer::new(origin, &mut read);
-    lexer.run(text, origin, 0)?;
-    let tokens = lexer.tokens;
-    let document = parse::parse(&tokens, &start)?;
+    let document = document(text, origin, &mut read)?;
     let notes = Notes::default();
     let mut setup = Setup::default();
     ways(&document, origin, &mut read, &notes, &mut setup)?;
     if setup.drives.is_empty() {
         let message = "no drive here: needs an instance of a disksim_disk block";
-        return Err(start.error("", message));
+        return Err(Place::start(origin).error("", message));
     }
     for block in &document.blocks {
         match block.kind.as_str() {
