@@ -74,14 +74,7 @@ fn directions(outcome: &Outcome) -> Vec<(&'static str, usize, Box<Totals>)> {
 pub(crate) fn distribution(name: &str, hue: usize, times: &TimeHistogram) -> Series {
     let mut points = vec![(times.min().as_ms(), 0.0)];
     points.extend(times.points(STEPS).map(|(share, time)| (time.as_ms(), 100.0 * share)));
-    Series {
-        name: name.to_string(),
-        points,
-        draw: Draw::Line,
-        hue,
-        dashed: hue % 2 == 1,
-        ..Series::default()
-    }
+    line(name, hue, points)
 }
 
 /// The time that the slowest share of requests took at least, for shares that get ten times smaller.
@@ -94,14 +87,13 @@ pub(crate) fn tail(name: &str, hue: usize, times: &TimeHistogram) -> Series {
         share /= 1.2;
     }
     points.push((times.max().as_ms(), 100.0 * smallest));
-    Series {
-        name: name.to_string(),
-        points,
-        draw: Draw::Line,
-        hue,
-        dashed: hue % 2 == 1,
-        ..Series::default()
-    }
+    line(name, hue, points)
+}
+
+/// A line, every other one dashed, so that colour is not all that tells them apart.
+fn line(name: &str, hue: usize, points: Vec<(f64, f64)>) -> Series {
+    let dashed = hue % 2 == 1;
+    Series { name: name.to_string(), points, draw: Draw::Line, hue, dashed, ..Series::default() }
 }
 
 fn responses(outcome: &Outcome) -> Section {
