@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test packages lint doc docs-formats docs-picture planted bench speed command fuzz clean
+.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted bench speed command fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -13,6 +13,11 @@ demo:
 test: packages lint doc
 	$(CARGO) test --workspace
 	$(CARGO) test --release --package headstack-sim --test golden
+
+# Every study at full size; TRACES is a folder with the traces that `validation` needs. Fails where a row is off.
+reproduce:
+	$(CARGO) build --release --package headstack-cli
+	$${CARGO_TARGET_DIR:-target}/release/headstack reproduce all --out $(OUT) $(if $(TRACES),--traces $(TRACES))
 
 packages:
 	scripts/install-test-packages

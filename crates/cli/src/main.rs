@@ -14,6 +14,7 @@ mod loads;
 mod measure;
 mod parameters;
 mod report;
+mod reproduce;
 mod rig;
 mod run;
 mod sim;
@@ -41,6 +42,7 @@ enum Command {
     Demo(demo::Demo),
     #[command(subcommand)]
     Drive(drive::Command),
+    Reproduce(reproduce::Reproduce),
     #[command(subcommand)]
     Rig(rig::Command),
     Run(run::Run),
@@ -56,6 +58,7 @@ impl Command {
             Command::Compare(command) => command.run(out),
             Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
+            Command::Reproduce(command) => command.run(out),
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),
             Command::Sim(command) => command.run(out),

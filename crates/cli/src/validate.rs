@@ -7,9 +7,8 @@ use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
 use crate::units::significant;
 use headstack_model::{DriveSpec, Nanos, Op};
 use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
-use headstack_sim::{Device, DeviceOptions, Engine};
-use headstack_workload::VolumeInfo;
-use headstack_workload::trace::{self, Kind, Record, Replay, ReplayOptions, Trace};
+use headstack_studies::validation;
+use headstack_workload::trace::{self, Trace};
 use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
@@ -44,7 +43,8 @@ struct Outcome<'a> {
 impl Validate {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let spec = self.drive.load()?;
-        let pairs = replay(&spec, &self.trace)?;
+        let pairs =
+            validation::replay(&spec, open(&self.trace)?, open(&self.trace)?).map_err(Failure::input)?;
         let Some(agreement) = Agreement::new(&pairs) else {
             return Err(Failure::Input(format!("{}: the trace is empty", self.trace.display())));
         };
@@ -89,29 +89,6 @@ fn open(path: &Path) -> Result<Trace<'static>, Failure> {
     #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
     let file = File::open(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     Trace::open(file, &name, trace::named("validate")).map_err(Failure::input)
-}
-
-/// Replays the trace on a fresh drive. It is read twice: what was measured, then what is asked.
-fn replay(spec: &DriveSpec, path: &Path) -> Result<Vec<Pair>, Failure> {
-    let records: Vec<Record> = open(path)?.collect::<Result<_, _>>().map_err(Failure::input)?;
-    let device = Device::new(spec, &DeviceOptions::default()).map_err(Failure::input)?;
-    let volume = VolumeInfo {
-        name: spec.name.clone(),
-        sectors: spec.capacity_sectors,
-        sector_bytes: spec.sector_bytes,
-    };
-    let mut pairs = Vec::with_capacity(records.len());
-    let mut load = Replay::new(open(path)?, &[volume], ReplayOptions::default());
-    Engine::new(vec![device]).run(&mut load, &mut |finished| {
-        let record = &records[finished.id as usize];
-        let op = if record.kind == Kind::Read { Op::Read } else { Op::Write };
-        let measured = record.response.expect("a validation trace has them");
-        pairs.push(Pair { op, measured, simulated: finished.completion.response() });
-    });
-    match load.error() {
-        Some(error) => Err(Failure::input(error)),
-        None => Ok(pairs),
-    }
 }
 
 fn table(agreement: &Agreement) -> Table {

@@ -1,16 +1,19 @@
-//! What was published, row by row, and how a run compares with it.
+//! What was published, row by row, and how a study's own value compares with it.
 //!
-//! `studies/<id>/expect.tsv` holds one figure a line in six columns parted by tabs: metric, kind, value, tolerance, unit,
-//! source. The first line names the columns; empty lines and lines that begin with `#` are passed over. A row is met
-//! when the measured value lies within its tolerance; a row whose metric was not measured is a miss.
+//! `studies/<id>/expect.tsv` holds one figure a line in eight columns parted by tabs: metric, what, kind, value,
+//! tolerance, unit, source, reason. The first line names the columns; empty lines and lines that begin with `#` are
+//! passed over. The reason may be left out with its tab. A row of the kind `not-comparable` is shown and not judged: its
+//! reason says why, its tolerance is `-`, and so is its value where none was published.
 
-use std::fmt;
 use thiserror::Error;
 
 /// The names of the columns, as the first line has them.
-pub const COLUMNS: [&str; 6] = ["metric", "kind", "value", "tolerance", "unit", "source"];
+pub const COLUMNS: [&str; 8] = ["metric", "what", "kind", "value", "tolerance", "unit", "source", "reason"];
 
-/// How a measured value is held against the published one.
+/// What stands where there is nothing to say.
+const NOTHING: &str = "-";
+
+/// How a study's value is held against the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Off by no more than this share of the published value.
@@ -21,14 +24,17 @@ pub enum Kind {
     AtMost,
     /// No less than the published value less the tolerance, a share of it.
     AtLeast,
+    /// Not at all.
+    NotComparable,
 }
 
 impl Kind {
-    const ALL: [(&str, Kind); 4] = [
+    const ALL: [(&str, Kind); 5] = [
         ("relative", Kind::Relative),
         ("absolute", Kind::Absolute),
         ("at-most", Kind::AtMost),
         ("at-least", Kind::AtLeast),
+        ("not-comparable", Kind::NotComparable),
     ];
 
     /// The kind's name in a file.
@@ -40,18 +46,22 @@ impl Kind {
 /// A published figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// What was measured: the name that the study gives its own value.
+    /// The name that the study gives its own value.
     pub metric: String,
+    /// What it is, in words.
+    pub what: String,
     /// How the two are compared.
     pub kind: Kind,
-    /// The published value.
-    pub value: f64,
+    /// The published value; some are not comparable because there is none.
+    pub value: Option<f64>,
     /// How far a value may be off: a share, or for [`Kind::Absolute`] in the unit.
     pub tolerance: f64,
     /// Unit of the value.
     pub unit: String,
     /// Where it was published.
     pub source: String,
+    /// Why it cannot be compared; with another kind, what is known of the difference.
+    pub reason: Option<String>,
     /// Line in the file, counted from 1.
     pub line: usize,
 }
@@ -62,8 +72,8 @@ pub enum Fault {
     /// The first line does not name the columns.
     #[error("the columns are {}, in this order and parted by tabs", COLUMNS.join(", "))]
     Header,
-    /// Not six columns.
-    #[error("{found} columns, where 6 parted by tabs are needed")]
+    /// Neither seven nor eight columns.
+    #[error("{found} columns, where 7 or 8 parted by tabs are needed")]
     Columns {
         /// The number met.
         found: usize,
@@ -75,7 +85,7 @@ pub enum Fault {
         column: &'static str,
     },
     /// No such kind.
-    #[error("`{found}` is no kind (relative, absolute, at-most or at-least)")]
+    #[error("`{found}` is no kind (relative, absolute, at-most, at-least or not-comparable)")]
     Kind {
         /// The word met.
         found: String,
@@ -88,6 +98,15 @@ pub enum Fault {
         /// The text met.
         found: String,
     },
+    /// A row that is not judged has a tolerance.
+    #[error("tolerance: `{found}`, where a row that is not comparable has `-`")]
+    Tolerance {
+        /// The text met.
+        found: String,
+    },
+    /// A row that is not judged does not say why.
+    #[error("a row that is not comparable needs a reason")]
+    Reason,
     /// The metric stands on an earlier line too.
     #[error("{metric} stands on line {first} already")]
     Repeated {
@@ -135,22 +154,37 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Expected>, ExpectError> {
 
 fn parse_row(text: &str, line: usize) -> Result<Expected, Fault> {
     let cells: Vec<&str> = text.split('\t').map(str::trim).collect();
-    let [metric, kind, value, tolerance, unit, source] = cells[..] else {
-        return Err(Fault::Columns { found: cells.len() });
+    let (metric, what, kind, value, tolerance, unit, source, reason) = match cells[..] {
+        [metric, what, kind, value, tolerance, unit, source] => {
+            (metric, what, kind, value, tolerance, unit, source, "")
+        }
+        [metric, what, kind, value, tolerance, unit, source, reason] => {
+            (metric, what, kind, value, tolerance, unit, source, reason)
+        }
+        _ => return Err(Fault::Columns { found: cells.len() }),
     };
-    if let Some(empty) = cells.iter().position(|cell| cell.is_empty()) {
+    if let Some(empty) = cells.iter().take(COLUMNS.len() - 1).position(|cell| cell.is_empty()) {
         return Err(Fault::Empty { column: COLUMNS[empty] });
     }
-    let found = kind;
-    let known = Kind::ALL.iter().find(|(name, _)| *name == found);
-    let (_, kind) = *known.ok_or_else(|| Fault::Kind { found: found.to_string() })?;
+    let known = Kind::ALL.iter().find(|(name, _)| *name == kind);
+    let (_, kind) = *known.ok_or_else(|| Fault::Kind { found: kind.to_string() })?;
+    let judged = kind != Kind::NotComparable;
+    if !judged && tolerance != NOTHING {
+        return Err(Fault::Tolerance { found: tolerance.to_string() });
+    }
+    if !judged && reason.is_empty() {
+        return Err(Fault::Reason);
+    }
+    let known = judged || value != NOTHING;
     Ok(Expected {
         metric: metric.to_string(),
+        what: what.to_string(),
         kind,
-        value: number(COLUMNS[2], value, f64::MIN)?,
-        tolerance: number(COLUMNS[3], tolerance, 0.0)?,
+        value: known.then(|| number(COLUMNS[3], value, f64::MIN)).transpose()?,
+        tolerance: if judged { number(COLUMNS[4], tolerance, 0.0)? } else { 0.0 },
         unit: unit.to_string(),
         source: source.to_string(),
+        reason: Some(reason).filter(|reason| !reason.is_empty()).map(str::to_string),
         line,
     })
 }
@@ -161,109 +195,24 @@ fn number(column: &'static str, text: &str, least: f64) -> Result<f64, Fault> {
 }
 
 impl Expected {
-    /// Whether a measured value meets this row.
-    pub fn is_met_by(&self, measured: f64) -> bool {
-        let room = match self.kind {
-            Kind::Absolute => self.tolerance,
-            _ => self.tolerance * self.value.abs(),
-        };
+    /// How far a value may be off, in the row's unit; none where it is not judged.
+    pub fn room(&self) -> Option<f64> {
         match self.kind {
-            Kind::Relative | Kind::Absolute => (measured - self.value).abs() <= room,
-            Kind::AtMost => measured <= self.value + room,
-            Kind::AtLeast => measured >= self.value - room,
+            Kind::NotComparable => None,
+            Kind::Absolute => Some(self.tolerance),
+            _ => Some(self.tolerance * self.value?.abs()),
         }
     }
 
-    fn tolerance_text(&self) -> String {
+    /// Whether a study's value meets this row; a row that is not judged is met by none.
+    pub fn is_met_by(&self, ours: f64) -> bool {
+        let (Some(published), Some(room)) = (self.value, self.room()) else { return false };
         match self.kind {
-            Kind::Relative => format!("±{:.0} %", self.tolerance * 100.0),
-            Kind::Absolute => format!("±{}", self.tolerance),
-            Kind::AtMost => format!("≤, +{:.0} %", self.tolerance * 100.0),
-            Kind::AtLeast => format!("≥, -{:.0} %", self.tolerance * 100.0),
+            Kind::Relative | Kind::Absolute => (ours - published).abs() <= room,
+            Kind::AtMost => ours <= published + room,
+            Kind::AtLeast => ours >= published - room,
+            Kind::NotComparable => false,
         }
-    }
-}
-
-/// A value that a study measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// The metric's name.
-    pub metric: String,
-    /// Its value, in the unit of its row.
-    pub value: f64,
-}
-
-impl Measured {
-    /// A value under its name.
-    pub fn new(metric: impl Into<String>, value: f64) -> Measured {
-        Measured { metric: metric.into(), value }
-    }
-}
-
-/// A row with what was measured for it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
-    /// The published figure.
-    pub expected: Expected,
-    /// The study's own; none when it did not measure that metric.
-    pub measured: Option<f64>,
-}
-
-impl Judged {
-    /// Whether the figure is met.
-    pub fn is_met(&self) -> bool {
-        self.measured.is_some_and(|value| self.expected.is_met_by(value))
-    }
-}
-
-/// Published figures beside measured ones. Displays as a table, a line a row.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
-    /// The rows, in the file's order.
-    pub rows: Vec<Judged>,
-    /// Metrics that were measured and have no row.
-    pub unexpected: Vec<Measured>,
-}
-
-impl Report {
-    /// Holds what was measured against what was published.
-    pub fn new(expected: Vec<Expected>, measured: &[Measured]) -> Report {
-        let value_of = |metric: &str| measured.iter().find(|m| m.metric == metric).map(|m| m.value);
-        let has_row = |m: &&Measured| expected.iter().any(|row| row.metric == m.metric);
-        let unexpected = measured.iter().filter(|m| !has_row(m)).cloned().collect();
-        let judge = |expected: Expected| Judged { measured: value_of(&expected.metric), expected };
-        Report { rows: expected.into_iter().map(judge).collect(), unexpected }
-    }
-
-    /// The rows that are not met.
-    pub fn misses(&self) -> impl Iterator<Item = &Judged> {
-        self.rows.iter().filter(|row| !row.is_met())
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = self.rows.iter().map(|row| row.expected.metric.len()).max().unwrap_or(0).max(6);
-        let heading = ("metric", "published", "here", "off", "allowed");
-        writeln!(
-            f,
-            "{:width$} {:>12} {:>12} {:>8} {:>10}",
-            heading.0, heading.1, heading.2, heading.3, heading.4
-        )?;
-        for row in &self.rows {
-            let (published, allowed) = (row.expected.value, row.expected.tolerance_text());
-            write!(f, "{:width$} {published:>12.2} ", row.expected.metric)?;
-            match row.measured {
-                Some(value) if published != 0.0 => {
-                    write!(f, "{value:>12.2} {:>+6.1} %", (value / published - 1.0) * 100.0)?;
-                }
-                Some(value) => write!(f, "{value:>12.2} {:>8}", "")?,
-                None => write!(f, "{:>12} {:>8}", "not measured", "")?,
-            }
-            let verdict = if row.is_met() { "met" } else { "MISSED" };
-            writeln!(f, " {allowed:>10}  {verdict:6} {}", row.expected.unit)?;
-        }
-        Ok(())
     }
 }
 
@@ -271,7 +220,7 @@ impl fmt::Display for Report {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "metric\tkind\tvalue\ttolerance\tunit\tsource\n";
+    const HEADER: &str = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\treason\n";
 
     fn fault(lines: &str) -> (usize, Fault) {
         let error = parse(&format!("{HEADER}{lines}"), "x.tsv").expect_err("the text is bad");
@@ -280,16 +229,34 @@ mod tests {
 
     #[test]
     fn is_a_row_read_with_all_its_columns() {
-        let text =
-            format!("# what follows\n\n{HEADER}iops\trelative\t57.6\t0.1\t1/s\tmeasured: one drive\r\n");
+        let text = format!(
+            "# what follows\n\n{HEADER}iops\trate at depth 1\trelative\t57.6\t0.1\t1/s\tmeasured: one drive\r\n"
+        );
         let rows = parse(&text, "x.tsv").expect("the text is good");
         assert_eq!(rows.len(), 1);
         let row = &rows[0];
         assert_eq!(
             (row.metric.as_str(), row.kind, row.value, row.tolerance),
-            ("iops", Kind::Relative, 57.6, 0.1)
+            ("iops", Kind::Relative, Some(57.6), 0.1)
         );
         assert_eq!((row.unit.as_str(), row.source.as_str(), row.line), ("1/s", "measured: one drive", 4));
+        assert_eq!((row.what.as_str(), &row.reason), ("rate at depth 1", &None));
+    }
+
+    #[test]
+    fn does_a_row_that_is_not_judged_say_why() {
+        let text = format!(
+            "{HEADER}a\tw\tnot-comparable\t-\t-\ts\tb\tno value\nc\tw\tnot-comparable\t3\t-\ts\tb\tother disk\n"
+        );
+        let rows = parse(&text, "x.tsv").expect("the text is good");
+        assert_eq!((rows[0].value, rows[0].reason.as_deref()), (None, Some("no value")));
+        assert_eq!((rows[1].value, rows[1].room()), (Some(3.0), None));
+        assert!(!rows[1].is_met_by(3.0));
+        let found = "0.1".to_string();
+        assert_eq!(fault("a\tw\tnot-comparable\t3\t0.1\ts\tb\tc\n"), (2, Fault::Tolerance { found }));
+        assert_eq!(fault("a\tw\tnot-comparable\t3\t-\ts\tb\n"), (2, Fault::Reason));
+        let found = "-".to_string();
+        assert_eq!(fault("a\tw\trelative\t-\t0.1\ts\tb\n"), (2, Fault::Number { column: "value", found }));
     }
 
     #[test]
@@ -300,42 +267,26 @@ mod tests {
         );
         assert_eq!(parse("", "x.tsv").expect_err("no").fault, Fault::Header);
         assert_eq!(fault("a\tb\n"), (2, Fault::Columns { found: 2 }));
-        assert_eq!(fault("# c\na\tnear\t1\t0\ts\tb\n"), (3, Fault::Kind { found: "near".to_string() }));
-        assert_eq!(fault("a\trelative\t1\t0\t\tb\n"), (2, Fault::Empty { column: "unit" }));
+        assert_eq!(fault("# c\na\tw\tnear\t1\t0\ts\tb\n"), (3, Fault::Kind { found: "near".to_string() }));
+        assert_eq!(fault("a\tw\trelative\t1\t0\t\tb\n"), (2, Fault::Empty { column: "unit" }));
         let number = |column, found: &str| Fault::Number { column, found: found.to_string() };
-        assert_eq!(fault("a\trelative\tinf\t0\ts\tb\n"), (2, number("value", "inf")));
-        assert_eq!(fault("a\trelative\t1\t-1\ts\tb\n"), (2, number("tolerance", "-1")));
-        let twice = "a\trelative\t1\t0\ts\tb\na\trelative\t1\t0\ts\tb\n";
+        assert_eq!(fault("a\tw\trelative\tinf\t0\ts\tb\n"), (2, number("value", "inf")));
+        assert_eq!(fault("a\tw\trelative\t1\t-1\ts\tb\n"), (2, number("tolerance", "-1")));
+        let twice = "a\tw\trelative\t1\t0\ts\tb\na\tw\trelative\t1\t0\ts\tb\n";
         assert_eq!(fault(twice), (3, Fault::Repeated { metric: "a".to_string(), first: 2 }));
     }
 
     #[test]
     fn does_each_kind_stop_at_its_limit() {
-        let row = |kind, value, tolerance| Expected {
-            metric: "m".to_string(),
-            kind,
-            value,
-            tolerance,
-            unit: "s".to_string(),
-            source: "s".to_string(),
-            line: 1,
+        let met = |kind: Kind, value: f64, tolerance: f64, ours| {
+            let row = format!("{HEADER}m\tw\t{}\t{value}\t{tolerance}\ts\ts\n", kind.name());
+            parse(&row, "x.tsv").expect("the text is good")[0].is_met_by(ours)
         };
-        let met = |kind, value, tolerance, measured| row(kind, value, tolerance).is_met_by(measured);
         assert!(met(Kind::Relative, 100.0, 0.05, 105.0) && !met(Kind::Relative, 100.0, 0.05, 105.1));
         assert!(met(Kind::Relative, -100.0, 0.05, -95.0) && !met(Kind::Relative, -100.0, 0.05, -94.9));
         assert!(met(Kind::Absolute, 100.0, 0.5, 99.5) && !met(Kind::Absolute, 100.0, 0.5, 99.4));
         assert!(met(Kind::AtMost, 10.0, 0.1, 11.0) && !met(Kind::AtMost, 10.0, 0.1, 11.1));
         assert!(met(Kind::AtLeast, 10.0, 0.1, 9.0) && !met(Kind::AtLeast, 10.0, 0.1, 8.9));
         assert!(!met(Kind::AtMost, 10.0, 0.1, f64::NAN) && !met(Kind::Relative, 10.0, 0.1, f64::NAN));
-    }
-
-    #[test]
-    fn is_a_metric_without_a_measurement_a_miss() {
-        let rows = parse(&format!("{HEADER}a\trelative\t1\t0\ts\tb\nc\trelative\t2\t0\ts\tb\n"), "x.tsv");
-        let measured = [Measured::new("c", 2.0), Measured::new("d", 3.0)];
-        let report = Report::new(rows.expect("the text is good"), &measured);
-        assert_eq!(report.misses().map(|row| row.expected.metric.as_str()).collect::<Vec<_>>(), ["a"]);
-        assert_eq!(report.unexpected, [Measured::new("d", 3.0)]);
-        assert!(report.to_string().contains("not measured"));
     }
 }

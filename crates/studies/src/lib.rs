@@ -1,10 +1,15 @@
 //! *Does it agree* with what was published? One module a study: set-up, run, and its own numbers beside the published.
 //!
 //! A study has a folder `studies/<id>` with a README and `expect.tsv`, which [`expect`] reads. Its module computes each
-//! metric in the simulator; [`expect::Report`] judges it by its row. A row names its source and its tolerance, and a metric
-//! that was published but not computed counts as a miss, so that nothing falls silently away.
+//! metric in the simulator; [`judge`] holds it against its row. A row names its source and its tolerance, and a metric
+//! that was published but not computed counts as a miss, so that nothing falls silently away. [`study::all`] lists the
+//! studies; each is a module with its `STUDY`, and a line in that list.
 
 pub mod expect;
-pub mod modern_drives;
+pub mod figure;
+pub mod judge;
+mod modern_drives;
 mod runs;
-pub mod st2000dm006;
+mod st2000dm006;
+pub mod study;
+pub mod validation;

@@ -4,12 +4,21 @@
 //! accesses at a depth, FLUSH. Not modelled: vibration, temperature, background work of the drive.
 //! *Source:* each row of `studies/modern-drives/expect.tsv` names its own.
 
-use crate::expect::Measured;
+use crate::judge::Measured;
 use crate::runs;
+use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::spec::Layout;
 use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, TrackPlace, drives};
-use headstack_sim::DeviceError;
 use headstack_workload::Region;
+
+/// The study.
+pub(crate) const STUDY: Study = Study {
+    id: "modern-drives",
+    title: "Drives from 1985 to today: sheets and single measurements",
+    summary: "Mean seeks, sequential rates, track counts and random accesses of eleven drives, beside makers' sheets and measurements.",
+    expect: include_str!("../../../studies/modern-drives/expect.tsv"),
+    run,
+};
 
 /// Requests a run.
 const COUNT: u64 = 20_000;
@@ -20,21 +29,18 @@ const PAIRS: u64 = 200_000;
 /// Places over the disk for an average rate.
 const PLACES: u64 = 32;
 
-/// Computes the metrics with these names; a name that says nothing is passed over.
-///
-/// *Errors:* a drive that is not shipped or cannot be simulated.
-pub fn measure<'a>(metrics: impl Iterator<Item = &'a str>) -> Result<Vec<Measured>, DeviceError> {
-    let mut all = Vec::new();
-    for metric in metrics {
-        let Some((drive, figure)) = metric.split_once('.') else { continue };
-        if let Some(value) = measure_one(&drives::load(drive)?, figure)? {
-            all.push(Measured::new(metric, value));
-        }
-    }
-    Ok(all)
+fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
+    let count = setting.length.pick(COUNT, COUNT / 4);
+    let measured = setting.map(setting.rows, |row| {
+        let (drive, figure) = row.metric.split_once('.').unwrap_or(("", &row.metric));
+        let value = measure_one(&drives::load(drive)?, figure, count)?;
+        Ok(value.map(|value| Measured::new(&row.metric, value)))
+    })?;
+    Ok(Findings { measured: measured.into_iter().flatten().collect(), sections: Vec::new() })
 }
 
-fn measure_one(spec: &DriveSpec, figure: &str) -> Result<Option<f64>, DeviceError> {
+/// The figure of this name; none where it says nothing.
+fn measure_one(spec: &DriveSpec, figure: &str, count: u64) -> Result<Option<f64>, StudyError> {
     let last = spec.geometry.cylinders - 1;
     let stretch = runs::stretch(spec);
     let read = |regions: Vec<Region>| runs::sequential_mb_s(spec, 1.0, regions.into_iter());
@@ -49,9 +55,9 @@ fn measure_one(spec: &DriveSpec, figure: &str) -> Result<Option<f64>, DeviceErro
         "outer_mb_s" => read(vec![Region::whole(stretch)])?,
         "inner_mb_s" => read(vec![Region { first: Lbn(spec.capacity_sectors - stretch), sectors: stretch }])?,
         "average_mb_s" => read(runs::spread(spec, PLACES, stretch).collect())?,
-        "random_read_qd1_mean_ms" => runs::random_reads(spec, 1, COUNT)?.mean_ms(),
-        "random_read_qd16_iops" => runs::random_reads(spec, 16, COUNT)?.rate(),
-        "random_read_qd32_iops" => runs::random_reads(spec, 32, COUNT)?.rate(),
+        "random_read_qd1_mean_ms" => runs::random_reads(spec, 1, count)?.mean_ms(),
+        "random_read_qd16_iops" => runs::random_reads(spec, 16, count)?.rate(),
+        "random_read_qd32_iops" => runs::random_reads(spec, 32, count)?.rate(),
         "random_write_qd16_iops" => runs::random_write_rate(spec, 16, 30, 60)?,
         "flush_after_1_ms" => runs::flush_ms(spec, 1, 1000)?,
         _ => return Ok(None),
@@ -64,7 +70,7 @@ fn seek_ms(mechanics: &Mechanics, from: u32, to: u32) -> f64 {
 }
 
 /// Mean time of a seek over pairs of blocks below `sectors`, all pairs equally likely.
-fn mean_seek_ms(spec: &DriveSpec, sectors: u64) -> Result<f64, DeviceError> {
+fn mean_seek_ms(spec: &DriveSpec, sectors: u64) -> Result<f64, StudyError> {
     let (geometry, mechanics) = (Geometry::new(spec)?, Mechanics::new(spec));
     // Additive sequences of the plastic number's powers fill the square evenly: no generator, less scatter than one.
     let cylinder = |index: u64, step: u64| {
@@ -77,7 +83,7 @@ fn mean_seek_ms(spec: &DriveSpec, sectors: u64) -> Result<f64, DeviceError> {
 }
 
 /// Blocks of the first zone.
-fn first_zone_sectors(spec: &DriveSpec) -> Result<u64, DeviceError> {
+fn first_zone_sectors(spec: &DriveSpec) -> Result<u64, StudyError> {
     let Some(zone) = spec.geometry.zones.get(1) else { return Ok(spec.capacity_sectors) };
     let first = Geometry::new(spec)?.lbn_at(zone.first_cylinder, 0, 0);
     Ok(first.map_or(spec.capacity_sectors, |lbn| lbn.0))

@@ -1,32 +1,88 @@
-//! The studies' own numbers beside the published ones. Each test prints its table; a row that is missed fails it.
+//! The studies in their short form, and the real drives' traces where they are: each row that is judged must pass, but for
+//! those that a study is known to miss.
 
-use headstack_model::drives;
-use headstack_studies::expect::{self, Expected, Report};
-use headstack_studies::{modern_drives, st2000dm006};
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-fn expected(study: &str, text: &str) -> Vec<Expected> {
-    expect::parse(text, &format!("studies/{study}/expect.tsv")).unwrap_or_else(|e| panic!("{e}"))
+use headstack_studies::judge::{Judged, Verdict};
+use headstack_studies::study::{self, Bench, Length, Task};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Does one task after the other; the traces come from the reference data.
+struct Alone {
+    traces: Option<PathBuf>,
 }
 
-fn judge(report: &Report) {
-    println!("{report}");
-    let misses: Vec<&str> = report.misses().map(|row| row.expected.metric.as_str()).collect();
-    assert_eq!(misses, Vec::<&str>::new(), "missed, see the table\n{report}");
-    assert_eq!(report.unexpected, [], "measured, but nothing was published to hold it against");
+impl Bench for Alone {
+    fn run(&self, tasks: Vec<Task<'_>>) {
+        tasks.into_iter().for_each(|task| task());
+    }
+
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, String> {
+        let Some(folder) = &self.traces else { return Ok(None) };
+        let file = fs::File::open(folder.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        Ok(Some(Box::new(file)))
+    }
+}
+
+fn bench() -> Alone {
+    let folder = std::env::var_os("HEADSTACK_REFERENCE");
+    Alone { traces: folder.map(|folder| Path::new(&folder).join("disksim/traces")) }
+}
+
+/// Runs a study, prints its rows, and gives those that are off.
+fn misses(id: &str) -> Vec<String> {
+    let study = study::named(id).unwrap_or_else(|error| panic!("{error}"));
+    let done = study.reproduce(Length::Quick, &bench()).unwrap_or_else(|error| panic!("{error}"));
+    for row in &done.rows {
+        let Judged { expected, ours, .. } = row;
+        println!("{:48} {:?} {ours:?} {:?}", expected.metric, expected.value, row.verdict);
+    }
+    done.misses().map(|row| row.expected.metric.clone()).collect()
 }
 
 #[test]
 fn does_the_st2000dm006_do_what_was_measured() {
-    let rows = expected("st2000dm006", include_str!("../../../studies/st2000dm006/expect.tsv"));
-    let spec = drives::load("st2000dm006").unwrap_or_else(|e| panic!("{e}"));
-    let measured = st2000dm006::measure(&spec).unwrap_or_else(|e| panic!("{e}"));
-    judge(&Report::new(rows, &measured));
+    assert_eq!(misses("st2000dm006"), Vec::<String>::new());
 }
 
 #[test]
 fn do_the_other_drives_do_what_their_sheets_say() {
-    let rows = expected("modern-drives", include_str!("../../../studies/modern-drives/expect.tsv"));
-    let metrics = rows.iter().map(|row| row.metric.as_str());
-    let measured = modern_drives::measure(metrics).unwrap_or_else(|e| panic!("{e}"));
-    judge(&Report::new(rows, &measured));
+    assert_eq!(misses("modern-drives"), Vec::<String>::new());
+}
+
+#[test]
+fn do_real_drives_agree_at_least_as_well_as_in_disksim() {
+    if bench().traces.is_none() {
+        eprintln!("skipped: HEADSTACK_REFERENCE names no folder with real drives' traces");
+        return;
+    }
+    assert_eq!(misses("validation"), Vec::<String>::new());
+}
+
+#[test]
+fn are_traces_that_are_not_there_no_miss() {
+    let study = study::named("validation").unwrap_or_else(|error| panic!("{error}"));
+    let done =
+        study.reproduce(Length::Full, &Alone { traces: None }).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(done.rows.len(), 21);
+    assert!(done.rows.iter().all(|row| matches!(row.verdict, Verdict::NotComparable(_))));
+}
+
+#[test]
+fn has_each_study_its_folder_and_each_folder_its_study() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let entries = fs::read_dir(&folder).expect("there are studies");
+    let mut folders: Vec<String> = entries
+        .map(|entry| entry.expect("the folder can be listed").file_name().to_string_lossy().into_owned())
+        .collect();
+    folders.sort();
+    assert_eq!(folders, study::all().iter().map(|study| study.id).collect::<Vec<_>>());
+    for study in study::all() {
+        assert!(folder.join(study.id).join("README.md").is_file(), "{} has no README", study.id);
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/reproduce.md");
+        let text = fs::read_to_string(page).expect("the page is there");
+        assert!(text.contains(&format!("](../../studies/{}/README.md)", study.id)), "{}", study.id);
+    }
 }

@@ -1,6 +1,6 @@
 //! Reports: a plain data model, shown as one self-contained HTML file (charts and tables) or as text (tables).
 //!
-//! `demo`, `validate --report` and `drive plot` fill the same [`Report`]; none of them knows how it is drawn.
+//! `demo`, `reproduce`, `validate --report` and others fill the same [`Report`]; none of them knows how it is drawn.
 
 mod figure;
 mod page;

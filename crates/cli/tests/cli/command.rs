@@ -4,7 +4,7 @@ use crate::common::{command, headstack, printed, refused};
 use std::fs;
 use std::process::Stdio;
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 13] = [
     &["drive", "list"],
     &["drive", "show"],
     &["drive", "check"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 12] = [
     &["sim"],
     &["compare"],
     &["demo"],
+    &["reproduce"],
 ];
 
 #[test]

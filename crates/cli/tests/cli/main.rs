@@ -8,6 +8,7 @@ mod compare;
 mod drive;
 mod keys;
 mod page;
+mod reproduce;
 mod rig;
 mod run;
 mod sim;

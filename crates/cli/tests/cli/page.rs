@@ -62,6 +62,20 @@ fn does_a_browser_draw_a_comparisons_charts() {
 }
 
 #[test]
+fn does_a_browser_draw_a_studys_charts() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let out = folder.path().to_str().expect("its name is UTF-8");
+    printed(&["reproduce", "st2000dm006", "--quick", "--out", out]);
+    let Some(document) = drawn(&folder.path().join("st2000dm006.html")) else {
+        eprintln!("SKIPPED: chromium is not installed, so a study's page is not drawn");
+        return;
+    };
+    let count = |what: &str| document.matches(what).count();
+    assert_eq!(count("class=\"scatterlayer"), 2, "charts drawn");
+    assert!(count("class=\"js-line\"") >= 2 && count("class=\"point\"") >= 21);
+}
+
+#[test]
 fn does_a_browser_draw_the_demos_charts() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     printed(&["demo", "--out", folder.path().to_str().expect("its name is UTF-8")]);

@@ -1,0 +1,153 @@
+//! `headstack reproduce`: published figures computed again, row by row, with a verdict on each.
+
+mod bench;
+mod page;
+mod results;
+mod text;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::report::{self, Table};
+use bench::Cores;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use headstack_studies::study::{self, Length, Reproduction, Study};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The word for every study there is.
+const EVERY: &str = "all";
+
+/// Compute the figures of a published study again: ours beside the published ones, row by row, with a verdict on each.
+///
+/// The verdict is `pass`, `off`, or `not comparable` with the reason. The report with the study's figures goes into
+/// DIR/ID.html. The exit code is 1 when a row is off.
+#[derive(clap::Args)]
+pub(crate) struct Reproduce {
+    /// The studies.
+    #[arg(value_name = "ID", required_unless_present = "list", value_parser = StudyParser)]
+    ids: Vec<String>,
+    /// List the studies.
+    #[arg(long, conflicts_with_all = ["ids", "quick", "json", "out", "traces"])]
+    list: bool,
+    /// The short form: fewer requests, and some rows left out.
+    #[arg(long)]
+    quick: bool,
+    /// Print the rows as JSON; of several studies, a list.
+    #[arg(long)]
+    json: bool,
+    /// Where to write the reports; made if it is not there.
+    #[arg(short, long, value_name = "DIR", default_value = "out")]
+    out: PathBuf,
+    /// Where the traces lie that a study needs and that are not part of Headstack.
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+}
+
+/// The name of a study; help lists them.
+#[derive(Clone)]
+struct StudyParser;
+
+impl TypedValueParser for StudyParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let id = value.to_string_lossy();
+        match study::named(&id) {
+            Err(error) if id != EVERY => {
+                Err(clap::Error::raw(ErrorKind::ValueValidation, error).with_cmd(command))
+            }
+            _ => Ok(id.into_owned()),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let known = study::all().iter().map(|study| PossibleValue::new(study.id).help(study.summary));
+        Some(Box::new(known.chain([PossibleValue::new(EVERY).help("Every one of them.")])))
+    }
+}
+
+/// A study and what came of it.
+struct Ran {
+    study: &'static Study,
+    done: Reproduction,
+    page: PathBuf,
+}
+
+impl Reproduce {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.list {
+            return list(out);
+        }
+        let fault = |error: std::io::Error| Failure::Input(format!("{}: {error}", self.out.display()));
+        #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
+        fs::create_dir_all(&self.out).map_err(fault)?;
+        let length = if self.quick { Length::Quick } else { Length::Full };
+        let mut all = Vec::new();
+        for study in self.studies() {
+            let ran = self.run_one(study, length)?;
+            if !self.json {
+                text::print(&ran, length, out)?;
+            }
+            all.push(ran);
+        }
+        if self.json {
+            let text = serde_json::to_string_pretty(&results::of(&all, length));
+            writeln!(out, "{}", text.expect("numbers and words are expressible in JSON"))?;
+        }
+        verdict(&all)
+    }
+
+    /// The studies asked for, each once.
+    fn studies(&self) -> impl Iterator<Item = &'static Study> {
+        let asked = |study: &&Study| self.ids.iter().any(|id| id == study.id || id == EVERY);
+        study::all().iter().filter(asked)
+    }
+
+    fn run_one(&self, study: &'static Study, length: Length) -> Result<Ran, Failure> {
+        let bench = Cores::new(study.id, self.traces.as_deref());
+        let done = study.reproduce(length, &bench);
+        bench.finish();
+        let done = done.map_err(|error| Failure::input(error).within(study.id))?;
+        let page = self.out.join(study.id).with_extension("html");
+        files::write_whole(&page, report::to_html(&page::report(study, &done, length)).as_bytes())?;
+        Ok(Ran { study, done, page })
+    }
+}
+
+fn list(out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new("Studies", &["id", "what it computes", "rows"]);
+    table.words = 2;
+    for study in study::all() {
+        let rows = study.expected().map_err(Failure::input)?.len();
+        table.row([study.id.to_string(), study.summary.to_string(), rows.to_string()]);
+    }
+    write!(out, "{}", table.to_text())?;
+    Ok(())
+}
+
+/// Fails where a row is off.
+fn verdict(all: &[Ran]) -> Result<(), Failure> {
+    let told = all.iter().filter_map(|ran| {
+        let misses: Vec<&str> = ran.done.misses().map(|row| row.expected.metric.as_str()).collect();
+        let rows = ran.done.rows.len();
+        let named = misses.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+        let more = if misses.len() > 3 { ", …" } else { "" };
+        (!misses.is_empty())
+            .then(|| format!("{}: {} of {rows} rows off ({named}{more})", ran.study.id, misses.len()))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { Ok(()) } else { Err(Failure::Check(told.join("; "))) }
+}
+
+/// What the short form is worth, where it is one.
+fn caution(length: Length) -> Option<&'static str> {
+    (length == Length::Quick).then_some("The short form: fewer requests than the tolerances were chosen for.")
+}

@@ -1,0 +1,132 @@
+//! The rows of a study as a table, on a terminal and on the page.
+
+use super::{Ran, caution};
+use crate::failure::Failure;
+use crate::report::Table;
+use crate::units::significant;
+use headstack_studies::expect::{Expected, Kind};
+use headstack_studies::judge::Judged;
+use headstack_studies::study::Length;
+use std::io::Write;
+
+/// Digits of a value.
+const DIGITS: i32 = 4;
+
+/// Prints a study.
+pub(super) fn print(ran: &Ran, length: Length, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "{}\n", ran.study.title.to_uppercase())?;
+    let mut table = Table::new("Rows", &COLUMNS);
+    table.words = 1;
+    for row in &ran.done.rows {
+        table.row(cells(row));
+    }
+    writeln!(out, "{}", table.to_text())?;
+    for (reason, rows) in reasons(&ran.done.rows) {
+        let text = format!("{}: {reason}", rows.join(", "));
+        writeln!(out, "{}", textwrap::fill(&text, textwrap::Options::new(110).subsequent_indent("    ")))?;
+    }
+    writeln!(out, "{}", summary(&ran.done.rows))?;
+    if let Some(caution) = caution(length) {
+        writeln!(out, "{caution}")?;
+    }
+    writeln!(out, "Report: {}\n", ran.page.display())?;
+    Ok(())
+}
+
+/// What each column of a row holds.
+pub(super) const COLUMNS: [&str; 7] =
+    ["metric", "published", "ours", "difference", "allowed", "unit", "verdict"];
+
+/// A row.
+pub(super) fn cells(row: &Judged) -> [String; COLUMNS.len()] {
+    let expected = &row.expected;
+    [
+        expected.metric.clone(),
+        value(expected.value),
+        value(row.ours),
+        difference(row),
+        allowed(expected),
+        expected.unit.clone(),
+        row.verdict.name().to_string(),
+    ]
+}
+
+/// How many rows came out how.
+pub(super) fn summary(rows: &[Judged]) -> String {
+    let counts = ["pass", "off", "not comparable"].map(|name| {
+        let count = rows.iter().filter(|row| row.verdict.name() == name).count();
+        (count > 0).then(|| format!("{count} {name}"))
+    });
+    format!("{} rows: {}.", rows.len(), counts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// Why rows are not comparable, and what is known of those that are off: each reason with the rows that have it.
+fn reasons(rows: &[Judged]) -> Vec<(&str, Vec<&str>)> {
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Some(reason) = row.reason() else { continue };
+        match told.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, rows)) => rows.push(&row.expected.metric),
+            None => told.push((reason, vec![&row.expected.metric])),
+        }
+    }
+    told
+}
+
+fn value(value: Option<f64>) -> String {
+    value.map_or("–".to_string(), |value| significant(value, DIGITS))
+}
+
+/// As a share of the published value; in the unit where that is 0 or the tolerance is one.
+fn difference(row: &Judged) -> String {
+    match (row.difference(), row.expected.value) {
+        (Some(off), Some(published)) if row.expected.kind != Kind::Absolute && published != 0.0 => {
+            format!("{:+.1} %", 100.0 * off / published.abs())
+        }
+        (Some(0.0), _) => "0".to_string(),
+        (Some(off), _) => format!("{}{}", if off < 0.0 { "" } else { "+" }, significant(off, 3)),
+        (None, _) => String::new(),
+    }
+}
+
+fn allowed(row: &Expected) -> String {
+    // To three digits, without zeros behind the point that say nothing.
+    let percent = significant(100.0 * row.tolerance, 3);
+    let percent =
+        if percent.contains('.') { percent.trim_end_matches('0').trim_end_matches('.') } else { &percent };
+    match row.kind {
+        Kind::Relative => format!("±{percent} %"),
+        Kind::Absolute => format!("±{}", row.tolerance),
+        Kind::AtMost if row.tolerance == 0.0 => "≤".to_string(),
+        Kind::AtLeast if row.tolerance == 0.0 => "≥".to_string(),
+        Kind::AtMost => format!("≤ +{percent} %"),
+        Kind::AtLeast => format!("≥ -{percent} %"),
+        Kind::NotComparable => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_studies::expect;
+    use headstack_studies::judge::{Measured, judge};
+
+    #[test]
+    fn does_a_row_tell_difference_and_tolerance_as_its_kind_wants_them() {
+        let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\treason\n\
+                    a\tw\trelative\t10\t0.025\tms\tb\n\
+                    c\tw\tabsolute\t20\t2\tms\tb\n\
+                    d\tw\tat-most\t4\t0\tms\tb\n\
+                    e\tw\tnot-comparable\t-\t-\tms\tb\tno value\n";
+        let rows = expect::parse(text, "x.tsv").expect("the text is good");
+        let measured = ["a", "c", "d", "e"].map(|metric| Measured::new(metric, 9.9));
+        let rows = judge(rows, &measured, Length::Full);
+        let cells: Vec<_> = rows.iter().map(cells).collect();
+        assert_eq!(cells[0], ["a", "10.00", "9.900", "-1.0 %", "±2.5 %", "ms", "pass"]);
+        assert_eq!(cells[1], ["c", "20.00", "9.900", "-10.1", "±2", "ms", "off"]);
+        assert_eq!(cells[2], ["d", "4.000", "9.900", "+147.5 %", "≤", "ms", "off"]);
+        assert_eq!(cells[3], ["e", "–", "9.900", "", "", "ms", "not comparable"]);
+        assert_eq!(summary(&rows), "4 rows: 1 pass, 2 off, 1 not comparable.");
+        assert_eq!(reasons(&rows), [("no value", vec!["e"])]);
+    }
+}

@@ -1,0 +1,143 @@
+//! A study's own values held against the published ones.
+
+use crate::expect::{Expected, Kind};
+use crate::study::Length;
+
+/// What a study found for a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The metric's name.
+    pub metric: String,
+    /// Its value in the unit of its row, or why there is none.
+    pub value: Result<f64, String>,
+}
+
+impl Measured {
+    /// A value under its name.
+    pub fn new(metric: impl Into<String>, value: f64) -> Measured {
+        Measured { metric: metric.into(), value: Ok(value) }
+    }
+
+    /// A metric that could not be measured here, for this reason.
+    pub fn left_out(metric: impl Into<String>, reason: impl Into<String>) -> Measured {
+        Measured { metric: metric.into(), value: Err(reason.into()) }
+    }
+}
+
+/// How a row came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Within its tolerance.
+    Pass,
+    /// Beyond its tolerance, or not measured where it should have been.
+    Off,
+    /// Not judged, for this reason.
+    NotComparable(String),
+}
+
+impl Verdict {
+    /// The verdict in a word or two.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Off => "off",
+            Verdict::NotComparable(_) => "not comparable",
+        }
+    }
+}
+
+/// A row with the study's own value and the verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The published figure.
+    pub expected: Expected,
+    /// The study's own; none where it has none.
+    pub ours: Option<f64>,
+    /// How it came out.
+    pub verdict: Verdict,
+}
+
+impl Judged {
+    /// Why it is not comparable, or what is known of its difference.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.verdict {
+            Verdict::NotComparable(reason) => Some(reason),
+            Verdict::Off => self.expected.reason.as_deref(),
+            Verdict::Pass => None,
+        }
+    }
+
+    /// Ours less the published value.
+    pub fn difference(&self) -> Option<f64> {
+        Some(self.ours? - self.expected.value?)
+    }
+}
+
+/// Holds each row against what was measured under its name.
+///
+/// A row without a value of ours is off, but for the short form, which may leave rows out. A value without a row is our
+/// own mistake.
+pub fn judge(expected: Vec<Expected>, measured: &[Measured], length: Length) -> Vec<Judged> {
+    for found in measured {
+        let has_row = expected.iter().any(|row| row.metric == found.metric);
+        assert!(has_row, "{} was measured, and expect.tsv has no row for it", found.metric);
+    }
+    let one = |expected: Expected| {
+        let found = measured.iter().find(|found| found.metric == expected.metric).map(|found| &found.value);
+        let verdict = verdict(&expected, found, length);
+        Judged { ours: found.and_then(|value| value.as_ref().ok()).copied(), verdict, expected }
+    };
+    expected.into_iter().map(one).collect()
+}
+
+fn verdict(expected: &Expected, found: Option<&Result<f64, String>>, length: Length) -> Verdict {
+    match (expected.kind, found) {
+        (Kind::NotComparable, _) => Verdict::NotComparable(expected.reason.clone().unwrap_or_default()),
+        (_, Some(Ok(ours))) if expected.is_met_by(*ours) => Verdict::Pass,
+        (_, Some(Err(reason))) => Verdict::NotComparable(reason.clone()),
+        (_, None) if length == Length::Quick => {
+            Verdict::NotComparable("left out of the short form".to_string())
+        }
+        _ => Verdict::Off,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expect;
+
+    fn judged(measured: &[Measured], length: Length) -> Vec<(&'static str, Option<String>)> {
+        let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\treason\n\
+                    a\tw\trelative\t10\t0.1\ts\tb\tknown to be slow\n\
+                    c\tw\tnot-comparable\t2\t-\ts\tb\tanother disk\n";
+        let rows = expect::parse(text, "x.tsv").expect("the text is good");
+        let rows = judge(rows, measured, length);
+        rows.iter().map(|row| (row.verdict.name(), row.reason().map(str::to_string))).collect()
+    }
+
+    #[test]
+    fn does_each_value_get_the_verdict_of_its_row() {
+        let other = ("not comparable", Some("another disk".to_string()));
+        let both = |a| [Measured::new("a", a), Measured::new("c", 2.0)];
+        assert_eq!(judged(&both(10.5), Length::Full), [("pass", None), other.clone()]);
+        let slow = Some("known to be slow".to_string());
+        assert_eq!(judged(&both(12.0), Length::Full), [("off", slow.clone()), other.clone()]);
+        assert_eq!(judged(&both(f64::NAN), Length::Full), [("off", slow), other.clone()]);
+        let none = [Measured::left_out("a", "no trace")];
+        assert_eq!(judged(&none, Length::Full)[0], ("not comparable", Some("no trace".to_string())));
+    }
+
+    #[test]
+    fn may_the_short_form_alone_leave_a_row_out() {
+        assert_eq!(judged(&[], Length::Full)[0].0, "off");
+        let left = Some("left out of the short form".to_string());
+        assert_eq!(judged(&[], Length::Quick)[0], ("not comparable", left));
+    }
+
+    #[test]
+    #[should_panic(expected = "d was measured")]
+    fn is_a_value_without_a_row_a_mistake_of_ours() {
+        judged(&[Measured::new("d", 3.0)], Length::Full);
+    }
+}

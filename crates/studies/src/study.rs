@@ -1,0 +1,214 @@
+//! The studies, in one list, and how one is run.
+//!
+//! A study is told how long it may take and is handed a [`Bench`] on which it puts its runs: on how many cores they are
+//! done, who watches, and where files come from is the bench's affair. What comes out does not depend on it.
+
+use crate::expect::{self, ExpectError, Expected};
+use crate::figure::Section;
+use crate::judge::{self, Judged, Measured, Verdict};
+use crate::{modern_drives, st2000dm006, validation};
+use headstack_model::SpecError;
+use headstack_model::spec::nearest;
+use headstack_sim::{DeviceError, RigError};
+use headstack_workload::ShapeError;
+use std::io::Read;
+use thiserror::Error;
+
+/// A study: what was published, and how it is computed again.
+pub struct Study {
+    /// Its name: that of its folder in `studies/`.
+    pub id: &'static str,
+    /// What it is about, as a heading.
+    pub title: &'static str,
+    /// What it computes, in a sentence.
+    pub summary: &'static str,
+    /// Its `expect.tsv`.
+    pub expect: &'static str,
+    /// Computes its metrics.
+    pub run: fn(&Setting<'_>) -> Result<Findings, StudyError>,
+}
+
+const ALL: [Study; 3] = [modern_drives::STUDY, st2000dm006::STUDY, validation::STUDY];
+
+/// All studies, in the order of their names.
+pub fn all() -> &'static [Study] {
+    &ALL
+}
+
+/// The study of this name.
+///
+/// *Errors:* there is none; the nearest name is given.
+pub fn named(id: &str) -> Result<&'static Study, UnknownStudy> {
+    let found = ALL.iter().find(|study| study.id == id);
+    found.ok_or_else(|| UnknownStudy {
+        found: id.chars().take(60).collect(),
+        nearest: nearest(id, ALL.iter().map(|study| study.id)).map(str::to_string),
+    })
+}
+
+/// No study has this name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "no study is called `{found}`{}",
+    .nearest.as_ref().map(|known| format!("; did you mean `{known}`?")).unwrap_or_default()
+)]
+pub struct UnknownStudy {
+    /// The name met.
+    pub found: String,
+    /// The one most like it, if any is.
+    pub nearest: Option<String>,
+}
+
+/// How much a study runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// As much as its tolerances were chosen for.
+    Full,
+    /// So little that it takes seconds: fewer requests, and rows may be left out.
+    Quick,
+}
+
+impl Length {
+    /// The first number for a full run, the second for a quick one.
+    pub fn pick<T>(self, full: T, quick: T) -> T {
+        match self {
+            Length::Full => full,
+            Length::Quick => quick,
+        }
+    }
+}
+
+/// One run of a study, independent of all others.
+pub type Task<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// Where a study's runs are done.
+pub trait Bench: Sync {
+    /// Does all tasks, in any order and as many at a time as it likes; returns when they are done.
+    fn run(&self, tasks: Vec<Task<'_>>);
+
+    /// A file that is not part of Headstack; none if it was not handed in.
+    ///
+    /// *Errors:* it was, and cannot be read; in words, with its place.
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, String>;
+}
+
+/// What a study is given.
+pub struct Setting<'a> {
+    /// How much to run.
+    pub length: Length,
+    /// The rows of its `expect.tsv`.
+    pub rows: &'a [Expected],
+    /// Where to do it.
+    pub bench: &'a dyn Bench,
+}
+
+impl Setting<'_> {
+    /// The value published for a metric.
+    pub fn published(&self, metric: &str) -> Option<f64> {
+        self.rows.iter().find(|row| row.metric == metric)?.value
+    }
+
+    /// Does the same with each item, independently; what comes out is in the order of the items.
+    ///
+    /// *Errors:* that of the first item that has one.
+    pub fn map<A: Sync, T: Send>(
+        &self,
+        items: &[A],
+        one: impl Fn(&A) -> Result<T, StudyError> + Sync,
+    ) -> Result<Vec<T>, StudyError> {
+        let mut slots: Vec<Option<Result<T, StudyError>>> = items.iter().map(|_| None).collect();
+        let one = &one;
+        let tasks = slots
+            .iter_mut()
+            .zip(items)
+            .map(|(slot, item)| -> Task<'_> { Box::new(move || *slot = Some(one(item))) });
+        self.bench.run(tasks.collect());
+        slots.into_iter().map(|slot| slot.expect("the bench does every task")).collect()
+    }
+}
+
+/// What a study found.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// Its values, each under the metric of a row.
+    pub measured: Vec<Measured>,
+    /// What else it shows.
+    pub sections: Vec<Section>,
+}
+
+/// Why a study could not be run.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// Its `expect.tsv` does not hold.
+    #[error(transparent)]
+    Expect(#[from] ExpectError),
+    /// A drive that is not shipped, or does not hold.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A drive that cannot be simulated.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A rig that does not hold.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// A load that cannot be made.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A file that was handed in cannot be used; in words, with its place.
+    #[error("{0}")]
+    Input(String),
+}
+
+/// A study that was run: its rows judged, and what else it shows.
+#[derive(Clone, Debug)]
+pub struct Reproduction {
+    /// The rows, in the order of `expect.tsv`.
+    pub rows: Vec<Judged>,
+    /// What else it shows.
+    pub sections: Vec<Section>,
+}
+
+impl Reproduction {
+    /// The rows that are off.
+    pub fn misses(&self) -> impl Iterator<Item = &Judged> {
+        self.rows.iter().filter(|row| row.verdict == Verdict::Off)
+    }
+}
+
+impl Study {
+    /// The rows of its `expect.tsv`.
+    ///
+    /// *Errors:* the first fault in them.
+    pub fn expected(&self) -> Result<Vec<Expected>, ExpectError> {
+        expect::parse(self.expect, &format!("studies/{}/expect.tsv", self.id))
+    }
+
+    /// Runs the study and judges its rows.
+    ///
+    /// *Errors:* it cannot be run.
+    pub fn reproduce(&self, length: Length, bench: &dyn Bench) -> Result<Reproduction, StudyError> {
+        let rows = self.expected()?;
+        let findings = (self.run)(&Setting { length, rows: &rows, bench })?;
+        Ok(Reproduction { rows: judge::judge(rows, &findings.measured, length), sections: findings.sections })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_the_studies_in_the_order_of_their_names() {
+        assert!(all().windows(2).all(|pair| pair[0].id < pair[1].id));
+        let error = named("modern-drive").err().expect("an s is missing");
+        assert_eq!(error.to_string(), "no study is called `modern-drive`; did you mean `modern-drives`?");
+    }
+
+    #[test]
+    fn does_every_row_say_what_it_is() {
+        for study in all() {
+            let rows = study.expected().unwrap_or_else(|error| panic!("{error}"));
+            assert!(!rows.is_empty() && study.summary.ends_with('.'), "{}", study.id);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Real drives of the 1990s: traces with measured response times, replayed one request at a time, beside what DiskSim
+//! 4.0 reaches on them with the same parameters.
+//!
+//! The traces are not part of Headstack: they are the validation data of DiskSim 4.0, `valid/` in Western Digital's
+//! release of it. Without them the rows are not comparable.
+
+use crate::figure::{Cell, Section, Table};
+use crate::judge::Measured;
+use crate::study::{Findings, Setting, Study, StudyError};
+use headstack_model::{DriveSpec, Op, drives};
+use headstack_sim::stats::{Agreement, ClassAgreement, Pair};
+use headstack_sim::{Device, DeviceOptions, Engine};
+use headstack_workload::VolumeInfo;
+use headstack_workload::trace::{self, Kind, Record, Replay, ReplayOptions, Trace};
+
+/// The study.
+pub(crate) const STUDY: Study = Study {
+    id: "validation",
+    title: "Seven real drives, request by request",
+    summary: "Traces of measured response times, replayed, beside DiskSim 4.0; needs the traces (--traces).",
+    expect: include_str!("../../../studies/validation/expect.tsv"),
+    run,
+};
+
+/// Drive and trace.
+const TRACES: [(&str, &str); 7] = [
+    ("atlas-10k", "atlas10k.trace"),
+    ("cheetah-9lp", "cheetah9LP.trace"),
+    ("ultrastar-18es", "ibm18es.trace"),
+    ("hp-c2247a", "hp_c2247a.trace"),
+    ("hp-c3323a", "hp_c3323a.trace"),
+    ("dec-rz26", "dec_rz26.trace"),
+    ("st41601n", "st41601n.trace"),
+];
+
+/// What a drive is judged by: the name of the figure, and where it is found.
+type Judge = (&'static str, fn(&ClassAgreement) -> f64);
+
+const FIGURES: [Judge; 3] = [
+    ("demerit bucketed", |all| all.demerit_bucketed_ms),
+    ("demerit exact", |all| all.demerit_ms),
+    ("mae", |all| all.mae_ms),
+];
+
+/// What follows the name of a figure that was not published, but reached here before.
+const REACHED: &str = " reached";
+
+fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
+    let mut files = Vec::new();
+    for (drive, name) in TRACES {
+        files.push((drive, name, read(setting, name)?));
+    }
+    let agreements = setting.map(&files, |(drive, name, bytes)| match bytes {
+        Some(bytes) => Ok(Some(agreement(&drives::load(drive)?, name, bytes)?)),
+        None => Ok(None),
+    })?;
+    let mut findings = Findings::default();
+    let mut table = table();
+    for ((drive, name, _), agreement) in files.iter().zip(&agreements) {
+        for row in setting.rows {
+            let Some(figure) = row.metric.strip_prefix(drive).and_then(|rest| rest.strip_prefix(' ')) else {
+                continue;
+            };
+            let figure = figure.strip_suffix(REACHED).unwrap_or(figure);
+            let Some((_, of)) = FIGURES.iter().find(|(known, _)| *known == figure) else { continue };
+            findings.measured.push(match agreement {
+                Some(agreement) => Measured::new(&row.metric, of(&agreement.all)),
+                None => Measured::left_out(&row.metric, format!("{name} is not at hand (--traces)")),
+            });
+        }
+        if let Some(agreement) = agreement {
+            show(drive, agreement, &mut table);
+        }
+    }
+    if !table.rows.is_empty() {
+        let text = "One request outstanding. The demerit is the rms distance between the two distributions.";
+        findings.sections.push(Section {
+            title: "Agreement".to_string(),
+            text: vec![text.to_string()],
+            figures: Vec::new(),
+            tables: vec![table],
+        });
+    }
+    Ok(findings)
+}
+
+fn read(setting: &Setting<'_>, name: &str) -> Result<Option<Vec<u8>>, StudyError> {
+    let Some(mut reader) = setting.bench.open(name).map_err(StudyError::Input)? else { return Ok(None) };
+    let mut bytes = Vec::new();
+    let done = reader.read_to_end(&mut bytes);
+    done.map_err(|error| StudyError::Input(format!("{name}: {error}")))?;
+    Ok(Some(bytes))
+}
+
+fn agreement(spec: &DriveSpec, name: &str, bytes: &[u8]) -> Result<Agreement, StudyError> {
+    let open = || Trace::open(bytes, name, trace::named("validate")).map_err(input);
+    let pairs = replay(spec, open()?, open()?)?;
+    Agreement::new(&pairs).ok_or_else(|| StudyError::Input(format!("{name}: the trace is empty")))
+}
+
+fn input(error: impl ToString) -> StudyError {
+    StudyError::Input(error.to_string())
+}
+
+/// Replays a trace with measured response times on a fresh drive, one request outstanding: the next is issued its think
+/// time after the simulated completion. The trace is read twice: what was `measured`, then what is `asked`.
+///
+/// *Errors:* the trace or the drive does not hold.
+pub fn replay(spec: &DriveSpec, measured: Trace<'_>, asked: Trace<'_>) -> Result<Vec<Pair>, StudyError> {
+    let records: Vec<Record> = measured.collect::<Result<_, _>>().map_err(input)?;
+    let device = Device::new(spec, &DeviceOptions::default())?;
+    let volume = VolumeInfo {
+        name: spec.name.clone(),
+        sectors: spec.capacity_sectors,
+        sector_bytes: spec.sector_bytes,
+    };
+    let mut pairs = Vec::with_capacity(records.len());
+    let mut load = Replay::new(asked, &[volume], ReplayOptions::default());
+    Engine::new(vec![device]).run(&mut load, &mut |finished| {
+        let record = &records[finished.id as usize];
+        let op = if record.kind == Kind::Read { Op::Read } else { Op::Write };
+        let measured = record.response.expect("a validation trace has them");
+        pairs.push(Pair { op, measured, simulated: finished.completion.response() });
+    });
+    match load.error() {
+        Some(error) => Err(input(error)),
+        None => Ok(pairs),
+    }
+}
+
+fn table() -> Table {
+    let mut table = Table::new(
+        "Reads and writes apart",
+        [
+            "drive",
+            "requests",
+            "n",
+            "measured ms",
+            "simulated ms",
+            "demerit ms",
+            "bucketed ms",
+            "MAE ms",
+            "median AE ms",
+            "within 10 %",
+        ],
+    );
+    table.words = 2;
+    table
+}
+
+fn show(drive: &str, agreement: &Agreement, table: &mut Table) {
+    let classes = [
+        ("all", Some(&agreement.all)),
+        ("reads", agreement.reads.as_ref()),
+        ("writes", agreement.writes.as_ref()),
+    ];
+    for (class, of) in classes {
+        let Some(of) = of else { continue };
+        table.row([
+            Cell::from(drive),
+            Cell::from(class),
+            Cell::Number(of.requests as f64),
+            Cell::Number(of.mean_measured_ms),
+            Cell::Number(of.mean_simulated_ms),
+            Cell::Number(of.demerit_ms),
+            Cell::Number(of.demerit_bucketed_ms),
+            Cell::Number(of.mae_ms),
+            Cell::Number(of.median_ae_ms),
+            Cell::Number(100.0 * of.within_10_percent),
+        ]);
+    }
+}
