@@ -18,6 +18,7 @@ mod reproduce;
 mod rig;
 mod run;
 mod sim;
+mod stripe;
 mod survey;
 mod trace;
 mod units;
@@ -48,6 +49,8 @@ enum Command {
     Run(run::Run),
     Sim(sim::Sim),
     #[command(subcommand)]
+    Stripe(stripe::Command),
+    #[command(subcommand)]
     Trace(trace::Command),
     Validate(validate::Validate),
 }
@@ -62,6 +65,7 @@ impl Command {
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),
             Command::Sim(command) => command.run(out),
+            Command::Stripe(command) => command.run(out),
             Command::Trace(command) => command.run(out),
             Command::Validate(command) => command.run(out),
         }

@@ -12,13 +12,16 @@
 //! An [`elevator`] is what a host puts before a drive: it merges, it is fair among processes, and it may hold back for a
 //! while what could go, which an order cannot.
 //!
-//! [`order::all`] and [`elevator::all`] are the lists: what is in them has a name on the command line and in files, and is
-//! tested.
+//! [`stripe`] says which stripe unit suits a load.
+//!
+//! [`order::all`], [`elevator::all`] and [`stripe::advise::all`] are the lists: what is in them has a name on the command
+//! line and in files, and is tested.
 
 pub mod elevator;
 mod guard;
 pub mod order;
 mod queue;
+pub mod stripe;
 
 pub use guard::Guard;
 pub use order::{AccessCost, BuiltIn, Order};

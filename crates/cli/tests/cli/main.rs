@@ -12,5 +12,6 @@ mod reproduce;
 mod rig;
 mod run;
 mod sim;
+mod stripe;
 mod trace;
 mod validate;

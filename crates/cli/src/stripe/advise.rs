@@ -1,0 +1,129 @@
+//! `headstack stripe advise`.
+
+use crate::catalog::DriveArg;
+use crate::failure::Failure;
+use crate::report::Table;
+use crate::units::{parse_bytes, significant};
+use headstack_policy::stripe::advise::{self, DiskTimes, Question};
+use serde::Serialize;
+use std::io::Write;
+
+/// Say which stripe unit each published rule gives for an array.
+#[derive(clap::Args)]
+pub(crate) struct Advise {
+    #[command(flatten)]
+    drive: DriveArg,
+    /// Disks of the array.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    disks: u32,
+    /// Requests in the array at once on the mean (MPL), at least 1.
+    #[arg(long, value_name = "L", value_parser = concurrency)]
+    mpl: f64,
+    /// Mean size of a request (4K, 1M; powers of 1024).
+    #[arg(long, value_parser = parse_bytes)]
+    size: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn concurrency(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(requests) if (1.0..=1e6).contains(&requests) => Ok(requests),
+        _ => Err("must be 1 to 1000000 requests".to_string()),
+    }
+}
+
+/// What was asked, and what the rules say.
+#[derive(Serialize)]
+struct Advice {
+    drive: String,
+    disks: u32,
+    mpl: f64,
+    size_bytes: u64,
+    positioning_ms: f64,
+    rate_mb_s: f64,
+    reach_kib: f64,
+    advisors: Vec<Row>,
+}
+
+/// What one rule says.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    unit_kib: f64,
+    /// Disks that a request of the mean size then lies on.
+    disks: u32,
+    summary: &'static str,
+    source: &'static str,
+}
+
+impl Advise {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let spec = self.drive.load()?;
+        let disk = DiskTimes::of(&spec).map_err(Failure::input)?;
+        let sector_bytes = f64::from(spec.sector_bytes);
+        let request_sectors = self.size as f64 / sector_bytes;
+        let question = Question { disk: &disk, disks: self.disks, concurrency: self.mpl, request_sectors };
+        let row = |entry: &advise::Entry| {
+            let unit = entry.unit(&question);
+            Row {
+                name: entry.name,
+                unit_kib: unit * sector_bytes / 1024.0,
+                disks: (request_sectors / unit).ceil().clamp(1.0, f64::from(self.disks)) as u32,
+                summary: entry.summary,
+                source: entry.source,
+            }
+        };
+        let advice = Advice {
+            drive: spec.name.clone(),
+            disks: self.disks,
+            mpl: self.mpl,
+            size_bytes: self.size,
+            positioning_ms: disk.positioning().as_ms(),
+            rate_mb_s: disk.sectors_per_second() * sector_bytes / 1e6,
+            reach_kib: disk.reach() * sector_bytes / 1024.0,
+            advisors: advise::all().iter().map(row).collect(),
+        };
+        if self.json {
+            let text =
+                serde_json::to_string_pretty(&advice).expect("numbers and words are expressible in JSON");
+            writeln!(out, "{text}")?;
+            return Ok(());
+        }
+        print(&advice, &spec.title, out)
+    }
+}
+
+fn print(advice: &Advice, title: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    let lines = [
+        ("drive", title.to_string()),
+        ("array", format!("{} disks", advice.disks)),
+        (
+            "load",
+            format!(
+                "{} requests at once, of {} KiB",
+                significant(advice.mpl, 3),
+                advice.size_bytes as f64 / 1024.0
+            ),
+        ),
+        ("P", format!("{} ms of seek and rotational latency", significant(advice.positioning_ms, 4))),
+        ("X", format!("{} MB/s of long transfer", significant(advice.rate_mb_s, 4))),
+        ("P·X", format!("{} KiB", significant(advice.reach_kib, 4))),
+    ];
+    for (name, value) in lines {
+        writeln!(out, "  {name:<6} {value}")?;
+    }
+    let mut table = Table::new("Stripe units", &["advisor", "what it says", "unit (KiB)", "disks a request"]);
+    table.words = 2;
+    for row in &advice.advisors {
+        table.row([
+            row.name.to_string(),
+            row.summary.to_string(),
+            significant(row.unit_kib, 4),
+            row.disks.to_string(),
+        ]);
+    }
+    write!(out, "\n{}", table.to_text())?;
+    Ok(())
+}

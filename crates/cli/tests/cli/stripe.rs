@@ -1,0 +1,36 @@
+//! `headstack stripe` on real input.
+
+use crate::common::{json, printed, refused};
+use headstack_policy::stripe::advise;
+
+const ARRAY: [&str; 8] =
+    ["stripe", "advise", "--drive", "ultrastar-dfhc-2gb", "--disks", "4", "--size", "512K"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    ARRAY.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn does_the_table_have_every_advisor() {
+    let out = printed(&with(&["--mpl", "8"]));
+    for entry in advise::all() {
+        assert!(out.lines().any(|line| line.split_whitespace().next() == Some(entry.name)), "{}", entry.name);
+    }
+}
+
+#[test]
+fn is_the_json_what_the_formulas_give() {
+    let advice = json(&with(&["--mpl", "8", "--json"]));
+    let reach = advice["reach_kib"].as_f64().expect("it is a number");
+    let rows = advice["advisors"].as_array().expect("it is a list");
+    let lee_katz = rows.iter().find(|row| row["name"] == "lee-katz").expect("the rule is listed");
+    let unit = lee_katz["unit_kib"].as_f64().expect("it is a number");
+    assert!((unit - (reach * 7.0 * 512.0 / 4.0).sqrt()).abs() < 1e-6 * unit, "{unit} KiB");
+    assert_eq!(lee_katz["disks"], 2);
+}
+
+#[test]
+fn is_a_load_of_less_than_one_request_refused() {
+    assert!(refused(&with(&["--mpl", "0.5"]), 2).contains("must be 1 to 1000000 requests"));
+    assert!(refused(&with(&["--mpl", "nan"]), 2).contains("must be 1 to 1000000 requests"));
+}

@@ -1,0 +1,121 @@
+//! Stripe-unit advisors: how many blocks in a row should lie on one disk.
+//!
+//! A small unit spreads a request over many disks: less to transfer on each, but each positions its arm. A large one
+//! leaves the other disks to other requests. Advisors know the disk's times ([`DiskTimes`]), how many disks there are, how
+//! large requests are and how many there are at once. They have no clock and never act.
+//!
+//! P is the mean positioning time (seek and rotational latency), X the rate of a long transfer; P·X is what the disk would
+//! transfer while it positions its arm once, here [`DiskTimes::reach`].
+
+mod chen_lee;
+mod chen_patterson;
+mod disk;
+mod lee_katz;
+
+pub use disk::DiskTimes;
+
+/// What an advisor is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The times of a disk of the array.
+    pub disk: &'a DiskTimes,
+    /// Disks of the array (N).
+    pub disks: u32,
+    /// Requests in the array at once on the mean, at least 1 (L).
+    pub concurrency: f64,
+    /// Mean size of a request in blocks (Z).
+    pub request_sectors: f64,
+}
+
+impl Question<'_> {
+    /// The other requests that a request meets.
+    fn others(&self) -> f64 {
+        (self.concurrency - 1.0).max(0.0)
+    }
+}
+
+/// A rule in the list of them all.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name on the command line and in files.
+    pub name: &'static str,
+    /// What it says, in a line.
+    pub summary: &'static str,
+    /// Where it was described.
+    pub source: &'static str,
+    /// The unit in sectors, not rounded.
+    advise: fn(&Question<'_>) -> f64,
+}
+
+impl Entry {
+    /// The stripe unit that the rule gives, in blocks; at least one.
+    pub fn unit(&self, question: &Question<'_>) -> f64 {
+        (self.advise)(question).max(1.0)
+    }
+}
+
+/// All rules.
+pub fn all() -> &'static [Entry] {
+    const ALL: [Entry; 5] =
+        [chen_patterson::KNOWN, chen_patterson::UNKNOWN, lee_katz::ENTRY, chen_lee::ANY, chen_lee::WRITES];
+    &ALL
+}
+
+/// The rule of this name.
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    all().iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_model::Nanos;
+
+    /// A disk of the striping study: P·X is 84.6 KiB.
+    fn disk() -> DiskTimes {
+        let (positioning, reach_sectors) = (11.67e6, 84.6 * 2.0);
+        DiskTimes::plain(Nanos(positioning as u64), positioning / reach_sectors)
+    }
+
+    fn kib(name: &str, disks: u32, concurrency: f64, request_kib: f64) -> f64 {
+        let disk = disk();
+        let question = Question { disk: &disk, disks, concurrency, request_sectors: request_kib * 2.0 };
+        by_name(name).expect("the rule is listed").unit(&question) / 2.0
+    }
+
+    #[test]
+    fn does_lee_katz_give_the_units_worked_out_for_the_striping_study() {
+        let by_hand = [(512, 104, 275), (1024, 147, 389), (2048, 208, 551), (4096, 294, 779)];
+        for (request, two, eight) in by_hand {
+            let unit = |concurrency| kib("lee-katz", 4, concurrency, f64::from(request)).round() as i32;
+            assert_eq!((unit(2.0), unit(8.0)), (two, eight), "{request} KiB");
+        }
+    }
+
+    #[test]
+    fn do_the_rules_give_what_a_pocket_calculator_does() {
+        // 0.5 + 84.6 / 4 · 7; 84.6 · 2 / 3; 84.6 / 2; (0.5 + 84.6 / 4 · 15) / 4.
+        let near = |name, concurrency, by_hand: f64| {
+            let unit = kib(name, 16, concurrency, 64.0);
+            assert!((unit - by_hand).abs() < 1e-3 * by_hand, "{name}: {unit} KiB, by hand {by_hand}");
+        };
+        near("chen-patterson", 8.0, 148.55);
+        near("chen-patterson-any", 8.0, 56.4);
+        near("chen-lee", 8.0, 42.3);
+        near("chen-lee-writes", 16.0, 79.4375);
+    }
+
+    #[test]
+    fn is_a_unit_never_less_than_a_sector() {
+        assert!((kib("chen-patterson", 4, 1.0, 512.0) - 0.5).abs() < 1e-9);
+        assert!((kib("lee-katz", 4, 1.0, 512.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn has_every_rule_a_name_of_its_own() {
+        let mut names: Vec<&str> = all().iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all().len());
+    }
+}
