@@ -12,7 +12,8 @@
 //! An [`elevator`] is what a host puts before a drive: it merges, it is fair among processes, and it may hold back for a
 //! while what could go, which an order cannot.
 //!
-//! [`stripe`] says which stripe unit suits a load.
+//! A [`stripe::Array`] says which drives a request for an array's blocks becomes requests of, and [`stripe::advise`] which
+//! stripe unit suits a load.
 //!
 //! [`order::all`], [`elevator::all`] and [`stripe::advise::all`] are the lists: what is in them has a name on the command
 //! line and in files, and is tested.

@@ -3,14 +3,17 @@
 //! A load asks *volumes*. Its request goes to the volume's page cache, if there is one, and ends there; or it becomes an
 //! ask, as the page cache's own transfers do, which forks into one piece or more, each on one device, and ends with its
 //! last piece. On the way to a device a piece passes the host's queue, which may split it further or merge it with
-//! others. A volume is one device.
+//! others. What a volume is, and how asks fork, is told in [`crate::volume`].
 //!
-//! Modelled: any number of devices, each behind a queue of the host. Not modelled: time that the host itself needs.
+//! Modelled: any number of devices, each behind a queue of the host, alone or in arrays. Not modelled: time that the host
+//! itself needs.
 
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
+use crate::volume::{ArrayVolume, Forks, Volume};
 use headstack_model::{Nanos, Op, Request};
+use headstack_policy::stripe::Array;
 use headstack_workload::{Issue, Load, Poll};
 
 /// A request that came back, as the load sees it.
@@ -25,8 +28,8 @@ pub struct Finished {
     /// Who asked for it.
     pub source: u32,
     /// How it went, from the load's issue to its end. Where several parts or commands served it, the time split is the
-    /// last one's; what went by before that one came to its device is `queued`. Where the page cache served it, see
-    /// [`crate::host`].
+    /// last one's; what went by before that one came to its device is `queued`. An array that serves it in phases has in
+    /// it the last part of each. Where the page cache served it, see [`crate::host`].
     pub completion: Completion,
     /// Whether the page cache served it without waiting for a device.
     pub cached: bool,
@@ -34,7 +37,7 @@ pub struct Finished {
 
 impl Finished {
     fn on(device: u32, completion: Completion) -> Finished {
-        Finished { volume: device, device, id: 0, source: 0, completion, cached: false }
+        Finished { volume: 0, device, id: 0, source: 0, completion, cached: false }
     }
 }
 
@@ -69,6 +72,8 @@ struct Asked {
     source: u32,
     /// Pieces that have not come back.
     left: u32,
+    /// What is known of it beside, where it is an array's.
+    fork: u32,
     /// How the worst piece ended.
     outcome: Outcome,
 }
@@ -78,6 +83,9 @@ struct Asked {
 pub struct Engine {
     stations: Vec<Station>,
     events: Events,
+    /// What the load asks, by number.
+    volumes: Vec<Volume>,
+    forks: Forks,
     /// The page cache of each volume that has one.
     caches: Vec<Option<Box<PageCache>>>,
     cache_events: Events,
@@ -100,30 +108,57 @@ impl Engine {
 
     /// An engine at time 0 with these devices, each a volume, and a host that holds what they cannot take.
     pub fn new(devices: Vec<Device>) -> Engine {
-        Engine::with_stations(devices.into_iter().map(Station::plain).collect())
+        let volumes = (0..devices.len() as u32).map(Volume::Device).collect();
+        Engine::with_stations(devices.into_iter().map(Station::plain).collect(), volumes)
     }
 
     /// An engine at time 0 with these devices, each a volume, behind a host.
     ///
     /// *Errors:* a key of the host is wrong.
     pub fn with_host(devices: Vec<Device>, host: &HostSpec) -> Result<Engine, HostError> {
+        Engine::with_arrays(devices, Vec::new(), host)
+    }
+
+    /// An engine at time 0 with these devices behind a host. Each array is a volume, and has for each of its members the
+    /// number of a device; devices that no array has are volumes, too, and the first ones.
+    ///
+    /// *Errors:* a key of the host is wrong.
+    pub fn with_arrays(
+        devices: Vec<Device>,
+        arrays: Vec<(Array, Vec<u32>)>,
+        host: &HostSpec,
+    ) -> Result<Engine, HostError> {
         host.check()?;
-        let cache = |device: &Device| {
+        let mut bare = vec![true; devices.len()];
+        for device in arrays.iter().flat_map(|(_, members)| members) {
+            assert!(std::mem::take(&mut bare[*device as usize]), "device {device} is in one array");
+        }
+        let bare = (0..devices.len() as u32).filter(|device| bare[*device as usize]).map(Volume::Device);
+        let arrays = arrays.into_iter().map(|(array, members)| ArrayVolume::new(array, members));
+        let volumes: Vec<Volume> = bare.chain(arrays.map(|array| Volume::Array(Box::new(array)))).collect();
+        let cache = |volume: &Volume| {
+            let device = &devices[volume.first_device() as usize];
+            let sectors = match volume {
+                Volume::Device(_) => device.sectors(),
+                Volume::Array(array) => array.sectors(),
+            };
             let spec = host.page_cache.as_ref()?;
-            Some(Box::new(PageCache::new(spec, device.sectors(), device.sector_bytes())))
+            Some(Box::new(PageCache::new(spec, sectors, device.sector_bytes())))
         };
-        let caches = devices.iter().map(cache).collect();
+        let caches = volumes.iter().map(cache).collect();
         let stations = devices.into_iter().map(|device| Station::new(device, host));
-        let engine = Engine::with_stations(stations.collect::<Result<_, _>>()?);
+        let engine = Engine::with_stations(stations.collect::<Result<_, _>>()?, volumes);
         let buffer_direct = host.page_cache.as_ref().is_some_and(|spec| spec.buffer_direct);
         Ok(Engine { caches, buffer_direct, ..engine })
     }
 
-    fn with_stations(stations: Vec<Station>) -> Engine {
+    fn with_stations(stations: Vec<Station>, volumes: Vec<Volume>) -> Engine {
         Engine {
             events: Events::new(stations.len()),
-            caches: stations.iter().map(|_| None).collect(),
-            cache_events: Events::new(stations.len()),
+            caches: volumes.iter().map(|_| None).collect(),
+            cache_events: Events::new(volumes.len()),
+            volumes,
+            forks: Forks::default(),
             buffer_direct: false,
             touched: Vec::with_capacity(stations.len()),
             stations,
@@ -220,11 +255,11 @@ impl Engine {
 
     /// Does what is due at the page cache of a volume.
     fn turn_cache<O: Observer + ?Sized>(&mut self, volume: usize, load: &mut dyn Load, observer: &mut O) {
-        let now = self.now;
+        let (now, device) = (self.now, self.volumes[volume].first_device());
         self.cache(volume).handle_timeout(now);
         while let Some(wish) = self.cache(volume).poll() {
             if let Wish::Ended { ask, completion, hit } = wish {
-                let mut finished = Finished { cached: hit, ..Finished::on(volume as u32, completion) };
+                let mut finished = Finished { cached: hit, ..Finished::on(device, completion) };
                 self.finish(ask, &mut finished);
                 load.handle_completion(self.now, finished.id);
                 observer.finished(&finished);
@@ -268,10 +303,11 @@ impl Engine {
             asked.outcome = completion.outcome;
         }
         asked.left -= 1;
-        if asked.left > 0 {
+        if asked.left > 0 || asked.fork != Forks::NONE && self.goes_on(ask, completion) {
             return false;
         }
         self.free.push(ask);
+        let asked = &self.asked[ask as usize];
         let Asked { for_cache, id, volume, .. } = *asked;
         (finished.volume, finished.id, finished.source) = (asked.volume, asked.id, asked.source);
         completion.parts.queued += completion.submitted - asked.issued;
@@ -285,6 +321,21 @@ impl Engine {
         }
         self.outstanding -= 1;
         true
+    }
+
+    /// Has an array do the next phase of an ask, of whose phase before `last` was the last piece. If there is none, `last`
+    /// becomes the account of all.
+    fn goes_on(&mut self, ask: u32, last: &mut Completion) -> bool {
+        let Engine { asked, volumes, stations, forks, touched, now, .. } = self;
+        let Asked { fork, volume, issued, .. } = asked[ask as usize];
+        let Volume::Array(array) = &volumes[volume as usize] else { unreachable!("what forks is an array") };
+        forks.account(fork, last);
+        asked[ask as usize].left = forks.ask_next(*now, fork, array, stations, touched);
+        if asked[ask as usize].left > 0 {
+            return true;
+        }
+        (last.submitted, last.parts) = (issued, forks.close(fork));
+        false
     }
 
     /// Lets a station's device have what may go to it, and notes when to come back.
@@ -336,7 +387,17 @@ impl Engine {
 
     fn asked(&self, volume: u32, request: Request, source: u32) -> Asked {
         let (issued, outcome) = (self.now, Outcome::Done);
-        Asked { issued, request, id: 0, for_cache: false, volume, source, left: 0, outcome }
+        Asked {
+            issued,
+            request,
+            id: 0,
+            for_cache: false,
+            volume,
+            source,
+            left: 0,
+            fork: Forks::NONE,
+            outcome,
+        }
     }
 
     #[inline]
@@ -349,12 +410,27 @@ impl Engine {
         (self.asked.len() - 1) as u32
     }
 
-    /// Sends an ask to the devices of its volume. A volume is the device of its number: one piece.
+    /// Sends an ask to the devices of its volume.
     #[inline]
     fn fork(&mut self, volume: u32, piece: Piece) {
-        self.asked[piece.ask as usize].left = self.stations[volume as usize].issue(self.now, piece);
-        if self.touched.last() != Some(&volume) {
-            self.touched.push(volume);
+        let Volume::Device(device) = self.volumes[volume as usize] else {
+            return self.fork_array(volume, piece);
+        };
+        self.asked[piece.ask as usize].left = self.stations[device as usize].issue(self.now, piece);
+        if self.touched.last() != Some(&device) {
+            self.touched.push(device);
         }
+    }
+
+    fn fork_array(&mut self, volume: u32, piece: Piece) {
+        let Engine { asked, volumes, stations, forks, touched, now, .. } = self;
+        let Volume::Array(array) = &mut volumes[volume as usize] else {
+            unreachable!("a device does not fork")
+        };
+        let fork = forks.open(*now, piece);
+        array.plan(&piece.request, stations, forks.plan_of(fork));
+        let asked = &mut asked[piece.ask as usize];
+        (asked.fork, asked.left) = (fork, forks.ask_next(*now, fork, array, stations, touched));
+        assert!(asked.left > 0, "an array has something to do for {:?}", piece.request);
     }
 }

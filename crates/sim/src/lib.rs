@@ -15,6 +15,7 @@ mod events;
 pub mod host;
 pub mod rig;
 pub mod stats;
+mod volume;
 
 pub use device::{
     Activity, ArmTime, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions, Drive, Outcome,

@@ -62,13 +62,16 @@ const FILES: [(&str, &str); 23] = [
     ("hplajw", ""),
     ("ibm18es", ""),
     ("st41601n", ""),
-    ("syntharrays", "array[0].organisation: an array (`striping`) is not simulated yet"),
+    (
+        "syntharrays",
+        "bus[0].sharing: 4 drives that take turns on one bus are not simulated yet; with `interleaved` they do not wait for each other",
+    ),
     ("synthcachedev", "controller.kind: a smart controller is not simulated yet"),
     ("synthcachemem", "controller.kind: a smart controller is not simulated yet"),
     ("synthclosed", ""),
     ("synthmixed", ""),
     ("synthopen", TURNS),
-    ("synthraid5", "array.organisation: an array (`raid-5`) is not simulated yet"),
+    ("synthraid5", ""),
     ("synthsimpledisk", ""),
 ];
 

@@ -4,7 +4,7 @@
 //! nothing in virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has (`usr_cpu`, `ctx`,
 //! `minf` …) is 0. `util` is the share of time in which a volume had anything to do.
 
-use super::outcome::{DeviceOutcome, Outcome, ratio};
+use super::outcome::{Outcome, VolumeOutcome, ratio};
 use headstack_model::Nanos;
 use headstack_sim::stats::{Direction, Running, SourceStats, TimeHistogram, VolumeStats};
 use serde_json::{Map, Value, json};
@@ -153,19 +153,23 @@ fn times(responses: Option<&TimeHistogram>, percentiles: bool) -> Value {
     object
 }
 
-/// What the devices did. Requests that became one command are merges.
+/// What the devices of each volume did. Requests that became one command are merges.
 fn disks(outcome: &Outcome) -> Vec<Value> {
-    let disk = |(device, stats): (&DeviceOutcome, &VolumeStats)| {
+    let disk = |(volume, stats): (&VolumeOutcome, &VolumeStats)| {
         let asked = [&stats.reads, &stats.writes].map(|part| {
             part.as_ref().map_or((0, 0), |part| {
                 let sum: u128 = part.parts_ns.iter().sum();
                 (part.responses.count(), (sum / 1_000_000) as u64)
             })
         });
-        let done = [device.activity.reads, device.activity.writes].map(|counts| counts.iter().sum::<u64>());
+        let activities = || volume.devices.iter().map(|device| &outcome.devices[*device].activity);
+        let done = [
+            activities().flat_map(|activity| activity.reads).sum::<u64>(),
+            activities().flat_map(|activity| activity.writes).sum::<u64>(),
+        ];
         let [(reads, read_ms), (writes, write_ms)] = asked;
         json!({
-            "name": device.name,
+            "name": volume.name,
             "read_ios": done[0],
             "write_ios": done[1],
             "read_merges": reads.saturating_sub(done[0]),
@@ -176,5 +180,5 @@ fn disks(outcome: &Outcome) -> Vec<Value> {
             "util": 100.0 * ratio(stats.occupied.as_secs(), outcome.end.as_secs()),
         })
     };
-    outcome.devices.iter().zip(outcome.books.volumes()).map(disk).collect()
+    outcome.volumes().map(disk).collect()
 }

@@ -15,10 +15,10 @@ use crate::files::NewFile;
 use crate::report;
 use crate::rig;
 use cpu_time::ThreadTime;
-use headstack_sim::rig::Rig;
+use headstack_sim::rig::{NamedDrive, Rig};
 use headstack_workload::VolumeInfo;
 use load::LoadArgs;
-use outcome::{DeviceOutcome, Onlooker, Outcome};
+use outcome::{DeviceOutcome, Onlooker, Outcome, VolumeOutcome};
 use progress::Progress;
 use requests::Requests;
 use setup::RigArgs;
@@ -133,9 +133,13 @@ impl Run<'_> {
         progress.finish();
         let mut notes = ready.notes;
         notes.remarks.extend(ready.load.finish()?);
-        let device = |(index, volume): (usize, &VolumeInfo)| DeviceOutcome {
+        let device = |drive: NamedDrive<'_>| DeviceOutcome {
+            activity: *engine.device(drive.number).activity(),
+            name: drive.name,
+        };
+        let volume = |(volume, devices): (&VolumeInfo, Vec<usize>)| VolumeOutcome {
             name: volume.name.clone(),
-            activity: *engine.device(index).activity(),
+            devices,
         };
         Ok(Outcome {
             seed: self.seed,
@@ -143,7 +147,8 @@ impl Run<'_> {
             rig_title: setup::title(self.rig),
             rig: serde_json::to_value(self.rig.resolved()).expect("a rig is expressible in JSON"),
             load: notes,
-            devices: volumes.iter().enumerate().map(device).collect(),
+            volumes: volumes.iter().zip(self.rig.volume_drives()).map(volume).collect(),
+            devices: self.rig.resolved().drives().map(device).collect(),
             books,
             end: engine.now(),
             cpu_s,

@@ -2,7 +2,7 @@
 
 use super::load::SimLoad;
 use headstack_model::{Nanos, Op};
-use headstack_sim::stats::{Collector, Totals};
+use headstack_sim::stats::{Collector, Totals, VolumeStats};
 use headstack_sim::{Activity, Engine, Finished, TimeSplit};
 use headstack_workload::{Issue, Load, Poll, VolumeInfo};
 use serde_json::{Map, Value};
@@ -44,6 +44,15 @@ pub(crate) struct ReadyLoad {
     pub notes: LoadNotes,
 }
 
+/// A volume of the rig.
+#[derive(Clone, Debug)]
+pub(crate) struct VolumeOutcome {
+    /// Its name.
+    pub name: String,
+    /// The numbers of its devices.
+    pub devices: Vec<usize>,
+}
+
 /// A device of the rig after the run.
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceOutcome {
@@ -65,6 +74,8 @@ pub(crate) struct Outcome {
     pub rig: Value,
     pub load: LoadNotes,
     pub books: Collector,
+    /// The volumes, by number.
+    pub volumes: Vec<VolumeOutcome>,
     pub devices: Vec<DeviceOutcome>,
     /// When the run ended.
     pub end: Nanos,
@@ -95,6 +106,11 @@ impl Outcome {
     /// All requests, also those that did not count, a CPU second.
     pub(crate) fn requests_per_cpu_s(&self) -> f64 {
         ratio(self.books.completed() as f64, self.cpu_s)
+    }
+
+    /// The volumes, each with what is kept of it.
+    pub(crate) fn volumes(&self) -> impl Iterator<Item = (&VolumeOutcome, &VolumeStats)> {
+        self.volumes.iter().zip(self.books.volumes())
     }
 
     /// Share of the run in which a device's arm was at work for commands and destages.

@@ -15,7 +15,7 @@ use headstack_sim::stats::{Bin, Sampled, TimeHistogram, Totals};
 /// Points on the line of a distribution: enough for any screen.
 const STEPS: u32 = 500;
 
-/// Devices that charts show apart.
+/// Devices and volumes that charts show apart.
 const DEVICES: usize = 8;
 
 /// Kinds of drives whose zones and seek curves are drawn.
@@ -33,7 +33,9 @@ pub(crate) fn report(outcome: &Outcome, rig: &Rig) -> Result<Report, Failure> {
     ];
     sections.extend(drives(rig)?);
     let shown = match outcome.devices.len() {
-        count if count > DEVICES => format!(" Charts by device show the first {DEVICES} of {count}."),
+        count if count > DEVICES => {
+            format!(" Charts by device and volume show the first {DEVICES} of {count}.")
+        }
         _ => String::new(),
     };
     Ok(Report {
@@ -57,7 +59,7 @@ fn summary(outcome: &Outcome) -> Section {
     for (name, value) in text::lines(outcome).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
         table.row([name, value]);
     }
-    let more = [text::job_table(outcome), text::device_table(outcome)];
+    let more = [text::job_table(outcome), text::volume_table(outcome), text::device_table(outcome)];
     let mut tables = vec![table];
     tables.extend(more.into_iter().flatten().map(|(table, _)| table));
     Section { title: "Summary".to_string(), tables, ..Section::default() }
@@ -250,11 +252,9 @@ fn time_split(outcome: &Outcome) -> Section {
     if each.len() > 1 {
         columns.extend(each.into_iter().map(|(name, _, totals)| (name.to_string(), parts_ms(&totals))));
     }
-    if outcome.devices.len() > 1 {
-        let devices = outcome.devices.iter().zip(outcome.books.volumes());
-        columns.extend(
-            devices.take(DEVICES).map(|(device, stats)| (device.name.clone(), parts_ms(&stats.all()))),
-        );
+    if outcome.volumes.len() > 1 {
+        let volumes = outcome.volumes().take(DEVICES);
+        columns.extend(volumes.map(|(volume, stats)| (volume.name.clone(), parts_ms(&stats.all()))));
     }
     Section {
         title: "Where the time went".to_string(),
@@ -264,7 +264,7 @@ fn time_split(outcome: &Outcome) -> Section {
     }
 }
 
-/// Sampled requests, one series a device where there are several.
+/// Sampled requests as a series.
 fn sampled(
     outcome: &Outcome,
     keep: impl Fn(&Sampled) -> bool,
@@ -296,11 +296,11 @@ fn arm(outcome: &Outcome) -> Section {
         let point = |sampled: &Sampled| {
             sampled.cylinder.map(|cylinder| (sampled.completed.as_secs(), f64::from(cylinder)))
         };
-        sampled(outcome, |sampled| sampled.volume as usize == index, point, &device.name, index)
+        sampled(outcome, |sampled| sampled.device as usize == index, point, &device.name, index)
     });
     let start = outcome.books.first().iter().map(|met| met.completed).min().unwrap_or_default();
     let first = shown_devices(outcome).map(|(index, device)| {
-        let on = |met: &&Sampled| met.volume as usize == index;
+        let on = |met: &&Sampled| met.device as usize == index;
         let points = outcome.books.first().iter().filter(on);
         let point = |met: &Sampled| Some(((met.completed - start).as_ms(), f64::from(met.cylinder?)));
         Series {
@@ -361,7 +361,7 @@ fn arm(outcome: &Outcome) -> Section {
 }
 
 fn map(outcome: &Outcome) -> Section {
-    let charts = shown_devices(outcome).map(|(index, device)| {
+    let charts = outcome.volumes.iter().take(DEVICES).enumerate().map(|(index, volume)| {
         let of = |op: Op, name: &str, hue: usize| {
             let keep = |sampled: &Sampled| sampled.volume as usize == index && sampled.request.op == op;
             let point =
@@ -370,7 +370,7 @@ fn map(outcome: &Outcome) -> Section {
         };
         let series = [of(Op::Read, "reads", 0), of(Op::Write, "writes", 1)];
         Chart {
-            title: format!("Requests on {}", device.name),
+            title: format!("Requests on {}", volume.name),
             x: Axis::linear("time of issue (s)"),
             y: Axis::linear("LBN (millions)"),
             series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),

@@ -1,7 +1,7 @@
 //! The object `headstack` of the results: what fio's shape has no place for.
 
 use super::fio;
-use super::outcome::{DeviceOutcome, Outcome, parts_ms, ratio};
+use super::outcome::{DeviceOutcome, Outcome, VolumeOutcome, parts_ms, ratio};
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, ArmTime, CacheUse, TimeSplit};
 use serde_json::{Map, Value, json};
@@ -40,6 +40,7 @@ pub(crate) fn object(outcome: &Outcome) -> Value {
         "writes": kind(by_kind.writes.as_deref()),
         "flushes": kind(by_kind.flushes.as_deref()),
         "confidence": outcome.books.confidence().as_ref().map(confidence),
+        "volumes": volumes(outcome),
         "devices": devices(outcome),
         "timeline": timeline(outcome),
         "rig": outcome.rig,
@@ -88,16 +89,32 @@ fn confidence(found: &Confidence) -> Value {
     })
 }
 
-fn devices(outcome: &Outcome) -> Vec<Value> {
-    let stats = outcome.books.volumes();
-    let device = |(device, stats): (&DeviceOutcome, &VolumeStats)| {
+fn volumes(outcome: &Outcome) -> Vec<Value> {
+    let volume = |(volume, stats): (&VolumeOutcome, &VolumeStats)| {
         let totals = stats.all();
-        let activity = &device.activity;
+        let devices = volume.devices.iter().map(|device| outcome.devices[*device].name.as_str());
         json!({
-            "name": device.name,
+            "name": volume.name,
+            "devices": devices.collect::<Vec<_>>(),
             "requests": totals.responses.count(),
             "response_ms": responses(&totals.responses),
             "parts_ms": parts(&totals),
+        })
+    };
+    outcome.volumes().map(volume).collect()
+}
+
+/// Commands that a device ended.
+pub(crate) fn commands(activity: &Activity) -> u64 {
+    activity.reads.iter().sum::<u64>() + activity.writes.iter().sum::<u64>() + activity.flushes
+}
+
+fn devices(outcome: &Outcome) -> Vec<Value> {
+    let device = |device: &DeviceOutcome| {
+        let activity = &device.activity;
+        json!({
+            "name": device.name,
+            "commands": commands(activity),
             "cache": cache(activity),
             "seeks": seeks(activity),
             "utilisation": outcome.utilisation(device),
@@ -110,7 +127,7 @@ fn devices(outcome: &Outcome) -> Vec<Value> {
             },
         })
     };
-    outcome.devices.iter().zip(stats).map(device).collect()
+    outcome.devices.iter().map(device).collect()
 }
 
 /// Time that an access of a command or a destage takes of the arm.

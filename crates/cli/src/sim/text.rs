@@ -1,12 +1,12 @@
 //! The summary of a run on a terminal.
 
 use super::outcome::{DeviceOutcome, Outcome, parts_ms};
-use super::results::{head_time_ms, read_hit_share};
+use super::results::{commands, head_time_ms, read_hit_share};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
 use headstack_sim::TimeSplit;
-use headstack_sim::stats::{Interval, SourceStats, Totals, VolumeStats};
+use headstack_sim::stats::{Interval, SourceStats, Totals};
 use std::io::Write;
 
 /// Rows that a table shows on a terminal; the JSON has them all.
@@ -28,7 +28,7 @@ pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failur
     for (name, value) in lines(outcome) {
         writeln!(out, "  {name:<20} {value}")?;
     }
-    let tables = [job_table(outcome), device_table(outcome)];
+    let tables = [job_table(outcome), volume_table(outcome), device_table(outcome)];
     for (mut table, rows) in tables.into_iter().flatten() {
         let left = rows.saturating_sub(ROWS);
         table.rows.truncate(ROWS);
@@ -161,36 +161,42 @@ fn job_row(name: &str, stats: &SourceStats, direction: &headstack_sim::stats::Di
     ]
 }
 
-/// A row for each device, where there are several.
-pub(crate) fn device_table(outcome: &Outcome) -> Option<(Table, usize)> {
-    let columns = [
-        "device",
-        "requests",
-        "mean ms",
-        "p99 ms",
-        "arm at work",
-        "head time ms",
-        "seek cylinders",
-        "cached",
-    ];
-    let mut table = Table::new("Devices", &columns);
-    for (device, stats) in outcome.devices.iter().zip(outcome.books.volumes()) {
-        table.row(device_row(outcome, device, stats));
+/// A row for each volume, where there are several.
+pub(crate) fn volume_table(outcome: &Outcome) -> Option<(Table, usize)> {
+    let mut table = Table::new("Volumes", &["volume", "requests", "mean ms", "p99 ms", "max ms"]);
+    for (volume, stats) in outcome.volumes() {
+        let responses = stats.all().responses;
+        table.row([
+            volume.name.clone(),
+            grouped(responses.count()),
+            figure(responses.mean_ms()),
+            figure(responses.p99().as_ms()),
+            figure(responses.max().as_ms()),
+        ]);
     }
-    let rows = table.rows.len();
-    (rows > 1).then_some((table, rows))
+    several(table)
 }
 
-fn device_row(outcome: &Outcome, device: &DeviceOutcome, stats: &VolumeStats) -> Vec<String> {
-    let totals = stats.all();
-    vec![
-        device.name.clone(),
-        grouped(totals.responses.count()),
-        figure(totals.responses.mean_ms()),
-        figure(totals.responses.p99().as_ms()),
-        format!("{:.1} %", 100.0 * outcome.utilisation(device)),
-        figure(head_time_ms(&device.activity)),
-        figure(device.activity.seeks.mean()),
-        format!("{:.1} %", 100.0 * read_hit_share(&device.activity)),
-    ]
+/// A row for each device, where there are several.
+pub(crate) fn device_table(outcome: &Outcome) -> Option<(Table, usize)> {
+    let columns = ["device", "commands", "arm at work", "head time ms", "seek cylinders", "cached"];
+    let mut table = Table::new("Devices", &columns);
+    for device in &outcome.devices {
+        let activity = &device.activity;
+        table.row([
+            device.name.clone(),
+            grouped(commands(activity)),
+            format!("{:.1} %", 100.0 * outcome.utilisation(device)),
+            figure(head_time_ms(activity)),
+            figure(activity.seeks.mean()),
+            format!("{:.1} %", 100.0 * read_hit_share(activity)),
+        ]);
+    }
+    several(table)
+}
+
+/// A table with its rows, if they are several.
+fn several(table: Table) -> Option<(Table, usize)> {
+    let rows = table.rows.len();
+    (rows > 1).then_some((table, rows))
 }

@@ -110,7 +110,7 @@ fn does_an_imported_set_up_become_a_rig_file_and_a_load_file() {
     let shown = printed(&["rig", "show", &path("mine.toml")]);
     assert!(shown.contains("org0    raid-5"), "{shown}");
     let said = refused(&["rig", "check", &path("mine.toml")], 1);
-    assert!(said.ends_with(": array.organisation: an array (`raid-5`) is not simulated yet"), "{said}");
+    assert!(said.ends_with(": bus.arbitration_us: a bus's arbitration is not simulated yet"), "{said}");
     fs::remove_dir_all(folder.path().join("specs")).expect("the folder is writable");
     let said = refused(&["rig", "import", &path("rigs/setup.parv")], 2);
     assert!(

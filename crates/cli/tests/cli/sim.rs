@@ -59,7 +59,7 @@ fn do_the_figures_agree_with_each_other() {
     });
     assert!(((all[0] + all[1]) / 900.0 / 1e6 - mean).abs() < 1e-6);
     let device = &ours["devices"][0];
-    assert_eq!(device["requests"], 900);
+    assert_eq!((&device["commands"], &ours["volumes"][0]["requests"]), (&900.into(), &900.into()));
     assert!(device["utilisation"].as_f64().is_some_and(|share| (0.1..1.0).contains(&share)), "{device}");
     assert_eq!(ours["rig"]["drive"][0]["name"], "atlas-10k");
     let confidence = &ours["confidence"]["iops"];

@@ -1,5 +1,129 @@
-//! Striping: which unit, and how many disks a request.
+//! Arrays: which members a request for an array's blocks becomes accesses of, and in which order.
+//!
+//! An [`Array`] is a machine without a clock: it is given a request for its blocks and a look at its members, and plans
+//! accesses of them in phases. It keeps nothing of the data and waits for nobody.
+//!
+//! Modelled: concatenation; striping, with units of one length or of given lengths, as when each is a track; mirroring and
+//! chained declustering; a drive of parity, RAID-5 and RAID-6; all of them with failed members, and their rebuilding on
+//! spares.
 //!
 //! [`advise`] says which stripe unit suits a load.
+//!
+//! *Source:* Patterson, Gibson and Katz, "A case for redundant arrays of inexpensive disks" (1988); Hsiao and DeWitt,
+//! "Chained declustering" (1990).
 
 pub mod advise;
+mod copies;
+mod layout;
+mod parity;
+mod plan;
+mod rebuild;
+mod shape;
+mod units;
+
+pub use plan::{Access, Plan};
+pub use shape::{Organisation, Policy, ReadChoice, Rotation, Shape, ShapeError};
+pub use units::{Unit, UnitRun};
+
+use headstack_model::{Lbn, Op, Request};
+use layout::Layout;
+use parity::Spans;
+use plan::{Phase, Planner, part};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use rebuild::Lost;
+
+/// What an array sees of its members, by their numbers; spares come behind all members.
+pub trait Members {
+    /// Commands that wait for a member or are under way there.
+    fn outstanding(&self, member: u32) -> usize;
+    /// How far a member's arm is from a block, in any unit.
+    fn distance(&self, member: u32, lbn: Lbn) -> u64;
+}
+
+/// Drives as one run of blocks.
+#[derive(Clone, Debug)]
+pub struct Array {
+    shape: Shape,
+    layout: Layout,
+    planner: Planner,
+    spans: Spans,
+    random: Pcg64Mcg,
+    /// Reads chosen so far, in turn or at random.
+    turn: u64,
+    /// The members that have failed.
+    lost: Vec<Lost>,
+}
+
+impl Array {
+    /// The array of this shape.
+    ///
+    /// *Errors:* the members do not make one, or more of them have failed than it survives.
+    pub fn new(shape: Shape) -> Result<Array, ShapeError> {
+        shape.check()?;
+        let layout = Layout::new(&shape)?;
+        let lost = shape.failed.iter().map(|member| Lost::new(*member)).collect();
+        Ok(Array {
+            planner: Planner::new(2 * shape.members.len()),
+            spans: Spans::default(),
+            random: Pcg64Mcg::seed_from_u64(shape.seed),
+            turn: 0,
+            lost,
+            layout,
+            shape,
+        })
+    }
+
+    /// Blocks that it holds.
+    pub fn sectors(&self) -> u64 {
+        self.layout.sectors()
+    }
+
+    /// Plans what the members must do for a request, which must lie within the array.
+    pub fn plan(&mut self, request: &Request, view: &dyn Members, plan: &mut Plan) {
+        assert!(request.end().0 <= self.sectors(), "{request:?} lies in an array of {}", self.sectors());
+        self.planner.begin(plan);
+        if request.op == Op::Flush {
+            return self.plan_flush(request, plan);
+        }
+        let mut from = request.lbn.0;
+        while from < request.end().0 {
+            let left = request.end().0 - from;
+            let mut cut = self.layout.cut(from);
+            from += if self.layout.parities() > 0 {
+                self.plan_row(request, &cut, left, plan)
+            } else {
+                cut.sectors = cut.sectors.min(left);
+                self.plan_copies(request, &cut, view, plan);
+                cut.sectors
+            };
+        }
+    }
+
+    /// Every member that is written to.
+    fn plan_flush(&mut self, request: &Request, plan: &mut Plan) {
+        for member in 0..self.shape.members.len() as u32 {
+            if let Some(member) = self.writable(member, 0) {
+                self.planner.add(plan, Phase::First, part(request, Op::Flush, member, 0, 0));
+            }
+        }
+    }
+
+    /// Where a block of the array lies: the member that has its first copy, and the block there.
+    pub fn place(&self, lbn: Lbn) -> (u32, Lbn) {
+        let cut = self.layout.cut(lbn.0);
+        let (member, start) = self.layout.data(&cut.row, cut.unit, 0);
+        (member, Lbn(start + cut.offset))
+    }
+
+    /// The block of the array that lies at a block of a member, as any of its copies; none where there is parity or nothing.
+    pub fn block_at(&self, member: u32, lbn: Lbn) -> Option<Lbn> {
+        self.layout.block_at(member, lbn.0).map(Lbn)
+    }
+
+    /// The members that have the parity of the row of an array's block.
+    pub fn parity_of(&self, lbn: Lbn) -> impl Iterator<Item = u32> {
+        let row = self.layout.cut(lbn.0).row;
+        (0..self.layout.parities()).map(move |which| self.layout.parity(&row, which))
+    }
+}

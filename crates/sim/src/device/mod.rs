@@ -303,6 +303,11 @@ impl Device {
         self.jobs.len() - self.free.len() - self.done.len()
     }
 
+    /// Cylinders from where the arm is, or is on its way to, to a block's. Panics where there is no such block.
+    pub fn cylinders_to(&self, lbn: Lbn) -> u32 {
+        self.arm.place.cylinder.abs_diff(self.drive.geometry.extent_at(lbn).cylinder)
+    }
+
     /// Commands that may be outstanding.
     pub fn depth(&self) -> usize {
         self.depth

@@ -1,6 +1,7 @@
 //! Where a request's time went.
 
 use headstack_model::Nanos;
+use std::ops::AddAssign;
 
 /// The parts of a response time. They add up to it exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,18 @@ pub(crate) enum Part {
     Overhead,
     Bus,
     Cache,
+}
+
+impl AddAssign for TimeSplit {
+    fn add_assign(&mut self, other: TimeSplit) {
+        self.queued += other.queued;
+        self.overhead += other.overhead;
+        self.seek += other.seek;
+        self.rotational_latency += other.rotational_latency;
+        self.media += other.media;
+        self.bus += other.bus;
+        self.cache += other.cache;
+    }
 }
 
 impl TimeSplit {

@@ -124,6 +124,11 @@ impl BlockQueue {
         self.elevator.waiting() == 0 && self.beyond.is_empty()
     }
 
+    /// Requests that have not gone to the device.
+    pub(super) fn waiting(&self) -> usize {
+        self.elevator.waiting() + self.beyond.len() + self.past.len()
+    }
+
     /// Puts a piece into the elevator, or before it where that is full.
     fn enter(&mut self, now: Nanos, piece: Piece) {
         if self.has_room() && self.beyond.is_empty() {

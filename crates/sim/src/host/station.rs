@@ -63,6 +63,15 @@ impl Station {
         &self.device
     }
 
+    /// Commands that the device has and requests that wait for it.
+    pub(crate) fn outstanding(&self) -> usize {
+        let waiting = match &self.waiting {
+            Waiting::Plain(plain) => plain.held.len(),
+            Waiting::Block(queue) => queue.waiting(),
+        };
+        waiting + self.device.outstanding()
+    }
+
     /// Takes a piece; says in how many parts it will come back. [`Station::settle`] must follow at the same time.
     #[inline]
     pub(crate) fn issue(&mut self, now: Nanos, piece: Piece) -> u32 {

@@ -3,12 +3,12 @@
 //! Every drive that is a shipped one in geometry and mechanics is written as that preset and what differs; any other is
 //! written out. What DiskSim says and a rig cannot is listed, and what a rig can say but not yet run is carried over.
 
-use super::array::{ArraySpec, Organisation, ReadChoice, Rotation};
+use super::array::ArraySpec;
 use super::attach::{
     ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
 };
 use super::spec::GroupKeys;
-use super::{Rig, RigError, document};
+use super::{Organisation, ReadChoice, Rig, RigError, Rotation, document};
 use headstack_model::import::NotCarried;
 use headstack_model::import::setup::{
     Setup, SetupArray, SetupBus, SetupController, SetupDistribution, SetupDrive, SetupLoad,
@@ -324,7 +324,8 @@ fn array(one: &SetupArray) -> ArraySpec {
             4 => Rotation::RightSymmetric,
             _ => Rotation::LeftSymmetric,
         },
-        read_modify_write_ratio: one.read_modify_write_ratio,
+        read_modify_write_ratio: Some(one.read_modify_write_ratio).filter(|_| parity),
+        failed: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ mod resolve;
 pub mod shipped;
 mod spec;
 
-pub use array::{ArraySpec, Organisation, ReadChoice, Rotation};
+pub use array::ArraySpec;
 pub use attach::{
     ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
 };
@@ -25,6 +25,8 @@ use crate::engine::Engine;
 use crate::host::HostError;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
+use headstack_policy::stripe::Array;
+pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation};
 use headstack_workload::VolumeInfo;
 use resolve::resolve;
 use std::collections::BTreeMap;
@@ -127,26 +129,36 @@ impl Rig {
         document::text(&whole)
     }
 
-    /// What a load can ask for: the volumes, in the order in which a load numbers them.
+    /// What a load can ask for: the volumes, in the order in which a load numbers them. Drives that no array has come first.
     pub fn volumes(&self) -> Vec<VolumeInfo> {
         let rig = &self.resolved;
-        let drives: Vec<NamedDrive<'_>> = rig.drives().collect();
-        let members = |array: &ArraySpec| array.members(rig).expect("the rig was checked");
-        let taken: Vec<String> = rig.array.iter().flat_map(members).collect();
-        let bare = drives.iter().filter(|drive| !taken.contains(&drive.name)).map(|drive| VolumeInfo {
-            name: drive.name.clone(),
+        let mut bare: Vec<Option<NamedDrive<'_>>> = rig.drives().map(Some).collect();
+        let mut arrays = Vec::new();
+        for spec in &rig.array {
+            let members = spec.members(rig).expect("the rig was checked");
+            members.iter().for_each(|drive| bare[drive.number] = None);
+            let sectors = spec.array(&members, 0).expect("the rig was checked").sectors();
+            let sector_bytes = members[0].spec.sector_bytes;
+            arrays.push(VolumeInfo { name: spec.name.clone(), sectors, sector_bytes });
+        }
+        let bare = bare.into_iter().flatten().map(|drive| VolumeInfo {
+            name: drive.name,
             sectors: drive.spec.capacity_sectors,
             sector_bytes: drive.spec.sector_bytes,
         });
-        let arrays = rig.array.iter().map(|array| {
-            let names = members(array);
-            let of = |name: &String| drives.iter().find(|drive| drive.name == *name);
-            let specs: Vec<&DriveSpec> = names.iter().filter_map(of).map(|drive| drive.spec).collect();
-            let sectors: Vec<u64> = specs.iter().map(|spec| spec.capacity_sectors).collect();
-            let sector_bytes = specs.first().map_or(512, |spec| spec.sector_bytes);
-            VolumeInfo { name: array.name.clone(), sectors: array.sectors(&sectors), sector_bytes }
-        });
         bare.chain(arrays).collect()
+    }
+
+    /// The drives that each volume has, by their numbers, which are those of the engine's devices.
+    pub fn volume_drives(&self) -> Vec<Vec<usize>> {
+        let rig = &self.resolved;
+        let members = |spec: &ArraySpec| -> Vec<usize> {
+            let members = spec.members(rig).expect("the rig was checked");
+            members.iter().map(|drive| drive.number).collect()
+        };
+        let arrays: Vec<Vec<usize>> = rig.array.iter().map(members).collect();
+        let bare = (0..rig.drives().count()).filter(|number| !arrays.iter().flatten().any(|of| of == number));
+        bare.map(|number| vec![number]).chain(arrays.clone()).collect()
     }
 
     /// Which device of a trace goes to which volume, by number, where the rig says so.
@@ -163,7 +175,7 @@ impl Rig {
     /// *Errors:* something in the rig that is not simulated yet; a drive that cannot be built.
     pub fn build(&self, seed: u64) -> Result<Engine, RigError> {
         let located = |fault: Fault| document::locate(fault, &self.text, &self.document, &self.origin);
-        array::beyond(&self.resolved).and_then(|()| attach::beyond(&self.resolved)).map_err(located)?;
+        attach::beyond(&self.resolved).map_err(located)?;
         let mut devices = Vec::new();
         for (index, group) in self.resolved.drive.iter().enumerate() {
             let fault =
@@ -178,7 +190,18 @@ impl Rig {
             }
         }
         let fault = |HostError { key, message }| located(Fault { key, message });
-        Ok(Engine::with_host(devices, &self.resolved.host).map_err(fault)?)
+        let arrays = self.arrays(seed);
+        Ok(Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?)
+    }
+
+    /// The arrays, each with the numbers of its drives.
+    fn arrays(&self, seed: u64) -> Vec<(Array, Vec<u32>)> {
+        let array = |spec: &ArraySpec| {
+            let members = spec.members(&self.resolved).expect("the rig was checked");
+            let array = spec.array(&members, seed).expect("the rig was checked");
+            (array, members.iter().map(|drive| drive.number as u32).collect())
+        };
+        self.resolved.array.iter().map(array).collect()
     }
 }
 

@@ -52,6 +52,8 @@ fn is_off(host: &HostSpec) -> bool {
 pub struct NamedDrive<'a> {
     /// The name of the volume that it is, or that it would be if no array held it.
     pub name: String,
+    /// Its number in the rig, which is its device's.
+    pub number: usize,
     /// Its kind: the place in [`RigSpec::drive`].
     pub group: usize,
     /// The drive itself.
@@ -72,7 +74,7 @@ impl RigSpec {
                 Some(name) if drives.keys.count == 1 => name.clone(),
                 Some(name) => format!("{name}{index}"),
             };
-            NamedDrive { name, group, spec: &drives.spec }
+            NamedDrive { name, number, group, spec: &drives.spec }
         })
     }
 }

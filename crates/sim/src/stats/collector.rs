@@ -102,6 +102,8 @@ impl VolumeStats {
 pub struct Sampled {
     /// The volume it went to.
     pub volume: u32,
+    /// The device that served it, or the last part of it.
+    pub device: u32,
     /// The request.
     pub request: Request,
     /// When it was issued.
@@ -119,6 +121,7 @@ impl Sampled {
         let completion = &finished.completion;
         Sampled {
             volume: finished.volume,
+            device: finished.device,
             request: completion.request,
             issued: completion.submitted,
             completed: completion.completed,

@@ -1,0 +1,225 @@
+//! Arrays with parity: what a row's reads and writes need.
+//!
+//! A part of a row is written in one of three ways, each of which reads first what it needs to know the new parity:
+//! *read-modify-write* reads the old data and the old parity, *reconstruct-write* the rest of the row, and with a failed
+//! member it may take *all that is left*, from which the lost unit follows. The one with the fewest reads is taken, or, of
+//! the first two, the one that a threshold says. A whole row needs no read. A lost unit is read from all that is left, and
+//! written by its parity.
+//!
+//! Of a unit, the parity of all that lies between the first and the last block written is read and written in one access.
+//! Not modelled: locks, by which a real array keeps two writes of one row apart.
+//!
+//! *Source:* Chen, Lee, Gibson, Katz and Patterson, "RAID: high-performance, reliable secondary storage" (1994), section 4.
+
+use super::layout::Cut;
+use super::plan::{Phase, Plan, part};
+use super::units::Row;
+use super::{Array, Policy};
+use headstack_model::{Op, Request};
+
+/// A run of a unit's blocks; empty where `to` is not behind `from`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    from: u64,
+    to: u64,
+}
+
+impl Span {
+    fn is_empty(self) -> bool {
+        self.to <= self.from
+    }
+
+    /// The least run that holds both.
+    fn hull(self, other: Span) -> Span {
+        match (self.is_empty(), other.is_empty()) {
+            (_, true) => self,
+            (true, _) => other,
+            _ => Span { from: self.from.min(other.from), to: self.to.max(other.to) },
+        }
+    }
+
+    /// The least run that holds what is not in `other`.
+    fn without(self, other: Span) -> Span {
+        if other.is_empty() {
+            return self;
+        }
+        let before = Span { from: self.from, to: self.to.min(other.from) };
+        let after = Span { from: self.from.max(other.to), to: self.to };
+        before.hull(after)
+    }
+}
+
+/// What is asked of a row, unit by unit: data first, then parity.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spans {
+    asked: Vec<Span>,
+    read: Vec<Span>,
+}
+
+/// How a part of a row is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    ReadModify,
+    Reconstruct,
+    AllThatIsLeft,
+}
+
+impl Array {
+    /// Plans what must be done with the part of a row that begins at `first`; says how much of `sectors` it is.
+    pub(super) fn plan_row(&mut self, request: &Request, first: &Cut, sectors: u64, plan: &mut Plan) -> u64 {
+        let row = first.row;
+        let mut spans = std::mem::take(&mut self.spans);
+        let units = (self.layout.width() + self.layout.parities()) as usize;
+        for list in [&mut spans.asked, &mut spans.read] {
+            list.clear();
+            list.resize(units, Span::default());
+        }
+        let (mut unit, mut from, mut left) = (first.unit as usize, first.offset, sectors);
+        while left > 0 && unit < self.layout.width() as usize {
+            let here = left.min(row.sectors - from);
+            spans.asked[unit] = Span { from, to: from + here };
+            (unit, from, left) = (unit + 1, 0, left - here);
+        }
+        match request.op {
+            Op::Read => self.plan_row_read(request, &row, &mut spans, plan),
+            _ => self.plan_row_write(request, &row, &mut spans, plan),
+        }
+        self.spans = spans;
+        sectors - left
+    }
+
+    /// The member that has a unit of a row: of data, and behind those of parity.
+    fn holder(&self, row: &Row, unit: usize) -> u32 {
+        match (unit as u32).checked_sub(self.layout.width()) {
+            None => self.layout.data(row, unit as u32, 0).0,
+            Some(parity) => self.layout.parity(row, parity),
+        }
+    }
+
+    /// Who can read a run of a unit.
+    fn reads(&self, row: &Row, unit: usize, span: Span) -> Option<u32> {
+        self.readable(self.holder(row, unit), row.start + span.from, row.start + span.to)
+    }
+
+    /// Who must write a run of a unit.
+    fn writes(&self, row: &Row, unit: usize, span: Span) -> Option<u32> {
+        self.writable(self.holder(row, unit), row.start + span.from)
+    }
+
+    fn plan_row_read(&mut self, request: &Request, row: &Row, spans: &mut Spans, plan: &mut Plan) {
+        let mut lost = Span::default();
+        for (unit, asked) in spans.asked.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
+            match self.reads(row, unit, *asked) {
+                Some(_) => spans.read[unit] = *asked,
+                None => lost = lost.hull(*asked),
+            }
+        }
+        if !lost.is_empty() {
+            self.read_what_is_left(row, lost, &mut spans.read);
+        }
+        self.add_reads(request, row, &spans.read, plan);
+    }
+
+    /// Has enough units read that the others follow.
+    fn read_what_is_left(&self, row: &Row, span: Span, read: &mut [Span]) {
+        let readable = (0..read.len()).filter(|unit| self.reads(row, *unit, span).is_some());
+        for unit in readable.take(self.layout.width() as usize) {
+            read[unit] = read[unit].hull(span);
+        }
+    }
+
+    fn add_reads(&mut self, request: &Request, row: &Row, read: &[Span], plan: &mut Plan) {
+        for (unit, span) in read.iter().enumerate().filter(|(_, span)| !span.is_empty()) {
+            let member = self.reads(row, unit, *span).expect("what cannot be read is not asked");
+            let access = part(request, Op::Read, member, row.start + span.from, span.to - span.from);
+            self.planner.add(plan, Phase::First, access);
+        }
+    }
+
+    fn plan_row_write(&mut self, request: &Request, row: &Row, spans: &mut Spans, plan: &mut Plan) {
+        let width = self.layout.width() as usize;
+        let whole = spans.asked.iter().copied().fold(Span::default(), Span::hull);
+        spans.asked[width..].fill(whole);
+        let parities = (width..spans.asked.len()).any(|unit| self.writes(row, unit, whole).is_some());
+        let all = Span { from: 0, to: row.sectors };
+        if parities && spans.asked.iter().any(|asked| *asked != all) {
+            let way = self.cheapest(row, whole, &spans.asked);
+            self.read_for(way, row, whole, spans);
+        }
+        self.add_reads(request, row, &spans.read, plan);
+        for (unit, span) in spans.asked.iter().enumerate().filter(|(_, span)| !span.is_empty()) {
+            if let Some(member) = self.writes(row, unit, *span) {
+                let access = part(request, Op::Write, member, row.start + span.from, span.to - span.from);
+                self.planner.add(plan, Phase::Then, access);
+            }
+        }
+    }
+
+    /// How the runs `asked`, which lie within `whole` of their units, are best written.
+    fn cheapest(&self, row: &Row, whole: Span, asked: &[Span]) -> Way {
+        let width = self.layout.width() as usize;
+        let touched = asked[..width].iter().filter(|span| !span.is_empty()).count();
+        let (mut modify, mut reconstruct) = (Some(0), Some(0));
+        let count = |reads: &mut Option<u32>, unit: usize, span: Span| {
+            if !span.is_empty() {
+                *reads = reads.filter(|_| self.reads(row, unit, span).is_some()).map(|reads| reads + 1);
+            }
+        };
+        for (unit, span) in asked.iter().enumerate() {
+            if unit < width {
+                count(&mut modify, unit, *span);
+                count(&mut reconstruct, unit, whole.without(*span));
+            } else if self.writes(row, unit, whole).is_some() {
+                count(&mut modify, unit, whole);
+            }
+        }
+        match (modify, reconstruct, self.shape.policy) {
+            (Some(_), Some(_), Policy::Threshold(ratio)) => {
+                let few = (touched as f64) < ratio * self.shape.members.len() as f64;
+                if few { Way::ReadModify } else { Way::Reconstruct }
+            }
+            (Some(modify), Some(reconstruct), Policy::FewestReads) if reconstruct < modify => {
+                Way::Reconstruct
+            }
+            (Some(_), ..) => Way::ReadModify,
+            (None, Some(_), _) => Way::Reconstruct,
+            (None, None, _) => Way::AllThatIsLeft,
+        }
+    }
+
+    fn read_for(&self, way: Way, row: &Row, whole: Span, spans: &mut Spans) {
+        let width = self.layout.width() as usize;
+        match way {
+            Way::ReadModify => {
+                for unit in 0..spans.asked.len() {
+                    if unit < width || self.writes(row, unit, whole).is_some() {
+                        spans.read[unit] = spans.asked[unit];
+                    }
+                }
+            }
+            Way::Reconstruct => {
+                for unit in 0..width {
+                    spans.read[unit] = whole.without(spans.asked[unit]);
+                }
+            }
+            Way::AllThatIsLeft => self.read_what_is_left(row, whole, &mut spans.read),
+        }
+    }
+
+    /// Has read what a run of a member's blocks follows from.
+    pub(super) fn plan_recovery(
+        &mut self,
+        request: &Request,
+        row: &Row,
+        from: u64,
+        to: u64,
+        plan: &mut Plan,
+    ) {
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.read.clear();
+        spans.read.resize((self.layout.width() + self.layout.parities()) as usize, Span::default());
+        self.read_what_is_left(row, Span { from: from - row.start, to: to - row.start }, &mut spans.read);
+        self.add_reads(request, row, &spans.read, plan);
+        self.spans = spans;
+    }
+}

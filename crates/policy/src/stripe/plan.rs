@@ -1,0 +1,94 @@
+//! What an array does for a request: accesses of its members, phase by phase.
+
+use headstack_model::{Lbn, Op, Request};
+
+/// An access of one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The member's place in the array.
+    pub member: u32,
+    /// What it is asked.
+    pub request: Request,
+}
+
+/// Accesses in phases, of which each begins when all of the one before have come back. A plan keeps its memory when it is
+/// made anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    first: Vec<Access>,
+    then: Vec<Access>,
+}
+
+impl Plan {
+    /// The accesses of each phase; no phase is empty.
+    pub fn phases(&self) -> impl Iterator<Item = &[Access]> {
+        [&self.first[..], &self.then].into_iter().filter(|phase| !phase.is_empty())
+    }
+
+    /// All accesses.
+    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
+        self.first.iter().chain(&self.then)
+    }
+
+    /// Makes it one access.
+    pub fn set(&mut self, access: Access) {
+        self.clear();
+        self.first.push(access);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.first.clear();
+        self.then.clear();
+    }
+}
+
+/// Which phase an access belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    First,
+    Then,
+}
+
+/// Makes plans in which what adjoins on a member is one access.
+#[derive(Clone, Debug)]
+pub(super) struct Planner {
+    /// For each phase and member, the plan in which it was last accessed, and the place of that access.
+    last: [Vec<(u64, u32)>; 2],
+    /// Number of the plan that is being made.
+    number: u64,
+}
+
+impl Planner {
+    pub(super) fn new(members: usize) -> Planner {
+        Planner { last: [vec![(0, 0); members], vec![(0, 0); members]], number: 0 }
+    }
+
+    pub(super) fn begin(&mut self, plan: &mut Plan) {
+        plan.clear();
+        self.number += 1;
+    }
+
+    /// Adds an access of `sectors` blocks from `start` on, and joins it to the member's last one where it continues that.
+    pub(super) fn add(&mut self, plan: &mut Plan, phase: Phase, access: Access) {
+        let list = match phase {
+            Phase::First => &mut plan.first,
+            Phase::Then => &mut plan.then,
+        };
+        let last = &mut self.last[phase as usize][access.member as usize];
+        if last.0 == self.number {
+            let before = &mut list[last.1 as usize].request;
+            if before.op == access.request.op && before.end() == access.request.lbn {
+                before.sectors += access.request.sectors;
+                return;
+            }
+        }
+        *last = (self.number, list.len() as u32);
+        list.push(access);
+    }
+}
+
+/// A part of a request, of `sectors` blocks from `start` of a member on; with another `op` it goes past no cache.
+pub(super) fn part(request: &Request, op: Op, member: u32, start: u64, sectors: u64) -> Access {
+    let fua = request.fua && op == request.op;
+    Access { member, request: Request { op, lbn: Lbn(start), sectors: sectors as u32, fua } }
+}

@@ -1,0 +1,83 @@
+//! Failed members, and their rebuilding on spares.
+//!
+//! A failed member is neither read nor written. Its spare takes its place run by run: what has been rebuilt is read there,
+//! and what is being rebuilt is written there, too. A spare is numbered behind the members, in the order of the failed ones.
+
+use super::Array;
+use super::plan::{Phase, Plan, part};
+use headstack_model::{Lbn, Op, Request};
+
+/// A member that has failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    member: u32,
+    /// Blocks from the first on that the spare has.
+    rebuilt: u64,
+    /// Blocks from the first on that it has or is about to get.
+    under_way: u64,
+}
+
+impl Lost {
+    pub(super) fn new(member: u32) -> Lost {
+        Lost { member, rebuilt: 0, under_way: 0 }
+    }
+}
+
+impl Array {
+    /// Who can read a run of a member's blocks.
+    pub(super) fn readable(&self, member: u32, _from: u64, to: u64) -> Option<u32> {
+        match self.lost.iter().position(|lost| lost.member == member) {
+            None => Some(member),
+            Some(index) => (to <= self.lost[index].rebuilt).then_some(self.spare(index)),
+        }
+    }
+
+    /// Who must write what begins at a block of a member.
+    pub(super) fn writable(&self, member: u32, from: u64) -> Option<u32> {
+        match self.lost.iter().position(|lost| lost.member == member) {
+            None => Some(member),
+            Some(index) => (from < self.lost[index].under_way).then_some(self.spare(index)),
+        }
+    }
+
+    /// Plans the next step of rebuilding, of at most so many blocks; says how many they are, and none when all is rebuilt.
+    /// [`Array::rebuilt`] must follow before the next.
+    pub fn plan_rebuild(&mut self, most: u64, plan: &mut Plan) -> Option<u64> {
+        let used = self.layout.used();
+        let index = self.lost.iter().take(self.shape.spares).position(|lost| lost.rebuilt < used)?;
+        let Lost { member, rebuilt: from, .. } = self.lost[index];
+        let rest = self.layout.rest_of_row(from);
+        let sectors = rest.min(most);
+        self.lost[index].under_way = from + sectors;
+        self.planner.begin(plan);
+        let read = Request::read(Lbn(from), 0);
+        if self.layout.parities() > 0 {
+            let row = self.layout.row_at(from);
+            self.plan_recovery(&read, &row, from, from + sectors, plan);
+        } else if let Some(block) = self.layout.block_at(member, from) {
+            let mut cut = self.layout.cut(block);
+            cut.sectors = sectors;
+            self.plan_first_copy(&read, &cut, plan);
+        }
+        let spare = self.spare(index);
+        self.planner.add(plan, Phase::Then, part(&read, Op::Write, spare, from, sectors));
+        Some(sectors)
+    }
+
+    /// What was planned last has been rebuilt.
+    pub fn rebuilt(&mut self) {
+        self.lost.iter_mut().for_each(|lost| lost.rebuilt = lost.under_way);
+    }
+
+    /// Blocks of spares that have been rebuilt, and those of all spares.
+    pub fn progress(&self) -> (u64, u64) {
+        let spares = self.lost.iter().take(self.shape.spares);
+        let done = spares.map(|lost| lost.rebuilt).sum();
+        (done, self.shape.spares as u64 * self.layout.used())
+    }
+
+    /// The number of the spare of a failed member.
+    fn spare(&self, index: usize) -> u32 {
+        (self.shape.members.len() + index) as u32
+    }
+}
