@@ -135,3 +135,28 @@ fn does_every_bad_set_up_say_where_and_what() {
         assert_eq!(met, wanted);
     }
 }
+
+/// A disk of constant time in place of the drives.
+const SIMPLE: &str = "
+disksim_simpledisk SD {
+   Block count = 250000, Access time = 9.5, Command overhead = 0.5, Bus transaction latency = 0.1,
+   Bulk sector transfer time = 0.02, Never disconnect = 1, Max queue length = 2,
+   Scheduler = disksim_ioqueue { Scheduling policy = 4 }
+}
+instantiate [ sd0 ] as SD
+topology disksim_simpledisk sd0 []
+";
+
+#[test]
+fn is_a_disk_of_constant_time_a_drive() {
+    let met = setup(SIMPLE).unwrap_or_else(|error| panic!("{error}"));
+    let spec = &met.drives[0].spec;
+    assert_eq!((spec.name.as_str(), spec.capacity_sectors), ("sd", 250_000));
+    assert_eq!(spec.mechanics.constant_access_ms, Some(9.5));
+    assert_eq!((spec.overhead.after_read.read_miss_ms, spec.overhead.after_write.write_ms), (0.5, 0.5));
+    assert_eq!((spec.bus.read_us_per_sector, spec.bus.never_disconnects), (20.0, true));
+    assert_eq!((spec.queue.depth, spec.queue.order.as_str()), (2, "sstf"));
+    spec.check().unwrap_or_else(|error| panic!("{error}"));
+    let missing = setup(&SIMPLE.replace("Access time = 9.5,", "")).expect_err("it has no time").to_string();
+    assert_eq!(missing, "setup.parv:2: Access time: is missing");
+}

@@ -180,7 +180,8 @@ fn is_each_wrong_file_refused_in_one_line() {
         ("", "x.toml: the load asks for nothing: it needs a table blocks, stream, burst or process"),
         (
             "[[block]]",
-            "x.toml:1: block[0]: unknown field `block`, expected one of `requests`, `max_time_s`, `processors`, `blocks`, \
+            "x.toml:1: block[0]: unknown field `block`, expected one of `requests`, `max_time_s`, `processors`, \
+             `processors_idle_for_good`, `blocks`, \
              `stream`, `burst`, `process`; did you mean `blocks`?",
         ),
         (

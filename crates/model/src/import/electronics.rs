@@ -234,7 +234,7 @@ fn write_disconnect(fields: &mut Fields, scale: f64) -> Result<Option<WriteDisco
     Ok(None)
 }
 
-fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
+pub(super) fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
     let key = "Max queue length";
     let depth = fields.count_or(key, 1)?;
     if !(1..=1024).contains(&depth) {

@@ -27,7 +27,7 @@ pub(super) fn convert(
             format!("`{access}` is not modelled: seek and rotation are always computed, as DiskSim 4.0 does");
         notes.add(&param.place.file, param.place.line, &param.key, why);
     }
-    fields.skip("Constant access time", "no constant access time is modelled");
+    fields.skip("Constant access time", "DiskSim 4.0 reads it and does nothing with it");
     let seek = seek(&mut fields, cylinders, top, read)?;
     if fields.optional_number("Percent error in rpms")?.is_some_and(|percent| percent != 0.0) {
         let why = "the bound of a random deviation that DiskSim 4.0 does not apply; set rpm_deviation_percent by hand";
@@ -40,6 +40,7 @@ pub(super) fn convert(
         write_settle_ms: fields.number_or_zero("Add. write settling delay")?,
         zero_latency_read: ZeroLatency::None,
         zero_latency_write: ZeroLatency::None,
+        constant_access_ms: None,
         seek,
         recalibration: None,
         retries: None,

@@ -4,7 +4,8 @@
 //! `disksim_disk` with its queue, `dm_disk`, `dm_mech_g1` with every type of seek curve, `dm_layout_g1` and
 //! `dm_layout_g4`. [`import`] takes the first drive of a `.parv`, with the transfer times of the bus and the controller that
 //! carry it; [`setup::import_setup`] takes all that stands there. Each key is either carried over or listed with the
-//! reason; a switch set to what the model does anyway counts as carried over. Not read: the layout `dm_layout_g2` (a raw list of tracks), `disksim_simpledisk`, MEMS and SSD models.
+//! reason; a switch set to what the model does anyway counts as carried over. A `disksim_simpledisk` is read as part of a
+//! whole set-up. Not read: the layout `dm_layout_g2` (a raw list of tracks), MEMS and SSD models.
 //!
 //! *Source:* the DiskSim 4.0 reference manual and the module descriptions of its parameters.
 
@@ -18,6 +19,7 @@ mod mechanics;
 mod parse;
 mod rig;
 pub mod setup;
+mod simple;
 mod synthetic;
 
 use crate::spec::{BusSpec, CacheSpec, DriveSpec, Evidence, OverheadSpec, QueueSpec, SpecError};

@@ -4,7 +4,7 @@ use super::fields::{Fields, Notes};
 use super::lexer::Place;
 use super::parse::{Block, Document, Node, Value};
 use super::rig::{PRINTS, components};
-use super::{NotCarried, SpecError, document, electronics, logorg, synthetic, us_of_ms, whole_drive};
+use super::{NotCarried, SpecError, document, electronics, logorg, simple, synthetic, us_of_ms, whole_drive};
 use crate::DriveSpec;
 use std::collections::BTreeMap;
 
@@ -28,6 +28,8 @@ pub struct Setup {
     pub one_at_a_time: bool,
     /// The devices of traces by number, and the drives that they go to.
     pub devices: Vec<(u64, String)>,
+    /// Processors of the host.
+    pub processors: u32,
     /// The synthetic load.
     pub load: Option<SetupLoad>,
     /// What was met and could not be carried over, in the order of the files.
@@ -106,7 +108,7 @@ pub fn import_setup(
 ) -> Result<Setup, SpecError> {
     let document = document(text, origin, &mut read)?;
     let notes = Notes::default();
-    let mut setup = Setup::default();
+    let mut setup = Setup { processors: 1, ..Setup::default() };
     ways(&document, origin, &mut read, &notes, &mut setup)?;
     if setup.drives.is_empty() {
         let message = "no drive here: needs an instance of a disksim_disk block";
@@ -115,6 +117,7 @@ pub fn import_setup(
     for block in &document.blocks {
         match block.kind.as_str() {
             "disksim_iodriver" => driver(block, &notes, &mut setup)?,
+            "disksim_pf" => processors(block, &notes, &mut setup)?,
             "disksim_iosim" => traces(block, &notes, &mut setup)?,
             "disksim_logorg" => logorg::convert(block, &notes, &mut setup)?,
             // It names drives and arrays.
@@ -135,12 +138,9 @@ pub fn import_setup(
 /// Notes a block that says nothing of drives, ways, arrays or load.
 fn leave(kind: &str, block: &Block, notes: &Notes) {
     let why = match kind {
-        "disksim_disk" | "disksim_bus" | "disksim_ctlr" | "dm_disk" => return,
+        "disksim_disk" | "disksim_simpledisk" | "disksim_bus" | "disksim_ctlr" | "dm_disk" => return,
         "disksim_stats" => PRINTS,
         "disksim_global" => "says what DiskSim draws and prints; seeds are given to each run",
-        "disksim_pf" => {
-            "processes that have waited all go on by the first processor, however many there are; carried over as one"
-        }
         "disksim_syncset" => "all platters start at the same angle anyway",
         _ => "is not a block known for a set-up",
     };
@@ -170,9 +170,9 @@ fn ways(
             continue;
         };
         match block.kind.as_str() {
-            "disksim_disk" => {}
-            "disksim_simpledisk" | "memsmodel_mems" | "ssdmodel_ssd" => {
-                let message = format!("`{}` is not modelled: every drive here turns", block.kind);
+            "disksim_disk" | "disksim_simpledisk" => {}
+            "memsmodel_mems" | "ssdmodel_ssd" => {
+                let message = format!("`{}` is not modelled: every drive here is a disk", block.kind);
                 return Err(block.place.error(name, message));
             }
             _ => continue,
@@ -181,7 +181,10 @@ fn ways(
         let spec = match known {
             Some((_, spec)) => spec.clone(),
             None => {
-                let spec = whole_drive(block, origin, read, notes)?;
+                let spec = match block.kind.as_str() {
+                    "disksim_simpledisk" => simple::convert(block, origin, notes)?,
+                    _ => whole_drive(block, origin, read, notes)?,
+                };
                 spec.check().map_err(|error| block.place.error(&error.key, error.message))?;
                 read_before.push((block, spec.clone()));
                 spec
@@ -345,6 +348,18 @@ fn driver(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecErr
     setup.order = queue(&mut fields)?;
     setup.one_at_a_time = !fields.flag("Use queueing in subsystem")?;
     fields.skip("type", "there is one kind of driver");
+    fields.finish();
+    Ok(())
+}
+
+/// The host's processors.
+fn processors(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
+    let mut fields = Fields::new(block, notes);
+    setup.processors = fields.count_or("Number of processors", 1)?.max(1);
+    let scale = "Process-Flow Time Scale";
+    if let Some(factor) = fields.optional_number(scale)?.filter(|factor| *factor != 1.0) {
+        fields.note(scale, format!("{factor} is not carried over: it would stretch every time of the load"));
+    }
     fields.finish();
     Ok(())
 }

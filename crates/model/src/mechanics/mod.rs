@@ -1,13 +1,13 @@
 //! The mechanics: how long the arm takes from track to track, and when a sector comes round.
 //!
-//! Modelled: seek and head switch in parallel, write settle, spindle with its deviation. Not modelled: several
-//! actuators, vibration, servo effects within a settle.
+//! Modelled: seek and head switch in parallel, write settle, spindle with its deviation; or one time for every access.
+//! Not modelled: several actuators, vibration, servo effects within a settle.
 
 mod seek;
 
 pub use seek::SeekCurve;
 
-use crate::spec::{MechanicsSpec, ZeroLatency};
+use crate::spec::{MechanicsSpec, SeekPiece, SeekSpec, ZeroLatency};
 use crate::{DriveSpec, Nanos, Spindle};
 
 /// The track under the heads.
@@ -27,6 +27,7 @@ pub struct Mechanics {
     writes: Option<SeekCurve>,
     floor: SeekCurve,
     head_switch: Nanos,
+    constant_access: Option<Nanos>,
     write_settle_ns: i64,
     zero_latency_read: ZeroLatency,
     zero_latency_write: ZeroLatency,
@@ -37,8 +38,12 @@ impl Mechanics {
     pub fn new(drive: &DriveSpec) -> Mechanics {
         let spec: &MechanicsSpec = &drive.mechanics;
         let cylinders = drive.geometry.cylinders;
-        let reads = SeekCurve::for_reads(&spec.seek, cylinders);
-        let writes = SeekCurve::for_writes(&spec.seek, cylinders);
+        let seek = match spec.constant_access_ms {
+            Some(time) => constant_seek(time),
+            None => spec.seek.clone(),
+        };
+        let reads = SeekCurve::for_reads(&seek, cylinders);
+        let writes = SeekCurve::for_writes(&seek, cylinders);
         let write_settle_ns = (spec.write_settle_ms * 1e6).round() as i64;
         let lower = Nanos(write_settle_ns.min(0).unsigned_abs());
         let floor = reads.floor(writes.as_ref()).lowered(lower);
@@ -48,6 +53,7 @@ impl Mechanics {
             writes,
             floor,
             head_switch: Nanos::from_ms(spec.head_switch_ms),
+            constant_access: spec.constant_access_ms.map(Nanos::from_ms),
             write_settle_ns,
             zero_latency_read: spec.zero_latency_read,
             zero_latency_write: spec.zero_latency_write,
@@ -58,6 +64,12 @@ impl Mechanics {
     #[inline]
     pub fn spindle(&self) -> &Spindle {
         &self.spindle
+    }
+
+    /// The time of every access, where it is the same for all.
+    #[inline]
+    pub fn constant_access(&self) -> Option<Nanos> {
+        self.constant_access
     }
 
     /// Zero-latency access on reads, or on writes.
@@ -94,6 +106,12 @@ impl Mechanics {
     pub fn reposition_at_least(&self, distance: u32) -> Nanos {
         self.floor.time(distance)
     }
+}
+
+/// A seek that takes the same over any distance.
+fn constant_seek(time_ms: f64) -> SeekSpec {
+    let piece = SeekPiece { up_to_cylinders: None, constant_ms: time_ms, sqrt_ms: 0.0, linear_ms: 0.0 };
+    SeekSpec { pieces: vec![piece], ..SeekSpec::default() }
 }
 
 #[cfg(test)]

@@ -168,7 +168,16 @@ fn mechanics(spec: &MechanicsSpec, cylinders: u32) -> Checked {
     within("mechanics.rpm_deviation_percent", spec.rpm_deviation_percent, -10.0, 10.0, "%")?;
     ms("mechanics.head_switch_ms", spec.head_switch_ms, 100.0)?;
     within("mechanics.write_settle_ms", spec.write_settle_ms, -100.0, 100.0, "ms")?;
-    seek(&spec.seek, cylinders)?;
+    match spec.constant_access_ms {
+        Some(time) if spec.seek == SeekSpec::default() => {
+            within("mechanics.constant_access_ms", time, 0.0, 1000.0, "ms")?;
+        }
+        Some(_) => {
+            let message = "a drive whose accesses all take `constant_access_ms` has no use for it";
+            return Err(Fault::new("mechanics.seek", message));
+        }
+        None => seek(&spec.seek, cylinders)?,
+    }
     if let Some(recalibration) = spec.recalibration {
         within("mechanics.recalibration.interval_s", recalibration.interval_s, 0.001, 1e6, "s")?;
         ms("mechanics.recalibration.duration_ms", recalibration.duration_ms, 10_000.0)?;

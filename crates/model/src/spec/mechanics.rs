@@ -37,7 +37,12 @@ pub struct MechanicsSpec {
     /// Zero-latency access on writes.
     #[serde(default)]
     pub zero_latency_write: ZeroLatency,
-    /// Time of a seek over a distance.
+    /// Time of every access, wherever its blocks lie and however many they are: the disk of queueing models, without an arm
+    /// that moves or a platter that turns. Spindle speed and head switch then play no part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_access_ms: Option<f64>,
+    /// Time of a seek over a distance; needed unless there is a `constant_access_ms`.
+    #[serde(default, skip_serializing_if = "SeekSpec::is_empty")]
     pub seek: SeekSpec,
     /// Servo recalibration; off when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +68,12 @@ pub struct SeekSpec {
     /// Accelerate, coast, slow down, settle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub physical: Option<PhysicalSeek>,
+}
+
+impl SeekSpec {
+    fn is_empty(&self) -> bool {
+        *self == SeekSpec::default()
+    }
 }
 
 /// One piece of a seek curve: `constant + sqrt · √d + linear · d`.

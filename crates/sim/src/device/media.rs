@@ -214,6 +214,11 @@ impl Drive {
     #[inline]
     pub(crate) fn plan(&self, near: &Extent, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
         let extent = if near.contains(lbn) { *near } else { self.geometry.extent_at(lbn) };
+        if let Some(access) = self.mechanics.constant_access() {
+            // All of it at once, across tracks too: neither arm nor platter is waited for.
+            let begins = arm.at + access;
+            return Pass { first: lbn, sectors: most as u32, extent, on_track: begins, begins, width: 0 };
+        }
         let on_track = arm.at + self.mechanics.reposition(arm.place, track_of(&extent), write);
         let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(&extent, lbn));
         let left = u64::from(extent.sectors) - (lbn - extent.first);
@@ -224,6 +229,9 @@ impl Drive {
     /// Seek, settle and rotational latency until `angle` of the track at `place` can be accessed.
     #[inline]
     pub(crate) fn positioning(&self, arm: Arm, place: TrackPlace, angle: Angle, write: bool) -> Nanos {
+        if let Some(access) = self.mechanics.constant_access() {
+            return access;
+        }
         let seek = self.mechanics.reposition(arm.place, place, write);
         seek + self.mechanics.spindle().wait(arm.at + seek, angle)
     }
@@ -412,6 +420,10 @@ impl Drive {
     fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
         let turn = self.mechanics.spindle().period();
         let before = pass.first - start;
+        if self.mechanics.constant_access().is_some() {
+            pass.begins = pass.begins.max(arriving.time_of(before + u64::from(pass.sectors)));
+            return pass;
+        }
         let lead = self.mechanics.spindle().time_of_units(pass.width >> 32).min(FORMATTER_LEAD);
         while arriving.time_of((before + 1).max(arriving.least)) + lead > pass.begins {
             pass.begins += turn;

@@ -50,7 +50,7 @@ pub fn import(
     let load = setup.load.map(|mut load| {
         let volumes = rig.volumes();
         load.processes.iter_mut().for_each(|process| not_carried.extend(fit(process, &volumes)));
-        self::load(&load).to_toml()
+        self::load(&load, setup.processors).to_toml()
     });
     if let Some(load) = &load {
         LoadFile::parse(load, origin).map_err(whole)?;
@@ -329,7 +329,7 @@ fn array(one: &SetupArray) -> ArraySpec {
     }
 }
 
-fn load(load: &SetupLoad) -> LoadSpec {
+fn load(load: &SetupLoad, processors: u32) -> LoadSpec {
     let mut processes: Vec<SyntheticSpec> = Vec::new();
     // DiskSim starts its processes from the last one on.
     for process in load.processes.iter().rev().map(synthetic) {
@@ -341,7 +341,8 @@ fn load(load: &SetupLoad) -> LoadSpec {
     LoadSpec {
         requests: Some(u64::from(load.requests)),
         max_time_s: Some(load.max_time_s),
-        processors: Some(1),
+        processors: Some(processors),
+        processors_idle_for_good: processors > 1,
         process: processes,
         ..LoadSpec::default()
     }

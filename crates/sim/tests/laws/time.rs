@@ -2,7 +2,8 @@
 
 use crate::accounting::any_request;
 use crate::support::*;
-use headstack_model::{Nanos, Request};
+use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, SeekSpec};
+use headstack_model::{Lbn, Nanos, Request};
 use headstack_sim::{Completion, Device, DeviceOptions, Tag};
 use rand::RngExt;
 
@@ -116,5 +117,30 @@ fn does_the_same_seed_give_the_same_bytes() {
         let other = play(rig.device_with(&seeded(10)), &script, |_, due| due);
         assert_eq!(one, same, "{}", rig.name());
         assert_ne!(one, other, "{}: the seed counts", rig.name());
+    }
+}
+
+#[test]
+fn does_every_access_of_a_drive_of_constant_time_take_that_time() {
+    let mut spec = all().remove(0).spec.clone();
+    spec.mechanics.seek = SeekSpec::default();
+    spec.mechanics.constant_access_ms = Some(9.5);
+    spec.overhead = OverheadSpec::default();
+    spec.cache = CacheSpec { enabled: false, ..CacheSpec::default() };
+    spec.bus = BusSpec::default();
+    let mut device = Device::new(&spec, &DeviceOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let (mut random, mut now) = (seeded(63), Nanos::ZERO);
+    for write in [false, true].repeat(50) {
+        // Over several tracks too.
+        let sectors = random.random_range(1..400);
+        let lbn = Lbn(random.random_range(0..spec.capacity_sectors - u64::from(sectors)));
+        let request = if write { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) };
+        device.submit(now, request).expect("it is idle");
+        while let Some(due) = device.poll_timeout() {
+            device.handle_timeout(due);
+        }
+        let done = device.poll_completion().expect("it was asked");
+        assert_eq!(done.response(), Nanos::from_ms(9.5), "{request:?}");
+        now = done.completed + Nanos::from_ms(random.random_range(0.0..20.0));
     }
 }

@@ -24,6 +24,9 @@ pub struct LoadSpec {
     /// it has one, which it keeps until it waits, and the others queue. Each has one of its own when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
+    /// A processor other than the first stays idle for good once it runs out of processes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub processors_idle_for_good: bool,
     /// Single requests: random, in sequence, or to popular groups of blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlocksSpec>,

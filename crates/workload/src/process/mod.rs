@@ -65,6 +65,10 @@ pub struct Processes<P> {
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Processors that nobody has.
     free: usize,
+    /// The process that has the first processor.
+    on_first: Option<u32>,
+    /// Whether all processors but the first are lost once no process is ready for them.
+    others_idle_for_good: bool,
     /// Processes that could go on and have no processor, and since when.
     ready: VecDeque<(u32, Nanos)>,
     window: Window,
@@ -93,16 +97,26 @@ impl<P: Process> Processes<P> {
         let window = Window::new(MOST_OUTSTANDING, requests)?;
         let count = members.len();
         let (wakes, ready) = (BinaryHeap::with_capacity(count), VecDeque::new());
-        Ok(Processes { members, wakes, free: 0, ready, window }.sharing(count as u32))
+        let (on_first, others_idle_for_good) = (None, false);
+        let all = Processes { members, wakes, free: 0, on_first, others_idle_for_good, ready, window };
+        Ok(all.sharing(count as u32))
     }
 
     /// Has them share so many processors. A process keeps its own until it waits; the others queue for one, and their own
     /// time stands still meanwhile. To be called before the load starts.
     pub fn sharing(mut self, processors: u32) -> Processes<P> {
         self.free = processors as usize;
+        self.on_first = None;
         self.wakes.clear();
         self.ready.clear();
         (0..self.members.len() as u32).for_each(|index| self.enter(Nanos::ZERO, index));
+        self
+    }
+
+    /// Has every processor but the first stay idle for good once a process leaves it and no other is ready: DiskSim looks
+    /// for a ready process where one leaves, and where a completion comes in, which is the first processor.
+    pub fn others_idle_for_good(mut self) -> Processes<P> {
+        self.others_idle_for_good = true;
         self
     }
 
@@ -113,13 +127,18 @@ impl<P: Process> Processes<P> {
             return self.ready.push_back((index, now));
         }
         self.free -= 1;
+        self.on_first = self.on_first.or(Some(index));
         self.wakes.push(Reverse((wake, index)));
     }
 
     /// Takes the processor of a process that cannot go on, for the next one in the queue.
-    fn leave(&mut self, at: Nanos) {
+    fn leave(&mut self, at: Nanos, leaver: u32) {
+        let was_first = self.on_first == Some(leaver);
+        if was_first {
+            self.on_first = self.ready.front().map(|(next, _)| *next);
+        }
         let Some((index, since)) = self.ready.pop_front() else {
-            self.free += 1;
+            self.free += usize::from(was_first || !self.others_idle_for_good);
             return;
         };
         let member = &mut self.members[index as usize];
@@ -147,7 +166,7 @@ impl<P: Process> Processes<P> {
         };
         match member.wake() {
             Some(wake) => self.wakes.push(Reverse((wake, index))),
-            None => self.leave(at),
+            None => self.leave(at, index),
         }
         issue
     }

@@ -427,3 +427,15 @@ proptest! {
         prop_assert_eq!(run(&mut make(), Nanos(service), youngest).0, seen);
     }
 }
+
+#[test]
+fn does_a_processor_that_idles_for_good_leave_its_work_to_the_first() {
+    let asked = |for_good: bool| -> Vec<u64> {
+        let load = Processes::thinking(&think(2, "10ms"), 6, 1).expect("the shape is good").sharing(2);
+        let mut load = if for_good { load.others_idle_for_good() } else { load };
+        run(&mut load, Nanos(2 * MS), true).0.iter().map(|(at, _)| at.0 / MS).collect()
+    };
+    // Both ask and wait; then only the first processor takes up a process that has its answer.
+    assert_eq!(asked(false), [10, 10, 22, 24, 34, 36]);
+    assert_eq!(asked(true), [10, 10, 22, 32, 42, 52]);
+}

@@ -1,0 +1,101 @@
+//! `disksim_simpledisk`: a disk whose accesses all take the same time.
+
+use super::fields::{Fields, Notes};
+use super::parse::Block;
+use super::{SpecError, drive_name, electronics, us_of_ms};
+use crate::spec::{
+    BusSpec, CacheSpec, DriveSpec, Evidence, GeometrySpec, Layout, MechanicsSpec, OverheadSet, OverheadSpec,
+    SeekSpec, Sparing, ZeroLatency, Zone,
+};
+use std::collections::BTreeMap;
+
+/// Tracks that its blocks are laid on. They change no time; orders by cylinder go by them.
+const TRACKS: u32 = 100_000;
+
+/// Converts a `disksim_simpledisk` block to a whole drive.
+pub(super) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<DriveSpec, SpecError> {
+    let mut fields = Fields::new(block, notes);
+    let blocks = fields.count("Block count")?.max(1);
+    let access_ms = fields.number("Access time")?;
+    let overhead_ms = fields.number_or_zero("Command overhead")?;
+    let per_sector = us_of_ms(fields.number_or_zero("Bulk sector transfer time")?);
+    let connect_ms = fields.number_or_zero("Bus transaction latency")?;
+    let never_disconnects = fields.flag("Never disconnect")?;
+    let queue = electronics::queue(&mut fields)?;
+    fields.skip("Print stats", super::rig::PRINTS);
+    fields.finish();
+    let set = OverheadSet { read_miss_ms: overhead_ms, write_ms: overhead_ms, ..OverheadSet::default() };
+    let title = block.name.clone().unwrap_or_else(|| "imported".to_string());
+    let source = format!("DiskSim parameters of {title}, imported from {origin}");
+    Ok(DriveSpec {
+        name: drive_name(&title),
+        title,
+        year: None,
+        evidence: Evidence::Derived,
+        capacity_sectors: u64::from(blocks),
+        sector_bytes: 512,
+        physical_sector_bytes: 512,
+        sources: BTreeMap::from([("disksim".to_string(), source)]),
+        geometry: geometry(blocks),
+        mechanics: mechanics(access_ms),
+        overhead: OverheadSpec { after_read: set, after_write: set, ..OverheadSpec::default() },
+        cache: CacheSpec { enabled: false, ..CacheSpec::default() },
+        bus: BusSpec {
+            read_us_per_sector: per_sector,
+            write_us_per_sector: per_sector,
+            never_disconnects,
+            disconnect_read_after_read_ms: connect_ms,
+            disconnect_read_after_write_ms: connect_ms,
+            disconnect_write_ms: connect_ms,
+            reconnect_first_ms: connect_ms,
+            reconnect_other_ms: connect_ms,
+            ..BusSpec::default()
+        },
+        queue,
+    })
+}
+
+/// Tracks enough for so many blocks, one a cylinder.
+fn geometry(blocks: u32) -> GeometrySpec {
+    let sectors_per_track = blocks.div_ceil(TRACKS);
+    let cylinders = blocks.div_ceil(sectors_per_track);
+    let zone = Zone {
+        first_cylinder: 0,
+        last_cylinder: cylinders - 1,
+        sectors_per_track,
+        first_sector_offset_sectors: 0.0,
+        track_skew_sectors: 0.0,
+        cylinder_skew_sectors: 0.0,
+        front_gap_sectors: 0,
+        spares: 0,
+        slips: Vec::new(),
+        remaps: Vec::new(),
+    };
+    GeometrySpec {
+        heads: 1,
+        cylinders,
+        layout: Layout::Cylinder,
+        sparing: Sparing::None,
+        slip_to_end: false,
+        range_cylinders: None,
+        zones: vec![zone],
+        band_zones: Vec::new(),
+        extents: None,
+    }
+}
+
+fn mechanics(access_ms: f64) -> MechanicsSpec {
+    MechanicsSpec {
+        // It has to have a speed, of which nothing is seen.
+        rpm: 6_000.0,
+        rpm_deviation_percent: 0.0,
+        head_switch_ms: 0.0,
+        write_settle_ms: 0.0,
+        zero_latency_read: ZeroLatency::None,
+        zero_latency_write: ZeroLatency::None,
+        constant_access_ms: Some(access_ms),
+        seek: SeekSpec::default(),
+        recalibration: None,
+        retries: None,
+    }
+}
