@@ -260,7 +260,7 @@ pub struct BusSpec {
     /// To win the bus back later in a command that disconnects twice.
     #[serde(default)]
     pub reconnect_other_ms: f64,
-    /// The shortest seek before a write that does not continue the one before it.
+    /// The shortest seek before a write, but for one that goes on without a stop where the one before it ended.
     #[serde(default)]
     pub write_seek_min_ms: f64,
     /// Sectors of a write that must be in the buffer before it goes to the media (or all, of a shorter one).

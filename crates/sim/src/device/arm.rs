@@ -320,8 +320,8 @@ impl Device {
         true
     }
 
-    /// Plans a media write, from `begins` on: the least seek of a write elsewhere, whole physical sectors. Tells the arm's
-    /// way to it too.
+    /// Plans a media write, from `begins` on: the least seek of a write that does not go on where and when the last access
+    /// ended, whole physical sectors. Tells the arm's way to it too.
     pub(super) fn write_span(
         &mut self,
         begins: Nanos,
@@ -332,7 +332,7 @@ impl Device {
         let (start, end) = (run.start, run.end);
         let (place, _) = self.drive.target(start);
         let travel = Travel { from: self.arm.place.cylinder, to: place.cylinder };
-        let continues = start == self.last_lbn;
+        let continues = start == self.last_lbn && begins == self.arm.at;
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
         let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
         let arm = Arm { place: self.arm.place, at: begins + wait };

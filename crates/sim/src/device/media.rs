@@ -7,10 +7,6 @@ use headstack_model::spec::ZeroLatency;
 use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
 use std::ops::Range;
 
-/// The longest time that a formatter takes to be set up for a sector. Assumption: a sector's time at 5,400 rpm and 90
-/// sectors a track; tracks of 60 leave it more than it needs.
-const FORMATTER_LEAD: Nanos = Nanos(125_000);
-
 /// The fixed parts of a drive, shared by all devices of its kind.
 #[derive(Debug)]
 pub struct Drive {
@@ -413,10 +409,8 @@ impl Drive {
         total
     }
 
-    /// Delays a pass by whole turns until its first sector's data are here, and cuts it before a sector whose are not.
-    ///
-    /// The formatter is set up while the sector before goes by, so the data must be here that much ahead, by
-    /// [`FORMATTER_LEAD`] at most.
+    /// Delays a pass by whole turns until its first sector's data are here when it begins, and cuts it before a sector
+    /// whose are not.
     fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
         let turn = self.mechanics.spindle().period();
         let before = pass.first - start;
@@ -424,12 +418,10 @@ impl Drive {
             pass.begins = pass.begins.max(arriving.time_of(before + u64::from(pass.sectors)));
             return pass;
         }
-        let lead = self.mechanics.spindle().time_of_units(pass.width >> 32).min(FORMATTER_LEAD);
-        while arriving.time_of((before + 1).max(arriving.least)) + lead > pass.begins {
+        while arriving.time_of((before + 1).max(arriving.least)) > pass.begins {
             pass.begins += turn;
         }
-        let late =
-            |count: u32| arriving.time_of(before + u64::from(count) + 1) + lead > pass.end_of(self, count);
+        let late = |count: u32| arriving.time_of(before + u64::from(count) + 1) > pass.end_of(self, count);
         if late(pass.sectors - 1) {
             // Arrival and passing are both linear in the sector, so the first late one is found by halving.
             let (mut here, mut missing) = (0, pass.sectors - 1);
