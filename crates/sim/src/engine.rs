@@ -11,6 +11,7 @@
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
+use crate::link::{LinkUse, Links};
 use crate::volume::{ArrayVolume, Forks, Volume};
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::stripe::Array;
@@ -82,6 +83,8 @@ struct Asked {
 #[derive(Debug)]
 pub struct Engine {
     stations: Vec<Station>,
+    /// What devices share on their way to the host, while none of them has it.
+    links: Option<Box<Links>>,
     events: Events,
     /// What the load asks, by number.
     volumes: Vec<Volume>,
@@ -162,12 +165,25 @@ impl Engine {
             buffer_direct: false,
             touched: Vec::with_capacity(stations.len()),
             stations,
+            links: None,
             asked: Vec::with_capacity(Engine::AT_ONCE),
             free: Vec::with_capacity(Engine::AT_ONCE),
             outstanding: 0,
             done: false,
             now: Nanos::ZERO,
         }
+    }
+
+    /// The same engine whose devices share links.
+    pub(crate) fn with_links(mut self, links: Links) -> Engine {
+        let stations = self.stations.iter_mut().enumerate();
+        stations.filter(|(index, _)| links.reach(*index)).for_each(|(_, station)| station.share());
+        Engine { links: Some(Box::new(links)), ..self }
+    }
+
+    /// What each part of the links that devices share has carried; nothing where none is shared.
+    pub fn link_usage(&self) -> Vec<LinkUse> {
+        self.links.as_ref().map_or(Vec::new(), |links| links.usage())
     }
 
     /// The virtual time.
@@ -231,7 +247,7 @@ impl Engine {
 
     /// Does what is due at one device; says whether anything came back.
     fn turn<O: Observer + ?Sized>(&mut self, index: usize, load: &mut dyn Load, observer: &mut O) -> bool {
-        self.stations[index].handle_timeout(self.now);
+        self.with_station(index, |station, now| station.handle_timeout(now));
         if !self.stations[index].device().has_completions() {
             self.settle(index);
             return false;
@@ -340,9 +356,21 @@ impl Engine {
 
     /// Lets a station's device have what may go to it, and notes when to come back.
     fn settle(&mut self, index: usize) {
+        self.with_station(index, Station::settle);
+        self.events.set(index, self.stations[index].next_event(self.now));
+    }
+
+    /// Has a station do something now, with the links that its device shares at hand.
+    #[inline]
+    fn with_station<R>(&mut self, index: usize, act: impl FnOnce(&mut Station, Nanos) -> R) -> R {
         let station = &mut self.stations[index];
-        station.settle(self.now);
-        self.events.set(index, station.next_event(self.now));
+        let Some(links) = self.links.take_if(|links| links.reach(index)) else {
+            return act(station, self.now);
+        };
+        station.lend(links, index as u32);
+        let result = act(station, self.now);
+        self.links = station.give_back();
+        result
     }
 
     fn settle_touched(&mut self) {

@@ -13,6 +13,7 @@ pub mod device;
 mod engine;
 mod events;
 pub mod host;
+mod link;
 pub mod rig;
 pub mod stats;
 mod volume;
@@ -23,6 +24,7 @@ pub use device::{
 };
 pub use engine::{Engine, Finished, Observer};
 pub use host::{HostError, HostSpec};
+pub use link::LinkUse;
 pub use rig::{Rig, RigError};
 
 /// The program in the README, which must compile and run.

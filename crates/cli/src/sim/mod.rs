@@ -149,6 +149,7 @@ impl Run<'_> {
             load: notes,
             volumes: volumes.iter().zip(self.rig.volume_drives()).map(volume).collect(),
             devices: self.rig.resolved().drives().map(device).collect(),
+            links: engine.link_usage(),
             books,
             end: engine.now(),
             cpu_s,

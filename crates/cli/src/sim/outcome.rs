@@ -3,7 +3,7 @@
 use super::load::SimLoad;
 use headstack_model::{Nanos, Op};
 use headstack_sim::stats::{Collector, Totals, VolumeStats};
-use headstack_sim::{Activity, Engine, Finished, TimeSplit};
+use headstack_sim::{Activity, Engine, Finished, LinkUse, TimeSplit};
 use headstack_workload::{Issue, Load, Poll, VolumeInfo};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -77,6 +77,8 @@ pub(crate) struct Outcome {
     /// The volumes, by number.
     pub volumes: Vec<VolumeOutcome>,
     pub devices: Vec<DeviceOutcome>,
+    /// What the links that devices share have carried.
+    pub links: Vec<LinkUse>,
     /// When the run ended.
     pub end: Nanos,
     pub cpu_s: f64,
@@ -115,7 +117,12 @@ impl Outcome {
 
     /// Share of the run in which a device's arm was at work for commands and destages.
     pub(crate) fn utilisation(&self, device: &DeviceOutcome) -> f64 {
-        ratio(device.activity.busy().as_secs(), self.end.as_secs())
+        self.share(device.activity.busy())
+    }
+
+    /// Share of the run that a time is.
+    pub(crate) fn share(&self, time: Nanos) -> f64 {
+        ratio(time.as_secs(), self.end.as_secs())
     }
 }
 

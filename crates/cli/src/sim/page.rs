@@ -59,7 +59,12 @@ fn summary(outcome: &Outcome) -> Section {
     for (name, value) in text::lines(outcome).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
         table.row([name, value]);
     }
-    let more = [text::job_table(outcome), text::volume_table(outcome), text::device_table(outcome)];
+    let more = [
+        text::job_table(outcome),
+        text::volume_table(outcome),
+        text::device_table(outcome),
+        text::link_table(outcome),
+    ];
     let mut tables = vec![table];
     tables.extend(more.into_iter().flatten().map(|(table, _)| table));
     Section { title: "Summary".to_string(), tables, ..Section::default() }

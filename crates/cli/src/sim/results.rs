@@ -3,7 +3,7 @@
 use super::fio;
 use super::outcome::{DeviceOutcome, Outcome, VolumeOutcome, parts_ms, ratio};
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
-use headstack_sim::{Activity, ArmTime, CacheUse, TimeSplit};
+use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
 use serde_json::{Map, Value, json};
 
 /// The whole document, as text that ends with a line's end.
@@ -42,6 +42,7 @@ pub(crate) fn object(outcome: &Outcome) -> Value {
         "confidence": outcome.books.confidence().as_ref().map(confidence),
         "volumes": volumes(outcome),
         "devices": devices(outcome),
+        "links": links(outcome),
         "timeline": timeline(outcome),
         "rig": outcome.rig,
     })
@@ -128,6 +129,14 @@ fn devices(outcome: &Outcome) -> Vec<Value> {
         })
     };
     outcome.devices.iter().map(device).collect()
+}
+
+fn links(outcome: &Outcome) -> Vec<Value> {
+    let link = |link: &LinkUse| {
+        let (busy, share) = (link.busy.as_secs(), outcome.share(link.busy));
+        json!({"name": link.name, "part": link.part, "busy_s": busy, "utilisation": share})
+    };
+    outcome.links.iter().map(link).collect()
 }
 
 /// Time that an access of a command or a destage takes of the arm.

@@ -28,7 +28,7 @@ pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failur
     for (name, value) in lines(outcome) {
         writeln!(out, "  {name:<20} {value}")?;
     }
-    let tables = [job_table(outcome), volume_table(outcome), device_table(outcome)];
+    let tables = [job_table(outcome), volume_table(outcome), device_table(outcome), link_table(outcome)];
     for (mut table, rows) in tables.into_iter().flatten() {
         let left = rows.saturating_sub(ROWS);
         table.rows.truncate(ROWS);
@@ -199,4 +199,15 @@ pub(crate) fn device_table(outcome: &Outcome) -> Option<(Table, usize)> {
 fn several(table: Table) -> Option<(Table, usize)> {
     let rows = table.rows.len();
     (rows > 1).then_some((table, rows))
+}
+
+/// A row for each part of the links that devices share.
+pub(crate) fn link_table(outcome: &Outcome) -> Option<(Table, usize)> {
+    let mut table = Table::new("Links", &["link", "part", "busy s", "busy"]);
+    for link in &outcome.links {
+        let share = format!("{:.1} %", 100.0 * outcome.share(link.busy));
+        table.row(vec![link.name.clone(), link.part.to_string(), figure(link.busy.as_secs()), share]);
+    }
+    let rows = table.rows.len();
+    (rows > 0).then_some((table, rows))
 }

@@ -240,7 +240,8 @@ impl Device {
         // What the buffer came to hold while the command waited has yet to cross the bus as well.
         let job = &self.jobs[slot as usize];
         let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
-        let wanted = Wanted::ToHost { sectors: request.end() - unsent, bound: delivered.bound };
+        let wanted =
+            Wanted::ToHost { sectors: request.end() - unsent, bound: delivered.bound, crossing: false };
         self.want_port(ready, slot, wanted);
         self.arm = span.arm();
         self.last_lbn = request.end();
@@ -289,7 +290,7 @@ impl Device {
         job.account(Part::Queued, now);
         job.account(Part::Overhead, ready);
         let sectors = u64::from(job.command.request.sectors);
-        self.want_port(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO });
+        self.want_port(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO, crossing: false });
     }
 
     /// A read is off the media: reads ahead, or goes on to the next work.

@@ -20,6 +20,7 @@ mod read_ahead;
 mod recalibrate;
 mod split;
 mod waiting;
+mod way;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use command::{Command, TaskAttribute};
@@ -45,6 +46,7 @@ use split::Part;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use waiting::Waiting;
+use way::Lent;
 
 /// A command's number while it is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -187,6 +189,8 @@ pub struct Device {
     jobs: Vec<Job>,
     free: Vec<u32>,
     port: Port,
+    /// What it shares with others, while the engine lends it.
+    lent: Option<Lent>,
     /// Commands that wait for the arm.
     waiting: Waiting,
     tagging: Tagging,
@@ -256,6 +260,7 @@ impl Device {
             jobs: Vec::with_capacity(2 * slots),
             free: Vec::with_capacity(2 * slots),
             port: Port::new(slots),
+            lent: None,
             waiting: Waiting::new(spec, order::built_in(order_name)?, slots),
             tagging: spec.queue.tagging,
             under_way: 0,

@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 /// What a command wants the port for, once it is ready.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
-    /// Data of a read that came from the media, the transfer ending no earlier than `bound`.
-    ToHost { sectors: u64, bound: Nanos },
+    /// Data of a read that came from the media, the transfer ending no earlier than `bound`; whether they cross a shared
+    /// link already, which has told that bound.
+    ToHost { sectors: u64, bound: Nanos, crossing: bool },
     /// Data of a write that waited for room in the cache.
     FromHost,
     /// The data of a write that gave up the bus after its command.
@@ -121,20 +122,27 @@ impl Device {
         let first = if held { Nanos::ZERO } else { self.config.reconnect_first };
         let preparation = self.config.data_preparation;
         match ready.wanted {
-            Wanted::ToHost { sectors, bound } => {
+            Wanted::ToHost { sectors, bound, crossing } => {
                 let time = self.bus_time(self.config.read_sector, sectors);
+                let streams = !crossing && self.streams();
+                let bound = if streams {
+                    self.cross_to_host(now + first + preparation, sectors, bound)
+                } else {
+                    bound
+                };
+                let crossing = crossing || streams;
                 let in_time = bound.since(first + preparation + time);
                 if in_time > now && !held && !self.config.holds_for_reads {
                     // The media have not got far enough: the bus is others' until the data can flow without a stop.
-                    return self.want_port(in_time, slot, ready.wanted);
+                    return self.want_port(in_time, slot, Wanted::ToHost { sectors, bound, crossing });
                 }
                 let begins = now + first + preparation;
-                let sent = (begins + time).max(bound);
-                let done = sent + self.config.read_completion;
-                let job = self.job(slot);
-                job.account(Part::Bus, sent);
-                job.account(Part::Overhead, done);
-                self.port.take(done, Some(slot));
+                let sent = match crossing {
+                    true => (begins + time).max(bound),
+                    false => self.cross_to_host(begins, sectors, bound),
+                };
+                self.job(slot).account(Part::Bus, sent);
+                self.end(slot, sent + self.config.read_completion);
             }
             Wanted::FromHost => {
                 let job = self.job(slot);
@@ -143,25 +151,33 @@ impl Device {
                 self.store_write(slot, now + first + preparation);
             }
             Wanted::FromHostLate => {
-                let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
                 let late = self.config.before_data.map_or(Nanos::ZERO, |b| b.second_disconnect);
-                let time = self.bus_time(self.config.write_sector, sectors);
-                self.port.take(now + first + preparation + time + late, None);
+                let begins = now + first + preparation;
+                let sent = if self.lent.is_some() {
+                    // Only now is it known how the data come.
+                    let sent = self.receive_data(slot, begins);
+                    self.want_arm(slot);
+                    sent
+                } else {
+                    let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
+                    begins + self.bus_time(self.config.write_sector, sectors)
+                };
+                self.port.take(sent + late, None);
             }
             Wanted::Finish => {
                 let early = self.jobs[slot as usize].disconnected_early;
                 let again = if early && !held { self.config.reconnect_other } else { first };
-                let done = now + again + self.config.write_completion;
-                let job = self.job(slot);
-                job.account(Part::Bus, now);
-                job.account(Part::Overhead, done);
-                self.port.take(done, Some(slot));
+                self.job(slot).account(Part::Bus, now);
+                let done = self.reported(now + again + self.config.write_completion);
+                self.end(slot, done);
             }
         }
     }
 
-    pub(super) fn bus_time(&self, sector: u64, sectors: u64) -> Nanos {
-        Nanos((sectors * sector) >> 10)
+    /// Takes the port up to the end of a command, whose last part is overhead.
+    fn end(&mut self, slot: u32, done: Nanos) {
+        self.job(slot).account(Part::Overhead, done);
+        self.port.take(done, Some(slot));
     }
 
     /// Whether a command may come in beside those under way.
@@ -188,12 +204,12 @@ impl Device {
         };
         if !valid || request.op != Op::Flush && request.end().0 > self.sectors {
             let done = now + self.config.overheads(self.last_was_write).read_miss;
-            let job = self.job(slot);
-            job.outcome = Outcome::OutOfRange;
-            job.account(Part::Overhead, done);
-            return self.port.take(done, Some(slot));
+            let done = self.reported(done);
+            self.job(slot).outcome = Outcome::OutOfRange;
+            return self.end(slot, done);
         }
-        let start = if alone { now + self.config.first } else { now };
+        let came = self.command_comes(now);
+        let start = if alone { came + self.config.first } else { came };
         match request.op {
             Op::Read => self.receive_read(slot, start),
             Op::Write => self.receive_write(slot, start),
@@ -216,14 +232,13 @@ impl Device {
         if !request.fua && self.destage.holds(request.lbn, request.end()) {
             let begins = start + hit_time + self.config.data_preparation;
             self.job(slot).cache = CacheUse::Whole;
-            return self.send_hit(slot, begins, begins + self.bus_time(self.config.read_sector, sectors));
+            return self.send_hit(slot, begins);
         }
         match hit {
             Hit::Whole(segment) => {
                 self.job(slot).cache = CacheUse::Whole;
                 let begins = start + hit_time + self.config.data_preparation;
-                let sent = begins + self.bus_time(self.config.read_sector, sectors);
-                self.send_hit(slot, begins, sent);
+                self.send_hit(slot, begins);
                 self.note_hit(slot, segment);
             }
             Hit::Part(segment) if self.is_read_ahead(segment) && self.may_ride(request.end()) => {
@@ -234,15 +249,17 @@ impl Device {
                 let (read, bound) = self.ride_read_ahead(slot, segment);
                 self.job(slot).account(Part::Cache, read);
                 let time = self.bus_time(self.config.read_sector, sectors);
-                let ready = Nanos(bound.0.saturating_sub(time.0)).max(begins);
+                // Frames go as the data come; a bus is asked for when they can cross it without a stop.
+                let last = if self.streams() { Nanos::ZERO } else { bound.since(time) };
+                let ready = last.max(begins);
                 self.take_port(begins);
-                self.want_port(ready, slot, Wanted::ToHost { sectors, bound });
+                self.want_port(ready, slot, Wanted::ToHost { sectors, bound, crossing: false });
             }
             Hit::Part(segment) if !self.is_filling(segment) => {
                 // The first part is in the buffer; it goes out while the arm fetches the rest.
                 let held = self.cache.segment(segment).end;
                 let begins = start + hit_time + self.config.data_preparation;
-                let sent = begins + self.bus_time(self.config.read_sector, held - request.lbn);
+                let sent = self.cross_to_host(begins, held - request.lbn, Nanos::ZERO);
                 let job = self.job(slot);
                 (job.media_from, job.sent_to, job.sent_at) = (held, held, sent);
                 job.cache = CacheUse::Part;
@@ -263,13 +280,13 @@ impl Device {
         self.port.take(until, None);
     }
 
-    fn send_hit(&mut self, slot: u32, begins: Nanos, sent: Nanos) {
-        let done = sent + self.config.read_completion;
+    fn send_hit(&mut self, slot: u32, begins: Nanos) {
+        let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
+        let sent = self.cross_to_host(begins, sectors, Nanos::ZERO);
         let job = self.job(slot);
         job.account(Part::Overhead, begins);
         job.account(Part::Bus, sent);
-        job.account(Part::Overhead, done);
-        self.port.take(done, Some(slot));
+        self.end(slot, sent + self.config.read_completion);
     }
 
     /// What a read's data need of the media on their way to the host.
@@ -312,29 +329,30 @@ impl Device {
         let segment = self.cache.take_for_write(request.lbn, request.end());
         self.cache.invalidate(request.lbn, request.end(), segment);
         self.job(slot).segment = segment;
-        let sectors = u64::from(request.sectors);
-        let time = self.bus_time(self.config.write_sector, sectors);
-        let mut arriving = Arriving {
-            begins: start + overhead + self.config.data_preparation,
-            bus_sector: self.config.write_sector,
-            least: self.config.write_start_sectors.min(sectors),
-        };
+        let begins = start + overhead + self.config.data_preparation;
+        let least = self.config.write_start_sectors.min(u64::from(request.sectors));
+        self.job(slot).arriving = Arriving { begins, bus_sector: self.config.write_sector, least };
         match self.config.before_data {
             Some(before) if follows_elsewhere && !self.config.never_disconnects => {
                 let away = start + before.command + before.disconnect;
                 let back = away + before.away;
-                arriving.begins = back + self.config.reconnect_first + self.config.data_preparation;
-                self.job(slot).overhead_done = start + before.command + before.seek_delay;
-                self.job(slot).disconnected_early = true;
+                let begins = back + self.config.reconnect_first + self.config.data_preparation;
+                let job = self.job(slot);
+                job.arriving.begins = begins;
+                job.overhead_done = start + before.command + before.seek_delay;
+                job.disconnected_early = true;
                 self.port.take(away, None);
                 self.want_port(back, slot, Wanted::FromHostLate);
+                if self.lent.is_some() {
+                    // When the data come is known once they do: the arm waits for that.
+                    return;
+                }
             }
             _ => {
-                let sent = arriving.begins + time;
+                let sent = self.receive_data(slot, begins);
                 self.take_port(sent + self.config.disconnect_write);
             }
         }
-        self.job(slot).arriving = arriving;
         self.want_arm(slot);
     }
 
@@ -352,16 +370,14 @@ impl Device {
 
     /// Moves a write's data, from `begins` on, into the room reserved for it, and reports it.
     fn store_write(&mut self, slot: u32, begins: Nanos) {
-        let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
-        let sent = begins + self.bus_time(self.config.write_sector, sectors);
-        let done = sent + self.config.write_completion;
-        let arriving = Arriving { begins, bus_sector: self.config.write_sector, least: 1 };
+        self.job(slot).arriving.least = 1;
+        let sent = self.receive_data(slot, begins);
         let job = self.job(slot);
         job.account(Part::Overhead, begins);
         job.account(Part::Bus, sent);
-        job.account(Part::Overhead, done);
-        (job.arriving, job.cache) = (arriving, CacheUse::Buffered);
-        self.port.take(done, Some(slot));
+        job.cache = CacheUse::Buffered;
+        let done = self.reported(sent + self.config.write_completion);
+        self.end(slot, done);
         self.enqueue_dirty(slot);
         self.run_arm();
     }

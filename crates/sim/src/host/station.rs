@@ -3,6 +3,7 @@
 use super::block::BlockQueue;
 use super::{HostError, HostSpec};
 use crate::device::{Command, Completion, Device, Tag};
+use crate::link::Links;
 use headstack_model::{Nanos, Request};
 use std::collections::VecDeque;
 
@@ -38,6 +39,8 @@ pub(crate) struct Station {
     device: Device,
     depth: usize,
     waiting: Waiting,
+    /// Whether the device shares links, which it has at hand only while it settles or does what is due.
+    shares: bool,
 }
 
 impl Station {
@@ -45,7 +48,7 @@ impl Station {
     pub(crate) fn plain(device: Device) -> Station {
         let depth = device.depth();
         let plain = Plain { held: VecDeque::with_capacity(Plain::HELD), sent: Vec::with_capacity(2 * depth) };
-        Station { device, depth, waiting: Waiting::Plain(plain) }
+        Station { device, depth, waiting: Waiting::Plain(plain), shares: false }
     }
 
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<Station, HostError> {
@@ -72,12 +75,27 @@ impl Station {
         waiting + self.device.outstanding()
     }
 
+    /// Has the station take nothing in when asked, but when it settles, with its device's links at hand.
+    pub(crate) fn share(&mut self) {
+        self.shares = true;
+    }
+
+    /// As [`Device::lend`].
+    pub(crate) fn lend(&mut self, links: Box<Links>, number: u32) {
+        self.device.lend(links, number);
+    }
+
+    /// As [`Device::give_back`].
+    pub(crate) fn give_back(&mut self) -> Option<Box<Links>> {
+        self.device.give_back()
+    }
+
     /// Takes a piece; says in how many parts it will come back. [`Station::settle`] must follow at the same time.
     #[inline]
     pub(crate) fn issue(&mut self, now: Nanos, piece: Piece) -> u32 {
         match &mut self.waiting {
             Waiting::Plain(plain) => {
-                if plain.held.is_empty() && self.device.outstanding() < self.depth {
+                if plain.held.is_empty() && self.device.outstanding() < self.depth && !self.shares {
                     plain.submit(&mut self.device, now, piece);
                 } else {
                     plain.held.push_back(piece);

@@ -1,5 +1,6 @@
 //! Buses and controllers: their keys, what they must keep, and what of them is simulated.
 
+use super::links;
 use super::resolve::{Checked, check_names, link, within};
 use super::spec::RigSpec;
 use headstack_model::DriveSpec;
@@ -20,6 +21,18 @@ pub enum Sharing {
     Exclusive,
 }
 
+/// What a bus is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BusKind {
+    /// One that data cross whole, transfer by transfer (parallel SCSI, ATA).
+    #[default]
+    Parallel,
+    /// A ring of links that carry frames both ways at once (SSA): adapter, first drive, second drive and so on, in the order
+    /// of the file, and the adapter again. Two routes lead to each drive.
+    SsaLoop,
+}
+
 /// A bus between drives and controller. A sector takes the longest of what drive, bus and controller need for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -34,6 +47,20 @@ pub struct RigBusSpec {
     pub write_us_per_sector: f64,
     /// Time to win it, each time. Not simulated yet.
     pub arbitration_us: f64,
+    /// What it is.
+    pub kind: BusKind,
+    /// Rate of a loop's link each way in 10⁶ bytes a second. Default: 20 (SSA).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_mb_s: Option<f64>,
+    /// Bytes in a loop's frame. Default: 128 (SSA).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_bytes: Option<u32>,
+    /// Links of a loop that are cut: 0 joins the adapter to the first drive, 1 the first drive to the second, and so on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cut_links: Vec<u32>,
+    /// Time that a loop's adapter takes for each command, one after the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_us: Option<f64>,
     /// Name of the controller that it hangs on; needed only where the rig has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
@@ -47,6 +74,11 @@ impl Default for RigBusSpec {
             read_us_per_sector: 0.0,
             write_us_per_sector: 0.0,
             arbitration_us: 0.0,
+            kind: BusKind::Parallel,
+            link_mb_s: None,
+            frame_bytes: None,
+            cut_links: Vec::new(),
+            command_us: None,
             controller: None,
         }
     }
@@ -151,7 +183,7 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
         let names = rig.bus.iter().map(|bus| bus.name.as_str());
         link(&format!("drive[{index}].on"), "bus", group.keys.on.as_deref(), names)?;
     }
-    Ok(())
+    links::check(rig)
 }
 
 fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) -> Checked {
@@ -189,7 +221,7 @@ fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) ->
 }
 
 /// The bus of a kind of drives and its controller.
-fn path(rig: &RigSpec, group: usize) -> (Option<&RigBusSpec>, Option<&ControllerSpec>) {
+pub(super) fn path(rig: &RigSpec, group: usize) -> (Option<&RigBusSpec>, Option<&ControllerSpec>) {
     let on = &rig.drive[group].keys.on;
     let bus = rig.bus.iter().find(|bus| on.as_ref().is_none_or(|name| *name == bus.name));
     let wanted = bus.and_then(|bus| bus.controller.as_ref());
@@ -203,6 +235,9 @@ pub(super) fn attached(rig: &RigSpec, group: usize) -> DriveSpec {
     let (bus, controller) = path(rig, group);
     let through = controller.map_or(0.0, |controller| controller.us_per_sector);
     let (read, write) = bus.map_or((0.0, 0.0), |bus| (bus.read_us_per_sector, bus.write_us_per_sector));
+    let link = bus.and_then(RigBusSpec::link_rate);
+    let link = link.map_or(0.0, |rate| f64::from(spec.sector_bytes) * 1e6 / rate as f64);
+    let through = through.max(link);
     spec.bus.read_us_per_sector = spec.bus.read_us_per_sector.max(read).max(through);
     spec.bus.write_us_per_sector = spec.bus.write_us_per_sector.max(write).max(through);
     spec

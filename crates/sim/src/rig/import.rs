@@ -185,6 +185,7 @@ impl Buses {
             write_us_per_sector: bus.write_us_per_sector,
             arbitration_us: bus.arbitration_us,
             controller,
+            ..RigBusSpec::default()
         }
     }
 }

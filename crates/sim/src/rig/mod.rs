@@ -7,6 +7,7 @@ mod array;
 mod attach;
 mod document;
 mod import;
+mod links;
 mod paths;
 mod resolve;
 pub mod shipped;
@@ -14,7 +15,7 @@ mod spec;
 
 pub use array::ArraySpec;
 pub use attach::{
-    ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
+    BusKind, ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
 };
 pub use import::{ImportedRig, import};
 pub use paths::{ALIASES, all as all_paths, json_schema};
@@ -191,7 +192,11 @@ impl Rig {
         }
         let fault = |HostError { key, message }| located(Fault { key, message });
         let arrays = self.arrays(seed);
-        Ok(Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?)
+        let engine = Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?;
+        Ok(match links::links(&self.resolved) {
+            Some(links) => engine.with_links(links),
+            None => engine,
+        })
     }
 
     /// The arrays, each with the numbers of its drives.

@@ -167,8 +167,27 @@ fn does_every_bad_rig_say_where_and_what() {
         (nine("", "[bus]\nread_us_per_sector = -1"), "t.toml:7: bus.read_us_per_sector: -1 is outside 0 to 1000000 µs"),
         (
             nine("", "[bus]\nspeed = 5"),
-            "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `controller`; did you mean `read_us_per_sector`?",
+            "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `kind`, `link_mb_s`, `frame_bytes`, `cut_links`, `command_us`, `controller`; did you mean `read_us_per_sector`?",
         ),
+        (
+            nine("", "[bus]\nkind = \"ssa-loop\"\ncut_links = [10]"),
+            "t.toml:8: bus.cut_links: 10 is beyond the links of this loop, 0 to 9",
+        ),
+        (
+            nine("", "[bus]\nkind = \"ssa-loop\"\ncut_links = [4, 5]"),
+            "t.toml:8: bus.cut_links: leave no route to `d4`",
+        ),
+        (nine("", "[bus]\nkind = \"ssa-loop\"\nlink_mb_s = 0"), "t.toml:8: bus.link_mb_s: 0 is outside 0.001 to 1000000 MB/s"),
+        (nine("", "[bus]\ncut_links = [1]"), "t.toml:7: bus.cut_links: is for a bus of `kind = \"ssa-loop\"`"),
+        (
+            nine("", "count = 1\n[bus]\nkind = \"ssa-loop\"\nsharing = \"exclusive\"").replace("count = 9\n", ""),
+            "t.toml:8: bus.sharing: is for a bus of `kind = \"parallel\"`; a loop is always shared",
+        ),
+        (
+            nine("", "[bus]\nkind = \"ssa-loop\"").replace("count = 9", "count = 127"),
+            "t.toml:7: bus.kind: 127 drives stand on it, and a loop takes 126",
+        ),
+        (nine("", "[[bus]]\n[[bus]]"), "t.toml:7: bus[1].name: two are called `bus`"),
         (nine("", "[[controller]]\n[[controller]]"), "t.toml:7: controller[1].name: two are called `controller`"),
         (
             nine("", "[controller]\nqueue_depth = 4"),

@@ -6,6 +6,7 @@ mod activity;
 mod cache;
 mod faults;
 mod guard;
+mod links;
 mod orders;
 mod queueing;
 mod rotation;

@@ -1,0 +1,79 @@
+//! A device's data, commands and reports on their way to and from the host, over a bus of its own or what it shares.
+
+use super::Device;
+use crate::link::{Links, Transfer};
+use headstack_model::Nanos;
+
+/// The links that a device shares with others, and its number there.
+#[derive(Debug)]
+pub(super) struct Lent {
+    links: Box<Links>,
+    number: u32,
+}
+
+impl Device {
+    /// Lends it the links on which it is the device of this number: for what it does until [`Device::give_back`].
+    pub(crate) fn lend(&mut self, links: Box<Links>, number: u32) {
+        self.lent = Some(Lent { links, number });
+    }
+
+    /// The links that were lent, if any.
+    pub(crate) fn give_back(&mut self) -> Option<Box<Links>> {
+        self.lent.take().map(|lent| lent.links)
+    }
+
+    /// When a command that is given at `now` has come in.
+    pub(super) fn command_comes(&mut self, now: Nanos) -> Nanos {
+        match &mut self.lent {
+            None => now,
+            Some(Lent { links, number }) => links.command(now, *number),
+        }
+    }
+
+    /// Whether a read's data go to the host as they come, whatever the port does.
+    pub(super) fn streams(&self) -> bool {
+        self.lent.as_ref().is_some_and(|lent| lent.links.streams(lent.number))
+    }
+
+    /// When a report without data has come to the host.
+    pub(super) fn reported(&mut self, at: Nanos) -> Nanos {
+        match &mut self.lent {
+            None => at,
+            Some(Lent { links, number }) => links.report(at, *number),
+        }
+    }
+
+    /// When a read's data that begin to cross at `begins` have crossed: no earlier than `bound`.
+    pub(super) fn cross_to_host(&mut self, begins: Nanos, sectors: u64, bound: Nanos) -> Nanos {
+        let end = (begins + self.bus_time(self.config.read_sector, sectors)).max(bound);
+        self.cross(begins, end, sectors, true)
+    }
+
+    /// When data that cross from `begins` to `end` on a bus of their own have crossed what the drive shares.
+    fn cross(&mut self, begins: Nanos, end: Nanos, sectors: u64, to_host: bool) -> Nanos {
+        let bytes = sectors * u64::from(self.sector_bytes);
+        match &mut self.lent {
+            None => end,
+            Some(Lent { links, number }) => {
+                links.transfer(self.now, *number, Transfer { begins, least: end - begins, bytes, to_host })
+            }
+        }
+    }
+
+    /// Has a write's data come in from `begins` on; tells when all are here.
+    pub(super) fn receive_data(&mut self, slot: u32, begins: Nanos) -> Nanos {
+        let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
+        let alone = begins + self.bus_time(self.config.write_sector, sectors);
+        let sent = self.cross(begins, alone, sectors, false);
+        let late = sent > alone;
+        let bus_sector =
+            if late { ((sent - begins).0 << 10).div_ceil(sectors) } else { self.config.write_sector };
+        let arriving = &mut self.job(slot).arriving;
+        (arriving.begins, arriving.bus_sector) = (begins, bus_sector);
+        sent
+    }
+
+    pub(super) fn bus_time(&self, sector: u64, sectors: u64) -> Nanos {
+        Nanos((sectors * sector) >> 10)
+    }
+}

@@ -1,0 +1,199 @@
+//! What can cross a place in a second, and how much of that is promised from when to when.
+//!
+//! A transfer is a flow: its source delivers it at an even pace, and it takes what the flows before it have left. One that
+//! fell behind its source catches up as fast as there is room. So transfers interleave, and each one's end is known when
+//! it begins. What has begun is not slowed down by what begins later; hardware that takes turns frame by frame ends both
+//! at the later of the two ends instead, and the last of all at the same time as here.
+
+use headstack_model::Nanos;
+use std::collections::VecDeque;
+
+/// Nanoseconds in a second: an amount is counted in 10⁻⁹ of a unit, so that a rate by a time in ns is one.
+const NANO: u128 = 1_000_000_000;
+
+/// Something that has to cross.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// When the first of it comes.
+    pub(crate) begins: Nanos,
+    /// Time over which its source delivers it; it is not over before.
+    pub(crate) least: Nanos,
+    /// How much it is.
+    pub(crate) units: u64,
+}
+
+/// From a time on, up to the next step, so much of the rate is promised.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    from: Nanos,
+    used: u64,
+}
+
+/// A part of a flow: from when to when it takes which rate.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    from: Nanos,
+    to: Nanos,
+    rate: u64,
+}
+
+/// A rate that flows share.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    /// Units a second.
+    rate: u64,
+    /// In order of time; before the first and from the last on nothing is promised.
+    steps: VecDeque<Step>,
+    taken: Vec<Taken>,
+    /// Units that have crossed or will.
+    units: u64,
+}
+
+impl Lane {
+    /// A lane of so many units a second, one at least.
+    pub(crate) fn new(rate: u64) -> Lane {
+        Lane { rate: rate.max(1), steps: VecDeque::new(), taken: Vec::new(), units: 0 }
+    }
+
+    /// Time that all it was ever given takes alone.
+    pub(crate) fn busy(&self) -> Nanos {
+        Nanos((u128::from(self.units) * NANO / u128::from(self.rate)) as u64)
+    }
+
+    /// When a flow would be over if it were taken.
+    pub(crate) fn predict_end(&self, flow: Flow) -> Nanos {
+        self.walk(flow, |_| {})
+    }
+
+    /// Takes a flow; tells when it is over. No later flow begins before `now`.
+    pub(crate) fn take(&mut self, now: Nanos, flow: Flow) -> Nanos {
+        while self.steps.get(1).is_some_and(|next| next.from <= now) {
+            self.steps.pop_front();
+        }
+        let mut taken = std::mem::take(&mut self.taken);
+        let end = self.walk(flow, |part| taken.push(part));
+        for Taken { from, to, rate } in taken.drain(..) {
+            let (first, last) = (self.step_at(from), self.step_at(to));
+            self.steps.range_mut(first..last).for_each(|step| step.used += rate);
+        }
+        self.taken = taken;
+        self.units += flow.units;
+        end
+    }
+
+    /// Index of the step that begins at a time, made if there is none.
+    fn step_at(&mut self, at: Nanos) -> usize {
+        let index = self.steps.partition_point(|step| step.from < at);
+        if self.steps.get(index).is_none_or(|step| step.from != at) {
+            let used = index.checked_sub(1).map_or(0, |before| self.steps[before].used);
+            self.steps.insert(index, Step { from: at, used });
+        }
+        index
+    }
+
+    /// Goes through what is left for a flow, part by part, to its end.
+    fn walk(&self, flow: Flow, mut take: impl FnMut(Taken)) -> Nanos {
+        let amount = u128::from(flow.units) * NANO;
+        let pace = match flow.least.0 {
+            0 => u128::from(self.rate),
+            least => amount.div_ceil(u128::from(least)),
+        };
+        // What is still to come from the source, and what has come and waits.
+        let (mut coming, mut behind) = if pace >= u128::from(self.rate) { (0, amount) } else { (amount, 0) };
+        let mut index = self.steps.partition_point(|step| step.from <= flow.begins);
+        let mut now = flow.begins;
+        while coming + behind > 0 {
+            let used = index.checked_sub(1).map_or(0, |before| self.steps[before].used);
+            let free = u128::from(self.rate - used);
+            let inflow = if coming > 0 { pace } else { 0 };
+            let rate = if behind > 0 { free } else { free.min(inflow) };
+            let until = self.steps.get(index).map_or(Nanos::MAX, |next| next.from);
+            let mut time = u128::from((until - now).0);
+            if coming > 0 {
+                time = time.min(coming.div_ceil(pace));
+            }
+            if behind > 0 && rate > inflow {
+                time = time.min(behind.div_ceil(rate - inflow));
+            }
+            let to = now + Nanos(time as u64);
+            let arrived = coming.min(inflow * time);
+            coming -= arrived;
+            behind = (behind + arrived).saturating_sub(rate * time);
+            if rate > 0 {
+                take(Taken { from: now, to, rate: rate as u64 });
+            }
+            now = to;
+            index += usize::from(now == until);
+        }
+        now.max(flow.begins + flow.least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte a nanosecond.
+    const RATE: u64 = 1_000_000_000;
+
+    fn flow(begins: u64, least: u64, units: u64) -> Flow {
+        Flow { begins: Nanos(begins), least: Nanos(least), units }
+    }
+
+    #[test]
+    fn does_a_flow_alone_go_at_its_sources_pace_or_the_lanes() {
+        let mut lane = Lane::new(RATE);
+        assert_eq!(lane.take(Nanos(0), flow(100, 0, 50)), Nanos(150));
+        assert_eq!(lane.take(Nanos(0), flow(200, 30, 50)), Nanos(250));
+        assert_eq!(lane.take(Nanos(0), flow(300, 500, 50)), Nanos(800));
+        assert_eq!(lane.take(Nanos(0), flow(900, 7, 0)), Nanos(907));
+        assert_eq!(lane.busy(), Nanos(150));
+    }
+
+    #[test]
+    fn do_slow_flows_pass_side_by_side() {
+        let mut lane = Lane::new(RATE);
+        for _ in 0..4 {
+            assert_eq!(lane.take(Nanos(0), flow(0, 400, 100)), Nanos(400));
+        }
+        assert_eq!(lane.take(Nanos(0), flow(0, 0, 10)), Nanos(410));
+    }
+
+    #[test]
+    fn does_a_flow_that_fell_behind_catch_up() {
+        let mut lane = Lane::new(RATE);
+        lane.take(Nanos(0), flow(0, 0, 100));
+        // Half of it has come when the lane falls free; the rest comes while that goes.
+        assert_eq!(lane.predict_end(flow(0, 200, 100)), Nanos(200));
+        // All but a tenth of it has come: it ends as one that was there from the beginning.
+        assert_eq!(lane.predict_end(flow(0, 110, 100)), Nanos(200));
+        lane.take(Nanos(0), flow(0, 200, 100));
+        assert_eq!(lane.predict_end(flow(50, 0, 10)), Nanos(210));
+    }
+
+    #[test]
+    fn is_a_gap_before_a_later_flow_used() {
+        let mut lane = Lane::new(RATE);
+        lane.take(Nanos(0), flow(1000, 0, 500));
+        assert_eq!(lane.take(Nanos(0), flow(900, 0, 150)), Nanos(1550));
+        assert_eq!(lane.take(Nanos(1600), flow(1600, 0, 5)), Nanos(1605));
+        assert!(lane.steps.len() <= 3, "what is past is forgotten: {:?}", lane.steps);
+    }
+
+    #[test]
+    fn is_no_more_promised_than_there_is() {
+        let mut lane = Lane::new(RATE / 7);
+        let (mut sum, mut first, mut last) = (0, u64::MAX, 0);
+        for index in 0..200u64 {
+            let begins = index * 37 % 5000;
+            let units = 1 + index * 7919 % 300;
+            let end = lane.take(Nanos(0), flow(begins, index * 31 % 900, units)).0;
+            assert!(end - begins >= units * 7, "{index}: {begins} to {end}");
+            (sum, first, last) = (sum + units, first.min(begins), last.max(end));
+            assert!(lane.steps.iter().all(|step| step.used <= lane.rate));
+        }
+        // It never idles while something waits: all of it begins early, so its end is known to the rounding.
+        let least = sum * 7;
+        assert!((least..=least + 400).contains(&(last - first)), "{first} to {last} for {least}");
+    }
+}
