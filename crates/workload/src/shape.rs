@@ -67,6 +67,12 @@ pub enum ShapeError {
         /// The share met.
         found: f64,
     },
+    /// The share of sequential requests is not a share.
+    #[error("the share of sequential requests is {found}, where 0 to 1 is allowed")]
+    SequentialShare {
+        /// The share met.
+        found: f64,
+    },
     /// No request fits in the region, or in a stream's part of it.
     #[error("no aligned request of {sectors} sectors fits in the {available} sectors from block {first} on")]
     Narrow {

@@ -3,12 +3,12 @@
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::report::Table;
-use crate::units::{parse_bytes, significant};
+use crate::units::{parse_bytes, sectors, significant};
 use headstack_policy::stripe::advise::{self, DiskTimes, Question};
 use serde::Serialize;
 use std::io::Write;
 
-/// Say which stripe unit each published rule gives for an array.
+/// Say which stripe unit our advisor and each published rule gives for an array.
 #[derive(clap::Args)]
 pub(crate) struct Advise {
     #[command(flatten)]
@@ -22,6 +22,10 @@ pub(crate) struct Advise {
     /// Mean size of a request (4K, 1M; powers of 1024).
     #[arg(long, value_parser = parse_bytes)]
     size: u64,
+    /// The most that the host moves with one command, where that is less than a unit: the next one comes when the last is
+    /// complete, and without read-ahead a turn later.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    command: Option<u64>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -61,7 +65,10 @@ struct Row {
 impl Advise {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let spec = self.drive.load()?;
-        let disk = DiskTimes::of(&spec).map_err(Failure::input)?;
+        let mut disk = DiskTimes::of(&spec).map_err(Failure::input)?;
+        if let Some(bytes) = self.command {
+            disk = disk.with_commands_of(sectors(bytes, &spec).map_err(Failure::Input)?);
+        }
         let sector_bytes = f64::from(spec.sector_bytes);
         let request_sectors = self.size as f64 / sector_bytes;
         let question = Question { disk: &disk, disks: self.disks, concurrency: self.mpl, request_sectors };

@@ -34,3 +34,19 @@ fn is_a_load_of_less_than_one_request_refused() {
     assert!(refused(&with(&["--mpl", "0.5"]), 2).contains("must be 1 to 1000000 requests"));
     assert!(refused(&with(&["--mpl", "nan"]), 2).contains("must be 1 to 1000000 requests"));
 }
+
+#[test]
+fn does_our_advisor_spread_a_large_request_that_is_alone() {
+    let unit = |mpl: &str| {
+        let advice = json(&with(&["--mpl", mpl, "--command", "128K", "--json"]));
+        assert_eq!(advice["advisors"][0]["name"], "fork-join");
+        advice["advisors"][0]["unit_kib"].as_f64().expect("it is a number")
+    };
+    assert_eq!((unit("1"), unit("64")), (128.0, 512.0));
+}
+
+#[test]
+fn is_a_command_of_half_a_sector_refused() {
+    let said = refused(&with(&["--mpl", "2", "--command", "700"]), 2);
+    assert!(said.contains("700 bytes are no whole number"), "{said}");
+}

@@ -5,10 +5,12 @@
 //! computes afterwards. Each has a processor of its own, unless they share some ([`Processes::sharing`]).
 
 mod burst;
+mod fork_join;
 mod synthetic;
 mod think;
 
 pub use burst::{Burst, BurstShape};
+pub use fork_join::{ForkJoin, ForkJoinShape, Joined, Spread};
 pub use synthetic::{Synthetic, SyntheticError, SyntheticSpec};
 pub use think::{ThinkShape, Thinker};
 

@@ -1,9 +1,10 @@
 //! The times of a disk, as far as an advisor has to know them.
 //!
-//! Modelled: seek between two random blocks, rotational latency, the rate of a long transfer with its head and cylinder
-//! switches, over the whole disk. Not modelled: what a cache does.
+//! Modelled: seek between two random blocks and rotational latency with their scatter, the rate of a long transfer with its
+//! head and cylinder switches, overheads of commands, what is lost between two commands of one transfer. All means are over
+//! the whole disk. Not modelled: hits in a cache.
 
-use headstack_model::spec::SpecError;
+use headstack_model::spec::{ReadAhead, SpecError};
 use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
 
 /// Random accesses that the times are taken from.
@@ -12,14 +13,32 @@ const SAMPLES: u64 = 4096;
 /// How long a disk takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskTimes {
-    positioning: Nanos,
-    sector_ns: f64,
+    /// Seek and latency of random accesses in ns, ascending; all equally likely.
+    positionings: Vec<f64>,
+    mean: f64,
+    variance: f64,
+    turn: f64,
+    sector: f64,
+    /// The electronics' time for a command.
+    overhead: f64,
+    /// The most blocks of a command, and what is lost from one to the next.
+    command: Option<(u32, f64)>,
+    reads_ahead: bool,
 }
 
 impl DiskTimes {
-    /// A disk that takes so long to position its arm on the mean, and so many ns to transfer a sector.
+    /// A disk that always takes so long to position its arm, and so many ns to transfer a sector.
     pub fn plain(positioning: Nanos, sector_ns: f64) -> DiskTimes {
-        DiskTimes { positioning, sector_ns }
+        DiskTimes::new(vec![positioning.0 as f64], sector_ns)
+    }
+
+    fn new(mut positionings: Vec<f64>, sector: f64) -> DiskTimes {
+        positionings.sort_by(f64::total_cmp);
+        let count = positionings.len() as f64;
+        let mean = positionings.iter().sum::<f64>() / count;
+        let variance = positionings.iter().map(|time| (time - mean) * (time - mean)).sum::<f64>() / count;
+        let (turn, overhead) = (0.0, 0.0);
+        DiskTimes { positionings, mean, variance, turn, sector, overhead, command: None, reads_ahead: false }
     }
 
     /// The times of a drive.
@@ -28,7 +47,7 @@ impl DiskTimes {
     pub fn of(spec: &DriveSpec) -> Result<DiskTimes, SpecError> {
         let (geometry, mechanics) = (Geometry::new(spec)?, Mechanics::new(spec));
         let turn = mechanics.spindle().period().0 as f64;
-        let (mut positioning, mut sector) = (0.0, 0.0);
+        let (mut positionings, mut sector) = (Vec::new(), 0.0);
         for index in 1..=SAMPLES {
             let [from, to, angle] = point(index);
             let [from, to] = [from, to].map(|share| share_of(geometry.sectors(), share));
@@ -36,27 +55,71 @@ impl DiskTimes {
                 let place = geometry.locate(lbn);
                 TrackPlace { cylinder: place.cylinder, head: place.head }
             });
-            let latency = angle as f64 / 2f64.powi(64) * turn;
-            positioning += mechanics.reposition(start, end, false).0 as f64 + latency;
+            let latency = angle as f64 / 18_446_744_073_709_551_616.0 * turn;
+            positionings.push(mechanics.reposition(start, end, false).0 as f64 + latency);
             sector += turns_a_sector(&geometry, to) * turn;
         }
-        let samples = SAMPLES as f64;
-        Ok(DiskTimes::plain(Nanos((positioning / samples) as u64), sector / samples))
+        let overhead = (spec.overhead.after_read.read_miss_ms + spec.overhead.read_completion_ms) * 1e6;
+        let reads_ahead = spec.cache.read_ahead != ReadAhead::None;
+        let times = DiskTimes::new(positionings, sector / SAMPLES as f64);
+        Ok(DiskTimes { turn, overhead, reads_ahead, ..times })
+    }
+
+    /// The same disk where a host moves no more than so many blocks with one command. The next one comes when the last is
+    /// complete; a drive that does not read ahead then has to wait for its sector to come round again.
+    pub fn with_commands_of(self, sectors: u32) -> DiskTimes {
+        let lost = if self.reads_ahead { 0.0 } else { (self.overhead / self.turn).ceil() * self.turn };
+        DiskTimes { command: Some((sectors.max(1), lost)), ..self }
     }
 
     /// Mean time of seek and rotational latency (P).
     pub fn positioning(&self) -> Nanos {
-        self.positioning
+        Nanos(self.mean as u64)
     }
 
     /// Blocks that a long transfer moves in a second (X).
     pub fn sectors_per_second(&self) -> f64 {
-        1e9 / self.sector_ns
+        1e9 / self.sector
     }
 
     /// Blocks that a long transfer would move in the mean positioning time (P·X).
     pub fn reach(&self) -> f64 {
-        self.positioning.0 as f64 / self.sector_ns
+        self.mean / self.sector
+    }
+
+    /// Variance of the positioning time, in ns².
+    pub(super) fn variance(&self) -> f64 {
+        self.variance
+    }
+
+    /// Mean time in ns to reach and move so many blocks in a row.
+    pub(super) fn service(&self, sectors: f64) -> f64 {
+        let lost = self.command.map_or(0.0, |(most, lost)| {
+            let commands = (sectors / f64::from(most)).ceil().max(1.0);
+            (commands - 1.0) * lost
+        });
+        self.overhead + self.mean + sectors * self.sector + lost
+    }
+
+    /// By how many ns the slowest of 1, 2 … `most` independent positionings exceeds the mean one.
+    pub(super) fn slowest(&self, most: u32) -> Vec<f64> {
+        let count = self.positionings.len() as f64;
+        // The share of positionings up to each, to the power of how many there are.
+        let mut below: Vec<f64> = vec![1.0; self.positionings.len() + 1];
+        (0..most)
+            .map(|_| {
+                for (index, power) in below.iter_mut().enumerate() {
+                    *power *= index as f64 / count;
+                }
+                let weighed = |(index, time): (usize, &f64)| time * (below[index + 1] - below[index]);
+                self.positionings.iter().enumerate().map(weighed).sum::<f64>() - self.mean
+            })
+            .collect()
+    }
+
+    /// By how many ns the longest of so many rotational latencies exceeds the mean one.
+    pub(super) fn longest_latency(&self, disks: f64) -> f64 {
+        self.turn * (disks / (disks + 1.0) - 0.5)
     }
 }
 
@@ -91,10 +154,13 @@ mod tests {
     use super::*;
     use headstack_model::drives;
 
+    fn of(name: &str) -> DiskTimes {
+        DiskTimes::of(&drives::load(name).expect("the drive is shipped")).expect("shipped drives hold")
+    }
+
     #[test]
     fn are_the_times_of_the_striping_study_those_of_its_drive() {
-        let drive = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
-        let disk = DiskTimes::of(&drive).expect("shipped drives hold");
+        let disk = of("ultrastar-dfhc-2gb");
         // The drive's own file: 7.5 ms of seek over random pairs of blocks, half a turn of 4.17 ms; sustained 5.5 to
         // 7.48 MB/s with most blocks in the outer notches.
         assert!((disk.positioning().as_ms() / 11.67 - 1.0).abs() < 0.01, "{}", disk.positioning());
@@ -105,11 +171,33 @@ mod tests {
     #[test]
     fn have_all_drives_times() {
         for (name, _) in drives::all() {
-            let disk = DiskTimes::of(&drives::load(name).expect("the drive is shipped"));
-            let disk = disk.expect("shipped drives hold");
+            let disk = of(name);
             let ms = disk.positioning().as_ms();
             assert!((2.0..30.0).contains(&ms), "{name}: {ms} ms");
             assert!(disk.reach() > 10.0, "{name}: {} sectors", disk.reach());
         }
+    }
+
+    #[test]
+    fn is_the_slowest_of_several_what_order_statistics_say() {
+        // Evenly spread over 0 to 1,000,000: the slowest of k is k / (k + 1) on the mean.
+        let disk = DiskTimes::new((0..1000).map(|step| (f64::from(step) + 0.5) * 1000.0).collect(), 1.0);
+        for (disks, slowest) in (1u32..).zip(disk.slowest(8)) {
+            let by_hand = 1e6 * (f64::from(disks) / f64::from(disks + 1) - 0.5);
+            assert!((slowest - by_hand).abs() < 1500.0, "{disks}: {slowest}, by hand {by_hand}");
+        }
+    }
+
+    #[test]
+    fn does_every_command_more_lose_a_turn_without_read_ahead() {
+        let mut spec = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
+        let extra = |spec: &DriveSpec| {
+            let disk = DiskTimes::of(spec).expect("the drive holds");
+            disk.clone().with_commands_of(256).service(1024.0) - disk.service(1024.0)
+        };
+        assert!(extra(&spec).abs() < 1.0, "with read-ahead nothing is lost");
+        spec.cache.read_ahead = ReadAhead::None;
+        let turns = extra(&spec) / (60e9 / 7200.0);
+        assert!((turns - 3.0).abs() < 1e-6, "{turns} turns for three commands more");
     }
 }

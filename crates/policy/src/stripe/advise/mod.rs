@@ -2,7 +2,8 @@
 //!
 //! A small unit spreads a request over many disks: less to transfer on each, but each positions its arm. A large one
 //! leaves the other disks to other requests. Advisors know the disk's times ([`DiskTimes`]), how many disks there are, how
-//! large requests are and how many there are at once. They have no clock and never act.
+//! large requests are and how many there are at once. They have no clock and never act. [`all`] lists rules for one size and
+//! concurrency; [`ForkJoin`] takes what an array has seen of its load, and [`OnLine`] changes the unit as it goes.
 //!
 //! P is the mean positioning time (seek and rotational latency), X the rate of a long transfer; P·X is what the disk would
 //! transfer while it positions its arm once, here [`DiskTimes::reach`].
@@ -10,9 +11,13 @@
 mod chen_lee;
 mod chen_patterson;
 mod disk;
+mod fork_join;
 mod lee_katz;
+mod online;
 
 pub use disk::DiskTimes;
+pub use fork_join::{ForkJoin, Observed, Others, Size};
+pub use online::OnLine;
 
 /// What an advisor is asked.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +61,14 @@ impl Entry {
 
 /// All rules.
 pub fn all() -> &'static [Entry] {
-    const ALL: [Entry; 5] =
-        [chen_patterson::KNOWN, chen_patterson::UNKNOWN, lee_katz::ENTRY, chen_lee::ANY, chen_lee::WRITES];
+    const ALL: [Entry; 6] = [
+        fork_join::ENTRY,
+        chen_patterson::KNOWN,
+        chen_patterson::UNKNOWN,
+        lee_katz::ENTRY,
+        chen_lee::ANY,
+        chen_lee::WRITES,
+    ];
     &ALL
 }
 

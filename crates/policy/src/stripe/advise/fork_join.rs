@@ -1,0 +1,398 @@
+//! Our own advisor: the unit with the least expected response, by queueing theory.
+//!
+//! A request over d disks is d threads; it waits for each at its disk and ends with the slowest. More disks leave less to
+//! transfer on each, but position d arms, which keeps all disks busier and lengthens the queues; and the slowest of many
+//! positionings is slower than one. What decides is how many other requests a request meets in the array, so that is what
+//! is measured, with its variance and the sizes of requests. From these follows the expected response with any unit:
+//!
+//! 1. Mean-value analysis. A request that meets n others finds at each disk the threads that n requests have there when n − 1
+//!    others are about: those of a request for as long as a thread takes, of the time that the request takes. All but the
+//!    one in service cost a whole service, that one what is left of it.
+//! 2. What is left of a service: its mean residual life, seen from anywhere. But a process that asks again as soon as its
+//!    request has ended finds a thread that has just begun on the disks that it comes back to. If it thinks in between, the
+//!    thread is as much further.
+//! 3. The slowest thread exceeds the mean one as the slowest positioning does, in proportion to the standard deviation of
+//!    what a thread takes. Threads that go over the same disks wait for each other alike, and that part does not spread them;
+//!    nor do seeks where the arms move together, as where every request goes over all disks.
+//! 4. How many others there are when the unit changes: they are as many, or fewer, as a request is quicker and its process
+//!    more often away thinking. The variance of their number tells how much of the time they are there: none where all
+//!    always are, that of Poisson's distribution where requests come from a crowd without end.
+//!
+//! Requests are taken to begin at a unit's start, at random places, and disks to serve in order of arrival.
+//!
+//! *Source:* ours. Mean-value analysis: Reiser and Lavenberg 1980; of fork and join: Varki 1999.
+
+use super::{DiskTimes, Entry, Question};
+use headstack_model::Nanos;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "fork-join",
+    summary: "ours: the power of two with the least expected response",
+    source: "mean-value analysis of fork and join",
+    advise: |question: &Question<'_>| {
+        let sizes = [Size { sectors: question.request_sectors, share: 1.0 }];
+        let largest = exponent(question.request_sectors);
+        let load = Observed { sizes: &sizes, others: Others::always(question.others()), unit: 1 << largest };
+        let advisor = ForkJoin::new(question.disk.clone(), question.disks);
+        advisor.choose(&load, (0..=largest).map(|power| 1 << power)) as f64
+    },
+};
+
+/// Where the response with a larger unit is no more than this share longer, it is chosen: it leaves disks to others.
+const TIE: f64 = 0.01;
+
+/// The most other requests that are reckoned with.
+const MOST_OTHERS: f64 = 1000.0;
+
+/// The power of two that is not less than a size.
+pub(super) fn exponent(sectors: f64) -> u32 {
+    (sectors.max(1.0) as u64).next_power_of_two().trailing_zeros()
+}
+
+/// Requests of one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size {
+    /// Blocks.
+    pub sectors: f64,
+    /// Share of the requests.
+    pub share: f64,
+}
+
+/// The other requests that a request meets in the array when it comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Others {
+    /// How many on the mean.
+    pub mean: f64,
+    /// Variance of their number.
+    pub variance: f64,
+}
+
+impl Others {
+    /// So many, whenever a request comes: processes that never think.
+    pub fn always(mean: f64) -> Others {
+        Others { mean, variance: 0.0 }
+    }
+
+    /// The share of the time for which those who ask have a request in the array.
+    fn presence(&self) -> f64 {
+        if self.mean > 0.0 { (1.0 - self.variance / self.mean).clamp(0.0, 1.0) } else { 1.0 }
+    }
+}
+
+/// What an array has seen of its load.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// The sizes of requests; shares add up to 1.
+    pub sizes: &'a [Size],
+    /// Whom a request meets.
+    pub others: Others,
+    /// The stripe unit in force meanwhile, in blocks.
+    pub unit: u64,
+}
+
+/// Who asks, as far as others matter.
+#[derive(Clone, Copy, Debug)]
+struct Askers {
+    /// Whom a request meets with the unit in force, and how long it then takes.
+    mean: f64,
+    response: f64,
+    presence: f64,
+    /// Time from the end of a request to its process's next one, in ns.
+    think: f64,
+}
+
+impl Askers {
+    /// Whom a request meets when it takes so long.
+    fn met(&self, response: f64) -> f64 {
+        let longer = response / self.response;
+        let met = self.mean * longer / (self.presence * longer + 1.0 - self.presence);
+        met.min(MOST_OTHERS)
+    }
+}
+
+/// Requests of one size, as the array serves them.
+#[derive(Clone, Copy, Debug)]
+struct Class {
+    share: f64,
+    disks: f64,
+    /// Mean service of a thread, and what is left of it when a request comes, in ns.
+    service: f64,
+    residual: f64,
+    /// How much of their disks others that go over one of them share.
+    shared: f64,
+    /// By how much the slowest of its threads exceeds the mean one while nobody waits.
+    spread: f64,
+    /// Mean time of a thread and of the whole request, waiting included.
+    thread: f64,
+    response: f64,
+}
+
+/// Predicts responses of an array of one kind of disk.
+#[derive(Clone, Debug)]
+pub struct ForkJoin {
+    disk: DiskTimes,
+    disks: u32,
+    slowest: Vec<f64>,
+}
+
+impl ForkJoin {
+    /// An advisor for an array of so many of these disks.
+    pub fn new(disk: DiskTimes, disks: u32) -> ForkJoin {
+        let disks = disks.max(1);
+        ForkJoin { slowest: disk.slowest(disks), disk, disks }
+    }
+
+    /// The mean response expected with a stripe unit of so many blocks.
+    pub fn response(&self, load: &Observed<'_>, unit: u64) -> Nanos {
+        Nanos(self.predict(load, &self.askers(load), unit) as u64)
+    }
+
+    /// The best of these units. Where the response with a larger one is as good as the same, it is that.
+    pub fn choose(&self, load: &Observed<'_>, units: impl Iterator<Item = u64>) -> u64 {
+        let askers = self.askers(load);
+        let responses: Vec<(u64, f64)> =
+            units.map(|unit| (unit, self.predict(load, &askers, unit))).collect();
+        largest_of_the_best(&responses).unwrap_or(load.unit)
+    }
+
+    /// Fills in the mean responses in ns of these units.
+    pub(super) fn predict_all(&self, load: &Observed<'_>, responses: &mut [(u64, f64)]) {
+        let askers = self.askers(load);
+        for (unit, response) in responses {
+            *response = self.predict(load, &askers, *unit);
+        }
+    }
+
+    fn askers(&self, load: &Observed<'_>) -> Askers {
+        let presence = load.others.presence();
+        let mean = load.others.mean.clamp(0.0, MOST_OTHERS);
+        let mut askers = Askers { mean, response: 1.0, presence, think: 0.0 };
+        // The think time follows from the response, and hardly the other way: twice is enough.
+        for _ in 0..2 {
+            let mut classes = self.classes(load.sizes, load.unit, askers.think);
+            askers.response = self.meeting(&mut classes, mean, presence);
+            askers.think =
+                if presence > 0.0 { askers.response * (1.0 - presence) / presence } else { f64::INFINITY };
+        }
+        askers
+    }
+
+    fn predict(&self, load: &Observed<'_>, askers: &Askers, unit: u64) -> f64 {
+        let mut classes = self.classes(load.sizes, unit, askers.think);
+        let (mut met, mut response) = (askers.mean, 0.0);
+        for _ in 0..30 {
+            // Who asks stays who it is: the share of their time in the array moves with whom one meets.
+            let presence = if askers.mean > 0.0 { askers.presence * met / askers.mean } else { 1.0 };
+            response = self.meeting(&mut classes, met, presence.min(1.0));
+            let next = askers.met(response);
+            if (next - met).abs() <= 1e-4 * met {
+                break;
+            }
+            met = (met + next) / 2.0;
+        }
+        response
+    }
+
+    /// The classes of requests with a unit, before anybody waits.
+    fn classes(&self, sizes: &[Size], unit: u64, think: f64) -> Vec<Class> {
+        let over = |size: &Size| (size.sectors / unit as f64).ceil().clamp(1.0, f64::from(self.disks));
+        let threads: f64 = sizes.iter().map(|size| size.share * over(size)).sum();
+        // The disks that a process comes back to.
+        let back = threads / f64::from(self.disks);
+        let class = |size: &Size| {
+            let disks = over(size);
+            let service = self.disk.service(size.sectors / disks);
+            let random = (service * service + self.disk.variance()) / (2.0 * service);
+            let residual = random * (1.0 - back) + left_after(think, service) * back;
+            let with = |other: &Size| other.share * over(other) / threads * self.shared(disks, over(other));
+            let shared: f64 = sizes.iter().map(with).sum();
+            // Of the threads last at two of its disks, so many were of one request, and left both arms at one place.
+            let together = shared / (2.0 - shared);
+            let apart = self.slowest[disks as usize - 1];
+            let spread = apart * (1.0 - together) + self.disk.longest_latency(disks) * together;
+            let spread = if disks > 1.0 { spread } else { 0.0 };
+            let (thread, response) = (service, service + spread);
+            Class { share: size.share, disks, service, residual, shared, spread, thread, response }
+        };
+        sizes.iter().map(class).collect()
+    }
+
+    /// Of the requests over so many neighbouring disks that go over one of mine, the share that goes over another of mine,
+    /// too, on the mean over all pairs of mine.
+    fn shared(&self, mine: f64, theirs: f64) -> f64 {
+        let disks = f64::from(self.disks);
+        let (mut sum, mut pairs) = (0.0, 0.0);
+        for distance in 1..mine as u32 {
+            let (count, distance) = (mine - f64::from(distance), f64::from(distance));
+            let both = (theirs - distance).max(0.0) + (theirs - (disks - distance)).max(0.0);
+            sum += count * (both / theirs).min(1.0);
+            pairs += count;
+        }
+        if pairs > 0.0 { sum / pairs } else { 0.0 }
+    }
+
+    /// Mean response of requests that meet so many others on the mean, who are there for a share of the time.
+    fn meeting(&self, classes: &mut [Class], others: f64, presence: f64) -> f64 {
+        for class in classes.iter_mut() {
+            (class.thread, class.response) = (class.service, class.service + class.spread);
+        }
+        let mut response = mean_response(classes);
+        if presence > 0.9999 {
+            for count in 1..=others as u32 {
+                response = self.step(classes, f64::from(count));
+            }
+            let part = others.fract();
+            return response + part * (self.step(classes, others.floor() + 1.0) - response);
+        }
+        // How likely it is to meet n others, from n − 1 (Panjer): binomial, or Poisson where the crowd has no end.
+        let ratio = -presence / (1.0 - presence);
+        let offset = others * (1.0 - ratio) - ratio;
+        let reach = others + 8.0 * (others * (1.0 - presence)).sqrt() + 2.0;
+        let end = if presence > 0.0 { (others / presence).ceil() } else { MOST_OTHERS };
+        let (mut weight, mut total) = (1.0, 1.0);
+        for count in 1..=reach.min(end).min(MOST_OTHERS) as u32 {
+            weight *= (ratio + offset / f64::from(count)).max(0.0);
+            let met = self.step(classes, f64::from(count));
+            total += weight;
+            // A mean that is carried along does not overflow as sums would.
+            response += (met - response) * (weight / total);
+            if total > 1e200 {
+                (weight, total) = (weight / total, 1.0);
+            }
+        }
+        response
+    }
+
+    /// Requests that meet so many others, where `classes` are as they are with one fewer. Returns their mean response.
+    fn step(&self, classes: &mut [Class], others: f64) -> f64 {
+        let disks = f64::from(self.disks);
+        let under_way: f64 = classes.iter().map(|class| class.share * class.response).sum();
+        // Threads of others at a disk: all of them, and those in service.
+        let (mut queue, mut busy, mut work, mut ahead) = (0.0, 0.0, 0.0, 0.0);
+        for class in classes.iter() {
+            let threads = others * class.share / under_way * class.disks / disks;
+            queue += threads * class.thread;
+            busy += threads * class.service;
+            work += threads * class.thread * class.service;
+            ahead += threads * class.service * (class.residual - class.service);
+        }
+        let in_service = if busy > 1.0 { 1.0 / busy } else { 1.0 };
+        let wait = work + ahead * in_service;
+        let scatter = queue * (1.0 - queue / others).max(0.0);
+        let service = if queue > 0.0 { work / queue } else { 0.0 };
+        let variance = self.disk.variance();
+        for class in classes.iter_mut() {
+            class.thread = wait + class.service;
+            let waits = scatter * service * service * (1.0 - class.shared) + queue * variance;
+            let wider = if variance > 0.0 { (1.0 + waits / variance).sqrt() } else { 1.0 };
+            class.response = class.thread + class.spread * wider;
+        }
+        mean_response(classes)
+    }
+}
+
+/// What is left, on the mean, of a service that has gone on for an exponential time of this mean and is not over.
+fn left_after(think: f64, service: f64) -> f64 {
+    if think < 1e-6 * service {
+        return service;
+    }
+    if think > 1e6 * service {
+        return service / 2.0;
+    }
+    let over = -libm::expm1(-service / think);
+    (service - think * over) / over
+}
+
+fn mean_response(classes: &[Class]) -> f64 {
+    classes.iter().map(|class| class.share * class.response).sum()
+}
+
+/// The largest unit whose response is hardly longer than the least; none of none.
+pub(super) fn largest_of_the_best(responses: &[(u64, f64)]) -> Option<u64> {
+    let least = responses.iter().map(|(_, response)| *response).fold(f64::INFINITY, f64::min);
+    let good = responses.iter().filter(|(_, response)| *response <= least * (1.0 + TIE));
+    good.map(|(unit, _)| *unit).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_model::drives;
+    use headstack_model::spec::ReadAhead;
+
+    fn advisor(disks: u32) -> ForkJoin {
+        let mut spec = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
+        spec.cache.read_ahead = ReadAhead::None;
+        let disk = DiskTimes::of(&spec).expect("shipped drives hold");
+        ForkJoin::new(disk.with_commands_of(256), disks)
+    }
+
+    fn alone(sectors: f64) -> [Size; 1] {
+        [Size { sectors, share: 1.0 }]
+    }
+
+    fn load(sizes: &[Size], others: Others) -> Observed<'_> {
+        Observed { sizes, others, unit: 1 << 20 }
+    }
+
+    #[test]
+    fn is_a_request_alone_as_slow_as_its_slowest_disk() {
+        let (advisor, sizes) = (advisor(4), alone(512.0));
+        let load = load(&sizes, Others::always(0.0));
+        let on_one = advisor.disk.service(512.0);
+        assert_eq!(advisor.response(&load, 512), Nanos(on_one as u64));
+        // Over all four the arms move together: the longest of four latencies, 0.8 of a turn, for a mean one of 0.5.
+        let on_four = advisor.disk.service(128.0) + 0.3 * 60e9 / 7200.0;
+        assert!((advisor.response(&load, 128).0 as f64 - on_four).abs() < 1e3);
+    }
+
+    #[test]
+    fn are_many_requests_served_at_the_rate_of_the_disks() {
+        let (advisor, sizes) = (advisor(4), alone(1024.0));
+        let load = load(&sizes, Others::always(400.0));
+        for (unit, disks) in [(1024, 1.0), (512, 2.0), (256, 4.0)] {
+            let busy = 401.0 * disks / 4.0 * advisor.disk.service(1024.0 / disks);
+            let ratio = advisor.response(&load, unit).0 as f64 / busy;
+            assert!((0.99..1.05).contains(&ratio), "{unit} blocks: {ratio} of what the disks allow");
+        }
+    }
+
+    #[test]
+    fn does_the_unit_grow_with_the_crowd_and_with_the_request() {
+        let advisor = advisor(4);
+        let units = |others| {
+            let unit = |power: u32| {
+                let sizes = alone(f64::from(1 << power));
+                advisor.choose(&load(&sizes, Others::always(others)), (0..=13).map(|power| 1 << power))
+            };
+            (2..=13).map(unit).collect::<Vec<_>>()
+        };
+        let all = [0.0, 1.0, 3.0, 7.0, 15.0].map(units);
+        for more in all.windows(2) {
+            assert!(more[0].iter().zip(&more[1]).all(|(few, many)| few <= many), "{more:?}");
+        }
+        // A small request is never worth a second arm; a large one is, whatever the crowd.
+        assert!(all.iter().all(|units| units[0] >= 4 && *units.last().expect("there are sizes") < 1 << 13));
+    }
+
+    #[test]
+    fn are_fewer_met_where_processes_think() {
+        let (advisor, sizes) = (advisor(4), alone(1024.0));
+        let response = |variance| {
+            let load = load(&sizes, Others { mean: 4.0, variance });
+            advisor.response(&load, 256)
+        };
+        // With a unit that is quicker than the one in force, those who think are less often there.
+        assert!(response(2.0) < response(0.0));
+        assert!(response(4.0) < response(2.0));
+    }
+
+    #[test]
+    fn does_a_mix_of_sizes_lie_between_its_parts() {
+        let advisor = advisor(4);
+        let response = |sizes: &[Size]| advisor.response(&load(sizes, Others::always(5.0)), 256).0;
+        let (small, large) = (alone(16.0), alone(4096.0));
+        let mix = [Size { sectors: 16.0, share: 0.5 }, Size { sectors: 4096.0, share: 0.5 }];
+        assert!(response(&small) < response(&mix) && response(&mix) < response(&large));
+    }
+}

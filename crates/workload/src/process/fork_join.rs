@@ -1,0 +1,389 @@
+//! Processes that ask an array by hand: each request forks into one thread a disk, and is over when they have joined.
+//!
+//! Modelled: a process thinks, takes so many neighbouring disks, the first of them at random, and queues a thread at each;
+//! a disk serves one thread at a time, in the order in which they queued. A thread moves its stripe unit by consecutive
+//! commands of a limited length, the next one when the last is complete. The unit begins at the same block on each disk:
+//! anywhere, or behind the process's last one. Not modelled: the processor's time for processes, threads and commands.
+//!
+//! *Source:* the load of the striping study on a loop of SSA disks.
+
+use headstack_model::{Lbn, Nanos, Op, Request};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::check_processes;
+use crate::dist::{Distribution, Sampler};
+use crate::shape::{Reads, generator, nonzero, seed_of};
+use crate::{Issue, Load, Poll, ShapeError};
+
+/// Who says over how many disks a request goes.
+pub trait Spread {
+    /// How many disks for a request of so many blocks that meets so many others; what is more than there are is cut.
+    fn across(&mut self, sectors: u64, others: u32) -> u32;
+}
+
+/// The same number of disks for every request.
+impl Spread for u32 {
+    fn across(&mut self, _sectors: u64, _others: u32) -> u32 {
+        *self
+    }
+}
+
+/// What a load of forking processes looks like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForkJoinShape {
+    /// Disks of the array.
+    pub disks: u32,
+    /// Blocks of each.
+    pub disk_sectors: u64,
+    /// Number of processes (MPL).
+    pub processes: u32,
+    /// Time from the end of a request to the process's next one.
+    pub think: Distribution<Nanos>,
+    /// Blocks a request.
+    pub request_sectors: u64,
+    /// The most blocks a command.
+    pub command_sectors: u32,
+    /// Share of reads among the requests; the others are writes.
+    pub read_share: f64,
+    /// Share of requests that go on behind the process's last one.
+    pub sequential_share: f64,
+}
+
+/// A request that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// When the process asked.
+    pub asked: Nanos,
+    /// When the first thread got its disk.
+    pub begun: Nanos,
+    /// When the last thread was through.
+    pub ended: Nanos,
+    /// Requests of other processes that were under way when it came.
+    pub others: u32,
+    /// Disks it went over.
+    pub across: u32,
+}
+
+/// A process and the request that it has under way.
+#[derive(Clone, Debug)]
+struct Member {
+    random: Pcg64Mcg,
+    request: Joined,
+    op: Op,
+    /// Where the unit begins on each disk, and its blocks.
+    first: u64,
+    unit: u64,
+    /// Threads that are not through.
+    threads: u32,
+    done: u64,
+}
+
+/// A disk of the array.
+#[derive(Clone, Debug)]
+struct Disk {
+    /// Processes whose threads queue, the one being served first.
+    threads: VecDeque<u32>,
+    /// What the one being served has left to move.
+    next: Lbn,
+    left: u64,
+}
+
+/// Processes that fork over an array. Command n of disk d has the id n · disks + d, and its process as source.
+#[derive(Debug)]
+pub struct ForkJoin<S> {
+    shape: ForkJoinShape,
+    spread: S,
+    think: Sampler<Nanos>,
+    reads: Reads,
+    members: Vec<Member>,
+    disks: Vec<Disk>,
+    /// When processes that think will ask.
+    wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Disks that have a command to issue.
+    ready: VecDeque<u32>,
+    /// Requests of each process that count.
+    requests: u64,
+    /// Processes that have not done theirs.
+    busy: u32,
+    under_way: u32,
+    commands: u64,
+    joined: Vec<Joined>,
+}
+
+impl<S: Spread> ForkJoin<S> {
+    /// Processes that do so many requests each. Who is through goes on asking until all are, so that the last ones do not
+    /// have the array for themselves; these requests do not count.
+    ///
+    /// *Errors:* a number is 0, a share is none, the think time cannot be drawn, or the disks are too small.
+    pub fn new(shape: ForkJoinShape, spread: S, requests: u64, seed: u64) -> Result<Self, ShapeError> {
+        check_processes(u64::from(shape.processes))?;
+        nonzero("the number of disks", u64::from(shape.disks))?;
+        nonzero("the number of requests", requests)?;
+        nonzero("the request size", shape.request_sectors)?;
+        nonzero("the command size", u64::from(shape.command_sectors))?;
+        if !(0.0..=1.0).contains(&shape.sequential_share) {
+            return Err(ShapeError::SequentialShare { found: shape.sequential_share });
+        }
+        if shape.request_sectors > shape.disk_sectors {
+            let (sectors, available, first) = (shape.request_sectors, shape.disk_sectors, Lbn(0));
+            return Err(ShapeError::Narrow { sectors, available, first });
+        }
+        let nothing =
+            Joined { asked: Nanos::ZERO, begun: Nanos::ZERO, ended: Nanos::ZERO, others: 0, across: 0 };
+        let member = |index| Member {
+            random: generator(seed_of(seed, index)),
+            request: nothing,
+            op: Op::Read,
+            // Behind the disk's end: the first request is nowhere's continuation.
+            first: shape.disk_sectors,
+            unit: 0,
+            threads: 0,
+            done: 0,
+        };
+        let count = shape.processes;
+        let disk = Disk { threads: VecDeque::with_capacity(count as usize), next: Lbn(0), left: 0 };
+        let mut load = ForkJoin {
+            spread,
+            think: shape.think.sampler()?,
+            reads: Reads::new(shape.read_share)?,
+            members: (0..u64::from(count)).map(member).collect(),
+            disks: vec![disk; shape.disks as usize],
+            wakes: BinaryHeap::with_capacity(count as usize),
+            ready: VecDeque::with_capacity(shape.disks as usize),
+            requests,
+            busy: count,
+            under_way: 0,
+            commands: 0,
+            joined: Vec::with_capacity((requests * u64::from(count)) as usize),
+            shape,
+        };
+        (0..count).for_each(|process| load.think(Nanos::ZERO, process));
+        Ok(load)
+    }
+
+    /// The requests that are over and count, in the order of their ends.
+    pub fn joined(&self) -> &[Joined] {
+        &self.joined
+    }
+
+    /// Who says over how many disks a request goes, as it is now.
+    pub fn spread(&self) -> &S {
+        &self.spread
+    }
+
+    fn think(&mut self, now: Nanos, process: u32) {
+        let think = self.think.draw(&mut self.members[process as usize].random);
+        self.wakes.push(Reverse((now.saturating_add(think), process)));
+    }
+
+    /// Forks the next request of a process.
+    fn fork(&mut self, now: Nanos, process: u32) {
+        let shape = &self.shape;
+        let wanted = self.spread.across(shape.request_sectors, self.under_way);
+        let across = wanted.clamp(1, shape.disks.min(shape.request_sectors as u32));
+        let member = &mut self.members[process as usize];
+        let (unit, random) = (shape.request_sectors.div_ceil(u64::from(across)), &mut member.random);
+        let goes_on = random.random::<f64>() < shape.sequential_share;
+        let behind = member.first + member.unit;
+        let anywhere = random.random_range(0..=shape.disk_sectors - unit);
+        member.first = if goes_on && behind + unit <= shape.disk_sectors { behind } else { anywhere };
+        member.op = self.reads.draw(random);
+        (member.unit, member.threads) = (unit, across);
+        member.request = Joined { asked: now, begun: Nanos::MAX, ended: now, others: self.under_way, across };
+        self.under_way += 1;
+        let first = random.random_range(0..shape.disks);
+        for step in 0..across {
+            let index = (first + step) % self.shape.disks;
+            self.disks[index as usize].threads.push_back(process);
+            if self.disks[index as usize].threads.len() == 1 {
+                self.start(now, index);
+            }
+        }
+    }
+
+    /// Lets the first thread at a disk begin.
+    fn start(&mut self, now: Nanos, index: u32) {
+        let disk = &mut self.disks[index as usize];
+        let Some(process) = disk.threads.front() else { return };
+        let member = &mut self.members[*process as usize];
+        member.request.begun = member.request.begun.min(now);
+        (disk.next, disk.left) = (Lbn(member.first), member.unit);
+        self.ready.push_back(index);
+    }
+
+    /// The next command of the thread that a disk serves.
+    fn command(&mut self, index: u32) -> Issue {
+        let disk = &mut self.disks[index as usize];
+        let process = *disk.threads.front().expect("a disk that is ready serves a thread");
+        let sectors = disk.left.min(u64::from(self.shape.command_sectors));
+        let op = self.members[process as usize].op;
+        let request = Request { op, lbn: disk.next, sectors: sectors as u32, fua: false };
+        disk.next = disk.next + sectors;
+        disk.left -= sectors;
+        let id = self.commands * self.disks.len() as u64 + u64::from(index);
+        self.commands += 1;
+        Issue { source: process, ..Issue::new(index, request, id) }
+    }
+
+    /// A thread of a process is through.
+    fn join(&mut self, now: Nanos, process: u32) {
+        let member = &mut self.members[process as usize];
+        member.threads -= 1;
+        if member.threads > 0 {
+            return;
+        }
+        member.request.ended = now;
+        member.done += 1;
+        if member.done <= self.requests {
+            self.joined.push(member.request);
+            self.busy -= u32::from(member.done == self.requests);
+        }
+        self.under_way -= 1;
+        self.think(now, process);
+    }
+}
+
+impl<S: Spread> Load for ForkJoin<S> {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        if self.busy == 0 {
+            return Poll::Done;
+        }
+        loop {
+            if let Some(disk) = self.ready.pop_front() {
+                return Poll::Issue(self.command(disk));
+            }
+            match self.wakes.peek().copied() {
+                Some(Reverse((at, process))) if at <= now => {
+                    self.wakes.pop();
+                    // A late call moves nothing: the process asks at its own time.
+                    self.fork(at, process);
+                }
+                Some(Reverse((at, _))) => return Poll::Later(at),
+                None => return Poll::Waiting,
+            }
+        }
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        let index = (id % self.disks.len() as u64) as u32;
+        let disk = &mut self.disks[index as usize];
+        if disk.left > 0 {
+            return self.ready.push_back(index);
+        }
+        let process = disk.threads.pop_front().expect("only a thread that is served has commands");
+        self.start(now, index);
+        self.join(now, process);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> ForkJoinShape {
+        ForkJoinShape {
+            disks: 4,
+            disk_sectors: 100_000,
+            processes: 3,
+            think: Distribution::Constant(Nanos::ZERO),
+            request_sectors: 1024,
+            command_sectors: 256,
+            read_share: 1.0,
+            sequential_share: 0.0,
+        }
+    }
+
+    /// Runs a load on disks that take a ns a sector, one command at a time each; gives each command with its disk.
+    fn commands(load: &mut ForkJoin<u32>) -> Vec<(u32, Request, u32)> {
+        let (mut now, mut out, mut all) = (Nanos::ZERO, Vec::new(), Vec::new());
+        loop {
+            match load.poll(now) {
+                Poll::Issue(issue) => {
+                    assert!(out.iter().all(|(_, _, device)| *device != issue.device), "one command a disk");
+                    let end = now.0 + u64::from(issue.request.sectors);
+                    out.push((end, issue.id, issue.device));
+                    all.push((issue.device, issue.request, issue.source));
+                    continue;
+                }
+                Poll::Done => return all,
+                Poll::Later(_) | Poll::Waiting => {}
+            }
+            out.sort_unstable();
+            let (end, id, _) = out.remove(0);
+            now = Nanos(end);
+            load.handle_completion(now, id);
+        }
+    }
+
+    #[test]
+    fn does_a_request_lie_on_neighbours_at_one_place() {
+        let mut load = ForkJoin::new(ForkJoinShape { processes: 1, ..shape() }, 2, 50, 1).expect("it fits");
+        let all = commands(&mut load);
+        let mut met = [0; 4];
+        for request in all[..200].chunks(4) {
+            // Two disks take two commands of 256 each, in step.
+            let [(first, one, _), (second, two, _), (third, three, _), (fourth, four, _)] = request else {
+                panic!("four commands a request");
+            };
+            assert_eq!((*second, *third, *fourth), ((first + 1) % 4, *first, (first + 1) % 4));
+            assert_eq!((one.lbn, three.lbn), (two.lbn, four.lbn));
+            assert_eq!(three.lbn, one.lbn + 256);
+            assert!(request.iter().all(|(_, request, _)| request.sectors == 256));
+            met[*first as usize] += 1;
+        }
+        assert!(met.iter().all(|count| *count > 0), "every disk is first at times: {met:?}");
+    }
+
+    #[test]
+    fn does_a_request_end_with_its_slowest_thread() {
+        let mut load = ForkJoin::new(shape(), 4, 20, 1).expect("it fits");
+        commands(&mut load);
+        assert_eq!(load.joined().len(), 60);
+        for joined in load.joined() {
+            // First come, first served: two others are always before, each for 256 ns on every disk.
+            let (response, queued) = (joined.ended.since(joined.asked), joined.begun.since(joined.asked));
+            assert_eq!(response.since(queued), Nanos(256));
+            assert!(joined.across == 4 && joined.others <= 2);
+        }
+        let last = load.joined().last().expect("there are some");
+        assert_eq!(last.ended.since(last.asked), Nanos(3 * 256));
+    }
+
+    #[test]
+    fn does_a_sequential_process_go_on_where_it_was() {
+        let sequential = ForkJoinShape { processes: 1, sequential_share: 1.0, ..shape() };
+        let mut load = ForkJoin::new(sequential, 4, 50, 1).expect("it fits");
+        let all = commands(&mut load);
+        for pair in all.chunks(4).collect::<Vec<_>>().windows(2) {
+            assert_eq!(pair[1][0].1.lbn, pair[0][0].1.lbn + 256);
+        }
+    }
+
+    #[test]
+    fn do_all_processes_count_alike() {
+        let mut load = ForkJoin::new(shape(), 1, 30, 7).expect("it fits");
+        let sources: Vec<u32> = commands(&mut load).iter().map(|(_, _, source)| *source).collect();
+        assert_eq!(load.joined().len(), 90);
+        // Four commands a request; who is through goes on.
+        assert!((0..3).all(|process| sources.iter().filter(|source| **source == process).count() >= 120));
+    }
+
+    #[test]
+    fn is_a_load_that_cannot_be_refused() {
+        let refused = |change: fn(&mut ForkJoinShape)| {
+            let mut shape = shape();
+            change(&mut shape);
+            ForkJoin::new(shape, 1, 10, 0).is_err()
+        };
+        assert!(refused(|shape| shape.disks = 0));
+        assert!(refused(|shape| shape.processes = 0));
+        assert!(refused(|shape| shape.command_sectors = 0));
+        assert!(refused(|shape| shape.read_share = 1.5));
+        assert!(refused(|shape| shape.sequential_share = f64::NAN));
+        assert!(refused(|shape| shape.request_sectors = 100_001));
+        assert!(!refused(|_| ()));
+    }
+}
