@@ -11,5 +11,6 @@ pub mod judge;
 mod modern_drives;
 mod runs;
 mod st2000dm006;
+mod striping;
 pub mod study;
 pub mod validation;

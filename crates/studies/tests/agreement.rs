@@ -53,6 +53,23 @@ fn do_the_other_drives_do_what_their_sheets_say() {
 }
 
 #[test]
+fn does_striping_pay_where_it_was_published_to() {
+    // What is known of these stands with the rows in studies/striping/expect.tsv.
+    let known = [
+        "best_unit_32K_mpl1",
+        "best_unit_128K_mpl1",
+        "best_unit_512K_mpl1",
+        "best_unit_512K_mpl8",
+        "best_unit_1M_mpl8",
+        "best_unit_2M_mpl8",
+        "four_for_two_disks_2K_mpl1",
+        "four_disks_8K_mpl1",
+        "writes_slower",
+    ];
+    assert_eq!(misses("striping"), known);
+}
+
+#[test]
 fn do_real_drives_agree_at_least_as_well_as_in_disksim() {
     if bench().traces.is_none() {
         eprintln!("skipped: HEADSTACK_REFERENCE names no folder with real drives' traces");

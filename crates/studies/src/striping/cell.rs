@@ -1,0 +1,146 @@
+//! One run: a load on an array, and what came of it.
+
+use crate::study::StudyError;
+use headstack_model::spec::{ReadAhead, WriteCache};
+use headstack_model::{DriveSpec, Nanos, drives};
+use headstack_policy::stripe::advise::{DiskTimes, Others};
+use headstack_sim::stats::Batches;
+use headstack_sim::{Device, DeviceOptions, Engine};
+use headstack_workload::Distribution;
+use headstack_workload::process::{ForkJoin, ForkJoinShape, Joined, Spread};
+
+/// The most blocks of a SCSI command in the study: 128 KB.
+pub(super) const COMMAND: u32 = 256;
+
+/// The speeds of a drive's copies lie within this many per cent, so that their spindles are not in step. An assumption.
+const SPEEDS: f64 = 0.5;
+
+/// What the drives keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Buffer {
+    /// Nothing, as in the study.
+    None,
+    /// They read ahead, and report writes that are in the buffer.
+    Both,
+}
+
+/// A load on an array.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub disks: u32,
+    pub buffer: Buffer,
+    pub read_share: f64,
+    pub sequential_share: f64,
+    /// Mean think time.
+    pub think: Nanos,
+    pub mpl: u32,
+    /// Blocks a request, and over how many disks it goes.
+    pub request: u64,
+    pub across: u32,
+}
+
+impl Point {
+    /// Blocks of the stripe unit.
+    pub(super) fn unit(&self) -> u64 {
+        self.request / u64::from(self.across)
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    pub point: Point,
+    pub response_ms: f64,
+    /// How far that may be off, at 95 %.
+    pub half_width_ms: f64,
+    pub others: Others,
+}
+
+/// The drive of the study.
+pub(super) fn drive(buffer: Buffer) -> Result<DriveSpec, StudyError> {
+    let mut spec = drives::load("ultrastar-dfhc-2gb")?;
+    match buffer {
+        Buffer::None => spec.cache.read_ahead = ReadAhead::None,
+        Buffer::Both => {
+            spec.cache.write_cache = WriteCache::Segment;
+            spec.cache.write_segments = 2;
+        }
+    }
+    Ok(spec)
+}
+
+/// Its times, as the advisors are told them.
+pub(super) fn times(buffer: Buffer) -> Result<DiskTimes, StudyError> {
+    Ok(DiskTimes::of(&drive(buffer)?)?.with_commands_of(COMMAND))
+}
+
+/// Copies of a drive that turn at slightly different speeds.
+pub(super) fn devices(spec: &DriveSpec, disks: u32) -> Result<Vec<Device>, StudyError> {
+    let device = |index: u32| {
+        let mut spec = spec.clone();
+        let share = (f64::from(index) * 0.618_033_988_749_895).fract() - 0.5;
+        spec.mechanics.rpm_deviation_percent += SPEEDS * share;
+        Device::new(&spec, &DeviceOptions::default())
+    };
+    Ok((0..disks).map(device).collect::<Result<_, _>>()?)
+}
+
+/// Disks as the study has them, each by itself.
+pub(super) fn array(spec: &DriveSpec, disks: u32) -> Result<Engine, StudyError> {
+    Ok(Engine::new(devices(spec, disks)?))
+}
+
+/// Runs a load whose requests go over as many disks as `spread` says.
+pub(super) fn run<S: Spread>(
+    engine: &mut Engine,
+    point: &Point,
+    spread: S,
+    requests: u64,
+) -> Result<ForkJoin<S>, StudyError> {
+    let think = match point.think {
+        Nanos::ZERO => Distribution::Constant(Nanos::ZERO),
+        mean => Distribution::Exponential { base: Nanos::ZERO, mean },
+    };
+    let shape = ForkJoinShape {
+        disks: point.disks,
+        disk_sectors: engine.device(0).sectors(),
+        processes: point.mpl,
+        think,
+        request_sectors: point.request,
+        command_sectors: COMMAND,
+        read_share: point.read_share,
+        sequential_share: point.sequential_share,
+    };
+    let each = requests.div_ceil(u64::from(point.mpl));
+    // The same seed for every number of disks: then the same places are asked, and less is left to chance.
+    let mut load = ForkJoin::new(shape, spread, each, 1)?;
+    engine.run(&mut load, &mut |_| ());
+    Ok(load)
+}
+
+/// Runs a point with so many requests.
+pub(super) fn measure(point: &Point, requests: u64) -> Result<Outcome, StudyError> {
+    let mut engine = array(&drive(point.buffer)?, point.disks)?;
+    let load = run(&mut engine, point, point.across, requests)?;
+    let mut batches = Batches::new();
+    for joined in load.joined() {
+        batches.record(joined.ended, joined.ended.since(joined.asked), 0);
+    }
+    let few = || StudyError::Input(format!("{requests} requests are too few for a mean"));
+    let response = batches.confidence(Nanos::ZERO).ok_or_else(few)?.response_ms;
+    Ok(Outcome {
+        point: *point,
+        response_ms: response.mean,
+        half_width_ms: response.half_width,
+        others: others(load.joined()),
+    })
+}
+
+/// Whom requests met, the first tenth of them left out.
+fn others(joined: &[Joined]) -> Others {
+    let met = &joined[joined.len() / 10..];
+    let (count, number) = (met.len() as f64, |request: &Joined| f64::from(request.others));
+    let mean = met.iter().map(number).sum::<f64>() / count;
+    let variance = met.iter().map(|request| (number(request) - mean).powi(2)).sum::<f64>() / count;
+    Others { mean, variance }
+}

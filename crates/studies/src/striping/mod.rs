@@ -1,0 +1,76 @@
+//! Striping on a loop of four SSA disks: over how many of them should a request go?
+//!
+//! Modelled: the study's load (processes that think, fork a thread a disk, and join), disks that serve in order of arrival,
+//! SCSI commands of at most 128 KB one after the other, mechanics of the drive with spindles that are not in step,
+//! electronics of the drive, its port at 20 MB/s. Not modelled: the host's time for processes, threads, semaphores and
+//! commands, its adapter, and the loop (each disk has a line of its own; four disks at 7 MB/s fill less than one link's two
+//! routes). Then what the study left undone: the drives' buffers on, more disks, RAID-5.
+//!
+//! *Source:* the striping study, whose OCR lost most digits: `studies/striping/README.md` says how they were decoded.
+
+mod cell;
+mod claims;
+mod grid;
+mod parity;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use crate::study::{Findings, Length, Setting, Study, StudyError};
+use cell::Buffer;
+use claims::Grid;
+use grid::{BUFFERED, DISKS, Kind, LARGER, Row};
+use headstack_policy::stripe::advise::ForkJoin;
+
+/// The study.
+pub(crate) const STUDY: Study = Study {
+    id: "striping",
+    title: "Striping on a loop of four SSA disks",
+    summary: "The best stripe unit over request size, MPL, think time, reads and writes, with stripe-unit advisors beside it; then buffers on, more disks, RAID-5.",
+    expect: include_str!("../../../../studies/striping/expect.tsv"),
+    run,
+};
+
+/// Requests a run.
+const REQUESTS: u64 = 8000;
+
+/// And in the short form.
+const FEW: u64 = 800;
+
+fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
+    let kinds = grid::of_the_study();
+    let mut rows = runs(setting, &kinds)?.into_iter();
+    let mut next = || rows.next().expect("there is a list of rows a kind");
+    let (reads, writes, sequential) = (next(), next(), next());
+    let grid = Grid { reads, writes, sequential, thinking: rows.collect() };
+    let disk = cell::times(Buffer::None)?;
+    let advisor = ForkJoin::new(disk.clone(), DISKS);
+    let measured = claims::measure(&grid, &disk, &advisor);
+    let mut sections = vec![
+        show::responses(&grid, setting.length),
+        show::best_units(&kinds, &grid),
+        show::advisors(&kinds, &grid, &disk, &advisor),
+        show::thinking(&grid),
+    ];
+    if setting.length == Length::Full {
+        let buffered = runs(setting, &BUFFERED)?;
+        sections.push(show::buffered(&buffered, &grid, &ForkJoin::new(cell::times(Buffer::Both)?, DISKS)));
+        sections.push(show::larger(&LARGER, &runs(setting, &LARGER)?, &disk));
+        sections.push(parity::section(setting, &disk)?);
+    }
+    Ok(Findings { measured, sections })
+}
+
+/// The rows of each kind.
+fn runs(setting: &Setting<'_>, kinds: &[Kind]) -> Result<Vec<Vec<Row>>, StudyError> {
+    let requests = setting.length.pick(REQUESTS, FEW);
+    let points: Vec<_> = kinds.iter().flat_map(|kind| grid::points(kind, setting.length)).collect();
+    let outcomes = setting.map(&points, |point| cell::measure(point, requests))?;
+    let mut left = outcomes.as_slice();
+    let kind = |kind: &Kind| {
+        let (these, others) = left.split_at(grid::points(kind, setting.length).len());
+        left = others;
+        Row::gather(these)
+    };
+    Ok(kinds.iter().map(kind).collect())
+}

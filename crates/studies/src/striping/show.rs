@@ -1,0 +1,266 @@
+//! Figures and tables of the striping study.
+
+use super::cell::Outcome;
+use super::claims::{Grid, KIB};
+use super::grid::{ALIKE, BUFFERED, Kind, Row};
+use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
+use crate::study::Length;
+use headstack_policy::stripe::advise::{DiskTimes, ForkJoin};
+
+/// Requests drawn as lines, in KiB.
+const DRAWN: [u64; 6] = [2, 8, 128, 512, 1024, 4096];
+
+/// A size in blocks, as `512K` or `4M`.
+pub(super) fn size(sectors: u64) -> String {
+    match sectors {
+        0..2 => "512".to_string(),
+        2..2048 => format!("{}K", sectors / 2),
+        _ => format!("{}M", sectors / 2048),
+    }
+}
+
+fn mpls(rows: &[Row]) -> Vec<u32> {
+    let mut all: Vec<u32> = rows.iter().map(|row| row.mpl).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn requests(rows: &[Row]) -> Vec<u64> {
+    let mut all: Vec<u64> = rows.iter().map(|row| row.request).collect();
+    all.dedup();
+    all
+}
+
+fn find(rows: &[Row], request: u64, mpl: u32) -> Option<&Row> {
+    rows.iter().find(|row| row.request == request && row.mpl == mpl)
+}
+
+/// Response over the unit, a line a size.
+fn over_unit(title: String, rows: &[&Row], name: impl Fn(&Row) -> String) -> Figure {
+    let line = |(family, row): (usize, &&Row)| {
+        let mut runs: Vec<&Outcome> = row.runs.iter().collect();
+        runs.reverse();
+        Line {
+            name: name(row),
+            points: runs.iter().map(|run| (run.point.unit() as f64 / KIB, run.response_ms)).collect(),
+            errors: runs.iter().map(|run| run.half_width_ms).collect(),
+            family,
+            ..Line::default()
+        }
+    };
+    Figure {
+        title,
+        x: Axis::log("stripe unit (KiB)"),
+        y: Axis::log("mean response (ms)"),
+        lines: rows.iter().enumerate().map(line).collect(),
+    }
+}
+
+/// Responses over units, sizes and MPL.
+pub(super) fn responses(grid: &Grid, length: Length) -> Section {
+    let rows = &grid.reads;
+    let figure = |mpl: &u32| {
+        let drawn: Vec<&Row> = DRAWN.iter().filter_map(|kib| find(rows, kib * 2, *mpl)).collect();
+        over_unit(format!("MPL {mpl}"), &drawn, |row| size(row.request))
+    };
+    let mpls: &[u32] = length.pick(&[1, 8, 20], &[1, 8]);
+    Section {
+        title: "Random reads without a pause".to_string(),
+        text: vec![
+            "A request of B bytes over d of four disks has a unit of B/d on each. The rightmost point of a line is the request on one disk, the leftmost that over four."
+                .to_string(),
+        ],
+        figures: mpls.iter().map(figure).collect(),
+        tables: Vec::new(),
+    }
+}
+
+/// The best units of each kind of load.
+pub(super) fn best_units(kinds: &[Kind], grid: &Grid) -> Section {
+    let named = kinds.iter().zip(grid.kinds());
+    Section {
+        title: "The best unit".to_string(),
+        text: vec![format!(
+            "Of units whose responses are within {:.0} % of the least, the largest.",
+            ALIKE * 100.0
+        )],
+        figures: Vec::new(),
+        tables: named.map(|(kind, rows)| best_table(kind.name, rows)).collect(),
+    }
+}
+
+/// The best unit over size and MPL.
+fn best_table(name: &str, rows: &[Row]) -> Table {
+    let mpls = mpls(rows);
+    let columns = std::iter::once("request".to_string()).chain(mpls.iter().map(|mpl| format!("MPL {mpl}")));
+    let mut table = Table::new(format!("Best unit (KiB): {name}"), columns);
+    for request in requests(rows) {
+        let best = |mpl: &u32| Some(find(rows, request, *mpl)?.best().point.unit() as f64 / KIB);
+        let bests = mpls.iter().map(|mpl| Cell::from(best(mpl)));
+        table.row(std::iter::once(Cell::from(size(request))).chain(bests));
+    }
+    table
+}
+
+/// The published rules that are made for arrays without parity.
+const RULES: [&str; 3] = ["chen-patterson", "chen-patterson-any", "lee-katz"];
+
+/// What the advisors choose, and what that costs.
+pub(super) fn advisors(kinds: &[Kind], grid: &Grid, disk: &DiskTimes, advisor: &ForkJoin) -> Section {
+    let mut columns = vec!["request", "MPL", "best KiB", "fork-join KiB", "costs %"];
+    let headings: Vec<String> = RULES.iter().map(|rule| format!("{rule} KiB")).collect();
+    for heading in &headings {
+        columns.extend([heading.as_str(), "costs %"]);
+    }
+    let mut table = Table::new(
+        "Random reads: what each advisor says, and how much longer than the best that is",
+        columns,
+    );
+    for row in grid.reads.iter().filter(|row| row.request >= 64 && [1, 2, 8, 20].contains(&row.mpl)) {
+        let best = row.best();
+        let ours = row.ours(advisor, best);
+        let mut cells = vec![
+            Cell::from(size(row.request)),
+            Cell::Number(f64::from(row.mpl)),
+            Cell::Number(best.point.unit() as f64 / KIB),
+            Cell::Number(row.request as f64 / f64::from(ours) / KIB),
+            Cell::Number(100.0 * row.regret(ours)),
+        ];
+        for rule in RULES {
+            let unit = row.rule(rule, disk);
+            cells.extend([Cell::Number(unit / KIB), Cell::Number(100.0 * row.regret(row.across(unit)))]);
+        }
+        table.row(cells);
+    }
+    let all: Vec<&Vec<Row>> = grid.kinds().collect();
+    let named = kinds.iter().map(|kind| kind.name).zip(all.iter().map(|rows| rows.as_slice()));
+    Section {
+        title: "The advisors".to_string(),
+        text: vec![
+            "Ours is told the sizes of requests and how many others each meets, and by how much that varies; from the unit in force, whichever it is. Its regret is the largest over all units that it may begin with, once it has looked again at what it changed to. A published rule is told the MPL; its unit is taken to the nearest power of two.".to_string(),
+        ],
+        figures: vec![regrets_over_mpl(&grid.reads, disk, advisor)],
+        tables: vec![regret_table(named.map(|(name, rows)| (name, rows, advisor)), disk), table],
+    }
+}
+
+/// The largest regret over all sizes, over MPL.
+fn regrets_over_mpl(rows: &[Row], disk: &DiskTimes, advisor: &ForkJoin) -> Figure {
+    let worst = |mpl: &u32, regret: &dyn Fn(&Row) -> f64| {
+        let these = rows.iter().filter(|row| row.mpl == *mpl);
+        (f64::from(*mpl), 100.0 * these.map(regret).fold(0.0, f64::max))
+    };
+    let line = |family: usize, name: &str, regret: &dyn Fn(&Row) -> f64| Line {
+        name: name.to_string(),
+        points: mpls(rows).iter().map(|mpl| worst(mpl, regret)).collect(),
+        look: Look::Curve,
+        family,
+        ..Line::default()
+    };
+    let mut lines = vec![line(0, "fork-join", &|row| row.our_regret(advisor)[1])];
+    for (index, rule) in RULES.iter().enumerate() {
+        lines.push(line(index + 1, rule, &|row| row.regret(row.across(row.rule(rule, disk)))));
+    }
+    Figure {
+        title: "Random reads: the most that an advisor's unit costs, over all sizes".to_string(),
+        x: Axis::linear("MPL"),
+        y: Axis::linear("longer than with the best unit (%)"),
+        lines,
+    }
+}
+
+/// Largest and mean regret, kind by kind.
+fn regret_table<'a>(
+    kinds: impl Iterator<Item = (&'a str, &'a [Row], &'a ForkJoin)>,
+    disk: &DiskTimes,
+) -> Table {
+    let mut columns = vec!["load".to_string()];
+    let names = ["fork-join at once", "fork-join"].into_iter().chain(RULES);
+    columns.extend(names.flat_map(|name| [format!("{name}: worst %"), "mean %".to_string()]));
+    let mut table =
+        Table::new("How much longer responses are than with the best unit, over all sizes and MPLs", columns);
+    for (name, rows, advisor) in kinds {
+        let mut cells = vec![Cell::from(name)];
+        let mut add = |regrets: Vec<f64>| {
+            let mean = regrets.iter().sum::<f64>() / regrets.len() as f64;
+            cells
+                .extend([regrets.iter().copied().fold(0.0, f64::max), mean].map(|r| Cell::Number(100.0 * r)));
+        };
+        let ours: Vec<[f64; 2]> = rows.iter().map(|row| row.our_regret(advisor)).collect();
+        for column in [0, 1] {
+            add(ours.iter().map(|regrets| regrets[column]).collect());
+        }
+        for rule in RULES {
+            add(rows.iter().map(|row| row.regret(row.across(row.rule(rule, disk)))).collect());
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// How think times act.
+pub(super) fn thinking(grid: &Grid) -> Section {
+    let request = 2048;
+    let top = mpls(&grid.reads).last().copied().unwrap_or(1).min(8);
+    let kinds: Vec<&Vec<Row>> = std::iter::once(&grid.reads).chain(&grid.thinking).collect();
+    let mut rows: Vec<&Row> = kinds.iter().filter_map(|rows| find(rows, request, top)).collect();
+    rows.extend(find(&grid.reads, request, 1));
+    let name = |row: &Row| match row.runs[0].point.think.as_ms() {
+        0.0 => format!("MPL {}, no pause", row.mpl),
+        think => format!("MPL {}, {think:.0} ms", row.mpl),
+    };
+    Section {
+        title: "Think time".to_string(),
+        text: vec![
+            "Longer pauses act as fewer processes do: what counts is how many requests meet.".to_string(),
+        ],
+        figures: vec![over_unit(format!("Random reads of {}", size(request)), &rows, name)],
+        tables: Vec::new(),
+    }
+}
+
+/// What the drives' buffers change.
+pub(super) fn buffered(buffered: &[Vec<Row>], grid: &Grid, advisor: &ForkJoin) -> Section {
+    // Without buffers a sequential read is as a random one but for the seek; the study has sequential writes only.
+    let without = [&grid.reads, &grid.writes, &grid.reads, &grid.sequential];
+    let columns = ["load", "same best unit %", "response, % of that without", "fork-join: worst %"];
+    let mut table = Table::new("Read-ahead and write buffering on", columns);
+    for ((kind, rows), plain) in BUFFERED.iter().zip(buffered).zip(without) {
+        let pairs: Vec<(&Row, &Row)> =
+            rows.iter().filter_map(|row| Some((row, find(plain, row.request, row.mpl)?))).collect();
+        let count = pairs.len() as f64;
+        let same = pairs.iter().filter(|(a, b)| a.best().point.across == b.best().point.across).count();
+        let quicker = |(a, b): &(&Row, &Row)| a.best().response_ms / b.best().response_ms;
+        table.row([
+            Cell::from(kind.name),
+            Cell::Number(100.0 * same as f64 / count),
+            Cell::Number(100.0 * pairs.iter().map(quicker).sum::<f64>() / count),
+            Cell::Number(100.0 * rows.iter().map(|row| row.our_regret(advisor)[1]).fold(0.0, f64::max)),
+        ]);
+    }
+    let best = BUFFERED.iter().zip(buffered).map(|(kind, rows)| best_table(kind.name, rows));
+    Section {
+        title: "What was left undone: buffers on".to_string(),
+        text: vec![
+            "Sequential reads are held against random ones without a buffer. The best units, as above, are within 2 % of the least response.".to_string(),
+        ],
+        figures: Vec::new(),
+        tables: std::iter::once(table).chain(best).collect(),
+    }
+}
+
+/// Arrays of more disks.
+pub(super) fn larger(kinds: &[Kind], all: &[Vec<Row>], disk: &DiskTimes) -> Section {
+    let advisors: Vec<ForkJoin> = kinds.iter().map(|kind| ForkJoin::new(disk.clone(), kind.disks)).collect();
+    let named = kinds.iter().zip(all).zip(&advisors);
+    let regrets =
+        regret_table(named.map(|((kind, rows), advisor)| (kind.name, rows.as_slice(), advisor)), disk);
+    let best = kinds.iter().zip(all).map(|(kind, rows)| best_table(kind.name, rows));
+    Section {
+        title: "What was left undone: more disks".to_string(),
+        text: vec!["Chen and Patterson's rule was made for 16 disks.".to_string()],
+        figures: Vec::new(),
+        tables: std::iter::once(regrets).chain(best).collect(),
+    }
+}
