@@ -64,7 +64,8 @@ fn does_striping_pay_where_it_was_published_to() {
         "best_unit_2M_mpl8",
         "four_for_two_disks_2K_mpl1",
         "four_disks_8K_mpl1",
-        "writes_slower",
+        // With the few requests of the short form one size in eight falls on the other side of the 2 % that count as alike.
+        "think_1s_mpl2_as_alone",
     ];
     assert_eq!(misses("striping"), known);
 }

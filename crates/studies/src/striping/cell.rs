@@ -4,6 +4,7 @@ use crate::study::StudyError;
 use headstack_model::spec::{ReadAhead, WriteCache};
 use headstack_model::{DriveSpec, Nanos, drives};
 use headstack_policy::stripe::advise::{DiskTimes, Others};
+use headstack_sim::rig::shipped;
 use headstack_sim::stats::Batches;
 use headstack_sim::{Device, DeviceOptions, Engine};
 use headstack_workload::Distribution;
@@ -85,9 +86,17 @@ pub(super) fn devices(spec: &DriveSpec, disks: u32) -> Result<Vec<Device>, Study
     Ok((0..disks).map(device).collect::<Result<_, _>>()?)
 }
 
-/// Disks as the study has them, each by itself.
-pub(super) fn array(spec: &DriveSpec, disks: u32) -> Result<Engine, StudyError> {
-    Ok(Engine::new(devices(spec, disks)?))
+/// Disks by themselves: the study's four on their loop, or more, each with a way of its own.
+pub(super) fn array(buffer: Buffer, disks: u32) -> Result<Engine, StudyError> {
+    if disks != super::grid::DISKS {
+        return Ok(Engine::new(devices(&drive(buffer)?, disks)?));
+    }
+    let mut rig = shipped::load("ssa-loop")?;
+    if buffer == Buffer::Both {
+        let on = [("read_ahead", "segment"), ("write_cache", "segment"), ("write_segments", "2")];
+        on.into_iter().try_for_each(|(key, value)| rig.set(&format!("drive.cache.{key}"), value))?;
+    }
+    Ok(rig.build(0)?)
 }
 
 /// Runs a load whose requests go over as many disks as `spread` says.
@@ -120,7 +129,7 @@ pub(super) fn run<S: Spread>(
 
 /// Runs a point with so many requests.
 pub(super) fn measure(point: &Point, requests: u64) -> Result<Outcome, StudyError> {
-    let mut engine = array(&drive(point.buffer)?, point.disks)?;
+    let mut engine = array(point.buffer, point.disks)?;
     let load = run(&mut engine, point, point.across, requests)?;
     let mut batches = Batches::new();
     for joined in load.joined() {

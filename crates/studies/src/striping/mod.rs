@@ -2,9 +2,9 @@
 //!
 //! Modelled: the study's load (processes that think, fork a thread a disk, and join), disks that serve in order of arrival,
 //! SCSI commands of at most 128 KB one after the other, mechanics of the drive with spindles that are not in step,
-//! electronics of the drive, its port at 20 MB/s. Not modelled: the host's time for processes, threads, semaphores and
-//! commands, its adapter, and the loop (each disk has a line of its own; four disks at 7 MB/s fill less than one link's two
-//! routes). Then what the study left undone: the drives' buffers on, more disks, RAID-5.
+//! electronics of the drive, the loop. Not modelled: the host's time for processes, threads, semaphores and commands, and
+//! its adapter's. Then what the study left undone: the drives' buffers on, more disks (each with its own way to the host),
+//! RAID-5.
 //!
 //! *Source:* the striping study, whose OCR lost most digits: `studies/striping/README.md` says how they were decoded.
 

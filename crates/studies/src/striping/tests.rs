@@ -56,10 +56,9 @@ impl Spread for Advised<'_> {
 fn does_the_unit_settle_on_line_after_the_load_has_changed() {
     let times = cell::times(Buffer::None).expect("the drive is shipped");
     let mut on_line = OnLine::new(times, DISKS, 4096, Nanos::from_secs(2));
-    let spec = cell::drive(Buffer::None).expect("the drive is shipped");
     // Alone 128 KB want all four disks; in a crowd one; and 2 MB all four again, which they get with any of these units.
     for (request, mpl) in [(256, 1), (256, 12), (256, 1), (4096, 2)] {
-        let mut engine = cell::array(&spec, DISKS).expect("the drive holds");
+        let mut engine = cell::array(Buffer::None, DISKS).expect("the drive holds");
         let point = Point { request, mpl, ..grid::points(&READS, crate::study::Length::Quick)[0] };
         let load = cell::run(&mut engine, &point, Advised(&mut on_line), REQUESTS).expect("it can be run");
         let last = load.joined().last().expect("there are some").across;
