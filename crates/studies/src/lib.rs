@@ -10,6 +10,7 @@ pub mod figure;
 pub mod judge;
 mod modern_drives;
 mod runs;
+mod scheduling;
 mod st2000dm006;
 mod striping;
 pub mod study;

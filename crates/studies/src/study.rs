@@ -6,11 +6,12 @@
 use crate::expect::{self, ExpectError, Expected};
 use crate::figure::Section;
 use crate::judge::{self, Judged, Measured, Verdict};
-use crate::{modern_drives, st2000dm006, striping, validation};
+use crate::{modern_drives, scheduling, st2000dm006, striping, validation};
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;
 use headstack_sim::{DeviceError, RigError};
 use headstack_workload::ShapeError;
+use headstack_workload::process::SyntheticError;
 use std::io::Read;
 use thiserror::Error;
 
@@ -28,7 +29,8 @@ pub struct Study {
     pub run: fn(&Setting<'_>) -> Result<Findings, StudyError>,
 }
 
-const ALL: [Study; 4] = [modern_drives::STUDY, st2000dm006::STUDY, striping::STUDY, validation::STUDY];
+const ALL: [Study; 5] =
+    [modern_drives::STUDY, scheduling::STUDY, st2000dm006::STUDY, striping::STUDY, validation::STUDY];
 
 /// All studies, in the order of their names.
 pub fn all() -> &'static [Study] {
@@ -154,6 +156,9 @@ pub enum StudyError {
     /// A load that cannot be made.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// Processes that cannot be made.
+    #[error(transparent)]
+    Synthetic(#[from] SyntheticError),
     /// A file that was handed in cannot be used; in words, with its place.
     #[error("{0}")]
     Input(String),

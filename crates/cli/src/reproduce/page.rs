@@ -13,13 +13,29 @@ pub(super) fn report(study: &Study, done: &Reproduction, length: Length) -> Repo
     text.extend(caution(length).map(str::to_string));
     let rows = Section {
         title: "Published and ours".to_string(),
-        text: Vec::new(),
-        charts: Vec::new(),
         tables: vec![rows(done), sources(done)],
+        ..Section::default()
     };
-    // The figures first: a page is looked at before it is read. The rows are what it is about, so they are the last.
-    let sections = done.sections.iter().map(section).chain([rows]).collect();
+    // Figures are looked at before rows are read, and what is off comes before all.
+    let sections = misses(done).into_iter().chain(done.sections.iter().map(section)).chain([rows]).collect();
     Report { title: study.title.to_string(), text, sections }
+}
+
+/// The rows that are off, if any are.
+fn misses(done: &Reproduction) -> Option<Section> {
+    let mut table =
+        Table::new("Rows that are off", &["what", "published", "ours", "difference", "allowed", "unit"]);
+    for row in done.misses() {
+        let [_, figures @ .., _] = cells(row);
+        table.row(std::iter::once(row.expected.what.clone()).chain(figures));
+    }
+    let reasons = done.misses().filter_map(|row| Some(format!("{}: {}.", row.expected.what, row.reason()?)));
+    (!table.rows.is_empty()).then(|| Section {
+        title: "What is off".to_string(),
+        text: reasons.collect(),
+        tables: vec![table.clone()],
+        ..Section::default()
+    })
 }
 
 fn rows(done: &Reproduction) -> Table {

@@ -77,10 +77,12 @@ fn value(value: Option<f64>) -> String {
     value.map_or("–".to_string(), |value| significant(value, DIGITS))
 }
 
-/// As a share of the published value; in the unit where that is 0 or the tolerance is one.
+/// As a share of the published value; in the unit where the tolerance is, where the value is 0, or a share itself.
 fn difference(row: &Judged) -> String {
     match (row.difference(), row.expected.value) {
-        (Some(off), Some(published)) if row.expected.kind != Kind::Absolute && published != 0.0 => {
+        (Some(off), Some(published))
+            if row.expected.kind != Kind::Absolute && row.expected.unit != "%" && published != 0.0 =>
+        {
             format!("{:+.1} %", 100.0 * off / published.abs())
         }
         (Some(0.0), _) => "0".to_string(),

@@ -101,6 +101,24 @@ fn does_a_row_that_is_off_fail_the_command() {
 }
 
 #[test]
+fn does_a_study_that_refutes_a_figure_say_so() {
+    let (_folder, out) = folder();
+    let done = headstack(&["reproduce", "scheduling", "--quick", "--json", "--out", &out]);
+    assert_eq!(done.code, 1, "{}", done.err);
+    let found: Value = serde_json::from_str(&done.out).expect("it is JSON all the same");
+    let rows = found["rows"].as_array().expect("there are rows");
+    assert!(rows.iter().all(holds));
+    let row = |id: &str| rows.iter().find(|row| row["id"] == id).expect("the row is there");
+    let refuted = row("thesis.stf-like-c-scan.q100");
+    assert_eq!(refuted["verdict"], "off");
+    assert!(refuted["reason"].as_str().is_some_and(|reason| reason.contains("the thesis is wrong")));
+    let unknown = row("short-queue.gain.q2");
+    assert_eq!((&unknown["published"], &unknown["tolerance"]), (&Value::Null, &Value::Null));
+    let html = fs::read_to_string(format!("{out}/scheduling.html")).expect("it was written");
+    assert!(html.matches("class=\"chart\"").count() >= 12);
+}
+
+#[test]
 fn is_wrong_use_one_line_and_code_2() {
     assert!(refused(&["reproduce"], 2).contains("<ID>"));
     let unknown = refused(&["reproduce", "st2000"], 2);

@@ -1,0 +1,198 @@
+//! The Fujitsu Eagle: every order on queues of 1 to 1,000.
+//!
+//! The shipped drive is the studies' drive: 840 cylinders of 20 tracks of 67 sectors, 3,600 rpm and the seek curve of the
+//! check. The check has no overheads, so that the head switch, which the drive file assumes to take 0.2 ms, takes none here.
+
+use super::queue::{self, Case, Grid, Outcome, PUBLISHED};
+use super::show;
+use crate::figure::{Axis, Figure, Line, Look, Section};
+use crate::judge::Measured;
+use crate::study::{Findings, Setting, StudyError};
+use headstack_model::{DriveSpec, drives};
+
+/// What FCFS takes for a request, rounded.
+const TURN_MS: u32 = 30;
+
+/// Queues of the check's table.
+const CHECKED: [u32; 4] = [1, 10, 100, 500];
+
+/// Queues over which the longest response allowed by WSTF is varied; the first is judged.
+const WEIGHED: [u32; 3] = [100, 10, 1000];
+
+/// The longest response allowed, in eighths of the time that FCFS takes for the queue.
+const ALLOWED: [u32; 15] = [1, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 64, 128, 256];
+
+/// The longest response that the check's WSTF met on a queue of 100, in ms.
+const MET_MS: f64 = 3600.0;
+
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
+    let mut spec = drives::load("eagle-m2361a")?;
+    spec.mechanics.head_switch_ms = 0.0;
+    let grid = Grid::run(setting, &spec, queue::every(setting, TURN_MS))?;
+    let weights = Weights::run(setting, &spec, &grid)?;
+    let mut measured = measure(&grid);
+    measured.extend(weights.measured());
+    Ok(Findings { measured, sections: vec![orders(setting, &grid), weights.section()] })
+}
+
+fn measure(grid: &Grid) -> Vec<Measured> {
+    let mut all = Vec::new();
+    let mut found = |metric: String, value: Option<f64>| {
+        all.extend(value.map(|value| Measured::new(metric, value)));
+    };
+    for length in CHECKED {
+        for (order, _) in PUBLISHED {
+            let mean = grid.get(order, length).map(|outcome| outcome.mean_io_ms);
+            found(format!("eagle.{order}.q{length}.mean_io_ms"), mean);
+        }
+        let order = if length == 1 { "fcfs" } else { "sptf" };
+        found(format!("eagle.{order}.q{length}.utilisation_percent"), utilisation(grid, order, length));
+    }
+    for order in ["fcfs", "gstf", "wstf", "sptf"] {
+        let longest = grid.get(order, 100).map(|outcome| outcome.longest_ms / 1e3);
+        found(format!("eagle.{order}.q100.max_response_s"), longest);
+    }
+    for length in [10, 100, 500] {
+        let below = grid.gain("c-look-cylinder", "sptf", length);
+        found(format!("eagle.sptf-below-c-scan.q{length}_percent"), saved(below));
+    }
+    found("thesis.stf-like-c-scan.q100".to_string(), grid.gain("sptf", "c-look-cylinder", 100));
+    let fcfs = grid.get("fcfs", 1);
+    found("thesis.fcfs-positioning_ms".to_string(), fcfs.map(|fcfs| fcfs.seek_ms + fcfs.rotation_ms));
+    let share = fcfs.map(|fcfs| 100.0 * fcfs.rotation_ms / (fcfs.seek_ms + fcfs.rotation_ms));
+    found("thesis.rotation-share_percent".to_string(), share);
+    let long = grid.get("fcfs", 1000).zip(fcfs).map(|(long, short)| long.mean_io_ms / short.mean_io_ms);
+    found("thesis.fcfs-independent".to_string(), long);
+    found("thesis.gain.q100".to_string(), grid.gain("sptf", "fcfs", 100));
+    found("seltzer.gain.q1000".to_string(), grid.gain("sptf", "fcfs", 1000));
+    found("seltzer.wstf-gain.q1000".to_string(), grid.gain("wstf", "fcfs", 1000));
+    for study in ["seltzer", "lfs"] {
+        found(format!("{study}.utilisation.q1000_percent"), utilisation(grid, "sptf", 1000));
+    }
+    found("short-queue.gain.q2".to_string(), grid.gain("sptf", "fcfs", 2));
+    all
+}
+
+fn utilisation(grid: &Grid, order: &str, length: u32) -> Option<f64> {
+    grid.get(order, length).map(|outcome| 100.0 * outcome.utilisation)
+}
+
+/// What a speed below that of another saves, in percent.
+fn saved(speed: Option<f64>) -> Option<f64> {
+    speed.map(|speed| 100.0 * (1.0 - speed))
+}
+
+fn orders(setting: &Setting<'_>, grid: &Grid) -> Section {
+    let mut figures = show::figures(grid);
+    figures.push(differences(setting, grid));
+    Section {
+        title: "Fujitsu Eagle: the order over the queue".to_string(),
+        text: vec![
+            "Random reads of 4 KiB. A queue of so many requests is what the order chooses from, while one more is served. In parentheses are the names of the publications.".to_string(),
+            format!("WSTF allows a response of {TURN_MS} ms for each request of the queue, about what FCFS takes for all of it: 30 s at 1,000, the interval in which UNIX writes its buffers back."),
+        ],
+        figures,
+        tables: show::tables(grid, queue::lengths(setting)),
+    }
+}
+
+/// How far our mean times are off those of the check.
+fn differences(setting: &Setting<'_>, grid: &Grid) -> Figure {
+    // What WSTF does depends on what it allows, which the check does not state.
+    let judged = PUBLISHED.iter().enumerate().filter(|(_, (order, _))| *order != "wstf");
+    let lines = judged.map(|(family, (order, _))| {
+        let point = |length: &u32| {
+            let theirs = setting.published(&format!("eagle.{order}.q{length}.mean_io_ms"))?;
+            let ours = grid.get(order, *length)?;
+            Some((f64::from(*length), ours, theirs))
+        };
+        let points: Vec<_> = CHECKED.iter().filter_map(point).collect();
+        Line {
+            name: order.to_string(),
+            points: points
+                .iter()
+                .map(|(at, ours, theirs)| (*at, 100.0 * (ours.mean_io_ms / theirs - 1.0)))
+                .collect(),
+            errors: points.iter().map(|(_, ours, theirs)| 100.0 * ours.half_width_ms / theirs).collect(),
+            look: Look::Marks,
+            family,
+            ..Line::default()
+        }
+    });
+    Figure {
+        title: "Mean time an I/O, off the check's".to_string(),
+        x: show::queue_axis(),
+        y: Axis::linear("%"),
+        lines: lines.collect(),
+    }
+}
+
+/// A longest response allowed by WSTF, and what came of it.
+struct Weight {
+    length: u32,
+    allowed_s: f64,
+    longest_s: f64,
+    loss_percent: f64,
+}
+
+/// What WSTF loses, and which response it then keeps to, over the longest response allowed.
+struct Weights(Vec<Weight>);
+
+impl Weights {
+    fn run(setting: &Setting<'_>, spec: &DriveSpec, grid: &Grid) -> Result<Weights, StudyError> {
+        let lengths = setting.length.pick(&WEIGHED[..], &WEIGHED[..1]);
+        let cases = lengths.iter().flat_map(|length| {
+            ALLOWED.iter().map(move |eighths| {
+                let allowed_ms = f64::from(TURN_MS * length * eighths) / 8.0;
+                (
+                    allowed_ms / 1e3,
+                    Case { order: "wstf", form: format!("wstf({allowed_ms})"), length: *length },
+                )
+            })
+        });
+        let (allowed, cases): (Vec<f64>, Vec<Case>) = cases.unzip();
+        let ran = Grid::run(setting, spec, cases)?;
+        let weight = |(allowed_s, (case, outcome)): (&f64, &(Case, Outcome))| {
+            let sptf = grid.get("sptf", case.length)?;
+            Some(Weight {
+                length: case.length,
+                allowed_s: *allowed_s,
+                longest_s: outcome.longest_ms / 1e3,
+                loss_percent: 100.0 * (1.0 - sptf.mean_io_ms / outcome.mean_io_ms),
+            })
+        };
+        Ok(Weights(allowed.iter().zip(ran.cases()).filter_map(weight).collect()))
+    }
+
+    /// The least lost where no response is longer than the check's. Which is allowed there is not stated, so that what is
+    /// lost can be compared only together with what is met.
+    fn measured(&self) -> Vec<Measured> {
+        let within = |weight: &&Weight| weight.length == WEIGHED[0] && weight.longest_s * 1e3 <= MET_MS;
+        let losses = self.0.iter().filter(within).map(|weight| weight.loss_percent);
+        let Some(loss) = losses.min_by(f64::total_cmp) else { return Vec::new() };
+        ["eagle.wstf.q100.loss-within-3.6s_percent", "thesis.wstf-loss.q100_percent"]
+            .map(|metric| Measured::new(metric, loss))
+            .into()
+    }
+
+    fn section(&self) -> Section {
+        let figure = |title: &str, y: Axis, of: fn(&Weight) -> f64| {
+            let lines = WEIGHED.iter().enumerate().map(|(family, length)| {
+                let here = self.0.iter().filter(|weight| weight.length == *length);
+                let points = here.map(|weight| (weight.allowed_s, of(weight))).collect();
+                Line { name: format!("queue {length}"), points, family, ..Line::default() }
+            });
+            let x = Axis::log("longest response allowed (s)");
+            Figure { title: title.to_string(), x, y, lines: lines.collect() }
+        };
+        Section {
+            title: "Fujitsu Eagle: the weight of WSTF".to_string(),
+            text: vec!["The longest response that WSTF allows, M, varied. Requests older than M go first, the oldest before the others, so that a small M makes it FCFS; a large one makes it STF.".to_string()],
+            figures: vec![
+                figure("Throughput lost to STF", Axis::linear("%"), |weight| weight.loss_percent),
+                figure("Longest response in 10,000 requests", Axis::log("s"), |weight| weight.longest_s),
+            ],
+            tables: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A queue that is always as long: random 4 KiB reads, and what an order makes of them.
+//!
+//! A queue of Q is what the order chooses from: whatever it takes is replaced at once, so that Q requests wait while one
+//! is served, and Q + 1 are outstanding. That is how the studies have it, whose orders are the host's and whose drive takes
+//! one command at a time.
+
+use crate::study::{Setting, StudyError};
+use headstack_model::{DriveSpec, Nanos};
+use headstack_policy::order;
+use headstack_sim::stats::Batches;
+use headstack_sim::{Device, DeviceOptions, Engine, Finished};
+use headstack_workload::{Closed, Pattern, Region, Shape};
+
+/// Lengths of the queue.
+pub(super) const LENGTHS: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+
+/// Those of the short form.
+const QUICK_LENGTHS: [u32; 3] = [1, 10, 100];
+
+/// The orders that the publications name, by our names and theirs.
+pub(super) const PUBLISHED: [(&str, &str); 7] = [
+    ("fcfs", "FCFS"),
+    ("sstf", "SSF"),
+    ("look", "SCAN"),
+    ("c-look-cylinder", "C-SCAN"),
+    ("sptf", "STF"),
+    ("gstf", "GSTF"),
+    ("wstf", "WSTF"),
+];
+
+/// Blocks in 4 KiB.
+const SECTORS: u32 = 8;
+
+/// Requests of a run that count.
+const COUNT: u64 = 100_000;
+
+/// Requests over which the longest response is taken: an extreme grows with the run, and the check's are about so long.
+///
+/// Its seven values for a queue of 1, where all orders are the same, have a standard deviation of 0.08 ms, and a single I/O
+/// one of 7.4 ms: (7.4 / 0.08)² is 9 thousand.
+const BLOCK: u64 = 10_000;
+
+/// A run: an order on a queue.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    /// The order's name in the list.
+    pub order: &'static str,
+    /// Its form, with parameters.
+    pub form: String,
+    /// How many requests it chooses from.
+    pub length: u32,
+}
+
+/// What came of a case.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// Time from one completion to the next.
+    pub mean_io_ms: f64,
+    /// How far it may be off by chance, at 95 %.
+    pub half_width_ms: f64,
+    /// Share of the time in which data pass under the head.
+    pub utilisation: f64,
+    /// Means of a request.
+    pub seek_ms: f64,
+    pub rotation_ms: f64,
+    pub response_ms: f64,
+    /// Longest response in 10,000 requests, a mean over such blocks.
+    pub longest_ms: f64,
+}
+
+/// Cases and what came of them.
+pub(super) struct Grid(Vec<(Case, Outcome)>);
+
+impl Grid {
+    /// Runs all cases.
+    pub(super) fn run(setting: &Setting<'_>, spec: &DriveSpec, cases: Vec<Case>) -> Result<Grid, StudyError> {
+        let count = setting.length.pick(COUNT, COUNT / 5);
+        let outcomes = setting.map(&cases, |case| case.run(spec, count))?;
+        Ok(Grid(cases.into_iter().zip(outcomes).collect()))
+    }
+
+    /// What came of an order on a queue of this length, if it was run.
+    pub(super) fn get(&self, order: &str, length: u32) -> Option<&Outcome> {
+        let found = self.0.iter().find(|(case, _)| case.order == order && case.length == length);
+        found.map(|(_, outcome)| outcome)
+    }
+
+    /// How much faster an order is than another on a queue of this length.
+    pub(super) fn gain(&self, order: &str, over: &str, length: u32) -> Option<f64> {
+        Some(self.get(over, length)?.mean_io_ms / self.get(order, length)?.mean_io_ms)
+    }
+
+    /// The cases, in the order of the list.
+    pub(super) fn cases(&self) -> impl Iterator<Item = &(Case, Outcome)> {
+        self.0.iter()
+    }
+}
+
+/// The lengths of a run.
+pub(super) fn lengths(setting: &Setting<'_>) -> &'static [u32] {
+    setting.length.pick(&LENGTHS[..], &QUICK_LENGTHS[..])
+}
+
+/// Every order on every length of the queue; in the short form, the orders that the publications name. `turn_ms` is the time
+/// that FCFS takes for a request: WSTF allows a response as long as FCFS takes for the whole queue.
+pub(super) fn every(setting: &Setting<'_>, turn_ms: u32) -> Vec<Case> {
+    let named = |order: &str| PUBLISHED.iter().any(|(known, _)| *known == order);
+    let orders = order::all().iter().filter(|entry| setting.length.pick(true, named(entry.name)));
+    let cases = orders.flat_map(|entry| {
+        lengths(setting).iter().map(|length| {
+            let form = match entry.name {
+                "wstf" => format!("wstf({})", turn_ms * length),
+                name => name.to_string(),
+            };
+            Case { order: entry.name, form, length: *length }
+        })
+    });
+    cases.collect()
+}
+
+impl Case {
+    /// Runs the case until `count` requests counted, beside those of the warm-up.
+    fn run(&self, spec: &DriveSpec, count: u64) -> Result<Outcome, StudyError> {
+        let outstanding = self.length + 1;
+        let options = DeviceOptions { seed: 1, depth: Some(outstanding), order: Some(self.form.clone()) };
+        let mut engine = Engine::new(vec![Device::new(spec, &options)?]);
+        let region = Region::whole(spec.capacity_sectors);
+        let shape =
+            Shape { region, pattern: Pattern::Random, sectors: SECTORS, alignment: SECTORS, read_share: 1.0 };
+        let warm_up = 1000 + 10 * u64::from(self.length);
+        // Until the last that counts is back, the queue must not shrink.
+        let mut load = Closed::new(shape, outstanding, warm_up + count + u64::from(outstanding), 1)?;
+        let mut sums = Sums::new(warm_up, count);
+        engine.run(&mut load, &mut |finished| sums.take(finished));
+        Ok(sums.outcome())
+    }
+}
+
+/// What is kept of a run.
+struct Sums {
+    warm_up: u64,
+    count: u64,
+    met: u64,
+    begin: Nanos,
+    end: Nanos,
+    seek: Nanos,
+    rotation: Nanos,
+    media: Nanos,
+    response: Nanos,
+    /// The longest of the block under way, and the sum over those before.
+    longest: Nanos,
+    longest_sum: Nanos,
+    batches: Batches,
+}
+
+impl Sums {
+    fn new(warm_up: u64, count: u64) -> Sums {
+        let none = Nanos::ZERO;
+        Sums {
+            warm_up,
+            count,
+            met: 0,
+            begin: none,
+            end: none,
+            seek: none,
+            rotation: none,
+            media: none,
+            response: none,
+            longest: none,
+            longest_sum: none,
+            batches: Batches::new(),
+        }
+    }
+
+    fn take(&mut self, finished: &Finished) {
+        let completion = &finished.completion;
+        self.met += 1;
+        if self.met <= self.warm_up {
+            self.begin = completion.completed;
+            return;
+        }
+        if self.met > self.warm_up + self.count {
+            return;
+        }
+        self.end = completion.completed;
+        self.seek += completion.parts.seek;
+        self.rotation += completion.parts.rotational_latency;
+        self.media += completion.parts.media;
+        let response = completion.response();
+        self.response += response;
+        self.longest = self.longest.max(response);
+        if (self.met - self.warm_up).is_multiple_of(BLOCK) {
+            self.longest_sum += std::mem::take(&mut self.longest);
+        }
+        self.batches.record(completion.completed, response, 0);
+    }
+
+    fn outcome(&self) -> Outcome {
+        let time = self.end - self.begin;
+        let mean = |sum: Nanos| sum.as_ms() / self.count as f64;
+        let chance =
+            self.batches.confidence(self.begin).map_or(0.0, |found| found.iops.half_width / found.iops.mean);
+        Outcome {
+            mean_io_ms: mean(time),
+            half_width_ms: mean(time) * chance,
+            utilisation: self.media.as_ms() / time.as_ms(),
+            seek_ms: mean(self.seek),
+            rotation_ms: mean(self.rotation),
+            response_ms: mean(self.response),
+            longest_ms: self.longest_sum.as_ms() / (self.count / BLOCK) as f64,
+        }
+    }
+}

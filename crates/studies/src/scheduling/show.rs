@@ -1,0 +1,80 @@
+//! What a grid of orders and queues shows: its figures, and tables of all orders.
+
+use super::queue::{Grid, LENGTHS, Outcome, PUBLISHED};
+use crate::figure::{Axis, Cell, Figure, Line, Table};
+
+/// A figure of each case.
+struct Measure {
+    title: &'static str,
+    axis: fn(&'static str) -> Axis,
+    unit: &'static str,
+    of: fn(&Outcome) -> f64,
+}
+
+const MEASURES: [Measure; 4] = [
+    Measure {
+        title: "Mean time an I/O",
+        axis: |unit| Axis::linear(unit),
+        unit: "ms",
+        of: |outcome| outcome.mean_io_ms,
+    },
+    Measure {
+        title: "Utilisation: time in which data pass",
+        axis: |unit| Axis::linear(unit),
+        unit: "%",
+        of: |outcome| 100.0 * outcome.utilisation,
+    },
+    Measure {
+        title: "Mean response",
+        axis: |unit| Axis::log(unit),
+        unit: "s",
+        of: |outcome| outcome.response_ms / 1e3,
+    },
+    Measure {
+        title: "Longest response in 10,000 requests",
+        axis: |unit| Axis::log(unit),
+        unit: "s",
+        of: |outcome| outcome.longest_ms / 1e3,
+    },
+];
+
+/// The axis of queues.
+pub(super) fn queue_axis() -> Axis {
+    Axis::log("queue (requests)").with_ticks(LENGTHS.map(f64::from))
+}
+
+/// The orders that the publications name, over the queue.
+pub(super) fn figures(grid: &Grid) -> Vec<Figure> {
+    let figure = |measure: &Measure| {
+        let lines = PUBLISHED.iter().enumerate().map(|(family, (order, theirs))| {
+            let point = |length: &u32| Some((f64::from(*length), (measure.of)(grid.get(order, *length)?)));
+            let name = format!("{order} ({theirs})");
+            Line { name, points: LENGTHS.iter().filter_map(point).collect(), family, ..Line::default() }
+        });
+        Figure {
+            title: measure.title.to_string(),
+            x: queue_axis(),
+            y: (measure.axis)(measure.unit),
+            lines: lines.collect(),
+        }
+    };
+    MEASURES.iter().map(figure).collect()
+}
+
+/// Every order over the queue.
+pub(super) fn tables(grid: &Grid, lengths: &[u32]) -> Vec<Table> {
+    let headings = lengths.iter().map(|length| format!("queue {length}"));
+    let columns: Vec<String> = std::iter::once("order".to_string()).chain(headings).collect();
+    let mut orders: Vec<&str> = grid.cases().map(|(case, _)| case.order).collect();
+    orders.dedup();
+    let table = |measure: &Measure| {
+        let title = format!("{} of every order ({})", measure.title, measure.unit);
+        let mut table = Table::new(title, columns.iter().map(String::as_str));
+        for order in &orders {
+            let value = |length: &u32| Cell::from(grid.get(order, *length).map(measure.of));
+            table.row(std::iter::once(Cell::from(*order)).chain(lengths.iter().map(value)));
+        }
+        table
+    };
+    MEASURES.iter().map(table).collect()
+}

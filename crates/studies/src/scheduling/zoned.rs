@@ -1,0 +1,53 @@
+//! The same on a zoned drive of 2020, whose LBNs run over bands of tracks: what an order gains by knowing more.
+
+use super::queue::{self, Grid};
+use super::show;
+use crate::figure::Section;
+use crate::judge::Measured;
+use crate::study::{Findings, Setting, StudyError};
+use headstack_model::drives;
+
+/// The drive.
+const DRIVE: &str = "exos-x16";
+
+/// What FCFS takes for a request, rounded.
+const TURN_MS: u32 = 13;
+
+/// An order by LBN and the same by cylinder.
+pub(super) const MAPPED: [(&str, &str, &str); 3] =
+    [("sstf", "sstf-lbn", "sstf"), ("look", "look-lbn", "look"), ("c-look", "c-look", "c-look-cylinder")];
+
+pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
+    let mut spec = drives::load(DRIVE)?;
+    // The question is what an order makes of a queue; how much of it this drive's firmware looks at is another.
+    spec.queue.window = None;
+    let grid = Grid::run(setting, &spec, queue::every(setting, TURN_MS))?;
+    let mut measured = Vec::new();
+    for length in [10, 100, 1000] {
+        for order in ["c-look", "c-look-cylinder", "sptf"] {
+            let gain = grid.gain(order, "fcfs", length);
+            measured.extend(gain.map(|gain| Measured::new(format!("{DRIVE}.{order}.q{length}.gain"), gain)));
+        }
+    }
+    for (name, by_lbn, by_cylinder) in MAPPED {
+        measured.extend(
+            saved(&grid, by_lbn, by_cylinder, 100)
+                .map(|percent| Measured::new(format!("{DRIVE}.mapping.{name}.q100_percent"), percent)),
+        );
+    }
+    let section = Section {
+        title: "Exos X16: the order over the queue".to_string(),
+        text: vec![
+            "The same reads on a drive of 16 TB, whose zones differ by half in their tracks and whose blocks run over one surface of 400 tracks after the other. An order that knows LBNs alone takes these for cylinders.".to_string(),
+            format!("WSTF allows {TURN_MS} ms for each request of the queue."),
+        ],
+        figures: show::figures(&grid),
+        tables: show::tables(&grid, queue::lengths(setting)),
+    };
+    Ok(Findings { measured, sections: vec![section] })
+}
+
+/// How much less an order takes than another, in percent.
+pub(super) fn saved(grid: &Grid, order: &str, by: &str, length: u32) -> Option<f64> {
+    grid.gain(by, order, length).map(|gain| 100.0 * (1.0 - 1.0 / gain))
+}
