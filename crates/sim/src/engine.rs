@@ -8,6 +8,8 @@
 //! Modelled: any number of devices, each behind a queue of the host, alone or in arrays. Not modelled: time that the host
 //! itself needs.
 
+mod behind;
+
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
@@ -16,6 +18,8 @@ use crate::volume::{ArrayVolume, Forks, Volume};
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::stripe::Array;
 use headstack_workload::{Issue, Load, Poll};
+
+use behind::Behind;
 
 /// A request that came back, as the load sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +98,8 @@ pub struct Engine {
     cache_events: Events,
     /// Whether requests that ask to pass by a page cache go through it.
     buffer_direct: bool,
+    controllers: Vec<Behind>,
+    controller_events: Events,
     asked: Vec<Asked>,
     free: Vec<u32>,
     /// Stations that got something and were not looked at since.
@@ -163,6 +169,8 @@ impl Engine {
             volumes,
             forks: Forks::default(),
             buffer_direct: false,
+            controllers: Vec::new(),
+            controller_events: Events::new(0),
             touched: Vec::with_capacity(stations.len()),
             stations,
             links: None,
@@ -227,7 +235,9 @@ impl Engine {
             let next = self.events.first();
             let cache =
                 if self.done && self.outstanding == 0 { Nanos::MAX } else { self.cache_events.first() };
-            let at = next.min(cache).min(wanted);
+            let controller =
+                if self.done && self.outstanding == 0 { Nanos::MAX } else { self.controller_events.first() };
+            let at = next.min(cache).min(controller).min(wanted);
             if at == Nanos::MAX {
                 return;
             }
@@ -237,6 +247,9 @@ impl Engine {
                 changed |= self.turn(self.events.first_index(), load, observer);
             } else if cache <= at {
                 self.turn_cache(self.cache_events.first_index(), load, observer);
+                changed = true;
+            } else if controller <= at {
+                self.turn_controller(self.controller_events.first_index(), load, observer);
                 changed = true;
             }
             if changed {
@@ -248,6 +261,10 @@ impl Engine {
     /// Does what is due at one device; says whether anything came back.
     fn turn<O: Observer + ?Sized>(&mut self, index: usize, load: &mut dyn Load, observer: &mut O) -> bool {
         self.with_station(index, |station, now| station.handle_timeout(now));
+        if let Some(number) = self.stations[index].controller() {
+            self.turn_behind(index, number as usize, observer);
+            return false;
+        }
         if !self.stations[index].device().has_completions() {
             self.settle(index);
             return false;
@@ -358,6 +375,9 @@ impl Engine {
     fn settle(&mut self, index: usize) {
         self.with_station(index, Station::settle);
         self.events.set(index, self.stations[index].next_event(self.now));
+        if let Some(number) = self.stations[index].controller() {
+            self.command(index, number as usize);
+        }
     }
 
     /// Has a station do something now, with the links that its device shares at hand.

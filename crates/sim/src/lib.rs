@@ -9,11 +9,13 @@
 //! event, a test may call too late on purpose, a program may follow a real clock. Within the device an access is computed
 //! whole when it starts, and read-ahead only when somebody looks; there are a few events a request, and none a sector.
 
+pub mod controller;
 pub mod device;
 mod engine;
 mod events;
 pub mod host;
 mod link;
+mod memory;
 pub mod rig;
 pub mod stats;
 mod volume;

@@ -96,6 +96,12 @@ pub struct SetupCache {
     pub drive: Option<String>,
     /// Whether a write is done once it is in the cache.
     pub write_back: bool,
+    /// How often dirty blocks are written.
+    pub flush_period_ms: Option<f64>,
+    /// After how long without work dirty blocks are written.
+    pub flush_idle_ms: Option<f64>,
+    /// Most neighbouring lines that are written together.
+    pub flush_cluster_lines: u32,
 }
 
 /// Imports the set-up described by `text`, the content of the file `origin`. `read` is as for [`super::import`].
@@ -325,15 +331,20 @@ fn cache(fields: &mut Fields) -> Result<Option<SetupCache>, SpecError> {
         return Err(param.place.error("Cache", "needs a block `type { … }`"));
     };
     let mut inner = Fields::new(block, fields.notes);
+    let period = inner.optional_number("Flush period")?;
+    let periodic = inner.optional_number("Flush policy")? == Some(1.0);
     let cache = SetupCache {
         sectors: inner.count("Cache size")?,
         line_sectors: optional_count(&mut inner, "Line size")?,
         drive: inner.word("Cache device")?.map(|(name, _)| name.to_string()),
         write_back: inner.optional_number("Write scheme")? == Some(3.0),
+        flush_period_ms: period.filter(|period| periodic && *period > 0.0),
+        flush_idle_ms: inner.optional_number("Flush idle delay")?.filter(|delay| *delay > 0.0),
+        flush_cluster_lines: optional_count(&mut inner, "Flush max line cluster")?.unwrap_or(1).max(1),
     };
     inner.note(
         "",
-        "of the cache only its size, its line, its device and when a write is done are carried over",
+        "of the cache only its size, its line, its device, when a write is done and when dirty data are written are carried over",
     );
     Ok(Some(cache))
 }

@@ -58,6 +58,27 @@ impl TimeSplit {
         Nanos(self.parts().iter().map(|part| part.0).sum())
     }
 
+    /// What is left of the parts when all but the last `time` of them is taken off, from the first part on.
+    pub(crate) fn last(&self, time: Nanos) -> TimeSplit {
+        let mut rest = *self;
+        let mut excess = self.total().0.saturating_sub(time.0);
+        let parts = [
+            &mut rest.queued,
+            &mut rest.overhead,
+            &mut rest.seek,
+            &mut rest.rotational_latency,
+            &mut rest.media,
+            &mut rest.bus,
+            &mut rest.cache,
+        ];
+        for part in parts {
+            let off = part.0.min(excess);
+            part.0 -= off;
+            excess -= off;
+        }
+        rest
+    }
+
     pub(crate) fn add(&mut self, part: Part, time: Nanos) {
         match part {
             Part::Queued => self.queued += time,

@@ -4,9 +4,9 @@
 //! carries is a chain of pieces, which all end when its command does. A flush goes past the elevator, as in Linux, and so
 //! does what the device will refuse. *Source:* Linux's block layer (the behaviour).
 
-use super::station::{Piece, at_tag};
+use super::target::{Piece, Target, at_tag};
 use super::{HostError, HostQueueSpec, Merge};
-use crate::device::{Command, Completion, Device, Tag};
+use crate::device::{Command, Completion, Tag};
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::elevator::{Added, Ask, Dispatch, Elevator, EntryId, MergeRule};
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ pub(super) struct BlockQueue {
 }
 
 impl BlockQueue {
-    pub(super) fn new(spec: &HostQueueSpec, device: &Device) -> Result<BlockQueue, HostError> {
+    pub(super) fn new<T: Target>(spec: &HostQueueSpec, device: &T) -> Result<BlockQueue, HostError> {
         let sectors_max = spec.sectors_max(device.sector_bytes());
         let merge = spec.merge();
         let rule = MergeRule {
@@ -91,14 +91,14 @@ impl BlockQueue {
             chains: Vec::new(),
             beyond: VecDeque::new(),
             past: VecDeque::new(),
-            sent: Vec::with_capacity(2 * device.depth()),
+            sent: Vec::with_capacity(2 * device.depth().min(1024)),
             command: Completion::at_once(Request::flush(), Nanos::ZERO),
             ended: NONE,
         })
     }
 
     /// Takes a piece; says into how many parts it was split.
-    pub(super) fn issue(&mut self, now: Nanos, piece: Piece, device: &Device) -> u32 {
+    pub(super) fn issue<T: Target>(&mut self, now: Nanos, piece: Piece, device: &T) -> u32 {
         let request = piece.request;
         if request.op == Op::Flush || request.sectors == 0 || request.end().0 > device.sectors() {
             let link = self.link(piece);
@@ -194,7 +194,7 @@ impl BlockQueue {
     }
 
     /// Gives the device what may go now.
-    pub(super) fn settle(&mut self, now: Nanos, device: &mut Device, depth: usize) {
+    pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, depth: usize) {
         while device.outstanding() < depth {
             if let Some(first) = self.past.pop_front() {
                 let request = self.links[first as usize].piece.request;
@@ -215,7 +215,7 @@ impl BlockQueue {
         }
     }
 
-    fn send(&mut self, now: Nanos, device: &mut Device, request: Request, sent: Sent) {
+    fn send<T: Target>(&mut self, now: Nanos, device: &mut T, request: Request, sent: Sent) {
         // What was merged with something urgent goes with it.
         let command = Command { urgent: self.is_urgent(sent.chain), ..request.into() };
         let Tag(tag) = device.submit(now, command).expect("the device was seen to have room");
@@ -230,10 +230,10 @@ impl BlockQueue {
     }
 
     /// The next piece that came back, and how.
-    pub(super) fn poll(
+    pub(super) fn poll<T: Target>(
         &mut self,
         now: Nanos,
-        device: &mut Device,
+        device: &mut T,
         ended: &mut Completion,
         served: impl FnOnce(&Completion),
     ) -> Option<u32> {
@@ -254,7 +254,7 @@ impl BlockQueue {
     }
 
     /// When to call [`BlockQueue::settle`] though nothing else happened; `Nanos::MAX` when never.
-    pub(super) fn next_event(&self, device: &Device, depth: usize) -> Nanos {
+    pub(super) fn next_event<T: Target>(&self, device: &T, depth: usize) -> Nanos {
         if device.outstanding() >= depth {
             return Nanos::MAX;
         }

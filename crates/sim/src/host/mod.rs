@@ -6,12 +6,15 @@
 
 mod block;
 mod cache;
+mod port;
 mod spec;
 mod station;
+mod target;
 
 pub use cache::PageCacheActivity;
 pub use spec::{HostError, HostQueueSpec, HostSpec, Merge, PageCacheSpec};
 
 pub(crate) use cache::{PageCache, Wish};
 
-pub(crate) use station::{Piece, Station};
+pub(crate) use station::Station;
+pub(crate) use target::Piece;

@@ -1,23 +1,14 @@
-//! A device and the host's queue before it.
+//! A device and the host's queue before it; or a device behind a controller, with a queue of the controller's before it
+//! and the host's before the controller.
 
 use super::block::BlockQueue;
-use super::{HostError, HostSpec};
+use super::port::Port;
+use super::target::{Piece, Target, at_tag};
+use super::{HostError, HostQueueSpec, HostSpec};
 use crate::device::{Command, Completion, Device, Tag};
 use crate::link::Links;
-use headstack_model::{Nanos, Request};
+use headstack_model::Nanos;
 use std::collections::VecDeque;
-
-/// What the engine asks of a station: a request, or one device's part of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
-    /// The engine's number for what it belongs to.
-    pub(crate) ask: u32,
-    pub(crate) request: Request,
-    pub(crate) source: u32,
-    pub(crate) urgent: bool,
-    /// Whether somebody waits for it.
-    pub(crate) sync: bool,
-}
 
 /// A queue that keeps the order of arrival, merges nothing and splits nothing.
 #[derive(Debug)]
@@ -27,13 +18,24 @@ struct Plain {
     sent: Vec<u32>,
 }
 
+/// What waits for a target that takes `depth` commands at a time.
 #[derive(Debug)]
 enum Waiting {
     Plain(Plain),
     Block(Box<BlockQueue>),
 }
 
-/// A device and what the host holds for it.
+/// The way to a device through a controller.
+#[derive(Debug)]
+struct Way {
+    /// The controller's number.
+    controller: u32,
+    port: Port,
+    waiting: Waiting,
+    depth: usize,
+}
+
+/// A device and what is held for it.
 #[derive(Debug)]
 pub(crate) struct Station {
     device: Device,
@@ -41,38 +43,56 @@ pub(crate) struct Station {
     waiting: Waiting,
     /// Whether the device shares links, which it has at hand only while it settles or does what is due.
     shares: bool,
+    /// The controller before it, if there is one: `waiting` is that one's queue then.
+    way: Option<Box<Way>>,
 }
 
 impl Station {
     /// A station without a host: what the device cannot take waits in order of arrival.
     pub(crate) fn plain(device: Device) -> Station {
         let depth = device.depth();
-        let plain = Plain { held: VecDeque::with_capacity(Plain::HELD), sent: Vec::with_capacity(2 * depth) };
-        Station { device, depth, waiting: Waiting::Plain(plain), shares: false }
+        Station { device, depth, waiting: Waiting::plain(depth), shares: false, way: None }
     }
 
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<Station, HostError> {
-        let queue = &host.queue;
-        let depth = queue.depth.map_or(device.depth(), |depth| device.depth().min(depth as usize));
         let mut station = Station::plain(device);
-        station.depth = depth;
-        if !queue.is_plain() {
-            station.waiting = Waiting::Block(Box::new(BlockQueue::new(queue, &station.device)?));
-        }
+        (station.waiting, station.depth) = Waiting::new(&host.queue, &station.device)?;
         Ok(station)
+    }
+
+    /// Puts the device behind a controller that takes so many commands for it and has `queue` before it.
+    ///
+    /// *Errors:* a key of either queue is wrong.
+    pub(crate) fn put_behind(
+        &mut self,
+        controller: u32,
+        depth: usize,
+        queue: &HostQueueSpec,
+        host: &HostSpec,
+    ) -> Result<(), HostError> {
+        let port = Port::new(self.device.sectors(), self.device.sector_bytes(), depth);
+        let (waiting, depth) = Waiting::new(&host.queue, &port)?;
+        self.way = Some(Box::new(Way { controller, port, waiting, depth }));
+        (self.waiting, self.depth) = Waiting::new(queue, &self.device)?;
+        Ok(())
     }
 
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Commands that the device has and requests that wait for it.
+    /// The number of the controller that the device is behind.
+    #[inline]
+    pub(crate) fn controller(&self) -> Option<u32> {
+        self.way.as_ref().map(|way| way.controller)
+    }
+
+    /// Commands that the device (or the controller for it) has and requests that wait for it.
     pub(crate) fn outstanding(&self) -> usize {
-        let waiting = match &self.waiting {
-            Waiting::Plain(plain) => plain.held.len(),
-            Waiting::Block(queue) => queue.waiting(),
-        };
-        waiting + self.device.outstanding()
+        match &self.way {
+            Some(way) => way.waiting.len() + way.port.outstanding(),
+            None => self.waiting.len() + self.device.outstanding(),
+        }
     }
 
     /// Has the station take nothing in when asked, but when it settles, with its device's links at hand.
@@ -93,31 +113,42 @@ impl Station {
     /// Takes a piece; says in how many parts it will come back. [`Station::settle`] must follow at the same time.
     #[inline]
     pub(crate) fn issue(&mut self, now: Nanos, piece: Piece) -> u32 {
-        match &mut self.waiting {
-            Waiting::Plain(plain) => {
-                if plain.held.is_empty() && self.device.outstanding() < self.depth && !self.shares {
-                    plain.submit(&mut self.device, now, piece);
-                } else {
-                    plain.held.push_back(piece);
-                }
-                1
-            }
-            Waiting::Block(queue) => queue.issue(now, piece, &self.device),
+        match &mut self.way {
+            Some(way) => way.waiting.issue(now, piece, &mut way.port, way.depth),
+            None => self.transfer(now, piece),
         }
+    }
+
+    /// Takes a piece for the device itself, as a controller's transfers are; else as [`Station::issue`].
+    #[inline]
+    pub(crate) fn transfer(&mut self, now: Nanos, piece: Piece) -> u32 {
+        let at_once = if self.shares { 0 } else { self.depth };
+        self.waiting.issue(now, piece, &mut self.device, at_once)
     }
 
     /// Gives the device what may go now.
     #[inline]
     pub(crate) fn settle(&mut self, now: Nanos) {
-        match &mut self.waiting {
-            Waiting::Plain(plain) => {
-                while !plain.held.is_empty() && self.device.outstanding() < self.depth {
-                    let piece = plain.held.pop_front().expect("there is one");
-                    plain.submit(&mut self.device, now, piece);
-                }
-            }
-            Waiting::Block(queue) => queue.settle(now, &mut self.device, self.depth),
+        if let Some(way) = &mut self.way {
+            way.waiting.settle(now, &mut way.port, way.depth);
         }
+        self.waiting.settle(now, &mut self.device, self.depth);
+    }
+
+    /// The next command for the controller.
+    pub(crate) fn take_command(&mut self) -> Option<(Tag, Command)> {
+        self.way.as_mut()?.port.take()
+    }
+
+    /// The controller has ended a command.
+    pub(crate) fn end_command(&mut self, completion: Completion) {
+        self.way.as_mut().expect("it is behind a controller").port.end(completion);
+    }
+
+    /// As [`Station::poll`], for commands that the controller has ended.
+    pub(crate) fn poll_ended(&mut self, now: Nanos, ended: &mut Completion) -> Option<u32> {
+        let way = self.way.as_mut()?;
+        way.waiting.poll(now, &mut way.port, ended, |_| {})
     }
 
     /// Does all that is due.
@@ -126,8 +157,8 @@ impl Station {
         self.device.handle_timeout(now);
     }
 
-    /// The next ask of which a piece came back, and in `ended` how. `served` sees each command. [`Station::settle`] must
-    /// follow once there are no more.
+    /// The next ask of which a piece came back, and in `ended` how; behind a controller, the next of its transfers.
+    /// `served` sees each command. [`Station::settle`] must follow once there are no more.
     #[inline]
     pub(crate) fn poll(
         &mut self,
@@ -135,15 +166,7 @@ impl Station {
         ended: &mut Completion,
         served: impl FnOnce(&Completion),
     ) -> Option<u32> {
-        match &mut self.waiting {
-            Waiting::Plain(plain) => {
-                *ended = self.device.poll_completion()?;
-                served(ended);
-                let ask = plain.sent[ended.tag.0 as usize];
-                Some(ask)
-            }
-            Waiting::Block(queue) => queue.poll(now, &mut self.device, ended, served),
-        }
+        self.waiting.poll(now, &mut self.device, ended, served)
     }
 
     /// When, from `now` on, the station wants to be looked at; `Nanos::MAX` when never.
@@ -153,9 +176,90 @@ impl Station {
             return now;
         }
         let device = self.device.poll_timeout().unwrap_or(Nanos::MAX);
-        match &self.waiting {
-            Waiting::Plain(_) => device,
-            Waiting::Block(queue) => device.min(queue.next_event(&self.device, self.depth)),
+        let next = device.min(self.waiting.next_event(&self.device, self.depth));
+        match &self.way {
+            Some(way) => next.min(way.waiting.next_event(&way.port, way.depth)),
+            None => next,
+        }
+    }
+}
+
+impl Waiting {
+    /// A queue that only holds.
+    fn plain(depth: usize) -> Waiting {
+        let sent = Vec::with_capacity(2 * depth.min(1024));
+        Waiting::Plain(Plain { held: VecDeque::with_capacity(Plain::HELD), sent })
+    }
+
+    /// The queue that a spec describes, and how many commands it has outstanding.
+    fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<(Waiting, usize), HostError> {
+        let depth = spec.depth.map_or(target.depth(), |depth| target.depth().min(depth as usize));
+        let waiting = match spec.is_plain() {
+            true => Waiting::plain(depth),
+            false => Waiting::Block(Box::new(BlockQueue::new(spec, target)?)),
+        };
+        Ok((waiting, depth))
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Waiting::Plain(plain) => plain.held.len(),
+            Waiting::Block(queue) => queue.waiting(),
+        }
+    }
+
+    #[inline]
+    fn issue<T: Target>(&mut self, now: Nanos, piece: Piece, target: &mut T, depth: usize) -> u32 {
+        match self {
+            Waiting::Plain(plain) => {
+                if plain.held.is_empty() && target.outstanding() < depth {
+                    plain.submit(target, now, piece);
+                } else {
+                    plain.held.push_back(piece);
+                }
+                1
+            }
+            Waiting::Block(queue) => queue.issue(now, piece, target),
+        }
+    }
+
+    #[inline]
+    fn settle<T: Target>(&mut self, now: Nanos, target: &mut T, depth: usize) {
+        match self {
+            Waiting::Plain(plain) => {
+                while !plain.held.is_empty() && target.outstanding() < depth {
+                    let piece = plain.held.pop_front().expect("there is one");
+                    plain.submit(target, now, piece);
+                }
+            }
+            Waiting::Block(queue) => queue.settle(now, target, depth),
+        }
+    }
+
+    #[inline]
+    fn poll<T: Target>(
+        &mut self,
+        now: Nanos,
+        target: &mut T,
+        ended: &mut Completion,
+        served: impl FnOnce(&Completion),
+    ) -> Option<u32> {
+        match self {
+            Waiting::Plain(plain) => {
+                *ended = target.poll_completion()?;
+                served(ended);
+                let ask = plain.sent[ended.tag.0 as usize];
+                Some(ask)
+            }
+            Waiting::Block(queue) => queue.poll(now, target, ended, served),
+        }
+    }
+
+    #[inline]
+    fn next_event<T: Target>(&self, target: &T, depth: usize) -> Nanos {
+        match self {
+            Waiting::Plain(_) => Nanos::MAX,
+            Waiting::Block(queue) => queue.next_event(target, depth),
         }
     }
 }
@@ -164,19 +268,10 @@ impl Plain {
     /// Room for so many held requests before more is allocated.
     const HELD: usize = 256;
 
-    fn submit(&mut self, device: &mut Device, now: Nanos, piece: Piece) {
+    #[inline]
+    fn submit<T: Target>(&mut self, target: &mut T, now: Nanos, piece: Piece) {
         let command = Command { urgent: piece.urgent, ..piece.request.into() };
-        let Tag(tag) = device.submit(now, command).expect("the device was seen to have room");
+        let Tag(tag) = target.submit(now, command).expect("the target was seen to have room");
         *at_tag(&mut self.sent, tag, 0) = piece.ask;
     }
-}
-
-/// The place of a tag in a table of them. There are more tags than the depth only while completions wait to be taken.
-#[inline]
-pub(super) fn at_tag<T: Clone>(table: &mut Vec<T>, tag: u32, nothing: T) -> &mut T {
-    let index = tag as usize;
-    if index >= table.len() {
-        table.resize(index + 1, nothing);
-    }
-    &mut table[index]
 }

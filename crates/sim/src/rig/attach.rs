@@ -1,8 +1,9 @@
-//! Buses and controllers: their keys, what they must keep, and what of them is simulated.
+//! Buses and controllers: their keys, what they must keep, what of them is simulated, and what of it goes with a drive.
 
 use super::links;
 use super::resolve::{Checked, check_names, link, within};
 use super::spec::RigSpec;
+use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSetup, ControllerSpec};
 use headstack_model::DriveSpec;
 use headstack_model::spec::Fault;
 use schemars::JsonSchema;
@@ -84,86 +85,6 @@ impl Default for RigBusSpec {
     }
 }
 
-/// What a controller does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ControllerKind {
-    /// It passes on what comes, both ways.
-    #[default]
-    PassThrough,
-    /// It has a queue, an order and a cache of its own. Not simulated yet.
-    Smart,
-}
-
-/// A controller between buses and host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ControllerSpec {
-    /// Its name.
-    pub name: String,
-    /// What it does.
-    pub kind: ControllerKind,
-    /// Time a sector takes through it.
-    pub us_per_sector: f64,
-    /// Time that each of its messages takes. Not simulated yet.
-    pub delay_us: f64,
-    /// Commands that it holds, of a smart one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue_depth: Option<u32>,
-    /// Name of the order policy of its queue, of a smart one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub order: Option<String>,
-    /// Commands that it has outstanding at each drive, of a smart one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drive_depth: Option<u32>,
-    /// Its cache, of a smart one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<ControllerCacheSpec>,
-}
-
-impl Default for ControllerSpec {
-    fn default() -> ControllerSpec {
-        ControllerSpec {
-            name: "controller".to_string(),
-            kind: ControllerKind::PassThrough,
-            us_per_sector: 0.0,
-            delay_us: 0.0,
-            queue_depth: None,
-            order: None,
-            drive_depth: None,
-            cache: None,
-        }
-    }
-}
-
-/// When a controller reports a write done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ControllerWrites {
-    /// Once the drive has reported it done.
-    #[default]
-    WriteThrough,
-    /// Once its data are in the controller's cache.
-    WriteBack,
-}
-
-/// Memory, or a drive that stands in for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ControllerCacheSpec {
-    /// Its size.
-    pub sectors: u64,
-    /// Size of a line, the least that is kept or given up; a cache on a drive has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line_sectors: Option<u32>,
-    /// Name of the drive that is the cache, where it is not memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drive: Option<String>,
-    /// When a write is reported done.
-    #[serde(default)]
-    pub writes: ControllerWrites,
-}
-
 /// Whether buses and controllers fit each other and the drives.
 pub(super) fn check(rig: &RigSpec) -> Checked {
     check_names("bus", rig.bus.iter().map(|bus| &bus.name))?;
@@ -194,6 +115,7 @@ fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) ->
         let set = [
             ("queue_depth", controller.queue_depth.is_some()),
             ("order", controller.order.is_some()),
+            ("merge", controller.merge.is_some()),
             ("drive_depth", controller.drive_depth.is_some()),
             ("cache", controller.cache.is_some()),
         ];
@@ -208,16 +130,84 @@ fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) ->
         headstack_policy::order::built_in(order)
             .map_err(|error| Fault::new(key("order"), error.to_string()))?;
     }
-    let Some(cache) = &controller.cache else { return Ok(()) };
-    within(&key("cache.sectors"), cache.sectors as f64, 1.0, 1e12, "sectors")?;
-    within(&key("cache.line_sectors"), f64::from(cache.line_sectors.unwrap_or(1)), 1.0, 1e6, "sectors")?;
-    let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
-    match &cache.drive {
-        Some(_) => {
-            link(&key("cache.drive"), "drive", cache.drive.as_deref(), names.iter().map(String::as_str))
-        }
+    match &controller.cache {
+        Some(cache) => check_cache(rig, controller, cache, key),
         None => Ok(()),
     }
+}
+
+fn check_cache(
+    rig: &RigSpec,
+    controller: &ControllerSpec,
+    cache: &ControllerCacheSpec,
+    key: impl Fn(&str) -> String,
+) -> Checked {
+    within(&key("cache.sectors"), cache.sectors as f64, 1.0, 1e12, "sectors")?;
+    within(&key("cache.line_sectors"), f64::from(cache.line_sectors.unwrap_or(1)), 1.0, 1e6, "sectors")?;
+    within(&key("cache.protected_ratio"), cache.protected_ratio, 0.0, 0.95, "of the lines")?;
+    within(&key("cache.flush_period_ms"), cache.flush_period_ms.unwrap_or(1.0), 1e-3, 1e9, "ms")?;
+    within(&key("cache.flush_idle_ms"), cache.flush_idle_ms.unwrap_or(0.0), 0.0, 1e9, "ms")?;
+    within(&key("cache.flush_cluster_lines"), f64::from(cache.flush_cluster_lines), 1.0, 4096.0, "lines")?;
+    let Some(name) = &cache.drive else {
+        let lines =
+            cache.sectors / u64::from(cache.line_sectors.unwrap_or(ControllerCacheSpec::LINE_SECTORS));
+        within(&key("cache.sectors"), lines as f64, 2.0, ControllerCacheSpec::LINES_MAX as f64, "lines")?;
+        let most = (cache.sectors / 2) as f64;
+        return within(
+            &key("cache.read_ahead_sectors"),
+            f64::from(cache.read_ahead_sectors),
+            0.0,
+            most,
+            "sectors",
+        );
+    };
+    let set = [
+        ("line_sectors", cache.line_sectors.is_some()),
+        ("read_ahead_sectors", cache.read_ahead_sectors > 0),
+        ("protected_ratio", cache.protected_ratio > 0.0),
+        ("flush_period_ms", cache.flush_period_ms.is_some()),
+        ("flush_cluster_lines", cache.flush_cluster_lines > 1),
+    ];
+    if let Some((of_memory, _)) = set.iter().find(|(_, is_set)| *is_set) {
+        return Err(Fault::new(
+            key(&format!("cache.{of_memory}")),
+            "is for a cache in memory, not on a drive",
+        ));
+    }
+    within(&key("cache.sectors"), cache.sectors as f64, 1.0, f64::from(u32::MAX), "sectors")?;
+    let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
+    link(&key("cache.drive"), "drive", Some(name), names.iter().map(String::as_str))?;
+    let own = drives_of(rig, controller);
+    if own.len() != 2 || own.iter().all(|number| names[*number as usize] != *name) {
+        let message = format!(
+            "a cache on a drive needs two drives on the controller, `{name}` and the one that it caches; it has {}",
+            own.len()
+        );
+        return Err(Fault::new(key("cache.drive"), message));
+    }
+    Ok(())
+}
+
+/// The numbers of the drives on a controller.
+fn drives_of(rig: &RigSpec, controller: &ControllerSpec) -> Vec<u32> {
+    let on_it = |group: usize| path(rig, group).1.is_some_and(|other| other.name == controller.name);
+    let drives = rig.drives().enumerate().filter(|(_, drive)| on_it(drive.group));
+    drives.map(|(number, _)| number as u32).collect()
+}
+
+/// The controllers that do more than pass on at once, each with the numbers of its drives, and, where one of those is its
+/// cache, that one's place among them and the cached one's.
+pub(super) fn controllers(rig: &RigSpec) -> Vec<ControllerSetup<'_>> {
+    let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
+    let works = |one: &&ControllerSpec| one.kind == ControllerKind::Smart || one.delay_us > 0.0;
+    let setup = |spec| {
+        let drives = drives_of(rig, spec);
+        let cache = spec.cache.as_ref().and_then(|cache| cache.drive.as_ref());
+        let place = cache.and_then(|name| drives.iter().position(|drive| names[*drive as usize] == *name));
+        ControllerSetup { spec, drives, cache: place.map(|place| (place as u32, 1 - place as u32)) }
+    };
+    let all = rig.controller.iter().filter(works).map(setup);
+    all.filter(|setup| !setup.drives.is_empty()).collect()
 }
 
 /// The bus of a kind of drives and its controller.
@@ -245,15 +235,6 @@ pub(super) fn attached(rig: &RigSpec, group: usize) -> DriveSpec {
 
 /// What is asked for and not simulated yet.
 pub(super) fn beyond(rig: &RigSpec) -> Checked {
-    for (index, controller) in rig.controller.iter().enumerate() {
-        let key = |name: &str| format!("controller[{index}].{name}");
-        if controller.kind == ControllerKind::Smart {
-            return Err(Fault::new(key("kind"), "a smart controller is not simulated yet"));
-        }
-        if controller.delay_us > 0.0 {
-            return Err(Fault::new(key("delay_us"), "a controller's delay is not simulated yet"));
-        }
-    }
     for (index, bus) in rig.bus.iter().enumerate() {
         let key = |name: &str| format!("bus[{index}].{name}");
         if bus.arbitration_us > 0.0 {

@@ -4,11 +4,10 @@
 //! written out. What DiskSim says and a rig cannot is listed, and what a rig can say but not yet run is carried over.
 
 use super::array::ArraySpec;
-use super::attach::{
-    ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
-};
+use super::attach::{RigBusSpec, Sharing};
 use super::spec::GroupKeys;
 use super::{Organisation, ReadChoice, Rig, RigError, Rotation, document};
+use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 use headstack_model::import::NotCarried;
 use headstack_model::import::setup::{
     Setup, SetupArray, SetupBus, SetupController, SetupDistribution, SetupDrive, SetupLoad,
@@ -280,6 +279,7 @@ fn controller(one: &SetupController) -> ControllerSpec {
         delay_us: one.delay_us,
         queue_depth: one.queue_depth,
         order: one.order.map(str::to_string),
+        merge: None,
         drive_depth: one.drive_depth,
         cache: one.cache.as_ref().map(|cache| ControllerCacheSpec {
             sectors: u64::from(cache.sectors),
@@ -290,6 +290,11 @@ fn controller(one: &SetupController) -> ControllerSpec {
             } else {
                 ControllerWrites::WriteThrough
             },
+            read_ahead_sectors: 0,
+            protected_ratio: 0.0,
+            flush_period_ms: cache.flush_period_ms,
+            flush_idle_ms: cache.flush_idle_ms,
+            flush_cluster_lines: cache.flush_cluster_lines,
         }),
     }
 }

@@ -13,10 +13,9 @@ mod resolve;
 pub mod shipped;
 mod spec;
 
+pub use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 pub use array::ArraySpec;
-pub use attach::{
-    BusKind, ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, RigBusSpec, Sharing,
-};
+pub use attach::{BusKind, RigBusSpec, Sharing};
 pub use import::{ImportedRig, import};
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
@@ -192,7 +191,10 @@ impl Rig {
         }
         let fault = |HostError { key, message }| located(Fault { key, message });
         let arrays = self.arrays(seed);
-        let engine = Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?;
+        let mut engine = Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?;
+        for setup in attach::controllers(&self.resolved) {
+            engine.put_behind(&setup, &self.resolved.host).map_err(fault)?;
+        }
         Ok(match links::links(&self.resolved) {
             Some(links) => engine.with_links(links),
             None => engine,

@@ -4,7 +4,8 @@
 //! file and are defined there.
 
 use super::array::ArraySpec;
-use super::attach::{ControllerSpec, RigBusSpec};
+use super::attach::RigBusSpec;
+use crate::controller::ControllerSpec;
 use crate::host::HostSpec;
 use headstack_model::DriveSpec;
 use schemars::JsonSchema;

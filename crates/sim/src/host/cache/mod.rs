@@ -17,13 +17,11 @@
 //! *Source:* Linux 5 `mm/readahead.c`, `mm/page-writeback.c`, `Documentation/admin-guide/sysctl/vm.rst` (the behaviour).
 
 mod ahead;
-mod list;
 mod pages;
-mod tree;
 mod write_back;
 
 use super::spec::PageCacheSpec;
-use crate::device::{Completion, TimeSplit};
+use crate::device::Completion;
 use ahead::{Fetch, Memory, Reader};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use pages::Pages;
@@ -299,7 +297,7 @@ impl PageCache {
         let waited = now - job.since;
         match how {
             Some(how) => {
-                job.completion.parts.add_all(&how.parts.last(waited));
+                job.completion.parts += how.parts.last(waited);
                 job.completion.parts.queued += Nanos(waited.0.saturating_sub(how.parts.total().0));
                 (job.completion.travel, job.completion.cache) = (how.travel, how.cache);
                 job.completion.outcome = how.outcome;
@@ -459,38 +457,5 @@ impl PageCache {
         self.jobs[job].since = now;
         self.starved.push_back(job);
         self.write(now);
-    }
-}
-
-impl TimeSplit {
-    /// What is left of the parts when all but the last `time` of them is taken off, from the first part on.
-    fn last(&self, time: Nanos) -> TimeSplit {
-        let mut rest = *self;
-        let mut excess = self.total().0.saturating_sub(time.0);
-        let parts = [
-            &mut rest.queued,
-            &mut rest.overhead,
-            &mut rest.seek,
-            &mut rest.rotational_latency,
-            &mut rest.media,
-            &mut rest.bus,
-            &mut rest.cache,
-        ];
-        for part in parts {
-            let off = part.0.min(excess);
-            part.0 -= off;
-            excess -= off;
-        }
-        rest
-    }
-
-    fn add_all(&mut self, other: &TimeSplit) {
-        self.queued += other.queued;
-        self.overhead += other.overhead;
-        self.seek += other.seek;
-        self.rotational_latency += other.rotational_latency;
-        self.media += other.media;
-        self.bus += other.bus;
-        self.cache += other.cache;
     }
 }

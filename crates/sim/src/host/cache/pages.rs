@@ -1,7 +1,6 @@
 //! The pages in memory: which there are, in what state, which gives way, which are dirty and since when.
 
-use super::list::{List, NONE};
-use super::tree::Tree;
+use crate::memory::{List, NONE, Tree};
 use headstack_model::Nanos;
 
 /// A page in memory.

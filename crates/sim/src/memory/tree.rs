@@ -1,6 +1,6 @@
-//! Page frames by page number: a treap, whose nodes are the frames, so that nothing is allocated for a page.
+//! Frames by number: a treap, whose nodes are the frames, so that nothing is allocated for one.
 //!
-//! *Source:* Aragon and Seidel 1989. The priorities are a hash of the page number: the same on every machine.
+//! *Source:* Aragon and Seidel 1989. The priorities are a hash of the number: the same on every machine.
 
 use super::list::NONE;
 
@@ -11,9 +11,9 @@ struct Node {
     right: u32,
 }
 
-/// Frames in rising order of their page number.
+/// Frames in rising order of the number of what they hold.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     nodes: Vec<Node>,
     root: u32,
 }
@@ -24,7 +24,7 @@ fn priority(key: u64) -> u64 {
 }
 
 impl Tree {
-    pub(super) fn new() -> Tree {
+    pub(crate) fn new() -> Tree {
         Tree { nodes: Vec::new(), root: NONE }
     }
 
@@ -32,7 +32,7 @@ impl Tree {
         &mut self.nodes[frame as usize]
     }
 
-    pub(super) fn insert(&mut self, key: u64, frame: u32) {
+    pub(crate) fn insert(&mut self, key: u64, frame: u32) {
         let node = Node { key, left: NONE, right: NONE };
         if frame as usize >= self.nodes.len() {
             self.nodes.resize(frame as usize + 1, node);
@@ -44,7 +44,7 @@ impl Tree {
     }
 
     /// Takes a frame out that is in under `key`.
-    pub(super) fn remove(&mut self, key: u64, frame: u32) {
+    pub(crate) fn remove(&mut self, key: u64, frame: u32) {
         let Node { left, right, .. } = self.nodes[frame as usize];
         let joined = self.merge(left, right);
         if self.root == frame {
@@ -63,8 +63,8 @@ impl Tree {
         }
     }
 
-    /// The frame with the least page number that is `key` or more.
-    pub(super) fn at_or_after(&self, key: u64) -> Option<u32> {
+    /// The frame with the least number that is `key` or more.
+    pub(crate) fn at_or_after(&self, key: u64) -> Option<u32> {
         let (mut at, mut best) = (self.root, None);
         while at != NONE {
             let node = &self.nodes[at as usize];

@@ -1,32 +1,32 @@
-//! An order of page frames in which each can be moved at the same small cost.
+//! An order of frames in which each can be moved at the same small cost.
 
 /// No frame.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Frames in an order, by number, with a link either way.
 #[derive(Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     links: Vec<(u32, u32)>,
     front: u32,
     back: u32,
 }
 
 impl List {
-    pub(super) fn new() -> List {
+    pub(crate) fn new() -> List {
         List { links: Vec::new(), front: NONE, back: NONE }
     }
 
-    pub(super) fn front(&self) -> Option<u32> {
+    pub(crate) fn front(&self) -> Option<u32> {
         (self.front != NONE).then_some(self.front)
     }
 
-    pub(super) fn after(&self, frame: u32) -> Option<u32> {
+    pub(crate) fn after(&self, frame: u32) -> Option<u32> {
         let next = self.links[frame as usize].1;
         (next != NONE).then_some(next)
     }
 
     /// Puts in a frame that is not in.
-    pub(super) fn push_back(&mut self, frame: u32) {
+    pub(crate) fn push_back(&mut self, frame: u32) {
         if frame as usize >= self.links.len() {
             self.links.resize(frame as usize + 1, (NONE, NONE));
         }
@@ -39,7 +39,7 @@ impl List {
     }
 
     /// Takes out a frame that is in.
-    pub(super) fn remove(&mut self, frame: u32) {
+    pub(crate) fn remove(&mut self, frame: u32) {
         let (before, after) = self.links[frame as usize];
         match before {
             NONE => self.front = after,
@@ -51,7 +51,7 @@ impl List {
         }
     }
 
-    pub(super) fn move_to_back(&mut self, frame: u32) {
+    pub(crate) fn move_to_back(&mut self, frame: u32) {
         if self.back != frame {
             self.remove(frame);
             self.push_back(frame);

@@ -1,0 +1,254 @@
+//! A drive as the cache of another: blocks lie at the same place on both.
+//!
+//! A read of which all blocks are valid on the cache goes there, any other to the drive itself, and what it read is then
+//! kept on the cache. A write goes to the cache, and with write-through on to the drive; with write-back its blocks are
+//! dirty, and go to the drive when the controller has had nothing to do for a while, run by run. Which blocks are valid
+//! and dirty is known to the block.
+//!
+//! *Source:* what DiskSim's cache device does, as its source describes itself.
+
+use super::spec::{ControllerCacheSpec, ControllerWrites};
+use super::{Cache, Controller, Job, Purpose};
+use crate::device::Completion;
+use headstack_model::{Lbn, Nanos, Op, Request};
+use std::ops::Range;
+
+/// The most blocks of a transfer between the two drives.
+const RUN_SECTORS: u64 = 1 << 20;
+
+/// A set of blocks.
+#[derive(Debug, Default)]
+struct Blocks {
+    words: Vec<u64>,
+    count: u64,
+    /// No block below this word is in it.
+    first: usize,
+}
+
+impl Blocks {
+    fn has(&self, lbn: Lbn) -> bool {
+        self.words.get((lbn.0 / 64) as usize).is_some_and(|word| word >> (lbn.0 % 64) & 1 == 1)
+    }
+
+    fn has_all(&self, run: Range<Lbn>) -> bool {
+        (run.start.0..run.end.0).all(|lbn| self.has(Lbn(lbn)))
+    }
+
+    fn add(&mut self, run: Range<Lbn>) {
+        self.words.resize(self.words.len().max(run.end.0.div_ceil(64) as usize), 0);
+        for lbn in run.start.0..run.end.0 {
+            let (word, bit) = ((lbn / 64) as usize, 1 << (lbn % 64));
+            self.count += u64::from(self.words[word] & bit == 0);
+            self.words[word] |= bit;
+            self.first = self.first.min(word);
+        }
+    }
+
+    fn remove(&mut self, run: Range<Lbn>) {
+        for lbn in run.start.0..run.end.0 {
+            let (word, bit) = ((lbn / 64) as usize, 1 << (lbn % 64));
+            if let Some(word) = self.words.get_mut(word) {
+                self.count -= u64::from(*word & bit != 0);
+                *word &= !bit;
+            }
+        }
+    }
+
+    /// The first run of blocks, [`RUN_SECTORS`] at most.
+    fn first_run(&mut self) -> Option<Range<Lbn>> {
+        let word = (self.first..self.words.len()).find(|word| self.words[*word] != 0)?;
+        self.first = word;
+        let start = word as u64 * 64 + u64::from(self.words[word].trailing_zeros());
+        let end = (start..start + RUN_SECTORS).find(|lbn| !self.has(Lbn(*lbn)));
+        Some(Lbn(start)..Lbn(end.unwrap_or(start + RUN_SECTORS)))
+    }
+}
+
+/// The drive that is a cache, the one that it caches, and what it holds.
+#[derive(Debug)]
+pub(super) struct CacheDrive {
+    shelf: u32,
+    cached: u32,
+    /// Blocks from this one on are not kept.
+    end: Lbn,
+    write_back: bool,
+    idle: Option<Nanos>,
+    valid: Blocks,
+    dirty: Blocks,
+    /// Whether a run is on its way to its drive.
+    returning: bool,
+    /// Since when the cached drive has nothing to do.
+    quiet_since: Nanos,
+    flushes: Vec<u32>,
+}
+
+impl CacheDrive {
+    /// A cache on drive `shelf` of drive `cached`.
+    pub(super) fn new(spec: &ControllerCacheSpec, shelf: u32, cached: u32, drives: &[u64]) -> CacheDrive {
+        CacheDrive {
+            shelf,
+            cached,
+            end: Lbn(spec.sectors.min(drives[shelf as usize]).min(drives[cached as usize])),
+            write_back: spec.writes == ControllerWrites::WriteBack,
+            idle: spec.flush_idle_ms.map(Nanos::from_ms),
+            valid: Blocks::default(),
+            dirty: Blocks::default(),
+            returning: false,
+            quiet_since: Nanos::ZERO,
+            flushes: Vec::new(),
+        }
+    }
+
+    pub(super) fn dirty_sectors(&self) -> u64 {
+        self.dirty.count
+    }
+
+    /// A transfer of a drive is over.
+    pub(super) fn note_use(&mut self, now: Nanos, drive: u32) {
+        if drive == self.cached {
+            self.quiet_since = now;
+        }
+    }
+
+    /// When dirty blocks go to their drive, if nothing comes before.
+    pub(super) fn next_event(&self) -> Nanos {
+        match self.idle {
+            Some(idle) if self.dirty.count > 0 && !self.returning => self.quiet_since.saturating_add(idle),
+            _ => Nanos::MAX,
+        }
+    }
+
+    fn keeps(&self, request: &Request) -> bool {
+        request.sectors > 0 && request.end() <= self.end
+    }
+}
+
+impl Controller {
+    fn shelf(&mut self) -> &mut CacheDrive {
+        match &mut self.cache {
+            Cache::Drive(shelf) => shelf,
+            _ => unreachable!("only a controller with such a drive uses it"),
+        }
+    }
+
+    /// A command comes to the cache.
+    pub(super) fn begin_on_drive(&mut self, now: Nanos, job: u32) {
+        let Job { drive, request, .. } = self.jobs[job as usize];
+        let shelf = self.shelf();
+        if drive != shelf.cached {
+            return self.pass(job);
+        }
+        let (run, cache, keeps) = (request.lbn..request.end(), shelf.shelf, shelf.keeps(&request));
+        match request.op {
+            Op::Flush => {
+                shelf.flushes.push(job);
+                self.flush_on(now);
+            }
+            Op::Read if keeps && shelf.valid.has_all(run) => {
+                self.activity.read_hits += 1;
+                self.transfer(Purpose::Pass { job }, cache, request);
+            }
+            Op::Read if keeps => {
+                self.transfer(Purpose::Populate { job }, drive, request);
+            }
+            Op::Write if keeps && !request.fua => {
+                self.transfer(Purpose::Shelve { job }, cache, request);
+            }
+            _ => {
+                if request.op == Op::Write {
+                    let end = request.end().min(shelf.end);
+                    let run = request.lbn.min(end)..end;
+                    shelf.valid.remove(run.clone());
+                    shelf.dirty.remove(run);
+                }
+                self.pass(job);
+            }
+        }
+    }
+
+    /// A read has its data from its drive: they go to the host and to the cache.
+    pub(super) fn populate(&mut self, now: Nanos, job: u32, how: &Completion) {
+        let request = self.jobs[job as usize].request;
+        let cache = self.shelf().shelf;
+        self.activity.filled_sectors += u64::from(request.sectors);
+        self.transfer(Purpose::Keep, cache, Request::write(request.lbn, request.sectors));
+        self.account(now, job, how);
+        self.end(now, job);
+    }
+
+    /// The cache holds what was read.
+    pub(super) fn kept(&mut self, request: &Request) {
+        self.shelf().valid.add(request.lbn..request.end());
+    }
+
+    /// The cache holds what was written.
+    pub(super) fn shelved(&mut self, now: Nanos, job: u32, how: &Completion) {
+        let request = self.jobs[job as usize].request;
+        let shelf = self.shelf();
+        shelf.valid.add(request.lbn..request.end());
+        shelf.dirty.add(request.lbn..request.end());
+        if !shelf.write_back {
+            let cached = shelf.cached;
+            self.activity.destaged_sectors += u64::from(request.sectors);
+            self.transfer(Purpose::Return, cached, request);
+        }
+        self.account(now, job, how);
+        self.end(now, job);
+    }
+
+    /// Has dirty blocks go to their drive if that has been quiet for long enough.
+    pub(super) fn return_when_idle(&mut self, now: Nanos) {
+        let due = self.shelf().next_event() <= now;
+        if due && self.in_flight == 0 {
+            self.fetch();
+        } else if due {
+            self.shelf().quiet_since = now;
+        }
+    }
+
+    /// Reads the first dirty run off the cache.
+    fn fetch(&mut self) {
+        let shelf = self.shelf();
+        let Some(run) = shelf.dirty.first_run() else { return };
+        shelf.returning = true;
+        let cache = shelf.shelf;
+        self.transfer(Purpose::Fetch, cache, Request::read(run.start, (run.end - run.start) as u32));
+    }
+
+    /// A dirty run has been read off the cache.
+    pub(super) fn fetched(&mut self, request: &Request) {
+        let cached = self.shelf().cached;
+        self.activity.destaged_sectors += u64::from(request.sectors);
+        self.transfer(Purpose::Return, cached, Request::write(request.lbn, request.sectors));
+    }
+
+    /// A dirty run is on its drive: on with the next one while nothing else is to be done.
+    pub(super) fn returned(&mut self, now: Nanos, request: &Request) {
+        let (is_quiet, shelf) = (self.in_flight == 0, self.shelf());
+        shelf.dirty.remove(request.lbn..request.end());
+        shelf.returning = false;
+        shelf.quiet_since = now;
+        if !shelf.flushes.is_empty() {
+            self.flush_on(now);
+        } else if is_quiet && shelf.idle.is_some() {
+            self.fetch();
+        }
+    }
+
+    /// Goes on with flushes: what is dirty goes to its drive, and then that is flushed.
+    fn flush_on(&mut self, now: Nanos) {
+        let shelf = self.shelf();
+        if shelf.dirty.count > 0 {
+            if !shelf.returning && shelf.write_back {
+                self.fetch();
+            }
+            return;
+        }
+        while let Some(job) = self.shelf().flushes.pop() {
+            let entry = &mut self.jobs[job as usize];
+            entry.parts.cache += now - entry.since;
+            entry.since = now;
+            self.pass(job);
+        }
+    }
+}

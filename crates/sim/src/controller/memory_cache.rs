@@ -1,0 +1,484 @@
+//! The memory of a controller as a cache of its drives.
+//!
+//! A read takes its lines, fetches what is missing of them, and reads ahead where it goes on with a stream. A write takes its
+//! lines and leaves its data there, dirty with write-back, or writes them to the drive before it ends. Where every line
+//! is in use, the one unused for longest gives way, and is written first if it is dirty: whoever wants it waits.
+//!
+//! A command has room for all its lines kept before it takes the first one, so that commands never wait for each other's
+//! lines. One that takes more than half of the memory goes past it, and so does one that is forced to the media.
+
+use super::memory::{Lines, Room};
+use super::spec::{ControllerCacheSpec, ControllerWrites};
+use super::streams::Streams;
+use super::{Cache, Controller, Job, NONE, Purpose, Step};
+use crate::device::{CacheUse, Completion};
+use headstack_model::{Lbn, Nanos, Op, Request};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A controller's memory, and who waits for it.
+#[derive(Debug)]
+pub(super) struct MemoryCache {
+    lines: Lines,
+    /// Blocks of each drive.
+    drives: Vec<u64>,
+    write_back: bool,
+    read_ahead: u64,
+    cluster: u64,
+    period: Option<Nanos>,
+    idle: Option<Nanos>,
+    last_tick: Nanos,
+    streams: Streams,
+    /// Lines kept for commands that are under way.
+    reserved: usize,
+    /// Commands that wait for lines to be kept for them, and those that wait for one to give way.
+    waiting: VecDeque<u32>,
+    starved: VecDeque<u32>,
+    /// Whether anything has become free since they were looked at.
+    stirred: bool,
+    /// Lines that are written because somebody wants them.
+    evicting: usize,
+    /// Destages that are under way by their place in the order of such, with their drives.
+    under_way: Vec<(u64, u32)>,
+    turns: u64,
+    flushes: Vec<u32>,
+}
+
+impl MemoryCache {
+    pub(super) fn new(spec: &ControllerCacheSpec, drives: Vec<u64>) -> MemoryCache {
+        let line = u64::from(spec.line_sectors.unwrap_or(ControllerCacheSpec::LINE_SECTORS));
+        let most = (spec.sectors / line).max(2) as usize;
+        MemoryCache {
+            lines: Lines::new(most, line, spec.protected_ratio),
+            drives,
+            write_back: spec.writes == ControllerWrites::WriteBack,
+            read_ahead: u64::from(spec.read_ahead_sectors),
+            cluster: u64::from(spec.flush_cluster_lines),
+            period: spec.flush_period_ms.map(Nanos::from_ms),
+            idle: spec.flush_idle_ms.map(Nanos::from_ms),
+            last_tick: Nanos::ZERO,
+            streams: Streams::default(),
+            reserved: 0,
+            waiting: VecDeque::with_capacity(Controller::AT_ONCE),
+            starved: VecDeque::with_capacity(Controller::AT_ONCE),
+            stirred: false,
+            evicting: 0,
+            under_way: Vec::with_capacity(Controller::AT_ONCE),
+            turns: 0,
+            flushes: Vec::new(),
+        }
+    }
+
+    pub(super) fn dirty_lines(&self) -> usize {
+        self.lines.dirty()
+    }
+
+    /// When dirty lines are to be written though nobody needs room.
+    pub(super) fn next_event(&self, is_idle: bool, last_busy: Nanos) -> Nanos {
+        if self.lines.dirty() == 0 {
+            return Nanos::MAX;
+        }
+        let tick = self.period.map(|period| Nanos((self.last_tick.0 / period.0 + 1) * period.0));
+        let idle = self.idle.filter(|_| is_idle).map(|idle| last_busy + idle);
+        tick.into_iter().chain(idle).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Whether a request goes through the memory.
+    fn takes(&self, drive: u32, request: &Request) -> bool {
+        let span = self.lines.span(request);
+        !request.fua
+            && request.sectors > 0
+            && request.end().0 <= self.drives[drive as usize]
+            && span.end - span.start <= self.lines.most() as u64 / 2
+    }
+}
+
+impl Controller {
+    fn memory(&mut self) -> &mut MemoryCache {
+        match &mut self.cache {
+            Cache::Memory(memory) => memory,
+            _ => unreachable!("only a controller with memory uses it"),
+        }
+    }
+
+    /// A command comes to the memory.
+    pub(super) fn begin_in_memory(&mut self, now: Nanos, job: u32) {
+        let Job { drive, request, .. } = self.jobs[job as usize];
+        if request.op == Op::Flush {
+            return self.flush(now, job);
+        }
+        let memory = self.memory();
+        if !memory.takes(drive, &request) {
+            if request.op == Op::Write && request.end().0 <= memory.drives[drive as usize] {
+                memory.lines.change(drive, request.lbn..request.end(), Lines::set_stale);
+            }
+            return self.pass(job);
+        }
+        if memory.waiting.is_empty() && self.reserve(job) {
+            return self.go(now, job);
+        }
+        self.memory().waiting.push_back(job);
+        self.activity.waited_for_room += 1;
+    }
+
+    /// Keeps room for a command's lines, if there is so much.
+    fn reserve(&mut self, job: u32) -> bool {
+        let request = self.jobs[job as usize].request;
+        let memory = self.memory();
+        let span = memory.lines.span(&request);
+        let lines = (span.end - span.start) as usize;
+        if memory.reserved + lines > memory.lines.most() {
+            return false;
+        }
+        memory.reserved += lines;
+        self.jobs[job as usize].reserved = lines;
+        true
+    }
+
+    /// Goes on with commands that waited for room; whether to ask again.
+    pub(super) fn resume_for_room(&mut self, now: Nanos) -> bool {
+        let Cache::Memory(memory) = &mut self.cache else { return false };
+        if !std::mem::take(&mut memory.stirred) {
+            return false;
+        }
+        for _ in 0..memory.starved.len() {
+            let Some(job) = self.memory().starved.pop_front() else { break };
+            self.waited_for_room(now, job);
+            self.go(now, job);
+        }
+        while let Some(job) = self.memory().waiting.front().copied()
+            && self.reserve(job)
+        {
+            self.memory().waiting.pop_front();
+            self.waited_for_room(now, job);
+            self.go(now, job);
+        }
+        true
+    }
+
+    fn waited_for_room(&mut self, now: Nanos, job: u32) {
+        let job = &mut self.jobs[job as usize];
+        job.parts.cache += now - job.since;
+        job.since = now;
+    }
+
+    /// Takes the lines of a command one after the other; once it has them all, its data move.
+    pub(super) fn go(&mut self, now: Nanos, job: u32) {
+        let Job { drive, request, pinned, .. } = self.jobs[job as usize];
+        let span = self.memory().lines.span(&request);
+        for line in span.start + pinned..span.end {
+            let memory = self.memory();
+            let frame = match memory.lines.find(drive, line) {
+                Some(frame) => frame,
+                None => match memory.lines.take(drive, line) {
+                    Room::Frame(frame) => frame,
+                    Room::Dirty(victim) => {
+                        if memory.evicting <= memory.starved.len() {
+                            self.destage(victim, true);
+                        }
+                        return self.starve(job);
+                    }
+                    Room::None => return self.starve(job),
+                },
+            };
+            let lines = &self.memory().lines;
+            if let Some(transfer) = lines.filling(frame)
+                && request.op == Op::Read
+                && lines
+                    .each(drive, overlap(&request, lines.blocks(line)))
+                    .any(|(_, frame, sector)| frame.is_none_or(|frame| !lines.is_valid(frame, sector)))
+            {
+                self.jobs[job as usize].link =
+                    std::mem::replace(&mut self.transfers[transfer as usize].waiters, job);
+                return;
+            }
+            self.memory().lines.pin(frame);
+            self.jobs[job as usize].pinned += 1;
+        }
+        match request.op {
+            Op::Read => self.read(now, job),
+            _ => {
+                let landed = self.move_data(now, job);
+                self.note(landed, job, Step::Landed);
+            }
+        }
+    }
+
+    /// Lets a command wait until a line can give way.
+    fn starve(&mut self, job: u32) {
+        self.memory().starved.push_back(job);
+        self.activity.waited_for_room += 1;
+    }
+
+    /// Has what is missing of a read's lines brought, and reads ahead.
+    fn read(&mut self, now: Nanos, job: u32) {
+        let Job { drive, request, .. } = self.jobs[job as usize];
+        let fills = self.fill(drive, request.lbn..request.end(), job);
+        self.jobs[job as usize].waits = fills;
+        let memory = self.memory();
+        if memory.read_ahead > 0
+            && let Some((number, run)) = memory.streams.read(drive, &request, fills > 0, memory.read_ahead)
+        {
+            self.read_ahead(drive, number, run);
+        }
+        if fills == 0 {
+            self.activity.read_hits += u64::from(!self.jobs[job as usize].waited);
+            self.deliver(now, job, CacheUse::Whole);
+        }
+    }
+
+    /// Has a run brought as far as it is missing; says in how many transfers.
+    fn fill(&mut self, drive: u32, run: Range<Lbn>, job: u32) -> u32 {
+        let (mut from, mut fills) = (run.start, 0);
+        while from < run.end {
+            let lines = &self.memory().lines;
+            let is_missing = |(_, frame, sector): &(Lbn, Option<u32>, u64)| {
+                frame.is_some_and(|frame| !lines.is_valid(frame, *sector))
+            };
+            let Some((first, ..)) = lines.each(drive, from..run.end).find(is_missing) else { break };
+            let end = lines.each(drive, first..run.end).find(|sector| !is_missing(sector));
+            let end = end.map_or(run.end, |(end, ..)| end);
+            let request = Request::read(first, (end - first) as u32);
+            let number = self.transfer(Purpose::Fill { job }, drive, request);
+            let memory = self.memory();
+            for line in memory.lines.span(&request) {
+                let frame = memory.lines.find(drive, line).expect("what is missing of a line is");
+                memory.lines.fill(frame, number);
+            }
+            self.activity.filled_sectors += u64::from(request.sectors);
+            (from, fills) = (end, fills + 1);
+        }
+        fills
+    }
+
+    /// Reads a run ahead, as far as lines can be had for it without waiting.
+    fn read_ahead(&mut self, drive: u32, stream: usize, run: Range<Lbn>) {
+        let memory = self.memory();
+        let end = Lbn(run.end.0.min(memory.drives[drive as usize]));
+        let first = memory.lines.span(&Request::read(run.start, 1)).start;
+        let (mut line, mut have, mut taken) = (first, run.start, 0);
+        while have < end {
+            let room = memory.reserved + taken < memory.lines.most();
+            let frame = match memory.lines.find(drive, line) {
+                Some(frame) => frame,
+                None if !room => break,
+                None => match memory.lines.take(drive, line) {
+                    Room::Frame(frame) => frame,
+                    Room::Dirty(_) | Room::None => break,
+                },
+            };
+            // Or the next one might take its place.
+            memory.lines.hold(frame);
+            (line, taken) = (line + 1, taken + 1);
+            have = memory.lines.blocks(line).start.min(end);
+        }
+        memory.streams.set_ahead(stream, have);
+        let before = self.activity.filled_sectors;
+        self.fill(drive, run.start..have.max(run.start), NONE);
+        self.activity.read_ahead_sectors += self.activity.filled_sectors - before;
+        let lines = &mut self.memory().lines;
+        for line in first..line {
+            let frame = lines.find(drive, line).expect("it is held");
+            lines.release(frame);
+        }
+    }
+
+    /// A transfer has brought what was missing.
+    pub(super) fn filled(
+        &mut self,
+        now: Nanos,
+        number: u32,
+        job: u32,
+        drive: u32,
+        request: &Request,
+        how: &Completion,
+    ) {
+        let memory = self.memory();
+        memory.lines.change(drive, request.lbn..request.end(), Lines::set_valid);
+        for line in memory.lines.span(request) {
+            let frame = memory.lines.find(drive, line).expect("a line stays while it is filled");
+            memory.lines.filled(frame, number);
+        }
+        memory.stirred = true;
+        if job == NONE {
+            return;
+        }
+        self.account(now, job, how);
+        self.jobs[job as usize].waits -= 1;
+        if self.jobs[job as usize].waits == 0 {
+            self.deliver(now, job, how.cache);
+        }
+    }
+
+    /// Sends a read's data, which are all in memory.
+    fn deliver(&mut self, now: Nanos, job: u32, cache: CacheUse) {
+        self.jobs[job as usize].cache = cache;
+        self.let_go(job);
+        let over = self.move_data(now, job);
+        self.end(over, job);
+    }
+
+    /// A command is done with its lines.
+    fn let_go(&mut self, job: u32) {
+        let Job { drive, request, reserved, .. } = self.jobs[job as usize];
+        let memory = self.memory();
+        for line in memory.lines.span(&request) {
+            let frame = memory.lines.find(drive, line).expect("a line stays while a command holds it");
+            memory.lines.unpin(frame);
+        }
+        memory.reserved -= reserved;
+        memory.stirred = true;
+    }
+
+    /// A write's data are in memory.
+    pub(super) fn landed(&mut self, now: Nanos, job: u32) {
+        let Job { drive, request, .. } = self.jobs[job as usize];
+        let memory = self.memory();
+        memory.lines.change(drive, request.lbn..request.end(), Lines::set_valid);
+        if !memory.write_back {
+            self.transfer(Purpose::Through { job }, drive, request);
+            return;
+        }
+        if memory.lines.dirty() == 0 {
+            // The interval counts from multiples of it, not from when there was last something to do.
+            memory.last_tick = now;
+        }
+        memory.lines.change(drive, request.lbn..request.end(), Lines::set_dirty);
+        self.jobs[job as usize].cache = CacheUse::Buffered;
+        self.let_go(job);
+        self.end(now, job);
+    }
+
+    /// A write is on its drive.
+    pub(super) fn written_through(&mut self, now: Nanos, job: u32, how: &Completion) {
+        self.account(now, job, how);
+        self.let_go(job);
+        self.end(now, job);
+    }
+
+    /// Has a dirty line written, with its neighbours as far as they make a cluster.
+    fn destage(&mut self, frame: u32, evicts: bool) {
+        let memory = self.memory();
+        let (drive, line) = memory.lines.place(frame);
+        let is_dirty = |line: u64| {
+            let found = memory.lines.find(drive, line);
+            found.is_some_and(|frame| {
+                !memory.lines.is_moving(frame)
+                    && memory
+                        .lines
+                        .each(drive, memory.lines.blocks(line))
+                        .any(|(_, _, sector)| memory.lines.is_dirty(frame, sector))
+            })
+        };
+        let (mut first, mut last) = (line, line);
+        while last - first + 1 < memory.cluster && first > 0 && is_dirty(first - 1) {
+            first -= 1;
+        }
+        while last - first + 1 < memory.cluster && is_dirty(last + 1) {
+            last += 1;
+        }
+        let end = memory.lines.blocks(last).end;
+        let mut from = memory.lines.blocks(first).start;
+        let mut evicts = evicts;
+        while let Some(run) = self.dirty_run(drive, from..end) {
+            from = run.end;
+            self.write_run(drive, run, std::mem::take(&mut evicts));
+        }
+    }
+
+    /// The first run of a drive's sectors that begins and ends with a dirty one and in which all are valid.
+    fn dirty_run(&mut self, drive: u32, within: Range<Lbn>) -> Option<Range<Lbn>> {
+        let lines = &self.memory().lines;
+        let is_dirty = |frame: Option<u32>, sector| frame.is_some_and(|frame| lines.is_dirty(frame, sector));
+        let (first, ..) =
+            lines.each(drive, within.clone()).find(|(_, frame, sector)| is_dirty(*frame, *sector))?;
+        let valid = lines
+            .each(drive, first..within.end)
+            .take_while(|(_, frame, sector)| frame.is_some_and(|frame| lines.is_valid(frame, *sector)));
+        let last = valid.filter(|(_, frame, sector)| is_dirty(*frame, *sector)).map(|(lbn, ..)| lbn).last();
+        Some(first..last.unwrap_or(first) + 1)
+    }
+
+    fn write_run(&mut self, drive: u32, run: Range<Lbn>, evicts: bool) {
+        let request = Request::write(run.start, (run.end - run.start) as u32);
+        let memory = self.memory();
+        memory.lines.change(drive, run, Lines::set_clean);
+        for line in memory.lines.span(&request) {
+            let frame = memory.lines.find(drive, line).expect("a dirty line is in memory");
+            memory.lines.destage(frame);
+        }
+        let turn = memory.turns;
+        memory.turns += 1;
+        memory.evicting += usize::from(evicts);
+        memory.under_way.push((turn, drive));
+        self.activity.destaged_sectors += u64::from(request.sectors);
+        self.transfer(Purpose::Destage { turn, evicts }, drive, request);
+    }
+
+    /// A run of dirty sectors is on its drive.
+    pub(super) fn destaged(&mut self, now: Nanos, turn: u64, evicts: bool, drive: u32, request: &Request) {
+        let memory = self.memory();
+        for line in memory.lines.span(request) {
+            let frame = memory.lines.find(drive, line).expect("a line stays while it is written");
+            memory.lines.destaged(frame);
+        }
+        memory.evicting -= usize::from(evicts);
+        memory.under_way.retain(|(other, _)| *other != turn);
+        memory.stirred = true;
+        self.finish_flushes(now);
+    }
+
+    /// Writes all that is dirty of a drive.
+    fn destage_all(&mut self, drive: u32) {
+        while let Some(frame) = self.memory().lines.first_dirty(drive) {
+            self.destage(frame, false);
+        }
+    }
+
+    /// Writes what is due by the clock, or because nothing else is to be done.
+    pub(super) fn destage_in_time(&mut self, now: Nanos) {
+        let (is_idle, last_busy) = (self.held == 0 && self.in_flight == 0, self.last_busy);
+        let memory = self.memory();
+        if let Some(period) = memory.period
+            && now.0 / period.0 > memory.last_tick.0 / period.0
+        {
+            memory.last_tick = now;
+            (0..memory.drives.len() as u32).for_each(|drive| self.destage_all(drive));
+        } else if let Some(idle) = memory.idle
+            && is_idle
+            && memory.lines.dirty() > 0
+            && now >= last_busy + idle
+        {
+            let next = (0..memory.drives.len() as u32).find_map(|drive| memory.lines.first_dirty(drive));
+            self.destage(next.expect("there is a dirty line"), false);
+        }
+    }
+
+    /// Begins a flush: what is dirty of its drive by now is written, and then the drive flushed.
+    fn flush(&mut self, now: Nanos, job: u32) {
+        let drive = self.jobs[job as usize].drive;
+        self.destage_all(drive);
+        self.jobs[job as usize].before = self.memory().turns;
+        self.memory().flushes.push(job);
+        self.finish_flushes(now);
+    }
+
+    fn finish_flushes(&mut self, now: Nanos) {
+        let mut index = 0;
+        while let Some(job) = self.memory().flushes.get(index).copied() {
+            let Job { drive, before, .. } = self.jobs[job as usize];
+            if self.memory().under_way.iter().any(|(turn, of)| *of == drive && *turn < before) {
+                index += 1;
+                continue;
+            }
+            self.memory().flushes.remove(index);
+            self.waited_for_room(now, job);
+            self.pass(job);
+        }
+    }
+}
+
+/// The part of a request that lies in a run.
+fn overlap(request: &Request, run: Range<Lbn>) -> Range<Lbn> {
+    request.lbn.max(run.start)..request.end().min(run.end)
+}

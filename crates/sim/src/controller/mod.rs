@@ -1,0 +1,470 @@
+//! A smart controller: a queue, an order and a cache between the host and several drives.
+//!
+//! A machine without a clock. Commands go in by [`Controller::submit`], transfers from and to drives come out of
+//! [`Controller::poll`] and are told done by [`Controller::transferred`]; a command ends when [`Controller::poll`] says so.
+//! The queue before each drive, with its order, is not here: it is a host's queue ([`crate::host`]) with the controller's keys.
+//!
+//! A command waits until the controller has room for it, is looked at after the controller's delay, and is passed on, or
+//! served by the cache: memory in lines (`memory_cache`), or another drive (`cache_drive`). Data cross between host and
+//! memory one command after the other.
+//!
+//! *Time:* waiting for room for commands is `queued`, the delays are `overhead`, waiting for room in memory is `cache`, the
+//! host's data are `bus`; a command that waited for transfers has their time split, as far as it waited.
+//!
+//! Modelled: queue depth, delays, memory of lines with sectors valid or dirty each, plain and segmented LRU, read-ahead
+//! per stream, write-through and write-back, destaging on demand, at intervals and when idle, clusters of lines; a drive
+//! that caches another. Not modelled: locks finer than a line, several processors, mirrored memory, power cuts.
+//!
+//! *Source:* Ganger, Worthington and Patt, the DiskSim reference manual, for what such controllers do.
+
+mod cache_drive;
+mod memory;
+mod memory_cache;
+mod spec;
+mod streams;
+
+pub use spec::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
+
+use crate::device::{CacheUse, Command, Completion, Outcome, Tag, TimeSplit, Travel};
+use cache_drive::CacheDrive;
+use headstack_model::{Nanos, Op, Request};
+use memory_cache::MemoryCache;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Nothing.
+const NONE: u32 = u32::MAX;
+
+/// A controller, and what it stands before.
+#[derive(Clone, Debug)]
+pub(crate) struct ControllerSetup<'a> {
+    /// What it does.
+    pub(crate) spec: &'a ControllerSpec,
+    /// The numbers of its drives.
+    pub(crate) drives: Vec<u32>,
+    /// The place among them of the one that is its cache, and that of the one cached.
+    pub(crate) cache: Option<(u32, u32)>,
+}
+
+/// What a controller has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ControllerActivity {
+    /// Commands to read.
+    pub reads: u64,
+    /// Those of them that its cache served without a drive, or from the drive that is the cache.
+    pub read_hits: u64,
+    /// Commands to write.
+    pub writes: u64,
+    /// Sectors read from drives into the cache.
+    pub filled_sectors: u64,
+    /// Those of them that nobody had asked for yet.
+    pub read_ahead_sectors: u64,
+    /// Sectors that went from the cache to their drives.
+    pub destaged_sectors: u64,
+    /// Times that a command had to wait for room in the memory.
+    pub waited_for_room: u64,
+}
+
+/// What a controller wants, or has done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wish {
+    /// A transfer from or to a drive, which comes back in [`Controller::transferred`].
+    Transfer { number: u32, drive: u32, request: Request, urgent: bool, sync: bool },
+    /// A command for a drive is done.
+    Ended { drive: u32, completion: Completion },
+}
+
+/// What becomes of a command at its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// It is looked at.
+    Begin,
+    /// Its data have come from the host.
+    Landed,
+    /// It ends.
+    Finish,
+}
+
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    drive: u32,
+    tag: Tag,
+    request: Request,
+    urgent: bool,
+    submitted: Nanos,
+    /// Up to when `parts` accounts for the time.
+    since: Nanos,
+    parts: TimeSplit,
+    outcome: Outcome,
+    cache: CacheUse,
+    travel: Option<Travel>,
+    /// Whether it waited for a drive.
+    waited: bool,
+    /// Lines that it holds, and that are kept for it.
+    pinned: u64,
+    reserved: usize,
+    /// Transfers that it waits for.
+    waits: u32,
+    /// Of a flush: the destages before this one are its business.
+    before: u64,
+    /// The next one that waits for the same transfer.
+    link: u32,
+}
+
+/// What a transfer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// A command as it came.
+    Pass { job: u32 },
+    /// To bring lines, for a command or for none.
+    Fill { job: u32 },
+    /// To write a command's data to the drive before it ends.
+    Through { job: u32 },
+    /// To write dirty sectors; with its place in the order of such, and whether a command waits for the line.
+    Destage { turn: u64, evicts: bool },
+    /// To read a command's data, and then to keep them on the drive that is the cache.
+    Populate { job: u32 },
+    /// To keep data that were read on the drive that is the cache.
+    Keep,
+    /// To write a command's data on the drive that is the cache.
+    Shelve { job: u32 },
+    /// To read dirty sectors from the drive that is the cache.
+    Fetch,
+    /// To write them where they belong.
+    Return,
+    /// None: its number is free.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    purpose: Purpose,
+    drive: u32,
+    request: Request,
+    /// Parts that have not come back.
+    left: u32,
+    /// The first of those that wait for it beside its own command.
+    waiters: u32,
+}
+
+/// What a controller keeps data in.
+#[derive(Debug)]
+enum Cache {
+    None,
+    Memory(Box<MemoryCache>),
+    Drive(Box<CacheDrive>),
+}
+
+/// A controller.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    delay: Nanos,
+    /// Time of a sector to or from the host, in 2⁻¹⁰ ns.
+    host_sector: u64,
+    host_free: Nanos,
+    queue_depth: usize,
+    /// Commands that it holds, and those before it.
+    held: usize,
+    outside: VecDeque<u32>,
+    jobs: Vec<Job>,
+    free_jobs: Vec<u32>,
+    transfers: Vec<Transfer>,
+    free_transfers: Vec<u32>,
+    in_flight: usize,
+    agenda: BinaryHeap<Reverse<(Nanos, u64, u32, Step)>>,
+    noted: u64,
+    wishes: VecDeque<Wish>,
+    cache: Cache,
+    /// When it last did anything for the host.
+    last_busy: Nanos,
+    activity: ControllerActivity,
+}
+
+impl Controller {
+    /// Room for so many commands and transfers before more is allocated.
+    const AT_ONCE: usize = 256;
+
+    /// A controller of drives with so many blocks each. `cache_drives` are the number of the drive that is its cache and
+    /// that of the one cached, where one is.
+    pub(crate) fn new(
+        spec: &ControllerSpec,
+        drives: Vec<u64>,
+        cache_drives: Option<(u32, u32)>,
+    ) -> Controller {
+        let cache = match (&spec.cache, cache_drives) {
+            (None, _) => Cache::None,
+            (Some(cache), Some((shelf, cached))) => {
+                Cache::Drive(Box::new(CacheDrive::new(cache, shelf, cached, &drives)))
+            }
+            (Some(cache), None) => Cache::Memory(Box::new(MemoryCache::new(cache, drives))),
+        };
+        Controller {
+            delay: Nanos::from_us(spec.delay_us),
+            host_sector: (spec.us_per_sector * 1e3 * 1024.0).round() as u64,
+            host_free: Nanos::ZERO,
+            queue_depth: spec.queue_depth.map_or(usize::MAX, |depth| depth as usize),
+            held: 0,
+            outside: VecDeque::with_capacity(Controller::AT_ONCE),
+            jobs: Vec::with_capacity(Controller::AT_ONCE),
+            free_jobs: Vec::with_capacity(Controller::AT_ONCE),
+            transfers: Vec::with_capacity(Controller::AT_ONCE),
+            free_transfers: Vec::with_capacity(Controller::AT_ONCE),
+            in_flight: 0,
+            agenda: BinaryHeap::with_capacity(Controller::AT_ONCE),
+            noted: 0,
+            wishes: VecDeque::with_capacity(Controller::AT_ONCE),
+            cache,
+            last_busy: Nanos::ZERO,
+            activity: ControllerActivity::default(),
+        }
+    }
+
+    pub(crate) fn activity(&self) -> &ControllerActivity {
+        &self.activity
+    }
+
+    /// Sectors, or lines, that are dirty.
+    pub(crate) fn dirty(&self) -> u64 {
+        match &self.cache {
+            Cache::None => 0,
+            Cache::Memory(memory) => memory.dirty_lines() as u64,
+            Cache::Drive(shelf) => shelf.dirty_sectors(),
+        }
+    }
+
+    /// Takes a command for a drive.
+    pub(crate) fn submit(&mut self, now: Nanos, drive: u32, tag: Tag, command: Command) {
+        let job = Job {
+            drive,
+            tag,
+            request: command.request,
+            urgent: command.urgent,
+            submitted: now,
+            since: now,
+            parts: TimeSplit::default(),
+            outcome: Outcome::Done,
+            cache: CacheUse::Miss,
+            travel: None,
+            waited: false,
+            pinned: 0,
+            reserved: 0,
+            waits: 0,
+            before: 0,
+            link: NONE,
+        };
+        let job = match self.free_jobs.pop() {
+            Some(free) => {
+                self.jobs[free as usize] = job;
+                free
+            }
+            None => {
+                self.jobs.push(job);
+                (self.jobs.len() - 1) as u32
+            }
+        };
+        match command.request.op {
+            Op::Read => self.activity.reads += 1,
+            Op::Write => self.activity.writes += 1,
+            Op::Flush => {}
+        }
+        if self.held == self.queue_depth {
+            return self.outside.push_back(job);
+        }
+        self.held += 1;
+        self.receive(now, job);
+        self.go_on(now);
+    }
+
+    /// What the controller wants next.
+    pub(crate) fn poll(&mut self) -> Option<Wish> {
+        self.wishes.pop_front()
+    }
+
+    /// In how many parts a transfer will come back.
+    pub(crate) fn sent(&mut self, number: u32, parts: u32) {
+        self.transfers[number as usize].left = parts;
+    }
+
+    /// When [`Controller::handle_timeout`] has something to do; `Nanos::MAX` when never.
+    pub(crate) fn next_event(&self) -> Nanos {
+        let noted = self.agenda.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
+        let is_idle = self.held == 0 && self.in_flight == 0;
+        match &self.cache {
+            Cache::None => noted,
+            Cache::Memory(memory) => noted.min(memory.next_event(is_idle, self.last_busy)),
+            Cache::Drive(shelf) => noted.min(shelf.next_event()),
+        }
+    }
+
+    /// Does all that is due.
+    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(Reverse((_, _, job, step))) =
+            self.agenda.peek().copied().filter(|Reverse((at, ..))| *at <= now)
+        {
+            self.agenda.pop();
+            match step {
+                Step::Begin => self.begin(now, job),
+                Step::Landed => self.landed(now, job),
+                Step::Finish => self.finish(now, job),
+            }
+        }
+        match &self.cache {
+            Cache::None => {}
+            Cache::Memory(_) => self.destage_in_time(now),
+            Cache::Drive(_) => self.return_when_idle(now),
+        }
+        self.go_on(now);
+    }
+
+    /// A part of a transfer is done.
+    pub(crate) fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
+        let transfer = &mut self.transfers[number as usize];
+        transfer.left -= 1;
+        if transfer.left > 0 {
+            return;
+        }
+        let Transfer { purpose, drive, request, waiters, .. } =
+            std::mem::replace(transfer, Transfer { purpose: Purpose::Over, ..*transfer });
+        self.free_transfers.push(number);
+        self.in_flight -= 1;
+        if let Cache::Drive(shelf) = &mut self.cache {
+            shelf.note_use(now, drive);
+        }
+        match purpose {
+            Purpose::Pass { job } => {
+                self.account(now, job, how);
+                self.end(now, job);
+            }
+            Purpose::Fill { job } => self.filled(now, number, job, drive, &request, how),
+            Purpose::Through { job } => self.written_through(now, job, how),
+            Purpose::Destage { turn, evicts } => self.destaged(now, turn, evicts, drive, &request),
+            Purpose::Populate { job } => self.populate(now, job, how),
+            Purpose::Keep => self.kept(&request),
+            Purpose::Shelve { job } => self.shelved(now, job, how),
+            Purpose::Fetch => self.fetched(&request),
+            Purpose::Return => self.returned(now, &request),
+            Purpose::Over => unreachable!("a transfer ends once"),
+        }
+        let mut next = waiters;
+        while next != NONE {
+            let job = next;
+            next = std::mem::replace(&mut self.jobs[job as usize].link, NONE);
+            self.account(now, job, how);
+            self.go(now, job);
+        }
+        self.go_on(now);
+    }
+
+    /// Goes on with whatever waited for what has become free.
+    fn go_on(&mut self, now: Nanos) {
+        while self.resume_for_room(now) {}
+    }
+
+    fn note(&mut self, at: Nanos, job: u32, step: Step) {
+        self.noted += 1;
+        self.agenda.push(Reverse((at, self.noted, job, step)));
+    }
+
+    /// The controller has room for a command.
+    fn receive(&mut self, now: Nanos, job: u32) {
+        let entry = &mut self.jobs[job as usize];
+        entry.parts.queued += now - entry.since;
+        entry.parts.overhead += self.delay;
+        entry.since = now + self.delay;
+        match self.delay {
+            Nanos::ZERO => self.begin(now, job),
+            delay => self.note(now + delay, job, Step::Begin),
+        }
+    }
+
+    /// Looks at a command.
+    fn begin(&mut self, now: Nanos, job: u32) {
+        self.last_busy = now;
+        match &self.cache {
+            Cache::None => self.pass(job),
+            Cache::Memory(_) => self.begin_in_memory(now, job),
+            Cache::Drive(_) => self.begin_on_drive(now, job),
+        }
+    }
+
+    /// Passes a command on as it came.
+    fn pass(&mut self, job: u32) {
+        let Job { drive, request, .. } = self.jobs[job as usize];
+        self.transfer(Purpose::Pass { job }, drive, request);
+    }
+
+    fn transfer(&mut self, purpose: Purpose, drive: u32, request: Request) -> u32 {
+        let transfer = Transfer { purpose, drive, request, left: 0, waiters: NONE };
+        let number = match self.free_transfers.pop() {
+            Some(free) => {
+                self.transfers[free as usize] = transfer;
+                free
+            }
+            None => {
+                self.transfers.push(transfer);
+                (self.transfers.len() - 1) as u32
+            }
+        };
+        self.in_flight += 1;
+        let owner = match purpose {
+            Purpose::Pass { job }
+            | Purpose::Fill { job }
+            | Purpose::Through { job }
+            | Purpose::Populate { job }
+            | Purpose::Shelve { job } => job,
+            _ => NONE,
+        };
+        let urgent = owner != NONE && self.jobs[owner as usize].urgent;
+        self.wishes.push_back(Wish::Transfer { number, drive, request, urgent, sync: owner != NONE });
+        number
+    }
+
+    /// Accounts the time that a command waited for a transfer.
+    fn account(&mut self, now: Nanos, job: u32, how: &Completion) {
+        let job = &mut self.jobs[job as usize];
+        let waited = now - job.since;
+        job.parts += how.parts.last(waited);
+        job.parts.queued += Nanos(waited.0.saturating_sub(how.parts.total().0));
+        (job.cache, job.travel, job.since) = (how.cache, how.travel, now);
+        job.waited = true;
+        if how.outcome != Outcome::Done {
+            job.outcome = how.outcome;
+        }
+    }
+
+    /// Moves a command's data to or from the host; says when that is over.
+    fn move_data(&mut self, now: Nanos, job: u32) -> Nanos {
+        let entry = &mut self.jobs[job as usize];
+        let begins = if self.host_sector > 0 { self.host_free.max(now) } else { now };
+        let over = begins + Nanos((u64::from(entry.request.sectors) * self.host_sector) >> 10);
+        entry.parts.queued += begins - now;
+        entry.parts.bus += over - begins;
+        (entry.since, self.host_free) = (over, over);
+        over
+    }
+
+    /// A command is done, but for the controller's delay.
+    fn end(&mut self, now: Nanos, job: u32) {
+        let entry = &mut self.jobs[job as usize];
+        entry.parts.overhead += self.delay;
+        self.note(now + self.delay, job, Step::Finish);
+    }
+
+    /// A command ends.
+    fn finish(&mut self, now: Nanos, job: u32) {
+        let Job { drive, tag, request, submitted, parts, outcome, cache, travel, .. } =
+            self.jobs[job as usize];
+        let completed = now;
+        let completion = Completion { tag, request, submitted, completed, outcome, parts, cache, travel };
+        assert_eq!(parts.total(), completion.response(), "the parts add up: {completion:?}");
+        self.wishes.push_back(Wish::Ended { drive, completion });
+        self.free_jobs.push(job);
+        self.last_busy = now;
+        match self.outside.pop_front() {
+            Some(next) => self.receive(now, next),
+            None => self.held -= 1,
+        }
+    }
+}
