@@ -32,7 +32,7 @@ pub(crate) const STUDY: Study = Study {
 };
 
 /// Requests a run.
-const REQUESTS: u64 = 8000;
+const REQUESTS: u64 = 4000;
 
 /// And in the short form.
 const FEW: u64 = 800;

@@ -23,7 +23,7 @@ use headstack_workload::{Distribution, Pattern, Region, Shape};
 const DISKS: u32 = 16;
 
 /// Requests a run.
-const REQUESTS: u64 = 2000;
+const REQUESTS: u64 = 1000;
 
 /// Stripe units in blocks: 4 KiB to 1 MiB.
 const UNITS: [u64; 9] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048];
@@ -143,7 +143,7 @@ fn measure(point: &Point) -> Result<f64, StudyError> {
         organisation: point.organisation,
         members,
         unit: Unit::Sectors(point.unit),
-        copies: 1,
+        copies: 2,
         read_choice: ReadChoice::default(),
         rotation: Rotation::default(),
         parity_unit_sectors: None,
@@ -167,4 +167,23 @@ fn measure(point: &Point) -> Result<f64, StudyError> {
     });
     let found = batches.confidence(Nanos::ZERO);
     found.map(|found| found.response_ms.mean).ok_or_else(|| input(&"too few requests for a mean"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_a_small_write_cost_more_with_parity_and_a_read_the_same() {
+        let ms = |organisation, read_share| {
+            let point = Point { organisation, read_share, request: 32, mpl: 1, unit: 128 };
+            measure(&point).expect("the point can be run")
+        };
+        let [plain, parity] = ORGANISATIONS.map(|organisation| ms(organisation, 0.0));
+        // Old data and parity are read, and both come round again a turn later.
+        let turn = 60e3 / 7200.0;
+        assert!(parity > plain + 0.9 * turn, "{plain} and {parity} ms");
+        let [plain, parity] = ORGANISATIONS.map(|organisation| ms(organisation, 1.0));
+        assert!((parity / plain - 1.0).abs() < 0.05, "{plain} and {parity} ms");
+    }
 }
