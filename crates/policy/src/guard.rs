@@ -76,6 +76,11 @@ impl Guard {
         self.held_for.is_none()
     }
 
+    /// Whether new commands are held back until one that is outstanding is done.
+    pub fn is_holding(&self) -> bool {
+        self.held_for.is_some()
+    }
+
     /// A command was issued. Its tag must not be that of one outstanding.
     pub fn issued(&mut self, now: Nanos, tag: u32) {
         if self.outstanding.is_empty() {

@@ -16,6 +16,7 @@ use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Stat
 use crate::link::{LinkUse, Links};
 use crate::volume::{ArrayVolume, Forks, Volume};
 use headstack_model::{Nanos, Op, Request};
+use headstack_policy::Guard;
 use headstack_policy::stripe::Array;
 use headstack_workload::{Issue, Load, Poll};
 
@@ -207,6 +208,11 @@ impl Engine {
     /// A device.
     pub fn device(&self, index: usize) -> &Device {
         self.stations[index].device()
+    }
+
+    /// The starvation guard before a device; none where there is none.
+    pub fn guard(&self, index: usize) -> Option<&Guard> {
+        self.stations[index].guard()
     }
 
     /// What the page cache of a volume has done; none where there is no page cache.

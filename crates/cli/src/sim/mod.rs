@@ -18,7 +18,7 @@ use cpu_time::ThreadTime;
 use headstack_sim::rig::{NamedDrive, Rig};
 use headstack_workload::VolumeInfo;
 use load::LoadArgs;
-use outcome::{DeviceOutcome, Onlooker, Outcome, VolumeOutcome};
+use outcome::{DeviceOutcome, GuardUse, Onlooker, Outcome, VolumeOutcome};
 use progress::Progress;
 use requests::Requests;
 use setup::RigArgs;
@@ -135,6 +135,7 @@ impl Run<'_> {
         notes.remarks.extend(ready.load.finish()?);
         let device = |drive: NamedDrive<'_>| DeviceOutcome {
             activity: *engine.device(drive.number).activity(),
+            guard: engine.guard(drive.number).map(GuardUse::of),
             name: drive.name,
         };
         let volume = |(volume, devices): (&VolumeInfo, Vec<usize>)| VolumeOutcome {

@@ -2,6 +2,7 @@
 
 use super::load::SimLoad;
 use headstack_model::{Nanos, Op};
+use headstack_policy::Guard;
 use headstack_sim::stats::{Collector, Totals, VolumeStats};
 use headstack_sim::{Activity, Engine, Finished, LinkUse, TimeSplit};
 use headstack_workload::{Issue, Load, Poll, VolumeInfo};
@@ -60,6 +61,23 @@ pub(crate) struct DeviceOutcome {
     pub name: String,
     /// What it counted.
     pub activity: Activity,
+    /// What the starvation guard before it did, if there is one.
+    pub guard: Option<GuardUse>,
+}
+
+/// What a starvation guard did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GuardUse {
+    /// How often it began to hold commands back.
+    pub holds: u64,
+    /// The most often that a command was overtaken.
+    pub worst_overtaken: u32,
+}
+
+impl GuardUse {
+    pub(crate) fn of(guard: &Guard) -> GuardUse {
+        GuardUse { holds: guard.holds(), worst_overtaken: guard.worst_overtaken() }
+    }
 }
 
 /// A run and what came of it.

@@ -120,6 +120,9 @@ fn devices(outcome: &Outcome) -> Vec<Value> {
             "seeks": seeks(activity),
             "utilisation": outcome.utilisation(device),
             "head_time_ms": head_time_ms(activity),
+            "guard": device.guard.map(|guard| {
+                json!({"holds": guard.holds, "worst_overtaken": guard.worst_overtaken})
+            }),
             "arm_s": {
                 "commands": arm_s(&activity.commands),
                 "destages": arm_s(&activity.destages),

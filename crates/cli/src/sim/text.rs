@@ -127,6 +127,14 @@ fn device_lines(outcome: &Outcome, device: &DeviceOutcome) -> Vec<(String, Strin
             format!("{:.1} % of the reads without an access of their own", 100.0 * read_hit_share(activity));
         lines.push(("cache".to_string(), value));
     }
+    if let Some(guard) = &device.guard {
+        let value = format!(
+            "{} holds, a command overtaken {} times at most",
+            grouped(guard.holds),
+            grouped(u64::from(guard.worst_overtaken))
+        );
+        lines.push(("guard".to_string(), value));
+    }
     lines
 }
 

@@ -199,6 +199,22 @@ fn does_a_setting_change_the_rig() {
 }
 
 #[test]
+fn is_it_said_what_a_guard_did() {
+    let folder = folder();
+    let text = "[j]\nfilename=/dev/sdX\nrw=randread\nbs=4k\niodepth=16\nnumber_ios=2000\nrandom_distribution=zoned:90/5:10/95\n";
+    let job = job(folder.path(), text);
+    let guard = ["--set", "host.queue.guard=counting", "--set", "host.queue.guard_threshold=20"];
+    let args = [&["exos-x16", &job], &guard[..]].concat();
+    let found = &timeless(&args)["headstack"]["devices"][0]["guard"];
+    let (holds, worst) = (found["holds"].as_u64(), found["worst_overtaken"].as_u64());
+    assert!(holds > Some(0) && worst > Some(20) && worst <= Some(20 + 15), "{found}");
+    let said = printed(&[&["sim"], &args[..]].concat());
+    let line = format!("{} holds, a command overtaken {} times", holds.unwrap_or(0), worst.unwrap_or(0));
+    assert!(said.contains(&line), "{said}");
+    assert_eq!(timeless(&["exos-x16", &job])["headstack"]["devices"][0]["guard"], Value::Null);
+}
+
+#[test]
 fn is_bad_input_one_line_that_says_what_to_do() {
     let folder = folder();
     let good = trace(folder.path(), 10);

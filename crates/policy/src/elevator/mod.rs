@@ -30,6 +30,7 @@ pub use bfq::BfqSpec;
 pub use cfq::CfqSpec;
 pub use deadline::DeadlineSpec;
 pub use merge::MergeRule;
+pub use ordered::DiskMap;
 pub use tuning::Tuning;
 
 use crate::order::{self, OrderError};
@@ -166,18 +167,20 @@ impl Elevator {
         Ok(Elevator::new((find(name)?.build)(tuning), rule))
     }
 
-    /// The order called `name` as a host's, over the oldest `window` requests (1,024 at most) for a disk of `sectors`.
+    /// The order called `name` as a host's, over the oldest `window` requests (1,024 at most) for a disk of `sectors`. With a
+    /// map it goes by what that says, else by block numbers whatever it asks for.
     ///
     /// *Errors:* there is no such order; the error names the nearest.
     pub fn with_order(
         name: &str,
         window: usize,
         sectors: u64,
+        map: Option<Box<dyn DiskMap>>,
         rule: MergeRule,
     ) -> Result<Elevator, OrderError> {
         let order = order::built_in(name)?;
         let window = window.clamp(1, Queue::MAX_CAPACITY);
-        Ok(Elevator::new(Box::new(Ordered::new(order, window, sectors)), rule))
+        Ok(Elevator::new(Box::new(Ordered::new(order, window, sectors, map)), rule))
     }
 
     fn new(scheduler: Box<dyn Scheduler>, rule: MergeRule) -> Elevator {

@@ -1,15 +1,30 @@
-//! Any order of [`crate::order`] as a host's: by what a host knows of the disk, which is block numbers.
+//! Any order of [`crate::order`] as a host's: by what a host knows of the disk.
 //!
-//! An order that asks for cylinders or positioning times is told distances in blocks: SSTF and SPTF both take the nearest
-//! block then. Requests beyond the window wait their turn in order of arrival.
+//! Without a map of the disk that is block numbers, and an order that asks for cylinders or positioning times is told
+//! distances in blocks: SSTF and SPTF both take the nearest block then. With a [`DiskMap`] it is told what the map says.
+//! The arm is taken to be where the last request ended, which is so while the drive has one at a time and serves it from
+//! the media. Requests beyond the window wait their turn in order of arrival.
 
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
+use std::fmt;
 
 use super::Scheduler;
 use super::pool::{Entry, Pool};
 use crate::order::{AccessCost, BuiltIn};
 use crate::queue::{Queue, Slot, SlotId};
+
+/// What a host with a drive's track map knows of it.
+pub trait DiskMap: fmt::Debug + Send {
+    /// Cylinders of the disk.
+    fn cylinders(&self) -> u32;
+    /// Cylinder and head of a block.
+    fn track(&self, lbn: Lbn) -> (u32, u32);
+    /// A lower bound of the time to seek over so many cylinders. It never falls as they grow.
+    fn seek_at_least(&self, cylinders: u32) -> Nanos;
+    /// Seek, settle and rotational latency of a request that is sent `now`, from where a block was accessed last.
+    fn positioning(&self, now: Nanos, last: Lbn, slot: &Slot) -> Nanos;
+}
 
 /// An order over a window of the oldest requests.
 #[derive(Debug)]
@@ -17,7 +32,8 @@ pub(super) struct Ordered {
     order: BuiltIn,
     window: Queue,
     beyond: VecDeque<u32>,
-    cost: Distance,
+    blocks: Distance,
+    map: Option<Box<dyn DiskMap>>,
 }
 
 /// Distances in blocks from where the last request ended.
@@ -57,26 +73,79 @@ impl AccessCost for Distance {
     }
 }
 
+/// What the map says at a time.
+#[derive(Clone, Copy, Debug)]
+struct Mapped<'a> {
+    map: &'a dyn DiskMap,
+    now: Nanos,
+    /// The block after the last one accessed, and the cylinder of that.
+    next: Lbn,
+    arm_cylinder: u32,
+}
+
+impl<'a> Mapped<'a> {
+    fn new(map: &'a dyn DiskMap, now: Nanos, next: Lbn) -> Mapped<'a> {
+        let last = Mapped::before(next);
+        Mapped { map, now, next, arm_cylinder: map.track(last).0 }
+    }
+
+    fn before(next: Lbn) -> Lbn {
+        Lbn(next.0.saturating_sub(1))
+    }
+}
+
+impl AccessCost for Mapped<'_> {
+    fn arm_cylinder(&self) -> u32 {
+        self.arm_cylinder
+    }
+
+    fn cylinders(&self) -> u32 {
+        self.map.cylinders()
+    }
+
+    fn last_lbn(&self) -> Lbn {
+        self.next
+    }
+
+    fn seek_at_least(&self, cylinder: u32) -> Nanos {
+        self.map.seek_at_least(cylinder.abs_diff(self.arm_cylinder))
+    }
+
+    fn positioning(&self, slot: &Slot) -> Nanos {
+        self.map.positioning(self.now, Mapped::before(self.next), slot)
+    }
+}
+
 impl Ordered {
     /// `order` over the oldest `window` requests for a disk of `sectors` blocks.
-    pub(super) fn new(order: BuiltIn, window: usize, sectors: u64) -> Ordered {
+    pub(super) fn new(order: BuiltIn, window: usize, sectors: u64, map: Option<Box<dyn DiskMap>>) -> Ordered {
+        let shift = (64 - sectors.leading_zeros()).saturating_sub(32);
         Ordered {
             order,
             window: Queue::new(window),
             beyond: VecDeque::new(),
-            cost: Distance {
-                last: Lbn(0),
-                sectors,
-                shift: (64 - sectors.leading_zeros()).saturating_sub(32),
-            },
+            blocks: Distance { last: Lbn(0), sectors, shift },
+            map,
         }
     }
 
     fn enter(&mut self, id: u32, entry: &Entry) {
-        let cylinder = self.cost.cylinder(entry.request.lbn);
-        let slot =
-            Slot { urgent: entry.urgent, ..Slot::new(SlotId(id), entry.request, entry.added, cylinder, 0) };
+        let lbn = entry.request.lbn;
+        let (cylinder, head) = match &self.map {
+            Some(map) => map.track(lbn),
+            None => (self.blocks.cylinder(lbn), 0),
+        };
+        let slot = Slot::new(SlotId(id), entry.request, entry.added, cylinder, head);
+        let slot = Slot { urgent: entry.urgent, ..slot };
         self.window.insert(slot).expect("the window was seen to have room");
+    }
+
+    fn choose(&mut self, now: Nanos) -> Option<usize> {
+        let queue = self.window.view(now);
+        match &self.map {
+            Some(map) => self.order.pick(&queue, &Mapped::new(&**map, now, self.blocks.last)),
+            None => self.order.pick(&queue, &self.blocks),
+        }
     }
 
     fn leave(&mut self, index: usize, pool: &Pool) {
@@ -115,10 +184,10 @@ impl Scheduler for Ordered {
     }
 
     fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
-        let index = self.order.pick(&self.window.view(now), &self.cost)?;
+        let index = self.choose(now)?;
         let SlotId(id) = self.window.slots()[index].id;
         self.leave(index, pool);
-        self.cost.last = pool.get(id).request.end();
+        self.blocks.last = pool.get(id).request.end();
         Some(id)
     }
 }

@@ -31,7 +31,7 @@ use headstack_model::{Lbn, Nanos};
 use crate::queue::{QueueView, Slot};
 
 pub use built_in::BuiltIn;
-pub use text::{OrderError, built_in, by_name};
+pub use text::{OrderError, built_in, by_name, knowledge};
 
 /// What an access would cost, seen from where the arm is now.
 pub trait AccessCost {

@@ -1,6 +1,6 @@
 //! Orders by name, with their parameters in parentheses: `sptf`, `vr(0.2)`.
 
-use super::{BuiltIn, Entry, Order, Parameter, all};
+use super::{BuiltIn, Entry, Knowledge, Order, Parameter, all};
 use thiserror::Error;
 
 /// The most parameters that an order has.
@@ -68,18 +68,30 @@ pub fn by_name(text: &str) -> Result<Box<dyn Order>, OrderError> {
 ///
 /// *Errors:* as [`by_name`].
 pub fn built_in(text: &str) -> Result<BuiltIn, OrderError> {
-    let (name, given) = match text.split_once('(') {
-        Some((name, rest)) => (name.trim(), Some(rest)),
-        None => (text, None),
-    };
-    let Some(entry) = all().iter().find(|entry| entry.name == name) else {
-        return Err(OrderError::Unknown { name: name.to_owned(), nearest: nearest(name) });
-    };
+    let (entry, given) = parts(text)?;
     let Some(given) = given else { return Ok(entry.order()) };
     let Some(given) = given.trim_end().strip_suffix(')') else {
         return Err(OrderError::Form { text: text.to_owned(), form: entry.form() });
     };
     Ok((entry.make)(&values(text, entry, given)?))
+}
+
+/// What the order that `text` names looks at.
+///
+/// *Errors:* there is none, with the nearest.
+pub fn knowledge(text: &str) -> Result<Knowledge, OrderError> {
+    Ok(parts(text)?.0.knowledge)
+}
+
+/// The order that `text` names, and what stands behind its opening parenthesis.
+fn parts(text: &str) -> Result<(&'static Entry, Option<&str>), OrderError> {
+    let (name, given) = match text.split_once('(') {
+        Some((name, rest)) => (name.trim(), Some(rest)),
+        None => (text, None),
+    };
+    let entry = all().iter().find(|entry| entry.name == name);
+    let unknown = || OrderError::Unknown { name: name.to_owned(), nearest: nearest(name) };
+    Ok((entry.ok_or_else(unknown)?, given))
 }
 
 fn nearest(name: &str) -> &'static str {

@@ -24,6 +24,7 @@ mod way;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use command::{Command, TaskAttribute};
+pub(crate) use media::Arm;
 pub use media::Drive;
 pub use split::TimeSplit;
 
@@ -36,7 +37,7 @@ use headstack_model::{
     Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
 };
 use headstack_policy::order;
-use media::{Arm, Arriving};
+use media::Arriving;
 use port::Port;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -291,6 +292,17 @@ impl Device {
     /// Bytes in a block.
     pub fn sector_bytes(&self) -> u32 {
         self.sector_bytes
+    }
+
+    /// Cylinders of the disk.
+    pub(crate) fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    /// Time from the submission of a read and of a write to when an idle arm sets out for it, as it usually is.
+    pub(crate) fn usual_overheads(&self) -> (Nanos, Nanos) {
+        let usual = self.config.overheads(false);
+        (usual.read_miss, usual.write)
     }
 
     /// Geometry and mechanics.

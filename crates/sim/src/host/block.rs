@@ -4,9 +4,10 @@
 //! carries is a chain of pieces, which all end when its command does. A flush goes past the elevator, as in Linux, and so
 //! does what the device will refuse. *Source:* Linux's block layer (the behaviour).
 
+use super::gate::Gate;
 use super::target::{Piece, Target, at_tag};
 use super::{HostError, HostQueueSpec, Merge};
-use crate::device::{Command, Completion, Tag};
+use crate::device::{Command, Completion};
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::elevator::{Added, Ask, Dispatch, Elevator, EntryId, MergeRule};
 use std::collections::VecDeque;
@@ -74,8 +75,9 @@ impl BlockQueue {
             sectors_max,
         };
         let rule = if merge == Merge::None { MergeRule::NONE } else { rule };
+        let map = if spec.has_map() { Some(device.map()?) } else { None };
         let elevator = match &spec.order {
-            Some(order) => Elevator::with_order(order, spec.requests_max(), device.sectors(), rule)
+            Some(order) => Elevator::with_order(order, spec.requests_max(), device.sectors(), map, rule)
                 .map_err(|error| HostError::new("queue.order", error))?,
             None => Elevator::by_name(spec.elevator.as_deref().unwrap_or("noop"), &spec.tuning(), rule)
                 .map_err(|error| HostError::new("queue.elevator", error))?,
@@ -194,11 +196,12 @@ impl BlockQueue {
     }
 
     /// Gives the device what may go now.
-    pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, depth: usize) {
-        while device.outstanding() < depth {
+    pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, gate: &mut Gate) {
+        while self.waiting() > 0 && gate.lets_through(now, device) {
             if let Some(first) = self.past.pop_front() {
                 let request = self.links[first as usize].piece.request;
-                self.send(now, device, request, Sent { entry: None, chain: Chain { first, last: first } });
+                let sent = Sent { entry: None, chain: Chain { first, last: first } };
+                self.send(now, device, gate, request, sent);
                 continue;
             }
             if self.is_plugged(now) {
@@ -206,7 +209,7 @@ impl BlockQueue {
             }
             let Some(Dispatch { entry, request }) = self.elevator.dispatch(now) else { return };
             let chain = self.chains[entry.0 as usize];
-            self.send(now, device, request, Sent { entry: Some(entry), chain });
+            self.send(now, device, gate, request, Sent { entry: Some(entry), chain });
             while self.has_room()
                 && let Some(next) = self.beyond.pop_front()
             {
@@ -215,11 +218,12 @@ impl BlockQueue {
         }
     }
 
-    fn send<T: Target>(&mut self, now: Nanos, device: &mut T, request: Request, sent: Sent) {
+    fn send<T: Target>(&mut self, now: Nanos, device: &mut T, gate: &mut Gate, request: Request, sent: Sent) {
         // What was merged with something urgent goes with it.
         let command = Command { urgent: self.is_urgent(sent.chain), ..request.into() };
-        let Tag(tag) = device.submit(now, command).expect("the device was seen to have room");
-        *at_tag(&mut self.sent, tag, sent) = sent;
+        let tag = device.submit(now, command).expect("the device was seen to have room");
+        gate.issued(now, tag);
+        *at_tag(&mut self.sent, tag.0, sent) = sent;
     }
 
     /// Whether what waits is held back so that more may join it.
@@ -234,11 +238,13 @@ impl BlockQueue {
         &mut self,
         now: Nanos,
         device: &mut T,
+        gate: &mut Gate,
         ended: &mut Completion,
         served: impl FnOnce(&Completion),
     ) -> Option<u32> {
         if self.ended == NONE {
             *ended = device.poll_completion()?;
+            gate.completed(now, ended.tag);
             served(ended);
             let Sent { entry, chain } = self.sent[ended.tag.0 as usize];
             (self.command, self.ended) = (*ended, chain.first);
@@ -253,9 +259,10 @@ impl BlockQueue {
         Some(piece.ask)
     }
 
-    /// When to call [`BlockQueue::settle`] though nothing else happened; `Nanos::MAX` when never.
-    pub(super) fn next_event<T: Target>(&self, device: &T, depth: usize) -> Nanos {
-        if device.outstanding() >= depth {
+    /// When to call [`BlockQueue::settle`] though nothing else happened; `Nanos::MAX` when never, as while the gate stays
+    /// shut until a command comes back.
+    pub(super) fn next_event(&self, is_shut: bool) -> Nanos {
+        if is_shut {
             return Nanos::MAX;
         }
         let next = self.plug.until.or_else(|| self.elevator.poll_timeout());

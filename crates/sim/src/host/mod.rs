@@ -1,18 +1,20 @@
 //! The host: what lies between whoever asks and the drives.
 //!
 //! Modelled: a page cache for each volume (read-ahead, write-back), and the block layer's queue before each drive (plug
-//! list, splitting, merging, an elevator or an order, a limit on what waits in it). Each part is off unless the
+//! list, splitting, merging, an elevator or an order, a limit on what waits in it), and a starvation guard. Each part is off unless the
 //! [`HostSpec`] turns it on. Not modelled: CPU time, but for copying pages.
 
 mod block;
 mod cache;
+mod gate;
+mod map;
 mod port;
 mod spec;
 mod station;
 mod target;
 
 pub use cache::PageCacheActivity;
-pub use spec::{HostError, HostQueueSpec, HostSpec, Merge, PageCacheSpec};
+pub use spec::{GuardKind, HostError, HostQueueSpec, HostSpec, Knows, Merge, PageCacheSpec};
 
 pub(crate) use cache::{PageCache, Wish};
 

@@ -1,8 +1,10 @@
 //! A controller's port: what the host's queue feeds in place of the drive behind it.
 
+use super::HostError;
 use super::target::Target;
 use crate::device::{Command, Completion, QueueFull, Tag};
 use headstack_model::Nanos;
+use headstack_policy::elevator::DiskMap;
 use std::collections::VecDeque;
 
 /// Commands on their way to a controller, and those that it has ended.
@@ -80,5 +82,10 @@ impl Target for Port {
         let completion = self.done.pop_front()?;
         self.free.push(completion.tag.0);
         Some(completion)
+    }
+
+    fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
+        let message = "a controller stands before the drive, and chooses and caches by itself";
+        Err(HostError::new("queue.knows", message))
     }
 }

@@ -1,8 +1,9 @@
 //! `[host]` of a rig: a field here is the key in the file, its doc comment the key's documentation.
 
 use headstack_model::Nanos;
+use headstack_policy::Queue;
 use headstack_policy::elevator::{self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, Tuning};
-use headstack_policy::{Queue, order};
+use headstack_policy::order::{self, Knowledge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -96,6 +97,39 @@ pub enum Merge {
     Overlapping,
 }
 
+/// What a host knows of where a drive's blocks lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knows {
+    /// Their numbers.
+    Lbn,
+    /// Their cylinders, from a true map of the drive's tracks.
+    Cylinder,
+    /// Their places, and how long the arm and the platter take to each. True while the drive has one command at a time
+    /// (`depth = 1`) and its cache does not answer.
+    Position,
+}
+
+impl Knows {
+    fn knowledge(self) -> Knowledge {
+        match self {
+            Knows::Lbn => Knowledge::Lbn,
+            Knows::Cylinder => Knowledge::Cylinder,
+            Knows::Position => Knowledge::Position,
+        }
+    }
+}
+
+/// Who holds new commands back while the drive passes an old one over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuardKind {
+    /// Once a command was overtaken more than `guard_threshold` times, until it is done.
+    Counting,
+    /// By age and overtakings, with limits that it sets itself: as low as `guard_cost` of the throughput allows.
+    Adaptive,
+}
+
 /// `[host.queue]`: the host's queue before each drive. Without any key, what the drive cannot take waits in order of
 /// arrival, and nothing is merged or split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -104,9 +138,13 @@ pub struct HostQueueSpec {
     /// Name of the elevator: merging and a choice of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elevator: Option<String>,
-    /// Name of an order, in place of an elevator. It knows block numbers, not cylinders.
+    /// Name of an order, in place of an elevator. It goes by what the host `knows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
+    /// What the host knows of where blocks lie; an order that needs more is refused. Default: block numbers, and an order
+    /// that asks for cylinders or times is told block numbers and their distances in their place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knows: Option<Knows>,
     /// Commands that may be outstanding at a drive. Default: as many as the drive takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
@@ -129,6 +167,16 @@ pub struct HostQueueSpec {
     /// (Linux since 2.6.39; before, 3 ms).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unplug_delay: Option<f64>,
+    /// Starvation guard before the drive's queue: new commands are held back while an old one is passed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardKind>,
+    /// Commands issued later that may be done before one, of `guard = "counting"`. Default: 64 (assumption: two full
+    /// queues of NCQ).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard_threshold: Option<u32>,
+    /// Share of the throughput that the guard may cost, of `guard = "adaptive"`. Default: 0.05 (assumption).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard_cost: Option<f64>,
     /// Parameters of the elevator `deadline`.
     #[serde(skip_serializing_if = "is_default")]
     pub deadline: DeadlineSpec,
@@ -180,10 +228,13 @@ impl HostQueueSpec {
     const NR_REQUESTS: u32 = 256;
     /// Linux 2.6's `unplug_thresh`.
     const UNPLUG_THRESH: u32 = 4;
+    /// The most that the adaptive guard may cost.
+    const GUARD_COST_MAX: f64 = 0.5;
 
     /// Whether the host does anything but hold requests in order of arrival.
     pub(crate) fn is_plain(&self) -> bool {
-        let plain = HostQueueSpec { depth: self.depth, ..HostQueueSpec::default() };
+        let HostQueueSpec { depth, guard, guard_threshold, guard_cost, .. } = *self;
+        let plain = HostQueueSpec { depth, guard, guard_threshold, guard_cost, ..HostQueueSpec::default() };
         HostQueueSpec { merge: self.merge.filter(|merge| *merge != Merge::None), ..self.untuned() } == plain
     }
 
@@ -221,6 +272,19 @@ impl HostQueueSpec {
         self.nr_requests.or(usual).map_or(usize::MAX, |most| most as usize)
     }
 
+    /// Whether the host has a map of the drive's tracks.
+    pub(crate) fn has_map(&self) -> bool {
+        matches!(self.knows, Some(Knows::Cylinder | Knows::Position))
+    }
+
+    pub(crate) fn guard_threshold(&self) -> u32 {
+        self.guard_threshold.unwrap_or(64)
+    }
+
+    pub(crate) fn guard_cost(&self) -> f64 {
+        self.guard_cost.unwrap_or(0.05)
+    }
+
     pub(crate) fn plug(&self) -> (usize, Nanos) {
         let delay = Nanos::from_ms(self.unplug_delay.unwrap_or(0.0));
         (self.unplug_thresh.unwrap_or(HostQueueSpec::UNPLUG_THRESH) as usize, delay)
@@ -233,9 +297,7 @@ impl HostQueueSpec {
                 return Err(HostError::new("queue.order", "an elevator is named too; give one of the two"));
             }
         }
-        if let Some(name) = &self.order {
-            order::built_in(name).map_err(|error| HostError::new("queue.order", error))?;
-        }
+        self.check_order()?;
         let most = Queue::MAX_CAPACITY as u32;
         let counts = [
             ("queue.depth", self.depth, most),
@@ -256,7 +318,51 @@ impl HostQueueSpec {
                 format!("{delay} ms is outside 0 to 1000000 ms"),
             ));
         }
+        self.check_guard()?;
         self.tuning().check().map_err(|(key, message)| HostError::new(&format!("queue.{key}"), message))
+    }
+
+    /// The order is one, and knows no more than the host does.
+    fn check_order(&self) -> Result<(), HostError> {
+        let Some(name) = &self.order else {
+            return match self.knows {
+                Some(_) => Err(HostError::new("queue.knows", "is for an `order`, and there is none")),
+                None => Ok(()),
+            };
+        };
+        let at = |error| HostError::new("queue.order", error);
+        order::built_in(name).map_err(at)?;
+        let (needed, allowed) = (order::knowledge(name).map_err(at)?, self.knows.map(Knows::knowledge));
+        match allowed {
+            Some(allowed) if needed > allowed => {
+                let message = format!(
+                    "`{name}` needs to know {}, and the host knows {} at most",
+                    needed.name(),
+                    allowed.name()
+                );
+                Err(HostError::new("queue.knows", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Each number of the guard goes with its kind, and is one that it can work with.
+    fn check_guard(&self) -> Result<(), HostError> {
+        let numbers = [
+            ("queue.guard_threshold", self.guard_threshold.is_some(), GuardKind::Counting, "counting"),
+            ("queue.guard_cost", self.guard_cost.is_some(), GuardKind::Adaptive, "adaptive"),
+        ];
+        for (key, is_given, kind, name) in numbers {
+            if is_given && self.guard != Some(kind) {
+                return Err(HostError::new(key, format!("is for `guard = \"{name}\"`")));
+            }
+        }
+        let (cost, most) = (self.guard_cost(), HostQueueSpec::GUARD_COST_MAX);
+        if !(0.0..=most).contains(&cost) {
+            let message = format!("{cost} is outside 0 to {most} of the throughput");
+            return Err(HostError::new("queue.guard_cost", message));
+        }
+        Ok(())
     }
 }
 
@@ -300,6 +406,28 @@ mod tests {
                 "queue.deadline.read_expire = -3",
                 "host.queue.deadline.read_expire: -3 ms is outside 0 to 1000000 ms",
             ),
+            (
+                "queue = { order = \"sptf\", knows = \"cylinder\" }",
+                "host.queue.knows: `sptf` needs to know position, and the host knows cylinder at most",
+            ),
+            (
+                "queue = { order = \"sstf\", knows = \"lbn\" }",
+                "host.queue.knows: `sstf` needs to know cylinder, and the host knows LBN at most",
+            ),
+            (
+                "queue = { order = \"spctf\", knows = \"position\" }",
+                "host.queue.knows: `spctf` needs to know position and cache, and the host knows position at most",
+            ),
+            ("queue.knows = \"lbn\"", "host.queue.knows: is for an `order`, and there is none"),
+            ("queue.guard_threshold = 3", "host.queue.guard_threshold: is for `guard = \"counting\"`"),
+            (
+                "queue = { guard = \"counting\", guard_cost = 0.1 }",
+                "host.queue.guard_cost: is for `guard = \"adaptive\"`",
+            ),
+            (
+                "queue = { guard = \"adaptive\", guard_cost = 0.6 }",
+                "host.queue.guard_cost: 0.6 is outside 0 to 0.5 of the throughput",
+            ),
             ("queue.unplug_delay = nan", "host.queue.unplug_delay: NaN ms is outside 0 to 1000000 ms"),
         ];
         for (text, expected) in cases {
@@ -313,6 +441,8 @@ mod tests {
         assert!(spec.queue.is_plain() && spec.check().is_ok());
         let deep: HostSpec = toml::from_str("queue.depth = 4").expect("a known key");
         assert!(deep.queue.is_plain());
+        let guarded: HostSpec = toml::from_str("queue.guard = \"counting\"").expect("a known key");
+        assert!(guarded.queue.is_plain() && guarded.check().is_ok());
         let linux: HostSpec = toml::from_str("queue.elevator = \"noop\"").expect("a known key");
         assert!(!linux.queue.is_plain() && linux.queue.merge() == Merge::Adjacent);
         assert_eq!((linux.queue.sectors_max(512), linux.queue.requests_max()), (2560, 256));

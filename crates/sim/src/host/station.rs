@@ -2,12 +2,14 @@
 //! and the host's before the controller.
 
 use super::block::BlockQueue;
+use super::gate::Gate;
 use super::port::Port;
 use super::target::{Piece, Target, at_tag};
 use super::{HostError, HostQueueSpec, HostSpec};
 use crate::device::{Command, Completion, Device, Tag};
 use crate::link::Links;
 use headstack_model::Nanos;
+use headstack_policy::Guard;
 use std::collections::VecDeque;
 
 /// A queue that keeps the order of arrival, merges nothing and splits nothing.
@@ -18,7 +20,7 @@ struct Plain {
     sent: Vec<u32>,
 }
 
-/// What waits for a target that takes `depth` commands at a time.
+/// What waits before a target's gate.
 #[derive(Debug)]
 enum Waiting {
     Plain(Plain),
@@ -32,14 +34,14 @@ struct Way {
     controller: u32,
     port: Port,
     waiting: Waiting,
-    depth: usize,
+    gate: Gate,
 }
 
 /// A device and what is held for it.
 #[derive(Debug)]
 pub(crate) struct Station {
     device: Device,
-    depth: usize,
+    gate: Gate,
     waiting: Waiting,
     /// Whether the device shares links, which it has at hand only while it settles or does what is due.
     shares: bool,
@@ -50,13 +52,13 @@ pub(crate) struct Station {
 impl Station {
     /// A station without a host: what the device cannot take waits in order of arrival.
     pub(crate) fn plain(device: Device) -> Station {
-        let depth = device.depth();
-        Station { device, depth, waiting: Waiting::plain(depth), shares: false, way: None }
+        let (gate, waiting) = (Gate::open(&device), Waiting::plain(device.depth()));
+        Station { device, gate, waiting, shares: false, way: None }
     }
 
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<Station, HostError> {
         let mut station = Station::plain(device);
-        (station.waiting, station.depth) = Waiting::new(&host.queue, &station.device)?;
+        (station.waiting, station.gate) = Waiting::new(&host.queue, &station.device)?;
         Ok(station)
     }
 
@@ -71,14 +73,19 @@ impl Station {
         host: &HostSpec,
     ) -> Result<(), HostError> {
         let port = Port::new(self.device.sectors(), self.device.sector_bytes(), depth);
-        let (waiting, depth) = Waiting::new(&host.queue, &port)?;
-        self.way = Some(Box::new(Way { controller, port, waiting, depth }));
-        (self.waiting, self.depth) = Waiting::new(queue, &self.device)?;
+        let (waiting, gate) = Waiting::new(&host.queue, &port)?;
+        self.way = Some(Box::new(Way { controller, port, waiting, gate }));
+        (self.waiting, self.gate) = Waiting::new(queue, &self.device)?;
         Ok(())
     }
 
     pub(crate) fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The host's starvation guard before it, if there is one.
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        self.way.as_ref().map_or(&self.gate, |way| &way.gate).guard()
     }
 
     /// The number of the controller that the device is behind.
@@ -114,7 +121,7 @@ impl Station {
     #[inline]
     pub(crate) fn issue(&mut self, now: Nanos, piece: Piece) -> u32 {
         match &mut self.way {
-            Some(way) => way.waiting.issue(now, piece, &mut way.port, way.depth),
+            Some(way) => way.waiting.issue(now, piece, &mut way.port, &mut way.gate, true),
             None => self.transfer(now, piece),
         }
     }
@@ -122,17 +129,16 @@ impl Station {
     /// Takes a piece for the device itself, as a controller's transfers are; else as [`Station::issue`].
     #[inline]
     pub(crate) fn transfer(&mut self, now: Nanos, piece: Piece) -> u32 {
-        let at_once = if self.shares { 0 } else { self.depth };
-        self.waiting.issue(now, piece, &mut self.device, at_once)
+        self.waiting.issue(now, piece, &mut self.device, &mut self.gate, !self.shares)
     }
 
     /// Gives the device what may go now.
     #[inline]
     pub(crate) fn settle(&mut self, now: Nanos) {
         if let Some(way) = &mut self.way {
-            way.waiting.settle(now, &mut way.port, way.depth);
+            way.waiting.settle(now, &mut way.port, &mut way.gate);
         }
-        self.waiting.settle(now, &mut self.device, self.depth);
+        self.waiting.settle(now, &mut self.device, &mut self.gate);
     }
 
     /// The next command for the controller.
@@ -148,7 +154,7 @@ impl Station {
     /// As [`Station::poll`], for commands that the controller has ended.
     pub(crate) fn poll_ended(&mut self, now: Nanos, ended: &mut Completion) -> Option<u32> {
         let way = self.way.as_mut()?;
-        way.waiting.poll(now, &mut way.port, ended, |_| {})
+        way.waiting.poll(now, &mut way.port, &mut way.gate, ended, |_| {})
     }
 
     /// Does all that is due.
@@ -166,7 +172,7 @@ impl Station {
         ended: &mut Completion,
         served: impl FnOnce(&Completion),
     ) -> Option<u32> {
-        self.waiting.poll(now, &mut self.device, ended, served)
+        self.waiting.poll(now, &mut self.device, &mut self.gate, ended, served)
     }
 
     /// When, from `now` on, the station wants to be looked at; `Nanos::MAX` when never.
@@ -176,9 +182,9 @@ impl Station {
             return now;
         }
         let device = self.device.poll_timeout().unwrap_or(Nanos::MAX);
-        let next = device.min(self.waiting.next_event(&self.device, self.depth));
+        let next = device.min(self.waiting.next_event(self.gate.is_shut(&self.device)));
         match &self.way {
-            Some(way) => next.min(way.waiting.next_event(&way.port, way.depth)),
+            Some(way) => next.min(way.waiting.next_event(way.gate.is_shut(&way.port))),
             None => next,
         }
     }
@@ -191,14 +197,13 @@ impl Waiting {
         Waiting::Plain(Plain { held: VecDeque::with_capacity(Plain::HELD), sent })
     }
 
-    /// The queue that a spec describes, and how many commands it has outstanding.
-    fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<(Waiting, usize), HostError> {
-        let depth = spec.depth.map_or(target.depth(), |depth| target.depth().min(depth as usize));
+    /// The queue that a spec describes, and the gate between it and its target.
+    fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<(Waiting, Gate), HostError> {
         let waiting = match spec.is_plain() {
-            true => Waiting::plain(depth),
+            true => Waiting::plain(target.depth()),
             false => Waiting::Block(Box::new(BlockQueue::new(spec, target)?)),
         };
-        Ok((waiting, depth))
+        Ok((waiting, Gate::new(target, spec)))
     }
 
     fn len(&self) -> usize {
@@ -208,12 +213,20 @@ impl Waiting {
         }
     }
 
+    /// Takes a piece, which goes on `at_once` where it may and nothing waits.
     #[inline]
-    fn issue<T: Target>(&mut self, now: Nanos, piece: Piece, target: &mut T, depth: usize) -> u32 {
+    fn issue<T: Target>(
+        &mut self,
+        now: Nanos,
+        piece: Piece,
+        target: &mut T,
+        gate: &mut Gate,
+        at_once: bool,
+    ) -> u32 {
         match self {
             Waiting::Plain(plain) => {
-                if plain.held.is_empty() && target.outstanding() < depth {
-                    plain.submit(target, now, piece);
+                if at_once && plain.held.is_empty() && gate.lets_through(now, target) {
+                    plain.submit(target, gate, now, piece);
                 } else {
                     plain.held.push_back(piece);
                 }
@@ -224,15 +237,15 @@ impl Waiting {
     }
 
     #[inline]
-    fn settle<T: Target>(&mut self, now: Nanos, target: &mut T, depth: usize) {
+    fn settle<T: Target>(&mut self, now: Nanos, target: &mut T, gate: &mut Gate) {
         match self {
             Waiting::Plain(plain) => {
-                while !plain.held.is_empty() && target.outstanding() < depth {
+                while !plain.held.is_empty() && gate.lets_through(now, target) {
                     let piece = plain.held.pop_front().expect("there is one");
-                    plain.submit(target, now, piece);
+                    plain.submit(target, gate, now, piece);
                 }
             }
-            Waiting::Block(queue) => queue.settle(now, target, depth),
+            Waiting::Block(queue) => queue.settle(now, target, gate),
         }
     }
 
@@ -241,25 +254,27 @@ impl Waiting {
         &mut self,
         now: Nanos,
         target: &mut T,
+        gate: &mut Gate,
         ended: &mut Completion,
         served: impl FnOnce(&Completion),
     ) -> Option<u32> {
         match self {
             Waiting::Plain(plain) => {
                 *ended = target.poll_completion()?;
+                gate.completed(now, ended.tag);
                 served(ended);
                 let ask = plain.sent[ended.tag.0 as usize];
                 Some(ask)
             }
-            Waiting::Block(queue) => queue.poll(now, target, ended, served),
+            Waiting::Block(queue) => queue.poll(now, target, gate, ended, served),
         }
     }
 
     #[inline]
-    fn next_event<T: Target>(&self, target: &T, depth: usize) -> Nanos {
+    fn next_event(&self, is_shut: bool) -> Nanos {
         match self {
             Waiting::Plain(_) => Nanos::MAX,
-            Waiting::Block(queue) => queue.next_event(target, depth),
+            Waiting::Block(queue) => queue.next_event(is_shut),
         }
     }
 }
@@ -269,9 +284,10 @@ impl Plain {
     const HELD: usize = 256;
 
     #[inline]
-    fn submit<T: Target>(&mut self, target: &mut T, now: Nanos, piece: Piece) {
+    fn submit<T: Target>(&mut self, target: &mut T, gate: &mut Gate, now: Nanos, piece: Piece) {
         let command = Command { urgent: piece.urgent, ..piece.request.into() };
-        let Tag(tag) = target.submit(now, command).expect("the target was seen to have room");
-        *at_tag(&mut self.sent, tag, 0) = piece.ask;
+        let tag = target.submit(now, command).expect("the target was seen to have room");
+        gate.issued(now, tag);
+        *at_tag(&mut self.sent, tag.0, 0) = piece.ask;
     }
 }

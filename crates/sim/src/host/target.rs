@@ -1,7 +1,10 @@
 //! What a queue of the host feeds, and what it is fed with.
 
+use super::HostError;
+use super::map::TrackMap;
 use crate::device::{Command, Completion, Device, QueueFull, Tag};
 use headstack_model::{Nanos, Request};
+use headstack_policy::elevator::DiskMap;
 
 /// What the engine asks of a station: a request, or one device's part of it.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,10 @@ pub(super) trait Target {
     fn outstanding(&self) -> usize;
     fn submit(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull>;
     fn poll_completion(&mut self) -> Option<Completion>;
+    /// Where its blocks lie, for a host that knows.
+    ///
+    /// *Errors:* nobody before it can know.
+    fn map(&self) -> Result<Box<dyn DiskMap>, HostError>;
 }
 
 impl Target for Device {
@@ -52,6 +59,10 @@ impl Target for Device {
     #[inline]
     fn poll_completion(&mut self) -> Option<Completion> {
         Device::poll_completion(self)
+    }
+
+    fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
+        Ok(Box::new(TrackMap::of(self)))
     }
 }
 

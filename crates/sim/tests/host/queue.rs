@@ -145,10 +145,14 @@ fn any_queue() -> impl Strategy<Value = String> {
     let who = select(orders.chain(elevators).collect::<Vec<_>>());
     let merge = select(vec!["none", "adjacent", "overlapping"]);
     let delay = prop_oneof![Just(0.0), 0.0..20.0f64];
-    (who, merge, 1u32..9, 1u32..20, 1u32..12, delay).prop_map(|(who, merge, kb, requests, depth, delay)| {
+    let guards =
+        ["", ", guard = \"counting\", guard_threshold = 0", ", guard = \"adaptive\", guard_cost = 0.5"];
+    let numbers = (1u32..9, 1u32..20, 1u32..12);
+    (who, merge, numbers, delay, select(guards.to_vec())).prop_map(|(who, merge, numbers, delay, guard)| {
+        let (kb, requests, depth) = numbers;
         format!(
             "queue = {{ {who}, merge = \"{merge}\", max_sectors_kb = {}, nr_requests = {requests}, \
-             depth = {depth}, unplug_delay = {delay} }}",
+             depth = {depth}, unplug_delay = {delay}{guard} }}",
             4 * kb
         )
     })

@@ -8,9 +8,14 @@ use std::collections::BTreeMap;
 
 /// A drive with positioning that takes time, a queue of this depth and no cache.
 pub(crate) fn drive(depth: u32) -> Device {
+    drive_that_orders(depth, "fcfs")
+}
+
+/// The same drive with an order of its own.
+pub(crate) fn drive_that_orders(depth: u32, order: &str) -> Device {
     let mut spec = drives::load("atlas-10k").unwrap_or_else(|error| panic!("{error}"));
     spec.cache = CacheSpec { enabled: false, ..CacheSpec::default() };
-    let options = DeviceOptions { seed: 1, depth: Some(depth), order: Some("fcfs".to_string()) };
+    let options = DeviceOptions { seed: 1, depth: Some(depth), order: Some(order.to_string()) };
     Device::new(&spec, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
