@@ -9,6 +9,7 @@ pub mod expect;
 pub mod figure;
 pub mod judge;
 mod modern_drives;
+mod ncq;
 mod runs;
 mod scheduling;
 mod st2000dm006;

@@ -19,6 +19,17 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
+    /// Of these response times in ms, in any order, over so many seconds.
+    pub(crate) fn new(mut times_ms: Vec<f64>, seconds: f64) -> Responses {
+        times_ms.sort_by(f64::total_cmp);
+        Responses { sorted_ms: times_ms, seconds }
+    }
+
+    /// How long the run took, in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
     /// Requests a second.
     pub(crate) fn rate(&self) -> f64 {
         self.sorted_ms.len() as f64 / self.seconds
@@ -44,10 +55,9 @@ pub(crate) fn engine(spec: &DriveSpec) -> Result<Engine, DeviceError> {
 /// Runs a load and gathers its response times.
 pub(crate) fn gather(engine: &mut Engine, load: &mut dyn Load) -> Responses {
     let begun = engine.now();
-    let mut sorted_ms = Vec::new();
-    engine.run(load, &mut |finished: &Finished| sorted_ms.push(finished.completion.response().as_ms()));
-    sorted_ms.sort_by(f64::total_cmp);
-    Responses { sorted_ms, seconds: (engine.now() - begun).as_secs() }
+    let mut times_ms = Vec::new();
+    engine.run(load, &mut |finished: &Finished| times_ms.push(finished.completion.response().as_ms()));
+    Responses::new(times_ms, (engine.now() - begun).as_secs())
 }
 
 fn random(spec: &DriveSpec, read_share: f64, depth: u32, count: u64) -> Closed {

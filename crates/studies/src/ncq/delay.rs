@@ -1,0 +1,89 @@
+//! Who waits how long, over the depth of the drive's queue.
+//!
+//! Thirty-two random readers; those for whom the drive has no tag wait at the host in order of arrival. The study's curves
+//! are lost, so that nothing here is judged.
+
+use super::{Outcome, Part, SMALL, play, random, rig, with_ncq};
+use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
+use crate::judge::Measured;
+use crate::study::{Setting, StudyError};
+use headstack_workload::Region;
+
+const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+
+/// Points of a curve.
+const STEPS: u32 = 200;
+
+pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let spec = with_ncq()?;
+    let count = setting.length.pick(200_000, 10_000);
+    let outcomes = setting.map(&DEPTHS, |depth| {
+        let rig = rig(&spec, &[("host.queue.depth", &depth.to_string())])?;
+        play(&rig, &mut random(Region::whole(spec.capacity_sectors), SMALL, 32, count, 1)?)
+    })?;
+    let tail = |outcome: &Outcome| outcome.responses.quantile_ms(0.999) / outcome.responses.mean_ms();
+    let all = || DEPTHS.iter().zip(&outcomes);
+    let measured = all()
+        .map(|(depth, outcome)| Measured::new(format!("delay.depth_{depth}.p999_by_mean"), tail(outcome)));
+    let columns = ["depth", "IOPS", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "longest ms", "p99.9 / mean"];
+    let mut table = Table::new("Response times of 32 random readers", columns);
+    for (depth, outcome) in all() {
+        let responses = &outcome.responses;
+        let numbers = [
+            responses.rate(),
+            responses.mean_ms(),
+            responses.quantile_ms(0.5),
+            responses.quantile_ms(0.99),
+            responses.quantile_ms(0.999),
+            responses.quantile_ms(1.0),
+            tail(outcome),
+        ];
+        table.row([Cell::from(depth.to_string())].into_iter().chain(numbers.map(Cell::from)));
+    }
+    let section = Section {
+        title: "Delay over queue depth".to_string(),
+        text: vec![
+            "4 KiB all over the HD400LD with NCQ, shortest positioning first. A deeper queue serves more, and the mean falls; \
+             the slowest wait ever longer."
+                .to_string(),
+        ],
+        figures: vec![
+            figure("Delay", "requests (%)", &outcomes, distribution),
+            Figure {
+                y: Axis::log("requests that took longer (%)"),
+                ..figure("The slowest", "", &outcomes, slowest)
+            },
+        ],
+        tables: vec![table],
+    };
+    Ok((measured.collect(), section))
+}
+
+fn figure(title: &str, y: &str, outcomes: &[Outcome], points: fn(&Outcome) -> Vec<(f64, f64)>) -> Figure {
+    let line = |(family, outcome): (usize, &Outcome)| Line {
+        name: format!("depth {}", DEPTHS[family]),
+        points: points(outcome),
+        look: Look::Dense,
+        family,
+        ..Line::default()
+    };
+    Figure {
+        title: title.to_string(),
+        x: Axis::log("response time (ms)"),
+        y: Axis::linear(y),
+        lines: outcomes.iter().enumerate().map(line).collect(),
+    }
+}
+
+/// Share of the requests that took no longer than a time.
+fn distribution(outcome: &Outcome) -> Vec<(f64, f64)> {
+    let share = |step: u32| f64::from(step) / f64::from(STEPS);
+    (1..=STEPS).map(|step| (outcome.responses.quantile_ms(share(step)), 100.0 * share(step))).collect()
+}
+
+/// Share of the requests that took longer than a time, down to a thousandth.
+fn slowest(outcome: &Outcome) -> Vec<(f64, f64)> {
+    let shares = std::iter::successors(Some(1.0f64), |share| Some(share / 1.1));
+    let shares = shares.take_while(|share| *share >= 1e-3);
+    shares.map(|share| (outcome.responses.quantile_ms(1.0 - share), 100.0 * share)).collect()
+}

@@ -1,0 +1,291 @@
+//! The order of LBNs against the order of true cylinders, at a host that keeps ten requests waiting.
+//!
+//! The study's trace, a thousand requests of Filebench, is not to be had. In its place stand random reads of 8 KiB, as
+//! Filebench's `randomread` makes them, over a file that takes the first quarter of the disk: by cylinder the study's arm
+//! went 3,148 cylinders a request, which with ten waiting and a one-way sweep is a tenth of what the file spans, and that
+//! is a quarter of the HD400LD. What the two orders leave of each other is then comparable, times and distances as such
+//! are not.
+
+use super::{Part, first, play, random, rig};
+use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
+use crate::judge::Measured;
+use crate::study::{Setting, StudyError};
+use headstack_model::spec::{BandZone, Layout, Zone};
+use headstack_model::{DriveSpec, drives};
+
+const DRIVES: [&str; 4] = ["samsung-hd400ld", "wd2500jb", "st3300007lw", "st3146707lw"];
+
+/// Requests that the host keeps, of them one in the drive.
+const QUEUE: u32 = 10;
+
+/// Requests of a run, as in the study.
+const REQUESTS: u64 = 1000;
+
+/// Blocks of 8 KiB.
+const SECTORS: u32 = 16;
+
+/// Share of the disk that the file takes.
+const SHARE: f64 = 0.25;
+
+/// Parts of equal cylinders into which a disk is laid out anew.
+const QUARTERS: u32 = 4;
+
+/// Columns of the tables.
+const COLUMNS: [&str; 8] = [
+    "layout",
+    "cylinders by LBN",
+    "by cylinder",
+    "left %",
+    "ms by LBN",
+    "by cylinder",
+    "left %",
+    "by position",
+];
+
+/// Tracks of a surface in a row, for the figure.
+const WIDTHS: [u32; 8] = [32, 100, 320, 1000, 3200, 6400, 12_800, 30_000];
+
+/// A host's order and what it knows.
+#[derive(Clone, Copy)]
+struct By {
+    order: &'static str,
+    knows: &'static str,
+}
+
+const LBN: By = By { order: "c-look", knows: "lbn" };
+const CYLINDER: By = By { order: "c-look-cylinder", knows: "cylinder" };
+const POSITION: By = By { order: "sptf", knows: "position" };
+
+/// Means over all runs.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    cylinders: f64,
+    service_ms: f64,
+    wait_ms: f64,
+}
+
+/// The same load by three orders.
+#[derive(Clone, Copy)]
+struct Three {
+    lbn: Found,
+    cylinder: Found,
+    position: Found,
+}
+
+impl Three {
+    fn distance_left(&self) -> f64 {
+        100.0 * self.cylinder.cylinders / self.lbn.cylinders
+    }
+
+    fn service_left(&self) -> f64 {
+        100.0 * self.cylinder.service_ms / self.lbn.service_ms
+    }
+
+    /// A row of the tables.
+    fn cells(&self, name: &str) -> impl Iterator<Item = Cell> {
+        let Three { lbn, cylinder, position } = self;
+        let numbers = [
+            lbn.cylinders,
+            cylinder.cylinders,
+            self.distance_left(),
+            lbn.service_ms,
+            cylinder.service_ms,
+            self.service_left(),
+            position.service_ms,
+        ];
+        [Cell::from(name)].into_iter().chain(numbers.map(Cell::from))
+    }
+}
+
+pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let mut specs: Vec<(String, DriveSpec)> = Vec::new();
+    for drive in DRIVES {
+        let spec = drives::load(drive)?;
+        specs.push((format!("one-by-one.{drive}"), banded(&spec, u32::MAX)));
+        specs.push((drive.to_string(), spec));
+    }
+    let runs = setting.length.pick(16, 2);
+    let threes = setting.map(&specs, |(_, spec)| three(spec, runs))?;
+    let mut measured = Vec::new();
+    let mut table = Table::new("A request at queue 10: by LBN, by cylinder, by the whole position", COLUMNS);
+    for ((name, _), found) in specs.iter().zip(&threes) {
+        measured.extend(metrics(name, found));
+        table.row(found.cells(name));
+    }
+    let section = Section {
+        title: "Ordering by LBN and by true position".to_string(),
+        text: vec![
+            "Random reads of 8 KiB over the first quarter of the disk, ten of them waiting at the host, one in the drive. \
+             `one-by-one` is the same disk with each surface of a quarter of its cylinders before the next surface."
+                .to_string(),
+        ],
+        figures: vec![widths(setting)?],
+        tables: vec![table, layouts(setting)?],
+    };
+    Ok((measured, section))
+}
+
+fn metrics(name: &str, found: &Three) -> Vec<Measured> {
+    let metric = |what: &str, value: f64| Measured::new(format!("{name}.{what}"), value);
+    let mut all =
+        vec![metric("distance_left", found.distance_left()), metric("service_left", found.service_left())];
+    if !name.starts_with("one-by-one") {
+        all.push(metric("service_by_lbn", 1e3 * found.lbn.service_ms));
+    }
+    if name == DRIVES[0] {
+        all.extend([
+            metric("distance_by_lbn", found.lbn.cylinders * REQUESTS as f64),
+            metric("wait_over_service_by_lbn", found.lbn.wait_ms / found.lbn.service_ms),
+            metric("wait_over_service_by_cylinder", found.cylinder.wait_ms / found.cylinder.service_ms),
+        ]);
+    }
+    all
+}
+
+fn three(spec: &DriveSpec, runs: u64) -> Result<Three, StudyError> {
+    let [lbn, cylinder, position] = [LBN, CYLINDER, POSITION].map(|by| found(spec, by, runs));
+    Ok(Three { lbn: lbn?, cylinder: cylinder?, position: position? })
+}
+
+fn found(spec: &DriveSpec, by: By, runs: u64) -> Result<Found, StudyError> {
+    let keys = [("host.queue.depth", "1"), ("host.queue.order", by.order), ("host.queue.knows", by.knows)];
+    let rig = rig(spec, &keys)?;
+    let mut sum = Found::default();
+    for seed in 0..runs {
+        let mut load = random(first(spec, SHARE), SECTORS, QUEUE, REQUESTS, seed)?;
+        let outcome = play(&rig, &mut load)?;
+        sum.cylinders += outcome.cylinders as f64 / REQUESTS as f64;
+        sum.service_ms += 1e3 / outcome.responses.rate();
+        sum.wait_ms += outcome.responses.mean_ms();
+    }
+    let mean = |sum: f64| sum / runs as f64;
+    Ok(Found { cylinders: mean(sum.cylinders), service_ms: mean(sum.service_ms), wait_ms: mean(sum.wait_ms) })
+}
+
+/// What is left of the distance by cylinder, over how many tracks of a surface follow each other.
+fn widths(setting: &Setting<'_>) -> Result<Figure, StudyError> {
+    let mut lines = Vec::new();
+    for (family, drive) in [DRIVES[3], DRIVES[0], DRIVES[2]].into_iter().enumerate() {
+        let spec = drives::load(drive)?;
+        let runs = setting.length.pick(8, 1);
+        let left = setting.map(&WIDTHS, |width| Ok(three(&banded(&spec, *width), runs)?.distance_left()))?;
+        let points = WIDTHS.iter().map(|width| f64::from(*width)).zip(left).collect();
+        let name = format!("{drive}, {} surfaces", spec.geometry.heads);
+        lines.push(Line { name, points, family, ..Line::default() });
+    }
+    Ok(Figure {
+        title: "Arm movement by cylinder, of that by LBN".to_string(),
+        x: Axis::log("tracks of a surface in a row").with_ticks([32.0, 320.0, 3200.0, 30_000.0]),
+        y: Axis::linear("distance left (%)"),
+        lines,
+    })
+}
+
+/// The HD400LD laid out in every way, its surfaces of different density.
+fn layouts(setting: &Setting<'_>) -> Result<Table, StudyError> {
+    let spec = drives::load(DRIVES[0])?;
+    let ways = [
+        ("cylinder", by_cylinder(&spec, Layout::Cylinder)),
+        ("cylinder serpentine", by_cylinder(&spec, Layout::Serpentine)),
+        ("surface serpentine, a quarter of the disk", dense(by_surface(&spec, Layout::Af, u32::MAX))),
+        ("hybrid serpentine, bands of 700", dense(by_surface(&spec, Layout::Aa, 700))),
+        ("hybrid serpentine, bands of 7,000", dense(by_surface(&spec, Layout::Aa, 7000))),
+    ];
+    let runs = setting.length.pick(8, 1);
+    let threes = setting.map(&ways, |(_, spec)| three(spec, runs))?;
+    let mut table = Table::new("The HD400LD laid out otherwise, its surfaces 10 % apart in density", COLUMNS);
+    for ((name, _), found) in ways.iter().zip(&threes) {
+        table.row(found.cells(name));
+    }
+    Ok(table)
+}
+
+/// The same disk in bands of so many tracks, at most a quarter of the cylinders.
+fn banded(spec: &DriveSpec, tracks: u32) -> DriveSpec {
+    by_surface(spec, spec.geometry.layout, tracks)
+}
+
+/// The quarters of a disk: first and last cylinder, and the mean sectors a track there.
+fn quarters(spec: &DriveSpec) -> Vec<(u32, u32, u32)> {
+    let cylinders = spec.geometry.cylinders;
+    let edge = |quarter: u32| (u64::from(cylinders) * u64::from(quarter) / u64::from(QUARTERS)) as u32;
+    let mean = |from: u32, to: u32| {
+        let overlap =
+            |zone: &BandZone| (zone.last_cylinder + 1).min(to).saturating_sub(zone.first_cylinder.max(from));
+        let zones = spec.geometry.band_zones.iter();
+        let sum: u64 =
+            zones.map(|zone| u64::from(overlap(zone)) * u64::from(zone.sectors_per_track[0])).sum();
+        (sum / u64::from(to - from)) as u32
+    };
+    (0..QUARTERS)
+        .map(|quarter| (edge(quarter), edge(quarter + 1), mean(edge(quarter), edge(quarter + 1))))
+        .map(|(from, to, sectors)| (from, to - 1, sectors))
+        .collect()
+}
+
+fn by_surface(spec: &DriveSpec, layout: Layout, tracks: u32) -> DriveSpec {
+    let usual = &spec.geometry.band_zones[0];
+    let zone = |(first, last, sectors): (u32, u32, u32)| BandZone {
+        first_cylinder: first,
+        last_cylinder: last,
+        band_tracks: tracks.min(last + 1 - first),
+        sectors_per_track: vec![sectors],
+        spares: 0,
+        slips: Vec::new(),
+        ..usual.clone()
+    };
+    let mut spec = spec.clone();
+    spec.geometry.band_zones = quarters(&spec).into_iter().map(zone).collect();
+    spec.geometry.layout = layout;
+    spec.capacity_sectors = places(&spec);
+    spec
+}
+
+/// The same with every other surface 5 % denser than the mean and the rest 5 % less dense.
+fn dense(mut spec: DriveSpec) -> DriveSpec {
+    let heads = spec.geometry.heads;
+    for zone in &mut spec.geometry.band_zones {
+        let mean = zone.sectors_per_track[0];
+        let of = |head: u32| if head.is_multiple_of(2) { mean + mean / 20 } else { mean - mean / 20 };
+        zone.sectors_per_track = (0..heads).map(of).collect();
+    }
+    spec.capacity_sectors = places(&spec);
+    spec
+}
+
+fn by_cylinder(spec: &DriveSpec, layout: Layout) -> DriveSpec {
+    let usual = &spec.geometry.band_zones[0];
+    let zone = |(first, last, sectors): (u32, u32, u32)| Zone {
+        first_cylinder: first,
+        last_cylinder: last,
+        sectors_per_track: sectors,
+        first_sector_offset_sectors: 0.0,
+        track_skew_sectors: (usual.head_skew_turns * f64::from(sectors)).round(),
+        cylinder_skew_sectors: (usual.track_skew_turns * f64::from(sectors)).round(),
+        front_gap_sectors: 0,
+        spares: 0,
+        slips: Vec::new(),
+        remaps: Vec::new(),
+    };
+    let mut other = spec.clone();
+    other.geometry.zones = quarters(spec).into_iter().map(zone).collect();
+    other.geometry.band_zones = Vec::new();
+    other.geometry.layout = layout;
+    let tracks = |zone: &Zone| {
+        u64::from(zone.last_cylinder + 1 - zone.first_cylinder) * u64::from(spec.geometry.heads)
+    };
+    other.capacity_sectors =
+        other.geometry.zones.iter().map(|zone| tracks(zone) * u64::from(zone.sectors_per_track)).sum();
+    other
+}
+
+/// Sectors of a disk in bands without spares.
+fn places(spec: &DriveSpec) -> u64 {
+    let heads = spec.geometry.heads as usize;
+    let of = |zone: &BandZone| {
+        let cylinders = u64::from(zone.last_cylinder + 1 - zone.first_cylinder);
+        let all = zone.sectors_per_track.iter().cycle().take(heads.max(zone.sectors_per_track.len()));
+        cylinders * all.map(|sectors| u64::from(*sectors)).sum::<u64>()
+    };
+    spec.geometry.band_zones.iter().map(of).sum()
+}
