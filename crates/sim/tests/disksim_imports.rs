@@ -134,8 +134,8 @@ const SYNTHETIC: [(&str, f64, f64); 7] = [
     ("3disks2", 10.937, 0.05),
     ("synthmixed", 22.087, 0.03),
     ("synthsimpledisk", 13.712, 0.06),
-    ("synthcachemem", 24.651, 0.11),
-    ("synthcachedev", 28.939, 0.21),
+    ("synthcachemem", 24.651, 0.03),
+    ("synthcachedev", 28.939, 0.03),
 ];
 
 #[test]

@@ -299,7 +299,8 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
         us_per_sector: us_of_ms(fields.number_or_zero("Bulk sector transfer time")?),
         delay_us,
         order: if smart { queue(&mut fields)? } else { None },
-        queue_depth: Some(fields.count_or("Maximum queue length", 0)?).filter(|depth| *depth > 0 && smart),
+        // The driver sends as many as the controller says that it holds; where it says none, one at a time (docs/VALIDATION.md).
+        queue_depth: Some(fields.count_or("Maximum queue length", 0)?.max(1)).filter(|_| smart),
         drive_depth: optional_count(&mut fields, "Max per-disk pending count")?,
         cache: if smart { cache(&mut fields)? } else { None },
     };
