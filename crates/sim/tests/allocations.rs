@@ -4,7 +4,7 @@ use headstack_model::{Lbn, Nanos, drives};
 use headstack_policy::elevator;
 use headstack_policy::order;
 use headstack_sim::stats::Collector;
-use headstack_sim::{Device, DeviceOptions, Engine};
+use headstack_sim::{Device, DeviceOptions, Engine, Rig};
 use headstack_workload::VolumeInfo;
 use headstack_workload::fio::JobFile;
 use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape, StreamShape, Streams};
@@ -112,6 +112,18 @@ fn allocations_behind(host: &str, pattern: Pattern, read_share: f64) -> usize {
     counted(engine, Closed::new(shape, 20, 30_000, 1).expect("the load fits"))
 }
 
+/// The same behind a smart controller with this cache.
+fn allocations_behind_controller(cache: &str) -> usize {
+    let text = format!(
+        "[drive]\npreset = \"atlas-10k\"\ncount = 2\n\n[controller]\nkind = \"smart\"\norder = \"c-look\"\ncache = {{ {cache} }}"
+    );
+    let rig = Rig::parse(&text, "rig", &mut |name| drives::load(name)).expect("the keys are good");
+    let region = Region { first: Lbn(0), sectors: 80_000 };
+    let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.6 };
+    let load = Closed::new(shape, 20, 30_000, 1).expect("the load fits");
+    counted(rig.build(1).expect("the rig is good"), load)
+}
+
 // One test, so that no other thread allocates meanwhile.
 #[test]
 fn is_the_steady_state_free_of_allocations() {
@@ -160,5 +172,11 @@ fn is_the_steady_state_free_of_allocations() {
             let found = allocations_behind(&host, pattern, read_share);
             assert_eq!(found, 0, "{host}, {pattern:?}, reads {read_share}");
         }
+    }
+    for cache in [
+        "sectors = 8192, writes = \"write-back\", read_ahead_sectors = 256, flush_cluster_lines = 4, protected_ratio = 0.5",
+        "sectors = 80000, writes = \"write-back\", drive = \"disk1\", flush_idle_ms = 10",
+    ] {
+        assert_eq!(allocations_behind_controller(cache), 0, "{cache}");
     }
 }
