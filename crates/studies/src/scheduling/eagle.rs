@@ -88,7 +88,8 @@ fn orders(setting: &Setting<'_>, grid: &Grid) -> Section {
     Section {
         title: "Fujitsu Eagle: the order over the queue".to_string(),
         text: vec![
-            "Random reads of 4 KiB. A queue of so many requests is what the order chooses from, while one more is served. In parentheses are the names of the publications.".to_string(),
+            "Random reads of 4 KiB. A queue of so many requests is what the order chooses from, while one more is served.".to_string(),
+            show::other_names(),
             format!("WSTF allows a response of {TURN_MS} ms for each request of the queue, about what FCFS takes for all of it: 30 s at 1,000, the interval in which UNIX writes its buffers back."),
         ],
         figures,

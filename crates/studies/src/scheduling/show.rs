@@ -46,10 +46,14 @@ pub(super) fn queue_axis() -> Axis {
 /// The orders that the publications name, over the queue.
 pub(super) fn figures(grid: &Grid) -> Vec<Figure> {
     let figure = |measure: &Measure| {
-        let lines = PUBLISHED.iter().enumerate().map(|(family, (order, theirs))| {
+        let lines = PUBLISHED.iter().enumerate().map(|(family, (order, _))| {
             let point = |length: &u32| Some((f64::from(*length), (measure.of)(grid.get(order, *length)?)));
-            let name = format!("{order} ({theirs})");
-            Line { name, points: LENGTHS.iter().filter_map(point).collect(), family, ..Line::default() }
+            Line {
+                name: order.to_string(),
+                points: LENGTHS.iter().filter_map(point).collect(),
+                family,
+                ..Line::default()
+            }
         });
         Figure {
             title: measure.title.to_string(),
@@ -59,6 +63,13 @@ pub(super) fn figures(grid: &Grid) -> Vec<Figure> {
         }
     };
     MEASURES.iter().map(figure).collect()
+}
+
+/// What the publications call the orders that are drawn, where it is another name.
+pub(super) fn other_names() -> String {
+    let names = PUBLISHED.iter().filter(|(order, theirs)| *order != theirs.to_lowercase());
+    let said: Vec<String> = names.map(|(order, theirs)| format!("{order} is {theirs}")).collect();
+    format!("In the publications {}.", said.join(", "))
 }
 
 /// Every order over the queue.
