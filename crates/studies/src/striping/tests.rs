@@ -34,7 +34,9 @@ fn advisor() -> ForkJoin {
 fn is_the_advisors_unit_within_a_twentieth_of_the_best() {
     let advisor = advisor();
     for kind in [READS, THINKING[1]] {
-        for (request, mpl) in [(4, 8), (64, 1), (256, 2), (512, 8), (1024, 4), (2048, 8), (8192, 12)] {
+        for (request, mpl) in
+            [(4, 8), (64, 1), (256, 2), (512, 3), (512, 8), (1024, 4), (2048, 8), (8192, 12)]
+        {
             let row = row(&kind, request, mpl);
             let [_, settled] = row.our_regret(&advisor);
             assert!(settled <= 0.05, "{} of {request} blocks, MPL {mpl}: {settled}", kind.name);
