@@ -6,14 +6,14 @@
 //! others. What a volume is, and how asks fork, is told in [`crate::volume`].
 //!
 //! Modelled: any number of devices, each behind a queue of the host, alone or in arrays. Not modelled: time that the host
-//! itself needs.
+//! itself needs, but for what transfers cost its processor ([`crate::link`]).
 
 mod behind;
 
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
-use crate::link::{LinkUse, Links};
+use crate::link::{LinkUse, Links, Tenure};
 use crate::volume::{ArrayVolume, Forks, Volume};
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::Guard;
@@ -53,6 +53,8 @@ pub trait Observer {
     fn finished(&mut self, finished: &Finished);
     /// A device ended a command, which may be a part of a load's request, or several of them in one.
     fn served(&mut self, device: u32, command: &Completion);
+    /// A device gave up a bus that others share.
+    fn held(&mut self, _tenure: &Tenure) {}
 }
 
 /// An observer that wants the load's requests alone.
@@ -243,7 +245,8 @@ impl Engine {
                 if self.done && self.outstanding == 0 { Nanos::MAX } else { self.cache_events.first() };
             let controller =
                 if self.done && self.outstanding == 0 { Nanos::MAX } else { self.controller_events.first() };
-            let at = next.min(cache).min(controller).min(wanted);
+            let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
+            let at = next.min(cache).min(controller).min(wanted).min(links);
             if at == Nanos::MAX {
                 return;
             }
@@ -257,6 +260,11 @@ impl Engine {
             } else if controller <= at {
                 self.turn_controller(self.controller_events.first_index(), load, observer);
                 changed = true;
+            } else if wanted > at {
+                self.turn_links();
+            }
+            while let Some(tenure) = self.links.as_mut().and_then(|links| links.poll_tenure()) {
+                observer.held(&tenure);
             }
             if changed {
                 wanted = self.feed(load);
@@ -308,6 +316,15 @@ impl Engine {
         }
         self.settle_cache(volume);
         self.settle_touched();
+    }
+
+    /// Lets a device have the bus that it has won.
+    fn turn_links(&mut self) {
+        let now = self.now;
+        if let Some(device) = self.links.as_mut().and_then(|links| links.arbitrate(now)) {
+            self.with_station(device as usize, Station::handle_bus);
+            self.settle(device as usize);
+        }
     }
 
     fn cache(&mut self, volume: usize) -> &mut PageCache {

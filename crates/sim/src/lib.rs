@@ -26,7 +26,7 @@ pub use device::{
 };
 pub use engine::{Engine, Finished, Observer};
 pub use host::{HostError, HostSpec};
-pub use link::LinkUse;
+pub use link::{LinkUse, Tenure};
 pub use rig::{Rig, RigError};
 
 /// The program in the README, which must compile and run.

@@ -109,8 +109,7 @@ fn does_an_imported_set_up_become_a_rig_file_and_a_load_file() {
     assert!(load.contains("volumes = [\"org0\"]"), "{load}");
     let shown = printed(&["rig", "show", &path("mine.toml")]);
     assert!(shown.contains("org0    raid-5"), "{shown}");
-    let said = refused(&["rig", "check", &path("mine.toml")], 1);
-    assert!(said.ends_with(": bus.arbitration_us: a bus's arbitration is not simulated yet"), "{said}");
+    assert!(printed(&["rig", "check", &path("mine.toml")]).starts_with("ok: "));
     fs::remove_dir_all(folder.path().join("specs")).expect("the folder is writable");
     let said = refused(&["rig", "import", &path("rigs/setup.parv")], 2);
     assert!(

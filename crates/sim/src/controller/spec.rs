@@ -27,6 +27,9 @@ pub struct ControllerSpec {
     pub us_per_sector: f64,
     /// Time that each of its messages takes: a command on its way to the drives, and its end on the way to the host.
     pub delay_us: f64,
+    /// Name of the `interleaved` bus that it is on itself, with others of its kind: a PCI bus, say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
     /// Commands that it holds, for all its drives together, of a smart one; more wait before it. No limit when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<u32>,
@@ -51,6 +54,7 @@ impl Default for ControllerSpec {
             kind: ControllerKind::PassThrough,
             us_per_sector: 0.0,
             delay_us: 0.0,
+            on: None,
             queue_depth: None,
             order: None,
             merge: None,

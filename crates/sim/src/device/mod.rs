@@ -6,7 +6,8 @@
 //!
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that goes
 //! on until another command needs the arm; tagged queueing as SCSI and SATA know it; write-through, immediate reporting and write-back with destaging; FLUSH and
-//! FUA. Not modelled: several actuators, bus arbitration among drives, power states.
+//! FUA. Not modelled: several actuators, power states. What a drive shares with others on its way to the host is
+//! lent to it: [`crate::link`].
 
 mod activity;
 mod arm;

@@ -36,6 +36,8 @@ pub(super) struct Port {
     /// Until when it is taken; `Nanos::MAX` while a command that never disconnects holds it.
     until: Nanos,
     busy: bool,
+    /// Whether it waits for a bus that others share.
+    pub(super) waits: bool,
     /// The command that is done when the port falls free.
     ending: Option<u32>,
     /// Commands not yet received, in order of arrival.
@@ -48,6 +50,7 @@ impl Port {
         Port {
             until: Nanos::ZERO,
             busy: false,
+            waits: false,
             ending: None,
             receptions: VecDeque::with_capacity(slots),
             ready: Vec::with_capacity(slots),
@@ -66,11 +69,15 @@ impl Device {
         if self.port.busy {
             return self.port.until;
         }
+        if self.port.waits {
+            return Nanos::MAX;
+        }
         self.port.ready.iter().map(|ready| ready.at).min().unwrap_or(Nanos::MAX)
     }
 
     /// Asks for the port from `at` on.
     pub(super) fn want_port(&mut self, at: Nanos, slot: u32, wanted: Wanted) {
+        let at = self.worth_asking(at, wanted);
         self.port.ready.push(Ready { at, slot, wanted });
         if self.config.never_disconnects && self.port.busy && self.port.until == Nanos::MAX {
             // The bus is held for this very command, which goes on then.
@@ -78,10 +85,25 @@ impl Device {
         }
     }
 
+    /// From when on a bus that others share is asked for: not before data from the media can cross it without a stop.
+    fn worth_asking(&self, at: Nanos, wanted: Wanted) -> Nanos {
+        let stops = self.config.never_disconnects || self.config.holds_for_reads;
+        match wanted {
+            Wanted::ToHost { sectors, bound, .. } if !stops && self.is_exclusive() => {
+                let time = self.bus_time(self.config.read_sector, sectors);
+                at.max(bound.since(self.config.reconnect_first + self.config.data_preparation + time))
+            }
+            _ => at,
+        }
+    }
+
     /// The port fell free, or something became ready for it.
     pub(super) fn handle_port(&mut self) {
         if self.port.busy {
             self.port.busy = false;
+            if self.port.ending.is_some() || !self.config.never_disconnects {
+                self.release_bus();
+            }
             if let Some(slot) = self.port.ending.take() {
                 self.complete(slot, self.now);
             }
@@ -104,10 +126,16 @@ impl Device {
                 (Some(index), arrived)
                     if held || arrived.is_none_or(|at| self.port.ready[index].at <= at) =>
                 {
+                    if !self.has_bus() {
+                        return;
+                    }
                     let ready = self.port.ready.swap_remove(index);
                     self.serve(ready);
                 }
                 (_, Some(_)) => {
+                    if !self.has_bus() {
+                        return;
+                    }
                     let slot = self.port.receptions.pop_front().expect("it was seen");
                     self.receive(slot);
                 }
@@ -176,6 +204,7 @@ impl Device {
 
     /// Takes the port up to the end of a command, whose last part is overhead.
     fn end(&mut self, slot: u32, done: Nanos) {
+        let done = self.known(done);
         self.job(slot).account(Part::Overhead, done);
         self.port.take(done, Some(slot));
     }
@@ -208,7 +237,7 @@ impl Device {
             self.job(slot).outcome = Outcome::OutOfRange;
             return self.end(slot, done);
         }
-        let came = self.command_comes(now);
+        let came = self.command_comes(now, request.sectors);
         let start = if alone { came + self.config.first } else { came };
         match request.op {
             Op::Read => self.receive_read(slot, start),

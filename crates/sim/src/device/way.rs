@@ -22,17 +22,54 @@ impl Device {
         self.lent.take().map(|lent| lent.links)
     }
 
-    /// When a command that is given at `now` has come in.
-    pub(super) fn command_comes(&mut self, now: Nanos) -> Nanos {
+    /// It has won the bus that it asked for.
+    pub(crate) fn handle_bus(&mut self, now: Nanos) {
+        self.handle_timeout(now);
+        self.port.waits = false;
+        self.run_port();
+    }
+
+    /// Whether the port may be used: the bus is the drive's own, or has been won. If not, it is asked for.
+    pub(super) fn has_bus(&mut self) -> bool {
+        self.port.waits = match &mut self.lent {
+            None => false,
+            Some(Lent { links, number }) => !links.has_bus(self.now, *number),
+        };
+        !self.port.waits
+    }
+
+    /// Gives the bus up, unless it is the drive's own.
+    pub(super) fn release_bus(&mut self) {
+        if let Some(Lent { links, number }) = &mut self.lent {
+            links.release_bus(self.now, *number);
+        }
+    }
+
+    /// Whether the bus has to be won.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.lent.as_ref().is_some_and(|lent| lent.links.is_exclusive(lent.number))
+    }
+
+    /// When a command for so many sectors that is given at `now` has come in.
+    pub(super) fn command_comes(&mut self, now: Nanos, sectors: u32) -> Nanos {
+        let bytes = u64::from(sectors) * u64::from(self.sector_bytes);
         match &mut self.lent {
             None => now,
-            Some(Lent { links, number }) => links.command(now, *number),
+            Some(Lent { links, number }) => links.command(now, *number, bytes),
         }
     }
 
     /// Whether a read's data go to the host as they come, whatever the port does.
     pub(super) fn streams(&self) -> bool {
         self.lent.as_ref().is_some_and(|lent| lent.links.streams(lent.number))
+    }
+
+    /// When the host knows of a command that ends at `at`.
+    pub(super) fn known(&mut self, at: Nanos) -> Nanos {
+        match &mut self.lent {
+            None => at,
+            Some(lent) => lent.links.interrupt(self.now, at),
+        }
     }
 
     /// When a report without data has come to the host.

@@ -2,11 +2,13 @@
 //!
 //! Modelled: a page cache for each volume (read-ahead, write-back), and the block layer's queue before each drive (plug
 //! list, splitting, merging, an elevator or an order, a limit on what waits in it), and a starvation guard. Each part is off unless the
-//! [`HostSpec`] turns it on. Not modelled: CPU time, but for copying pages.
+//! [`HostSpec`] turns it on. What transfers cost the processor is an [`InterfaceSpec`]'s. Not modelled: CPU time otherwise,
+//! but for copying pages.
 
 mod block;
 mod cache;
 mod gate;
+mod interface;
 mod map;
 mod port;
 mod spec;
@@ -14,6 +16,7 @@ mod station;
 mod target;
 
 pub use cache::PageCacheActivity;
+pub use interface::{InterfaceKind, InterfaceSpec};
 pub use spec::{GuardKind, HostError, HostQueueSpec, HostSpec, Knows, Merge, PageCacheSpec};
 
 pub(crate) use cache::{PageCache, Wish};

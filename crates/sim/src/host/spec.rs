@@ -1,5 +1,6 @@
 //! `[host]` of a rig: a field here is the key in the file, its doc comment the key's documentation.
 
+use super::interface::InterfaceSpec;
 use headstack_model::Nanos;
 use headstack_policy::Queue;
 use headstack_policy::elevator::{self, AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec, Tuning};
@@ -17,6 +18,9 @@ pub struct HostSpec {
     pub page_cache: Option<PageCacheSpec>,
     /// The queue before each drive.
     pub queue: HostQueueSpec,
+    /// How data come to memory, and what that costs the processor. Without it, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interface: Option<InterfaceSpec>,
 }
 
 /// `[host.page_cache]`: memory that keeps what was read, reads ahead, and writes later. Requests that ask to pass by it do
@@ -217,6 +221,7 @@ impl HostSpec {
     /// *Errors:* the first key at fault.
     pub fn check(&self) -> Result<(), HostError> {
         self.page_cache.iter().try_for_each(PageCacheSpec::check)?;
+        self.interface.iter().try_for_each(InterfaceSpec::check)?;
         self.queue.check()
     }
 }

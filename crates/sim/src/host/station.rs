@@ -117,6 +117,11 @@ impl Station {
         self.device.give_back()
     }
 
+    /// The device has won its bus.
+    pub(crate) fn handle_bus(&mut self, now: Nanos) {
+        self.device.handle_bus(now);
+    }
+
     /// Takes a piece; says in how many parts it will come back. [`Station::settle`] must follow at the same time.
     #[inline]
     pub(crate) fn issue(&mut self, now: Nanos, piece: Piece) -> u32 {

@@ -1,23 +1,36 @@
-//! What drives share on their way to the host: the loop that they stand on.
+//! What drives share on their way to the host: a bus that one at a time has, a rate that their transfers share, a loop that
+//! they stand on, and the processor that moves their data.
 //!
 //! A drive that shares nothing has its bus to itself and its port knows how long everything takes. One that does asks for
-//! each transfer when it is over. The engine lends the links to the device whose turn it is, so that a device stays a
-//! machine that is only told the time, and asks for nothing that has not come yet.
+//! a bus before it uses its port, and for each transfer when it is over. The engine lends the links to the device whose
+//! turn it is, so that a device stays a machine that is only told the time, and asks for nothing that has not come yet.
+//! Who wins a bus is decided when all else that is due at that time has been done.
 
+mod bus;
+mod interface;
 mod lane;
 mod ring;
 
+pub(crate) use bus::Arbitration;
+pub(crate) use interface::InterfaceCost;
 pub(crate) use ring::RingShape;
 
+use bus::ExclusiveBus;
 use headstack_model::Nanos;
-use lane::Flow;
+use interface::Interface;
+use lane::{Flow, Lane};
 use ring::Ring;
+use std::collections::VecDeque;
 
-/// The way of a device to the host.
+/// The way of a device to the host: what of each kind it passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
     /// The loop that it stands on, and its place there.
     pub(crate) ring: Option<(u32, u32)>,
+    /// The bus that it has to win.
+    pub(crate) bus: Option<u32>,
+    /// Rates that it shares, of its bus and of what its controller is on.
+    pub(crate) rates: [Option<u32>; 2],
 }
 
 /// A device's data on their way.
@@ -34,46 +47,137 @@ pub(crate) struct Transfer {
 /// What a part of a link that drives share has carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkUse {
-    /// The name of the bus.
+    /// The name of the bus; `host` for the host's processor.
     pub name: String,
     /// Which part of it.
     pub part: &'static str,
-    /// Time for which what it has carried fills it.
+    /// Time for which it was taken, or for which what it has carried fills it.
     pub busy: Nanos,
 }
 
+/// From when to when a device had a bus that it shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tenure {
+    /// Number of the bus among those that have to be won.
+    pub bus: u32,
+    /// The device.
+    pub device: u32,
+    /// When it won the bus.
+    pub from: Nanos,
+    /// When it gave the bus up.
+    pub to: Nanos,
+}
+
 /// What the devices of an engine share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
-    rings: Vec<Ring>,
-    /// The names of the loops.
-    names: Vec<String>,
+    rings: Vec<(String, Ring)>,
+    buses: Vec<(String, ExclusiveBus)>,
+    rates: Vec<(String, Lane)>,
+    interface: Option<Interface>,
+    /// What was held and nobody has been told of.
+    ended: VecDeque<Tenure>,
     /// The way of each device.
     ways: Vec<Way>,
 }
 
 impl Links {
-    pub(crate) fn new(rings: Vec<(String, RingShape)>, ways: Vec<Way>) -> Links {
-        let (names, rings): (_, Vec<RingShape>) = rings.into_iter().unzip();
-        Links { rings: rings.iter().map(Ring::new).collect(), names, ways }
+    /// For so many devices that share nothing yet.
+    pub(crate) fn new(devices: usize) -> Links {
+        Links { ways: vec![Way::default(); devices], ..Links::default() }
     }
 
-    /// What each part of the links has carried.
-    pub(crate) fn usage(&self) -> Vec<LinkUse> {
-        let parts = |(name, ring): (&String, &Ring)| {
-            ring.busy().map(|(part, busy)| LinkUse { name: name.clone(), part, busy })
-        };
-        self.names.iter().zip(&self.rings).flat_map(parts).collect()
+    /// The way of a device, to be set.
+    pub(crate) fn way(&mut self, device: usize) -> &mut Way {
+        &mut self.ways[device]
+    }
+
+    pub(crate) fn add_ring(&mut self, name: &str, shape: &RingShape) -> u32 {
+        self.rings.push((name.to_string(), Ring::new(shape)));
+        self.rings.len() as u32 - 1
+    }
+
+    pub(crate) fn add_bus(&mut self, name: &str, arbitration: Arbitration) -> u32 {
+        self.buses.push((name.to_string(), ExclusiveBus::new(arbitration)));
+        self.buses.len() as u32 - 1
+    }
+
+    /// A rate of so many bytes a second.
+    pub(crate) fn add_rate(&mut self, name: &str, rate: u64) -> u32 {
+        self.rates.push((name.to_string(), Lane::new(rate)));
+        self.rates.len() as u32 - 1
+    }
+
+    pub(crate) fn set_interface(&mut self, cost: InterfaceCost) {
+        self.interface = Some(Interface::new(cost));
+    }
+
+    /// Whether anything is shared.
+    pub(crate) fn is_any(&self) -> bool {
+        (0..self.ways.len()).any(|device| self.reach(device))
     }
 
     /// Whether a device shares anything.
     pub(crate) fn reach(&self, device: usize) -> bool {
-        self.ways.get(device).is_some_and(|way| *way != Way::default())
+        self.interface.is_some() || self.ways[device] != Way::default()
+    }
+
+    /// What each part of the links has carried.
+    pub(crate) fn usage(&self) -> Vec<LinkUse> {
+        let used = |name: &str, part, busy| LinkUse { name: name.to_string(), part, busy };
+        let parts = |(name, ring): &(String, Ring)| {
+            let name = name.clone();
+            ring.busy().map(|(part, busy)| LinkUse { name: name.clone(), part, busy })
+        };
+        let rings = self.rings.iter().flat_map(parts);
+        let buses = self.buses.iter().map(|(name, bus)| used(name, "held", bus.held()));
+        let rates = self.rates.iter().map(|(name, rate)| used(name, "data", rate.busy()));
+        let host = self.interface.iter().map(|interface| used("host", "processor", interface.busy()));
+        rings.chain(buses).chain(rates).chain(host).collect()
+    }
+
+    /// When the next bus is won; `Nanos::MAX` when none is fought for.
+    pub(crate) fn next_event(&self) -> Nanos {
+        self.buses.iter().map(|(_, bus)| bus.next_event()).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// The next device that wins its bus now.
+    pub(crate) fn arbitrate(&mut self, now: Nanos) -> Option<u32> {
+        let (_, bus) = self.buses.iter_mut().find(|(_, bus)| bus.next_event() <= now)?;
+        Some(bus.arbitrate(now))
+    }
+
+    fn bus(&mut self, device: u32) -> Option<&mut ExclusiveBus> {
+        let bus = self.ways[device as usize].bus?;
+        Some(&mut self.buses[bus as usize].1)
     }
 
     fn ring(&mut self, device: u32) -> Option<(&mut Ring, u32)> {
         let (ring, place) = self.ways[device as usize].ring?;
-        Some((&mut self.rings[ring as usize], place))
+        Some((&mut self.rings[ring as usize].1, place))
+    }
+
+    /// Whether a device has its bus; if not, it has asked for it.
+    pub(crate) fn has_bus(&mut self, now: Nanos, device: u32) -> bool {
+        self.bus(device).is_none_or(|bus| bus.ask(now, device))
+    }
+
+    /// Gives a device's bus up, if it has it.
+    pub(crate) fn release_bus(&mut self, now: Nanos, device: u32) {
+        let Some(bus) = self.ways[device as usize].bus else { return };
+        if let Some(from) = self.buses[bus as usize].1.release(now, device) {
+            self.ended.push_back(Tenure { bus, device, from, to: now });
+        }
+    }
+
+    /// The next tenure that has ended.
+    pub(crate) fn poll_tenure(&mut self) -> Option<Tenure> {
+        self.ended.pop_front()
+    }
+
+    /// Whether a device has to win its bus.
+    pub(crate) fn is_exclusive(&self, device: u32) -> bool {
+        self.ways[device as usize].bus.is_some()
     }
 
     /// Whether a device's data go as they come, while its electronics do other things: frames, not tenures of a bus.
@@ -81,23 +185,35 @@ impl Links {
         self.ways[device as usize].ring.is_some()
     }
 
-    /// When a command that is given at `now` has come to its device.
-    pub(crate) fn command(&mut self, now: Nanos, device: u32) -> Nanos {
-        self.ring(device).map_or(now, |(ring, place)| ring.command(now, place))
+    /// When a command for so many bytes that the host begins to give at `now` has come to its device.
+    pub(crate) fn command(&mut self, now: Nanos, device: u32, bytes: u64) -> Nanos {
+        let given = self.interface.as_mut().map_or(now, |interface| interface.command(now, bytes));
+        self.ring(device).map_or(given, |(ring, place)| ring.command(given, place))
     }
 
-    /// When what a device reports at `at` has come to the host.
+    /// When what a device reports at `at` without data has come to the host.
     pub(crate) fn report(&mut self, at: Nanos, device: u32) -> Nanos {
         self.ring(device).map_or(at, |(ring, place)| at + ring.report(place))
+    }
+
+    /// When the host knows of a command that ends at `at`.
+    pub(crate) fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
+        self.interface.as_mut().map_or(at, |interface| interface.report(now, at))
     }
 
     /// Carries a device's data; tells when all of them are there.
     pub(crate) fn transfer(&mut self, now: Nanos, device: u32, transfer: Transfer) -> Nanos {
         let Transfer { begins, least, bytes, to_host } = transfer;
-        let flow = Flow { begins, least, units: bytes };
-        match self.ring(device) {
-            Some((ring, place)) => ring.transfer(now, place, flow, to_host),
-            None => begins + least,
+        let mut flow = Flow { begins, least, units: bytes };
+        if let Some((ring, place)) = self.ring(device) {
+            flow.least = ring.transfer(now, place, flow, to_host) - begins;
+        }
+        for rate in self.ways[device as usize].rates.into_iter().flatten() {
+            flow.least = self.rates[rate as usize].1.take(now, flow) - begins;
+        }
+        match &mut self.interface {
+            Some(interface) => interface.transfer(now, begins, flow.least, bytes),
+            None => begins + flow.least,
         }
     }
 }

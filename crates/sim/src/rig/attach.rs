@@ -16,10 +16,21 @@ pub enum Sharing {
     /// Not at all: each drive has such a bus of its own.
     #[default]
     None,
-    /// Their transfers interleave and do not delay each other.
+    /// Their transfers interleave. They share `mb_s` where it is given, and do not delay each other where it is not.
     Interleaved,
-    /// One drive at a time has the bus. Not simulated yet with more than one drive.
+    /// One drive at a time has the bus, for a command, for data or for a report, and has to win it each time.
     Exclusive,
+}
+
+/// Which of several drives wins an exclusive bus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArbitrationRule {
+    /// The one that has waited longest.
+    #[default]
+    Fifo,
+    /// The one that stands last in the rig, as the highest SCSI id does.
+    Priority,
 }
 
 /// What a bus is.
@@ -46,8 +57,14 @@ pub struct RigBusSpec {
     pub read_us_per_sector: f64,
     /// Time a sector takes from the host.
     pub write_us_per_sector: f64,
-    /// Time to win it, each time. Not simulated yet.
+    /// Time to win it, each time.
     pub arbitration_us: f64,
+    /// Who wins it.
+    pub arbitration: ArbitrationRule,
+    /// Rate in 10⁶ bytes a second that all transfers on it share, of an `interleaved` one: each takes what those before it
+    /// have left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mb_s: Option<f64>,
     /// What it is.
     pub kind: BusKind,
     /// Rate of a loop's link each way in 10⁶ bytes a second. Default: 20 (SSA).
@@ -75,6 +92,8 @@ impl Default for RigBusSpec {
             read_us_per_sector: 0.0,
             write_us_per_sector: 0.0,
             arbitration_us: 0.0,
+            arbitration: ArbitrationRule::Fifo,
+            mb_s: None,
             kind: BusKind::Parallel,
             link_mb_s: None,
             frame_bytes: None,
@@ -225,29 +244,16 @@ pub(super) fn attached(rig: &RigSpec, group: usize) -> DriveSpec {
     let (bus, controller) = path(rig, group);
     let through = controller.map_or(0.0, |controller| controller.us_per_sector);
     let (read, write) = bus.map_or((0.0, 0.0), |bus| (bus.read_us_per_sector, bus.write_us_per_sector));
-    let link = bus.and_then(RigBusSpec::link_rate);
-    let link = link.map_or(0.0, |rate| f64::from(spec.sector_bytes) * 1e6 / rate as f64);
-    let through = through.max(link);
+    let above = controller.and_then(|controller| links::above(rig, controller));
+    let rates = [
+        bus.and_then(RigBusSpec::link_rate),
+        bus.and_then(RigBusSpec::rate),
+        above.and_then(RigBusSpec::rate),
+    ];
+    let slowest = rates.into_iter().flatten().map(|rate| f64::from(spec.sector_bytes) * 1e6 / rate as f64);
+    let interface = rig.host.interface.as_ref().map_or(0.0, |host| host.us_per_sector(spec.sector_bytes));
+    let through = slowest.fold(through.max(interface), f64::max);
     spec.bus.read_us_per_sector = spec.bus.read_us_per_sector.max(read).max(through);
     spec.bus.write_us_per_sector = spec.bus.write_us_per_sector.max(write).max(through);
     spec
-}
-
-/// What is asked for and not simulated yet.
-pub(super) fn beyond(rig: &RigSpec) -> Checked {
-    for (index, bus) in rig.bus.iter().enumerate() {
-        let key = |name: &str| format!("bus[{index}].{name}");
-        if bus.arbitration_us > 0.0 {
-            return Err(Fault::new(key("arbitration_us"), "a bus's arbitration is not simulated yet"));
-        }
-        let on_it = |group: &usize| path(rig, *group).0.is_some_and(|other| other.name == bus.name);
-        let drives: u32 = (0..rig.drive.len()).filter(on_it).map(|group| rig.drive[group].keys.count).sum();
-        if bus.sharing == Sharing::Exclusive && drives > 1 {
-            let message = format!(
-                "{drives} drives that take turns on one bus are not simulated yet; with `interleaved` they do not wait for each other"
-            );
-            return Err(Fault::new(key("sharing"), message));
-        }
-    }
-    Ok(())
 }

@@ -182,7 +182,8 @@ impl Buses {
             },
             read_us_per_sector: bus.read_us_per_sector,
             write_us_per_sector: bus.write_us_per_sector,
-            arbitration_us: bus.arbitration_us,
+            // DiskSim never arbitrates for an interleaved bus either.
+            arbitration_us: if drives > 1 && !bus.exclusive { 0.0 } else { bus.arbitration_us },
             controller,
             ..RigBusSpec::default()
         }
@@ -277,6 +278,7 @@ fn controller(one: &SetupController) -> ControllerSpec {
         kind: if one.smart { ControllerKind::Smart } else { ControllerKind::PassThrough },
         us_per_sector: one.us_per_sector,
         delay_us: one.delay_us,
+        on: None,
         queue_depth: one.queue_depth,
         order: one.order.map(str::to_string),
         merge: None,

@@ -1,9 +1,10 @@
 //! What the drives of a rig share on their way to the host.
 
-use super::attach::{BusKind, RigBusSpec, Sharing, path};
-use super::resolve::{Checked, within};
+use super::attach::{ArbitrationRule, BusKind, RigBusSpec, Sharing, path};
+use super::resolve::{Checked, link, within};
 use super::spec::RigSpec;
-use crate::link::{Links, RingShape, Way};
+use crate::controller::ControllerSpec;
+use crate::link::{Arbitration, Links, RingShape, Way};
 use headstack_model::Nanos;
 use headstack_model::spec::Fault;
 
@@ -27,7 +28,31 @@ impl RigBusSpec {
         })
     }
 
+    /// Bytes a second that all transfers share, of an interleaved bus that says so.
+    pub(super) fn rate(&self) -> Option<u64> {
+        self.mb_s.map(|mb_s| (mb_s * 1e6).round() as u64)
+    }
+
+    /// How a bus of this kind is won; an interleaved one never is.
+    fn arbitration(&self) -> Option<Arbitration> {
+        let takes = Nanos::from_us(self.arbitration_us);
+        let by_priority = self.arbitration == ArbitrationRule::Priority;
+        (self.kind == BusKind::Parallel && self.sharing != Sharing::Interleaved)
+            .then_some(Arbitration { takes, by_priority })
+    }
+
+    fn check_rate(&self, key: impl Fn(&str) -> String) -> Checked {
+        if self.mb_s.is_some() && self.sharing != Sharing::Interleaved {
+            return Err(Fault::new(key("mb_s"), "is for a bus of `sharing = \"interleaved\"`"));
+        }
+        if self.arbitration_us > 0.0 && self.arbitration().is_none() {
+            return Err(Fault::new(key("arbitration_us"), "is for a bus that drives have to win"));
+        }
+        within(&key("mb_s"), self.mb_s.unwrap_or(1.0), 0.001, 1e6, "MB/s")
+    }
+
     fn check(&self, names: &[String], key: impl Fn(&str) -> String) -> Checked {
+        self.check_rate(&key)?;
         let Some(ring) = self.ring(names.len()) else {
             let set = [
                 ("link_mb_s", self.link_mb_s.is_some()),
@@ -80,20 +105,50 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
         let names: Vec<String> = drives_on(rig, index).into_iter().map(|(_, name)| name).collect();
         bus.check(&names, |name| format!("bus[{index}].{name}"))?;
     }
+    for (index, controller) in rig.controller.iter().enumerate() {
+        let key = format!("controller[{index}].on");
+        let names = rig.bus.iter().map(|bus| bus.name.as_str());
+        if let Some(name) = &controller.on {
+            link(&key, "bus", Some(name), names)?;
+        }
+        if let Some(bus) = above(rig, controller).filter(|bus| bus.mb_s.is_none()) {
+            let message = format!("`{}` has no `mb_s` for controllers to share", bus.name);
+            return Err(Fault::new(key, message));
+        }
+    }
     Ok(())
+}
+
+/// The bus that a controller is on.
+pub(super) fn above<'a>(rig: &'a RigSpec, controller: &ControllerSpec) -> Option<&'a RigBusSpec> {
+    rig.bus.iter().find(|bus| controller.on.as_ref() == Some(&bus.name))
 }
 
 /// What the drives share; none where each has its way to itself.
 pub(super) fn links(rig: &RigSpec) -> Option<Links> {
-    let mut ways = vec![Way::default(); rig.drives().count()];
-    let mut rings = Vec::new();
+    let mut links = Links::new(rig.drives().count());
+    let rates: Vec<Option<u32>> =
+        rig.bus.iter().map(|bus| Some(links.add_rate(&bus.name, bus.rate()?))).collect();
+    let rate_of = |wanted: &RigBusSpec| rates[rig.bus.iter().position(|bus| bus.name == wanted.name)?];
     for (index, bus) in rig.bus.iter().enumerate() {
         let drives = drives_on(rig, index);
-        let Some(ring) = bus.ring(drives.len()) else { continue };
+        let ring = bus.ring(drives.len()).map(|ring| links.add_ring(&bus.name, &ring));
+        let arbitration = bus.arbitration();
+        let one_for_all = arbitration.filter(|_| bus.sharing == Sharing::Exclusive);
+        let shared = one_for_all.map(|arbitration| links.add_bus(&bus.name, arbitration));
         for (place, (number, _)) in drives.iter().enumerate() {
-            ways[*number].ring = Some((rings.len() as u32, place as u32));
+            let (_, controller) = path(rig, rig.drives().nth(*number).map_or(0, |drive| drive.group));
+            let above = controller.and_then(|controller| above(rig, controller));
+            let own = arbitration.filter(|rule| shared.is_none() && rule.takes > Nanos::ZERO);
+            *links.way(*number) = Way {
+                ring: ring.map(|ring| (ring, place as u32)),
+                bus: shared.or_else(|| own.map(|arbitration| links.add_bus(&bus.name, arbitration))),
+                rates: [rate_of(bus), above.and_then(rate_of)],
+            };
         }
-        rings.push((bus.name.clone(), ring));
     }
-    (!rings.is_empty()).then(|| Links::new(rings, ways))
+    if let Some(interface) = &rig.host.interface {
+        links.set_interface(interface.cost());
+    }
+    links.is_any().then_some(links)
 }

@@ -15,7 +15,7 @@ mod spec;
 
 pub use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 pub use array::ArraySpec;
-pub use attach::{BusKind, RigBusSpec, Sharing};
+pub use attach::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
 pub use import::{ImportedRig, import};
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
@@ -172,10 +172,9 @@ impl Rig {
 
     /// The engine with all drives idle at time 0. Each draws its chances from a seed of its own.
     ///
-    /// *Errors:* something in the rig that is not simulated yet; a drive that cannot be built.
+    /// *Errors:* a drive, or the host, that cannot be built.
     pub fn build(&self, seed: u64) -> Result<Engine, RigError> {
         let located = |fault: Fault| document::locate(fault, &self.text, &self.document, &self.origin);
-        attach::beyond(&self.resolved).map_err(located)?;
         let mut devices = Vec::new();
         for (index, group) in self.resolved.drive.iter().enumerate() {
             let fault =

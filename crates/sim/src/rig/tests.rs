@@ -167,7 +167,7 @@ fn does_every_bad_rig_say_where_and_what() {
         (nine("", "[bus]\nread_us_per_sector = -1"), "t.toml:7: bus.read_us_per_sector: -1 is outside 0 to 1000000 µs"),
         (
             nine("", "[bus]\nspeed = 5"),
-            "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `kind`, `link_mb_s`, `frame_bytes`, `cut_links`, `command_us`, `controller`; did you mean `read_us_per_sector`?",
+            "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `arbitration`, `mb_s`, `kind`, `link_mb_s`, `frame_bytes`, `cut_links`, `command_us`, `controller`; did you mean `read_us_per_sector`?",
         ),
         (
             nine("", "[bus]\nkind = \"ssa-loop\"\ncut_links = [10]"),
@@ -186,6 +186,23 @@ fn does_every_bad_rig_say_where_and_what() {
         (
             nine("", "[bus]\nkind = \"ssa-loop\"").replace("count = 9", "count = 127"),
             "t.toml:7: bus.kind: 127 drives stand on it, and a loop takes 126",
+        ),
+        (nine("", "[bus]\nmb_s = 133"), "t.toml:7: bus.mb_s: is for a bus of `sharing = \"interleaved\"`"),
+        (
+            nine("", "[bus]\nsharing = \"interleaved\"\narbitration_us = 5"),
+            "t.toml:8: bus.arbitration_us: is for a bus that drives have to win",
+        ),
+        (
+            nine("", "[bus]\nname = \"scsi\"\n[controller]\non = \"scsi\""),
+            "t.toml:9: controller.on: `scsi` has no `mb_s` for controllers to share",
+        ),
+        (
+            nine("", "[bus]\nname = \"scsi\"\n[controller]\non = \"pci\""),
+            "t.toml:9: controller.on: no bus is called `pci`; did you mean `scsi`?",
+        ),
+        (
+            nine("", "[host.interface]\nkind = \"ultra-dma-2\"\nword_us = 1.0"),
+            "t.toml:8: host.interface.word_us: is for programmed transfer (`pio-0` to `pio-4`)",
         ),
         (nine("", "[[bus]]\n[[bus]]"), "t.toml:7: bus[1].name: two are called `bus`"),
         (nine("", "[[controller]]\n[[controller]]"), "t.toml:7: controller[1].name: two are called `controller`"),
@@ -283,19 +300,6 @@ fn does_every_bad_rig_say_where_and_what() {
         let text: String = text;
         assert_eq!(refused(&text), wanted, "{text}");
     }
-}
-
-#[test]
-fn is_what_is_not_simulated_yet_refused_and_not_ignored() {
-    let said = |after: &str| rig(&nine("", after)).build(1).expect_err(after).to_string();
-    assert_eq!(
-        said("[bus]\narbitration_us = 5"),
-        "t.toml:7: bus.arbitration_us: a bus's arbitration is not simulated yet"
-    );
-    assert_eq!(
-        said("[bus]\nsharing = \"exclusive\""),
-        "t.toml:7: bus.sharing: 9 drives that take turns on one bus are not simulated yet; with `interleaved` they do not wait for each other"
-    );
 }
 
 #[test]

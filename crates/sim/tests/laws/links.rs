@@ -1,8 +1,11 @@
 //! What drives share on their way to the host: it carries no more than it can, and it carries everything.
 
+use crate::support::seeded;
 use headstack_model::{Lbn, Nanos, Op, Request, drives};
-use headstack_sim::{Engine, Finished, Rig};
+use headstack_sim::{Completion, Engine, Finished, Observer, Rig, Tenure};
 use headstack_workload::{Issue, Load, Poll};
+use rand::RngExt;
+use std::collections::BTreeMap;
 
 /// Runs of requests, one on each of some volumes, each with one request outstanding.
 struct Runs {
@@ -144,4 +147,147 @@ fn do_an_adapters_commands_wait_for_each_other() {
     let slow = cost(1_000);
     assert!((1_000.0..1_005.0).contains(&slow), "{slow}");
     assert!(cost(0) < 200.0);
+}
+
+/// What was held, and that no two held one bus at once.
+#[derive(Default)]
+struct Tenures {
+    finished: u64,
+    last: BTreeMap<u32, Tenure>,
+    held: BTreeMap<(u32, u32), Nanos>,
+}
+
+impl Observer for Tenures {
+    fn finished(&mut self, _finished: &Finished) {
+        self.finished += 1;
+    }
+
+    fn served(&mut self, _device: u32, command: &Completion) {
+        assert_eq!(command.parts.total(), command.response());
+    }
+
+    fn held(&mut self, tenure: &Tenure) {
+        if let Some(before) = self.last.insert(tenure.bus, *tenure) {
+            assert!(before.to <= tenure.from, "{before:?} and {tenure:?}");
+        }
+        *self.held.entry((tenure.bus, tenure.device)).or_default() += tenure.to - tenure.from;
+    }
+}
+
+/// The engine of a rig.
+fn engine(text: &str) -> Engine {
+    let rig = Rig::parse(text, "rig.toml", &mut |name| drives::load(name));
+    rig.and_then(|rig| rig.build(1)).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Any reads and writes on four volumes, some of them at the same blocks again.
+fn mixed(engine: &mut Engine, seed: u64) -> Tenures {
+    let mut random = seeded(seed);
+    let starts: Vec<(u32, Request)> = (0..12)
+        .map(|run| {
+            let (lbn, sectors) = (Lbn(random.random_range(0..400_000)), random.random_range(1..300));
+            let write = random.random_bool(0.4);
+            (run % 4, if write { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) })
+        })
+        .collect();
+    let mut tenures = Tenures::default();
+    let step = random.random_range(0..500);
+    engine.run_observed(&mut Runs::new(&starts, step, 600), &mut tenures);
+    tenures
+}
+
+#[test]
+fn do_two_devices_never_have_an_exclusive_bus_at_once() {
+    let presets = ["hp-c2247a", "dec-rz26", "atlas-10k", "exos-x18", "cheetah-9lp"];
+    for (seed, preset) in presets.into_iter().enumerate() {
+        for bus in ["arbitration_us = 2.4", "arbitration = \"priority\"", "read_us_per_sector = 100.0"] {
+            for over in ["", "bus.never_disconnects = true", "bus.holds_for_reads = true"] {
+                let drives = format!("[drive]\npreset = \"{preset}\"\ncount = 4\n{over}");
+                let mut engine = engine(&format!("{drives}\n[bus]\nsharing = \"exclusive\"\n{bus}"));
+                let tenures = mixed(&mut engine, seed as u64);
+                assert_eq!(tenures.finished, 600, "{preset}, {bus}, {over}");
+                let held: u64 = tenures.held.values().map(|time| time.0).sum();
+                let told: Vec<u64> = engine.link_usage().iter().map(|link| link.busy.0).collect();
+                assert_eq!((vec![held], tenures.held.len()), (told, 4), "{preset}, {bus}, {over}");
+                assert!(held <= engine.now().0);
+            }
+        }
+    }
+}
+
+#[test]
+fn is_a_drive_alone_on_an_exclusive_bus_as_one_without() {
+    for preset in ["atlas-10k", "exos-x18", "cheetah-9lp"] {
+        let completions = |bus: &str| {
+            let mut engine = engine(&format!("[drive]\npreset = \"{preset}\"\nqueue.depth = 1\n{bus}"));
+            let starts = [(0, Request::read(Lbn(77), 40)), (0, Request::write(Lbn(300_000), 17))];
+            run(&mut engine, Runs::new(&starts, 12_345, 200))
+        };
+        assert_eq!(completions("[bus]\nsharing = \"exclusive\""), completions(""), "{preset}");
+    }
+}
+
+#[test]
+fn do_drives_on_an_exclusive_bus_share_what_it_carries() {
+    // 20 µs a sector: 25.6 MB/s.
+    let bus = |sharing: &str| format!("[bus]\nsharing = \"{sharing}\"\nread_us_per_sector = 20.0\n");
+    let all = [0, 1, 2, 3].map(|volume| (volume, Op::Read));
+    let one = rate(&bus("exclusive"), &all[..1]);
+    let four = rate(&bus("exclusive"), &all);
+    assert!(four <= 25.6e6 && four > 0.9 * one, "{four} of {one}");
+    let interleaved = rate(&bus("interleaved"), &all);
+    assert!((interleaved / (4.0 * one) - 1.0).abs() < 0.01, "{interleaved} of {one}");
+}
+
+#[test]
+fn do_buses_share_the_rate_of_what_their_controllers_are_on() {
+    let rate = |mb_s: u32| {
+        let drives = "[drive]\npreset = \"exos-x18\"\ncount = 4\non = \"sata\"\nbus.read_us_per_sector = 0.1";
+        let pci = format!("[[bus]]\nname = \"pci\"\nsharing = \"interleaved\"\nmb_s = {mb_s}");
+        let mut engine = engine(&format!(
+            "{drives}\n[[bus]]\nname = \"sata\"\ncontroller = \"ahci\"\n{pci}\n[controller]\nname = \"ahci\"\non = \"pci\""
+        ));
+        let starts = [0, 1, 2, 3].map(|volume| (volume, Request::read(Lbn(1 << 20), 512)));
+        let finished = run(&mut engine, Runs::new(&starts, 512, 4_000));
+        finished.len() as f64 * 262_144.0 / end(&finished).as_secs()
+    };
+    let shared = rate(133);
+    assert!((120e6..133e6).contains(&shared), "{shared}");
+    assert!(rate(10_000) > 3.0 * shared);
+}
+
+/// Bytes a second of sequential reads of so many KiB over an interface, and the share and time of the processor.
+fn interface(kind: &str, kib: u32) -> (f64, f64, Nanos) {
+    let mut engine = four(&format!("[host.interface]\nkind = \"{kind}\""));
+    let starts = [(0, Request::read(Lbn(1 << 20), 2 * kib))];
+    let finished = run(&mut engine, Runs::new(&starts, u64::from(2 * kib), 500));
+    let (busy, end) = (engine.link_usage()[0].busy, end(&finished).as_secs());
+    (500.0 * f64::from(kib) * 1024.0 / end, busy.as_secs() / end, busy)
+}
+
+#[test]
+fn does_programmed_transfer_take_the_processor_and_dma_hardly_any_of_it() {
+    for (kind, mb_s) in [("pio-0", 3.34), ("pio-3", 11.12), ("pio-4", 16.67)] {
+        let (rate, share, _) = interface(kind, 256);
+        assert!(rate < mb_s * 1e6 && rate > 0.8 * mb_s * 1e6, "{kind}: {rate}");
+        assert!(share > 0.97, "{kind}: {share}");
+    }
+    for (kind, mb_s) in [("multiword-dma-2", 16.67), ("ultra-dma-2", 33.34), ("ultra-wide-scsi", 40.01)] {
+        let (rate, share, busy) = interface(kind, 256);
+        assert!(rate < mb_s * 1e6 && rate > 0.95 * mb_s * 1e6, "{kind}: {rate}");
+        assert!(share < 0.01, "{kind}: {share}");
+        // A command and an interrupt each, whatever the size.
+        assert_eq!((busy, interface(kind, 16).2), (Nanos(500 * 15_000), Nanos(500 * 15_000)), "{kind}");
+    }
+}
+
+#[test]
+fn does_a_processor_that_moves_words_serve_one_drive_at_a_time() {
+    let all = [0, 1, 2, 3].map(|volume| (volume, Op::Read));
+    let host = "[host.interface]\nkind = \"pio-4\"";
+    let (one, four) = (rate(host, &all[..1]), rate(host, &all));
+    assert!(four < 16.7e6 && four < 1.05 * one, "{four} of {one}");
+    let host = "[host.interface]\nkind = \"ultra-dma-2\"";
+    let (one, four) = (rate(host, &all[..1]), rate(host, &all));
+    assert!(four > 3.9 * one, "{four} of {one}");
 }

@@ -1,0 +1,124 @@
+//! A bus that one device at a time has (parallel SCSI): for a command, for data, for a report.
+//!
+//! A device that wants the bus asks for it. Whoever has asked when the bus is free takes part in the arbitration, which takes
+//! its time and one of them wins; the others, and who asked meanwhile, take part in the next. The winner has the bus until
+//! it gives it up, and asks anew for what it wants next.
+
+use headstack_model::Nanos;
+
+/// How a bus is won.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arbitration {
+    /// Time that it takes.
+    pub(crate) takes: Nanos,
+    /// Whether the device of the highest number wins, and not who asked first.
+    pub(crate) by_priority: bool,
+}
+
+/// A bus and who wants it.
+#[derive(Clone, Debug)]
+pub(crate) struct ExclusiveBus {
+    arbitration: Arbitration,
+    owner: Option<u32>,
+    /// Since when the owner has it, or since when it is free.
+    since: Nanos,
+    /// Who wants it, and since when.
+    asked: Vec<(Nanos, u32)>,
+    held: Nanos,
+}
+
+impl ExclusiveBus {
+    pub(crate) fn new(arbitration: Arbitration) -> ExclusiveBus {
+        ExclusiveBus { arbitration, owner: None, since: Nanos::ZERO, asked: Vec::new(), held: Nanos::ZERO }
+    }
+
+    /// Whether a device has the bus; if not, it has asked for it.
+    pub(crate) fn ask(&mut self, now: Nanos, device: u32) -> bool {
+        if self.owner == Some(device) {
+            return true;
+        }
+        if !self.asked.iter().any(|(_, other)| *other == device) {
+            self.asked.push((now, device));
+        }
+        false
+    }
+
+    /// When somebody wins the bus; `Nanos::MAX` while it is taken or nobody wants it.
+    pub(crate) fn next_event(&self) -> Nanos {
+        match self.asked.iter().map(|(since, _)| *since).min() {
+            Some(first) if self.owner.is_none() => self.since.max(first) + self.arbitration.takes,
+            _ => Nanos::MAX,
+        }
+    }
+
+    /// Ends an arbitration whose time has come: who has the bus now.
+    pub(crate) fn arbitrate(&mut self, now: Nanos) -> u32 {
+        assert!(self.owner.is_none(), "nobody has a bus that is fought for");
+        let began = now - self.arbitration.takes;
+        let taking_part = (0..self.asked.len()).filter(|index| self.asked[*index].0 <= began);
+        let winner = match self.arbitration.by_priority {
+            true => taking_part.max_by_key(|index| self.asked[*index].1),
+            false => taking_part.min_by_key(|index| self.asked[*index]),
+        };
+        let (_, device) = self.asked.swap_remove(winner.expect("somebody asked for it"));
+        (self.owner, self.since) = (Some(device), now);
+        device
+    }
+
+    /// Gives the bus up, if it is this device's; tells since when it was.
+    pub(crate) fn release(&mut self, now: Nanos, device: u32) -> Option<Nanos> {
+        if self.owner != Some(device) {
+            return None;
+        }
+        let from = self.since;
+        self.held += now - from;
+        (self.owner, self.since) = (None, now);
+        Some(from)
+    }
+
+    /// Time for which it was some device's.
+    pub(crate) fn held(&self) -> Nanos {
+        self.held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bus(takes: u64, by_priority: bool) -> ExclusiveBus {
+        ExclusiveBus::new(Arbitration { takes: Nanos(takes), by_priority })
+    }
+
+    /// Who gets a bus that device 5 holds until 100 and for which these ask, and when each gets it; each holds it for 50.
+    fn served(mut bus: ExclusiveBus, asks: &[(u64, u32)]) -> Vec<(u64, u32)> {
+        assert!(!bus.ask(Nanos(0), 5));
+        let first = bus.next_event();
+        assert_eq!(bus.arbitrate(first), 5);
+        asks.iter().for_each(|(at, device)| assert!(!bus.ask(Nanos(*at), *device)));
+        assert_eq!(bus.next_event(), Nanos::MAX);
+        bus.release(Nanos(100), 5);
+        let mut won = Vec::new();
+        while bus.next_event() != Nanos::MAX {
+            let at = bus.next_event();
+            let device = bus.arbitrate(at);
+            assert_eq!((bus.ask(at, device), bus.next_event()), (true, Nanos::MAX));
+            won.push((at.0, device));
+            assert_eq!(bus.release(at + Nanos(50), device), Some(at));
+        }
+        assert_eq!(bus.held().0, 100 - first.0 + 50 * won.len() as u64);
+        won
+    }
+
+    #[test]
+    fn does_the_first_to_ask_or_the_highest_win() {
+        let asks = [(30, 1), (20, 2), (40, 7)];
+        assert_eq!(served(bus(0, false), &asks), [(100, 2), (150, 1), (200, 7)]);
+        assert_eq!(served(bus(0, true), &asks), [(100, 7), (150, 2), (200, 1)]);
+    }
+
+    #[test]
+    fn does_who_asks_during_an_arbitration_wait_for_the_next() {
+        assert_eq!(served(bus(10, true), &[(30, 1), (105, 7)]), [(110, 1), (170, 7)]);
+    }
+}

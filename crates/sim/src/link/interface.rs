@@ -1,0 +1,75 @@
+//! What transfers cost the host's processor.
+//!
+//! Modelled: one processor, which gives each command some time; with programmed transfer (PIO) it moves every word itself and
+//! takes an interrupt for each block of data, so that the drive waits where the processor has no time; with bus-master
+//! DMA and SCSI it sets up the pieces of memory and takes one interrupt when all is done. Not modelled: what programs
+//! compute, and what the page cache copies.
+//!
+//! *Source:* ATA/ATAPI-4 (cycle times of PIO, single-word, multiword and Ultra DMA), SCSI-2 and SCSI-3 parallel (bytes a second).
+
+use super::lane::{Flow, Lane};
+use headstack_model::Nanos;
+
+/// What the processor does for transfers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct InterfaceCost {
+    /// For each command.
+    pub(crate) command: Nanos,
+    /// For each piece of memory, and its bytes; the processor moves the data itself where there is none.
+    pub(crate) piece: Option<(Nanos, u64)>,
+    /// For each interrupt.
+    pub(crate) interrupt: Nanos,
+    /// Of programmed transfer: for 2¹⁰ bytes, and the bytes that it moves for an interrupt.
+    pub(crate) kb: Nanos,
+    pub(crate) block_bytes: u64,
+}
+
+/// The host's processor and what it is told to do for transfers.
+#[derive(Clone, Debug)]
+pub(crate) struct Interface {
+    cost: InterfaceCost,
+    processor: Lane,
+}
+
+impl Interface {
+    pub(crate) fn new(cost: InterfaceCost) -> Interface {
+        Interface { cost, processor: Lane::new(1_000_000_000) }
+    }
+
+    /// Gives the processor something to do from a time on; tells when it is done.
+    fn work(&mut self, now: Nanos, begins: Nanos, least: Nanos, work: Nanos) -> Nanos {
+        self.processor.take(now, Flow { begins, least, units: work.0 })
+    }
+
+    /// When the processor has given a command.
+    pub(crate) fn command(&mut self, now: Nanos, bytes: u64) -> Nanos {
+        let pieces = self.cost.piece.map_or(0, |(each, size)| each.0 * bytes.div_ceil(size));
+        self.work(now, now, Nanos::ZERO, Nanos(self.cost.command.0 + pieces))
+    }
+
+    /// When data that come and go from `begins` on, over `least` at least, have been moved.
+    pub(crate) fn transfer(&mut self, now: Nanos, begins: Nanos, least: Nanos, bytes: u64) -> Nanos {
+        match self.cost.piece {
+            Some(_) => begins + least,
+            None => {
+                let interrupts = self.cost.interrupt.0 * bytes.div_ceil(self.cost.block_bytes);
+                let moved = (u128::from(bytes) * u128::from(self.cost.kb.0)) >> 10;
+                self.work(now, begins, least, Nanos(interrupts + moved as u64))
+            }
+        }
+    }
+
+    /// When the processor knows that a command that ends at `at` is done.
+    pub(crate) fn report(&mut self, now: Nanos, at: Nanos) -> Nanos {
+        match self.cost.piece {
+            Some(_) => self.work(now, at, Nanos::ZERO, self.cost.interrupt),
+            // It was there for the last block.
+            None => at,
+        }
+    }
+
+    /// Time for which the processor was at it.
+    pub(crate) fn busy(&self) -> Nanos {
+        self.processor.busy()
+    }
+}
