@@ -116,7 +116,7 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         title: "Ordering by LBN and by true position".to_string(),
         text: vec![
             "Random reads of 8 KiB over the first quarter of the disk, ten of them waiting at the host, one in the drive. \
-             `one-by-one` is the same disk with each surface of a quarter of its cylinders before the next surface."
+             one-by-one is the same disk with each surface of a quarter of its cylinders before the next surface."
                 .to_string(),
         ],
         figures: vec![widths(setting)?],
