@@ -325,9 +325,10 @@ impl Drive {
         let rear_left = delivered.bus_time(delivered.end.0.saturating_sub(pass.first.0 + u64::from(wrapped)));
         if delivered.any_order {
             let rear_begins = pass.end_of(self, wrapped).since(turn).max(pass.on_track);
-            delivered.ready = rear_begins + self.mechanics.spindle().time_of_units(pass.width >> 32);
-            let all = delivered.bus_time(u64::from(pass.sectors));
-            delivered.bound = (end + delivered.bus_time(1)).max(delivered.ready + all);
+            if delivered.ready == Nanos::ZERO {
+                delivered.ready = rear_begins + self.mechanics.spindle().time_of_units(pass.width >> 32);
+            }
+            delivered.bound = delivered.bound.max(end + delivered.bus_time(1));
         } else {
             delivered.add(self, &front, end);
             if delivered.watermark >= front.end_lbn() {

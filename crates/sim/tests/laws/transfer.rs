@@ -1,7 +1,7 @@
 //! The media pass under the heads at their own rate, and the bus at its.
 
 use crate::support::*;
-use headstack_model::spec::{BusSpec, ZeroLatency};
+use headstack_model::spec::{BusSpec, Delivery, ZeroLatency};
 use headstack_model::{Lbn, Nanos, Request};
 
 /// A run of whole tracks of equal length, one after the other in LBN order: the first block and the number of tracks.
@@ -186,4 +186,36 @@ fn does_a_read_end_when_its_last_sector_has_gone_by_also_beyond_a_track_boundary
             }
         }
     }
+}
+
+#[test]
+fn does_delivery_in_any_order_hide_the_bus_of_a_whole_track() {
+    let (mut judged, mut waits) = (0, 0.0);
+    for rig in all_plain() {
+        for rule in [ZeroLatency::WithinTrack, ZeroLatency::PerFragment] {
+            let rig = rig.zero_latency(rule);
+            for track in rig.whole_tracks(20) {
+                // The bus needs nine tenths of a turn for a track.
+                let us = 0.9 * rig.turn() / 1e3 / f64::from(track.sectors);
+                let bus = |delivery| {
+                    let spec = BusSpec { read_us_per_sector: us, delivery, ..BusSpec::default() };
+                    let request = Request::read(track.first, track.sectors);
+                    let slow = rig.with(|drive| drive.bus = spec);
+                    serve(&mut slow.device(), rig.after(Nanos::ZERO, f64::from(judged) * 0.13), request)
+                        .parts
+                        .bus
+                        .0
+                };
+                let (ordered, any) = (bus(Delivery::InOrder), bus(Delivery::OutOfOrder));
+                // Only the last sector's own transfer is left when the media are done.
+                assert_close(rig.name(), any as f64, us * 1e3, 3.0);
+                assert!(ordered >= any, "{}: {ordered} and {any}", rig.name());
+                waits += ordered as f64 / rig.turn();
+                judged += 1;
+            }
+        }
+    }
+    // Where the head lands is chance: half a track, on the mean, has come before its turn on the bus.
+    assert_close("turns", waits / f64::from(judged), 0.45, 0.05);
+    assert!(judged > 500, "only {judged} tracks judged");
 }
