@@ -28,7 +28,7 @@ fn is_every_part_of_a_set_up_read() {
     assert_eq!((bus.name.as_str(), bus.exclusive, bus.controller), ("bus1", true, Some(0)));
     assert_eq!((bus.read_us_per_sector, bus.write_us_per_sector, bus.arbitration_us), (50.0, 10.0, 1.0));
     assert_eq!((met.controllers[0].us_per_sector, met.controllers[0].smart), (30.0, false));
-    assert_eq!((met.order, met.one_at_a_time), (Some("sstf"), true));
+    assert_eq!((met.queue.order.as_str(), met.one_at_a_time), ("sstf-lbn", true));
     assert_eq!(met.devices, [(10, "disk2".to_string())]);
     let array = &met.arrays[0];
     assert_eq!((array.organisation, array.drives.len()), (SetupOrganisation::ParityRotated, 3));
@@ -40,6 +40,24 @@ fn is_every_part_of_a_set_up_read() {
     assert_eq!(process.size, SetupDistribution::Poisson(1.0, 8.0));
     let left: Vec<String> = met.not_carried.iter().map(ToString::to_string).collect();
     assert!(left.iter().any(|left| left.starts_with("setup.parv:1: disksim_global Global: ")), "{left:?}");
+}
+
+#[test]
+fn is_what_a_queue_and_the_processors_say_carried_over_or_listed() {
+    let queue = "Scheduling policy = 14, Timeout time/weight = 30, Scheduling priority scheme = 1, Priority scheduling = 3";
+    let text = SETUP.replace("Scheduling policy = 4", queue)
+        + "disksim_pf Proc { Number of processors = 5, Process-Flow Time Scale = 0.5 }\n";
+    let met = setup(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((met.queue.order.as_str(), met.queue.urgent_first), ("asptf(30)", true));
+    assert_eq!(met.processors, 5);
+    let left: Vec<String> = met.not_carried.iter().map(ToString::to_string).collect();
+    for said in [
+        "Scheduling policy: `asptf(30)` is told block numbers in a host's queue, in place of cylinders and times",
+        "Priority scheduling: 3 is not carried over: urgent requests go by the order of all",
+        "Process-Flow Time Scale: 0.5 is not carried over: it would stretch every time of the load",
+    ] {
+        assert!(left.iter().any(|left| left.ends_with(said)), "{said}: {left:#?}");
+    }
 }
 
 /// The set-up with something in place of something else.
@@ -155,7 +173,7 @@ fn is_a_disk_of_constant_time_a_drive() {
     assert_eq!(spec.mechanics.constant_access_ms, Some(9.5));
     assert_eq!((spec.overhead.after_read.read_miss_ms, spec.overhead.after_write.write_ms), (0.5, 0.5));
     assert_eq!((spec.bus.read_us_per_sector, spec.bus.never_disconnects), (20.0, true));
-    assert_eq!((spec.queue.depth, spec.queue.order.as_str()), (2, "sstf"));
+    assert_eq!((spec.queue.depth, spec.queue.order.as_str()), (2, "sstf-lbn"));
     spec.check().unwrap_or_else(|error| panic!("{error}"));
     let missing = setup(&SIMPLE.replace("Access time = 9.5,", "")).expect_err("it has no time").to_string();
     assert_eq!(missing, "setup.parv:2: Access time: is missing");

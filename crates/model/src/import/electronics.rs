@@ -1,8 +1,8 @@
 //! `disksim_disk` into `[overhead]`, `[cache]`, `[bus]` and `[queue]`.
 
 use super::SpecError;
-use super::fields::{Fields, Notes};
-use super::parse::Block;
+use super::fields::Fields;
+use super::queue::{self, Owner, SetupQueue};
 use crate::spec::{
     BusSpec, CacheSpec, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, WatermarkOf, WriteCache,
     WriteDisconnect, ZeroLatency,
@@ -41,7 +41,7 @@ pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
 }
 
 /// Switches of behaviour that a device has one way only: the key, the value that says the same, and that way.
-const BEHAVIOUR: [(&str, f64, &str); 10] = [
+const BEHAVIOUR: [(&str, f64, &str); 9] = [
     ("Allow sneaky full read hits", 1.0, "a hit is sent as soon as it comes in, whatever the arm does"),
     ("Allow sneaky partial read hits", 1.0, "the cached part of a read is sent as soon as it comes in"),
     (
@@ -49,7 +49,6 @@ const BEHAVIOUR: [(&str, f64, &str); 10] = [
         0.0,
         "a queued read is looked up when it comes in, not while it waits",
     ),
-    ("Allow write prebuffering", 1.0, "the data of a write are taken as soon as it comes in"),
     ("Preseeking level", 2.0, "the arm goes on to the next command once its work on the media is done"),
     ("Disconnect write if seek", 0.0, "a write does not give up the bus because it must seek"),
     ("Combine seq writes", 1.0, "a write that continues the one before it is joined to it"),
@@ -59,7 +58,7 @@ const BEHAVIOUR: [(&str, f64, &str); 10] = [
 ];
 
 /// Notes a switch whose value differs from what the model does.
-fn agree(fields: &mut Fields, key: &str, modelled: f64, why: &str) -> Result<(), SpecError> {
+pub(super) fn agree(fields: &mut Fields, key: &str, modelled: f64, why: &str) -> Result<(), SpecError> {
     if let Some(value) = fields.optional_number(key)?
         && value != modelled
     {
@@ -112,6 +111,8 @@ fn overhead(fields: &mut Fields, scale: f64, write_cache: WriteCache) -> Result<
 fn cache(fields: &mut Fields) -> Result<CacheSpec, SpecError> {
     let segments = fields.count_or("Number of buffer segments", 1)?.max(1);
     let segment_sectors = fields.count_or("Segment size (in blks)", 1)?.max(1);
+    let write_cache =
+        choice(fields, "Fast write level", [WriteCache::None, WriteCache::Sequential, WriteCache::Segment])?;
     let read_ahead_max_sectors = bounded(fields, "Maximum read-ahead (blks)", segment_sectors)?;
     Ok(CacheSpec {
         enabled: choice(fields, "Enable caching in buffer", [false, true, true])?,
@@ -130,15 +131,22 @@ fn cache(fields: &mut Fields) -> Result<CacheSpec, SpecError> {
         read_on_arrival: fields.flag("Read any free blocks")?,
         almost_hits: fields.flag("Allow almost read hits")?,
         read_hits_on_written: fields.flag("Allow read hits on write data")?,
-        write_cache: choice(
-            fields,
-            "Fast write level",
-            [WriteCache::None, WriteCache::Sequential, WriteCache::Segment],
-        )?,
+        write_cache,
         write_segments: bounded(fields, "Maximum number of write segments", segments)?.max(1),
         dedicated_write_segment: fields.flag("Use separate write segment")?,
+        write_prebuffering: prebuffering(fields, write_cache)?,
         ..CacheSpec::default()
     })
+}
+
+/// Whether a write's data are taken whatever the arm does. It matters where they are reported once they are taken.
+fn prebuffering(fields: &mut Fields, write_cache: WriteCache) -> Result<bool, SpecError> {
+    let key = "Allow write prebuffering";
+    if write_cache == WriteCache::Segment {
+        return fields.flag(key);
+    }
+    agree(fields, key, 1.0, "the data of a write are taken as soon as it comes in")?;
+    Ok(CacheSpec::default().write_prebuffering)
 }
 
 /// A count that may not pass `most`; one that does is brought down to it, which is noted.
@@ -240,56 +248,7 @@ pub(super) fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
     if !(1..=1024).contains(&depth) {
         fields.note(key, format!("{depth} is outside 1 to 1024; carried over as the nearest"));
     }
-    let block = fields.block("Scheduler")?;
-    let order = order(
-        block,
-        fields.notes,
-        "the drive's queue neither joins commands nor knows timeouts or priorities",
-    )?;
-    Ok(QueueSpec { depth: depth.clamp(1, 1024), order: order.to_string(), ..QueueSpec::default() })
-}
-
-/// The order policy that a DiskSim queue stands for; `alone` says why the queue's other keys are left.
-pub(super) fn order(block: &Block, notes: &Notes, alone: &str) -> Result<&'static str, SpecError> {
-    let mut fields = Fields::new(block, notes);
-    let key = "Scheduling policy";
-    let policy = fields.count(key)?;
-    // Exact ones first; for the others the nearest order there is.
-    let (order, nearest_to) = match policy {
-        1 => ("fcfs", None),
-        3 => ("c-look", None),
-        4 => ("sstf", None),
-        8 => ("sptf", None),
-        2 => ("c-look", Some("elevator by LBN")),
-        5 | 6 => ("c-look", Some("a scan by cylinder")),
-        7 => ("sstf", Some("shortest seek by cylinder")),
-        9 => ("sptf", Some("shortest positioning time with the cache in mind")),
-        10..=16 | 20 | 21 => ("sptf", Some("positioning or access time with ageing")),
-        17..=19 => ("sstf", Some("VSCAN")),
-        22 | 23 => ("sstf", Some("shortest distance")),
-        24..=27 => ("sptf", Some("weighted positioning time")),
-        28 => ("fcfs", Some("first come first served in batches")),
-        other => return Err(fields.error(key, format!("{other} is none of 1 to 28"))),
-    };
-    if let Some(name) = nearest_to {
-        fields.note(key, format!("{policy} ({name}) is carried over as the nearest order, `{order}`"));
-    }
-    fields.skip("Cylinder mapping strategy", "orders here know the whole layout");
-    for key in [
-        "Write initiation delay",
-        "Read initiation delay",
-        "Sequential stream scheme",
-        "Maximum concat size",
-        "Overlapping request scheme",
-        "Sequential stream diff maximum",
-        "Scheduling timeout scheme",
-        "Timeout time/weight",
-        "Timeout scheduling",
-        "Scheduling priority scheme",
-        "Priority scheduling",
-    ] {
-        agree(&mut fields, key, 0.0, alone)?;
-    }
-    fields.finish();
-    Ok(order)
+    let SetupQueue { order, urgent_first } =
+        queue::convert(fields.block("Scheduler")?, fields.notes, Owner::Drive)?;
+    Ok(QueueSpec { depth: depth.clamp(1, 1024), order, urgent_first, ..QueueSpec::default() })
 }

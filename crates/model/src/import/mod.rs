@@ -17,6 +17,7 @@ mod lexer;
 mod logorg;
 mod mechanics;
 mod parse;
+mod queue;
 mod rig;
 pub mod setup;
 mod simple;

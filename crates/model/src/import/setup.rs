@@ -3,12 +3,14 @@
 use super::fields::{Fields, Notes};
 use super::lexer::Place;
 use super::parse::{Block, Document, Node, Value};
+use super::queue::{self, Owner};
 use super::rig::{PRINTS, components};
-use super::{NotCarried, SpecError, document, electronics, logorg, simple, synthetic, us_of_ms, whole_drive};
+use super::{NotCarried, SpecError, document, logorg, simple, synthetic, us_of_ms, whole_drive};
 use crate::DriveSpec;
 use std::collections::BTreeMap;
 
 pub use super::logorg::{SetupArray, SetupOrganisation};
+pub use super::queue::SetupQueue;
 pub use super::synthetic::{SetupDistribution, SetupLoad, SetupProcess};
 
 /// A set-up as it stands in DiskSim's files, before it is made a rig.
@@ -22,8 +24,8 @@ pub struct Setup {
     pub controllers: Vec<SetupController>,
     /// The arrays.
     pub arrays: Vec<SetupArray>,
-    /// Name of the order in which the driver sends commands.
-    pub order: Option<&'static str>,
+    /// The driver's queue.
+    pub queue: SetupQueue,
     /// Whether the driver sends a drive one command at a time.
     pub one_at_a_time: bool,
     /// The devices of traces by number, and the drives that they go to.
@@ -76,7 +78,7 @@ pub struct SetupController {
     /// Time that each of its messages takes.
     pub delay_us: f64,
     /// Name of the order of its queue.
-    pub order: Option<&'static str>,
+    pub order: Option<String>,
     /// Commands that it holds.
     pub queue_depth: Option<u32>,
     /// Commands that it has outstanding at each drive.
@@ -298,7 +300,7 @@ fn controller(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option
         smart,
         us_per_sector: us_of_ms(fields.number_or_zero("Bulk sector transfer time")?),
         delay_us,
-        order: if smart { queue(&mut fields)? } else { None },
+        order: if smart { Some(queue(&mut fields, Owner::Controller)?.order) } else { None },
         // The driver sends as many as the controller says that it holds; where it says none, one at a time (docs/VALIDATION.md).
         queue_depth: Some(fields.count_or("Maximum queue length", 0)?.max(1)).filter(|_| smart),
         drive_depth: optional_count(&mut fields, "Max per-disk pending count")?,
@@ -320,10 +322,9 @@ fn optional_count(fields: &mut Fields, key: &str) -> Result<Option<u32>, SpecErr
     }
 }
 
-/// The order of a queue outside the drive.
-fn queue(fields: &mut Fields) -> Result<Option<&'static str>, SpecError> {
-    let why = "the queue outside the drive neither joins commands nor knows timeouts or priorities here";
-    electronics::order(fields.block("Scheduler")?, fields.notes, why).map(Some)
+/// A queue outside the drive.
+fn queue(fields: &mut Fields, owner: Owner) -> Result<SetupQueue, SpecError> {
+    queue::convert(fields.block("Scheduler")?, fields.notes, owner)
 }
 
 fn cache(fields: &mut Fields) -> Result<Option<SetupCache>, SpecError> {
@@ -357,7 +358,7 @@ fn driver(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecErr
     if let Some(time) = fields.optional_number(key)?.filter(|time| *time != 0.0) {
         fields.note(key, format!("{time} is not carried over: drives answer here, not the driver"));
     }
-    setup.order = queue(&mut fields)?;
+    setup.queue = queue(&mut fields, Owner::Driver)?;
     setup.one_at_a_time = !fields.flag("Use queueing in subsystem")?;
     fields.skip("type", "there is one kind of driver");
     fields.finish();

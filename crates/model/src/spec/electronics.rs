@@ -145,6 +145,9 @@ pub struct CacheSpec {
     pub write_segments: u32,
     /// Whether one segment is kept for writes alone.
     pub dedicated_write_segment: bool,
+    /// Whether a write's data are taken while the arm is at work for another command, with `write_cache = "segment"` (else
+    /// once the arm is free for it).
+    pub write_prebuffering: bool,
     /// Dirty sectors at which new writes wait, with `write_cache = "full"`.
     pub dirty_max_sectors: u64,
     /// Scattered dirty runs of blocks at which new writes wait, with `write_cache = "full"`.
@@ -182,6 +185,7 @@ impl Default for CacheSpec {
             write_cache: WriteCache::None,
             write_segments: 1,
             dedicated_write_segment: false,
+            write_prebuffering: true,
             dirty_max_sectors: 0,
             dirty_runs_max: 1024,
             dirty_start_sectors: 0,

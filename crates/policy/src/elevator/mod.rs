@@ -36,7 +36,7 @@ pub use tuning::Tuning;
 use crate::order::{self, OrderError};
 use crate::queue::Queue;
 use merge::Starts;
-use ordered::Ordered;
+use ordered::{Ordered, UrgentFirst};
 use pool::{Entry, Pool};
 
 /// What is asked of an elevator.
@@ -181,6 +181,23 @@ impl Elevator {
         let order = order::built_in(name)?;
         let window = window.clamp(1, Queue::MAX_CAPACITY);
         Ok(Elevator::new(Box::new(Ordered::new(order, window, sectors, map)), rule))
+    }
+
+    /// As [`Elevator::with_order`], over the urgent requests, and while there are none, over the others; each has a map.
+    ///
+    /// *Errors:* there is no such order; the error names the nearest.
+    pub fn with_urgent_first(
+        name: &str,
+        window: usize,
+        sectors: u64,
+        maps: [Option<Box<dyn DiskMap>>; 2],
+        rule: MergeRule,
+    ) -> Result<Elevator, OrderError> {
+        let window = window.clamp(1, Queue::MAX_CAPACITY);
+        let ordered = |map| Ok::<_, OrderError>(Ordered::new(order::built_in(name)?, window, sectors, map));
+        let [of_urgent, of_others] = maps;
+        let scheduler = UrgentFirst::new(ordered(of_urgent)?, ordered(of_others)?);
+        Ok(Elevator::new(Box::new(scheduler), rule))
     }
 
     fn new(scheduler: Box<dyn Scheduler>, rule: MergeRule) -> Elevator {

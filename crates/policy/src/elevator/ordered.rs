@@ -3,7 +3,8 @@
 //! Without a map of the disk that is block numbers, and an order that asks for cylinders or positioning times is told
 //! distances in blocks: SSTF and SPTF both take the nearest block then. With a [`DiskMap`] it is told what the map says.
 //! The arm is taken to be where the last request ended, which is so while the drive has one at a time and serves it from
-//! the media. Requests beyond the window wait their turn in order of arrival.
+//! the media. Requests beyond the window wait their turn in order of arrival. Urgent requests may go
+//! first, by an order of their own from where the last request of either kind ended.
 
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
@@ -34,6 +35,44 @@ pub(super) struct Ordered {
     beyond: VecDeque<u32>,
     blocks: Distance,
     map: Option<Box<dyn DiskMap>>,
+}
+
+/// An order through the urgent requests, and while there are none, one through the others.
+#[derive(Debug)]
+pub(super) struct UrgentFirst {
+    urgent: Ordered,
+    others: Ordered,
+}
+
+impl UrgentFirst {
+    pub(super) fn new(urgent: Ordered, others: Ordered) -> UrgentFirst {
+        UrgentFirst { urgent, others }
+    }
+
+    fn of(&mut self, entry: &Entry) -> &mut Ordered {
+        if entry.urgent { &mut self.urgent } else { &mut self.others }
+    }
+}
+
+impl Scheduler for UrgentFirst {
+    fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
+        self.of(pool.get(id)).add(now, id, pool);
+    }
+
+    fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
+        self.of(before).change(id, before, pool);
+    }
+
+    fn remove(&mut self, id: u32, pool: &Pool) {
+        self.of(pool.get(id)).remove(id, pool);
+    }
+
+    fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {
+        let id = self.urgent.dispatch(now, pool).or_else(|| self.others.dispatch(now, pool))?;
+        let last = pool.get(id).request.end();
+        (self.urgent.blocks.last, self.others.blocks.last) = (last, last);
+        Some(id)
+    }
 }
 
 /// Distances in blocks from where the last request ended.

@@ -24,6 +24,8 @@ pub(super) enum Work {
     ReadAhead(Ahead),
     /// Writes: a command's blocks, or cached ones.
     Writing { slot: Option<u32> },
+    /// Nothing yet: it is kept for a write whose data come into the cache first.
+    Kept { slot: u32 },
 }
 
 /// What a command that waited for the arm finds in the cache by now.
@@ -84,13 +86,18 @@ impl Device {
         match self.work {
             Work::Reading { segment, start, end } => self.finish_read(segment, start, end),
             Work::Writing { slot } => self.finish_write(slot),
-            Work::Idle | Work::ReadAhead(_) => self.run_arm(),
+            Work::Idle | Work::ReadAhead(_) | Work::Kept { .. } => self.run_arm(),
         }
+    }
+
+    /// Whether the arm is at work that nothing cuts off.
+    pub(super) fn arm_is_taken(&self) -> bool {
+        !matches!(self.work, Work::Idle | Work::ReadAhead(_))
     }
 
     /// Starts the next work if there is any and the arm may leave what it does.
     pub(super) fn run_arm(&mut self) {
-        if matches!(self.work, Work::Reading { .. } | Work::Writing { .. }) {
+        if self.arm_is_taken() {
             return;
         }
         self.follow_read_ahead(self.now);
@@ -137,6 +144,7 @@ impl Device {
     fn start(&mut self, slot: u32) -> bool {
         match self.jobs[slot as usize].command.request.op {
             Op::Read => self.start_read(slot),
+            _ if self.jobs[slot as usize].keeps_data => self.keep_arm(slot),
             _ => self.start_write(slot),
         }
     }
@@ -303,6 +311,24 @@ impl Device {
             self.begin_read_ahead(index, start, end, self.now);
         }
         self.run_arm();
+    }
+
+    /// Keeps the arm for a write that kept its data back while the arm was another's; false where the cache has no room
+    /// for them.
+    fn keep_arm(&mut self, slot: u32) -> bool {
+        let now = self.now;
+        let job = self.job(slot);
+        job.keeps_data = false;
+        job.account(Part::Overhead, job.overhead_done.min(now));
+        job.account(Part::Queued, now);
+        if !self.reserve_write(slot) {
+            self.destage.blocked.push_back(slot);
+            return false;
+        }
+        self.work = Work::Kept { slot };
+        self.arm_event = Nanos::MAX;
+        self.want_port(now, slot, Wanted::FromHost);
+        true
     }
 
     /// Starts a write-through.

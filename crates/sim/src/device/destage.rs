@@ -109,7 +109,7 @@ impl Destage {
         self.order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
     }
 
-    fn is_clean(&self) -> bool {
+    pub(super) fn is_clean(&self) -> bool {
         self.queue.is_empty() && self.current.is_none() && self.reserved == 0
     }
 

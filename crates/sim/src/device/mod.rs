@@ -162,6 +162,8 @@ struct Job {
     segment: Option<usize>,
     /// Whether it gave up the bus before its data.
     disconnected_early: bool,
+    /// Whether its data come once the arm is free for it.
+    keeps_data: bool,
     cache: CacheUse,
     travel: Option<Travel>,
     outcome: Outcome,
@@ -356,6 +358,7 @@ impl Device {
             angle: Angle::default(),
             segment: None,
             disconnected_early: false,
+            keeps_data: false,
             cache: CacheUse::Miss,
             travel: None,
             outcome: Outcome::Done,

@@ -2,7 +2,7 @@
 
 use super::media::{Arriving, Delivered};
 use super::split::Part;
-use super::{CacheUse, Device, Outcome, TaskAttribute};
+use super::{CacheUse, Device, Outcome, TaskAttribute, Work};
 use headstack_model::cache::Hit;
 use headstack_model::spec::WriteCache;
 use headstack_model::{Nanos, Op};
@@ -344,6 +344,11 @@ impl Device {
         self.last_write_end = request.end();
         self.job(slot).overhead_done = start + overhead;
         self.follow_read_ahead(self.now);
+        if self.keeps_data(slot, continues) {
+            self.job(slot).keeps_data = true;
+            self.take_port(start + overhead + self.config.disconnect_write);
+            return self.want_arm(slot);
+        }
         if self.caches_write(slot, continues) {
             if self.reserve_write(slot) {
                 self.store_write(slot, start + overhead + self.config.data_preparation);
@@ -397,6 +402,14 @@ impl Device {
         }
     }
 
+    /// Whether a write for the cache keeps its data back until the arm is free for it.
+    fn keeps_data(&self, slot: u32, continues: bool) -> bool {
+        let joins = continues && self.is_writing();
+        let is_next = !self.arm_is_taken() && self.waiting.is_empty() && self.destage.is_clean();
+        let may = !self.config.write_prebuffering && self.destage.policy == WriteCache::Segment;
+        may && !joins && !is_next && self.caches_write(slot, continues)
+    }
+
     /// Moves a write's data, from `begins` on, into the room reserved for it, and reports it.
     fn store_write(&mut self, slot: u32, begins: Nanos) {
         self.job(slot).arriving.least = 1;
@@ -407,6 +420,9 @@ impl Device {
         job.cache = CacheUse::Buffered;
         let done = self.reported(sent + self.config.write_completion);
         self.end(slot, done);
+        if matches!(self.work, Work::Kept { slot: kept } if kept == slot) {
+            self.work = Work::Idle;
+        }
         self.enqueue_dirty(slot);
         self.run_arm();
     }

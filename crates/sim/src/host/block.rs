@@ -75,9 +75,14 @@ impl BlockQueue {
             sectors_max,
         };
         let rule = if merge == Merge::None { MergeRule::NONE } else { rule };
-        let map = if spec.has_map() { Some(device.map()?) } else { None };
+        let map = || if spec.has_map() { device.map().map(Some) } else { Ok(None) };
         let elevator = match &spec.order {
-            Some(order) => Elevator::with_order(order, spec.requests_max(), device.sectors(), map, rule)
+            Some(order) if spec.urgent_first => {
+                let maps = [map()?, map()?];
+                Elevator::with_urgent_first(order, spec.requests_max(), device.sectors(), maps, rule)
+                    .map_err(|error| HostError::new("queue.order", error))?
+            }
+            Some(order) => Elevator::with_order(order, spec.requests_max(), device.sectors(), map()?, rule)
                 .map_err(|error| HostError::new("queue.order", error))?,
             None => Elevator::by_name(spec.elevator.as_deref().unwrap_or("noop"), &spec.tuning(), rule)
                 .map_err(|error| HostError::new("queue.elevator", error))?,

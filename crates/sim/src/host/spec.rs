@@ -149,6 +149,10 @@ pub struct HostQueueSpec {
     /// that asks for cylinders or times is told block numbers and their distances in their place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub knows: Option<Knows>,
+    /// Whether urgent requests go before others; the order is then that among the urgent ones, and among the others while no
+    /// urgent one waits. An elevator has its own way with them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub urgent_first: bool,
     /// Commands that may be outstanding at a drive. Default: as many as the drive takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
@@ -303,6 +307,10 @@ impl HostQueueSpec {
             }
         }
         self.check_order()?;
+        if self.urgent_first && self.order.is_none() {
+            let message = "needs an order; `fcfs` is one";
+            return Err(HostError::new("queue.urgent_first", message));
+        }
         let most = Queue::MAX_CAPACITY as u32;
         let counts = [
             ("queue.depth", self.depth, most),
@@ -395,6 +403,7 @@ mod tests {
                 "queue = { elevator = \"noop\", order = \"fcfs\" }",
                 "host.queue.order: an elevator is named too; give one of the two",
             ),
+            ("queue.urgent_first = true", "host.queue.urgent_first: needs an order; `fcfs` is one"),
             ("queue.depth = 0", "host.queue.depth: 0 is outside 1 to 1024"),
             ("queue.depth = 1025", "host.queue.depth: 1025 is outside 1 to 1024"),
             ("queue.nr_requests = 0", "host.queue.nr_requests: 0 is outside 1 to 4294967295"),

@@ -11,7 +11,7 @@ use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, Con
 use headstack_model::import::NotCarried;
 use headstack_model::import::setup::{
     Setup, SetupArray, SetupBus, SetupController, SetupDistribution, SetupDrive, SetupLoad,
-    SetupOrganisation, SetupProcess, import_setup,
+    SetupOrganisation, SetupProcess, SetupQueue, import_setup,
 };
 use headstack_model::spec::{DriveSpec, SpecError};
 use headstack_model::{Nanos, drives};
@@ -45,11 +45,13 @@ pub fn import(
     let whole = |error| SpecError { line: 0, ..error };
     let rig = Rig::parse(&text, origin, &mut |name| drives::load(name))
         .map_err(|RigError::Fault(error)| whole(error))?;
+    let drive_heeds = |drive: &SetupDrive| drive.spec.queue.urgent_first;
+    let urgent_waits = setup.queue.urgent_first || setup.drives.iter().any(drive_heeds);
     let mut not_carried = setup.not_carried;
     let load = setup.load.map(|mut load| {
         let volumes = rig.volumes();
         load.processes.iter_mut().for_each(|process| not_carried.extend(fit(process, &volumes)));
-        self::load(&load, setup.processors).to_toml()
+        self::load(&load, setup.processors, urgent_waits).to_toml()
     });
     if let Some(load) = &load {
         LoadFile::parse(load, origin).map_err(whole)?;
@@ -131,8 +133,12 @@ fn devices(setup: &Setup) -> Option<Value> {
 /// What the driver does.
 fn host(setup: &Setup) -> Option<Value> {
     let mut queue = Table::new();
-    if let Some(order) = setup.order.filter(|order| *order != "fcfs") {
-        queue.insert("order".to_string(), Value::String(order.to_string()));
+    let SetupQueue { order, urgent_first } = &setup.queue;
+    if *urgent_first || !order.is_empty() && order != "fcfs" {
+        queue.insert("order".to_string(), Value::String(order.clone()));
+    }
+    if *urgent_first {
+        queue.insert("urgent_first".to_string(), Value::Boolean(true));
     }
     if setup.one_at_a_time {
         queue.insert("depth".to_string(), Value::Integer(1));
@@ -280,7 +286,7 @@ fn controller(one: &SetupController) -> ControllerSpec {
         delay_us: one.delay_us,
         on: None,
         queue_depth: one.queue_depth,
-        order: one.order.map(str::to_string),
+        order: one.order.clone(),
         merge: None,
         drive_depth: one.drive_depth,
         cache: one.cache.as_ref().map(|cache| ControllerCacheSpec {
@@ -337,10 +343,11 @@ fn array(one: &SetupArray) -> ArraySpec {
     }
 }
 
-fn load(load: &SetupLoad, processors: u32) -> LoadSpec {
+fn load(load: &SetupLoad, processors: u32, urgent_waits: bool) -> LoadSpec {
     let mut processes: Vec<SyntheticSpec> = Vec::new();
     // DiskSim starts its processes from the last one on.
-    for process in load.processes.iter().rev().map(synthetic) {
+    for process in load.processes.iter().rev() {
+        let process = SyntheticSpec { urgent_waits, ..synthetic(process) };
         match processes.last_mut() {
             Some(last) if SyntheticSpec { processes: 1, ..last.clone() } == process => last.processes += 1,
             _ => processes.push(process),
@@ -367,6 +374,7 @@ fn synthetic(process: &SetupProcess) -> SyntheticSpec {
         read_share: process.read_share,
         critical_share: process.critical_share,
         limited_share: process.limited_share,
+        urgent_waits: false,
         size_sectors: distribution(process.size, |sectors| sectors),
         local_distance_sectors: distribution(process.distance, |sectors| sectors),
         gap: distribution(process.gap, ms),

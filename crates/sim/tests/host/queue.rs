@@ -49,6 +49,23 @@ fn does_c_look_at_the_host_go_upward_and_beat_arrival() {
 }
 
 #[test]
+fn do_urgent_requests_go_first_each_kind_by_the_order() {
+    let issues = [(900_000, false), (100_000, true), (500_000, false), (1_300_000, true), (300_000, false)];
+    let issue = |(id, (lbn, urgent)): (usize, (u64, bool))| {
+        (Nanos::ZERO, Issue { urgent, ..Issue::new(0, Request::read(Lbn(lbn), 8), id as u64) })
+    };
+    let served = |text: &str| -> Vec<u64> {
+        let mut load = Script::new(issues.into_iter().enumerate().map(issue).collect());
+        let seen = run(vec![drive(1)], &host(text), &mut load);
+        seen.commands.iter().map(|command| command.request.lbn.0 / 100_000).collect()
+    };
+    // The others go on from where the last urgent one ended.
+    assert_eq!(served("queue = { order = \"sstf-lbn\", urgent_first = true }"), [1, 13, 9, 5, 3]);
+    assert_eq!(served("queue = { order = \"c-look\", urgent_first = true }"), [1, 13, 3, 5, 9]);
+    assert_eq!(served("queue = { order = \"c-look\" }"), [1, 3, 5, 9, 13]);
+}
+
+#[test]
 fn do_adjacent_small_writes_go_as_few_commands() {
     let upward = writes((0..64).map(|index| 1_000_000 + 8 * index), 8);
     let scattered = writes((0..64).map(|index| 1_000_000 + 8 * (index * 37 % 64)), 8);

@@ -231,3 +231,29 @@ fn does_a_write_longer_than_the_buffer_lose_turns_where_it_asks_for_more_too_lat
         assert!(early < late, "{}: {early} and {late}", rig.name());
     }
 }
+
+#[test]
+fn does_a_write_keep_its_data_until_the_arm_is_free_where_they_are_not_taken_before() {
+    for rig in all() {
+        let through = write_back(&rig, 4096).with(|spec| spec.cache.write_cache = WriteCache::None);
+        let cached = |early| {
+            through.with(|spec| {
+                (spec.cache.write_cache, spec.cache.write_segments) = (WriteCache::Segment, 4);
+                spec.cache.write_prebuffering = early;
+            })
+        };
+        let first = Request::write(Lbn(rig.sectors() / 2), 64);
+        let on_media = serve(&mut through.device(), Nanos::ZERO, first).completed;
+        let then = |early, lbn| {
+            let mut device = cached(early).device();
+            let at = serve(&mut device, Nanos::ZERO, first).completed;
+            assert!(at + Nanos(300_000) < on_media, "{}: {at} {on_media}", rig.name());
+            serve(&mut device, at, Request::write(lbn, 64))
+        };
+        let (elsewhere, behind) = (Lbn(rig.sectors() / 8), first.end());
+        assert_eq!(then(true, elsewhere).response(), Nanos(264_000), "{}", rig.name());
+        assert_eq!(then(false, behind).response(), Nanos(264_000), "{}: it joins the first", rig.name());
+        // The data cross the bus while the arm is on its way.
+        assert_eq!(then(false, elsewhere).completed, on_media + Nanos(64_000), "{}", rig.name());
+    }
+}

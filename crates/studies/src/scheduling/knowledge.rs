@@ -137,6 +137,7 @@ fn readers(rate: u32) -> SyntheticSpec {
         read_share: 1.0,
         critical_share: 0.0,
         limited_share: 0.0,
+        urgent_waits: false,
         size_sectors: Distribution::Constant(f64::from(SECTORS)),
         local_distance_sectors: Distribution::Constant(0.0),
         gap: Distribution::Exponential { base: Nanos::ZERO, mean: Nanos((gap_ms * 1e6) as u64) },

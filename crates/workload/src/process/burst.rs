@@ -53,7 +53,7 @@ impl Process for Burst {
         let request = Request { op: self.shape.op, lbn: self.next, sectors: sectors as u32, fua: false };
         self.next = self.next + sectors;
         self.left -= sectors;
-        Some(Step { gap: Nanos::ZERO, device: 0, request, wait: Wait::AtOnce })
+        Some(Step { gap: Nanos::ZERO, device: 0, request, wait: Wait::AtOnce, urgent: false })
     }
 }
 

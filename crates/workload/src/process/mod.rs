@@ -39,6 +39,8 @@ pub struct Step {
     pub request: Request,
     /// What it does then.
     pub wait: Wait,
+    /// Whether it goes before others, for whoever heeds that.
+    pub urgent: bool,
 }
 
 /// Whether a process waits for what it asked.
@@ -162,7 +164,11 @@ impl<P: Process> Processes<P> {
             _ if member.due <= at => {
                 let id = member.issued * count + u64::from(index);
                 let step = member.ask(at, id);
-                Some(Issue { source: index, ..Issue::new(step.device, step.request, id) })
+                Some(Issue {
+                    source: index,
+                    urgent: step.urgent,
+                    ..Issue::new(step.device, step.request, id)
+                })
             }
             _ => None,
         };

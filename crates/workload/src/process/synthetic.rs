@@ -52,7 +52,11 @@ pub struct SyntheticSpec {
     /// Share of requests that the process waits for once their time limit has passed.
     #[serde(default)]
     pub limited_share: f64,
-    /// Size of requests in sectors, rounded up to the blocking; what is 0 or less is drawn again.
+    /// Whether requests that the process waits for, at once or later, are urgent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub urgent_waits: bool,
+    /// Size of requests in sectors: rounded down to whole ones, drawn again where there is none, and then rounded up to the
+    /// blocking.
     pub size_sectors: Distribution<f64>,
     /// Distance in sectors from the last request's begin to a local one's.
     #[serde(default = "no_distance")]
@@ -104,8 +108,8 @@ pub enum SyntheticError {
         /// Why.
         error: DistributionError,
     },
-    /// Sizes are never more than 0.
-    #[error("{found} is hardly ever more than 0")]
+    /// Sizes are never a sector.
+    #[error("{found} is hardly ever 1 or more")]
     Size {
         /// The distribution met.
         found: String,
@@ -167,7 +171,7 @@ impl SyntheticSpec {
         self.local_distance_sectors.check().map_err(drawn("local_distance_sectors"))?;
         let sizes = self.size_sectors.sampler().map_err(drawn("size_sectors"))?;
         let mut random = generator(0);
-        if (0..TRIES).all(|_| sizes.draw(&mut random) <= 0.0) {
+        if (0..TRIES).all(|_| sizes.draw(&mut random) < 1.0) {
             return Err(SyntheticError::Size { found: self.size_sectors.to_string() });
         }
         Ok(())
@@ -189,6 +193,7 @@ impl SyntheticSpec {
                 critical: self.critical_share,
                 limited: self.limited_share,
             },
+            urgent_waits: self.urgent_waits,
             blocking: self.blocking_sectors,
             size: self.size_sectors.sampler().expect(ready),
             distance: self.local_distance_sectors.sampler().expect(ready),
@@ -264,6 +269,7 @@ struct Run {
 pub struct Synthetic {
     random: Pcg64Mcg,
     spec: Shares,
+    urgent_waits: bool,
     blocking: u32,
     size: Sampler<f64>,
     distance: Sampler<f64>,
@@ -300,7 +306,8 @@ impl Process for Synthetic {
             sectors: (run.blocks * blocking) as u32,
             fua: false,
         };
-        Some(Step { gap, device: run.area.device, request, wait })
+        let urgent = self.urgent_waits && wait != Wait::Not;
+        Some(Step { gap, device: run.area.device, request, wait, urgent })
     }
 }
 
@@ -316,7 +323,7 @@ impl Synthetic {
 
     fn blocks(&mut self) -> u64 {
         let sectors = self.size.draw(&mut self.random);
-        (sectors / f64::from(self.blocking)).ceil() as u64
+        (sectors.floor() / f64::from(self.blocking)).ceil() as u64
     }
 
     fn anywhere(&mut self) -> Run {

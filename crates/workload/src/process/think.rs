@@ -33,7 +33,7 @@ pub struct Thinker {
 impl Process for Thinker {
     fn next(&mut self, now: Nanos) -> Option<Step> {
         let gap = self.think.draw(&mut self.random);
-        Some(Step { gap, device: 0, request: self.requests.pick(now), wait: Wait::AtOnce })
+        Some(Step { gap, device: 0, request: self.requests.pick(now), wait: Wait::AtOnce, urgent: false })
     }
 }
 

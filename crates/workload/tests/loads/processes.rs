@@ -32,6 +32,7 @@ fn mixed() -> SyntheticSpec {
         read_share: 0.66,
         critical_share: 0.2,
         limited_share: 0.3,
+        urgent_waits: false,
         size_sectors: "exponential(8)".parse().expect("the text is good"),
         local_distance_sectors: "normal(0,200)".parse().expect("the text is good"),
         gap: "exponential(50ms)".parse().expect("the text is good"),
@@ -151,6 +152,18 @@ fn does_only_one_process_at_a_time_think_on_one_processor() {
     assert_eq!(load.poll(Nanos(20 * MS)), Poll::Later(Nanos(30 * MS)));
     let (third, _) = source(&mut load, 30);
     assert_eq!([first, second, third], [0, 1, 0]);
+}
+
+#[test]
+fn are_requests_that_are_waited_for_urgent_where_the_load_says_so() {
+    let spec = SyntheticSpec { critical_share: 0.2, limited_share: 0.3, ..mixed() };
+    let urgent = |urgent_waits| {
+        let spec = SyntheticSpec { urgent_waits, ..spec.clone() };
+        let seen = run(&mut synthetic(&spec, 4000), Nanos(7 * MS), false).0;
+        seen.iter().filter(|(_, issue)| issue.urgent).count()
+    };
+    assert_eq!(urgent(false), 0);
+    assert!((1850..2150).contains(&urgent(true)), "{}", urgent(true));
 }
 
 #[test]
@@ -322,7 +335,7 @@ fn are_synthetic_processes_that_cannot_be_refused() {
     );
     assert_eq!(
         with(|spec| spec.size_sectors = Distribution::Constant(-1.0)),
-        "size_sectors: constant(-1) is hardly ever more than 0"
+        "size_sectors: constant(-1) is hardly ever 1 or more"
     );
     assert_eq!(
         with(|spec| spec.volumes = vec!["secnd".to_string()]),

@@ -1,0 +1,180 @@
+//! `disksim_ioqueue`: the order of a queue, whether urgent requests go first, and what else it says.
+
+use super::SpecError;
+use super::fields::{Fields, Notes};
+use super::parse::Block;
+
+/// Whose queue it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The drive's: it knows where its arm is.
+    Drive,
+    /// The host's driver, which knows block numbers.
+    Driver,
+    /// A smart controller's.
+    Controller,
+}
+
+/// A queue of a set-up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetupQueue {
+    /// Name of the order, with its parameters.
+    pub order: String,
+    /// Whether requests that somebody waits for go first.
+    pub urgent_first: bool,
+}
+
+/// Converts a `disksim_ioqueue` block.
+pub(super) fn convert(block: &Block, notes: &Notes, owner: Owner) -> Result<SetupQueue, SpecError> {
+    let mut fields = Fields::new(block, notes);
+    let key = "Scheduling policy";
+    let policy = fields.count(key)?;
+    let weight = fields.count_or("Timeout time/weight", 0)?;
+    let below = fields.count_or("Timeout scheduling", 0)?;
+    let Some((order, why)) = order(policy, weight, below) else {
+        return Err(fields.error(key, format!("{policy} is none of 1 to 28")));
+    };
+    if !why.is_empty() {
+        fields.note(key, format!("{policy} is carried over as `{order}`: {why}"));
+    }
+    if owner == Owner::Driver && !knows_blocks_only(&order) {
+        let why =
+            format!("`{order}` is told block numbers in a host's queue, in place of cylinders and times");
+        fields.note(key, why);
+    }
+    if weight != 0 && !has_weight(policy) {
+        fields.note("Timeout time/weight", format!("{weight} is not used: requests do not time out here"));
+    }
+    if below != 0 && policy != 19 {
+        fields.note("Timeout scheduling", format!("{below} is not used: requests do not time out here"));
+    }
+    let urgent_first = urgent_first(&mut fields, policy, owner)?;
+    fields.skip("Cylinder mapping strategy", "orders here know the whole layout, or block numbers alone");
+    for key in [
+        "Write initiation delay",
+        "Read initiation delay",
+        "Sequential stream scheme",
+        "Maximum concat size",
+        "Overlapping request scheme",
+        "Sequential stream diff maximum",
+        "Scheduling timeout scheme",
+    ] {
+        let why = "the queue neither joins or holds back commands nor has timeouts";
+        super::electronics::agree(&mut fields, key, 0.0, why)?;
+    }
+    fields.finish();
+    Ok(SetupQueue { order, urgent_first })
+}
+
+/// Whether an order's weight is what it takes from `Timeout time/weight`.
+fn has_weight(policy: u32) -> bool {
+    matches!(policy, 11..=16)
+}
+
+/// Whether an order does by block numbers alone.
+fn knows_blocks_only(order: &str) -> bool {
+    order == "fcfs" || order == "c-look" || order.ends_with("-lbn")
+}
+
+/// The order that a policy stands for, and what of it is not carried over; none where there is no such policy. Numbers
+/// and names are those of the reference manual of DiskSim 4.0, what it does with them that of its sources.
+fn order(policy: u32, weight: u32, below: u32) -> Option<(String, &'static str)> {
+    let plain = |name: &str, why| Some((name.to_string(), why));
+    let aged = |name: &str, why| Some((format!("{name}({})", weight.min(1_000_000)), why));
+    let to_zero = |why| match weight {
+        0 => plain("sptf", "the weight 0 leaves no age at which a request counts as no way at all"),
+        _ => Some((format!("wstf({})", weight.min(10_000_000)), why)),
+    };
+    match policy {
+        1 => plain("fcfs", ""),
+        2 => plain("look-lbn", ""),
+        3 => plain("c-look", ""),
+        4 => plain("sstf-lbn", ""),
+        5 => plain("look", ""),
+        6 => plain("c-look-cylinder", ""),
+        7 => plain("sstf", ""),
+        8 => plain("sptf", ""),
+        9 => plain("spctf", ""),
+        10 => plain("sptf", "the transfer's own time is left out"),
+        11 => to_zero(
+            "past its weight's age the oldest request goes first, where DiskSim's formula turns round",
+        ),
+        12 => to_zero("the cache is left out, and past its weight's age the oldest request goes first"),
+        13 => to_zero(
+            "the transfer's own time is left out, and past its weight's age the oldest request goes first",
+        ),
+        14 => aged("asptf", ""),
+        15 => aged("aspctf", ""),
+        16 => aged("asptf", "the transfer's own time is left out"),
+        17 => plain(
+            "sstf-lbn",
+            "DiskSim reads no reluctance to turn, and VSCAN by block number without is this",
+        ),
+        18 => plain("sstf", "DiskSim reads no reluctance to turn, and VSCAN by cylinder without is this"),
+        19 => {
+            let name = match below {
+                2 => "look-lbn",
+                3 => "c-look",
+                _ => "sstf-lbn",
+            };
+            plain(name, "its priorities and ages are left out")
+        }
+        20 => plain("sptf", "urgent requests do not age"),
+        21 => plain("spctf", "urgent requests do not age"),
+        22 => plain("sstf-lbn", ""),
+        23 => plain("sstf", "distances are whole cylinders"),
+        24 | 25 => plain("sptf", "DiskSim reads no weight, and without one it is this"),
+        26 => plain("sptf", "the weight of seeks is left out"),
+        27 => plain("sptf", "what follows the next request is left out"),
+        28 => plain("fcfs", "batches are left out"),
+        _ => None,
+    }
+}
+
+/// Whether requests that somebody waits for go before others.
+fn urgent_first(fields: &mut Fields, policy: u32, owner: Owner) -> Result<bool, SpecError> {
+    let (scheme, among) = ("Scheduling priority scheme", "Priority scheduling");
+    let urgent = fields.count_or(among, 0)?;
+    let first = match fields.count_or(scheme, 0)? {
+        0 => false,
+        1 if owner == Owner::Controller => {
+            fields.note(scheme, "1 is not modelled: a controller takes urgent requests as any other");
+            false
+        }
+        1 => true,
+        other => return Err(fields.error(scheme, format!("{other} is none of 0 and 1"))),
+    };
+    match first {
+        true if urgent != policy => {
+            fields
+                .note(among, format!("{urgent} is not carried over: urgent requests go by the order of all"));
+        }
+        false if urgent != 0 => fields.note(among, "counts only with `Scheduling priority scheme` 1"),
+        _ => {}
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_every_policy_of_the_manual_an_order_and_no_other_number() {
+        let met: Vec<String> = (1..=28).filter_map(|policy| Some(order(policy, 30, 2)?.0)).collect();
+        let wanted = "fcfs look-lbn c-look sstf-lbn look c-look-cylinder sstf sptf spctf sptf wstf(30) wstf(30) wstf(30) \
+             asptf(30) aspctf(30) asptf(30) sstf-lbn sstf look-lbn sptf spctf sstf-lbn sstf sptf sptf sptf sptf fcfs";
+        assert_eq!(met.join(" "), wanted);
+        assert_eq!((order(0, 30, 2), order(29, 30, 2)), (None, None));
+    }
+
+    #[test]
+    fn is_a_weight_that_an_order_cannot_have_brought_into_its_range() {
+        let name = |policy, weight| order(policy, weight, 0).expect("it is a policy").0;
+        assert_eq!((name(11, 0), name(12, u32::MAX)), ("sptf".to_string(), "wstf(10000000)".to_string()));
+        assert_eq!(
+            (name(14, 0), name(15, u32::MAX)),
+            ("asptf(0)".to_string(), "aspctf(1000000)".to_string())
+        );
+    }
+}
