@@ -8,74 +8,39 @@
 //! Modelled: any number of devices, each behind a queue of the host, alone or in arrays. Not modelled: time that the host
 //! itself needs, but for what transfers cost its processor ([`crate::link`]).
 
+mod arrays;
 mod behind;
 
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
-use crate::link::{LinkUse, Links, Tenure};
+use crate::link::{LinkUse, Links};
+use crate::observe::{Finished, Observer, Requests};
 use crate::volume::{ArrayVolume, Forks, Volume};
+use arrays::background;
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::Guard;
-use headstack_policy::stripe::Array;
 use headstack_workload::{Issue, Load, Poll};
 
 use behind::Behind;
 
-/// A request that came back, as the load sees it.
+/// Who asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// The volume it went to.
-    pub volume: u32,
-    /// The device that served it, or the last part of it.
-    pub device: u32,
-    /// The load's number for it.
-    pub id: u64,
-    /// Who asked for it.
-    pub source: u32,
-    /// How it went, from the load's issue to its end. Where several parts or commands served it, the time split is the
-    /// last one's; what went by before that one came to its device is `queued`. An array that serves it in phases has in
-    /// it the last part of each. Where the page cache served it, see [`crate::host`].
-    pub completion: Completion,
-    /// Whether the page cache served it without waiting for a device.
-    pub cached: bool,
+enum Asker {
+    Load,
+    PageCache,
+    /// An array that fills its spares.
+    Rebuild,
 }
 
-impl Finished {
-    fn on(device: u32, completion: Completion) -> Finished {
-        Finished { volume: 0, device, id: 0, source: 0, completion, cached: false }
-    }
-}
-
-/// Somebody who sees what happens.
-pub trait Observer {
-    /// A load's request came back.
-    fn finished(&mut self, finished: &Finished);
-    /// A device ended a command, which may be a part of a load's request, or several of them in one.
-    fn served(&mut self, device: u32, command: &Completion);
-    /// A device gave up a bus that others share.
-    fn held(&mut self, _tenure: &Tenure) {}
-}
-
-/// An observer that wants the load's requests alone.
-struct Requests<'a>(&'a mut dyn FnMut(&Finished));
-
-impl Observer for Requests<'_> {
-    fn finished(&mut self, finished: &Finished) {
-        self.0(finished);
-    }
-
-    fn served(&mut self, _device: u32, _command: &Completion) {}
-}
-
-/// A load's request that is under way, or a transfer of a page cache.
+/// A load's request that is under way, a transfer of a page cache, or a step of filling spares.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     issued: Nanos,
     request: Request,
     /// The load's number, or the page cache's.
     id: u64,
-    for_cache: bool,
+    asker: Asker,
     volume: u32,
     source: u32,
     /// Pieces that have not come back.
@@ -98,7 +63,8 @@ pub struct Engine {
     forks: Forks,
     /// The page cache of each volume that has one.
     caches: Vec<Option<Box<PageCache>>>,
-    cache_events: Events,
+    /// What happens by itself while a load runs: of the page cache of each volume, and behind those of its spares.
+    background: Events,
     /// Whether requests that ask to pass by a page cache go through it.
     buffer_direct: bool,
     controllers: Vec<Behind>,
@@ -131,23 +97,23 @@ impl Engine {
         Engine::with_arrays(devices, Vec::new(), host)
     }
 
-    /// An engine at time 0 with these devices behind a host. Each array is a volume, and has for each of its members the
-    /// number of a device; devices that no array has are volumes, too, and the first ones.
+    /// An engine at time 0 with these devices behind a host. Each array is a volume; devices that no array has are volumes,
+    /// too, and the first ones.
     ///
     /// *Errors:* a key of the host is wrong.
     pub fn with_arrays(
         devices: Vec<Device>,
-        arrays: Vec<(Array, Vec<u32>)>,
+        arrays: Vec<ArrayVolume>,
         host: &HostSpec,
     ) -> Result<Engine, HostError> {
         host.check()?;
         let mut bare = vec![true; devices.len()];
-        for device in arrays.iter().flat_map(|(_, members)| members) {
+        for device in arrays.iter().flat_map(ArrayVolume::devices) {
             assert!(std::mem::take(&mut bare[*device as usize]), "device {device} is in one array");
         }
         let bare = (0..devices.len() as u32).filter(|device| bare[*device as usize]).map(Volume::Device);
-        let arrays = arrays.into_iter().map(|(array, members)| ArrayVolume::new(array, members));
-        let volumes: Vec<Volume> = bare.chain(arrays.map(|array| Volume::Array(Box::new(array)))).collect();
+        let volumes: Vec<Volume> =
+            bare.chain(arrays.into_iter().map(|array| Volume::Array(Box::new(array)))).collect();
         let cache = |volume: &Volume| {
             let device = &devices[volume.first_device() as usize];
             let sectors = match volume {
@@ -168,7 +134,7 @@ impl Engine {
         Engine {
             events: Events::new(stations.len()),
             caches: volumes.iter().map(|_| None).collect(),
-            cache_events: Events::new(volumes.len()),
+            background: background(&volumes),
             volumes,
             forks: Forks::default(),
             buffer_direct: false,
@@ -222,13 +188,21 @@ impl Engine {
         self.caches[volume].as_ref().map(|cache| cache.activity())
     }
 
+    /// Blocks of a volume's spares that have been filled, and those of all its spares.
+    pub fn rebuilt(&self, volume: usize) -> (u64, u64) {
+        match &self.volumes[volume] {
+            Volume::Device(_) => (0, 0),
+            Volume::Array(array) => array.rebuilt(),
+        }
+    }
+
     /// Dirty pages in the page cache of a volume.
     pub fn dirty_pages(&self, volume: usize) -> usize {
         self.caches[volume].as_ref().map_or(0, |cache| cache.dirty())
     }
 
     /// Runs a load until it is done and all its requests have come back; `observe` sees each of them. What page
-    /// caches have not written by then stays dirty.
+    /// caches have not written by then stays dirty, and spares are not filled further.
     ///
     /// Panics when the load names a volume that is not there.
     pub fn run(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished)) {
@@ -241,12 +215,12 @@ impl Engine {
         let mut wanted = self.feed(load);
         loop {
             let next = self.events.first();
-            let cache =
-                if self.done && self.outstanding == 0 { Nanos::MAX } else { self.cache_events.first() };
-            let controller =
-                if self.done && self.outstanding == 0 { Nanos::MAX } else { self.controller_events.first() };
+            let (background, controller) = match self.done && self.outstanding == 0 {
+                true => (Nanos::MAX, Nanos::MAX),
+                false => (self.background.first(), self.controller_events.first()),
+            };
             let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
-            let at = next.min(cache).min(controller).min(wanted).min(links);
+            let at = next.min(background).min(controller).min(wanted).min(links);
             if at == Nanos::MAX {
                 return;
             }
@@ -254,8 +228,12 @@ impl Engine {
             let mut changed = wanted <= at;
             if next <= at {
                 changed |= self.turn(self.events.first_index(), load, observer);
-            } else if cache <= at {
-                self.turn_cache(self.cache_events.first_index(), load, observer);
+            } else if background <= at {
+                let index = self.background.first_index();
+                match index.checked_sub(self.volumes.len()) {
+                    None => self.turn_cache(index, load, observer),
+                    Some(volume) => self.rebuild(volume),
+                }
                 changed = true;
             } else if controller <= at {
                 self.turn_controller(self.controller_events.first_index(), load, observer);
@@ -289,6 +267,9 @@ impl Engine {
         while let Some(ask) = self.stations[index]
             .poll(self.now, &mut finished.completion, |command| observer.served(index as u32, command))
         {
+            if observer.sees_parts() {
+                observer.part(index as u32, self.issued(ask, index as u32), &finished.completion);
+            }
             if self.finish(ask, &mut finished) {
                 any = true;
                 load.handle_completion(self.now, finished.id);
@@ -337,15 +318,18 @@ impl Engine {
             self.grant(volume, wish);
         }
         let next = self.cache(volume).next_event();
-        self.cache_events.set(volume, next);
+        self.background.set(volume, next);
     }
 
     fn grant(&mut self, volume: usize, wish: Wish) {
         let Wish::Transfer { number, request, source, urgent, sync } = wish else {
             unreachable!("a page cache ends a request when its time has come, and not before")
         };
-        let asked =
-            Asked { id: u64::from(number), for_cache: true, ..self.asked(volume as u32, request, source) };
+        let asked = Asked {
+            id: u64::from(number),
+            asker: Asker::PageCache,
+            ..self.asked(volume as u32, request, source)
+        };
         let ask = self.insert(asked);
         self.fork(volume as u32, Piece { ask, request, source, urgent, sync });
     }
@@ -359,39 +343,30 @@ impl Engine {
             asked.outcome = completion.outcome;
         }
         asked.left -= 1;
-        if asked.left > 0 || asked.fork != Forks::NONE && self.goes_on(ask, completion) {
+        let goes_on = match asked.fork {
+            Forks::NONE => asked.left > 0,
+            _ => self.goes_on(ask, finished.device, completion),
+        };
+        if goes_on {
             return false;
         }
         self.free.push(ask);
         let asked = &self.asked[ask as usize];
-        let Asked { for_cache, id, volume, .. } = *asked;
+        let Asked { asker, id, volume, .. } = *asked;
         (finished.volume, finished.id, finished.source) = (asked.volume, asked.id, asked.source);
         completion.parts.queued += completion.submitted - asked.issued;
         completion.submitted = asked.issued;
         (completion.request, completion.outcome) = (asked.request, asked.outcome);
-        if for_cache {
-            let now = self.now;
-            self.cache(volume as usize).transferred(now, id as u32, &finished.completion);
-            self.settle_cache(volume as usize);
-            return false;
+        match asker {
+            Asker::Load => self.outstanding -= 1,
+            Asker::PageCache => {
+                let now = self.now;
+                self.cache(volume as usize).transferred(now, id as u32, &finished.completion);
+                self.settle_cache(volume as usize);
+            }
+            Asker::Rebuild => self.end_rebuild(volume as usize),
         }
-        self.outstanding -= 1;
-        true
-    }
-
-    /// Has an array do the next phase of an ask, of whose phase before `last` was the last piece. If there is none, `last`
-    /// becomes the account of all.
-    fn goes_on(&mut self, ask: u32, last: &mut Completion) -> bool {
-        let Engine { asked, volumes, stations, forks, touched, now, .. } = self;
-        let Asked { fork, volume, issued, .. } = asked[ask as usize];
-        let Volume::Array(array) = &volumes[volume as usize] else { unreachable!("what forks is an array") };
-        forks.account(fork, last);
-        asked[ask as usize].left = forks.ask_next(*now, fork, array, stations, touched);
-        if asked[ask as usize].left > 0 {
-            return true;
-        }
-        (last.submitted, last.parts) = (issued, forks.close(fork));
-        false
+        asker == Asker::Load
     }
 
     /// Lets a station's device have what may go to it, and notes when to come back.
@@ -462,7 +437,7 @@ impl Engine {
             issued,
             request,
             id: 0,
-            for_cache: false,
+            asker: Asker::Load,
             volume,
             source,
             left: 0,
@@ -491,17 +466,5 @@ impl Engine {
         if self.touched.last() != Some(&device) {
             self.touched.push(device);
         }
-    }
-
-    fn fork_array(&mut self, volume: u32, piece: Piece) {
-        let Engine { asked, volumes, stations, forks, touched, now, .. } = self;
-        let Volume::Array(array) = &mut volumes[volume as usize] else {
-            unreachable!("a device does not fork")
-        };
-        let fork = forks.open(*now, piece);
-        array.plan(&piece.request, stations, forks.plan_of(fork));
-        let asked = &mut asked[piece.ask as usize];
-        (asked.fork, asked.left) = (fork, forks.ask_next(*now, fork, array, stations, touched));
-        assert!(asked.left > 0, "an array has something to do for {:?}", piece.request);
     }
 }

@@ -16,6 +16,7 @@ mod events;
 pub mod host;
 mod link;
 mod memory;
+mod observe;
 pub mod rig;
 pub mod stats;
 mod volume;
@@ -24,10 +25,12 @@ pub use device::{
     Activity, ArmTime, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions, Drive, Outcome,
     QueueFull, SeekDistances, Tag, TaskAttribute, TimeSplit, Travel,
 };
-pub use engine::{Engine, Finished, Observer};
+pub use engine::Engine;
 pub use host::{HostError, HostSpec};
 pub use link::{LinkUse, Tenure};
+pub use observe::{Finished, Observer};
 pub use rig::{Rig, RigError};
+pub use volume::ArrayVolume;
 
 /// The program in the README, which must compile and run.
 #[cfg(doctest)]

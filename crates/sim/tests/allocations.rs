@@ -3,8 +3,11 @@
 use headstack_model::{Lbn, Nanos, drives};
 use headstack_policy::elevator;
 use headstack_policy::order;
+use headstack_policy::stripe::{
+    Array, Organisation, Policy, ReadChoice, Rotation, Shape as ArrayShape, Unit, WriteOrder,
+};
 use headstack_sim::stats::Collector;
-use headstack_sim::{Device, DeviceOptions, Engine, Rig};
+use headstack_sim::{ArrayVolume, Device, DeviceOptions, Engine, HostSpec, Rig};
 use headstack_workload::VolumeInfo;
 use headstack_workload::fio::JobFile;
 use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape, StreamShape, Streams};
@@ -124,6 +127,38 @@ fn allocations_behind_controller(cache: &str) -> usize {
     counted(rig.build(1).expect("the rig is good"), load)
 }
 
+/// Allocations of a closed load on an array of four drives, of which one has failed where that may be.
+fn allocations_on(organisation: Organisation, read_choice: ReadChoice, failed: &[u32]) -> usize {
+    let spec = drives::load("atlas-10k").expect("the drive ships");
+    let shape = ArrayShape {
+        organisation,
+        members: vec![spec.capacity_sectors; 4],
+        unit: match organisation {
+            Organisation::Concatenation => Unit::Member,
+            _ => Unit::Sectors(16),
+        },
+        copies: 2,
+        read_choice,
+        rotation: Rotation::LeftSymmetric,
+        parity_unit_sectors: None,
+        policy: Policy::FewestReads,
+        write_order: WriteOrder::default(),
+        failed: failed.to_vec(),
+        spares: failed.len(),
+        seed: 1,
+    };
+    let devices = shape.members.len() + shape.spares;
+    let options = DeviceOptions { depth: Some(4), order: None, seed: 1 };
+    let drive = || Device::new(&spec, &options).expect("a shipped drive works");
+    let volume =
+        ArrayVolume::new(Array::new(shape).expect("the shape is good"), (0..devices as u32).collect());
+    let engine =
+        Engine::with_arrays((0..devices).map(|_| drive()).collect(), vec![volume], &HostSpec::default());
+    let region = Region { first: Lbn(0), sectors: 800_000 };
+    let shape = Shape { region, pattern: Pattern::Random, sectors: 24, alignment: 8, read_share: 0.5 };
+    counted(engine.expect("the host is good"), Closed::new(shape, 20, 30_000, 1).expect("the load fits"))
+}
+
 // One test, so that no other thread allocates meanwhile.
 #[test]
 fn is_the_steady_state_free_of_allocations() {
@@ -157,6 +192,15 @@ fn is_the_steady_state_free_of_allocations() {
     // What a run keeps of its requests takes the same memory however many they are.
     assert_eq!(allocations_of_job("rw=randrw\nbs=4k\niodepth=32\nnorandommap\nnumber_ios=206000\n"), [0, 0]);
     assert_eq!(allocations_of_job("bs=64k\nnumjobs=100\noffset_increment=1%\nnumber_ios=2060\n"), [0, 0]);
+
+    use Organisation::*;
+    for organisation in [Concatenation, Striping, Mirroring, ParityDrive, Raid5, Raid6, ChainedDeclustering] {
+        let redundant = !matches!(organisation, Concatenation | Striping);
+        for failed in [&[][..], &[1]].into_iter().take(1 + usize::from(redundant)) {
+            let found = allocations_on(organisation, ReadChoice::ShortestQueue, failed);
+            assert_eq!(found, 0, "{organisation}, failed {failed:?}");
+        }
+    }
 
     let page_cache = "page_cache = { memory_mb = 2, buffer_direct = true, dirty_expire_centisecs = 50 }";
     let elevators = elevator::all().iter().map(|listed| format!("queue.elevator = \"{}\"", listed.name));

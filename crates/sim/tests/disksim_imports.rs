@@ -6,8 +6,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-use headstack_model::drives;
+use headstack_model::{Nanos, drives};
 use headstack_sim::rig::{ImportedRig, Rig, import, shipped};
+use headstack_sim::{Completion, Finished, Observer};
 use headstack_workload::LoadFile;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,69 @@ fn are_the_shipped_rigs_the_imported_ones() {
         assert_eq!(imported.volumes(), shipped.volumes(), "{file}");
         assert_eq!(imported.trace_devices(), shipped.trace_devices(), "{file}");
         assert_eq!(imported.resolved().host.queue.order, shipped.resolved().host.queue.order, "{file}");
+    }
+}
+
+/// Sums up responses: of the requests, and of the parts of them that disks served.
+#[derive(Default)]
+struct Means {
+    requests: (f64, u32),
+    parts: (f64, u32),
+}
+
+impl Observer for Means {
+    fn finished(&mut self, finished: &Finished) {
+        self.requests.0 += finished.completion.response().as_ms();
+        self.requests.1 += 1;
+    }
+
+    fn served(&mut self, _device: u32, _command: &Completion) {}
+
+    fn sees_parts(&self) -> bool {
+        true
+    }
+
+    fn part(&mut self, _device: u32, issued: Nanos, part: &Completion) {
+        self.parts.0 += (part.completed - issued).as_ms();
+        self.parts.1 += 1;
+    }
+}
+
+/// What DiskSim prints the mean of, for its arrays.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Requests,
+    /// What its driver asks of the disks.
+    Parts,
+}
+
+/// Set-ups with arrays, DiskSim's mean in ms, and how far ours may lie from it.
+const ARRAYS: [(&str, Of, f64, f64); 2] =
+    [("synthraid5", Of::Parts, 22.861, 0.03), ("syntharrays", Of::Requests, 34.272, 0.03)];
+
+#[test]
+fn do_arrays_take_as_long_as_in_disksim() {
+    let Some(folder) = folder() else { return };
+    for (name, of, theirs, most) in ARRAYS {
+        let imported =
+            import_file(&folder, &format!("{name}.parv")).unwrap_or_else(|error| panic!("{error}"));
+        let rig = rig(&imported, name);
+        let text = imported.load.expect("it has a load");
+        let mut means = Means::default();
+        for seed in 0..10 {
+            let load = LoadFile::parse(&text, "load").unwrap_or_else(|error| panic!("{error}"));
+            let mut load = load.build(&rig.volumes(), seed).unwrap_or_else(|error| panic!("{error}"));
+            let mut engine = rig.build(seed).unwrap_or_else(|error| panic!("{error}"));
+            engine.run_observed(load.as_mut(), &mut means);
+        }
+        let (sum, count) = match of {
+            Of::Requests => means.requests,
+            Of::Parts => means.parts,
+        };
+        let ours = sum / f64::from(count);
+        let off = ours / theirs - 1.0;
+        println!("{name}: mean {ours:.3} ms, DiskSim {theirs} ms: {:+.2} %", 100.0 * off);
+        assert!(off.abs() <= most, "{name}: {off:+.4} of {theirs} ms");
     }
 }
 

@@ -16,7 +16,6 @@ use crate::report;
 use crate::rig;
 use cpu_time::ThreadTime;
 use headstack_sim::rig::{NamedDrive, Rig};
-use headstack_workload::VolumeInfo;
 use load::LoadArgs;
 use outcome::{DeviceOutcome, GuardUse, Onlooker, Outcome, VolumeOutcome};
 use progress::Progress;
@@ -138,9 +137,10 @@ impl Run<'_> {
             guard: engine.guard(drive.number).map(GuardUse::of),
             name: drive.name,
         };
-        let volume = |(volume, devices): (&VolumeInfo, Vec<usize>)| VolumeOutcome {
-            name: volume.name.clone(),
-            devices,
+        let volume = |(index, devices): (usize, Vec<usize>)| {
+            let (done, all) = engine.rebuilt(index);
+            let rebuilt = (all > 0).then(|| done as f64 / all as f64);
+            VolumeOutcome { name: volumes[index].name.clone(), devices, rebuilt }
         };
         Ok(Outcome {
             seed: self.seed,
@@ -148,7 +148,7 @@ impl Run<'_> {
             rig_title: setup::title(self.rig),
             rig: serde_json::to_value(self.rig.resolved()).expect("a rig is expressible in JSON"),
             load: notes,
-            volumes: volumes.iter().zip(self.rig.volume_drives()).map(volume).collect(),
+            volumes: self.rig.volume_drives().into_iter().enumerate().map(volume).collect(),
             devices: self.rig.resolved().drives().map(device).collect(),
             links: engine.link_usage(),
             books,

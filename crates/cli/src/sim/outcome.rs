@@ -52,6 +52,8 @@ pub(crate) struct VolumeOutcome {
     pub name: String,
     /// The numbers of its devices.
     pub devices: Vec<usize>,
+    /// Share of its spares that was filled, where it has any.
+    pub rebuilt: Option<f64>,
 }
 
 /// A device of the rig after the run.

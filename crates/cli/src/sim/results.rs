@@ -100,6 +100,7 @@ fn volumes(outcome: &Outcome) -> Vec<Value> {
             "requests": totals.responses.count(),
             "response_ms": responses(&totals.responses),
             "parts_ms": parts(&totals),
+            "rebuilt_share": volume.rebuilt,
         })
     };
     outcome.volumes().map(volume).collect()

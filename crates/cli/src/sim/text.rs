@@ -83,6 +83,11 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
     if let [device] = &outcome.devices[..] {
         lines.extend(device_lines(outcome, device));
     }
+    for volume in &outcome.volumes {
+        let rebuilt =
+            volume.rebuilt.map(|share| format!("{:.3} % of the spares of {}", 100.0 * share, volume.name));
+        lines.extend(rebuilt.map(|value| ("rebuilt".to_string(), value)));
+    }
     lines.extend(outcome.load.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
     lines
 }

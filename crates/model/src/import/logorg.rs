@@ -42,6 +42,8 @@ pub struct SetupArray {
     pub rotation: u32,
     /// Share of a stripe up to which old data and parity are read.
     pub read_modify_write_ratio: f64,
+    /// Whether nothing is written before all is read.
+    pub ordered_writes: bool,
 }
 
 /// An array, unless it is each of its drives for itself.
@@ -87,18 +89,13 @@ pub(super) fn convert(block: &Block, notes: &Notes, setup: &mut Setup) -> Result
         read_choice: fields.count("Copy choice on read")?,
         rotation: fields.count("Parity rotation type")?,
         read_modify_write_ratio: fields.number("RMW vs. reconstruct")?,
+        ordered_writes: fields.flag("Synch writes for safety")?,
     };
     for (key, last) in [("Copy choice on read", 6), ("Parity rotation type", 4)] {
         let met = if last == 6 { array.read_choice } else { array.rotation };
         if !(1..=last).contains(&met) {
             return Err(fields.error(key, format!("{met} is none of 1 to {last}")));
         }
-    }
-    if fields.flag("Synch writes for safety")? {
-        fields.note(
-            "Synch writes for safety",
-            "is not carried over: writes of data and parity are not ordered",
-        );
     }
     for key in ["interval", "start time", "stop time", "file name"] {
         fields.skip(&format!("Time stamp {key}"), PRINTS);

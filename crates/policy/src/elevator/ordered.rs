@@ -79,6 +79,8 @@ impl Scheduler for UrgentFirst {
 #[derive(Clone, Copy, Debug)]
 struct Distance {
     last: Lbn,
+    /// Where the last request began.
+    began: Lbn,
     sectors: u64,
     /// Blocks of the disk that one made-up cylinder holds, as a power of two: one, unless the disk has over 2³².
     shift: u32,
@@ -101,6 +103,10 @@ impl AccessCost for Distance {
 
     fn last_lbn(&self) -> Lbn {
         self.last
+    }
+
+    fn swept_to(&self) -> Lbn {
+        self.began
     }
 
     fn seek_at_least(&self, cylinder: u32) -> Nanos {
@@ -163,7 +169,7 @@ impl Ordered {
             order,
             window: Queue::new(window),
             beyond: VecDeque::new(),
-            blocks: Distance { last: Lbn(0), sectors, shift },
+            blocks: Distance { last: Lbn(0), began: Lbn(0), sectors, shift },
             map,
         }
     }
@@ -226,7 +232,8 @@ impl Scheduler for Ordered {
         let index = self.choose(now)?;
         let SlotId(id) = self.window.slots()[index].id;
         self.leave(index, pool);
-        self.blocks.last = pool.get(id).request.end();
+        let request = &pool.get(id).request;
+        (self.blocks.began, self.blocks.last) = (request.lbn, request.end());
         Some(id)
     }
 }

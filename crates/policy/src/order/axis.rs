@@ -22,6 +22,14 @@ impl Axis {
         }
     }
 
+    /// From where a sweep goes on.
+    fn swept_to<C: AccessCost + ?Sized>(self, cost: &C) -> u64 {
+        match self {
+            Axis::Lbn => cost.swept_to().0,
+            Axis::Cylinder => self.here(cost),
+        }
+    }
+
     /// The nearest request at or above a point, of those that may be chosen, and its index; of equal ones the oldest.
     pub(super) fn up(
         self,
@@ -120,6 +128,6 @@ pub(super) fn one_way<C: AccessCost + ?Sized>(
     cost: &C,
     may: impl Fn(usize) -> bool,
 ) -> Option<usize> {
-    let ahead = axis.up(queue, axis.here(cost), &may);
+    let ahead = axis.up(queue, axis.swept_to(cost), &may);
     ahead.or_else(|| axis.up(queue, 0, &may)).map(|(_, index)| index)
 }

@@ -41,6 +41,11 @@ pub trait AccessCost {
     fn cylinders(&self) -> u32;
     /// The block after the last one accessed.
     fn last_lbn(&self) -> Lbn;
+    /// The block from which a sweep goes on: what begins there, or behind it, lies ahead. A host's sweep goes on from where
+    /// its last request began, so that what was read and is then written again comes next.
+    fn swept_to(&self) -> Lbn {
+        self.last_lbn()
+    }
     /// A lower bound of the time to reach a cylinder, the seek alone. It never falls as the distance grows, on either
     /// side of the arm.
     fn seek_at_least(&self, cylinder: u32) -> Nanos;

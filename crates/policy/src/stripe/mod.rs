@@ -22,7 +22,7 @@ mod shape;
 mod units;
 
 pub use plan::{Access, Plan};
-pub use shape::{Organisation, Policy, ReadChoice, Rotation, Shape, ShapeError};
+pub use shape::{Organisation, Policy, ReadChoice, Rotation, Shape, ShapeError, WriteOrder};
 pub use units::{Unit, UnitRun};
 
 use headstack_model::{Lbn, Op, Request};

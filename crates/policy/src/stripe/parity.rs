@@ -6,7 +6,8 @@
 //! the first two, the one that a threshold says. A whole row needs no read. A lost unit is read from all that is left, and
 //! written by its parity.
 //!
-//! Of a unit, the parity of all that lies between the first and the last block written is read and written in one access.
+//! Of a unit, the parity of all that lies between the first and the last block written is read and written in one access,
+//! unless two written runs lie more than 32 blocks apart: then each is written for itself.
 //! Not modelled: locks, by which a real array keeps two writes of one row apart.
 //!
 //! *Source:* Chen, Lee, Gibson, Katz and Patterson, "RAID: high-performance, reliable secondary storage" (1994), section 4.
@@ -14,8 +15,13 @@
 use super::layout::Cut;
 use super::plan::{Phase, Plan, part};
 use super::units::Row;
-use super::{Array, Policy};
+use super::{Array, Policy, WriteOrder};
 use headstack_model::{Op, Request};
+
+/// Blocks between two runs of parity that are transferred with them rather than accessed around.
+///
+/// *Source:* DiskSim 4.0 (`LOGORG_PARITY_SEQGIVE`).
+const GAP: u64 = 32;
 
 /// A run of a unit's blocks; empty where `to` is not behind `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +81,10 @@ impl Array {
             list.resize(units, Span::default());
         }
         let (mut unit, mut from, mut left) = (first.unit as usize, first.offset, sectors);
+        if request.op == Op::Write && self.lies_apart(first, sectors) {
+            left = row.sectors - from;
+        }
+        let planned = left;
         while left > 0 && unit < self.layout.width() as usize {
             let here = left.min(row.sectors - from);
             spans.asked[unit] = Span { from, to: from + here };
@@ -85,7 +95,15 @@ impl Array {
             _ => self.plan_row_write(request, &row, &mut spans, plan),
         }
         self.spans = spans;
-        sectors - left
+        planned - left
+    }
+
+    /// Whether a run of blocks is the end of one unit and the beginning of the next, so far apart in their units that one
+    /// access of the parity of both would transfer too much between.
+    fn lies_apart(&self, first: &Cut, sectors: u64) -> bool {
+        let here = first.row.sectors - first.offset;
+        let next = sectors.saturating_sub(here);
+        next > 0 && first.unit + 1 < self.layout.width() && first.offset > next + GAP
     }
 
     /// The member that has a unit of a row: of data, and behind those of parity.
@@ -150,7 +168,8 @@ impl Array {
         for (unit, span) in spans.asked.iter().enumerate().filter(|(_, span)| !span.is_empty()) {
             if let Some(member) = self.writes(row, unit, *span) {
                 let access = part(request, Op::Write, member, row.start + span.from, span.to - span.from);
-                self.planner.add(plan, Phase::Then, access);
+                let early = unit < width && self.shape.write_order == WriteOrder::DataFirst;
+                self.planner.add(plan, if early { Phase::Early } else { Phase::Then }, access);
             }
         }
     }
@@ -207,19 +226,13 @@ impl Array {
     }
 
     /// Has read what a run of a member's blocks follows from.
-    pub(super) fn plan_recovery(
-        &mut self,
-        request: &Request,
-        row: &Row,
-        from: u64,
-        to: u64,
-        plan: &mut Plan,
-    ) {
+    pub(super) fn plan_lost_unit(&mut self, request: &Request, from: u64, to: u64, plan: &mut Plan) {
+        let row = self.layout.row_at(from);
         let mut spans = std::mem::take(&mut self.spans);
         spans.read.clear();
         spans.read.resize((self.layout.width() + self.layout.parities()) as usize, Span::default());
-        self.read_what_is_left(row, Span { from: from - row.start, to: to - row.start }, &mut spans.read);
-        self.add_reads(request, row, &spans.read, plan);
+        self.read_what_is_left(&row, Span { from: from - row.start, to: to - row.start }, &mut spans.read);
+        self.add_reads(request, &row, &spans.read, plan);
         self.spans = spans;
     }
 }

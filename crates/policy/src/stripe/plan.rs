@@ -16,18 +16,25 @@ pub struct Access {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     first: Vec<Access>,
+    /// Writes of the second phase that need not wait for all of the first, but for what it reads of the same member.
+    early: Vec<Access>,
     then: Vec<Access>,
 }
 
 impl Plan {
-    /// The accesses of each phase; no phase is empty.
+    /// The accesses of each phase; no phase is empty. Those of [`Plan::early`] are in none.
     pub fn phases(&self) -> impl Iterator<Item = &[Access]> {
         [&self.first[..], &self.then].into_iter().filter(|phase| !phase.is_empty())
     }
 
+    /// Accesses that may begin as soon as what the first phase reads of their own member has come back.
+    pub fn early(&self) -> &[Access] {
+        &self.early
+    }
+
     /// All accesses.
     pub fn accesses(&self) -> impl Iterator<Item = &Access> {
-        self.first.iter().chain(&self.then)
+        self.first.iter().chain(&self.early).chain(&self.then)
     }
 
     /// Makes it one access.
@@ -38,6 +45,7 @@ impl Plan {
 
     pub(super) fn clear(&mut self) {
         self.first.clear();
+        self.early.clear();
         self.then.clear();
     }
 }
@@ -46,6 +54,7 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     First,
+    Early,
     Then,
 }
 
@@ -53,14 +62,14 @@ pub(super) enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
     /// For each phase and member, the plan in which it was last accessed, and the place of that access.
-    last: [Vec<(u64, u32)>; 2],
+    last: [Vec<(u64, u32)>; 3],
     /// Number of the plan that is being made.
     number: u64,
 }
 
 impl Planner {
     pub(super) fn new(members: usize) -> Planner {
-        Planner { last: [vec![(0, 0); members], vec![(0, 0); members]], number: 0 }
+        Planner { last: [(); 3].map(|()| vec![(0, 0); members]), number: 0 }
     }
 
     pub(super) fn begin(&mut self, plan: &mut Plan) {
@@ -72,6 +81,7 @@ impl Planner {
     pub(super) fn add(&mut self, plan: &mut Plan, phase: Phase, access: Access) {
         let list = match phase {
             Phase::First => &mut plan.first,
+            Phase::Early => &mut plan.early,
             Phase::Then => &mut plan.then,
         };
         let last = &mut self.last[phase as usize][access.member as usize];

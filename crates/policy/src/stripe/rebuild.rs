@@ -46,22 +46,30 @@ impl Array {
         let used = self.layout.used();
         let index = self.lost.iter().take(self.shape.spares).position(|lost| lost.rebuilt < used)?;
         let Lost { member, rebuilt: from, .. } = self.lost[index];
-        let rest = self.layout.rest_of_row(from);
-        let sectors = rest.min(most);
-        self.lost[index].under_way = from + sectors;
+        let end = used.min(from + most);
+        self.lost[index].under_way = end;
         self.planner.begin(plan);
+        let (mut at, spare) = (from, self.spare(index));
+        while at < end {
+            let sectors = self.layout.rest_of_row(at).min(end - at);
+            self.plan_recovery(member, at, sectors, plan);
+            let write = part(&Request::write(Lbn(at), 0), Op::Write, spare, at, sectors);
+            self.planner.add(plan, Phase::Then, write);
+            at += sectors;
+        }
+        Some(end - from)
+    }
+
+    /// Has read what a run of a member's blocks, which lies in one unit, follows from.
+    fn plan_recovery(&mut self, member: u32, from: u64, sectors: u64, plan: &mut Plan) {
         let read = Request::read(Lbn(from), 0);
         if self.layout.parities() > 0 {
-            let row = self.layout.row_at(from);
-            self.plan_recovery(&read, &row, from, from + sectors, plan);
+            self.plan_lost_unit(&read, from, from + sectors, plan);
         } else if let Some(block) = self.layout.block_at(member, from) {
             let mut cut = self.layout.cut(block);
             cut.sectors = sectors;
             self.plan_first_copy(&read, &cut, plan);
         }
-        let spare = self.spare(index);
-        self.planner.add(plan, Phase::Then, part(&read, Op::Write, spare, from, sectors));
-        Some(sectors)
     }
 
     /// What was planned last has been rebuilt.

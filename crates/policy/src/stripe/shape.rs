@@ -80,6 +80,17 @@ pub enum Policy {
     Threshold(f64),
 }
 
+/// When data and parity are written, where the new parity follows from what must be read first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteOrder {
+    /// Both once all is read, so that neither is old while the other is new for longer than it takes to write them.
+    #[default]
+    Together,
+    /// Each block of data as soon as it is read on its own drive, or at once where it need not be; parity once all is read.
+    DataFirst,
+}
+
 /// What an array is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
@@ -99,6 +110,8 @@ pub struct Shape {
     pub parity_unit_sectors: Option<u64>,
     /// How a part of a row with parity is written.
     pub policy: Policy,
+    /// What a write of data with parity waits for.
+    pub write_order: WriteOrder,
     /// The members that have failed.
     pub failed: Vec<u32>,
     /// How many of them, from the first on, have a spare.

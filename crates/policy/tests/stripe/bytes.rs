@@ -156,7 +156,7 @@ impl Bytes {
 
     /// Reads the plan's blocks: what is known then.
     fn known(&self, plan: &Plan) -> BTreeMap<(u32, u64), u8> {
-        let first = plan.phases().next().expect("a plan is not empty");
+        let first = plan.phases().next().unwrap_or_default();
         let read = Bytes::each(first, Op::Read).into_iter();
         read.map(|(member, block)| {
             assert!(!self.shape.failed.contains(&member), "what has failed is not read");
@@ -171,7 +171,8 @@ impl Bytes {
         self.array.plan(&Request::write(Lbn(from), data.len() as u32), &Somewhere(from), &mut plan);
         let known = self.known(&plan);
         let new = |block: u64| data.get(block.checked_sub(from)? as usize).copied();
-        let writes: Vec<(u32, u64)> = plan.phases().flat_map(|phase| Bytes::each(phase, Op::Write)).collect();
+        let all: Vec<Access> = plan.accesses().copied().collect();
+        let writes = Bytes::each(&all, Op::Write);
         for (member, block) in &writes {
             assert!(!self.shape.failed.contains(member), "what has failed is not written");
             let place = self.place_of(*member);

@@ -5,7 +5,7 @@ mod bytes;
 use bytes::{Bytes, Somewhere};
 use headstack_model::{Lbn, Op, Request};
 use headstack_policy::stripe::{
-    Array, Organisation, Plan, Policy, ReadChoice, Rotation, Shape, Unit, UnitRun,
+    Array, Organisation, Plan, Policy, ReadChoice, Rotation, Shape, Unit, UnitRun, WriteOrder,
 };
 use proptest::prelude::*;
 
@@ -40,6 +40,7 @@ fn shape(organisation: Organisation, members: usize, unit: u64) -> Shape {
         rotation: Rotation::LeftSymmetric,
         parity_unit_sectors: None,
         policy: Policy::FewestReads,
+        write_order: WriteOrder::default(),
         failed: Vec::new(),
         spares: 0,
         seed: 1,
@@ -59,8 +60,9 @@ fn shapes() -> impl Strategy<Value = Shape> {
     let parity = prop::option::of(1u64..4);
     let policy = prop_oneof![Just(Policy::FewestReads), (0.0..1.0f64).prop_map(Policy::Threshold)];
     let picks = (0usize..7, 0usize..4, 0usize..5, 2u32..4, 4usize..8, 0u64..30);
-    (picks, unit, parity, policy).prop_map(
-        |((which, rotation, choice, copies, members, more), unit, parity, policy)| {
+    let write_order = prop_oneof![Just(WriteOrder::Together), Just(WriteOrder::DataFirst)];
+    (picks, unit, parity, policy, write_order).prop_map(
+        |((which, rotation, choice, copies, members, more), unit, parity, policy, write_order)| {
             let organisation = ORGANISATIONS[which];
             let members =
                 if organisation == Organisation::Mirroring { members / 2 * copies as usize } else { members };
@@ -75,6 +77,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
                 rotation: ROTATIONS[rotation],
                 parity_unit_sectors,
                 policy,
+                write_order,
                 ..shape(organisation, members, 1)
             };
             // The members are not all of one size.

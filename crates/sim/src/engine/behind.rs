@@ -86,6 +86,9 @@ impl Engine {
             while let Some(ask) =
                 self.stations[device as usize].poll_ended(self.now, &mut finished.completion)
             {
+                if observer.sees_parts() {
+                    observer.part(device, self.issued(ask, device), &finished.completion);
+                }
                 if self.finish(ask, &mut finished) {
                     load.handle_completion(self.now, finished.id);
                     observer.finished(&finished);

@@ -3,7 +3,10 @@
 use super::resolve::{Checked, check_names, within};
 use super::spec::{NamedDrive, RigSpec};
 use headstack_model::spec::{Fault, nearest};
-use headstack_policy::stripe::{Array, Organisation, Policy, ReadChoice, Rotation, Shape, ShapeError, Unit};
+use headstack_model::{Geometry, Lbn};
+use headstack_policy::stripe::{
+    Array, Organisation, Policy, ReadChoice, Rotation, Shape, ShapeError, Unit, UnitRun, WriteOrder,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -22,6 +25,9 @@ pub struct ArraySpec {
     /// Blocks of a stripe unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripe_unit_sectors: Option<u64>,
+    /// Whether each track is a stripe unit, so that no unit lies on two tracks. The drives must be of one kind.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub track_aligned: bool,
     /// Blocks of a unit of parity, where it is not the stripe unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_unit_sectors: Option<u64>,
@@ -38,9 +44,22 @@ pub struct ArraySpec {
     /// reads the rest of the stripe. Without it a write does what takes fewer reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_modify_write_ratio: Option<f64>,
+    /// When data are written whose parity follows from what must be read first.
+    #[serde(default)]
+    pub write_order: WriteOrder,
     /// The drives that have failed, all of which it must survive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
+    /// Spare drives, which take the places of the failed ones in their order and are filled while the load runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spares: Vec<String>,
+    /// Rate at which spares are filled at most; without it as fast as it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuild_mb_s: Option<f64>,
+}
+
+fn is_off(key: &bool) -> bool {
+    !key
 }
 
 fn array() -> String {
@@ -52,36 +71,47 @@ fn two() -> u32 {
 }
 
 impl ArraySpec {
-    /// All its drives.
+    /// All its drives, without spares.
     ///
     /// *Errors:* a name that no drive of the rig has, or one twice; sectors of two sizes.
-    pub(super) fn members<'a>(&self, rig: &'a RigSpec) -> Result<Vec<NamedDrive<'a>>, Fault> {
-        let kind_of = |group: usize| rig.drive[group].keys.volume.as_deref();
-        let mut members: Vec<NamedDrive<'a>> = Vec::new();
-        for name in &self.drives {
-            let before = members.len();
-            members.extend(
-                rig.drives().filter(|drive| drive.name == *name || kind_of(drive.group) == Some(name)),
-            );
-            if members.len() == before {
-                let known: Vec<String> = rig.drives().map(|drive| drive.name).collect();
-                let near = nearest(name, known.iter().map(String::as_str));
-                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                return Err(Fault::new("drives", format!("no drive is called `{name}`{hint}")));
+    fn members<'a>(&self, rig: &'a RigSpec) -> Result<Vec<NamedDrive<'a>>, Fault> {
+        let members = named(rig, "drives", &self.drives)?;
+        if let Some(first) = members.first() {
+            let bytes = first.spec.sector_bytes;
+            if let Some(other) = members.iter().find(|drive| drive.spec.sector_bytes != bytes) {
+                let (name, others) = (&other.name, other.spec.sector_bytes);
+                let message =
+                    format!("`{name}` has sectors of {others} bytes, and `{}` of {bytes}", first.name);
+                return Err(Fault::new("drives", message));
             }
         }
-        let bytes = members[0].spec.sector_bytes;
-        if let Some(other) = members.iter().find(|drive| drive.spec.sector_bytes != bytes) {
-            let (name, others) = (&other.name, other.spec.sector_bytes);
-            let message =
-                format!("`{name}` has sectors of {others} bytes, and `{}` of {bytes}", members[0].name);
-            return Err(Fault::new("drives", message));
+        Ok(members)
+    }
+
+    /// Its drives and behind them its spares.
+    ///
+    /// *Errors:* as above; a spare that is a member, smaller than what failed, or for nothing.
+    pub(super) fn drives<'a>(&self, rig: &'a RigSpec) -> Result<Drives<'a>, Fault> {
+        let members = self.members(rig)?;
+        let failed = self.failed_members(&members)?;
+        let spares = named(rig, "spares", &self.spares)?;
+        let fault = |message: String| Err(Fault::new("spares", message));
+        if spares.len() > failed.len() {
+            let message = format!("{} spares for {} failed drives", spares.len(), failed.len());
+            return fault(message);
         }
-        let mut met = BTreeSet::new();
-        match members.iter().find(|drive| !met.insert(drive.number)) {
-            Some(twice) => Err(Fault::new("drives", format!("`{}` stands there twice", twice.name))),
-            None => Ok(members),
+        for (spare, member) in spares.iter().zip(&failed) {
+            let lost = &members[*member as usize];
+            if members.iter().any(|drive| drive.number == spare.number) {
+                return fault(format!("`{}` is one of the array's drives", spare.name));
+            }
+            if spare.spec.sector_bytes != lost.spec.sector_bytes
+                || spare.spec.capacity_sectors < lost.spec.capacity_sectors
+            {
+                return fault(format!("`{}` cannot hold what `{}` held", spare.name, lost.name));
+            }
         }
+        Ok(Drives { members, failed, spares })
     }
 
     /// The places in the array of the drives that have failed.
@@ -101,50 +131,121 @@ impl ArraySpec {
         Ok(failed)
     }
 
-    /// The machine that maps it.
+    /// The machine that maps it, where `tracks` are those of its drives.
     ///
     /// *Errors:* its drives do not make one, or a key does not hold.
-    pub(super) fn array(&self, members: &[NamedDrive<'_>], seed: u64) -> Result<Array, Fault> {
+    pub(super) fn array(&self, drives: &Drives<'_>, tracks: Vec<UnitRun>, seed: u64) -> Result<Array, Fault> {
         for (name, unit) in [
             ("stripe_unit_sectors", self.stripe_unit_sectors),
             ("parity_unit_sectors", self.parity_unit_sectors),
         ] {
             within(name, unit.unwrap_or(1) as f64, 1.0, 1e12, "sectors")?;
         }
-        within(
-            "read_modify_write_ratio",
-            self.read_modify_write_ratio.unwrap_or(0.0),
-            0.0,
-            1.0,
-            "of a stripe",
-        )?;
+        let ratio = self.read_modify_write_ratio;
+        within("read_modify_write_ratio", ratio.unwrap_or(0.0), 0.0, 1.0, "of all drives")?;
+        within("rebuild_mb_s", self.rebuild_mb_s.unwrap_or(1.0), 1e-3, 1e6, "MB/s")?;
+        let unit = match (self.track_aligned, self.stripe_unit_sectors) {
+            (true, Some(_)) => {
+                return Err(Fault::new("stripe_unit_sectors", "is not for an array whose units are tracks"));
+            }
+            (true, None) => Unit::Lengths(tracks),
+            (false, unit) => unit.map_or(Unit::Member, Unit::Sectors),
+        };
         let shape = Shape {
             organisation: self.organisation,
-            members: members.iter().map(|drive| drive.spec.capacity_sectors).collect(),
-            unit: self.stripe_unit_sectors.map_or(Unit::Member, Unit::Sectors),
+            members: drives.members.iter().map(|drive| drive.spec.capacity_sectors).collect(),
+            unit,
             copies: self.copies,
             read_choice: self.read_choice,
             rotation: self.rotation,
             parity_unit_sectors: self.parity_unit_sectors,
-            policy: self.read_modify_write_ratio.map_or(Policy::FewestReads, Policy::Threshold),
-            failed: self.failed_members(members)?,
-            spares: 0,
+            policy: ratio.map_or(Policy::FewestReads, Policy::Threshold),
+            write_order: self.write_order,
+            failed: drives.failed.clone(),
+            spares: drives.spares.len(),
             seed,
         };
         Array::new(shape).map_err(|ShapeError { key, message }| Fault::new(key, message))
     }
+
+    /// The array before its drives are built: all of a drive's tracks together hold what the drive does.
+    ///
+    /// *Errors:* as [`ArraySpec::array`]; tracks as units on drives of several kinds.
+    pub(super) fn planned(&self, drives: &Drives<'_>) -> Result<Array, Fault> {
+        let kind = drives.members.first().map(|drive| drive.group);
+        if self.track_aligned && drives.members.iter().any(|drive| Some(drive.group) != kind) {
+            return Err(Fault::new("track_aligned", "is for drives of one kind"));
+        }
+        let sectors = drives.members.first().map_or(0, |drive| drive.spec.capacity_sectors);
+        self.array(drives, vec![UnitRun { sectors, count: 1 }], 0)
+    }
+}
+
+/// The drives of an array.
+pub(super) struct Drives<'a> {
+    pub(super) members: Vec<NamedDrive<'a>>,
+    /// The members that have failed.
+    failed: Vec<u32>,
+    spares: Vec<NamedDrive<'a>>,
+}
+
+impl Drives<'_> {
+    /// The numbers of all of them.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.members.iter().chain(&self.spares).map(|drive| drive.number)
+    }
+}
+
+/// The drives of these names; the name of drives of one kind stands for all of them.
+fn named<'a>(rig: &'a RigSpec, key: &str, names: &[String]) -> Result<Vec<NamedDrive<'a>>, Fault> {
+    let kind_of = |group: usize| rig.drive[group].keys.volume.as_deref();
+    let mut found: Vec<NamedDrive<'a>> = Vec::new();
+    for name in names {
+        let before = found.len();
+        let is_meant =
+            |drive: &NamedDrive<'_>| drive.name == *name || kind_of(drive.group) == Some(name.as_str());
+        found.extend(rig.drives().filter(is_meant));
+        if found.len() == before {
+            let known: Vec<String> = rig.drives().map(|drive| drive.name).collect();
+            let near = nearest(name, known.iter().map(String::as_str));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(Fault::new(key, format!("no drive is called `{name}`{hint}")));
+        }
+    }
+    let mut met = BTreeSet::new();
+    match found.iter().find(|drive| !met.insert(drive.number)) {
+        Some(twice) => Err(Fault::new(key, format!("`{}` stands there twice", twice.name))),
+        None => Ok(found),
+    }
+}
+
+/// The tracks of a drive, as units that follow each other.
+pub(super) fn tracks(geometry: &Geometry) -> Vec<UnitRun> {
+    let mut runs: Vec<UnitRun> = Vec::new();
+    let mut from = Lbn(0);
+    while from.0 < geometry.sectors() {
+        let end = geometry.next_track_boundary(from).unwrap_or(Lbn(geometry.sectors()));
+        let sectors = end - from;
+        match runs.last_mut() {
+            Some(run) if run.sectors == sectors => run.count += 1,
+            _ => runs.push(UnitRun { sectors, count: 1 }),
+        }
+        from = end;
+    }
+    runs
 }
 
 /// Whether the arrays fit their drives.
 pub(super) fn check(rig: &RigSpec) -> Checked {
     check_names("array", rig.array.iter().map(|array| &array.name))?;
+    let all: Vec<NamedDrive<'_>> = rig.drives().collect();
     let mut taken = BTreeSet::new();
     for (index, array) in rig.array.iter().enumerate() {
         let at = |fault: Fault| Fault::new(format!("array[{index}].{}", fault.key), fault.message);
-        let members = array.members(rig).map_err(at)?;
-        array.array(&members, 0).map_err(at)?;
-        if let Some(twice) = members.iter().find(|drive| !taken.insert(drive.number)) {
-            let message = format!("`{}` is in another array, too", twice.name);
+        let drives = array.drives(rig).map_err(at)?;
+        array.planned(&drives).map_err(at)?;
+        if let Some(twice) = drives.numbers().find(|number| !taken.insert(*number)) {
+            let message = format!("`{}` is in another array, too", all[twice].name);
             return Err(at(Fault::new("drives", message)));
         }
     }

@@ -6,7 +6,7 @@
 use super::array::ArraySpec;
 use super::attach::{RigBusSpec, Sharing};
 use super::spec::GroupKeys;
-use super::{Organisation, ReadChoice, Rig, RigError, Rotation, document};
+use super::{Organisation, ReadChoice, Rig, RigError, Rotation, WriteOrder, document};
 use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 use headstack_model::import::NotCarried;
 use headstack_model::import::setup::{
@@ -339,7 +339,11 @@ fn array(one: &SetupArray) -> ArraySpec {
             _ => Rotation::LeftSymmetric,
         },
         read_modify_write_ratio: Some(one.read_modify_write_ratio).filter(|_| parity),
+        write_order: if one.ordered_writes || !parity { WriteOrder::Together } else { WriteOrder::DataFirst },
+        track_aligned: false,
         failed: Vec::new(),
+        spares: Vec::new(),
+        rebuild_mb_s: None,
     }
 }
 

@@ -23,10 +23,10 @@ pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 use crate::device::{Device, DeviceError, DeviceOptions, Drive};
 use crate::engine::Engine;
 use crate::host::HostError;
+use crate::volume::ArrayVolume;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
-use headstack_policy::stripe::Array;
-pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation};
+pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::VolumeInfo;
 use resolve::resolve;
 use std::collections::BTreeMap;
@@ -135,10 +135,10 @@ impl Rig {
         let mut bare: Vec<Option<NamedDrive<'_>>> = rig.drives().map(Some).collect();
         let mut arrays = Vec::new();
         for spec in &rig.array {
-            let members = spec.members(rig).expect("the rig was checked");
-            members.iter().for_each(|drive| bare[drive.number] = None);
-            let sectors = spec.array(&members, 0).expect("the rig was checked").sectors();
-            let sector_bytes = members[0].spec.sector_bytes;
+            let drives = spec.drives(rig).expect("the rig was checked");
+            drives.numbers().for_each(|number| bare[number] = None);
+            let sectors = spec.planned(&drives).expect("the rig was checked").sectors();
+            let sector_bytes = drives.members[0].spec.sector_bytes;
             arrays.push(VolumeInfo { name: spec.name.clone(), sectors, sector_bytes });
         }
         let bare = bare.into_iter().flatten().map(|drive| VolumeInfo {
@@ -149,12 +149,11 @@ impl Rig {
         bare.chain(arrays).collect()
     }
 
-    /// The drives that each volume has, by their numbers, which are those of the engine's devices.
+    /// The drives that each volume has, spares among them, by their numbers, which are those of the engine's devices.
     pub fn volume_drives(&self) -> Vec<Vec<usize>> {
         let rig = &self.resolved;
         let members = |spec: &ArraySpec| -> Vec<usize> {
-            let members = spec.members(rig).expect("the rig was checked");
-            members.iter().map(|drive| drive.number).collect()
+            spec.drives(rig).expect("the rig was checked").numbers().collect()
         };
         let arrays: Vec<Vec<usize>> = rig.array.iter().map(members).collect();
         let bare = (0..rig.drives().count()).filter(|number| !arrays.iter().flatten().any(|of| of == number));
@@ -189,7 +188,7 @@ impl Rig {
             }
         }
         let fault = |HostError { key, message }| located(Fault { key, message });
-        let arrays = self.arrays(seed);
+        let arrays = self.arrays(&devices, seed);
         let mut engine = Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?;
         for setup in attach::controllers(&self.resolved) {
             engine.put_behind(&setup, &self.resolved.host).map_err(fault)?;
@@ -200,12 +199,18 @@ impl Rig {
         })
     }
 
-    /// The arrays, each with the numbers of its drives.
-    fn arrays(&self, seed: u64) -> Vec<(Array, Vec<u32>)> {
+    /// The arrays of these devices.
+    fn arrays(&self, devices: &[Device], seed: u64) -> Vec<ArrayVolume> {
         let array = |spec: &ArraySpec| {
-            let members = spec.members(&self.resolved).expect("the rig was checked");
-            let array = spec.array(&members, seed).expect("the rig was checked");
-            (array, members.iter().map(|drive| drive.number as u32).collect())
+            let drives = spec.drives(&self.resolved).expect("the rig was checked");
+            let first = &devices[drives.members[0].number];
+            let tracks = if spec.track_aligned { array::tracks(&first.drive().geometry) } else { Vec::new() };
+            let array = spec.array(&drives, tracks, seed).expect("the rig was checked");
+            let volume = ArrayVolume::new(array, drives.numbers().map(|number| number as u32).collect());
+            match spec.rebuild_mb_s {
+                Some(rate) => volume.rebuilt_at((rate * 1e6) as u64),
+                None => volume,
+            }
         };
         self.resolved.array.iter().map(array).collect()
     }

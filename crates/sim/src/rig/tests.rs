@@ -288,6 +288,28 @@ fn does_every_bad_rig_say_where_and_what() {
             "t.toml:10: array.parity_unit_sectors: 12 is no multiple of the stripe unit of 8 sectors",
         ),
         (
+            nine("", "[array]\norganisation = \"striping\"\ndrives = [\"d\"]\nstripe_unit_sectors = 8\ntrack_aligned = true"),
+            "t.toml:9: array.stripe_unit_sectors: is not for an array whose units are tracks",
+        ),
+        (
+            nine("", "[array]\norganisation = \"mirroring\"\ndrives = [\"d1\", \"d2\"]\nspares = [\"d3\"]"),
+            "t.toml:9: array.spares: 1 spares for 0 failed drives",
+        ),
+        (
+            nine(
+                "",
+                "[array]\norganisation = \"mirroring\"\ndrives = [\"d1\", \"d2\"]\nfailed = [\"d1\"]\nspares = [\"d2\"]",
+            ),
+            "t.toml:10: array.spares: `d2` is one of the array's drives",
+        ),
+        (
+            nine(
+                "",
+                "[array]\norganisation = \"mirroring\"\ndrives = [\"d1\", \"d2\"]\nfailed = [\"d1\"]\nspares = [\"d4\"]\nrebuild_mb_s = 0",
+            ),
+            "t.toml:11: array.rebuild_mb_s: 0 is outside 0.001 to 1000000 MB/s",
+        ),
+        (
             nine("", "[host.queue]\norder = \"clook\""),
             "t.toml:7: host.queue.order: no order is called `clook`; the nearest is `c-look`",
         ),

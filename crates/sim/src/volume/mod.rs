@@ -4,6 +4,9 @@
 //! together, and the next phase begins when the last of them has come back. The request ends with its slowest piece. Its
 //! time split is that of the slowest piece of each phase, one after the other, so that it adds up.
 //!
+//! A spare is filled by steps that nobody waits for, each of which begins when the one before is done and the rate allows it,
+//! for as long as the load runs.
+//!
 //! What an array does for a request is [`headstack_policy::stripe`]'s to say; here is what it takes to do it.
 
 use crate::device::{Completion, TimeSplit};
@@ -30,17 +33,63 @@ impl Volume {
     }
 }
 
-/// Devices that look like one.
+/// Devices that look like one: an array's members, and its spares.
 #[derive(Debug)]
-pub(crate) struct ArrayVolume {
+pub struct ArrayVolume {
     array: Array,
-    /// The device of each member.
+    /// The device of each member, and of each spare behind them.
     devices: Vec<u32>,
+    rebuild: Rebuild,
 }
 
 impl ArrayVolume {
-    pub(crate) fn new(array: Array, devices: Vec<u32>) -> ArrayVolume {
-        ArrayVolume { array, devices }
+    /// An array whose members, and spares behind them, are the devices of these numbers.
+    pub fn new(array: Array, devices: Vec<u32>) -> ArrayVolume {
+        ArrayVolume { array, devices, rebuild: Rebuild::default() }
+    }
+
+    /// The same, with spares filled at this rate at most.
+    pub fn rebuilt_at(self, bytes_a_second: u64) -> ArrayVolume {
+        ArrayVolume { rebuild: Rebuild { bytes_a_second: Some(bytes_a_second), ..self.rebuild }, ..self }
+    }
+
+    /// The numbers of its devices.
+    pub fn devices(&self) -> &[u32] {
+        &self.devices
+    }
+
+    /// Has a member's device do an access; says how many pieces will come back.
+    fn ask(
+        &self,
+        now: Nanos,
+        access: &Access,
+        like: &Piece,
+        stations: &mut [Station],
+        touched: &mut Vec<u32>,
+    ) -> u32 {
+        let device = self.devices[access.member as usize];
+        if touched.last() != Some(&device) {
+            touched.push(device);
+        }
+        stations[device as usize].issue(now, Piece { request: access.request, ..*like })
+    }
+
+    /// Blocks of spares that have been filled, and those of all spares.
+    pub(crate) fn rebuilt(&self) -> (u64, u64) {
+        self.array.progress()
+    }
+
+    /// Plans the next step of filling spares; none where all is filled.
+    pub(crate) fn plan_rebuild(&mut self, now: Nanos, plan: &mut Plan) -> Option<()> {
+        let sectors = self.array.plan_rebuild(Rebuild::SECTORS, plan)?;
+        (self.rebuild.began, self.rebuild.sectors) = (now, sectors);
+        Some(())
+    }
+
+    /// A step has come back; says when the next may begin.
+    pub(crate) fn end_rebuild(&mut self, now: Nanos, sector_bytes: u32) -> Nanos {
+        self.array.rebuilt();
+        now.max(self.rebuild.next(sector_bytes))
     }
 
     /// Blocks that a load can ask.
@@ -57,6 +106,29 @@ impl ArrayVolume {
             return plan.set(Access { member: 0, request });
         }
         self.array.plan(request, &Look { stations, devices: &self.devices }, plan);
+    }
+}
+
+/// How spares are filled.
+#[derive(Debug, Default)]
+struct Rebuild {
+    /// The most; as fast as it goes, where there is no limit.
+    bytes_a_second: Option<u64>,
+    /// When the last step began, and its blocks.
+    began: Nanos,
+    sectors: u64,
+}
+
+impl Rebuild {
+    /// Blocks of a step: a MiB, where sectors have 512 bytes.
+    const SECTORS: u64 = 2048;
+
+    /// When the rate allows the step after the last one.
+    fn next(&self, sector_bytes: u32) -> Nanos {
+        let Some(rate) = self.bytes_a_second else { return self.began };
+        let bytes = u128::from(self.sectors) * u128::from(sector_bytes);
+        let takes = (bytes * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
+        self.began + Nanos(u64::try_from(takes).unwrap_or(u64::MAX / 2))
     }
 }
 
@@ -82,6 +154,15 @@ impl Members for Look<'_> {
     }
 }
 
+/// What a member was asked for one ask.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    /// Pieces of reads that have not come back.
+    reads: u32,
+    /// When it was asked last.
+    at: Nanos,
+}
+
 /// An ask of an array that is under way.
 #[derive(Debug)]
 struct Forked {
@@ -92,6 +173,8 @@ struct Forked {
     began: Nanos,
     /// Where the time of the phases before went.
     parts: TimeSplit,
+    /// What each member was asked, where some accesses wait for their own member alone; else empty.
+    asked: Vec<Asked>,
     /// What a piece says beside its request.
     like: Piece,
 }
@@ -111,12 +194,79 @@ impl Forks {
     pub(crate) fn open(&mut self, now: Nanos, like: Piece) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             let (plan, parts) = (Plan::default(), TimeSplit::default());
-            self.all.push(Forked { plan, phase: 0, began: now, parts, like });
+            self.all.push(Forked { plan, phase: 0, began: now, parts, asked: Vec::new(), like });
             (self.all.len() - 1) as u32
         });
         let fork = &mut self.all[number as usize];
         (fork.phase, fork.began, fork.parts, fork.like) = (0, now, TimeSplit::default(), like);
+        fork.asked.clear();
         number
+    }
+
+    /// Has the devices of `array` do what a new plan begins with; says how many pieces will come back.
+    pub(crate) fn ask_first(
+        &mut self,
+        now: Nanos,
+        fork: u32,
+        array: &ArrayVolume,
+        stations: &mut [Station],
+        touched: &mut Vec<u32>,
+    ) -> u32 {
+        let Forked { plan, asked, .. } = &mut self.all[fork as usize];
+        let is_early = !plan.early().is_empty();
+        if is_early {
+            asked.resize(array.devices.len(), Asked { reads: 0, at: now });
+        }
+        let mut pieces = self.ask_next(now, fork, array, stations, touched);
+        for member in (0..array.devices.len() as u32).take_while(|_| is_early) {
+            pieces += self.ask_early(now, fork, member, array, stations, touched);
+        }
+        pieces
+    }
+
+    /// Has a member do what waits for its own reads alone, once they have come back.
+    fn ask_early(
+        &mut self,
+        now: Nanos,
+        fork: u32,
+        member: u32,
+        array: &ArrayVolume,
+        stations: &mut [Station],
+        touched: &mut Vec<u32>,
+    ) -> u32 {
+        let Forked { plan, asked, like, .. } = &mut self.all[fork as usize];
+        let Asked { reads, at } = &mut asked[member as usize];
+        if *reads > 0 {
+            return 0;
+        }
+        let mut pieces = 0;
+        for access in plan.early().iter().filter(|access| access.member == member) {
+            *at = now;
+            pieces += array.ask(now, access, like, stations, touched);
+        }
+        pieces
+    }
+
+    /// A piece came back from a device. Says how many pieces were asked because of it, before the phase is over.
+    pub(crate) fn returned(
+        &mut self,
+        now: Nanos,
+        fork: u32,
+        (device, op): (u32, Op),
+        array: &ArrayVolume,
+        stations: &mut [Station],
+        touched: &mut Vec<u32>,
+    ) -> u32 {
+        let Forked { asked, .. } = &mut self.all[fork as usize];
+        if asked.is_empty() || op != Op::Read {
+            return 0;
+        }
+        let member = array.devices.iter().position(|other| *other == device);
+        let member = member.expect("a piece comes back from a device of the array");
+        asked[member].reads -= 1;
+        let all = asked.iter().all(|asked| asked.reads == 0);
+        let early = self.ask_early(now, fork, member as u32, array, stations, touched);
+        early + if all { self.ask_next(now, fork, array, stations, touched) } else { 0 }
     }
 
     pub(crate) fn plan_of(&mut self, fork: u32) -> &mut Plan {
@@ -132,21 +282,33 @@ impl Forks {
         stations: &mut [Station],
         touched: &mut Vec<u32>,
     ) -> u32 {
-        let Forked { plan, phase, began, like, .. } = &mut self.all[fork as usize];
+        let Forked { plan, phase, began, like, asked, .. } = &mut self.all[fork as usize];
         let Some(accesses) = plan.phases().nth(*phase) else { return 0 };
-        (*phase, *began) = (*phase + 1, now);
+        if *phase == 0 || asked.is_empty() {
+            *began = now;
+        }
+        *phase += 1;
         let mut pieces = 0;
-        for Access { member, request } in accesses {
-            let device = array.devices[*member as usize];
-            pieces += stations[device as usize].issue(now, Piece { request: *request, ..*like });
-            if touched.last() != Some(&device) {
-                touched.push(device);
+        for access in accesses {
+            let count = array.ask(now, access, like, stations, touched);
+            if let Some(asked) = asked.get_mut(access.member as usize) {
+                asked.reads += if access.request.op == Op::Read { count } else { 0 };
+                asked.at = now;
             }
+            pieces += count;
         }
         pieces
     }
 
-    /// Adds to the account where the phase that ends with `last` spent its time.
+    /// When what a device does for an ask was asked of it.
+    pub(crate) fn asked_at(&self, fork: u32, device: u32, array: &ArrayVolume) -> Nanos {
+        let fork = &self.all[fork as usize];
+        let member = array.devices.iter().position(|other| *other == device);
+        member.and_then(|member| fork.asked.get(member)).map_or(fork.began, |asked| asked.at)
+    }
+
+    /// Adds to the account where the phase that ends with `last` spent its time; where phases overlap, where all of the time
+    /// went.
     pub(crate) fn account(&mut self, fork: u32, last: &Completion) {
         let fork = &mut self.all[fork as usize];
         fork.parts += last.parts;

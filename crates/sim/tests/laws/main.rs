@@ -3,6 +3,7 @@
 
 mod accounting;
 mod activity;
+mod arrays;
 mod cache;
 mod faults;
 mod guard;

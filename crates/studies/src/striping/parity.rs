@@ -12,10 +12,10 @@ use crate::study::{Setting, StudyError};
 use headstack_model::Nanos;
 use headstack_policy::stripe::advise::{self, DiskTimes, Question};
 use headstack_policy::stripe::{
-    Array, Organisation, Policy, ReadChoice, Rotation, Shape as ArrayShape, Unit,
+    Array, Organisation, Policy, ReadChoice, Rotation, Shape as ArrayShape, Unit, WriteOrder,
 };
 use headstack_sim::stats::Batches;
-use headstack_sim::{Engine, HostSpec};
+use headstack_sim::{ArrayVolume, Engine, HostSpec};
 use headstack_workload::process::{Processes, ThinkShape};
 use headstack_workload::{Distribution, Pattern, Region, Shape};
 
@@ -148,13 +148,14 @@ fn measure(point: &Point) -> Result<f64, StudyError> {
         rotation: Rotation::default(),
         parity_unit_sectors: None,
         policy: Policy::FewestReads,
+        write_order: WriteOrder::default(),
         failed: Vec::new(),
         spares: 0,
         seed: 0,
     };
     let array = Array::new(shape).map_err(|error| input(&error))?;
     let region = Region::whole(array.sectors());
-    let arrays = vec![(array, (0..DISKS).collect())];
+    let arrays = vec![ArrayVolume::new(array, (0..DISKS).collect())];
     let mut engine =
         Engine::with_arrays(devices, arrays, &HostSpec::default()).map_err(|error| input(&error))?;
     let (pattern, sectors, read_share) = (Pattern::Random, point.request, point.read_share);
