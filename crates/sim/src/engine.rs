@@ -10,11 +10,12 @@
 
 mod arrays;
 mod behind;
+mod lend;
 
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
-use crate::link::{LinkUse, Links};
+use crate::link::Links;
 use crate::observe::{Finished, Observer, Requests};
 use crate::volume::{ArrayVolume, Forks, Volume};
 use arrays::background;
@@ -149,18 +150,6 @@ impl Engine {
             done: false,
             now: Nanos::ZERO,
         }
-    }
-
-    /// The same engine whose devices share links.
-    pub(crate) fn with_links(mut self, links: Links) -> Engine {
-        let stations = self.stations.iter_mut().enumerate();
-        stations.filter(|(index, _)| links.reach(*index)).for_each(|(_, station)| station.share());
-        Engine { links: Some(Box::new(links)), ..self }
-    }
-
-    /// What each part of the links that devices share has carried; nothing where none is shared.
-    pub fn link_usage(&self) -> Vec<LinkUse> {
-        self.links.as_ref().map_or(Vec::new(), |links| links.usage())
     }
 
     /// The virtual time.
@@ -299,15 +288,6 @@ impl Engine {
         self.settle_touched();
     }
 
-    /// Lets a device have the bus that it has won.
-    fn turn_links(&mut self) {
-        let now = self.now;
-        if let Some(device) = self.links.as_mut().and_then(|links| links.arbitrate(now)) {
-            self.with_station(device as usize, Station::handle_bus);
-            self.settle(device as usize);
-        }
-    }
-
     fn cache(&mut self, volume: usize) -> &mut PageCache {
         self.caches[volume].as_mut().expect("only a volume with a page cache has work for it")
     }
@@ -376,19 +356,6 @@ impl Engine {
         if let Some(number) = self.stations[index].controller() {
             self.command(index, number as usize);
         }
-    }
-
-    /// Has a station do something now, with the links that its device shares at hand.
-    #[inline]
-    fn with_station<R>(&mut self, index: usize, act: impl FnOnce(&mut Station, Nanos) -> R) -> R {
-        let station = &mut self.stations[index];
-        let Some(links) = self.links.take_if(|links| links.reach(index)) else {
-            return act(station, self.now);
-        };
-        station.lend(links, index as u32);
-        let result = act(station, self.now);
-        self.links = station.give_back();
-        result
     }
 
     fn settle_touched(&mut self) {
