@@ -140,7 +140,11 @@ impl Config {
     }
 
     /// Sectors that must be in the buffer before a read of `sectors` reconnects.
+    #[inline]
     pub(super) fn watermark(&self, sectors: u64) -> u64 {
+        if self.full_ratio == 0.0 {
+            return 1;
+        }
         let whole = match self.ratio_of {
             WatermarkOf::Request => sectors.min(self.segment_sectors),
             WatermarkOf::Segment => self.segment_sectors,

@@ -385,6 +385,7 @@ impl Device {
     }
 
     /// Does all that is due up to `now`, each thing at its own time.
+    #[inline]
     pub fn handle_timeout(&mut self, now: Nanos) {
         loop {
             let (arm, port) = (self.arm_event, self.port_event());
@@ -403,6 +404,7 @@ impl Device {
     }
 
     /// The next command that is done. Its tag is free from now on.
+    #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
         let completion = self.done.pop_front()?;
         self.free.push(completion.tag.0);
@@ -410,11 +412,13 @@ impl Device {
     }
 
     /// Whether [`Device::poll_completion`] has something.
+    #[inline]
     pub fn has_completions(&self) -> bool {
         !self.done.is_empty()
     }
 
     /// When [`Device::handle_timeout`] has something to do; `None` while only a command can change anything.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let next = self.arm_event.min(self.port_event());
         (next != Nanos::MAX).then_some(next)

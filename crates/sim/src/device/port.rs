@@ -76,6 +76,7 @@ impl Device {
     }
 
     /// Asks for the port from `at` on.
+    #[inline]
     pub(super) fn want_port(&mut self, at: Nanos, slot: u32, wanted: Wanted) {
         let at = self.worth_asking(at, wanted);
         self.port.ready.push(Ready { at, slot, wanted });
@@ -98,6 +99,7 @@ impl Device {
     }
 
     /// The port fell free, or something became ready for it.
+    #[inline]
     pub(super) fn handle_port(&mut self) {
         if self.port.busy {
             self.port.busy = false;
@@ -112,6 +114,7 @@ impl Device {
     }
 
     /// Gives the free port to whoever asked first.
+    #[inline]
     pub(super) fn run_port(&mut self) {
         let held = self.config.never_disconnects;
         while !self.port.busy {
@@ -144,6 +147,7 @@ impl Device {
         }
     }
 
+    #[inline]
     fn serve(&mut self, ready: Ready) {
         let (now, slot) = (self.now, ready.slot);
         let held = self.config.never_disconnects;

@@ -30,13 +30,21 @@ impl Engine {
     /// Has a station do something now, with the links that its device shares at hand.
     #[inline]
     pub(super) fn with_station<R>(&mut self, index: usize, act: impl FnOnce(&mut Station, Nanos) -> R) -> R {
-        let station = &mut self.stations[index];
-        let Some(links) = self.links.take_if(|links| links.reach(index)) else {
-            return act(station, self.now);
-        };
-        station.lend(links, index as u32);
-        let result = act(station, self.now);
-        self.links = station.give_back();
+        // One call, so that it is compiled into the place: most devices share nothing.
+        let shares = self.links.as_ref().is_some_and(|links| links.reach(index));
+        if shares {
+            self.lend(index);
+        }
+        let result = act(&mut self.stations[index], self.now);
+        if shares {
+            self.links = self.stations[index].give_back();
+        }
         result
+    }
+
+    #[cold]
+    fn lend(&mut self, index: usize) {
+        let links = self.links.take().expect("there are links that reach the device");
+        self.stations[index].lend(links, index as u32);
     }
 }
