@@ -4,9 +4,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
+mod spoil;
+
 use headstack_model::{DriveSpec, SpecError, drives};
+use spoil::{Kind, Spoilt, leaves, line_of};
 use std::ops::Range;
-use toml::de::{DeTable, DeValue};
 
 /// A drive file of the layout `extents`, which no shipped file has to be for this.
 const EXTENTS: &str = r#"name = "tiny"
@@ -51,121 +53,22 @@ fn files() -> Vec<(&'static str, &'static str)> {
     known.chain([("tiny", EXTENTS)]).collect()
 }
 
-/// A key of a file and its value.
-#[derive(Clone, Debug)]
-struct Leaf {
-    /// `geometry.zones[0].spares`.
-    path: String,
-    /// `spares`.
-    name: String,
-    key: Range<usize>,
-    value: Range<usize>,
-    /// The numbers in the value: itself, or the first and the last of an array.
-    numbers: Vec<Range<usize>>,
-    kind: Kind,
-    /// Where the table begins that it stands in.
-    table: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Number,
-    Text,
-    Flag,
-    Array,
-    Table,
-}
-
-fn leaves(text: &str) -> Vec<Leaf> {
-    let document = DeTable::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    let mut found = Vec::new();
-    walk(text, document.get_ref(), "", 0, &mut found);
-    found.retain(|leaf| !leaf.path.starts_with("sources."));
-    found
-}
-
-fn walk(text: &str, table: &DeTable<'_>, prefix: &str, begins: usize, found: &mut Vec<Leaf>) {
-    for (key, value) in table.iter() {
-        let name = key.get_ref().to_string();
-        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        let mut numbers = Vec::new();
-        scalars(value.get_ref(), value.span(), &mut numbers);
-        let kind = match value.get_ref() {
-            DeValue::Integer(_) | DeValue::Float(_) => Kind::Number,
-            DeValue::String(_) => Kind::Text,
-            DeValue::Boolean(_) => Kind::Flag,
-            DeValue::Array(_) if !is_heading(text, key.span().start) => Kind::Array,
-            _ => Kind::Table,
-        };
-        numbers.dedup();
-        if numbers.len() > 2 {
-            numbers = vec![numbers[0].clone(), numbers[numbers.len() - 1].clone()];
-        }
-        found.push(Leaf {
-            path: path.clone(),
-            name,
-            key: key.span(),
-            value: value.span(),
-            numbers,
-            kind,
-            table: begins,
-        });
-        match value.get_ref() {
-            DeValue::Table(table) => walk(text, table, &path, key.span().start, found),
-            DeValue::Array(items) => {
-                // The first, the second and the last stand for all.
-                for (index, item) in items.iter().enumerate() {
-                    let judged = index < 2 || index + 1 == items.len();
-                    if let (true, Some(table)) = (judged, item.get_ref().as_table()) {
-                        walk(text, table, &format!("{path}[{index}]"), item.span().start, found);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether a key stands in the heading of a table.
-fn is_heading(text: &str, key: usize) -> bool {
-    let line = text[..key].rfind('\n').map_or(0, |at| at + 1);
-    text[line..].starts_with('[')
-}
-
-fn scalars(value: &DeValue<'_>, span: Range<usize>, found: &mut Vec<Range<usize>>) {
-    match value {
-        DeValue::Integer(_) | DeValue::Float(_) => found.push(span),
-        DeValue::Array(items) => items.iter().for_each(|item| scalars(item.get_ref(), item.span(), found)),
-        _ => {}
-    }
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text[..offset].matches('\n').count() + 1
-}
-
-fn replaced(text: &str, range: Range<usize>, with: &str) -> String {
-    format!("{}{with}{}", &text[..range.start], &text[range.end..])
+fn parse(text: &str) -> Result<DriveSpec, SpecError> {
+    DriveSpec::parse(text, "x.toml")
 }
 
 /// The file is refused in one line, at one of these lines, with this in it.
 #[track_caller]
 fn refused(text: &str, what: &str, lines: Range<usize>, names: &str) {
-    let error = match DriveSpec::parse(text, "x.toml") {
-        Ok(_) => panic!("{what}: taken"),
-        Err(error) => error,
-    };
-    one_line(&error, what);
-    let shown = error.to_string();
-    assert!(lines.contains(&error.line), "{what}: line {} is not in {lines:?}: {shown}", error.line);
-    assert!(shown.contains(names), "{what}: `{names}` is not named: {shown}");
+    let spoilt = Spoilt { text: text.to_string(), what: what.to_string(), lines, names: names.to_string() };
+    spoilt.must_be_refused(parse(text));
 }
 
+/// Every file is refused, however it is spoilt.
 #[track_caller]
-fn one_line(error: &SpecError, what: &str) {
-    let shown = error.to_string();
-    assert!(!shown.contains('\n') && shown.len() < 1000, "{what}: {shown}");
-    assert!(error.line > 0 && shown.starts_with(&format!("x.toml:{}: ", error.line)), "{what}: {shown}");
+fn all_refused(spoilt: impl Fn(&str, &str) -> Vec<Spoilt>) {
+    let spoilt: Vec<Spoilt> = files().into_iter().flat_map(|(file, text)| spoilt(file, text)).collect();
+    spoil::all_refused(&spoilt, parse);
 }
 
 #[test]
@@ -178,23 +81,7 @@ fn are_the_files_right_to_begin_with() {
 
 #[test]
 fn is_a_value_of_another_type_refused_by_name_and_line() {
-    for (file, text) in files() {
-        for leaf in leaves(text) {
-            let wrongs: &[&str] = match leaf.kind {
-                Kind::Number => &["\"many\"", "true", "[1]", "{ a = 1 }"],
-                Kind::Text => &["7", "true", "[]"],
-                Kind::Flag => &["1", "\"yes\""],
-                Kind::Array => &["true", "\"some\"", "[true]"],
-                // The heading of a table is no value that can be replaced.
-                Kind::Table => continue,
-            };
-            let lines = line_of(text, leaf.key.start)..line_of(text, leaf.value.end) + 1;
-            for wrong in wrongs {
-                let bad = replaced(text, leaf.value.clone(), wrong);
-                refused(&bad, &format!("{file}: {} = {wrong}", leaf.path), lines.clone(), &leaf.name);
-            }
-        }
-    }
+    all_refused(spoil::other_types);
 }
 
 /// Keys whose values may be below zero.
@@ -213,54 +100,17 @@ const SIGNED: [&str; 10] = [
 
 #[test]
 fn is_a_negative_number_refused_by_name_and_line() {
-    for (file, text) in files() {
-        for leaf in leaves(text).iter().filter(|leaf| !SIGNED.contains(&leaf.name.as_str())) {
-            // What is in a table is judged by its own key.
-            let holds_tables = leaf.kind == Kind::Array && text[leaf.value.clone()].contains('{');
-            for number in leaf.numbers.iter().filter(|_| !holds_tables) {
-                let bad = replaced(text, number.clone(), "-3");
-                let lines = line_of(text, leaf.key.start)..line_of(text, leaf.value.end) + 1;
-                refused(&bad, &format!("{file}: {} = -3", leaf.path), lines, &leaf.name);
-            }
-        }
-    }
+    all_refused(|file, text| spoil::negative(file, text, &SIGNED));
 }
 
 #[test]
 fn is_a_number_that_is_none_refused_by_name_and_line() {
-    for (file, text) in files() {
-        for leaf in leaves(text).iter().filter(|leaf| leaf.kind == Kind::Number) {
-            for wrong in ["nan", "inf", "1e300", "99999999999999999"] {
-                let bad = replaced(text, leaf.value.clone(), wrong);
-                let line = line_of(text, leaf.key.start);
-                refused(&bad, &format!("{file}: {} = {wrong}", leaf.path), line..line + 1, &leaf.name);
-            }
-        }
-    }
+    all_refused(spoil::beyond_numbers);
 }
 
 #[test]
 fn does_a_misspelt_key_get_its_right_name() {
-    for (file, text) in files() {
-        for leaf in leaves(text) {
-            if leaf.kind == Kind::Table && text.contains(&format!("[{}.", leaf.path)) {
-                // The headings below it would name it rightly still.
-                continue;
-            }
-            let line = line_of(text, leaf.key.start);
-            // A letter twice, a letter lost, an underscore lost.
-            let twice = format!("{}{}", leaf.name, &leaf.name[leaf.name.len() - 1..]);
-            let lost = leaf.name[..leaf.name.len() - 1].to_string();
-            for wrong in [twice, lost, leaf.name.replacen('_', "", 1)] {
-                if wrong == leaf.name {
-                    continue;
-                }
-                let bad = replaced(text, leaf.key.clone(), &wrong);
-                let what = format!("{file}: {wrong} for {}", leaf.path);
-                refused(&bad, &what, line..line + 1, &format!("did you mean `{}`", leaf.name));
-            }
-        }
-    }
+    all_refused(spoil::misspelt);
 }
 
 #[test]
@@ -278,10 +128,8 @@ fn does_a_key_with_another_unit_get_its_right_name() {
                 continue;
             };
             let wrong = leaf.name.replace(right, wrong);
-            let bad = replaced(text, leaf.key.clone(), &wrong);
-            let line = line_of(text, leaf.key.start);
-            let what = format!("{file}: {wrong} for {}", leaf.path);
-            refused(&bad, &what, line..line + 1, &format!("did you mean `{}`", leaf.name));
+            let spoilt = leaf.renamed(file, text, &wrong);
+            spoilt.must_be_refused(parse(&spoilt.text));
             judged += 1;
         }
     }
@@ -310,24 +158,10 @@ const NEEDED: [&str; 14] = [
 fn is_a_missing_key_named_with_the_table_that_lacks_it() {
     for (file, text) in files() {
         for leaf in leaves(text).iter().filter(|leaf| leaf.kind != Kind::Table) {
-            let rest = &text[leaf.value.end..];
-            let comma = rest.trim_start().starts_with(',');
-            let end = leaf.value.end + if comma { rest.find(',').map_or(0, |at| at + 1) } else { 0 };
-            let what = format!("{file}: no {}", leaf.path);
-            // Of a dotted key all parts go.
-            let dotted = |c: char| c == '.' || c == '_' || c.is_ascii_alphanumeric();
-            let start = text[..leaf.key.start].trim_end_matches(dotted).len();
-            let bad = replaced(text, start..end, "");
-            let table = line_of(text, leaf.table)..line_of(text, leaf.key.start) + 1;
-            if NEEDED.contains(&leaf.name.as_str()) {
-                refused(&bad, &what, table, &leaf.name);
-            } else if let Err(error) = DriveSpec::parse(&bad, "x.toml") {
-                // What has a default may be missed by what depends on it, and that is named then.
-                one_line(&error, &what);
-                let last = error.key.rsplit('.').next().unwrap_or("").split('[').next().unwrap_or("");
-                let line = bad.lines().nth(error.line - 1).unwrap_or("");
-                let known = error.to_string().contains(&leaf.name) || !last.is_empty() && line.contains(last);
-                assert!(known, "{what}: {error}");
+            let spoilt = leaf.left_out(file, text);
+            match NEEDED.contains(&leaf.name.as_str()) {
+                true => spoilt.must_be_refused(parse(&spoilt.text)),
+                false => spoilt.may_be_missed(parse(&spoilt.text)),
             }
         }
     }
@@ -364,33 +198,23 @@ fn is_a_capacity_that_does_not_fit_refused_at_its_line() {
         let leaf =
             leaves(text).into_iter().find(|leaf| leaf.path == "capacity_sectors").expect("it is needed");
         let spec = DriveSpec::parse(text, file).unwrap_or_else(|error| panic!("{error}"));
-        let line = line_of(text, leaf.key.start);
         let places = spec.capacity_sectors * 2 + 1;
-        let bad = replaced(text, leaf.value, &places.to_string());
-        refused(&bad, file, line..line + 1, "capacity_sectors");
+        let spoilt = leaf.set(file, text, &places.to_string());
+        spoilt.must_be_refused(parse(&spoilt.text));
     }
 }
 
 #[test]
 fn is_a_syntax_error_told_by_its_line() {
-    for (file, text) in files() {
-        for leaf in leaves(text).iter().filter(|leaf| leaf.kind == Kind::Number) {
-            let line = line_of(text, leaf.key.start);
-            for wrong in ["1.2.3", "0x", "12 34"] {
-                let bad = replaced(text, leaf.value.clone(), wrong);
-                refused(&bad, &format!("{file}: {} = {wrong}", leaf.path), line..line + 1, "x.toml");
-            }
-        }
-    }
+    all_refused(spoil::no_toml);
 }
 
 #[test]
 fn does_a_file_cut_off_anywhere_only_give_an_error() {
     for (file, text) in files() {
-        for end in (0..text.len()).step_by(61) {
-            let Some(part) = text.get(..end) else { continue };
-            if let Err(error) = DriveSpec::parse(part, "x.toml") {
-                one_line(&error, &format!("{file} up to byte {end}"));
+        for part in spoil::cut_off(text) {
+            if let Err(error) = parse(part) {
+                assert!(spoil::is_one_line(&error), "{file} up to byte {}: {error}", part.len());
             }
         }
     }

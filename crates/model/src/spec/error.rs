@@ -22,10 +22,16 @@ impl fmt::Display for SpecError {
             write!(f, ":{}", self.line)?;
         }
         if !self.key.is_empty() {
-            write!(f, ": {}", self.key)?;
+            write!(f, ": {}", one_line(&self.key))?;
         }
-        write!(f, ": {}", self.message)
+        write!(f, ": {}", one_line(&self.message))
     }
+}
+
+/// A text whose line ends and other control characters, which a name in a file may hold, are written as escapes.
+fn one_line(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
 }
 
 /// A fault found in a spec, before its line is known.
@@ -139,7 +145,14 @@ fn locate_key(text: &str, path: &str) -> Option<usize> {
     let document = toml::de::DeTable::parse(text).ok()?;
     let mut found = None;
     let mut table = Some(document.get_ref());
-    for part in path.split('.') {
+    let mut rest = Some(path);
+    while let Some(path) = rest {
+        // The writer's own names may hold dots and brackets.
+        if let Some((key, _)) = table.and_then(|t| t.get_key_value(path)) {
+            return Some(key.span().start);
+        }
+        let part = path.split('.').next().unwrap_or_default();
+        rest = path.get(part.len() + 1..);
         let mut names = part.split(['[', ']']).filter(|name| !name.is_empty());
         let Some((key, value)) = table.and_then(|t| t.get_key_value(names.next()?)) else { break };
         found = Some(key.span().start);

@@ -32,18 +32,22 @@ impl Tuning {
             ("anticipatory.antic_expire", anticipatory.antic_expire),
             ("cfq.fifo_expire_sync", cfq.fifo_expire_sync),
             ("cfq.fifo_expire_async", cfq.fifo_expire_async),
-            ("cfq.slice_sync", cfq.slice_sync),
-            ("cfq.slice_async", cfq.slice_async),
             ("cfq.slice_idle", cfq.slice_idle),
-            ("cfq.target_latency", cfq.target_latency),
             ("bfq.slice_idle", bfq.slice_idle),
             ("bfq.fifo_expire_sync", bfq.fifo_expire_sync),
             ("bfq.fifo_expire_async", bfq.fifo_expire_async),
+        ];
+        // Nobody gets a turn in slices of nothing; Linux, too, takes none.
+        let slices = [
+            ("cfq.slice_sync", cfq.slice_sync),
+            ("cfq.slice_async", cfq.slice_async),
+            ("cfq.target_latency", cfq.target_latency),
             ("bfq.timeout_sync", bfq.timeout_sync),
         ];
-        for (key, ms) in times {
-            if !(0.0..=1e6).contains(&ms) {
-                return Err((key, format!("{ms} ms is outside 0 to 1000000 ms")));
+        let least = times.map(|time| (time, 0.0)).into_iter().chain(slices.map(|slice| (slice, 0.001)));
+        for ((key, ms), least) in least {
+            if !(least..=1e6).contains(&ms) {
+                return Err((key, format!("{ms} ms is outside {least} to 1000000 ms")));
             }
         }
         let counts = [

@@ -211,7 +211,7 @@ impl Shape {
         match &self.unit {
             Unit::Member if self.organisation == Organisation::Concatenation || one_set => Ok(()),
             Unit::Member => {
-                let message = format!("`{}` needs a stripe unit", self.organisation);
+                let message = format!("`{}` needs a stripe unit, or `track_aligned`", self.organisation);
                 Err(ShapeError::new("stripe_unit_sectors", message))
             }
             Unit::Sectors(sectors) if *sectors == 0 || *sectors > least => {

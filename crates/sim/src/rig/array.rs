@@ -1,6 +1,6 @@
 //! Arrays: their keys, what they must keep, and what is built of them.
 
-use super::resolve::{Checked, check_names, within};
+use super::resolve::{Checked, within};
 use super::spec::{NamedDrive, RigSpec};
 use headstack_model::spec::{Fault, nearest};
 use headstack_model::{Geometry, Lbn};
@@ -144,6 +144,7 @@ impl ArraySpec {
         let ratio = self.read_modify_write_ratio;
         within("read_modify_write_ratio", ratio.unwrap_or(0.0), 0.0, 1.0, "of all drives")?;
         within("rebuild_mb_s", self.rebuild_mb_s.unwrap_or(1.0), 1e-3, 1e6, "MB/s")?;
+        self.check_use(drives)?;
         let unit = match (self.track_aligned, self.stripe_unit_sectors) {
             (true, Some(_)) => {
                 return Err(Fault::new("stripe_unit_sectors", "is not for an array whose units are tracks"));
@@ -166,6 +167,33 @@ impl ArraySpec {
             seed,
         };
         Array::new(shape).map_err(|ShapeError { key, message }| Fault::new(key, message))
+    }
+
+    /// Whether each key that may be left out has something to say.
+    fn check_use(&self, drives: &Drives<'_>) -> Checked {
+        use Organisation::{ParityDrive, Raid5, Raid6};
+        let has_parity = matches!(self.organisation, ParityDrive | Raid5 | Raid6);
+        let useless = [
+            (
+                "parity_unit_sectors",
+                self.parity_unit_sectors.is_some() && !has_parity,
+                "an array with parity",
+            ),
+            (
+                "read_modify_write_ratio",
+                self.read_modify_write_ratio.is_some() && !has_parity,
+                "an array with parity",
+            ),
+            (
+                "rebuild_mb_s",
+                self.rebuild_mb_s.is_some() && drives.spares.is_empty(),
+                "an array with `spares`",
+            ),
+        ];
+        match useless.iter().find(|(_, is_useless, _)| *is_useless) {
+            Some((key, _, of)) => Err(Fault::new(*key, format!("is for {of}"))),
+            None => Ok(()),
+        }
     }
 
     /// The array before its drives are built: all of a drive's tracks together hold what the drive does.
@@ -237,7 +265,6 @@ pub(super) fn tracks(geometry: &Geometry) -> Vec<UnitRun> {
 
 /// Whether the arrays fit their drives.
 pub(super) fn check(rig: &RigSpec) -> Checked {
-    check_names("array", rig.array.iter().map(|array| &array.name))?;
     let all: Vec<NamedDrive<'_>> = rig.drives().collect();
     let mut taken = BTreeSet::new();
     for (index, array) in rig.array.iter().enumerate() {
@@ -246,7 +273,8 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
         array.planned(&drives).map_err(at)?;
         if let Some(twice) = drives.numbers().find(|number| !taken.insert(*number)) {
             let message = format!("`{}` is in another array, too", all[twice].name);
-            return Err(at(Fault::new("drives", message)));
+            let is_spare = drives.spares.iter().any(|spare| spare.number == twice);
+            return Err(at(Fault::new(if is_spare { "spares" } else { "drives" }, message)));
         }
     }
     Ok(())

@@ -106,8 +106,13 @@ impl Default for RigBusSpec {
 
 /// Whether buses and controllers fit each other and the drives.
 pub(super) fn check(rig: &RigSpec) -> Checked {
-    check_names("bus", rig.bus.iter().map(|bus| &bus.name))?;
-    check_names("controller", rig.controller.iter().map(|controller| &controller.name))?;
+    let buses = rig.bus.iter().enumerate();
+    check_names("buses", buses.map(|(index, bus)| (format!("bus[{index}].name"), bus.name.clone())))?;
+    let controllers = rig.controller.iter().enumerate();
+    check_names(
+        "controllers",
+        controllers.map(|(index, one)| (format!("controller[{index}].name"), one.name.clone())),
+    )?;
     for (index, bus) in rig.bus.iter().enumerate() {
         let key = |name: &str| format!("bus[{index}].{name}");
         within(&key("read_us_per_sector"), bus.read_us_per_sector, 0.0, 1e6, "µs")?;
@@ -116,12 +121,13 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
         let names = rig.controller.iter().map(|controller| controller.name.as_str());
         link(&key("controller"), "controller", bus.controller.as_deref(), names)?;
     }
-    for (index, controller) in rig.controller.iter().enumerate() {
-        check_controller(rig, controller, index)?;
-    }
     for (index, group) in rig.drive.iter().enumerate() {
         let names = rig.bus.iter().map(|bus| bus.name.as_str());
         link(&format!("drive[{index}].on"), "bus", group.keys.on.as_deref(), names)?;
+    }
+    // What hangs on what is known from here on.
+    for (index, controller) in rig.controller.iter().enumerate() {
+        check_controller(rig, controller, index)?;
     }
     links::check(rig)
 }

@@ -6,6 +6,8 @@ use headstack_model::DriveSpec;
 use headstack_model::spec::Fault;
 use schemars::schema_for;
 use serde_json::Value as Json;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use toml::{Table, Value};
 
 /// Short paths and what they stand for.
@@ -73,6 +75,35 @@ fn collect(schema: &Json, prefix: &str, paths: &mut Vec<String>) {
             paths.push(path);
         }
     }
+}
+
+/// The paths of all tables.
+static TABLES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    all().iter().filter_map(|path| path.rsplit_once('.')).map(|(table, _)| table.to_string()).collect()
+});
+
+/// No table is written as a list of its values, which would be read in the order of the keys.
+pub(super) fn check_tables(document: &Table) -> Result<(), Fault> {
+    let mut open = vec![(String::new(), String::new(), document)];
+    while let Some((path, place, table)) = open.pop() {
+        for (key, value) in table {
+            let below = |path: &str| if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let (path, place) = (below(&path), below(&place));
+            match value {
+                Value::Table(inner) => open.push((path, place, inner)),
+                Value::Array(items) if document::LISTED.contains(&path.as_str()) => {
+                    let inner =
+                        items.iter().enumerate().filter_map(|(at, item)| Some((at, item.as_table()?)));
+                    open.extend(inner.map(|(at, inner)| (path.clone(), format!("{place}[{at}]"), inner)));
+                }
+                Value::Array(_) if TABLES.contains(&path) => {
+                    return Err(Fault::new(place, "must be a table, not a list"));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The table that a key holds, itself, in a list, or as one of two choices (the other being absence).

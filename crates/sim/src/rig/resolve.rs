@@ -2,7 +2,7 @@
 
 use super::DriveLookup;
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
-use super::{array, attach, document};
+use super::{array, attach, document, paths};
 use crate::host::HostError;
 use headstack_model::spec::{Fault, nearest};
 use headstack_model::{DriveSpec, SpecError};
@@ -22,12 +22,14 @@ pub(super) fn resolve(
     presets: &mut BTreeMap<String, DriveSpec>,
     find: &mut DriveLookup<'_>,
 ) -> Result<RigSpec, Fault> {
+    paths::check_tables(document)?;
     let mut frame = document.clone();
     frame.remove("drive");
     let mut spec: RigSpec = document::typed(&frame)?;
     let groups: Vec<&Table> = document::tables(document, "drive").collect();
     if groups.is_empty() {
-        return Err(Fault::new("", "a rig needs a drive: `[drive]` with `preset = \"NAME\"`"));
+        let key = if document.contains_key("drive") { "drive" } else { "" };
+        return Err(Fault::new(key, "a rig needs a drive: `[drive]` with `preset = \"NAME\"`"));
     }
     for (index, table) in groups.iter().enumerate() {
         let at = |fault| below(&format!("drive[{index}]"), fault);
@@ -52,7 +54,7 @@ fn group(
         table.clone().into_iter().partition(|(key, _)| GroupKeys::NAMES.contains(&key.as_str()));
     let keys: GroupKeys = document::typed(&own)?;
     let Some(preset) = &keys.preset else {
-        return Ok(DriveGroup { keys, spec: drive(&over)? });
+        return Ok(DriveGroup { keys, spec: whole_drive(&over)? });
     };
     if !presets.contains_key(preset) {
         let spec = find(preset).map_err(|error| Fault::new("preset", error.to_string()))?;
@@ -67,10 +69,40 @@ fn group(
     Ok(DriveGroup { spec: drive(&whole)?, keys })
 }
 
+/// A drive without a preset.
+fn whole_drive(table: &Table) -> Result<DriveSpec, Fault> {
+    drive(table).map_err(|fault| match table.contains_key("name") || is_unknown(&fault) {
+        true => fault,
+        false => Fault::new(
+            "",
+            "missing field `preset`; without one it must be a whole drive, and that has a `name`",
+        ),
+    })
+}
+
+/// Whether the fault is a key that neither a rig nor a drive has, so that the others need not be told.
+fn is_unknown(fault: &Fault) -> bool {
+    fault.message.starts_with("unknown field")
+}
+
 /// A whole drive.
 fn drive(table: &Table) -> Result<DriveSpec, Fault> {
-    DriveSpec::parse(&document::text(table), "")
-        .map_err(|SpecError { key, message, .. }| Fault { key, message })
+    DriveSpec::parse(&document::text(table), "").map_err(|SpecError { key, message, .. }| {
+        // A key that a drive file has not may be meant for the rig.
+        unknown(table).unwrap_or(Fault { key, message })
+    })
+}
+
+/// The first key that neither a rig nor a drive has.
+fn unknown(table: &Table) -> Option<Fault> {
+    let schema = DriveSpec::json_schema().to_value();
+    let of_drive = schema["properties"].as_object().into_iter().flat_map(|keys| keys.keys());
+    let known: Vec<&str> = GroupKeys::NAMES.into_iter().chain(of_drive.map(String::as_str)).collect();
+    let key = table.keys().find(|key| !known.contains(&key.as_str()))?;
+    let hint = nearest(key, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+    let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    let message = format!("unknown field `{key}`, expected one of {}", names.join(", "));
+    Some(Fault::new(key, format!("{message}{}", hint.unwrap_or_default())))
 }
 
 /// A fault of a table, seen from the top.
@@ -85,6 +117,9 @@ fn check_group(group: &DriveGroup) -> Checked {
     if !(1..=COUNT_MAX).contains(&count) {
         return Err(Fault::new("count", format!("{count} is outside 1 to {COUNT_MAX} drives")));
     }
+    if group.keys.volume.as_deref() == Some("") {
+        return Err(Fault::new("volume", NAMELESS));
+    }
     let orders =
         [("queue.order", &group.spec.queue.order), ("cache.destage_order", &group.spec.cache.destage_order)];
     for (key, name) in orders {
@@ -95,29 +130,35 @@ fn check_group(group: &DriveGroup) -> Checked {
 
 /// Every volume has a name of its own, and a device of a trace goes to one that is there.
 fn check_volumes(spec: &RigSpec) -> Checked {
-    let drives: Vec<String> = spec.drives().map(|drive| drive.name).collect();
-    let arrays = spec.array.iter().map(|array| &array.name);
-    let mut names = BTreeSet::new();
-    for name in drives.iter().chain(arrays) {
-        if !names.insert(name.as_str()) {
-            return Err(Fault::new("drive", format!("two volumes are called `{name}`")));
-        }
-    }
+    let drives = spec.drives().map(|drive| (format!("drive[{}].volume", drive.group), drive.name));
+    let arrays = spec.array.iter().enumerate();
+    let arrays = arrays.map(|(index, array)| (format!("array[{index}].name"), array.name.clone()));
+    let names = check_names("volumes", drives.chain(arrays))?;
     for (device, volume) in &spec.devices {
-        link(&format!("devices.{device}"), "volume", Some(volume), names.iter().copied())?;
+        link(&format!("devices.{device}"), "volume", Some(volume), names.iter().map(String::as_str))?;
     }
     Ok(())
 }
 
-/// Things of one kind have names of their own.
-pub(super) fn check_names<'a>(kind: &str, names: impl Iterator<Item = &'a String>) -> Checked {
+/// What is wrong with a name without a letter.
+const NAMELESS: &str = "a name has a letter at least";
+
+/// Things of one kind, given with the keys of their names, have names of their own. These are returned.
+pub(super) fn check_names(
+    kind: &str,
+    names: impl Iterator<Item = (String, String)>,
+) -> Result<BTreeSet<String>, Fault> {
     let mut met = BTreeSet::new();
-    for (index, name) in names.enumerate() {
-        if !met.insert(name) {
-            return Err(Fault::new(format!("{kind}[{index}].name"), format!("two are called `{name}`")));
+    for (key, name) in names {
+        if name.is_empty() {
+            return Err(Fault::new(key, NAMELESS));
         }
+        if met.contains(&name) {
+            return Err(Fault::new(key, format!("two {kind} are called `{name}`")));
+        }
+        met.insert(name);
     }
-    Ok(())
+    Ok(met)
 }
 
 /// A name that one thing gives another is known; it may be left out where there is no choice.

@@ -9,7 +9,7 @@ use crate::controller::ControllerSpec;
 use crate::host::HostSpec;
 use headstack_model::DriveSpec;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// A rig with everything resolved: what the file says, what was set over it, and all that the presets hold.
@@ -27,7 +27,7 @@ pub struct RigSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, String>,
     /// The drives, kind by kind.
-    #[serde(skip_deserializing)]
+    #[serde(default, deserialize_with = "one_by_one")]
     #[schemars(skip)]
     pub drive: Vec<DriveGroup>,
     /// The buses between drives and controllers.
@@ -46,6 +46,11 @@ pub struct RigSpec {
 
 fn is_off(host: &HostSpec) -> bool {
     *host == HostSpec::default()
+}
+
+/// Drives are read one by one, over their presets, and never with the rig; it only has to know the key.
+fn one_by_one<'de, D: Deserializer<'de>>(_: D) -> Result<Vec<DriveGroup>, D::Error> {
+    Ok(Vec::new())
 }
 
 /// A drive of a rig.

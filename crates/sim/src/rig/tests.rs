@@ -144,14 +144,14 @@ fn does_every_bad_rig_say_where_and_what() {
             "t.toml:6: drive.queue.dept: unknown field `dept`, expected one of `depth`, `order`, `window`, `age_limit_ms`, `tagging`, `urgent_first`; did you mean `depth`?",
         ),
         (nine("", "\n[drive.queue]\ndepth = 5000"), "t.toml:8: drive.queue.depth: 5000 is outside 1 to 1024 commands"),
-        ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `name`"),
+        ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `preset`; without one it must be a whole drive, and that has a `name`"),
         (
             nine("titel = \"x\"", ""),
-            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `bus`, `controller`, `array`, `host`; did you mean `title`?",
+            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `drive`, `bus`, `controller`, `array`, `host`; did you mean `title`?",
         ),
         (
             "[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"\n[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"".into(),
-            "t.toml:1: drive: two volumes are called `a`",
+            "t.toml:6: drive[1].volume: two volumes are called `a`",
         ),
         (nine("", "queue.order = \"sptg\""), "t.toml:6: drive.queue.order: no order is called `sptg`; the nearest is `sptf`"),
         ("[drive\n".into(), "t.toml:1: drive: unclosed table, expected `]`"),
@@ -204,8 +204,8 @@ fn does_every_bad_rig_say_where_and_what() {
             nine("", "[host.interface]\nkind = \"ultra-dma-2\"\nword_us = 1.0"),
             "t.toml:8: host.interface.word_us: is for programmed transfer (`pio-0` to `pio-4`)",
         ),
-        (nine("", "[[bus]]\n[[bus]]"), "t.toml:7: bus[1].name: two are called `bus`"),
-        (nine("", "[[controller]]\n[[controller]]"), "t.toml:7: controller[1].name: two are called `controller`"),
+        (nine("", "[[bus]]\n[[bus]]"), "t.toml:7: bus[1].name: two buses are called `bus`"),
+        (nine("", "[[controller]]\n[[controller]]"), "t.toml:7: controller[1].name: two controllers are called `controller`"),
         (
             nine("", "[controller]\nqueue_depth = 4"),
             "t.toml:7: controller.queue_depth: is for a controller of `kind = \"smart\"`",
@@ -240,7 +240,7 @@ fn does_every_bad_rig_say_where_and_what() {
         ),
         (
             nine("", "[array]\norganisation = \"striping\"\ndrives = [\"d\"]"),
-            "t.toml:6: array.stripe_unit_sectors: `striping` needs a stripe unit",
+            "t.toml:6: array.stripe_unit_sectors: `striping` needs a stripe unit, or `track_aligned`",
         ),
         (
             nine("", "[array]\norganisation = \"concatenation\"\ndrives = [\"d9\"]"),

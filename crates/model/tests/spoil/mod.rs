@@ -1,0 +1,275 @@
+//! TOML files spoilt in one place, key by key, and what an error must then tell: one line, the key, its line.
+//!
+//! Drive files and rigs are both spoilt so.
+
+use headstack_model::SpecError;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// A key of a file and its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    /// `geometry.zones[0].spares`.
+    pub(crate) path: String,
+    /// `spares`.
+    pub(crate) name: String,
+    pub(crate) key: Range<usize>,
+    pub(crate) value: Range<usize>,
+    /// The numbers in the value: itself, or the first and the last of an array.
+    pub(crate) numbers: Vec<Range<usize>>,
+    pub(crate) kind: Kind,
+    /// Where the table begins that it stands in.
+    pub(crate) table: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What kind of value a key has.
+pub(crate) enum Kind {
+    Number,
+    Text,
+    Flag,
+    Array,
+    Table,
+}
+
+pub(crate) fn leaves(text: &str) -> Vec<Leaf> {
+    let document = DeTable::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let mut found = Vec::new();
+    walk(text, document.get_ref(), "", 0, &mut found);
+    found.retain(|leaf| !leaf.path.starts_with("sources."));
+    found
+}
+
+fn walk(text: &str, table: &DeTable<'_>, prefix: &str, begins: usize, found: &mut Vec<Leaf>) {
+    for (key, value) in table.iter() {
+        let name = key.get_ref().to_string();
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let mut numbers = Vec::new();
+        scalars(value.get_ref(), value.span(), &mut numbers);
+        let kind = match value.get_ref() {
+            DeValue::Integer(_) | DeValue::Float(_) => Kind::Number,
+            DeValue::String(_) => Kind::Text,
+            DeValue::Boolean(_) => Kind::Flag,
+            DeValue::Array(_) if !is_heading(text, key.span().start) => Kind::Array,
+            _ => Kind::Table,
+        };
+        numbers.dedup();
+        if numbers.len() > 2 {
+            numbers = vec![numbers[0].clone(), numbers[numbers.len() - 1].clone()];
+        }
+        found.push(Leaf {
+            path: path.clone(),
+            name,
+            key: key.span(),
+            value: value.span(),
+            numbers,
+            kind,
+            table: begins,
+        });
+        match value.get_ref() {
+            DeValue::Table(table) => walk(text, table, &path, key.span().start, found),
+            DeValue::Array(items) => {
+                // The first, the second and the last stand for all, but where each has a heading.
+                for (index, item) in items.iter().enumerate() {
+                    let headed = is_heading(text, item.span().start);
+                    let judged = headed || index < 2 || index + 1 == items.len();
+                    if let (true, Some(table)) = (judged, item.get_ref().as_table()) {
+                        walk(text, table, &format!("{path}[{index}]"), item.span().start, found);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a key stands in the heading of a table.
+fn is_heading(text: &str, key: usize) -> bool {
+    let line = text[..key].rfind('\n').map_or(0, |at| at + 1);
+    text[line..].starts_with('[')
+}
+
+fn scalars(value: &DeValue<'_>, span: Range<usize>, found: &mut Vec<Range<usize>>) {
+    match value {
+        DeValue::Integer(_) | DeValue::Float(_) => found.push(span),
+        DeValue::Array(items) => items.iter().for_each(|item| scalars(item.get_ref(), item.span(), found)),
+        _ => {}
+    }
+}
+
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    text[..offset].matches('\n').count() + 1
+}
+
+pub(crate) fn replaced(text: &str, range: Range<usize>, with: &str) -> String {
+    format!("{}{with}{}", &text[..range.start], &text[range.end..])
+}
+
+impl Leaf {
+    /// The lines on which it stands.
+    pub(crate) fn lines(&self, text: &str) -> Range<usize> {
+        line_of(text, self.key.start)..line_of(text, self.value.end) + 1
+    }
+
+    /// The file with this in place of its value.
+    pub(crate) fn set(&self, file: &str, text: &str, wrong: &str) -> Spoilt {
+        self.set_part(file, text, self.value.clone(), wrong)
+    }
+
+    /// The file with this in place of a part of its value.
+    fn set_part(&self, file: &str, text: &str, part: Range<usize>, wrong: &str) -> Spoilt {
+        Spoilt {
+            text: replaced(text, part, wrong),
+            what: format!("{file}: {} = {wrong}", self.path),
+            lines: self.lines(text),
+            names: self.name.clone(),
+        }
+    }
+
+    /// The file with another name in place of its key, which must lead to the right one.
+    pub(crate) fn renamed(&self, file: &str, text: &str, wrong: &str) -> Spoilt {
+        let line = line_of(text, self.key.start);
+        Spoilt {
+            text: replaced(text, self.key.clone(), wrong),
+            what: format!("{file}: {wrong} for {}", self.path),
+            lines: line..line + 1,
+            names: format!("did you mean `{}`", self.name),
+        }
+    }
+
+    /// The file without it: the table that lacks it must be named, and the key.
+    pub(crate) fn left_out(&self, file: &str, text: &str) -> Spoilt {
+        let rest = &text[self.value.end..];
+        let comma = rest.trim_start().starts_with(',');
+        let end = self.value.end + if comma { rest.find(',').map_or(0, |at| at + 1) } else { 0 };
+        // Of a dotted key all parts go.
+        let dotted = |c: char| c == '.' || c == '_' || c.is_ascii_alphanumeric();
+        let start = text[..self.key.start].trim_end_matches(dotted).len();
+        Spoilt {
+            text: replaced(text, start..end, ""),
+            what: format!("{file}: no {}", self.path),
+            lines: line_of(text, self.table)..line_of(text, self.key.start) + 1,
+            names: self.name.clone(),
+        }
+    }
+}
+
+/// A file with one thing wrong.
+pub(crate) struct Spoilt {
+    pub(crate) text: String,
+    /// What is wrong, for whoever reads a failure.
+    pub(crate) what: String,
+    /// The lines one of which must be named.
+    pub(crate) lines: Range<usize>,
+    /// What the error must hold.
+    pub(crate) names: String,
+}
+
+impl Spoilt {
+    /// What is wrong with how the file was taken: it must be refused in one line, at one of the lines, with what must be
+    /// named.
+    pub(crate) fn complaint<T>(&self, read: Result<T, SpecError>) -> Option<String> {
+        let Spoilt { what, lines, names, .. } = self;
+        let Err(error) = read else { return Some(format!("{what}: taken")) };
+        let shown = error.to_string();
+        let good = is_one_line(&error) && lines.contains(&error.line) && shown.contains(names);
+        (!good).then(|| format!("{what}: not one line, in {lines:?}, with `{names}`: {shown}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn must_be_refused<T>(&self, read: Result<T, SpecError>) {
+        assert_eq!(self.complaint(read), None);
+    }
+
+    /// What has a default may be missed by what depends on it, and that is named then.
+    #[track_caller]
+    pub(crate) fn may_be_missed<T>(&self, read: Result<T, SpecError>) {
+        let Err(error) = read else { return };
+        let last = error.key.rsplit('.').next().unwrap_or("").split('[').next().unwrap_or("");
+        let line = self.text.lines().nth(error.line - 1).unwrap_or("");
+        let known = error.to_string().contains(&self.names) || !last.is_empty() && line.contains(last);
+        assert!(known && is_one_line(&error), "{}: {error}", self.what);
+    }
+}
+
+/// Whether an error is one line and begins with its place.
+pub(crate) fn is_one_line(error: &SpecError) -> bool {
+    let shown = error.to_string();
+    let placed = error.line > 0 && shown.starts_with(&format!("x.toml:{}: ", error.line));
+    placed && !shown.contains('\n') && shown.len() < 1000
+}
+
+/// All files are refused, however they are spoilt.
+#[track_caller]
+pub(crate) fn all_refused<T>(spoilt: &[Spoilt], mut read: impl FnMut(&str) -> Result<T, SpecError>) {
+    let complaints: Vec<String> = spoilt.iter().filter_map(|one| one.complaint(read(&one.text))).collect();
+    assert!(!spoilt.is_empty() && complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Each value of another type.
+pub(crate) fn other_types(file: &str, text: &str) -> Vec<Spoilt> {
+    let mut found = Vec::new();
+    for leaf in leaves(text) {
+        let wrongs: &[&str] = match leaf.kind {
+            Kind::Number => &["\"many\"", "true", "[1]", "{ a = 1 }"],
+            Kind::Text => &["7", "true", "[]"],
+            Kind::Flag => &["1", "\"yes\""],
+            Kind::Array => &["true", "\"some\"", "[true]"],
+            // The heading of a table is no value that can be replaced.
+            Kind::Table => continue,
+        };
+        found.extend(wrongs.iter().map(|wrong| leaf.set(file, text, wrong)));
+    }
+    found
+}
+
+/// Each number below zero, but for the keys `signed`.
+pub(crate) fn negative(file: &str, text: &str, signed: &[&str]) -> Vec<Spoilt> {
+    let mut found = Vec::new();
+    for leaf in leaves(text).iter().filter(|leaf| !signed.contains(&leaf.name.as_str())) {
+        // What is in a table is judged by its own key.
+        let holds_tables = leaf.kind == Kind::Array && text[leaf.value.clone()].contains('{');
+        let numbers = leaf.numbers.iter().filter(|_| !holds_tables);
+        found.extend(numbers.map(|number| leaf.set_part(file, text, number.clone(), "-3")));
+    }
+    found
+}
+
+/// Each number none, or far beyond what is.
+pub(crate) fn beyond_numbers(file: &str, text: &str) -> Vec<Spoilt> {
+    let wrongs = ["nan", "inf", "1e300", "99999999999999999"];
+    let numbers = leaves(text).into_iter().filter(|leaf| leaf.kind == Kind::Number);
+    numbers.flat_map(|leaf| wrongs.map(|wrong| leaf.set(file, text, wrong))).collect()
+}
+
+/// Each key with a letter twice, a letter lost, an underscore lost.
+pub(crate) fn misspelt(file: &str, text: &str) -> Vec<Spoilt> {
+    let mut found = Vec::new();
+    for leaf in leaves(text) {
+        // The other headings of its table would name it rightly still; devices are called what they are.
+        let other_headings = leaf.kind == Kind::Table && text.contains(&format!("[{}.", leaf.path));
+        if other_headings || leaf.path.starts_with("devices.") {
+            continue;
+        }
+        let twice = format!("{}{}", leaf.name, &leaf.name[leaf.name.len() - 1..]);
+        let lost = leaf.name[..leaf.name.len() - 1].to_string();
+        for wrong in [twice, lost, leaf.name.replacen('_', "", 1)] {
+            if wrong != leaf.name {
+                found.push(leaf.renamed(file, text, &wrong));
+            }
+        }
+    }
+    found
+}
+
+/// Each number no number of TOML.
+pub(crate) fn no_toml(file: &str, text: &str) -> Vec<Spoilt> {
+    let numbers = leaves(text).into_iter().filter(|leaf| leaf.kind == Kind::Number);
+    let spoilt = numbers.flat_map(|leaf| ["1.2.3", "0x", "12 34"].map(|wrong| leaf.set(file, text, wrong)));
+    spoilt.map(|spoilt| Spoilt { names: String::new(), ..spoilt }).collect()
+}
+
+/// The file cut off anywhere.
+pub(crate) fn cut_off(text: &str) -> impl Iterator<Item = &str> {
+    (0..text.len()).step_by(61).filter_map(|end| text.get(..end))
+}
