@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use headstack_model::{Lbn, Nanos, Request};
+use headstack_policy::order;
 use headstack_workload::{Closed, Distribution, Load, Open, Poll};
 
 /// A load, and what a watcher beside the host counts: the integral of the requests outstanding over time.
@@ -130,5 +131,21 @@ fn is_nobody_overtaken_in_order_of_arrival() {
         let served: Vec<Lbn> = done.iter().map(|done| done.request.lbn).collect();
         let asked: Vec<Lbn> = requests.iter().map(|request| request.lbn).collect();
         assert_eq!(served, asked, "{}", rig.name());
+    }
+}
+
+#[test]
+fn does_the_arm_never_rest_while_somebody_waits_whatever_the_order() {
+    for rig in all_plain() {
+        for entry in order::all() {
+            let mut device = rig.queued(64, entry.name);
+            let mut random = seeded(49);
+            let requests: Vec<Request> =
+                (0..64).map(|_| Request::read(any_lbn(&mut random, &rig, 8), 8)).collect();
+            let done = serve_all(&mut device, Nanos::ZERO, &requests);
+            let last = done.iter().map(|done| done.completed).max().expect("there are some");
+            // Work is conserved: electronics and bus take no time here, so the arm's work fills all of it.
+            assert_eq!(device.activity().busy(), last, "{}, {}", rig.name(), entry.name);
+        }
     }
 }
