@@ -1,7 +1,7 @@
 //! A smart controller: a queue, an order and a cache between the host and several drives.
 //!
-//! A machine without a clock. Commands go in by [`Controller::submit`], transfers from and to drives come out of
-//! [`Controller::poll`] and are told done by [`Controller::transferred`]; a command ends when [`Controller::poll`] says so.
+//! A machine without a clock. Commands go in by `Controller::submit`, transfers from and to drives come out of
+//! `Controller::poll` and are told done by `Controller::transferred`; a command ends when `Controller::poll` says so.
 //! The queue before each drive, with its order, is not here: it is a host's queue ([`crate::host`]) with the controller's keys.
 //!
 //! A command waits until the controller has room for it, is looked at after the controller's delay, and is passed on, or

@@ -7,7 +7,7 @@
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that goes
 //! on until another command needs the arm; tagged queueing as SCSI and SATA know it; write-through, immediate reporting and write-back with destaging; FLUSH and
 //! FUA. Not modelled: several actuators, power states. What a drive shares with others on its way to the host is
-//! lent to it: [`crate::link`].
+//! lent to it by the engine.
 
 mod activity;
 mod arm;
