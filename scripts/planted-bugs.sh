@@ -15,6 +15,8 @@ git ls-files -z | xargs -0 tar -cf - | tar -xf - -C "$copy"
 CARGO_TARGET_DIR=$target
 CARGO_PROFILE_TEST_DEBUG=none
 export CARGO_TARGET_DIR CARGO_PROFILE_TEST_DEBUG
+# Seconds after which tests that go on are taken not to end: with some faults a request never comes back.
+patience=180
 
 field() { sed -n "s/^$1: //p" "$2"; }
 
@@ -41,8 +43,10 @@ verdict() {
 	elif ! (cd "$copy" && cargo test --quiet $tests --no-run >"$copy/log" 2>&1); then
 		echo "does not build"
 	# shellcheck disable=SC2086
-	elif (cd "$copy" && cargo test --quiet $tests >"$copy/log" 2>&1); then
+	elif (cd "$copy" && timeout "$patience" cargo test --quiet $tests >"$copy/log" 2>&1); then
 		echo "SURVIVED"
+	elif [ $? -eq 124 ]; then
+		echo "caught by a run that does not end"
 	else
 		caught=$(sed -n 's/^---- \(.*\) stdout ----$/\1/p' "$copy/log" | wc -l)
 		first=$(sed -n 's/^---- \(.*\) stdout ----$/\1/p' "$copy/log" | head -n 1)
