@@ -12,6 +12,7 @@ mod files;
 mod keys;
 mod loads;
 mod measure;
+mod named;
 mod parameters;
 mod report;
 mod reproduce;

@@ -4,14 +4,13 @@ use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::loads::{Arrivals, LoadSpec, Pattern};
 use crate::measure::{self, Summary};
+use crate::named::Named;
 use crate::units::{parse_bytes, significant};
-use clap::builder::{PossibleValue, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::builder::PossibleValue;
 use headstack_model::DriveSpec;
 use headstack_policy::order;
 use headstack_sim::{Device, DeviceOptions};
 use serde::Serialize;
-use std::ffi::OsStr;
 use std::io::Write;
 
 /// Run one load on a drive and print throughput, response times and where the time went.
@@ -30,7 +29,7 @@ pub(crate) struct Run {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Option<u32>,
     /// Which request next, in place of the drive's own order.
-    #[arg(long, value_parser = OrderParser)]
+    #[arg(long, value_parser = ORDER)]
     order: Option<String>,
     /// How many requests.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -53,29 +52,10 @@ pub(crate) struct Run {
 }
 
 /// `--order`: any text that names an order; help lists them with what each does.
-#[derive(Clone)]
-struct OrderParser;
-
-impl TypedValueParser for OrderParser {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        _: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        let text = value.to_string_lossy();
-        match order::built_in(&text) {
-            Ok(_) => Ok(text.into_owned()),
-            Err(error) => Err(clap::Error::raw(ErrorKind::ValueValidation, error).with_cmd(command)),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(order::all().iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary))))
-    }
-}
+const ORDER: Named = Named {
+    check: |text| order::built_in(text).map(|_| ()).map_err(|error| error.to_string()),
+    known: || order::all().iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary)).collect(),
+};
 
 fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -7,12 +7,11 @@ mod text;
 
 use crate::failure::Failure;
 use crate::files;
+use crate::named::Named;
 use crate::report::{self, Table};
 use bench::Cores;
-use clap::builder::{PossibleValue, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::builder::PossibleValue;
 use headstack_studies::study::{self, Length, Reproduction, Study};
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,7 +26,7 @@ const EVERY: &str = "all";
 #[derive(clap::Args)]
 pub(crate) struct Reproduce {
     /// The studies.
-    #[arg(value_name = "ID", required_unless_present = "list", value_parser = StudyParser)]
+    #[arg(value_name = "ID", required_unless_present = "list", value_parser = STUDY)]
     ids: Vec<String>,
     /// List the studies.
     #[arg(long, conflicts_with_all = ["ids", "quick", "json", "out", "traces"])]
@@ -46,33 +45,17 @@ pub(crate) struct Reproduce {
     traces: Option<PathBuf>,
 }
 
-/// The name of a study; help lists them.
-#[derive(Clone)]
-struct StudyParser;
-
-impl TypedValueParser for StudyParser {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        _: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        let id = value.to_string_lossy();
-        match study::named(&id) {
-            Err(error) if id != EVERY => {
-                Err(clap::Error::raw(ErrorKind::ValueValidation, error).with_cmd(command))
-            }
-            _ => Ok(id.into_owned()),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+/// The name of a study, or of all; help lists them.
+const STUDY: Named = Named {
+    check: |id| match study::named(id) {
+        Err(error) if id != EVERY => Err(error.to_string()),
+        _ => Ok(()),
+    },
+    known: || {
         let known = study::all().iter().map(|study| PossibleValue::new(study.id).help(study.summary));
-        Some(Box::new(known.chain([PossibleValue::new(EVERY).help("Every one of them.")])))
-    }
-}
+        known.chain([PossibleValue::new(EVERY).help("Every one of them.")]).collect()
+    },
+};
 
 /// A study and what came of it.
 struct Ran {

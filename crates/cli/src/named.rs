@@ -1,0 +1,35 @@
+//! Options whose value is a name of one of the project's lists.
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use std::ffi::OsStr;
+
+/// Takes any text that is a name, which may be more than the list shows; help shows the list.
+#[derive(Clone)]
+pub(crate) struct Named {
+    /// What is wrong with a text that is no name.
+    pub(crate) check: fn(&str) -> Result<(), String>,
+    /// The list.
+    pub(crate) known: fn() -> Vec<PossibleValue>,
+}
+
+impl TypedValueParser for Named {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let text = value.to_string_lossy();
+        match (self.check)(&text) {
+            Ok(()) => Ok(text.into_owned()),
+            Err(error) => Err(clap::Error::raw(ErrorKind::ValueValidation, error).with_cmd(command)),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.known)().into_iter()))
+    }
+}
