@@ -1,6 +1,6 @@
 //! What a load knows of a rig: its volumes.
 
-use headstack_model::spec::nearest;
+use headstack_model::spec::did_you_mean;
 
 /// A run of blocks that a load can ask for: a bare drive, or several behind a controller that look like one.
 ///
@@ -27,10 +27,8 @@ impl VolumeInfo {
 /// *Errors:* there is none; the message names the nearest.
 pub(crate) fn find(volumes: &[VolumeInfo], name: &str) -> Result<usize, String> {
     let found = volumes.iter().position(|volume| volume.name == name);
-    found.ok_or_else(|| match nearest(name, volumes.iter().map(|volume| volume.name.as_str())) {
-        Some(nearest) => format!("the rig has no volume `{name}`; did you mean `{nearest}`?"),
-        None => format!("the rig has no volume `{name}`"),
-    })
+    let known = volumes.iter().map(|volume| volume.name.as_str());
+    found.ok_or_else(|| format!("the rig has no volume `{name}`{}", did_you_mean(name, known)))
 }
 
 #[cfg(test)]

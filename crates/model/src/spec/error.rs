@@ -124,12 +124,17 @@ fn nearest_name(message: &str) -> Option<String> {
     if !message.starts_with("unknown") || known.is_empty() {
         return None;
     }
-    nearest(met, known.iter().copied()).map(|best| format!("; did you mean `{best}`?"))
+    Some(did_you_mean(met, known.iter().copied()))
 }
 
 /// The known name that is most like `met`.
 pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known.into_iter().max_by(|a, b| likeness(met, a).total_cmp(&likeness(met, b)).then_with(|| b.cmp(a)))
+}
+
+/// The known name that is most like `met`, as the end of a message; nothing where none is known.
+pub fn did_you_mean<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(met, known).map_or(String::new(), |best| format!("; did you mean `{best}`?"))
 }
 
 /// How alike two names are. Words in common count most, so that a wrong unit leads to the same key with the right one.

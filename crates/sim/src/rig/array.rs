@@ -2,7 +2,7 @@
 
 use super::resolve::{Checked, within};
 use super::spec::{NamedDrive, RigSpec};
-use headstack_model::spec::{Fault, nearest};
+use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{Geometry, Lbn};
 use headstack_policy::stripe::{
     Array, Organisation, Policy, ReadChoice, Rotation, Shape, ShapeError, Unit, UnitRun, WriteOrder,
@@ -119,8 +119,7 @@ impl ArraySpec {
         let mut failed = Vec::new();
         for name in &self.failed {
             let Some(member) = members.iter().position(|drive| drive.name == *name) else {
-                let near = nearest(name, members.iter().map(|drive| drive.name.as_str()));
-                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                let hint = did_you_mean(name, members.iter().map(|drive| drive.name.as_str()));
                 return Err(Fault::new("failed", format!("the array has no drive `{name}`{hint}")));
             };
             if failed.contains(&(member as u32)) {
@@ -235,8 +234,7 @@ fn named<'a>(rig: &'a RigSpec, key: &str, names: &[String]) -> Result<Vec<NamedD
         found.extend(rig.drives().filter(is_meant));
         if found.len() == before {
             let known: Vec<String> = rig.drives().map(|drive| drive.name).collect();
-            let near = nearest(name, known.iter().map(String::as_str));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let hint = did_you_mean(name, known.iter().map(String::as_str));
             return Err(Fault::new(key, format!("no drive is called `{name}`{hint}")));
         }
     }

@@ -4,7 +4,7 @@ use super::DriveLookup;
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{array, attach, document, paths};
 use crate::host::HostError;
-use headstack_model::spec::{Fault, nearest};
+use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,10 +99,10 @@ fn unknown(table: &Table) -> Option<Fault> {
     let of_drive = schema["properties"].as_object().into_iter().flat_map(|keys| keys.keys());
     let known: Vec<&str> = GroupKeys::NAMES.into_iter().chain(of_drive.map(String::as_str)).collect();
     let key = table.keys().find(|key| !known.contains(&key.as_str()))?;
-    let hint = nearest(key, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+    let hint = did_you_mean(key, known.iter().copied());
     let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     let message = format!("unknown field `{key}`, expected one of {}", names.join(", "));
-    Some(Fault::new(key, format!("{message}{}", hint.unwrap_or_default())))
+    Some(Fault::new(key, format!("{message}{hint}")))
 }
 
 /// A fault of a table, seen from the top.
@@ -172,8 +172,8 @@ pub(super) fn link<'a>(
     match name {
         Some(name) if known.contains(&name) => Ok(()),
         Some(name) => {
-            let hint = nearest(name, known).map(|near| format!("; did you mean `{near}`?"));
-            Err(Fault::new(key, format!("no {kind} is called `{name}`{}", hint.unwrap_or_default())))
+            let hint = did_you_mean(name, known);
+            Err(Fault::new(key, format!("no {kind} is called `{name}`{hint}")))
         }
         None if known.len() > 1 => {
             Err(Fault::new(key, format!("is needed, because the rig has {} of them", known.len())))

@@ -1,7 +1,7 @@
 //! The shipped rigs: every file of `rigs/`, built into the crate.
 
 use super::{Rig, RigError};
-use headstack_model::spec::nearest;
+use headstack_model::spec::did_you_mean;
 use headstack_model::{SpecError, drives};
 
 /// Name and text of each rig file, by name.
@@ -23,7 +23,7 @@ pub fn load(name: &str) -> Result<Rig, RigError> {
         return Ok(Rig::from_drive(drives::load(name)?));
     }
     let known = ALL.iter().chain(drives::all()).map(|(known, _)| *known);
-    let hint = nearest(name, known).map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
+    let hint = did_you_mean(name, known);
     let shown: String = name.chars().take(60).collect();
     Err(RigError::Fault(SpecError {
         origin: "rigs".to_string(),

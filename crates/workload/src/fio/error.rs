@@ -25,6 +25,5 @@ pub(super) fn show(text: &str) -> String {
 
 /// The known name that `met` is nearest to, as the end of a message.
 pub(super) fn nearest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let name = headstack_model::spec::nearest(&show(met), known);
-    name.map_or(String::new(), |name| format!("; did you mean `{name}`?"))
+    headstack_model::spec::did_you_mean(&show(met), known)
 }
