@@ -137,6 +137,24 @@ impl ShapeError {
 }
 
 impl Shape {
+    /// Whole members of these sizes in units of this length, with all else as a rig's array has it that says no more.
+    pub fn new(organisation: Organisation, members: Vec<u64>, unit: Unit) -> Shape {
+        Shape {
+            organisation,
+            members,
+            unit,
+            copies: 2,
+            read_choice: ReadChoice::default(),
+            rotation: Rotation::default(),
+            parity_unit_sectors: None,
+            policy: Policy::FewestReads,
+            write_order: WriteOrder::default(),
+            failed: Vec::new(),
+            spares: 0,
+            seed: 0,
+        }
+    }
+
     /// Copies that a shape may have.
     const COPIES_MAX: u32 = 16;
 

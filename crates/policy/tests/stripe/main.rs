@@ -31,20 +31,8 @@ const CHOICES: [ReadChoice; 5] = [
 ];
 
 fn shape(organisation: Organisation, members: usize, unit: u64) -> Shape {
-    Shape {
-        organisation,
-        members: vec![120; members],
-        unit: if organisation == Organisation::Concatenation { Unit::Member } else { Unit::Sectors(unit) },
-        copies: 2,
-        read_choice: ReadChoice::ShortestQueue,
-        rotation: Rotation::LeftSymmetric,
-        parity_unit_sectors: None,
-        policy: Policy::FewestReads,
-        write_order: WriteOrder::default(),
-        failed: Vec::new(),
-        spares: 0,
-        seed: 1,
-    }
+    let unit = if organisation == Organisation::Concatenation { Unit::Member } else { Unit::Sectors(unit) };
+    Shape { seed: 1, ..Shape::new(organisation, vec![120; members], unit) }
 }
 
 /// Shapes of every organisation, whole.

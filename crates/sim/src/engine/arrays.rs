@@ -4,7 +4,7 @@ use super::{Asked, Asker, Engine};
 use crate::device::Completion;
 use crate::events::Events;
 use crate::host::Piece;
-use crate::volume::{Forks, Volume};
+use crate::volume::{Forks, Reach, Volume};
 use headstack_model::{Nanos, Request};
 
 impl Engine {
@@ -31,7 +31,7 @@ impl Engine {
         let Volume::Array(array) = &mut volumes[volume] else { unreachable!("a device has no spare") };
         let fork = forks.open(*now, piece);
         if array.plan_rebuild(*now, forks.plan_of(fork)).is_some() {
-            let left = forks.ask_first(*now, fork, array, stations, touched);
+            let left = forks.ask_first(fork, &mut Reach { now: *now, array, stations, touched });
             (asked[ask as usize].fork, asked[ask as usize].left) = (fork, left);
         } else {
             forks.close(fork);
@@ -58,10 +58,11 @@ impl Engine {
         let Volume::Array(array) = &volumes[asked.volume as usize] else {
             unreachable!("what forks is an array")
         };
-        asked.left += forks.returned(*now, fork, (device, last.request.op), array, stations, touched);
+        let mut reach = Reach { now: *now, array, stations, touched };
+        asked.left += forks.returned(fork, device, last.request.op, &mut reach);
         if asked.left == 0 {
             forks.account(fork, last);
-            asked.left = forks.ask_next(*now, fork, array, stations, touched);
+            asked.left = forks.ask_next(fork, &mut reach);
         }
         if asked.left == 0 {
             (last.submitted, last.parts) = (asked.issued, forks.close(fork));
@@ -78,7 +79,8 @@ impl Engine {
         let fork = forks.open(*now, piece);
         array.plan(&piece.request, stations, forks.plan_of(fork));
         let asked = &mut asked[piece.ask as usize];
-        (asked.fork, asked.left) = (fork, forks.ask_first(*now, fork, array, stations, touched));
+        let mut reach = Reach { now: *now, array, stations, touched };
+        (asked.fork, asked.left) = (fork, forks.ask_first(fork, &mut reach));
         assert!(asked.left > 0, "an array has something to do for {:?}", piece.request);
     }
 }

@@ -58,22 +58,6 @@ impl ArrayVolume {
         &self.devices
     }
 
-    /// Has a member's device do an access; says how many pieces will come back.
-    fn ask(
-        &self,
-        now: Nanos,
-        access: &Access,
-        like: &Piece,
-        stations: &mut [Station],
-        touched: &mut Vec<u32>,
-    ) -> u32 {
-        let device = self.devices[access.member as usize];
-        if touched.last() != Some(&device) {
-            touched.push(device);
-        }
-        stations[device as usize].issue(now, Piece { request: access.request, ..*like })
-    }
-
     /// Blocks of spares that have been filled, and those of all spares.
     pub(crate) fn rebuilt(&self) -> (u64, u64) {
         self.array.progress()
@@ -154,6 +138,26 @@ impl Members for Look<'_> {
     }
 }
 
+/// An array and what it takes to ask its devices something now.
+pub(crate) struct Reach<'a> {
+    pub(crate) now: Nanos,
+    pub(crate) array: &'a ArrayVolume,
+    pub(crate) stations: &'a mut [Station],
+    /// The stations that have been asked something.
+    pub(crate) touched: &'a mut Vec<u32>,
+}
+
+impl Reach<'_> {
+    /// Has a member's device do an access; says how many pieces will come back.
+    fn ask(&mut self, access: &Access, like: &Piece) -> u32 {
+        let device = self.array.devices[access.member as usize];
+        if self.touched.last() != Some(&device) {
+            self.touched.push(device);
+        }
+        self.stations[device as usize].issue(self.now, Piece { request: access.request, ..*like })
+    }
+}
+
 /// What a member was asked for one ask.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
@@ -203,37 +207,22 @@ impl Forks {
         number
     }
 
-    /// Has the devices of `array` do what a new plan begins with; says how many pieces will come back.
-    pub(crate) fn ask_first(
-        &mut self,
-        now: Nanos,
-        fork: u32,
-        array: &ArrayVolume,
-        stations: &mut [Station],
-        touched: &mut Vec<u32>,
-    ) -> u32 {
+    /// Has the array's devices do what a new plan begins with; says how many pieces will come back.
+    pub(crate) fn ask_first(&mut self, fork: u32, reach: &mut Reach<'_>) -> u32 {
         let Forked { plan, asked, .. } = &mut self.all[fork as usize];
         let is_early = !plan.early().is_empty();
         if is_early {
-            asked.resize(array.devices.len(), Asked { reads: 0, at: now });
+            asked.resize(reach.array.devices.len(), Asked { reads: 0, at: reach.now });
         }
-        let mut pieces = self.ask_next(now, fork, array, stations, touched);
-        for member in (0..array.devices.len() as u32).take_while(|_| is_early) {
-            pieces += self.ask_early(now, fork, member, array, stations, touched);
+        let mut pieces = self.ask_next(fork, reach);
+        for member in (0..reach.array.devices.len() as u32).take_while(|_| is_early) {
+            pieces += self.ask_early(fork, member, reach);
         }
         pieces
     }
 
     /// Has a member do what waits for its own reads alone, once they have come back.
-    fn ask_early(
-        &mut self,
-        now: Nanos,
-        fork: u32,
-        member: u32,
-        array: &ArrayVolume,
-        stations: &mut [Station],
-        touched: &mut Vec<u32>,
-    ) -> u32 {
+    fn ask_early(&mut self, fork: u32, member: u32, reach: &mut Reach<'_>) -> u32 {
         let Forked { plan, asked, like, .. } = &mut self.all[fork as usize];
         let Asked { reads, at } = &mut asked[member as usize];
         if *reads > 0 {
@@ -241,59 +230,44 @@ impl Forks {
         }
         let mut pieces = 0;
         for access in plan.early().iter().filter(|access| access.member == member) {
-            *at = now;
-            pieces += array.ask(now, access, like, stations, touched);
+            *at = reach.now;
+            pieces += reach.ask(access, like);
         }
         pieces
     }
 
     /// A piece came back from a device. Says how many pieces were asked because of it, before the phase is over.
-    pub(crate) fn returned(
-        &mut self,
-        now: Nanos,
-        fork: u32,
-        (device, op): (u32, Op),
-        array: &ArrayVolume,
-        stations: &mut [Station],
-        touched: &mut Vec<u32>,
-    ) -> u32 {
+    pub(crate) fn returned(&mut self, fork: u32, device: u32, op: Op, reach: &mut Reach<'_>) -> u32 {
         let Forked { asked, .. } = &mut self.all[fork as usize];
         if asked.is_empty() || op != Op::Read {
             return 0;
         }
-        let member = array.devices.iter().position(|other| *other == device);
+        let member = reach.array.devices.iter().position(|other| *other == device);
         let member = member.expect("a piece comes back from a device of the array");
         asked[member].reads -= 1;
         let all = asked.iter().all(|asked| asked.reads == 0);
-        let early = self.ask_early(now, fork, member as u32, array, stations, touched);
-        early + if all { self.ask_next(now, fork, array, stations, touched) } else { 0 }
+        let early = self.ask_early(fork, member as u32, reach);
+        early + if all { self.ask_next(fork, reach) } else { 0 }
     }
 
     pub(crate) fn plan_of(&mut self, fork: u32) -> &mut Plan {
         &mut self.all[fork as usize].plan
     }
 
-    /// Has the devices of `array` do the next phase; says how many pieces will come back, 0 if there is no next phase.
-    pub(crate) fn ask_next(
-        &mut self,
-        now: Nanos,
-        fork: u32,
-        array: &ArrayVolume,
-        stations: &mut [Station],
-        touched: &mut Vec<u32>,
-    ) -> u32 {
+    /// Has the array's devices do the next phase; says how many pieces will come back, 0 if there is no next phase.
+    pub(crate) fn ask_next(&mut self, fork: u32, reach: &mut Reach<'_>) -> u32 {
         let Forked { plan, phase, began, like, asked, .. } = &mut self.all[fork as usize];
         let Some(accesses) = plan.phases().nth(*phase) else { return 0 };
         if *phase == 0 || asked.is_empty() {
-            *began = now;
+            *began = reach.now;
         }
         *phase += 1;
         let mut pieces = 0;
         for access in accesses {
-            let count = array.ask(now, access, like, stations, touched);
+            let count = reach.ask(access, like);
             if let Some(asked) = asked.get_mut(access.member as usize) {
                 asked.reads += if access.request.op == Op::Read { count } else { 0 };
-                asked.at = now;
+                asked.at = reach.now;
             }
             pieces += count;
         }

@@ -2,31 +2,16 @@
 
 use crate::support::{Rig, all_plain, any_lbn, seeded, shipped, small};
 use headstack_model::{Lbn, Nanos, Op, Request};
-use headstack_policy::stripe::{Array, Organisation, Policy, ReadChoice, Rotation, Shape, Unit, WriteOrder};
+use headstack_policy::stripe::{Array, Organisation, ReadChoice, Shape, Unit, WriteOrder};
 use headstack_sim::{ArrayVolume, Completion, Engine, Finished, HostSpec, Observer, Outcome};
 use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape as Asked};
 
 /// An array of drives of one kind.
 fn shape(rig: &Rig, organisation: Organisation, members: usize, unit: u64) -> Shape {
     let one = organisation == Organisation::Mirroring && members == 2;
-    Shape {
-        organisation,
-        members: vec![rig.sectors(); members],
-        unit: if one || organisation == Organisation::Concatenation {
-            Unit::Member
-        } else {
-            Unit::Sectors(unit)
-        },
-        copies: 2,
-        read_choice: ReadChoice::ShortestQueue,
-        rotation: Rotation::LeftSymmetric,
-        parity_unit_sectors: None,
-        policy: Policy::FewestReads,
-        write_order: WriteOrder::default(),
-        failed: Vec::new(),
-        spares: 0,
-        seed: 5,
-    }
+    let whole = one || organisation == Organisation::Concatenation;
+    let unit = if whole { Unit::Member } else { Unit::Sectors(unit) };
+    Shape { seed: 5, ..Shape::new(organisation, vec![rig.sectors(); members], unit) }
 }
 
 /// An engine of that array, and the blocks of its volume.
