@@ -1,9 +1,9 @@
 //! A drive as the cache of another: blocks lie at the same place on both.
 //!
 //! A read of which all blocks are valid on the cache goes there, any other to the drive itself, and what it read is then
-//! kept on the cache. A write goes to the cache, and with write-through on to the drive; with write-back its blocks are
-//! dirty, and go to the drive when the controller has had nothing to do for a while, run by run. Which blocks are valid
-//! and dirty is known to the block.
+//! kept on the cache. A write goes to the cache, and is done then. With write-through it goes on to the drive at once; with
+//! write-back its blocks are dirty, and go to the drive when the controller has had nothing to do for a while, run by run.
+//! Which blocks are valid and dirty is known to the block.
 //!
 //! *Source:* what DiskSim's cache device does, as its source describes itself.
 

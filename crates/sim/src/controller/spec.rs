@@ -68,7 +68,7 @@ impl Default for ControllerSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerWrites {
-    /// Once the drive has reported it done.
+    /// Once the drive has reported it done; where a drive is the cache, that one.
     #[default]
     WriteThrough,
     /// Once its data are in the controller's cache.
