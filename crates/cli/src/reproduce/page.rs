@@ -29,7 +29,10 @@ fn misses(done: &Reproduction) -> Option<Section> {
         let [_, figures @ .., _] = cells(row);
         table.row(std::iter::once(row.expected.what.clone()).chain(figures));
     }
-    let reasons = done.misses().filter_map(|row| Some(format!("{}: {}.", row.expected.what, row.reason()?)));
+    let reasons = text::reasons(done.misses()).into_iter().map(|(reason, rows)| {
+        let rows: Vec<&str> = rows.iter().map(|row| row.expected.what.as_str()).collect();
+        format!("{}: {reason}.", rows.join("; "))
+    });
     (!table.rows.is_empty()).then(|| Section {
         title: "What is off".to_string(),
         text: reasons.collect(),

@@ -22,6 +22,7 @@ pub(super) fn print(ran: &Ran, length: Length, out: &mut dyn Write) -> Result<()
     }
     writeln!(out, "{}", table.to_text())?;
     for (reason, rows) in reasons(&ran.done.rows) {
+        let rows: Vec<&str> = rows.iter().map(|row| row.expected.metric.as_str()).collect();
         let text = format!("{}: {reason}", rows.join(", "));
         writeln!(out, "{}", textwrap::fill(&text, textwrap::Options::new(110).subsequent_indent("    ")))?;
     }
@@ -61,13 +62,13 @@ pub(super) fn summary(rows: &[Judged]) -> String {
 }
 
 /// Why rows are not comparable, and what is known of those that are off: each reason with the rows that have it.
-fn reasons(rows: &[Judged]) -> Vec<(&str, Vec<&str>)> {
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+pub(super) fn reasons<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> Vec<(&'a str, Vec<&'a Judged>)> {
+    let mut told: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for row in rows {
         let Some(reason) = row.reason() else { continue };
         match told.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, rows)) => rows.push(&row.expected.metric),
-            None => told.push((reason, vec![&row.expected.metric])),
+            Some((_, rows)) => rows.push(row),
+            None => told.push((reason, vec![row])),
         }
     }
     told
@@ -129,6 +130,7 @@ mod tests {
         assert_eq!(cells[2], ["d", "4.000", "9.900", "+147.5 %", "≤", "ms", "off"]);
         assert_eq!(cells[3], ["e", "–", "9.900", "", "", "ms", "not comparable"]);
         assert_eq!(summary(&rows), "4 rows: 1 pass, 2 off, 1 not comparable.");
-        assert_eq!(reasons(&rows), [("no value", vec!["e"])]);
+        let [(reason, with_it)] = &reasons(&rows)[..] else { panic!("one row has a reason") };
+        assert_eq!((*reason, with_it[0].expected.metric.as_str(), with_it.len()), ("no value", "e", 1));
     }
 }
