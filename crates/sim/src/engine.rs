@@ -1,4 +1,4 @@
-//! The engine: moves virtual time from event to event.
+//! The engine: moves time from event to event.
 //!
 //! A load asks *volumes*. Its request goes to the volume's page cache, if there is one, and ends there; or it becomes an
 //! ask, as the page cache's own transfers do, which forks into one piece or more, each on one device, and ends with its
@@ -11,12 +11,13 @@
 mod arrays;
 mod behind;
 mod lend;
+mod time;
 
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
 use crate::link::Links;
-use crate::observe::{Finished, Observer, Requests};
+use crate::observe::{Finished, Observer};
 use crate::volume::{ArrayVolume, Forks, Volume};
 use arrays::background;
 use headstack_model::{Nanos, Op, Request};
@@ -52,7 +53,7 @@ struct Asked {
     outcome: Outcome,
 }
 
-/// Turns devices by virtual time.
+/// Turns devices, and what stands before them, by a time that it is told or runs through.
 #[derive(Debug)]
 pub struct Engine {
     stations: Vec<Station>,
@@ -78,6 +79,8 @@ pub struct Engine {
     outstanding: usize,
     /// Whether the load has nothing more to ask.
     done: bool,
+    /// When the load wants to be asked again.
+    wanted: Nanos,
     now: Nanos,
 }
 
@@ -148,11 +151,12 @@ impl Engine {
             free: Vec::with_capacity(Engine::AT_ONCE),
             outstanding: 0,
             done: false,
+            wanted: Nanos::MAX,
             now: Nanos::ZERO,
         }
     }
 
-    /// The virtual time.
+    /// Up to when all is done.
     pub fn now(&self) -> Nanos {
         self.now
     }
@@ -188,55 +192,6 @@ impl Engine {
     /// Dirty pages in the page cache of a volume.
     pub fn dirty_pages(&self, volume: usize) -> usize {
         self.caches[volume].as_ref().map_or(0, |cache| cache.dirty())
-    }
-
-    /// Runs a load until it is done and all its requests have come back; `observe` sees each of them. What page
-    /// caches have not written by then stays dirty, and spares are not filled further.
-    ///
-    /// Panics when the load names a volume that is not there.
-    pub fn run(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished)) {
-        self.run_observed(load, &mut Requests(observe));
-    }
-
-    /// As [`Engine::run`], for an observer that also sees the devices' commands.
-    pub fn run_observed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
-        self.done = false;
-        let mut wanted = self.feed(load);
-        loop {
-            let next = self.events.first();
-            let (background, controller) = match self.done && self.outstanding == 0 {
-                true => (Nanos::MAX, Nanos::MAX),
-                false => (self.background.first(), self.controller_events.first()),
-            };
-            let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
-            let at = next.min(background).min(controller).min(wanted).min(links);
-            if at == Nanos::MAX {
-                return;
-            }
-            self.now = self.now.max(at);
-            let mut changed = wanted <= at;
-            if next <= at {
-                changed |= self.turn(self.events.first_index(), load, observer);
-            } else if background <= at {
-                let index = self.background.first_index();
-                match index.checked_sub(self.volumes.len()) {
-                    None => self.turn_cache(index, load, observer),
-                    Some(volume) => self.rebuild(volume),
-                }
-                changed = true;
-            } else if controller <= at {
-                self.turn_controller(self.controller_events.first_index(), load, observer);
-                changed = true;
-            } else if wanted > at {
-                self.turn_links();
-            }
-            while let Some(tenure) = self.links.as_mut().and_then(|links| links.poll_tenure()) {
-                observer.held(&tenure);
-            }
-            if changed {
-                wanted = self.feed(load);
-            }
-        }
     }
 
     /// Does what is due at one device; says whether anything came back.
@@ -364,9 +319,9 @@ impl Engine {
         }
     }
 
-    /// Issues what the load wants now; returns when it wants to be asked again.
-    fn feed(&mut self, load: &mut dyn Load) -> Nanos {
-        let wanted = loop {
+    /// Issues what the load wants now.
+    fn feed(&mut self, load: &mut dyn Load) {
+        self.wanted = loop {
             match load.poll(self.now) {
                 Poll::Issue(issue) => self.issue(&issue),
                 Poll::Later(at) => break at,
@@ -378,7 +333,6 @@ impl Engine {
             }
         };
         self.settle_touched();
-        wanted
     }
 
     #[inline]

@@ -1,0 +1,98 @@
+//! How the engine moves time: by itself until a load is done, or by hand up to a time that it is told.
+//!
+//! By hand it follows a clock. Everything happens at its own time, however late the call, so that any sequence of times
+//! at which [`Engine::advance`] is called shows the same completions as one [`Engine::run`].
+
+use super::Engine;
+use crate::observe::{Finished, Observer, Requests};
+use headstack_model::Nanos;
+use headstack_workload::Load;
+
+impl Engine {
+    /// Runs a load until it is done and all its requests have come back; `observe` sees each of them. What page
+    /// caches have not written by then stays dirty, and spares are not filled further.
+    ///
+    /// Panics when the load names a volume that is not there.
+    pub fn run(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished)) {
+        self.run_observed(load, &mut Requests(observe));
+    }
+
+    /// As [`Engine::run`], for an observer that also sees the devices' commands.
+    pub fn run_observed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
+        self.done = false;
+        self.feed(load);
+        loop {
+            let at = self.due(self.done && self.outstanding == 0);
+            if at == Nanos::MAX {
+                return;
+            }
+            self.step(at, load, observer);
+        }
+    }
+
+    /// Does everything that is due up to `until`, each thing at its own time, and asks the load when it wants to be asked
+    /// and after completions. What happens by itself (page caches, the filling of spares) goes on whether or not the load
+    /// asks anything. The time is `until` then, unless it was later already.
+    ///
+    /// A load that learns of requests from outside, as [`headstack_workload::Inbox`] does, must issue each at the time at
+    /// which it arrived, not before: it is asked at the time of the last call first.
+    ///
+    /// Panics when the load names a volume that is not there.
+    pub fn advance<O: Observer + ?Sized>(&mut self, until: Nanos, load: &mut dyn Load, observer: &mut O) {
+        self.feed(load);
+        loop {
+            let at = self.due(false);
+            if at > until || at == Nanos::MAX {
+                break;
+            }
+            self.step(at, load, observer);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// When [`Engine::advance`] next has something to do, by what the load wanted when it was last asked; `None` while only
+    /// a new request can change anything.
+    pub fn next_event(&self) -> Option<Nanos> {
+        let at = self.due(false);
+        (at != Nanos::MAX).then_some(at)
+    }
+
+    /// The first time at which something is due; `Nanos::MAX` when nothing is. What happens by itself may rest.
+    #[inline]
+    fn due(&self, rests: bool) -> Nanos {
+        let (background, controller) = match rests {
+            true => (Nanos::MAX, Nanos::MAX),
+            false => (self.background.first(), self.controller_events.first()),
+        };
+        let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
+        self.events.first().min(background).min(controller).min(self.wanted).min(links)
+    }
+
+    /// Does one of the things that are due at `at`, the first time at which any is.
+    #[inline]
+    fn step<O: Observer + ?Sized>(&mut self, at: Nanos, load: &mut dyn Load, observer: &mut O) {
+        self.now = self.now.max(at);
+        let mut changed = self.wanted <= at;
+        if self.events.first() <= at {
+            changed |= self.turn(self.events.first_index(), load, observer);
+        } else if self.background.first() <= at {
+            let index = self.background.first_index();
+            match index.checked_sub(self.volumes.len()) {
+                None => self.turn_cache(index, load, observer),
+                Some(volume) => self.rebuild(volume),
+            }
+            changed = true;
+        } else if self.controller_events.first() <= at {
+            self.turn_controller(self.controller_events.first_index(), load, observer);
+            changed = true;
+        } else if self.wanted > at {
+            self.turn_links();
+        }
+        while let Some(tenure) = self.links.as_mut().and_then(|links| links.poll_tenure()) {
+            observer.held(&tenure);
+        }
+        if changed {
+            self.feed(load);
+        }
+    }
+}

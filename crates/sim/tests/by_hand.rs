@@ -1,0 +1,213 @@
+//! An engine turned by hand: whenever it is called, the same happens as when it runs by itself.
+
+use headstack_model::{Lbn, Nanos, Request, drives};
+use headstack_sim::rig::shipped;
+use headstack_sim::{Completion, Engine, Finished, Observer, Rig};
+use headstack_workload::{Inbox, Issue, Load, Poll, VolumeInfo};
+use proptest::prelude::*;
+use proptest::sample::select;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Requests of all kinds to all volumes: some at times of their own, others so many at a time.
+struct Asks {
+    volumes: Vec<VolumeInfo>,
+    random: Pcg64Mcg,
+    due: Nanos,
+    open: u32,
+    closed: u32,
+    room: u32,
+    issued: u64,
+}
+
+impl Asks {
+    fn new(volumes: Vec<VolumeInfo>, seed: u64, open: u32, closed: u32) -> Asks {
+        let random = Pcg64Mcg::seed_from_u64(seed);
+        Asks { volumes, random, due: Nanos::ZERO, open, closed, room: 3, issued: 0 }
+    }
+
+    fn draw(&mut self) -> Issue {
+        let random = &mut self.random;
+        let volume = random.random_range(0..self.volumes.len());
+        let sectors = *[1, 8, 8, 64, 300].get(random.random_range(0..5)).expect("there are five");
+        // Often near the start, so that caches and read-ahead meet the same blocks again.
+        let last = self.volumes[volume].sectors - u64::from(sectors);
+        let last = if random.random_bool(0.6) { last.min(5_000) } else { last };
+        let lbn = Lbn(random.random_range(0..=last));
+        let request = match random.random_range(0..12) {
+            0 => Request::flush(),
+            1..6 => Request { fua: random.random_bool(0.1), ..Request::write(lbn, sectors) },
+            _ => Request::read(lbn, sectors),
+        };
+        self.issued += 1;
+        let direct = random.random_bool(0.2);
+        // The open part makes odd numbers of these.
+        Issue { direct, ..Issue::new(volume as u32, request, 2 * self.issued) }
+    }
+}
+
+impl Load for Asks {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        if self.closed > 0 && self.room > 0 {
+            (self.closed, self.room) = (self.closed - 1, self.room - 1);
+            return Poll::Issue(self.draw());
+        }
+        if self.open > 0 && self.due <= now {
+            self.open -= 1;
+            self.due += Nanos(self.random.random_range(0..30_000_000));
+            let issue = self.draw();
+            return Poll::Issue(Issue { id: issue.id + 1, ..issue });
+        }
+        match (self.open, self.closed) {
+            (0, 0) => Poll::Done,
+            (0, _) => Poll::Waiting,
+            _ => Poll::Later(self.due),
+        }
+    }
+
+    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+        self.room += u32::from(id.is_multiple_of(2));
+    }
+}
+
+/// Everything that comes back.
+#[derive(Default)]
+struct Seen {
+    finished: Vec<Finished>,
+    served: Vec<(u32, Completion)>,
+}
+
+impl Observer for Seen {
+    fn finished(&mut self, finished: &Finished) {
+        self.finished.push(*finished);
+    }
+
+    fn served(&mut self, device: u32, command: &Completion) {
+        self.served.push((device, *command));
+    }
+}
+
+/// Advances to a time and checks what holds of any such step.
+fn advance(engine: &mut Engine, until: Nanos, load: &mut dyn Load, seen: &mut Seen) {
+    let (before, known) = (engine.now(), seen.finished.len());
+    engine.advance(until, load, seen);
+    assert_eq!(engine.now(), until);
+    assert!(engine.next_event().is_none_or(|next| next > until), "all that is due has been done");
+    for one in &seen.finished[known..] {
+        let completed = one.completion.completed;
+        assert!(before <= completed && completed <= until, "{completed} between {before} and {until}");
+    }
+}
+
+/// Steps of a clock from far below to far above what a request takes.
+fn step(random: &mut Pcg64Mcg) -> Nanos {
+    let most =
+        *[1_000, 300_000, 20_000_000, 400_000_000].get(random.random_range(0..4)).expect("there are four");
+    Nanos(random.random_range(0..most))
+}
+
+/// What a page cache, an array that fills a spare, and a bus shared by both would do by themselves.
+const BUSY: &str = "[[drive]]\npreset = \"hp-c3323a\"\ncount = 3\nvolume = \"d\"\n\
+                    [[drive]]\npreset = \"hp-c3323a\"\nvolume = \"spare\"\n\
+                    [bus]\nsharing = \"exclusive\"\n\
+                    [[array]]\nname = \"a\"\norganisation = \"raid-5\"\ndrives = [\"d\"]\n\
+                    stripe_unit_sectors = 16\nfailed = [\"d1\"]\nspares = [\"spare\"]\n\
+                    [host.page_cache]\nmemory_mb = 2\n";
+
+fn names() -> Vec<&'static str> {
+    let rigs = shipped::all().iter().map(|(name, _)| *name);
+    rigs.chain(["st2000dm006", "cheetah-9lp", "busy"]).collect()
+}
+
+fn rig(name: &str) -> Rig {
+    let rig = match name {
+        "busy" => Rig::parse(BUSY, "busy.toml", &mut |name| drives::load(name)),
+        _ => shipped::load(name),
+    };
+    rig.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn does_the_same_happen_whenever_it_is_called(
+        name in select(names()),
+        seed in any::<u64>(),
+        open in 0u32..40,
+        closed in 1u32..60,
+    ) {
+        let rig = rig(name);
+        let build = || rig.build(seed).unwrap_or_else(|error| panic!("{error}"));
+        let asks = || Asks::new(rig.volumes(), seed, open, closed);
+        let mut by_itself = Seen::default();
+        build().run_observed(&mut asks(), &mut by_itself);
+        prop_assert_eq!(by_itself.finished.len() as u32, open + closed, "all have come back");
+
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let (mut engine, mut load, mut seen) = (build(), asks(), Seen::default());
+        while seen.finished.len() < by_itself.finished.len() {
+            let until = engine.now() + step(&mut random);
+            advance(&mut engine, until, &mut load, &mut seen);
+        }
+        prop_assert_eq!(&seen.finished, &by_itself.finished);
+        // Once all have come back, a run leaves undone what would go on by itself.
+        let last = by_itself.finished.iter().map(|one| one.completion.completed).max();
+        let until_last = |seen: &Seen| -> Vec<_> {
+            seen.served.iter().filter(|(_, command)| Some(command.completed) <= last).copied().collect()
+        };
+        prop_assert_eq!(until_last(&seen), until_last(&by_itself));
+
+        // What goes on by itself does so alike, too: once in two steps, once from event to event.
+        let (end, mut other) = (engine.now() + Nanos::from_secs(2), build());
+        let (mut load, mut seen_too) = (asks(), Seen::default());
+        advance(&mut engine, end, &mut Inbox::default(), &mut seen);
+        advance(&mut other, Nanos(end.0 / 3), &mut load, &mut seen_too);
+        while let Some(next) = other.next_event().filter(|next| *next <= end) {
+            advance(&mut other, next, &mut load, &mut seen_too);
+        }
+        advance(&mut other, end, &mut load, &mut seen_too);
+        prop_assert_eq!(&seen.finished, &seen_too.finished);
+        prop_assert_eq!(&seen.served, &seen_too.served);
+        for device in 0..engine.devices() {
+            prop_assert_eq!(engine.device(device).activity(), other.device(device).activity());
+        }
+    }
+
+    #[test]
+    fn is_a_request_that_comes_from_outside_served_as_one_that_was_planned(
+        name in select(names()),
+        seed in any::<u64>(),
+        gaps in prop::collection::vec(prop_oneof![0u64..100_000, 0u64..40_000_000], 1..60),
+    ) {
+        let rig = rig(name);
+        let build = || rig.build(seed).unwrap_or_else(|error| panic!("{error}"));
+        let mut asks = Asks::new(rig.volumes(), seed, 0, 0);
+        let mut at = Nanos::ZERO;
+        let script: Vec<(Nanos, Issue)> = gaps.iter().map(|gap| {
+            at += Nanos(*gap + 1);
+            (at, asks.draw())
+        }).collect();
+
+        let (mut planned, mut seen) = (Inbox::default(), Seen::default());
+        script.iter().for_each(|(at, issue)| planned.put(*at, *issue));
+        build().run_observed(&mut planned, &mut seen);
+
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let (mut engine, mut inbox, mut outside) = (build(), Inbox::default(), Seen::default());
+        for (at, issue) in script {
+            // The clock goes on while nothing comes, and sometimes nobody has looked for long.
+            while random.random_bool(0.7) {
+                let until = (engine.now() + step(&mut random)).min(Nanos(at.0 - 1));
+                advance(&mut engine, until, &mut inbox, &mut outside);
+            }
+            inbox.put(at, issue);
+            advance(&mut engine, at, &mut inbox, &mut outside);
+        }
+        while outside.finished.len() < seen.finished.len() {
+            let until = engine.now() + step(&mut random);
+            advance(&mut engine, until, &mut inbox, &mut outside);
+        }
+        prop_assert_eq!(outside.finished, seen.finished);
+    }
+}

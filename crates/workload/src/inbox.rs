@@ -1,0 +1,65 @@
+//! Requests that come from outside while the engine is turned by hand.
+
+use crate::{Issue, Load, Poll};
+use headstack_model::Nanos;
+use std::collections::VecDeque;
+
+/// A load that holds what others put into it until its time has come.
+#[derive(Clone, Debug, Default)]
+pub struct Inbox {
+    held: VecDeque<(Nanos, Issue)>,
+}
+
+impl Inbox {
+    /// Takes a request that arrives at `at`, after all that are held: one that says that it came before them comes with
+    /// the last.
+    pub fn put(&mut self, at: Nanos, issue: Issue) {
+        let last = self.held.back().map_or(Nanos::ZERO, |(at, _)| *at);
+        self.held.push_back((at.max(last), issue));
+    }
+
+    /// Requests held.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+}
+
+impl Load for Inbox {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        match self.held.front() {
+            None => Poll::Waiting,
+            Some((at, _)) if *at > now => Poll::Later(*at),
+            Some((_, issue)) => {
+                let issue = *issue;
+                self.held.pop_front();
+                Poll::Issue(issue)
+            }
+        }
+    }
+
+    fn handle_completion(&mut self, _now: Nanos, _id: u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_model::Request;
+
+    #[test]
+    fn do_requests_come_at_their_times_and_in_order() {
+        let mut inbox = Inbox::default();
+        let issue = |id| Issue::new(0, Request::flush(), id);
+        assert_eq!(inbox.poll(Nanos(5)), Poll::Waiting);
+        inbox.put(Nanos(10), issue(1));
+        inbox.put(Nanos(7), issue(2));
+        assert_eq!(inbox.poll(Nanos(9)), Poll::Later(Nanos(10)), "what came before the last comes with it");
+        assert_eq!(inbox.poll(Nanos(10)), Poll::Issue(issue(1)));
+        assert_eq!((inbox.poll(Nanos(10)), inbox.len()), (Poll::Issue(issue(2)), 0));
+        assert!(inbox.is_empty());
+    }
+}
