@@ -3,6 +3,16 @@
 //! This is the one crate that meets the operating system; each place where it does says so line by line.
 
 mod block;
+mod clock;
+pub mod disk;
+mod disk_thread;
+mod lateness;
 pub mod nbd;
+mod realtime;
+mod shared;
 
 pub use block::{Answer, BlockError, Operation, Stretch};
+pub use clock::Clock;
+pub use disk_thread::{Disk, Timing};
+pub use lateness::Lateness;
+pub use shared::{Caller, DiskHandle};

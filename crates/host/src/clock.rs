@@ -1,0 +1,59 @@
+//! The real clock, as the time of a disk that may run faster or slower than it.
+
+use headstack_model::Nanos;
+use std::time::{Duration, Instant};
+
+/// Tells a disk's time, which is zero when the clock is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+    /// Disk seconds in a thousand real ones.
+    speed_per_mille: u32,
+}
+
+impl Clock {
+    /// A clock whose disks run `speed` times as fast as real ones.
+    ///
+    /// *Errors:* a speed outside 0.001 to 1,000,000.
+    pub fn new(speed: f64) -> Result<Clock, String> {
+        if !(0.001..=1e6).contains(&speed) {
+            return Err(format!("a speed of {speed} is outside 0.001 to 1000000"));
+        }
+        #[allow(clippy::disallowed_methods, reason = "this is the clock")]
+        let start = Instant::now();
+        Ok(Clock { start, speed_per_mille: (speed * 1000.0).round() as u32 })
+    }
+
+    /// How many times as fast as real ones its disks are.
+    pub fn speed(&self) -> f64 {
+        f64::from(self.speed_per_mille) / 1000.0
+    }
+
+    /// The disks' time.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        let real = self.start.elapsed().as_nanos();
+        Nanos((real * u128::from(self.speed_per_mille) / 1000) as u64)
+    }
+
+    /// How long a time of the disks takes in reality.
+    #[inline]
+    pub fn real(&self, time: Nanos) -> Duration {
+        let nanos = u128::from(time.0) * 1000 / u128::from(self.speed_per_mille);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_a_fast_disk_take_less_real_time() {
+        let clock = Clock::new(10.0).expect("it is allowed");
+        assert_eq!(clock.real(Nanos::from_ms(5.0)), Duration::from_micros(500));
+        assert_eq!(Clock::new(0.5).expect("it is allowed").real(Nanos(1000)), Duration::from_micros(2));
+        assert!(clock.now() <= clock.now());
+        assert!(Clock::new(0.0).is_err() && Clock::new(f64::NAN).is_err());
+    }
+}

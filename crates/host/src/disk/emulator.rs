@@ -1,0 +1,286 @@
+//! Operations in bytes on their way through the model and back.
+
+use super::machine::{Ended, Machine};
+use super::task::{Extent, Pending, Task};
+use super::volume::Volume;
+use crate::{BlockError, Operation, Stretch};
+use headstack_model::{Nanos, Op};
+use headstack_sim::{Engine, Outcome as Ending};
+use std::collections::VecDeque;
+
+/// Misbehaviour of an emulated disk as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EmulatorFaults {
+    /// Its power goes at this time.
+    pub power_cut: Option<Nanos>,
+    /// It says at once that a flush is done, and takes no notice of FUA: as disks that lie do.
+    pub ignore_flush: bool,
+}
+
+/// What came of an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// These bytes can be had by [`Emulator::read`] now.
+    Read {
+        /// The volume.
+        volume: u32,
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u32,
+    },
+    /// Where data and holes are.
+    Allocation(Vec<Stretch>),
+}
+
+/// An operation that is over.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The number that it was submitted under.
+    pub ticket: u64,
+    /// When the model was done with it.
+    pub at: Nanos,
+    /// What came of it.
+    pub result: Result<Outcome, BlockError>,
+}
+
+/// Disks that share nothing with any other, their bytes, and what is under way.
+#[derive(Debug)]
+pub struct Emulator {
+    machine: Machine,
+    volumes: Vec<Volume>,
+    faults: EmulatorFaults,
+    pending: Vec<Option<Pending>>,
+    free: Vec<usize>,
+    answered: VecDeque<Answered>,
+    /// Why nothing can be kept any more.
+    failed: Option<BlockError>,
+    /// Whether the power is gone.
+    dark: bool,
+}
+
+impl Emulator {
+    /// Emulates the volumes of an engine, which come in its order.
+    ///
+    /// *Errors:* a power cut of a volume of which the model cannot tell what is on its media (an array, or a drive behind a
+    /// page cache or a controller's memory): its name.
+    pub fn new(engine: Engine, mut volumes: Vec<Volume>, faults: EmulatorFaults) -> Result<Emulator, String> {
+        for volume in &mut volumes {
+            if faults.power_cut.is_some() && !volume.tells_media {
+                return Err(volume.info().name.clone());
+            }
+        }
+        Ok(Emulator::with(Machine::rig(engine), volumes, faults))
+    }
+
+    /// A disk that takes no time.
+    pub fn null(volume: Volume) -> Emulator {
+        Emulator::with(Machine::null(), vec![volume], EmulatorFaults::default())
+    }
+
+    fn with(machine: Machine, volumes: Vec<Volume>, faults: EmulatorFaults) -> Emulator {
+        Emulator {
+            machine,
+            volumes,
+            faults,
+            pending: Vec::new(),
+            free: Vec::new(),
+            answered: VecDeque::new(),
+            failed: None,
+            dark: false,
+        }
+    }
+
+    /// The volumes.
+    pub fn volumes(&self) -> &[Volume] {
+        &self.volumes
+    }
+
+    /// The model, to look at; none where there is none.
+    pub fn engine(&self) -> Option<&Engine> {
+        self.machine.engine()
+    }
+
+    /// Operations under way.
+    pub fn outstanding(&self) -> usize {
+        self.pending.len() - self.free.len()
+    }
+
+    /// Whether the power was cut.
+    pub fn is_dark(&self) -> bool {
+        self.dark
+    }
+
+    /// Reads what was written last, without taking time.
+    ///
+    /// *Errors:* beyond the end of the volume; no power.
+    pub fn read(&self, volume: u32, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        if self.dark {
+            return Err(BlockError::Dead);
+        }
+        self.volumes[volume as usize].read(offset, into)
+    }
+
+    /// Takes an operation for a volume; it comes back from [`Emulator::poll_answer`] under its ticket.
+    pub fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, ticket: u64) {
+        self.handle_timeout(now);
+        match self.begin(volume, operation) {
+            Ok((task, outcome)) => {
+                let pending = Pending { ticket, volume, task, outcome };
+                let slot = self.free.pop().unwrap_or_else(|| {
+                    self.pending.push(None);
+                    self.pending.len() - 1
+                });
+                self.pending[slot] = Some(pending);
+                self.go_on(now, slot);
+                self.collect(now);
+            }
+            Err(error) => self.answered.push_back(Answered { ticket, at: now, result: Err(error) }),
+        }
+    }
+
+    /// Does all that is due up to `now`.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        match self.faults.power_cut {
+            Some(at) if at <= now => self.cut_power(at),
+            _ if !self.dark => {
+                self.machine.handle_timeout(now);
+                self.collect(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The next operation that is over.
+    pub fn poll_answer(&mut self) -> Option<Answered> {
+        self.answered.pop_front()
+    }
+
+    /// When there is something to do; `None` while only an operation can change anything.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let next = self.machine.poll_timeout().filter(|_| !self.dark);
+        next.into_iter().chain(self.faults.power_cut).min()
+    }
+
+    /// Cuts the power: what is not on the media is lost, what is under way ends as on a dead disk, and so does all that
+    /// comes. The access under way is torn between two blocks.
+    pub fn cut_power(&mut self, now: Nanos) {
+        self.faults.power_cut = None;
+        if self.dark {
+            return;
+        }
+        self.machine.handle_timeout(now);
+        self.collect(now);
+        self.dark = true;
+        self.volumes.iter_mut().for_each(Volume::forget);
+        for slot in 0..self.pending.len() {
+            self.finish(slot, now, Err(BlockError::Dead));
+        }
+    }
+
+    /// Puts all that is written on the media, as an orderly end does, whatever time it would take.
+    ///
+    /// *Errors:* there is no room left for it.
+    pub fn finish_writing(&mut self) -> Result<(), BlockError> {
+        let all = self.volumes.iter_mut().map(|volume| volume.settle(0, u64::MAX));
+        all.fold(Ok(()), Result::and)
+    }
+
+    /// What the model has to do for an operation, and what is answered then. Bytes that come with it are taken.
+    fn begin(&mut self, volume: u32, operation: Operation) -> Result<(Task, Outcome), BlockError> {
+        let lies = self.faults.ignore_flush;
+        let place = &mut self.volumes[volume as usize];
+        let extent = Extent { block: u64::from(place.info().sector_bytes), total: place.info().bytes() };
+        if self.dark {
+            return Err(BlockError::Dead);
+        }
+        if let (Some(error), Operation::Write { .. } | Operation::WriteZeroes { .. } | Operation::Flush) =
+            (self.failed, &operation)
+        {
+            return Err(error);
+        }
+        let write = |fua: bool, zeros| Task { op: Op::Write, fua: fua && !lies, zeros, ..Task::NOTHING };
+        Ok(match operation {
+            Operation::Read { offset, bytes, fua } => {
+                let task = extent.around(offset, u64::from(bytes), Task { fua, ..Task::NOTHING })?;
+                (task, Outcome::Read { volume, offset, bytes })
+            }
+            Operation::Prefetch { offset, bytes } => {
+                (extent.around(offset, bytes, Task::NOTHING)?, Outcome::Done)
+            }
+            Operation::Write { offset, data, fua } => {
+                let task = extent.exactly(offset, data.len() as u64, write(fua, false))?;
+                place.write(offset, data)?;
+                (task, Outcome::Done)
+            }
+            Operation::WriteZeroes { offset, bytes, fua, .. } => {
+                (extent.exactly(offset, bytes, write(fua, true))?, Outcome::Done)
+            }
+            Operation::Trim { offset, bytes } => {
+                extent.exactly(offset, bytes, Task::NOTHING)?;
+                place.trim(offset, bytes)?;
+                (Task::NOTHING, Outcome::Done)
+            }
+            Operation::Allocation { offset, bytes } => {
+                extent.around(offset, bytes, Task::NOTHING)?;
+                (Task::NOTHING, Outcome::Allocation(place.allocation(offset, bytes)))
+            }
+            Operation::Flush if lies => (Task::NOTHING, Outcome::Done),
+            Operation::Flush => (Task::FLUSH, Outcome::Done),
+        })
+    }
+
+    /// Gives the model the next piece of an operation, or ends it.
+    fn go_on(&mut self, now: Nanos, slot: usize) {
+        let pending = self.pending[slot].as_mut().expect("it is under way");
+        let place = &mut self.volumes[pending.volume as usize];
+        let block = u64::from(place.info().sector_bytes);
+        let (zeros, volume) = (pending.task.zeros, pending.volume);
+        let Some(request) = pending.task.next_piece(block) else {
+            let outcome = pending.outcome.clone();
+            return self.finish(slot, now, Ok(outcome));
+        };
+        if zeros {
+            let bytes = u64::from(request.sectors) * block;
+            if let Err(error) = place.write(request.lbn.0 * block, vec![0; bytes as usize]) {
+                return self.finish(slot, now, Err(error));
+            }
+        }
+        self.machine.submit(now, volume, request, slot as u64);
+    }
+
+    /// Takes what the model is done with.
+    fn collect(&mut self, now: Nanos) {
+        loop {
+            let Some(Ended { id, at, outcome }) = self.machine.poll_ended() else { return };
+            let slot = id as usize;
+            match refusal(outcome) {
+                Some(error) => self.finish(slot, at, Err(error)),
+                None => self.end_piece(now, at, slot),
+            }
+        }
+    }
+
+    /// A piece is done: the last one ends the operation when the model said so, others are followed now.
+    fn end_piece(&mut self, now: Nanos, at: Nanos, slot: usize) {
+        let is_last = self.pending[slot].as_ref().is_some_and(|pending| pending.task.is_over());
+        self.go_on(if is_last { at } else { now }, slot);
+    }
+
+    fn finish(&mut self, slot: usize, at: Nanos, result: Result<Outcome, BlockError>) {
+        if let Some(pending) = self.pending[slot].take() {
+            self.free.push(slot);
+            self.answered.push_back(Answered { ticket: pending.ticket, at, result });
+        }
+    }
+}
+
+/// What a client is told where the model did not do it.
+fn refusal(ending: Ending) -> Option<BlockError> {
+    match ending {
+        Ending::Done => None,
+        Ending::OutOfRange => Some(BlockError::Invalid),
+    }
+}

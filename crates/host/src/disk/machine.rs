@@ -1,0 +1,87 @@
+//! What says when a request is done: a rig of the simulator turned by hand, or the null disk that takes no time.
+
+use headstack_model::{Nanos, Request};
+use headstack_sim::{Completion, Engine, Finished, Observer, Outcome};
+use headstack_workload::{Inbox, Issue};
+use std::collections::VecDeque;
+
+/// A request that came back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    /// The number that it was submitted under.
+    pub(super) id: u64,
+    /// When it was done.
+    pub(super) at: Nanos,
+    pub(super) outcome: Outcome,
+}
+
+/// Keeps what comes back.
+struct Back<'a>(&'a mut VecDeque<Ended>);
+
+impl Observer for Back<'_> {
+    fn finished(&mut self, finished: &Finished) {
+        let Finished { id, completion, .. } = *finished;
+        self.0.push_back(Ended { id, at: completion.completed, outcome: completion.outcome });
+    }
+
+    fn served(&mut self, _device: u32, _command: &Completion) {}
+}
+
+#[derive(Debug)]
+enum Kind {
+    Rig(Box<Engine>),
+    Null,
+}
+
+/// Turns a rig, or nothing.
+#[derive(Debug)]
+pub(super) struct Machine {
+    kind: Kind,
+    inbox: Inbox,
+    ended: VecDeque<Ended>,
+}
+
+impl Machine {
+    pub(super) fn rig(engine: Engine) -> Machine {
+        Machine { kind: Kind::Rig(Box::new(engine)), inbox: Inbox::default(), ended: VecDeque::new() }
+    }
+
+    pub(super) fn null() -> Machine {
+        Machine { kind: Kind::Null, inbox: Inbox::default(), ended: VecDeque::new() }
+    }
+
+    /// The rig's engine; none for the null disk.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        match &self.kind {
+            Kind::Rig(engine) => Some(engine),
+            Kind::Null => None,
+        }
+    }
+
+    /// Takes a request for a volume.
+    pub(super) fn submit(&mut self, now: Nanos, volume: u32, request: Request, id: u64) {
+        if matches!(self.kind, Kind::Null) {
+            self.ended.push_back(Ended { id, at: now, outcome: Outcome::Done });
+            return;
+        }
+        self.inbox.put(now, Issue::new(volume, request, id));
+        self.handle_timeout(now);
+    }
+
+    /// Does all that is due up to `now`.
+    pub(super) fn handle_timeout(&mut self, now: Nanos) {
+        if let Kind::Rig(engine) = &mut self.kind {
+            let ended = &mut self.ended;
+            engine.advance(now, &mut self.inbox, &mut Back(ended));
+        }
+    }
+
+    pub(super) fn poll_ended(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
+    }
+
+    /// When there is something to do; `None` while only a request can change anything.
+    pub(super) fn poll_timeout(&self) -> Option<Nanos> {
+        self.engine().and_then(Engine::next_event)
+    }
+}

@@ -1,0 +1,18 @@
+//! The emulated disk without its clock: a machine that is told the time, and the bytes it keeps.
+//!
+//! The model alone says when an operation is done; the bytes are kept by a [`Store`] at full speed. What the model's drive
+//! has taken and not put on its media is held apart from the store, which is therefore at every time what the media hold:
+//! a power cut is to forget the rest.
+//!
+//! Not modelled: data that a failing disk garbles; time that TRIM takes.
+
+mod emulator;
+mod machine;
+mod store;
+mod task;
+mod unwritten;
+mod volume;
+
+pub use emulator::{Answered, Emulator, EmulatorFaults, Outcome};
+pub use store::Store;
+pub use volume::Volume;

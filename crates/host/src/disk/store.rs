@@ -1,0 +1,139 @@
+//! What a disk's bytes are kept in: a sparse file, or memory that behaves like one.
+//!
+//! A hole reads as zeros and takes no room. Times are not modelled here; the file is as fast as its host makes it.
+
+use crate::{BlockError, Stretch};
+use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The bytes of a volume.
+#[derive(Debug)]
+pub struct Store {
+    file: File,
+    bytes: u64,
+}
+
+impl Store {
+    /// Keeps `bytes` in memory; what was never written takes none.
+    ///
+    /// *Errors:* the system has no such memory.
+    pub fn memory(bytes: u64) -> io::Result<Store> {
+        let file = File::from(rustix::fs::memfd_create("headstack", MemfdFlags::CLOEXEC)?);
+        file.set_len(bytes)?;
+        Ok(Store { file, bytes })
+    }
+
+    /// Keeps `bytes` in a sparse file, which is made where it is not there; what it holds already stays.
+    ///
+    /// *Errors:* the file cannot be opened or made, or another program has it as its store; one that is longer than
+    /// `bytes`, whose end would be lost, is refused.
+    pub fn file(path: &Path, bytes: u64) -> io::Result<Store> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let held = file.metadata()?.len();
+        if held > bytes {
+            let message = format!("it holds {held} bytes, and the disk has {bytes}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        file.try_lock().map_err(|_| io::Error::other("another program keeps a disk in it"))?;
+        file.set_len(bytes)?;
+        Ok(Store { file, bytes })
+    }
+
+    /// How many bytes it keeps.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.file.read_exact_at(into, offset).map_err(|_| BlockError::Medium)
+    }
+
+    /// Zeros take no room.
+    pub(super) fn write(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        if data.chunks(16).all(|chunk| chunk == &[0; 16][..chunk.len()])
+            && self.punch(offset, data.len() as u64)
+        {
+            return Ok(());
+        }
+        self.file.write_all_at(data, offset).map_err(full)
+    }
+
+    /// Makes a run read as zeros, and gives its room back where it can.
+    pub(super) fn clear(&self, offset: u64, bytes: u64) -> Result<(), BlockError> {
+        if bytes == 0 || self.punch(offset, bytes) {
+            return Ok(());
+        }
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        let mut at = offset;
+        while at < offset + bytes {
+            let part = (offset + bytes - at).min(ZEROS.len() as u64);
+            self.file.write_all_at(&ZEROS[..part as usize], at).map_err(full)?;
+            at += part;
+        }
+        Ok(())
+    }
+
+    /// Makes a hole; says whether the file system can.
+    fn punch(&self, offset: u64, bytes: u64) -> bool {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&self.file, flags, offset, bytes).is_ok()
+    }
+
+    /// Where data are kept and where holes are, from `offset` on; at most so many stretches, which may end early then.
+    pub(super) fn allocation(&self, offset: u64, bytes: u64, most: usize) -> Vec<Stretch> {
+        let (mut at, end, mut stretches) = (offset, offset + bytes, Vec::new());
+        while at < end && stretches.len() < most {
+            let data = rustix::fs::seek(&self.file, SeekFrom::Data(at)).unwrap_or(end).min(end);
+            let hole = data > at;
+            let next = match hole {
+                true => data,
+                false => rustix::fs::seek(&self.file, SeekFrom::Hole(at)).unwrap_or(end).min(end),
+            };
+            stretches.push(Stretch { bytes: next - at, hole });
+            at = next;
+        }
+        stretches
+    }
+}
+
+fn full(error: io::Error) -> BlockError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => BlockError::NoSpace,
+        _ => BlockError::Medium,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_memory_read_as_zeros_until_it_is_written() {
+        let store = Store::memory(1 << 40).expect("memory that is not used is free");
+        let mut read = [7; 512];
+        store.read((1 << 40) - 512, &mut read).expect("it is inside");
+        assert_eq!(read, [0; 512]);
+        store.write(1 << 30, &[9; 4096]).expect("there is room");
+        let hole = |bytes| Stretch { bytes, hole: true };
+        let data = Stretch { bytes: 4096, hole: false };
+        assert_eq!(store.allocation((1 << 30) - 4096, 12_288, 9), [hole(4096), data, hole(4096)]);
+        store.clear(1 << 30, 4096).expect("a hole can be made");
+        assert_eq!(store.allocation((1 << 30) - 4096, 12_288, 9), [hole(12_288)]);
+    }
+
+    #[test]
+    fn is_a_file_that_is_too_long_or_in_use_refused() {
+        let folder = tempfile::tempdir().expect("there is room for it");
+        let path = folder.path().join("disk");
+        let store = Store::file(&path, 8192).expect("it can be made");
+        let again = Store::file(&path, 8192).expect_err("it is in use");
+        assert_eq!(again.to_string(), "another program keeps a disk in it");
+        drop(store);
+        let short = Store::file(&path, 4096).expect_err("its end would be lost");
+        assert_eq!(short.to_string(), "it holds 8192 bytes, and the disk has 4096");
+        assert_eq!(Store::file(&path, 16_384).expect("it grows").bytes(), 16_384);
+    }
+}

@@ -1,0 +1,81 @@
+//! What the model has to do for an operation: a run of blocks, piece by piece.
+
+use super::Outcome;
+use crate::BlockError;
+use headstack_model::{Lbn, Op, Request};
+
+/// An operation under way.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) ticket: u64,
+    pub(super) volume: u32,
+    pub(super) task: Task,
+    pub(super) outcome: Outcome,
+}
+
+/// Blocks `next..end` are still to be asked of the model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    pub(super) op: Op,
+    pub(super) fua: bool,
+    /// Whether zeros go out with each piece.
+    pub(super) zeros: bool,
+    pub(super) next: u64,
+    pub(super) end: u64,
+}
+
+impl Task {
+    /// Longest piece that the model gets at once; longer runs go one piece after the other, as a host would split them.
+    const PIECE_BYTES: u64 = 4 << 20;
+
+    /// Nothing to do: over at once.
+    pub(super) const NOTHING: Task = Task { op: Op::Read, fua: false, zeros: false, next: 0, end: 0 };
+    pub(super) const FLUSH: Task = Task { op: Op::Flush, end: 1, ..Task::NOTHING };
+
+    pub(super) fn is_over(&self) -> bool {
+        self.next == self.end
+    }
+
+    /// The next request for the model.
+    pub(super) fn next_piece(&mut self, block: u64) -> Option<Request> {
+        if self.is_over() {
+            return None;
+        }
+        if self.op == Op::Flush {
+            self.next = self.end;
+            return Some(Request::flush());
+        }
+        let sectors = (self.end - self.next).min(Task::PIECE_BYTES / block);
+        let lbn = Lbn(self.next);
+        self.next += sectors;
+        Some(Request { op: self.op, lbn, sectors: sectors as u32, fua: self.fua })
+    }
+}
+
+/// A volume in which operations lie: the size of a block, and of all of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) block: u64,
+    pub(super) total: u64,
+}
+
+impl Extent {
+    /// The task on all blocks that the bytes touch.
+    ///
+    /// *Errors:* none, or beyond the end.
+    pub(super) fn around(&self, offset: u64, bytes: u64, task: Task) -> Result<Task, BlockError> {
+        let end = offset.checked_add(bytes).filter(|end| bytes > 0 && *end <= self.total);
+        let end = end.ok_or(BlockError::Invalid)?;
+        Ok(Task { next: offset / self.block, end: end.div_ceil(self.block), ..task })
+    }
+
+    /// The task on blocks that begin and end as the bytes do.
+    ///
+    /// *Errors:* as [`Extent::around`]; a block in part.
+    pub(super) fn exactly(&self, offset: u64, bytes: u64, task: Task) -> Result<Task, BlockError> {
+        match (offset % self.block, bytes % self.block) {
+            (0, 0) => self.around(offset, bytes, task),
+            _ => Err(BlockError::Invalid),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A disk in real time: the thread that turns its machine by the real clock.
+//!
+//! It sleeps until just before the machine's next deadline and spins for the rest, because a wake-up comes some fifty
+//! microseconds late and a look at the clock does not.
+
+use crate::disk::Emulator;
+use crate::shared::{DiskHandle, Reply, Shared};
+use crate::{BlockError, Clock, realtime};
+use headstack_model::Nanos;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+/// How a disk's thread meets its deadlines.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// How long before a deadline it stops to sleep and watches the clock instead.
+    pub spin: Duration,
+    /// Whether it goes before all that is not real-time, where the system allows it.
+    pub real_time: bool,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing { spin: Duration::from_micros(100), real_time: true }
+    }
+}
+
+/// A disk that runs.
+#[derive(Debug)]
+pub struct Disk {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    is_real_time: bool,
+}
+
+impl Disk {
+    /// Starts a disk's thread.
+    ///
+    /// *Errors:* the system has no thread, or none of what one sleeps on.
+    pub fn start(name: &str, emulator: Emulator, clock: Clock, timing: Timing) -> io::Result<Disk> {
+        let shared = Arc::new(Shared::new(emulator, clock)?);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
+        let (tell, told) = std::sync::mpsc::channel();
+        let turning = Turning { shared: Arc::clone(&shared), epoll, timing, replies: Vec::new() };
+        let run = move || {
+            realtime::be_punctual();
+            let first = timing.real_time && realtime::go_first();
+            tell.send(first).expect("whoever starts a disk waits for this");
+            turning.run();
+        };
+        let thread = Builder::new().name(format!("disk {name}")).spawn(run)?;
+        let is_real_time = told.recv().map_err(io::Error::other)?;
+        Ok(Disk { shared, thread: Some(thread), is_real_time })
+    }
+
+    /// A way to it.
+    pub fn handle(&self) -> DiskHandle {
+        DiskHandle(Arc::clone(&self.shared))
+    }
+
+    /// Whether the system lets its thread go first.
+    pub fn is_real_time(&self) -> bool {
+        self.is_real_time
+    }
+
+    /// Lets what is under way end, takes nothing more, and puts all that is written on the media.
+    ///
+    /// *Errors:* there was no room left for it.
+    pub fn stop(mut self) -> Result<(), BlockError> {
+        self.end();
+        self.shared.lock().emulator.finish_writing()
+    }
+
+    fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.shared.lock().stopping = true;
+            self.shared.wake();
+            // A thread that panicked has said so; what it left is taken as it is.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The event of the shared wake-up.
+const WAKE: u64 = u64::MAX;
+
+/// What the thread owns.
+struct Turning {
+    shared: Arc<Shared>,
+    epoll: OwnedFd,
+    timing: Timing,
+    replies: Vec<Reply>,
+}
+
+impl Turning {
+    fn run(mut self) {
+        let mut events = Vec::with_capacity(64);
+        while let Some(next) = self.turn() {
+            self.shared.answer(&mut self.replies);
+            self.wait(next, &mut events);
+        }
+        self.shared.answer(&mut self.replies);
+    }
+
+    /// Does what is due; says when there is more, nothing once the disk has stopped.
+    fn turn(&mut self) -> Option<Nanos> {
+        let mut state = self.shared.lock();
+        let now = self.shared.clock.now();
+        state.emulator.handle_timeout(now);
+        state.collect(&mut self.replies);
+        if state.stopping && state.emulator.outstanding() == 0 {
+            return None;
+        }
+        let next = state.emulator.poll_timeout().unwrap_or(Nanos::MAX);
+        state.asleep_until = next;
+        Some(next)
+    }
+
+    /// Sleeps until shortly before `next`, unless something comes.
+    fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
+        let left = self.shared.clock.real(next.since(self.shared.clock.now()));
+        let sleep = left.saturating_sub(self.timing.spin);
+        let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
+        events.clear();
+        // Interrupted, it has slept long enough.
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), (next != Nanos::MAX).then_some(&timeout));
+        if events.iter().any(|event| event.data.u64() == WAKE) {
+            let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
+        }
+    }
+}

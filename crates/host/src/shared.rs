@@ -1,0 +1,189 @@
+//! A disk as threads share it: its machine, who waits for what, and how late they were answered.
+//!
+//! A call from any thread submits at once and takes what is done by then, so that a disk that takes no time needs no second
+//! thread. Callers are answered when the disk is not locked.
+
+use crate::disk::{Answered, Emulator, Outcome};
+use crate::{Answer, BlockError, Clock, Lateness, Operation};
+use headstack_model::Nanos;
+use headstack_workload::VolumeInfo;
+use rustix::event::{EventfdFlags, eventfd};
+use slab::Slab;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+#[allow(clippy::disallowed_types, reason = "threads share a disk")]
+use std::sync::Mutex;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+/// Somebody who waits for an operation.
+pub trait Caller: Send {
+    /// The operation is over. Called once, from any thread.
+    fn answer(self: Box<Self>, result: Result<Answer, BlockError>);
+}
+
+/// An answer on its way to a caller.
+pub(crate) struct Reply {
+    caller: Box<dyn Caller>,
+    due: Nanos,
+    result: Result<Answer, BlockError>,
+}
+
+/// What only one thread at a time may touch.
+pub(crate) struct State {
+    pub(crate) emulator: Emulator,
+    callers: Slab<Box<dyn Caller>>,
+    /// Up to when the disk's own thread sleeps; zero while it looks by itself.
+    pub(crate) asleep_until: Nanos,
+    pub(crate) stopping: bool,
+}
+
+impl State {
+    fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, caller: Box<dyn Caller>) {
+        let ticket = self.callers.insert(caller) as u64;
+        self.emulator.submit(now, volume, operation, ticket);
+    }
+
+    /// Takes what is over; answers may come at once.
+    pub(crate) fn collect(&mut self, replies: &mut Vec<Reply>) {
+        while let Some(Answered { ticket, at, result }) = self.emulator.poll_answer() {
+            let caller = self.callers.remove(ticket as usize);
+            let result = result.and_then(|outcome| self.with_bytes(outcome));
+            replies.push(Reply { caller, due: at, result });
+        }
+    }
+
+    fn with_bytes(&self, outcome: Outcome) -> Result<Answer, BlockError> {
+        match outcome {
+            Outcome::Done => Ok(Answer::Done),
+            Outcome::Allocation(stretches) => Ok(Answer::Allocation(stretches)),
+            Outcome::Read { volume, offset, bytes } => {
+                let mut data = vec![0; bytes as usize];
+                self.emulator.read(volume, offset, &mut data)?;
+                Ok(Answer::Data(data))
+            }
+        }
+    }
+}
+
+/// A disk and what its threads need of it.
+#[allow(clippy::disallowed_types, reason = "threads share a disk")]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    lateness: Mutex<Lateness>,
+    /// Wakes the disk's own thread.
+    pub(crate) wake: OwnedFd,
+    pub(crate) clock: Clock,
+    volumes: Vec<VolumeInfo>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Shared").field("volumes", &self.volumes).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    #[allow(clippy::disallowed_types, reason = "threads share a disk")]
+    pub(crate) fn new(emulator: Emulator, clock: Clock) -> io::Result<Shared> {
+        let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();
+        let state = State { emulator, callers: Slab::new(), asleep_until: Nanos::ZERO, stopping: false };
+        Ok(Shared {
+            state: Mutex::new(state),
+            lateness: Mutex::new(Lateness::new()),
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            clock,
+            volumes,
+        })
+    }
+
+    /// A panic elsewhere leaves the state as it was between two calls: it is used on, so that clients can be told.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lateness(&self) -> MutexGuard<'_, Lateness> {
+        self.lateness.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn wake(&self) {
+        // It only fails when the counter is full, and then the thread is awake.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Answers callers and notes how late they were told.
+    pub(crate) fn answer(&self, replies: &mut Vec<Reply>) {
+        if replies.is_empty() {
+            return;
+        }
+        let late = |due| {
+            let now = self.clock.now();
+            self.lateness().record(self.clock.real(now.since(due)));
+        };
+        for Reply { caller, due, result } in replies.drain(..) {
+            caller.answer(result);
+            late(due);
+        }
+    }
+}
+
+/// A way to a disk, for any thread.
+#[derive(Clone, Debug)]
+pub struct DiskHandle(pub(crate) Arc<Shared>);
+
+impl DiskHandle {
+    /// The volumes, in the order of their numbers.
+    pub fn volumes(&self) -> &[VolumeInfo] {
+        &self.0.volumes
+    }
+
+    /// The disk's clock.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// Asks a volume for an operation; `caller` is answered when the model is done with it, perhaps before this returns.
+    pub fn submit(&self, volume: u32, operation: Operation, caller: Box<dyn Caller>) {
+        let mut replies = Vec::new();
+        let mut state = self.0.lock();
+        if state.stopping {
+            drop(state);
+            return caller.answer(Err(BlockError::ShuttingDown));
+        }
+        let now = self.0.clock.now();
+        state.submit(now, volume, operation, caller);
+        state.collect(&mut replies);
+        let next = state.emulator.poll_timeout().unwrap_or(Nanos::MAX);
+        let is_earlier = next < state.asleep_until;
+        drop(state);
+        if is_earlier {
+            self.0.wake();
+        }
+        self.0.answer(&mut replies);
+    }
+
+    /// Looks at the machine as it is now. The disk stands still meanwhile: be brief.
+    pub fn inspect<R>(&self, look: impl FnOnce(&Emulator) -> R) -> R {
+        let mut state = self.0.lock();
+        let now = self.0.clock.now();
+        state.emulator.handle_timeout(now);
+        look(&state.emulator)
+    }
+
+    /// How late answers were so far.
+    pub fn lateness(&self) -> Lateness {
+        self.0.lateness().clone()
+    }
+
+    /// Cuts the disk's power now.
+    ///
+    /// *Errors:* the model cannot tell what is on the media of one of its volumes.
+    pub fn cut_power(&self) -> Result<(), BlockError> {
+        let mut state = self.0.lock();
+        let now = self.0.clock.now();
+        state.emulator.cut_power(now);
+        drop(state);
+        self.0.wake();
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! The emulated disk: the same times as the simulator's, and the bytes that were written.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests of threads use threads")]
+
+use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Outcome, Store, Volume};
+use headstack_host::{Answer, BlockError, Caller, Clock, Disk, Operation, Timing};
+use headstack_model::{Lbn, Nanos, Request, drives};
+use headstack_sim::{Device, DeviceOptions, Rig};
+use std::sync::mpsc::{Sender, channel};
+
+fn emulator(drive: &str, faults: EmulatorFaults) -> Emulator {
+    let rig = Rig::from_drive(drives::load(drive).expect("the drive is shipped"));
+    let engine = rig.build(0).expect("the drive is good");
+    let volumes = rig.volumes().into_iter().map(|info| {
+        let store = Store::memory(info.bytes()).expect("unused memory is free");
+        Volume::new(info, store)
+    });
+    Emulator::new(engine, volumes.collect(), faults).expect("a drive tells what is on its media")
+}
+
+/// Turns it until nothing is under way; all that is over, by ticket.
+fn finish(emulator: &mut Emulator) -> Vec<Answered> {
+    let mut over = Vec::new();
+    while emulator.outstanding() > 0 {
+        let next = emulator.poll_timeout().expect("operations are under way");
+        emulator.handle_timeout(next);
+        over.extend(std::iter::from_fn(|| emulator.poll_answer()));
+    }
+    over.extend(std::iter::from_fn(|| emulator.poll_answer()));
+    over.sort_by_key(|answered| answered.ticket);
+    over
+}
+
+#[test]
+fn does_an_operation_take_the_time_of_the_model() {
+    let spec = drives::load("atlas-10k").expect("the drive is shipped");
+    let mut device = Device::new(&spec, &DeviceOptions::default()).expect("the drive is good");
+    let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
+    let mut now = Nanos(1000);
+    for ticket in 0..50 {
+        let lbn = ticket * 300_017 % 17_000_000;
+        device.submit(now, Request::read(Lbn(lbn), 8)).expect("the queue is empty");
+        emulator.submit(now, 0, Operation::Read { offset: lbn * 512, bytes: 4096, fua: false }, ticket);
+        let completion = loop {
+            let next = device.poll_timeout().expect("a read is under way");
+            device.handle_timeout(next);
+            if let Some(completion) = device.poll_completion() {
+                break completion;
+            }
+        };
+        let over = finish(&mut emulator);
+        assert_eq!((over.len(), over[0].ticket, over[0].at), (1, ticket, completion.completed));
+        now = completion.completed;
+    }
+}
+
+#[test]
+fn is_a_long_operation_over_with_its_last_piece() {
+    let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
+    let bytes = 10 << 20;
+    emulator.submit(Nanos::ZERO, 0, Operation::Write { offset: 0, data: vec![5; bytes], fua: true }, 1);
+    emulator.submit(Nanos::ZERO, 0, Operation::Read { offset: 1, bytes: 9, fua: false }, 2);
+    let over = finish(&mut emulator);
+    assert!(over[1].at < over[0].at, "a short operation goes between the pieces of a long one");
+    assert!(over[0].at > Nanos::from_ms(300.0), "ten megabytes take their time: {}", over[0].at);
+    assert_eq!(over[1].result, Ok(Outcome::Read { volume: 0, offset: 1, bytes: 9 }));
+    let mut read = [0; 9];
+    emulator.read(0, (bytes - 9) as u64, &mut read).expect("it is inside");
+    assert_eq!(read, [5; 9]);
+}
+
+#[test]
+fn are_operations_outside_the_disk_or_its_blocks_refused() {
+    let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
+    let end = emulator.volumes()[0].info().bytes();
+    let write = |offset, bytes| Operation::Write { offset, data: vec![0; bytes], fua: false };
+    let refused = [
+        write(512, 100),
+        write(100, 512),
+        write(end, 512),
+        write(0, 0),
+        Operation::Read { offset: end - 1, bytes: 2, fua: false },
+        Operation::Read { offset: u64::MAX, bytes: 2, fua: false },
+        Operation::Trim { offset: 1, bytes: 512 },
+        Operation::WriteZeroes { offset: end - 512, bytes: 1024, may_trim: true, fua: false },
+    ];
+    for (ticket, operation) in refused.into_iter().enumerate() {
+        emulator.submit(Nanos(ticket as u64), 0, operation.clone(), ticket as u64);
+        let answered = emulator.poll_answer().expect("it is answered at once");
+        assert_eq!(answered.result, Err(BlockError::Invalid), "{operation:?}");
+    }
+}
+
+#[test]
+fn does_a_disk_that_lies_say_at_once_that_a_flush_is_done() {
+    let mut emulator = emulator("st2000dm006", EmulatorFaults { ignore_flush: true, ..Default::default() });
+    emulator.submit(Nanos(5), 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
+    emulator.submit(Nanos(6), 0, Operation::Flush, 1);
+    assert_eq!(emulator.poll_answer().map(|answered| answered.ticket), Some(1));
+}
+
+struct Tell(Sender<Result<Answer, BlockError>>);
+
+impl Caller for Tell {
+    fn answer(self: Box<Self>, result: Result<Answer, BlockError>) {
+        self.0.send(result).expect("the test waits for it");
+    }
+}
+
+#[test]
+fn does_a_running_disk_answer_callers_from_any_thread() {
+    let clock = Clock::new(1000.0).expect("it is allowed");
+    let emulator = emulator("atlas-10k", EmulatorFaults::default());
+    let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");
+    let callers: Vec<_> = (0..4u8)
+        .map(|number| {
+            let handle = disk.handle();
+            std::thread::spawn(move || {
+                let (tell, told) = channel();
+                let ask = |operation| {
+                    handle.submit(0, operation, Box::new(Tell(tell.clone())));
+                    told.recv().expect("the disk answers")
+                };
+                for turn in 0..100 {
+                    let offset = (u64::from(number) * 100 + turn) * 40_960;
+                    let data = vec![number + 1; 4096];
+                    let done = ask(Operation::Write { offset, data: data.clone(), fua: false });
+                    assert_eq!(done, Ok(Answer::Done));
+                    assert_eq!(
+                        ask(Operation::Read { offset, bytes: 4096, fua: false }),
+                        Ok(Answer::Data(data))
+                    );
+                }
+                assert_eq!(ask(Operation::Flush), Ok(Answer::Done));
+            })
+        })
+        .collect();
+    callers.into_iter().for_each(|caller| caller.join().expect("no thread failed"));
+    assert_eq!(disk.handle().lateness().count(), 804);
+    let handle = disk.handle();
+    disk.stop().expect("memory has room");
+    let (tell, told) = channel();
+    handle.submit(0, Operation::Flush, Box::new(Tell(tell)));
+    assert_eq!(told.recv(), Ok(Err(BlockError::ShuttingDown)));
+}
