@@ -1,0 +1,130 @@
+//! Bytes on their way: put in at one end, taken out at the other, without an allocation in the steady state.
+
+/// Room that is kept when nothing is on its way.
+const KEPT: usize = 1 << 20;
+
+/// A queue of bytes that lie in one piece.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    /// Room; what lies outside `begin..end` is of no meaning.
+    room: Vec<u8>,
+    begin: usize,
+    end: usize,
+}
+
+impl Buffer {
+    pub(super) fn with_room(bytes: usize) -> Buffer {
+        Buffer { room: vec![0; bytes], begin: 0, end: 0 }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.room[self.begin..self.end]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.end - self.begin
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.begin == self.end
+    }
+
+    /// Takes so many bytes out.
+    pub(super) fn consume(&mut self, bytes: usize) {
+        assert!(bytes <= self.len(), "only what is there can be taken");
+        self.begin += bytes;
+        if self.is_empty() {
+            (self.begin, self.end) = (0, 0);
+            if self.room.len() > KEPT {
+                self.room = vec![0; KEPT];
+            }
+        }
+    }
+
+    /// Whether [`space`](Buffer::space) has any.
+    pub(super) fn has_space(&self) -> bool {
+        self.len() < self.room.len()
+    }
+
+    /// All room that is left behind the bytes.
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        if self.begin > 0 {
+            self.room.copy_within(self.begin..self.end, 0);
+            (self.begin, self.end) = (0, self.len());
+        }
+        &mut self.room[self.end..]
+    }
+
+    /// Takes in what was put at the beginning of [`space`](Buffer::space).
+    pub(super) fn commit(&mut self, bytes: usize) {
+        assert!(bytes <= self.room.len() - self.end, "no more can be put in than there is room");
+        self.end += bytes;
+    }
+
+    /// Room for exactly so many bytes behind the others, of which [`commit`](Buffer::commit) takes in what was put there.
+    pub(super) fn reserve(&mut self, bytes: usize) -> &mut [u8] {
+        let needed = self.len() + bytes;
+        if self.end + bytes > self.room.len() {
+            // Moving is cheap where much was taken out; otherwise the room doubles, so that neither is done often.
+            if self.begin >= self.len() && needed <= self.room.len() {
+                self.room.copy_within(self.begin..self.end, 0);
+            } else {
+                let mut room = vec![0; needed.next_power_of_two()];
+                room[..self.len()].copy_from_slice(self.bytes());
+                self.room = room;
+            }
+            (self.begin, self.end) = (0, self.len());
+        }
+        &mut self.room[self.end..self.end + bytes]
+    }
+
+    /// Puts bytes behind the others.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.reserve(bytes.len()).copy_from_slice(bytes);
+        self.commit(bytes.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn do_bytes_come_out_as_they_went_in() {
+        let mut buffer = Buffer::with_room(8);
+        let (mut sent, mut received) = (0_u8, 0_u8);
+        for step in 0..2000_usize {
+            for _ in 0..step * 7 % 13 {
+                buffer.push(&[sent]);
+                sent = sent.wrapping_add(1);
+            }
+            let taken = (step * 5 % 14).min(buffer.len());
+            for &byte in &buffer.bytes()[..taken] {
+                assert_eq!(byte, received);
+                received = received.wrapping_add(1);
+            }
+            buffer.consume(taken);
+        }
+        assert!(buffer.len() < 64 && buffer.room.len() <= 64, "{buffer:?}");
+    }
+
+    #[test]
+    fn is_the_room_of_a_burst_given_back() {
+        let mut buffer = Buffer::with_room(8);
+        buffer.push(&vec![7; 3 << 20]);
+        buffer.consume(3 << 20);
+        assert_eq!(buffer.room.len(), KEPT);
+    }
+
+    #[test]
+    fn does_space_hold_all_that_is_left() {
+        let mut buffer = Buffer::with_room(8);
+        buffer.space()[..8].copy_from_slice(b"abcdefgh");
+        buffer.commit(8);
+        assert!(!buffer.has_space());
+        buffer.consume(5);
+        assert!(buffer.has_space());
+        assert_eq!(buffer.space().len(), 5);
+        assert_eq!(buffer.bytes(), b"fgh");
+    }
+}

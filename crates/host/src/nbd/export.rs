@@ -1,0 +1,217 @@
+//! What a server offers, and how a client is told of it.
+
+use std::sync::Arc;
+
+use headstack_model::spec::did_you_mean;
+
+use super::proto::{self, NAME_BYTES};
+
+/// Block sizes that a client is told to keep to.
+///
+/// *Units:* bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSizes {
+    /// Places and lengths are multiples of it.
+    pub minimum: u32,
+    /// Multiples of it are quick.
+    pub preferred: u32,
+    /// Most that one read or write may transfer.
+    pub maximum: u32,
+}
+
+/// A disk that clients can choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// What clients choose it by.
+    pub name: String,
+    /// What people are told of it.
+    pub description: String,
+    /// Its size, in whole minimum blocks.
+    pub bytes: u64,
+    /// What requests must keep to.
+    pub blocks: BlockSizes,
+    /// Whether it takes no writes.
+    pub read_only: bool,
+    /// Whether its medium rotates.
+    pub rotational: bool,
+    /// Whether FLUSH is served.
+    pub flush: bool,
+    /// Whether FUA is served.
+    pub fua: bool,
+    /// Whether TRIM is served.
+    pub trim: bool,
+    /// Whether WRITE_ZEROES is served.
+    pub write_zeroes: bool,
+    /// Whether several connections see one disk, so that a FLUSH by one holds for all.
+    pub multi_conn: bool,
+    /// Whether CACHE is served.
+    pub cache: bool,
+}
+
+impl Export {
+    /// An export that does all that can be done, with blocks of 512 bytes and transfers of up to 32 MiB.
+    pub fn new(name: &str, bytes: u64) -> Export {
+        Export {
+            name: name.to_string(),
+            description: String::new(),
+            bytes,
+            blocks: BlockSizes { minimum: 512, preferred: 4096, maximum: 32 << 20 },
+            read_only: false,
+            rotational: true,
+            flush: true,
+            fua: true,
+            trim: true,
+            write_zeroes: true,
+            multi_conn: true,
+            cache: true,
+        }
+    }
+
+    /// What the client is told it may use.
+    pub(super) fn flags(&self, structured: bool) -> u16 {
+        let pairs = [
+            (true, proto::EXPORT_HAS_FLAGS),
+            (self.read_only, proto::EXPORT_READ_ONLY),
+            (self.flush, proto::EXPORT_SEND_FLUSH),
+            (self.fua, proto::EXPORT_SEND_FUA),
+            (self.rotational, proto::EXPORT_ROTATIONAL),
+            (self.trim, proto::EXPORT_SEND_TRIM),
+            (self.write_zeroes, proto::EXPORT_SEND_WRITE_ZEROES | proto::EXPORT_SEND_FAST_ZERO),
+            (structured, proto::EXPORT_SEND_DF),
+            (self.multi_conn, proto::EXPORT_CAN_MULTI_CONN),
+            (self.cache, proto::EXPORT_SEND_CACHE),
+        ];
+        pairs.iter().filter(|(set, _)| *set).fold(0, |flags, (_, flag)| flags | flag)
+    }
+
+    fn check(&self) -> Result<(), ExportError> {
+        let name = || self.name.clone();
+        for (what, text) in [("name", &self.name), ("description", &self.description)] {
+            if text.len() > NAME_BYTES || text.contains('\0') {
+                return Err(ExportError::Text { what, bytes: text.len(), allowed: NAME_BYTES });
+            }
+        }
+        let BlockSizes { minimum, preferred, maximum } = self.blocks;
+        if !minimum.is_power_of_two() || minimum > 1 << 16 {
+            return Err(ExportError::Minimum { name: name(), met: minimum });
+        }
+        if !preferred.is_power_of_two() || preferred < minimum.max(512) {
+            return Err(ExportError::Preferred { name: name(), met: preferred, least: minimum.max(512) });
+        }
+        if !maximum.is_multiple_of(minimum) || u64::from(maximum) < u64::from(preferred).min(self.bytes) {
+            return Err(ExportError::Maximum { name: name(), met: maximum, minimum });
+        }
+        if !self.bytes.is_multiple_of(u64::from(minimum)) {
+            return Err(ExportError::Size { name: name(), met: self.bytes, minimum });
+        }
+        Ok(())
+    }
+}
+
+/// What a server offers; the first is what a client gets that asks for none by name. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Exports(Arc<[Export]>);
+
+impl Exports {
+    /// Takes exports together.
+    ///
+    /// *Errors:* where there is none, two have the same name, or one is not what the protocol allows.
+    pub fn new(exports: Vec<Export>) -> Result<Exports, ExportError> {
+        if exports.is_empty() {
+            return Err(ExportError::None);
+        }
+        for (index, export) in exports.iter().enumerate() {
+            export.check()?;
+            if exports[..index].iter().any(|other| other.name == export.name) {
+                return Err(ExportError::Twice { name: export.name.clone() });
+            }
+        }
+        Ok(Exports(exports.into()))
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> &[Export] {
+        &self.0
+    }
+
+    /// The place of the export with this name; the empty name is the first export's too.
+    pub(super) fn find(&self, name: &[u8]) -> Option<usize> {
+        let named = self.0.iter().position(|export| export.name.as_bytes() == name);
+        named.or(name.is_empty().then_some(0))
+    }
+
+    /// A name that is not here, fit for a message, and the end of the message.
+    pub(super) fn unknown(&self, name: &[u8]) -> (String, String) {
+        let text = String::from_utf8_lossy(name);
+        let met: String = text.chars().take(64).flat_map(char::escape_debug).collect();
+        // A message is a string of the protocol too, and as short.
+        let short = self.0.iter().map(|export| export.name.as_str()).filter(|name| name.len() <= 256);
+        let hint = did_you_mean(&met, short);
+        (met, hint)
+    }
+}
+
+/// What is wrong with an export.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// There is none.
+    #[error("there is nothing to export")]
+    None,
+    /// Two have the same name.
+    #[error("two exports are named `{name}`")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// A text that the protocol cannot carry.
+    #[error("an export's {what} of {bytes} bytes: at most {allowed} are allowed, none of them zero")]
+    Text {
+        /// Which text.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The longest allowed.
+        allowed: usize,
+    },
+    /// A minimum block size that the protocol does not allow.
+    #[error("export `{name}`: minimum block size {met}; it must be a power of two from 1 to 65536")]
+    Minimum {
+        /// The export.
+        name: String,
+        /// The size.
+        met: u32,
+    },
+    /// A preferred block size that the protocol does not allow.
+    #[error("export `{name}`: preferred block size {met}; it must be a power of two and at least {least}")]
+    Preferred {
+        /// The export.
+        name: String,
+        /// The size.
+        met: u32,
+        /// The least allowed.
+        least: u32,
+    },
+    /// A maximum that the protocol does not allow.
+    #[error(
+        "export `{name}`: at most {met} bytes a transfer; it must be a multiple of {minimum} and no less than the \
+         preferred block size, or the export's if that is less"
+    )]
+    Maximum {
+        /// The export.
+        name: String,
+        /// The maximum.
+        met: u32,
+        /// The minimum block size.
+        minimum: u32,
+    },
+    /// A size not in whole blocks.
+    #[error("export `{name}`: {met} bytes are not a multiple of its minimum block size {minimum}")]
+    Size {
+        /// The export.
+        name: String,
+        /// The size.
+        met: u64,
+        /// The minimum block size.
+        minimum: u32,
+    },
+}

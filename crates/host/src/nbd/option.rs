@@ -1,0 +1,233 @@
+//! The options of the handshake, and what is answered to each.
+
+use super::buffer::Buffer;
+use super::export::{Export, Exports};
+use super::limits::{Breach, Limits};
+use super::proto::{self, Fields, put_option_reply};
+use super::request::Terms;
+
+/// The head of an option.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OptionHeader {
+    pub(super) option: u32,
+    /// Bytes of data that follow.
+    pub(super) length: u32,
+}
+
+impl OptionHeader {
+    pub(super) const BYTES: usize = 16;
+
+    /// The header that the bytes begin with, if they are enough.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Option<OptionHeader>, Breach> {
+        let mut fields = Fields(bytes);
+        let Some(magic) = fields.u64() else { return Ok(None) };
+        if magic != proto::OPTION_MAGIC {
+            return Err(Breach::OptionMagic { met: magic });
+        }
+        let (Some(option), Some(length)) = (fields.u32(), fields.u32()) else { return Ok(None) };
+        Ok(Some(OptionHeader { option, length }))
+    }
+
+    /// Whether the option is served.
+    pub(super) fn is_known(&self) -> bool {
+        use proto::*;
+        let served = [
+            OPT_EXPORT_NAME,
+            OPT_ABORT,
+            OPT_LIST,
+            OPT_INFO,
+            OPT_GO,
+            OPT_STRUCTURED_REPLY,
+            OPT_LIST_META_CONTEXT,
+            OPT_SET_META_CONTEXT,
+        ];
+        served.contains(&self.option)
+    }
+}
+
+/// Why an option fails, as its reply says it.
+struct Failure {
+    reply: u32,
+    message: String,
+}
+
+fn invalid(message: &str) -> Failure {
+    Failure { reply: proto::REP_ERR_INVALID, message: message.to_string() }
+}
+
+/// What a client settled so far.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    structured: bool,
+    /// The export whose allocation was asked for last.
+    allocation: Option<usize>,
+}
+
+impl Choice {
+    /// What holds in a transmission with this export.
+    pub(super) fn terms(&self, export: usize) -> Terms {
+        let structured = self.structured;
+        Terms { structured, allocation: structured && self.allocation == Some(export) }
+    }
+
+    /// Chooses an export in the old form, which has no room for an error.
+    pub(super) fn by_name(
+        &self,
+        exports: &Exports,
+        name: &[u8],
+        padding: bool,
+        out: &mut Buffer,
+    ) -> Result<usize, Breach> {
+        let Some(index) = exports.find(name) else {
+            let (met, hint) = exports.unknown(name);
+            return Err(Breach::UnknownExport { met, hint });
+        };
+        let export = &exports.all()[index];
+        out.push(&export.bytes.to_be_bytes());
+        out.push(&export.flags(self.structured).to_be_bytes());
+        if padding {
+            out.push(&proto::PADDING);
+        }
+        Ok(index)
+    }
+
+    /// Answers an option that has answers; the export, where one is chosen by it.
+    pub(super) fn answer(
+        &mut self,
+        exports: &Exports,
+        limits: &Limits,
+        option: u32,
+        data: &[u8],
+        out: &mut Buffer,
+    ) -> Option<usize> {
+        let result = match option {
+            proto::OPT_LIST => list(exports, data, out).map(|()| None),
+            proto::OPT_STRUCTURED_REPLY => self.structure(data).map(|()| None),
+            proto::OPT_INFO => self.inform(exports, option, data, out).map(|_| None),
+            proto::OPT_GO => self.inform(exports, option, data, out).map(Some),
+            _ => self.contexts(exports, limits, option, data, out).map(|()| None),
+        };
+        match result {
+            Ok(chosen) => {
+                put_option_reply(out, option, proto::REP_ACK, &[]);
+                chosen
+            }
+            Err(Failure { reply, message }) => {
+                put_option_reply(out, option, reply, &[message.as_bytes()]);
+                None
+            }
+        }
+    }
+
+    fn structure(&mut self, data: &[u8]) -> Result<(), Failure> {
+        if !data.is_empty() {
+            return Err(invalid("structured replies are asked for without data"));
+        }
+        self.structured = true;
+        Ok(())
+    }
+
+    /// Tells of one export.
+    fn inform(
+        &self,
+        exports: &Exports,
+        option: u32,
+        data: &[u8],
+        out: &mut Buffer,
+    ) -> Result<usize, Failure> {
+        let (name, wanted) =
+            information(data).ok_or_else(|| invalid("a name or a list that does not fill the option"))?;
+        let index = find(exports, name)?;
+        let export = &exports.all()[index];
+        let mut put = |kind: u16, parts: [&[u8]; 3]| {
+            let [a, b, c] = parts;
+            put_option_reply(out, option, proto::REP_INFO, &[&kind.to_be_bytes(), a, b, c]);
+        };
+        let Export { bytes, blocks, .. } = export;
+        put(proto::INFO_EXPORT, [&bytes.to_be_bytes(), &export.flags(self.structured).to_be_bytes(), &[]]);
+        // Told to all, since the disk has no blocks smaller than these.
+        put(
+            proto::INFO_BLOCK_SIZE,
+            [&blocks.minimum.to_be_bytes(), &blocks.preferred.to_be_bytes(), &blocks.maximum.to_be_bytes()],
+        );
+        let asked = |kind: u16| wanted.chunks_exact(2).any(|item| item == kind.to_be_bytes());
+        if asked(proto::INFO_NAME) {
+            put(proto::INFO_NAME, [export.name.as_bytes(), &[], &[]]);
+        }
+        if asked(proto::INFO_DESCRIPTION) && !export.description.is_empty() {
+            put(proto::INFO_DESCRIPTION, [export.description.as_bytes(), &[], &[]]);
+        }
+        Ok(index)
+    }
+
+    /// Lists metadata contexts, or settles which are wanted.
+    fn contexts(
+        &mut self,
+        exports: &Exports,
+        limits: &Limits,
+        option: u32,
+        data: &[u8],
+        out: &mut Buffer,
+    ) -> Result<(), Failure> {
+        let settle = option == proto::OPT_SET_META_CONTEXT;
+        if settle {
+            self.allocation = None;
+            if !self.structured {
+                return Err(invalid("metadata contexts need structured replies"));
+            }
+        }
+        let mut fields = Fields(data);
+        let short = || invalid("a name or a query reaches beyond the option");
+        let name = fields.string().ok_or_else(short)?;
+        let count = fields.u32().ok_or_else(short)?;
+        if count > limits.queries {
+            let message = format!("{count} queries, where {} are allowed", limits.queries);
+            return Err(Failure { reply: proto::REP_ERR_TOO_BIG, message });
+        }
+        let mut wanted = count == 0 && !settle;
+        for _ in 0..count {
+            let query = fields.string().ok_or_else(short)?;
+            wanted |= query == proto::CONTEXT.as_bytes() || (query == b"base:" && !settle);
+        }
+        if !fields.is_empty() {
+            return Err(invalid("bytes after the last query"));
+        }
+        let index = find(exports, name)?;
+        if wanted {
+            // A number has a meaning only where contexts are settled.
+            let id = if settle { proto::CONTEXT_ID } else { 0 };
+            let parts = [&id.to_be_bytes(), proto::CONTEXT.as_bytes()];
+            put_option_reply(out, option, proto::REP_META_CONTEXT, &parts);
+            self.allocation = if settle { Some(index) } else { self.allocation };
+        }
+        Ok(())
+    }
+}
+
+/// The name and the list of items asked for, of a question for an export.
+fn information(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut fields = Fields(data);
+    let name = fields.string()?;
+    let count = fields.u16()?;
+    let wanted = fields.take(usize::from(count) * 2)?;
+    fields.is_empty().then_some((name, wanted))
+}
+
+fn find(exports: &Exports, name: &[u8]) -> Result<usize, Failure> {
+    exports.find(name).ok_or_else(|| {
+        let (met, hint) = exports.unknown(name);
+        Failure { reply: proto::REP_ERR_UNKNOWN, message: format!("no export `{met}`{hint}") }
+    })
+}
+
+fn list(exports: &Exports, data: &[u8], out: &mut Buffer) -> Result<(), Failure> {
+    if !data.is_empty() {
+        return Err(invalid("a list is asked for without data"));
+    }
+    for Export { name, description, .. } in exports.all() {
+        let length = u32::try_from(name.len()).expect("names are checked to be short");
+        let parts = [&length.to_be_bytes(), name.as_bytes(), description.as_bytes()];
+        put_option_reply(out, proto::OPT_LIST, proto::REP_SERVER, &parts);
+    }
+    Ok(())
+}

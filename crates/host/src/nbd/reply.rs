@@ -1,0 +1,114 @@
+//! Replies to requests, written where they wait to be sent.
+
+use super::buffer::Buffer;
+use super::proto::{self, Errno};
+use crate::{BlockError, Stretch};
+
+impl From<BlockError> for Errno {
+    fn from(error: BlockError) -> Errno {
+        match error {
+            BlockError::Invalid => Errno::Inval,
+            BlockError::Medium | BlockError::Dead => Errno::Io,
+            BlockError::NoSpace => Errno::NoSpc,
+            BlockError::ShuttingDown => Errno::Shutdown,
+        }
+    }
+}
+
+/// The one form without chunks: an error or none.
+fn simple_header(error: u32, cookie: u64) -> [u8; 16] {
+    let mut header = [0; 16];
+    header[..4].copy_from_slice(&proto::SIMPLE_REPLY_MAGIC.to_be_bytes());
+    header[4..8].copy_from_slice(&error.to_be_bytes());
+    header[8..].copy_from_slice(&cookie.to_be_bytes());
+    header
+}
+
+/// The head of a chunk, the last of its reply.
+fn chunk_header(kind: u16, cookie: u64, payload: usize) -> [u8; 20] {
+    let payload = u32::try_from(payload).expect("chunks are shorter than 4 GiB, as transfers are");
+    let mut header = [0; 20];
+    header[..4].copy_from_slice(&proto::STRUCTURED_REPLY_MAGIC.to_be_bytes());
+    header[4..6].copy_from_slice(&proto::CHUNK_DONE.to_be_bytes());
+    header[6..8].copy_from_slice(&kind.to_be_bytes());
+    header[8..16].copy_from_slice(&cookie.to_be_bytes());
+    header[16..].copy_from_slice(&payload.to_be_bytes());
+    header
+}
+
+/// It is done. The short form is allowed whatever was agreed on, where no data are to be sent.
+pub(super) fn done(out: &mut Buffer, cookie: u64) {
+    out.push(&simple_header(0, cookie));
+}
+
+/// It failed; the message reaches clients that agreed on structured replies.
+pub(super) fn error(out: &mut Buffer, structured: bool, cookie: u64, error: Errno, message: &str) {
+    if !structured {
+        return out.push(&simple_header(error as u32, cookie));
+    }
+    let length = u16::try_from(message.len()).expect("messages are one line");
+    out.push(&chunk_header(proto::CHUNK_ERROR, cookie, 6 + message.len()));
+    out.push(&(error as u32).to_be_bytes());
+    out.push(&length.to_be_bytes());
+    out.push(message.as_bytes());
+}
+
+/// Bytes that were read, put where they are sent from by `read`.
+pub(super) fn data(
+    out: &mut Buffer,
+    structured: bool,
+    (cookie, offset, bytes): (u64, u64, u32),
+    read: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
+) {
+    let bytes = bytes as usize;
+    let head = if structured { 28 } else { 16 };
+    let room = out.reserve(head + bytes);
+    if let Err(failure) = read(&mut room[head..]) {
+        return error(out, structured, cookie, failure.into(), &failure.to_string());
+    }
+    if structured {
+        room[..20].copy_from_slice(&chunk_header(proto::CHUNK_OFFSET_DATA, cookie, 8 + bytes));
+        room[20..28].copy_from_slice(&offset.to_be_bytes());
+    } else {
+        room[..16].copy_from_slice(&simple_header(0, cookie));
+    }
+    out.commit(head + bytes);
+}
+
+/// Where data are and where holes, from the request's first byte on and no further than its last.
+pub(super) fn stretches(out: &mut Buffer, cookie: u64, told: &[Stretch], bytes: u32, most: usize) {
+    let descriptors = || Descriptors { told, left: u64::from(bytes) }.take(most.max(1));
+    let count = descriptors().count();
+    assert!(count > 0, "the disk tells of the first byte at least");
+    out.push(&chunk_header(proto::CHUNK_BLOCK_STATUS, cookie, 4 + 8 * count));
+    out.push(&proto::CONTEXT_ID.to_be_bytes());
+    for (length, hole) in descriptors() {
+        out.push(&length.to_be_bytes());
+        out.push(&(if hole { proto::HOLE_OF_ZEROS } else { 0 }).to_be_bytes());
+    }
+}
+
+/// Stretches as a reply tells them: neighbours of a kind joined, none empty, none beyond the request.
+struct Descriptors<'a> {
+    told: &'a [Stretch],
+    left: u64,
+}
+
+impl Iterator for Descriptors<'_> {
+    type Item = (u32, bool);
+
+    fn next(&mut self) -> Option<(u32, bool)> {
+        let first = self.told.iter().position(|stretch| stretch.bytes > 0)?;
+        let hole = self.told[first].hole;
+        let run = self.told[first..].iter().take_while(|stretch| stretch.hole == hole || stretch.bytes == 0);
+        let (count, bytes) =
+            run.fold((0, 0_u64), |(count, sum), stretch| (count + 1, sum.saturating_add(stretch.bytes)));
+        let bytes = bytes.min(self.left);
+        if bytes == 0 {
+            return None;
+        }
+        self.told = &self.told[first + count..];
+        self.left -= bytes;
+        Some((u32::try_from(bytes).expect("a request is shorter than 4 GiB"), hole))
+    }
+}

@@ -1,0 +1,374 @@
+//! The transmission: requests in, replies out.
+
+use headstack_model::Nanos;
+
+use super::Wire;
+use super::buffer::Buffer;
+use super::export::{Export, Exports};
+use super::limits::{Breach, Ending, Limits};
+use super::reply;
+use super::request::{HEADER_BYTES, Header, Refusal, Shape, Terms};
+use super::slots::{Pending, Slots};
+use crate::{Answer, BlockError, Operation};
+
+/// Room for requests that are read together.
+const INBOX: usize = 256 << 10;
+
+/// Longest payload that is read together with other requests and copied; a longer one is read in place.
+const COPIED: usize = 64 << 10;
+
+/// What a client asks of the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What to answer it by: never given out twice in a session.
+    pub handle: u64,
+    /// What is asked. It lies within the export, in whole blocks.
+    pub operation: Operation,
+}
+
+/// The transmission over one connection.
+///
+/// After [`filled`](Wire::filled), [`input_ended`](Wire::input_ended), an answer or [`sent`](Wire::sent) there may be
+/// requests to take with [`next_request`](Session::next_request), until it gives none.
+#[derive(Debug)]
+pub struct Session {
+    exports: Exports,
+    export: usize,
+    terms: Terms,
+    limits: Limits,
+    inbox: Buffer,
+    outbox: Buffer,
+    reading: Reading,
+    slots: Slots,
+    /// Bytes of requests that are with the disk, or on their way in.
+    held: usize,
+    /// Whether the next request waits until others are out of the way.
+    blocked: bool,
+    /// Whether the client sends no more.
+    hung_up: bool,
+    ending: Option<Ending>,
+    /// The last time told.
+    now: Nanos,
+    /// Since when the rest of a request is awaited.
+    incomplete: Option<Nanos>,
+    /// Since when the client has taken nothing of what is to be sent.
+    untaken: Option<Nanos>,
+}
+
+/// What the next bytes from the client are.
+#[derive(Debug)]
+enum Reading {
+    /// A request, or its rest, in the inbox.
+    Requests,
+    /// The payload of a write, read in place.
+    Payload { header: Header, data: Vec<u8>, received: usize },
+    /// The payload of a write that is refused.
+    Refused { header: Header, refusal: Refusal, left: usize },
+}
+
+/// What came of looking at the input.
+enum Step {
+    Request(Request),
+    /// Something was dealt with; there may be more.
+    Again,
+    /// The rest of a request is needed.
+    Starved,
+    /// Others must be out of the way first.
+    Blocked,
+}
+
+impl Session {
+    /// Goes on where a handshake ended, with what it had received and not sent.
+    pub(super) fn new(
+        (exports, export): (Exports, usize),
+        terms: Terms,
+        limits: Limits,
+        (received, outbox): (&[u8], Buffer),
+        now: Nanos,
+    ) -> Session {
+        let mut inbox = Buffer::with_room(INBOX.max(received.len()));
+        inbox.push(received);
+        let untaken = (!outbox.is_empty()).then_some(now);
+        Session {
+            exports,
+            export,
+            terms,
+            limits,
+            inbox,
+            outbox,
+            reading: Reading::Requests,
+            slots: Slots::default(),
+            held: 0,
+            blocked: false,
+            hung_up: false,
+            ending: None,
+            now,
+            incomplete: None,
+            untaken,
+        }
+    }
+
+    /// The place among the exports of the one that the client chose.
+    pub fn export(&self) -> usize {
+        self.export
+    }
+
+    /// How many requests are with the disk.
+    pub fn in_flight(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The next request for the disk. What is refused is answered on the way.
+    pub fn next_request(&mut self) -> Option<Request> {
+        while self.ending.is_none() {
+            match self.step() {
+                Ok(Step::Request(request)) => {
+                    self.incomplete = None;
+                    return Some(request);
+                }
+                Ok(Step::Again) => self.incomplete = None,
+                Ok(Step::Starved) if self.hung_up => self.end(Ending::HungUp),
+                Ok(Step::Starved) => {
+                    let begun = !self.inbox.is_empty() || !matches!(self.reading, Reading::Requests);
+                    self.incomplete = begun.then(|| self.incomplete.unwrap_or(self.now));
+                    self.blocked = false;
+                    return None;
+                }
+                Ok(Step::Blocked) => {
+                    self.incomplete = None;
+                    self.blocked = true;
+                    return None;
+                }
+                Err(breach) => self.end(Ending::Broken(breach)),
+            }
+        }
+        None
+    }
+
+    /// Answers a request.
+    pub fn answer(&mut self, now: Nanos, handle: u64, result: Result<Answer, BlockError>) {
+        self.reply(now, handle, |out, terms, most, pending| match (result, pending.shape) {
+            (Err(error), _) => {
+                reply::error(out, terms.structured, pending.cookie, error.into(), &error.to_string());
+            }
+            (Ok(Answer::Done), Shape::Plain) => reply::done(out, pending.cookie),
+            (Ok(Answer::Data(data)), Shape::Data) => read(out, terms, pending, |room| {
+                room.copy_from_slice(&data);
+                Ok(())
+            }),
+            (Ok(Answer::Allocation(told)), Shape::Stretches { one }) => {
+                reply::stretches(out, pending.cookie, &told, pending.length, if one { 1 } else { most });
+            }
+            (Ok(answer), shape) => panic!("a request of shape {shape:?} is not answered by {answer:?}"),
+        });
+    }
+
+    /// Answers a read by having its bytes put where they are sent from. All of the room is to be filled.
+    pub fn answer_read(
+        &mut self,
+        now: Nanos,
+        handle: u64,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
+    ) {
+        self.reply(now, handle, |out, terms, _, pending| {
+            assert_eq!(pending.shape, Shape::Data, "only a read is answered by its bytes");
+            read(out, terms, pending, fill);
+        });
+    }
+
+    fn reply(&mut self, now: Nanos, handle: u64, write: impl FnOnce(&mut Buffer, Terms, usize, Pending)) {
+        self.now = now;
+        let pending = self.slots.remove(handle);
+        self.held -= pending.weight;
+        if matches!(self.ending, Some(Ending::Broken(_))) {
+            return;
+        }
+        write(&mut self.outbox, self.terms, self.limits.stretches, pending);
+        self.untaken.get_or_insert(now);
+    }
+
+    fn chosen(&self) -> &Export {
+        &self.exports.all()[self.export]
+    }
+
+    /// Whether a request that takes so many bytes of memory may go on now.
+    fn has_room_for(&self, weight: usize) -> bool {
+        let held = self.held + self.outbox.len();
+        let fits = held + weight <= self.limits.held_bytes || held == 0;
+        fits && self.slots.len() < self.limits.requests
+    }
+
+    /// Takes one thing from the input.
+    fn step(&mut self) -> Result<Step, Breach> {
+        match &mut self.reading {
+            Reading::Requests => self.begin(),
+            Reading::Payload { data, received, .. } if *received < data.len() => Ok(Step::Starved),
+            Reading::Payload { header, data, .. } => {
+                let (header, data) = (*header, std::mem::take(data));
+                self.reading = Reading::Requests;
+                Ok(Step::Request(self.pass_on(header, data)))
+            }
+            Reading::Refused { header, refusal, left } => {
+                let passed = (*left).min(self.inbox.len());
+                self.inbox.consume(passed);
+                *left -= passed;
+                if *left > 0 {
+                    return Ok(Step::Starved);
+                }
+                let (header, refusal) = (*header, refusal.clone());
+                self.reading = Reading::Requests;
+                self.refuse(header, &refusal);
+                Ok(Step::Again)
+            }
+        }
+    }
+
+    /// Takes the request that the inbox begins with, or as much of it as can be taken.
+    fn begin(&mut self) -> Result<Step, Breach> {
+        let Some((bytes, rest)) = self.inbox.bytes().split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(Step::Starved);
+        };
+        let header = Header::parse(bytes)?;
+        if header.is_farewell() {
+            self.end(Ending::Disconnected);
+            return Ok(Step::Again);
+        }
+        let (payload, there) = (header.payload(), rest.len());
+        if payload > self.limits.payload_bytes as usize {
+            return Err(Breach::Payload { bytes: header.length, allowed: self.limits.payload_bytes });
+        }
+        let verdict = header.check(self.chosen(), self.terms);
+        if !self.has_room_for(if verdict.is_ok() { header.weight() } else { 0 }) {
+            return Ok(Step::Blocked);
+        }
+        if let Err(refusal) = verdict {
+            self.inbox.consume(HEADER_BYTES);
+            self.reading = Reading::Refused { header, refusal, left: payload };
+            return Ok(Step::Again);
+        }
+        if payload <= there {
+            let data = rest[..payload].to_vec();
+            self.inbox.consume(HEADER_BYTES + payload);
+            self.held += header.weight();
+            return Ok(Step::Request(self.pass_on(header, data)));
+        }
+        if payload <= COPIED {
+            return Ok(Step::Starved);
+        }
+        let mut data = vec![0; payload];
+        data[..there].copy_from_slice(rest);
+        self.inbox.consume(HEADER_BYTES + there);
+        self.held += header.weight();
+        self.reading = Reading::Payload { header, data, received: there };
+        Ok(Step::Starved)
+    }
+
+    fn pass_on(&mut self, header: Header, data: Vec<u8>) -> Request {
+        let Header { cookie, offset, length, .. } = header;
+        let pending = Pending { cookie, offset, length, weight: header.weight(), shape: header.shape() };
+        Request { handle: self.slots.insert(pending), operation: header.operation(data) }
+    }
+
+    fn refuse(&mut self, header: Header, refusal: &Refusal) {
+        let structured = self.terms.structured;
+        reply::error(&mut self.outbox, structured, header.cookie, refusal.errno(), &refusal.to_string());
+        self.untaken.get_or_insert(self.now);
+    }
+
+    /// Reads no more; what was begun and cannot be completed is dropped.
+    fn end(&mut self, ending: Ending) {
+        if let Reading::Payload { header, .. } = &self.reading {
+            self.held -= header.weight();
+        }
+        self.reading = Reading::Requests;
+        self.inbox = Buffer::with_room(0);
+        self.incomplete = None;
+        if matches!(ending, Ending::Broken(_)) {
+            self.outbox = Buffer::with_room(0);
+            self.untaken = None;
+        }
+        self.ending = Some(ending);
+    }
+}
+
+fn read(
+    out: &mut Buffer,
+    terms: Terms,
+    pending: Pending,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), BlockError>,
+) {
+    reply::data(out, terms.structured, (pending.cookie, pending.offset, pending.length), fill);
+}
+
+impl Wire for Session {
+    fn wants_input(&self) -> bool {
+        let room = match &self.reading {
+            Reading::Payload { data, received, .. } => *received < data.len(),
+            _ => self.inbox.has_space(),
+        };
+        room && !self.blocked && !self.hung_up && self.ending.is_none()
+    }
+
+    fn input_space(&mut self) -> &mut [u8] {
+        match &mut self.reading {
+            Reading::Payload { data, received, .. } => &mut data[*received..],
+            _ => self.inbox.space(),
+        }
+    }
+
+    fn filled(&mut self, now: Nanos, bytes: usize) {
+        self.now = now;
+        match &mut self.reading {
+            Reading::Payload { data, received, .. } => {
+                assert!(bytes <= data.len() - *received, "no more can be put in than there is room");
+                *received += bytes;
+            }
+            _ => self.inbox.commit(bytes),
+        }
+    }
+
+    fn input_ended(&mut self) {
+        self.hung_up = true;
+    }
+
+    fn output(&self) -> &[u8] {
+        self.outbox.bytes()
+    }
+
+    fn sent(&mut self, now: Nanos, bytes: usize) {
+        self.now = now;
+        self.outbox.consume(bytes);
+        if bytes > 0 {
+            self.untaken = (!self.outbox.is_empty()).then_some(now);
+        }
+    }
+
+    fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    fn is_over(&self) -> bool {
+        match self.ending {
+            None => false,
+            Some(Ending::Broken(_)) => true,
+            Some(_) => self.slots.len() == 0 && self.outbox.is_empty(),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        let request = self.incomplete.map(|since| since.saturating_add(self.limits.request));
+        let reply = self.untaken.map(|since| since.saturating_add(self.limits.reply));
+        request.into_iter().chain(reply).min()
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        self.now = now;
+        let over =
+            |since: Option<Nanos>, limit| since.is_some_and(|since| since.saturating_add(limit) <= now);
+        if over(self.incomplete, self.limits.request) {
+            self.end(Ending::Broken(Breach::SlowRequest));
+        } else if over(self.untaken, self.limits.reply) {
+            self.end(Ending::Broken(Breach::SlowReader));
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Options, one by one: exact bytes in, exact bytes out.
+
+use headstack_host::nbd::{Breach, Ending, Handshake, Wire};
+use headstack_model::Nanos;
+
+use crate::client::*;
+
+const ACK: u32 = 1;
+const UNSUP: u32 = 0x8000_0001;
+const INVALID: u32 = 0x8000_0003;
+const UNKNOWN: u32 = 0x8000_0006;
+const TOO_BIG: u32 = 0x8000_0009;
+
+/// Flags of `disk`: all but read-only, DF and resizing.
+const DISK_FLAGS: u16 = 0b1101_0111_1101;
+/// Flags of `tape`: read-only.
+const TAPE_FLAGS: u16 = 0b11;
+const WITH_DF: u16 = 1 << 7;
+
+fn export_info(flags: u16) -> Vec<u8> {
+    Message::default().u16(0).u64(1 << 20).u16(flags).0
+}
+
+fn kinds(bytes: &[u8]) -> Vec<u32> {
+    option_replies(bytes).into_iter().map(|(_, kind, _)| kind).collect()
+}
+
+fn message(bytes: &[u8]) -> String {
+    let replies = option_replies(bytes);
+    let (_, _, data) = replies.last().expect("there is a reply");
+    String::from_utf8(data.clone()).expect("messages are text")
+}
+
+#[test]
+fn does_go_tell_what_was_asked_for_and_choose() {
+    let mut handshake = greeted(0b11);
+    let heard = hear(&mut handshake, &choose(7, "disk", &[3, 1, 2, 99]));
+    let blocks = Message::default().u16(3).u32(512).u32(4096).u32(256 << 10).0;
+    let expected = [
+        option_reply(7, 3, &export_info(DISK_FLAGS)),
+        option_reply(7, 3, &blocks),
+        option_reply(7, 3, &Message::default().u16(1).bytes(b"disk").0),
+        option_reply(7, 3, &Message::default().u16(2).bytes(b"a disk").0),
+        option_reply(7, ACK, &[]),
+    ];
+    assert_eq!(heard, expected.concat());
+    assert_eq!(handshake.chosen(), Some(0));
+    assert!(!handshake.wants_input(), "what comes next is for the session");
+}
+
+#[test]
+fn does_info_tell_the_same_and_choose_nothing() {
+    let mut handshake = greeted(0b11);
+    let informed = option_replies(&hear(&mut handshake, &choose(6, "tape", &[1])));
+    assert_eq!(handshake.chosen(), None);
+    let gone = option_replies(&hear(&mut handshake, &choose(7, "tape", &[1])));
+    assert_eq!(handshake.chosen(), Some(1));
+    let without_option = |replies: Vec<OptionReply>| -> Vec<(u32, Vec<u8>)> {
+        replies.into_iter().map(|(_, kind, data)| (kind, data)).collect()
+    };
+    let informed = without_option(informed);
+    assert_eq!(informed[0], (3, export_info(TAPE_FLAGS)));
+    assert_eq!(informed, without_option(gone));
+}
+
+#[test]
+fn is_the_first_export_the_default() {
+    for said in [choose(7, "", &[]), option(1, b"")] {
+        let mut handshake = greeted(0b11);
+        hear(&mut handshake, &said);
+        assert_eq!(handshake.chosen(), Some(0));
+    }
+}
+
+#[test]
+fn does_the_old_choice_end_with_zeros_unless_declined() {
+    for (flags, zeros) in [(0b11, 0), (0b01, 124), (0b10, 0), (0b00, 124)] {
+        let mut handshake = greeted(flags);
+        let heard = hear(&mut handshake, &option(1, b"tape"));
+        let expected = Message::default().u64(1 << 20).u16(TAPE_FLAGS).bytes(&vec![0; zeros]).0;
+        assert_eq!(heard, expected, "{flags:#b}");
+        assert_eq!(handshake.chosen(), Some(1));
+    }
+}
+
+#[test]
+fn is_an_unknown_export_said_to_be_so_and_another_tried() {
+    let mut handshake = greeted(0b11);
+    let heard = hear(&mut handshake, &choose(7, "dsk", &[]));
+    assert_eq!(kinds(&heard), [UNKNOWN]);
+    assert_eq!(message(&heard), "no export `dsk`; did you mean `disk`?");
+    assert_eq!(kinds(&hear(&mut handshake, &choose(6, "d\n\u{1b}", &[]))), [UNKNOWN]);
+    hear(&mut handshake, &choose(7, "disk", &[]));
+    assert_eq!(handshake.chosen(), Some(0));
+}
+
+#[test]
+fn does_the_old_choice_of_an_unknown_export_end_the_connection() {
+    let mut handshake = greeted(0b11);
+    assert!(hear(&mut handshake, &option(1, b"dsk")).is_empty());
+    let Some(Ending::Broken(breach @ Breach::UnknownExport { .. })) = handshake.ending() else {
+        panic!("{handshake:?}")
+    };
+    assert_eq!(breach.to_string(), "no export `dsk`; did you mean `disk`?");
+    assert!(handshake.is_over());
+}
+
+#[test]
+fn are_all_exports_listed() {
+    let mut handshake = greeted(0b11);
+    let heard = hear(&mut handshake, &option(3, &[]));
+    let expected = [
+        option_reply(3, 2, &Message::default().string("disk").bytes(b"a disk").0),
+        option_reply(3, 2, &Message::default().string("tape").0),
+        option_reply(3, ACK, &[]),
+    ];
+    assert_eq!(heard, expected.concat());
+    assert_eq!(kinds(&hear(&mut handshake, &option(3, b"x"))), [INVALID]);
+}
+
+#[test]
+fn does_a_farewell_get_its_answer_before_the_end() {
+    let mut handshake = greeted(0b11);
+    put(&mut handshake, Nanos::ZERO, &option(2, b"data are passed over"), usize::MAX);
+    assert_eq!(handshake.ending(), Some(&Ending::Disconnected));
+    assert!(!handshake.is_over() && !handshake.wants_input());
+    assert_eq!(get(&mut handshake, Nanos::ZERO), option_reply(2, ACK, &[]));
+    assert!(handshake.is_over());
+}
+
+#[test]
+fn are_options_that_are_not_served_refused_and_passed_over() {
+    let mut handshake = greeted(0b11);
+    // TLS, the withdrawn peek, extended headers, and one that nobody knows, with more data than are kept.
+    for number in [5, 4, 11, 0, 0xffff_ffff] {
+        assert_eq!(hear(&mut handshake, &option(number, b"data")), option_reply(number, UNSUP, &[]));
+    }
+    assert_eq!(hear(&mut handshake, &option(77, &vec![1; 3 << 20])), option_reply(77, UNSUP, &[]));
+    assert_eq!(kinds(&hear(&mut handshake, &option(6, &vec![1; 8193]))), [TOO_BIG]);
+    hear(&mut handshake, &choose(7, "disk", &[]));
+    assert_eq!(handshake.chosen(), Some(0));
+}
+
+#[test]
+fn is_a_name_too_long_to_be_kept_the_end_in_the_old_choice() {
+    let mut handshake = greeted(0b11);
+    put(&mut handshake, Nanos::ZERO, &option(1, &vec![b'x'; 8193])[..16], usize::MAX);
+    assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::LongName { bytes: 8193, allowed: 8192 })));
+}
+
+#[test]
+fn are_options_that_do_not_fill_their_length_invalid() {
+    let name = || Message::default().string("disk");
+    let cases = [
+        option(6, &[]),
+        option(7, &Message::default().u32(5).bytes(b"disk").0),
+        option(7, &Message::default().u32(u32::MAX).bytes(b"disk").u16(0).0),
+        option(7, &name().0),
+        option(7, &name().u16(2).u16(0).0),
+        option(7, &name().u16(0).u16(0).0),
+        option(9, &[]),
+        option(9, &name().0),
+        option(9, &name().u32(1).0),
+        option(9, &name().u32(1).u32(16).bytes(b"base:allocation").0),
+        option(9, &name().u32(1).string("base:").bytes(b"x").0),
+        option(10, &name().u32(1).u32(u32::MAX).0),
+        option(8, b"x"),
+    ];
+    for case in cases {
+        let mut handshake = greeted(0b11);
+        hear(&mut handshake, &option(8, &[]));
+        assert_eq!(kinds(&hear(&mut handshake, &case)), [INVALID], "{case:?}");
+        assert_eq!(handshake.chosen(), None);
+        assert!(handshake.wants_input());
+    }
+}
+
+#[test]
+fn are_contexts_listed_and_settled() {
+    let mut handshake = greeted(0b11);
+    assert_eq!(kinds(&hear(&mut handshake, &contexts(10, "disk", &["base:allocation"]))), [INVALID]);
+    assert_eq!(hear(&mut handshake, &option(8, &[])), option_reply(8, ACK, &[]));
+    let found = |number, id| {
+        let context = Message::default().u32(id).bytes(b"base:allocation").0;
+        [option_reply(number, 4, &context), option_reply(number, ACK, &[])].concat()
+    };
+    let none = |number| option_reply(number, ACK, &[]);
+    let twice: &[&str] = &["base:allocation", "base:allocation"];
+    let cases: [(u32, &[&str], bool); 8] = [
+        (9, &[], true),
+        (9, &["base:"], true),
+        (9, twice, true),
+        (9, &["base:dirty", "qemu:x"], false),
+        (10, &[], false),
+        (10, &["base:"], false),
+        (10, &["qemu:dirty-bitmap:b", "base:allocation"], true),
+        (10, twice, true),
+    ];
+    for (number, queries, expected) in cases {
+        let heard = hear(&mut handshake, &contexts(number, "disk", queries));
+        let id = if number == 10 { 1 } else { 0 };
+        assert_eq!(heard, if expected { found(number, id) } else { none(number) }, "{number} {queries:?}");
+    }
+    assert_eq!(kinds(&hear(&mut handshake, &contexts(9, "disc", &[]))), [UNKNOWN]);
+    assert_eq!(kinds(&hear(&mut handshake, &contexts(9, "disk", &["a:"; 5]))), [TOO_BIG]);
+}
+
+/// Whether a question for the allocation is served after these options.
+fn may_ask(options: &[Vec<u8>]) -> bool {
+    let mut handshake = greeted(0b11);
+    hear(&mut handshake, &options.concat());
+    let mut session = handshake.into_session(Nanos::ZERO).expect("an export was chosen");
+    let asked = !ask(&mut session, Nanos::ZERO, &request(0, BLOCK_STATUS, 1, 0, 512)).is_empty();
+    assert_eq!(asked, get(&mut session, Nanos::ZERO).is_empty());
+    asked
+}
+
+#[test]
+fn does_the_allocation_need_the_last_word_on_contexts_to_be_for_the_export() {
+    let structured = || option(8, &[]);
+    let set = |name, queries: &[&str]| contexts(10, name, queries);
+    let allocation = &["base:allocation"];
+    assert!(may_ask(&[structured(), set("disk", allocation), choose(7, "disk", &[])]));
+    assert!(may_ask(&[structured(), set("", allocation), option(1, b"disk")]));
+    assert!(!may_ask(&[structured(), choose(7, "disk", &[])]));
+    assert!(!may_ask(&[structured(), set("tape", allocation), choose(7, "disk", &[])]));
+    assert!(!may_ask(&[structured(), contexts(9, "disk", allocation), choose(7, "disk", &[])]));
+    for last in [set("disk", &[]), set("nowhere", allocation), set("disk", &["base:"; 5]), option(10, &[])] {
+        let options = [structured(), set("disk", allocation), last, choose(7, "disk", &[])];
+        assert!(!may_ask(&options));
+    }
+}
+
+#[test]
+fn is_unfragmented_reading_offered_with_structured_replies_only() {
+    let mut handshake = greeted(0b11);
+    hear(&mut handshake, &option(8, &[]));
+    let heard = option_replies(&hear(&mut handshake, &choose(6, "tape", &[])));
+    assert_eq!(heard[0].2, export_info(TAPE_FLAGS | WITH_DF));
+    assert_eq!(
+        hear(&mut handshake, &option(1, b"tape")),
+        Message::default().u64(1 << 20).u16(TAPE_FLAGS | WITH_DF).0
+    );
+}
+
+#[test]
+fn is_what_comes_beyond_the_handshake_handed_on() {
+    let mut handshake = greeted(0b11);
+    let said = [choose(7, "disk", &[]), request(0, FLUSH, 7, 0, 0), request(0, READ, 8, 0, 512)].concat();
+    put(&mut handshake, Nanos::ZERO, &said, usize::MAX);
+    let mut session = handshake.into_session(Nanos::ZERO).expect("an export was chosen");
+    assert_eq!(session.export(), 0);
+    assert_eq!(std::iter::from_fn(|| session.next_request()).count(), 2);
+    assert_eq!(kinds(&get(&mut session, Nanos::ZERO)), [3, 3, ACK], "and what was not yet sent too");
+}
+
+#[test]
+fn is_a_client_that_speaks_something_else_left_at_once() {
+    let mut handshake = greeted(0b100);
+    assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::ClientFlags { met: 4 })));
+    assert!(handshake.is_over() && !handshake.wants_input());
+
+    handshake = greeted(0b11);
+    hear(&mut handshake, b"GET / HT");
+    let met = u64::from_be_bytes(*b"GET / HT");
+    assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::OptionMagic { met })));
+
+    handshake = greeted(0b10);
+    hear(&mut handshake, &option(3, &[]));
+    assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::OptionBeforeFixed { met: 3 })));
+}
+
+#[test]
+fn does_a_client_that_never_chooses_come_to_an_end() {
+    let mut handshake = greeted(0b11);
+    for _ in 0..32 {
+        assert_eq!(kinds(&hear(&mut handshake, &option(3, &[]))), [2, 2, ACK]);
+    }
+    hear(&mut handshake, &option(3, &[]));
+    assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::Options { allowed: 32 })));
+}
+
+#[test]
+fn is_a_client_that_reads_no_replies_not_read_from() {
+    let mut limits = limits();
+    limits.options = u32::MAX;
+    let mut handshake = Handshake::new(exports(), limits, Nanos::ZERO);
+    put(&mut handshake, Nanos::ZERO, &client_flags(0b11), usize::MAX);
+    let lists = option(3, &[]).repeat(10_000);
+    let taken = put(&mut handshake, Nanos::ZERO, &lists, usize::MAX);
+    assert!(
+        taken < lists.len() && handshake.output().len() < 66 << 10,
+        "{taken} {}",
+        handshake.output().len()
+    );
+    let before = handshake.output().len();
+    handshake.sent(Nanos::ZERO, before);
+    assert!(handshake.wants_input());
+}
+
+#[test]
+fn must_an_export_be_chosen_in_time() {
+    let mut handshake = greeted(0b11);
+    let deadline = Nanos::from_secs(10);
+    assert_eq!(handshake.poll_timeout(), Some(deadline));
+    handshake.handle_timeout(Nanos(deadline.0 - 1));
+    assert!(handshake.wants_input());
+    handshake.handle_timeout(deadline);
+    assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::SlowHandshake)));
+    assert!(handshake.is_over() && handshake.poll_timeout().is_none());
+
+    handshake = greeted(0b11);
+    hear(&mut handshake, &choose(7, "disk", &[]));
+    handshake.handle_timeout(deadline);
+    assert_eq!((handshake.poll_timeout(), handshake.ending()), (None, None));
+}
+
+#[test]
+fn does_a_client_that_hangs_up_end_the_handshake() {
+    let mut handshake = greeted(0b11);
+    put(&mut handshake, Nanos::ZERO, &option(3, &[])[..9], usize::MAX);
+    handshake.input_ended();
+    assert_eq!(handshake.ending(), Some(&Ending::HungUp));
+    assert!(handshake.is_over());
+}

@@ -1,0 +1,5 @@
+//! The NBD machines, by a client written from the protocol's text.
+
+mod client;
+mod handshake;
+mod session;
