@@ -36,6 +36,12 @@ impl Clock {
         Nanos((real * u128::from(self.speed_per_mille) / 1000) as u64)
     }
 
+    /// The real time since the clock was made.
+    #[inline]
+    pub fn elapsed(&self) -> Nanos {
+        Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// How long a time of the disks takes in reality.
     #[inline]
     pub fn real(&self, time: Nanos) -> Duration {

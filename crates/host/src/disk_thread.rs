@@ -4,6 +4,7 @@
 //! microseconds late and a look at the clock does not.
 
 use crate::disk::Emulator;
+use crate::links::Links;
 use crate::shared::{DiskHandle, Reply, Shared};
 use crate::{BlockError, Clock, realtime};
 use headstack_model::Nanos;
@@ -47,7 +48,13 @@ impl Disk {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
         let (tell, told) = std::sync::mpsc::channel();
-        let turning = Turning { shared: Arc::clone(&shared), epoll, timing, replies: Vec::new() };
+        let turning = Turning {
+            shared: Arc::clone(&shared),
+            epoll,
+            timing,
+            links: Links::default(),
+            replies: Vec::new(),
+        };
         let run = move || {
             realtime::be_punctual();
             let first = timing.real_time && realtime::go_first();
@@ -101,6 +108,7 @@ struct Turning {
     shared: Arc<Shared>,
     epoll: OwnedFd,
     timing: Timing,
+    links: Links,
     replies: Vec<Reply>,
 }
 
@@ -109,17 +117,29 @@ impl Turning {
         let mut events = Vec::with_capacity(64);
         while let Some(next) = self.turn() {
             self.shared.answer(&mut self.replies);
-            self.wait(next, &mut events);
+            self.links.settle(&self.shared, &self.epoll);
+            if !self.links.has_requests() {
+                self.wait(next, &mut events);
+            }
         }
         self.shared.answer(&mut self.replies);
+        self.links.settle(&self.shared, &self.epoll);
     }
 
     /// Does what is due; says when there is more, nothing once the disk has stopped.
     fn turn(&mut self) -> Option<Nanos> {
         let mut state = self.shared.lock();
-        let now = self.shared.clock.now();
+        let state = &mut *state;
+        let (now, real) = (self.shared.clock.now(), self.shared.clock.elapsed());
+        self.links.take_arrived(state);
         state.emulator.handle_timeout(now);
+        self.links.submit(state, now);
         state.collect(&mut self.replies);
+        if state.emulator.is_dark() {
+            // Who speaks with a disk that has no power hears nothing any more.
+            self.links.clear();
+        }
+        self.links.answer(state, real);
         if state.stopping && state.emulator.outstanding() == 0 {
             return None;
         }
@@ -131,13 +151,22 @@ impl Turning {
     /// Sleeps until shortly before `next`, unless something comes.
     fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
         let left = self.shared.clock.real(next.since(self.shared.clock.now()));
-        let sleep = left.saturating_sub(self.timing.spin);
+        let mut sleep = left.saturating_sub(self.timing.spin);
+        if !self.links.is_empty() {
+            sleep = sleep.min(Duration::from_nanos(Links::SWEEP.0));
+        }
         let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
+        let for_ever = next == Nanos::MAX && self.links.is_empty();
         events.clear();
         // Interrupted, it has slept long enough.
-        let _ = epoll::wait(&self.epoll, spare_capacity(events), (next != Nanos::MAX).then_some(&timeout));
-        if events.iter().any(|event| event.data.u64() == WAKE) {
-            let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), (!for_ever).then_some(&timeout));
+        let now = self.shared.clock.elapsed();
+        for event in events {
+            match event.data.u64() {
+                WAKE => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
+                place => self.links.handle_event(place as usize, event.flags, now),
+            }
         }
+        self.links.settle(&self.shared, &self.epoll);
     }
 }

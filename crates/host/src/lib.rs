@@ -4,15 +4,19 @@
 
 mod block;
 mod clock;
+mod connection;
 pub mod disk;
 mod disk_thread;
 mod lateness;
+mod links;
 pub mod nbd;
 mod realtime;
+mod server;
 mod shared;
 
 pub use block::{Answer, BlockError, Operation, Stretch};
 pub use clock::Clock;
 pub use disk_thread::{Disk, Timing};
 pub use lateness::Lateness;
+pub use server::{Address, AddressError, Served, Server};
 pub use shared::{Caller, DiskHandle};

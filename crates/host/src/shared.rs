@@ -3,6 +3,7 @@
 //! A call from any thread submits at once and takes what is done by then, so that a disk that takes no time needs no second
 //! thread. Callers are answered when the disk is not locked.
 
+use crate::connection::Link;
 use crate::disk::{Answered, Emulator, Outcome};
 use crate::{Answer, BlockError, Clock, Lateness, Operation};
 use headstack_model::Nanos;
@@ -29,27 +30,51 @@ pub(crate) struct Reply {
     result: Result<Answer, BlockError>,
 }
 
+/// Who waits for an operation.
+pub(crate) enum Asker {
+    Caller(Box<dyn Caller>),
+    Connection(Answerable),
+}
+
+/// A request over a connection of the disk's own thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Answerable {
+    /// The connection's place and number; the place is another's once it has gone.
+    pub(crate) link: usize,
+    pub(crate) number: u64,
+    /// The session's handle for the request.
+    pub(crate) handle: u64,
+}
+
 /// What only one thread at a time may touch.
 pub(crate) struct State {
     pub(crate) emulator: Emulator,
-    callers: Slab<Box<dyn Caller>>,
+    askers: Slab<Asker>,
+    /// What is over and belongs to connections, which the disk's own thread has.
+    pub(crate) over: Vec<(Answerable, Nanos, Result<Outcome, BlockError>)>,
+    /// Connections whose clients have chosen the disk.
+    pub(crate) arrived: Vec<Link>,
     /// Up to when the disk's own thread sleeps; zero while it looks by itself.
     pub(crate) asleep_until: Nanos,
     pub(crate) stopping: bool,
 }
 
 impl State {
-    fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, caller: Box<dyn Caller>) {
-        let ticket = self.callers.insert(caller) as u64;
+    pub(crate) fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, asker: Asker) {
+        let ticket = self.askers.insert(asker) as u64;
         self.emulator.submit(now, volume, operation, ticket);
     }
 
     /// Takes what is over; answers may come at once.
     pub(crate) fn collect(&mut self, replies: &mut Vec<Reply>) {
         while let Some(Answered { ticket, at, result }) = self.emulator.poll_answer() {
-            let caller = self.callers.remove(ticket as usize);
-            let result = result.and_then(|outcome| self.with_bytes(outcome));
-            replies.push(Reply { caller, due: at, result });
+            match self.askers.remove(ticket as usize) {
+                Asker::Connection(answerable) => self.over.push((answerable, at, result)),
+                Asker::Caller(caller) => {
+                    let result = result.and_then(|outcome| self.with_bytes(outcome));
+                    replies.push(Reply { caller, due: at, result });
+                }
+            }
         }
     }
 
@@ -87,7 +112,14 @@ impl Shared {
     #[allow(clippy::disallowed_types, reason = "threads share a disk")]
     pub(crate) fn new(emulator: Emulator, clock: Clock) -> io::Result<Shared> {
         let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();
-        let state = State { emulator, callers: Slab::new(), asleep_until: Nanos::ZERO, stopping: false };
+        let state = State {
+            emulator,
+            askers: Slab::new(),
+            over: Vec::new(),
+            arrived: Vec::new(),
+            asleep_until: Nanos::ZERO,
+            stopping: false,
+        };
         Ok(Shared {
             state: Mutex::new(state),
             lateness: Mutex::new(Lateness::new()),
@@ -116,14 +148,17 @@ impl Shared {
         if replies.is_empty() {
             return;
         }
-        let late = |due| {
-            let now = self.clock.now();
-            self.lateness().record(self.clock.real(now.since(due)));
-        };
         for Reply { caller, due, result } in replies.drain(..) {
             caller.answer(result);
-            late(due);
+            self.told(&[due]);
         }
+    }
+
+    /// Notes how late those were told by now whose requests were done at these times.
+    pub(crate) fn told(&self, dues: &[Nanos]) {
+        let now = self.clock.now();
+        let mut lateness = self.lateness();
+        dues.iter().for_each(|due| lateness.record(self.clock.real(now.since(*due))));
     }
 }
 
@@ -151,12 +186,12 @@ impl DiskHandle {
             return caller.answer(Err(BlockError::ShuttingDown));
         }
         let now = self.0.clock.now();
-        state.submit(now, volume, operation, caller);
+        state.submit(now, volume, operation, Asker::Caller(caller));
         state.collect(&mut replies);
         let next = state.emulator.poll_timeout().unwrap_or(Nanos::MAX);
-        let is_earlier = next < state.asleep_until;
+        let is_wanted = next < state.asleep_until || !state.over.is_empty();
         drop(state);
-        if is_earlier {
+        if is_wanted {
             self.0.wake();
         }
         self.0.answer(&mut replies);
@@ -176,14 +211,17 @@ impl DiskHandle {
     }
 
     /// Cuts the disk's power now.
-    ///
-    /// *Errors:* the model cannot tell what is on the media of one of its volumes.
-    pub fn cut_power(&self) -> Result<(), BlockError> {
+    pub fn cut_power(&self) {
         let mut state = self.0.lock();
         let now = self.0.clock.now();
         state.emulator.cut_power(now);
         drop(state);
         self.0.wake();
-        Ok(())
+    }
+
+    /// Gives the disk's thread a connection.
+    pub(crate) fn adopt(&self, link: Link) {
+        self.0.lock().arrived.push(link);
+        self.0.wake();
     }
 }

@@ -2,4 +2,5 @@
 
 mod client;
 mod handshake;
+mod server;
 mod session;

@@ -1,0 +1,110 @@
+//! A socket and the machine that speaks over it.
+
+use crate::nbd::{Session, Wire};
+use headstack_model::Nanos;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// What a connection takes up among those that a server allows, until it is dropped.
+pub(crate) type Seat = Arc<()>;
+
+/// A connection with a client.
+#[derive(Debug)]
+pub(crate) struct Connection<W> {
+    socket: OwnedFd,
+    pub(crate) wire: W,
+    /// What epoll was told to look for.
+    interest: EventFlags,
+    broken: bool,
+    seat: Seat,
+}
+
+impl<W: Wire> Connection<W> {
+    pub(crate) fn new(socket: OwnedFd, wire: W, seat: Seat) -> Connection<W> {
+        Connection { socket, wire, interest: EventFlags::empty(), broken: false, seat }
+    }
+
+    /// The same connection with another machine.
+    pub(crate) fn with<T>(self, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
+        let Connection { socket, wire, broken, seat, .. } = self;
+        let wire = change(wire)?;
+        Some(Connection { socket, wire, interest: EventFlags::empty(), broken, seat })
+    }
+
+    /// Has epoll look for what is wanted now, under this number.
+    pub(crate) fn watch(&mut self, epoll: &OwnedFd, number: u64) {
+        let mut wanted = EventFlags::empty();
+        wanted.set(EventFlags::IN, self.wire.wants_input());
+        wanted.set(EventFlags::OUT, !self.wire.output().is_empty());
+        if wanted == self.interest {
+            return;
+        }
+        let data = EventData::new_u64(number);
+        let result = match self.interest.is_empty() {
+            true => epoll::add(epoll, &self.socket, data, wanted)
+                .or_else(|_| epoll::modify(epoll, &self.socket, data, wanted)),
+            false => epoll::modify(epoll, &self.socket, data, wanted),
+        };
+        self.interest = wanted;
+        self.broken |= result.is_err();
+    }
+
+    /// Has epoll look no more.
+    pub(crate) fn unwatch(&mut self, epoll: &OwnedFd) {
+        // Fails where it was never looked for, which is as well.
+        let _ = epoll::delete(epoll, &self.socket);
+        self.interest = EventFlags::empty();
+    }
+
+    /// Takes what the client has sent, as much as the machine has room for at once.
+    pub(crate) fn receive(&mut self, now: Nanos) {
+        if !self.wire.wants_input() {
+            return;
+        }
+        match rustix::net::recv(&self.socket, self.wire.input_space(), RecvFlags::DONTWAIT) {
+            Ok((0, _)) => self.wire.input_ended(),
+            Ok((bytes, _)) => self.wire.filled(now, bytes),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.broken = true,
+        }
+    }
+
+    /// Sends what the client takes; says whether that was all there is.
+    pub(crate) fn send(&mut self, now: Nanos) -> bool {
+        while !self.wire.output().is_empty() && !self.broken {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match rustix::net::send(&self.socket, self.wire.output(), flags) {
+                Ok(bytes) => self.wire.sent(now, bytes),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return false,
+                Err(_) => self.broken = true,
+            }
+        }
+        true
+    }
+
+    /// Whether it is to be dropped.
+    pub(crate) fn is_over(&self) -> bool {
+        self.broken || self.wire.is_over()
+    }
+}
+
+/// A connection whose client has chosen a volume of a disk.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) connection: Connection<Session>,
+    pub(crate) volume: u32,
+    /// Tells it from others that had its place before.
+    pub(crate) number: u64,
+    /// When the answers were due that were not all sent yet.
+    pub(crate) dues: Vec<Nanos>,
+}
+
+impl Link {
+    pub(crate) fn new(connection: Connection<Session>, volume: u32) -> Link {
+        Link { connection, volume, number: 0, dues: Vec::new() }
+    }
+}

@@ -1,0 +1,125 @@
+//! The connections of a disk's thread, which alone touches them.
+
+use crate::connection::Link;
+use crate::disk::Outcome;
+use crate::nbd::{Request, Wire};
+use crate::shared::{Answerable, Asker, Shared, State};
+use crate::{Answer, BlockError};
+use headstack_model::Nanos;
+use rustix::event::epoll::EventFlags;
+use slab::Slab;
+use std::os::fd::OwnedFd;
+
+/// Connections by their place, and what they have for the disk.
+#[derive(Default)]
+pub(crate) struct Links {
+    links: Slab<Link>,
+    /// Places of those with something to send or to take note of.
+    touched: Vec<usize>,
+    /// Requests that wait for the disk to be locked.
+    requests: Vec<(usize, Request)>,
+    numbers: u64,
+    /// When all were last asked for their patience.
+    swept: Nanos,
+}
+
+impl Links {
+    /// How often they are asked whether a client took too long.
+    pub(crate) const SWEEP: Nanos = Nanos(1_000_000_000);
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// Whether there is something for the disk.
+    pub(crate) fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Drops all of them, and what they asked.
+    pub(crate) fn clear(&mut self) {
+        self.links.clear();
+        self.requests.clear();
+        self.touched.clear();
+    }
+
+    /// Takes those that have just chosen the disk.
+    pub(crate) fn take_arrived(&mut self, state: &mut State) {
+        for mut link in state.arrived.drain(..) {
+            self.numbers += 1;
+            link.number = self.numbers;
+            let place = self.links.insert(link);
+            self.touched.push(place);
+        }
+    }
+
+    /// Gives the disk what was asked of it.
+    pub(crate) fn submit(&mut self, state: &mut State, now: Nanos) {
+        for (place, request) in self.requests.drain(..) {
+            let Some(link) = self.links.get_mut(place) else { continue };
+            if state.stopping {
+                link.connection.wire.answer(now, request.handle, Err(BlockError::ShuttingDown));
+                continue;
+            }
+            let answerable = Answerable { link: place, number: link.number, handle: request.handle };
+            state.submit(now, link.volume, request.operation, Asker::Connection(answerable));
+        }
+    }
+
+    /// Hands sessions what is over.
+    pub(crate) fn answer(&mut self, state: &mut State, now: Nanos) {
+        for (Answerable { link: place, number, handle }, due, result) in state.over.drain(..) {
+            let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { continue };
+            let session = &mut link.connection.wire;
+            match result {
+                Ok(Outcome::Read { volume, offset, .. }) => {
+                    session.answer_read(now, handle, |into| state.emulator.read(volume, offset, into));
+                }
+                Ok(Outcome::Done) => session.answer(now, handle, Ok(Answer::Done)),
+                Ok(Outcome::Allocation(stretches)) => {
+                    session.answer(now, handle, Ok(Answer::Allocation(stretches)));
+                }
+                Err(error) => session.answer(now, handle, Err(error)),
+            }
+            link.dues.push(due);
+            if self.touched.last() != Some(&place) {
+                self.touched.push(place);
+            }
+        }
+    }
+
+    /// What epoll has told of a connection.
+    pub(crate) fn handle_event(&mut self, place: usize, flags: EventFlags, now: Nanos) {
+        let Some(link) = self.links.get_mut(place) else { return };
+        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            link.connection.receive(now);
+        }
+        self.touched.push(place);
+    }
+
+    /// Sends what is to be sent, takes what was asked, and drops what is over.
+    pub(crate) fn settle(&mut self, shared: &Shared, epoll: &OwnedFd) {
+        let now = shared.clock.elapsed();
+        if now.since(self.swept) >= Links::SWEEP {
+            self.swept = now;
+            self.links.iter_mut().for_each(|(_, link)| link.connection.wire.handle_timeout(now));
+            self.touched.extend(self.links.iter().map(|(place, _)| place));
+        }
+        while let Some(place) = self.touched.pop() {
+            let Some(link) = self.links.get_mut(place) else { continue };
+            while let Some(request) = link.connection.wire.next_request() {
+                self.requests.push((place, request));
+            }
+            if link.connection.send(now) && !link.dues.is_empty() {
+                shared.told(&link.dues);
+                link.dues.clear();
+            }
+            if link.connection.is_over() {
+                link.connection.unwatch(epoll);
+                self.links.remove(place);
+            } else {
+                link.connection.watch(epoll, place as u64);
+            }
+        }
+    }
+}

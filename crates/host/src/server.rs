@@ -1,0 +1,264 @@
+//! The NBD server: one thread that listens, does the handshakes, and hands each connection to the thread of the disk that
+//! its client chose.
+
+use crate::connection::{Connection, Link, Seat};
+use crate::nbd::{Export, ExportError, Exports, Handshake, Limits, Wire};
+use crate::{Clock, DiskHandle, realtime};
+use headstack_model::Nanos;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use slab::Slab;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A TCP port of one address of the machine.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+/// A text that is no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{met}` is no address: write HOST:PORT, :PORT (all addresses) or unix:PATH")]
+pub struct AddressError {
+    met: String,
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Address, AddressError> {
+        let wrong = || AddressError { met: text.to_string() };
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(wrong()) } else { Ok(Address::Unix(PathBuf::from(path))) };
+        }
+        let whole = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_string() };
+        let found = whole.to_socket_addrs().ok().and_then(|mut found| found.next());
+        found.map(Address::Tcp).ok_or_else(wrong)
+    }
+}
+
+impl Address {
+    /// The NBD URI of an export there.
+    pub fn uri(&self, export: &str) -> String {
+        match self {
+            Address::Tcp(address) => format!("nbd://{address}/{export}"),
+            Address::Unix(path) => format!("nbd+unix:///{export}?socket={}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => write!(to, "{address}"),
+            Address::Unix(path) => write!(to, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// An export and the volume behind it.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// What clients are told.
+    pub export: Export,
+    /// The disk.
+    pub disk: DiskHandle,
+    /// The number of its volume.
+    pub volume: u32,
+}
+
+/// A server that runs until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: Address,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Connections that may wait to be accepted. NBD servers speak first: a client beyond a short queue would wait for ever.
+const BACKLOG: i32 = 4096;
+
+impl Server {
+    /// Connections that a server has at a time unless it is told otherwise.
+    pub const CONNECTIONS: usize = 1024;
+
+    /// Listens at an address, for at most so many connections at a time; who comes beyond is sent away.
+    ///
+    /// *Errors:* exports that cannot be; an address that cannot be had, or is in use.
+    pub fn start(address: &Address, served: Vec<Served>, limits: Limits, most: usize) -> io::Result<Server> {
+        let exports = served.iter().map(|served| served.export.clone()).collect();
+        let exports =
+            Exports::new(exports).map_err(|error: ExportError| io::Error::other(error.to_string()))?;
+        let (listener, address) = listen(address)?;
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTEN), EventFlags::IN)?;
+        let clock = Clock::new(1.0).map_err(io::Error::other)?;
+        let accepting = Accepting {
+            listener,
+            epoll,
+            clock,
+            exports,
+            served,
+            limits,
+            most,
+            seat: Arc::new(()),
+            greeted: Slab::new(),
+        };
+        let run = move || {
+            realtime::be_punctual();
+            realtime::go_first();
+            accepting.run();
+        };
+        let thread = Some(Builder::new().name("nbd server".to_string()).spawn(run)?);
+        Ok(Server { address, stop, thread })
+    }
+
+    /// Where it listens: with the port that it got where any was asked for.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It only fails when it was told before.
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if let Address::Unix(path) = &self.address {
+            #[allow(clippy::disallowed_methods, reason = "the socket's file is the server's")]
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A listening socket at an address.
+fn listen(address: &Address) -> io::Result<(Socket, Address)> {
+    let at = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
+    let (socket, name) = match address {
+        Address::Tcp(tcp) => {
+            let socket = Socket::new(Domain::for_address(*tcp), Type::STREAM, None)?;
+            socket.set_reuse_address(true)?;
+            (socket, SockAddr::from(*tcp))
+        }
+        Address::Unix(path) => {
+            let (socket, name) = (Socket::new(Domain::UNIX, Type::STREAM, None)?, SockAddr::unix(path));
+            let name = name.map_err(at)?;
+            // A socket that nobody listens at was left by a server that died.
+            if path.exists() && Socket::new(Domain::UNIX, Type::STREAM, None)?.connect(&name).is_err() {
+                #[allow(clippy::disallowed_methods, reason = "the file of a socket that is dead")]
+                std::fs::remove_file(path).map_err(at)?;
+            }
+            (socket, name)
+        }
+    };
+    socket.bind(&name).and_then(|()| socket.listen(BACKLOG)).map_err(at)?;
+    socket.set_nonblocking(true)?;
+    let found = socket.local_addr()?.as_socket().map_or(address.clone(), Address::Tcp);
+    Ok((socket, found))
+}
+
+const STOP: u64 = u64::MAX;
+const LISTEN: u64 = u64::MAX - 1;
+
+/// What the server's thread owns.
+struct Accepting {
+    listener: Socket,
+    epoll: OwnedFd,
+    clock: Clock,
+    exports: Exports,
+    served: Vec<Served>,
+    limits: Limits,
+    most: usize,
+    /// Each connection holds a copy.
+    seat: Seat,
+    /// Those that have not chosen.
+    greeted: Slab<Connection<Handshake>>,
+}
+
+impl Accepting {
+    fn run(mut self) {
+        let mut events = Vec::with_capacity(64);
+        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+        loop {
+            events.clear();
+            let patience = (!self.greeted.is_empty()).then_some(&second);
+            // Interrupted, it looks again.
+            let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), patience);
+            let now = self.clock.elapsed();
+            for event in &events {
+                match event.data.u64() {
+                    STOP => return,
+                    LISTEN => self.accept(now),
+                    place => self.go_on(place as usize, now),
+                }
+            }
+            let late = |(place, connection): (usize, &Connection<Handshake>)| {
+                connection.wire.poll_timeout().is_some_and(|at| at <= now).then_some(place)
+            };
+            let late: Vec<usize> = self.greeted.iter().filter_map(late).collect();
+            late.into_iter().for_each(|place| drop(self.greeted.remove(place)));
+        }
+    }
+
+    /// Greets those who wait, or sends them away where there are too many.
+    fn accept(&mut self, now: Nanos) {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) if Arc::strong_count(&self.seat) > self.most => drop(socket),
+                Ok((socket, _)) => self.greet(socket, now),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // No descriptor is left, or the client has gone already. Others must get time to close theirs.
+                    #[allow(clippy::disallowed_methods, reason = "the system said that there is no more")]
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn greet(&mut self, socket: Socket, now: Nanos) {
+        // Not all sockets have it, and those that have it not need it not.
+        let _ = socket.set_tcp_nodelay(true);
+        let wire = Handshake::new(self.exports.clone(), self.limits.clone(), now);
+        let place = self.greeted.insert(Connection::new(socket.into(), wire, Arc::clone(&self.seat)));
+        self.go_on(place, now);
+    }
+
+    /// Does what a handshake can do now; hands the connection over where it is done.
+    fn go_on(&mut self, place: usize, now: Nanos) {
+        let Some(connection) = self.greeted.get_mut(place) else { return };
+        connection.receive(now);
+        connection.send(now);
+        if connection.is_over() {
+            self.greeted.remove(place);
+        } else if let Some(chosen) = connection.wire.chosen() {
+            connection.unwatch(&self.epoll);
+            let connection = self.greeted.remove(place);
+            let served = &self.served[chosen];
+            let time = served.disk.clock().elapsed();
+            if let Some(connection) = connection.with(|handshake| handshake.into_session(time)) {
+                served.disk.adopt(Link::new(connection, served.volume));
+            }
+        } else {
+            connection.watch(&self.epoll, place as u64);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The server over real sockets, with disks that take no time or little.
+
+use crate::client::*;
+use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
+use headstack_host::nbd::{Export, Limits};
+use headstack_host::{Address, Clock, Disk, Served, Server, Timing};
+use headstack_model::drives;
+use headstack_sim::Rig;
+use headstack_workload::VolumeInfo;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+fn null() -> Emulator {
+    let info = VolumeInfo { name: "null".to_string(), sectors: 1 << 20, sector_bytes: 512 };
+    let store = Store::memory(info.bytes()).expect("unused memory is free");
+    Emulator::null(Volume::new(info, store))
+}
+
+fn atlas() -> Emulator {
+    let rig = Rig::from_drive(drives::load("atlas-10k").expect("the drive is shipped"));
+    let volume = |info: VolumeInfo| {
+        let store = Store::memory(info.bytes()).expect("unused memory is free");
+        Volume::new(info, store)
+    };
+    let volumes = rig.volumes().into_iter().map(volume).collect();
+    Emulator::new(rig.build(0).expect("the drive is good"), volumes, EmulatorFaults::default())
+        .expect("a drive can be emulated")
+}
+
+struct Setup {
+    disk: Disk,
+    server: Server,
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+fn setup(emulator: Emulator, most: usize) -> Setup {
+    let folder = tempfile::tempdir().expect("there is room for it");
+    let path = folder.path().join("nbd");
+    let clock = Clock::new(1000.0).expect("it is allowed");
+    let disk = Disk::start("d", emulator, clock, Timing::default()).expect("there are threads");
+    let handle = disk.handle();
+    let bytes = handle.volumes()[0].bytes();
+    let served = Served { export: Export::new("d", bytes), disk: handle, volume: 0 };
+    let address = Address::Unix(path.clone());
+    let server = Server::start(&address, vec![served], Limits::default(), most).expect("the path is free");
+    Setup { disk, server, path, _folder: folder }
+}
+
+fn hear(stream: &mut impl Read, bytes: usize) -> Vec<u8> {
+    let mut heard = vec![0; bytes];
+    stream.read_exact(&mut heard).expect("the server answers");
+    heard
+}
+
+/// A connection that has chosen the export, once the server has a place for it.
+fn connect(path: &PathBuf) -> UnixStream {
+    let greeted = |_| {
+        let mut stream = UnixStream::connect(path).expect("the server listens");
+        let mut heard = [0; 18];
+        stream.read_exact(&mut heard).is_ok().then(|| {
+            assert_eq!(heard[..], greeting());
+            stream
+        })
+    };
+    let mut stream = (0..100_000).find_map(greeted).expect("a place gets free");
+    stream.write_all(&[client_flags(0b11), choose(7, "", &[])].concat()).expect("it reads");
+    // One reply with the size and the flags, one with the block sizes, and the end.
+    let info = hear(&mut stream, 20 + 12);
+    assert_eq!(info[18..20], [0, 12]);
+    let mut replies = info;
+    while replies[replies.len().saturating_sub(20)..][..16] != option_reply(7, 1, &[])[..16] {
+        replies.extend(hear(&mut stream, 1));
+    }
+    stream
+}
+
+#[test]
+fn are_bytes_written_over_one_connection_read_over_another() {
+    let setup = setup(atlas(), 16);
+    let (mut one, mut other) = (connect(&setup.path), connect(&setup.path));
+    let data: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
+    one.write_all(&request(0, WRITE, 1, 4096, 1 << 20)).expect("it reads");
+    one.write_all(&data).expect("it reads");
+    assert_eq!(hear(&mut one, 16), simple(OK, 1));
+    one.write_all(&request(0, FLUSH, 2, 0, 0)).expect("it reads");
+    assert_eq!(hear(&mut one, 16), simple(OK, 2));
+    other.write_all(&request(0, READ, 3, 4096, 1 << 20)).expect("it reads");
+    assert_eq!(hear(&mut other, 16), simple(OK, 3));
+    assert!(hear(&mut other, 1 << 20) == data);
+    assert_eq!(setup.disk.handle().lateness().count(), 3);
+}
+
+#[test]
+fn does_a_client_that_dies_with_requests_in_flight_leave_no_trace() {
+    let setup = setup(atlas(), 4);
+    for turn in 0..200u64 {
+        let mut stream = connect(&setup.path);
+        for cookie in 0..16 {
+            let offset = (turn * 16 + cookie) * 1_000_448;
+            stream.write_all(&request(0, READ, cookie, offset, 65_536)).expect("it reads");
+        }
+        stream.write_all(&request(0, WRITE, 99, 0, 65_536)).expect("it reads");
+        stream.write_all(&[1; 100]).expect("it reads");
+    }
+    // Were any of the four places taken for ever, nobody would get in here.
+    let mut stream = connect(&setup.path);
+    stream.write_all(&request(0, FLUSH, 7, 0, 0)).expect("it reads");
+    assert_eq!(hear(&mut stream, 16), simple(OK, 7));
+}
+
+#[test]
+fn are_those_beyond_the_limit_sent_away() {
+    let setup = setup(null(), 3);
+    let mut held: Vec<_> = (0..3).map(|_| connect(&setup.path)).collect();
+    for _ in 0..100 {
+        let mut stream = UnixStream::connect(&setup.path).expect("the server listens");
+        assert_eq!(stream.read(&mut [0; 18]).expect("it was closed in order"), 0);
+    }
+    for stream in &mut held {
+        stream.write_all(&request(0, READ, 5, 0, 512)).expect("it reads");
+        assert_eq!(hear(stream, 16 + 512)[..16], simple(OK, 5));
+    }
+}
+
+#[test]
+fn does_a_cut_of_the_power_end_every_connection() {
+    let setup = setup(atlas(), 16);
+    let mut stream = connect(&setup.path);
+    setup.disk.handle().cut_power();
+    assert_eq!(stream.read(&mut [0; 16]).expect("it was closed in order"), 0);
+}
+
+#[test]
+fn is_a_socket_that_a_dead_server_left_taken_over_and_one_in_use_not() {
+    let setup = setup(null(), 3);
+    let address = Address::Unix(setup.path.clone());
+    let served = Served { export: Export::new("d", 512), disk: setup.disk.handle(), volume: 0 };
+    let again =
+        Server::start(&address, vec![served.clone()], Limits::default(), 3).expect_err("it is in use");
+    assert!(again.to_string().starts_with(&address.to_string()), "{again}");
+    let path = setup.path.with_extension("left");
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("the path is free"));
+    assert!(path.exists(), "a listener leaves its file");
+    let server = Server::start(&Address::Unix(path.clone()), vec![served], Limits::default(), 3);
+    drop(server.expect("nobody listens there"));
+    assert!(!path.exists(), "a server takes its file along");
+    drop(setup.server);
+}
+
+#[test]
+fn are_addresses_told_apart() {
+    assert_eq!("unix:/tmp/x".parse(), Ok(Address::Unix(PathBuf::from("/tmp/x"))));
+    let tcp: Address = "127.0.0.1:10809".parse().expect("it is an address");
+    assert_eq!(tcp.uri("sda"), "nbd://127.0.0.1:10809/sda");
+    assert_eq!(
+        ":10809".parse::<Address>().map(|address| address.to_string()),
+        Ok("0.0.0.0:10809".to_string())
+    );
+    let wrong = "unix:".parse::<Address>().expect_err("it names no path");
+    assert_eq!(
+        wrong.to_string(),
+        "`unix:` is no address: write HOST:PORT, :PORT (all addresses) or unix:PATH"
+    );
+}
