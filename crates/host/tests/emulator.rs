@@ -2,21 +2,14 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests of threads use threads")]
 
-use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Outcome, Store, Volume};
+mod common;
+
+use common::emulator;
+use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Outcome};
 use headstack_host::{Answer, BlockError, Caller, Clock, Disk, Operation, Timing};
 use headstack_model::{Lbn, Nanos, Request, drives};
-use headstack_sim::{Device, DeviceOptions, Rig};
+use headstack_sim::{Device, DeviceOptions};
 use std::sync::mpsc::{Sender, channel};
-
-fn emulator(drive: &str, faults: EmulatorFaults) -> Emulator {
-    let rig = Rig::from_drive(drives::load(drive).expect("the drive is shipped"));
-    let engine = rig.build(0).expect("the drive is good");
-    let volumes = rig.volumes().into_iter().map(|info| {
-        let store = Store::memory(info.bytes()).expect("unused memory is free");
-        Volume::new(info, store)
-    });
-    Emulator::new(engine, volumes.collect(), faults).expect("a drive tells what is on its media")
-}
 
 /// Turns it until nothing is under way; all that is over, by ticket.
 fn finish(emulator: &mut Emulator) -> Vec<Answered> {

@@ -6,7 +6,7 @@ use crate::{BlockError, Stretch};
 use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// The bytes of a volume.
@@ -45,6 +45,12 @@ impl Store {
     /// How many bytes it keeps.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How much room its bytes take.
+    pub(super) fn room(&self) -> u64 {
+        // The file is open: its length and the like are at hand.
+        self.file.metadata().map_or(self.bytes, |metadata| metadata.blocks() * 512)
     }
 
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {

@@ -37,6 +37,11 @@ impl Volume {
         self.unwritten.bytes()
     }
 
+    /// How much room its bytes take on the host; what is in holes takes none.
+    pub fn kept_bytes(&self) -> u64 {
+        self.store.room() + self.unwritten.bytes()
+    }
+
     /// Reads what was written last.
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
         self.store.read(offset, into)?;

@@ -1,0 +1,224 @@
+//! Disks as files, and as block devices under a loop device. Skipped where the system does not let a test mount.
+
+#![allow(clippy::disallowed_methods, reason = "tests of mounts use threads, and wait with a deadline")]
+
+mod common;
+
+use common::emulator;
+use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
+use headstack_host::fuse::{Mount, MountError, MountOptions, Unmounted};
+use headstack_host::{Clock, Disk, Timing};
+use headstack_workload::VolumeInfo;
+use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SHARED: Timing = Timing { spin: Duration::ZERO, real_time: false };
+
+fn running(name: &str, emulator: Emulator, speed: f64) -> Disk {
+    let clock = Clock::new(speed).expect("it is allowed");
+    Disk::start(name, emulator, clock, SHARED).expect("there are threads")
+}
+
+/// A disk of 1 MiB with blocks of 4 KiB that takes no time.
+fn null(name: &str) -> Disk {
+    let info = VolumeInfo { name: name.to_string(), sectors: 256, sector_bytes: 4096 };
+    let store = Store::memory(info.bytes()).expect("unused memory is free");
+    running(name, Emulator::null(Volume::new(info, store)), 1.0)
+}
+
+/// The disks, mounted on a new folder; nothing where the system does not let a test mount.
+fn mounted(disks: &[&Disk]) -> Option<(Mount, tempfile::TempDir)> {
+    let folder = tempfile::tempdir().expect("there is room for it");
+    let handles: Vec<_> = disks.iter().map(|disk| disk.handle()).collect();
+    let options = MountOptions { real_time: false, ..MountOptions::default() };
+    match Mount::new(folder.path(), &handles, options) {
+        Ok(mount) => Some((mount, folder)),
+        Err(error @ (MountError::Device(_) | MountError::NeedsHelper | MountError::Refused { .. })) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn open(path: &Path, flags: OFlags) -> File {
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path);
+    file.expect("the file is there")
+}
+
+fn errno(result: io::Result<impl Sized>) -> Option<Errno> {
+    result.err().and_then(|error| Errno::from_io_error(&error))
+}
+
+#[test]
+fn are_the_volumes_files_of_their_size() {
+    let (drive, null) =
+        (running("drive", emulator("atlas-10k", EmulatorFaults::default()), 1000.0), null("n"));
+    let Some((mount, folder)) = mounted(&[&drive, &null]) else { return };
+    let entries = folder.path().read_dir().expect("it is a folder").map(|entry| {
+        let entry = entry.expect("it is there");
+        (entry.file_name(), entry.metadata().expect("it is there").len())
+    });
+    let told: Vec<_> = entries.collect();
+    let expected: Vec<_> =
+        [&drive, &null].map(|disk| disk.handle().volumes()[0].clone()).into_iter().collect();
+    let expected: Vec<_> = expected.iter().map(|info| (info.name.clone().into(), info.bytes())).collect();
+    assert_eq!(told, expected);
+    assert_eq!(mount.unmount(), Unmounted::Gone);
+    assert_eq!(folder.path().read_dir().expect("it is a folder").count(), 0);
+}
+
+#[test]
+fn does_a_file_behave_as_a_block_device() {
+    let disk = null("n");
+    let Some((_mount, folder)) = mounted(&[&disk]) else { return };
+    let file = open(&folder.path().join("n"), OFlags::empty());
+    file.write_all_at(&[1; 12_288], 4096).expect("it is inside");
+    file.sync_all().expect("a null disk does all");
+    let mut read = [9; 7];
+    file.read_exact_at(&mut read, 4094).expect("reads may begin anywhere");
+    assert_eq!(read, [0, 0, 1, 1, 1, 1, 1]);
+    assert_eq!(errno(file.write_at(&[1; 100], 0)), Some(Errno::INVAL), "a disk knows whole blocks");
+    assert_eq!(errno(file.write_at(&[1; 4096], 1 << 20)), Some(Errno::NOSPC));
+    assert_eq!(file.write_at(&[1; 8192], (1 << 20) - 4096).expect("a block fits"), 4096);
+    assert_eq!(file.read_at(&mut [0; 8192], (1 << 20) - 4096).expect("a block is there"), 4096);
+    assert_eq!(file.read_at(&mut [0; 10], 1 << 20).expect("the end is not an error"), 0);
+    assert_eq!(errno(file.set_len(4096)), Some(Errno::PERM), "a disk keeps its size");
+    assert_eq!(errno(File::create_new(folder.path().join("new"))), Some(Errno::NOSYS));
+}
+
+#[test]
+fn are_holes_made_and_found() {
+    let disk = null("n");
+    let Some((_mount, folder)) = mounted(&[&disk]) else { return };
+    let file = open(&folder.path().join("n"), OFlags::empty());
+    let seek = |place| rustix::fs::seek(&file, place);
+    assert_eq!(seek(SeekFrom::Data(0)), Err(Errno::NXIO));
+    file.write_all_at(&[1; 65_536], 65_536).expect("it is inside");
+    assert_eq!(seek(SeekFrom::Data(0)), Ok(65_536));
+    assert_eq!(seek(SeekFrom::Hole(65_536)), Ok(131_072));
+    let keep = FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(&file, FallocateFlags::PUNCH_HOLE | keep, 65_536, 4096).expect("it is inside");
+    rustix::fs::fallocate(&file, FallocateFlags::ZERO_RANGE | keep, 126_976, 4096).expect("it is inside");
+    assert_eq!(seek(SeekFrom::Data(0)), Ok(69_632));
+    let mut read = vec![7; 65_536];
+    file.read_exact_at(&mut read, 65_536).expect("it is inside");
+    let kept = |at: usize| (4096..61_440).contains(&at);
+    assert!(read.iter().enumerate().all(|(at, byte)| *byte == u8::from(kept(at))));
+    assert_eq!(rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, 4096), Err(Errno::OPNOTSUPP));
+    assert_eq!(rustix::fs::fallocate(&file, FallocateFlags::PUNCH_HOLE | keep, 1, 4096), Err(Errno::INVAL));
+}
+
+#[test]
+fn is_a_mount_that_cannot_be_refused_in_a_line() {
+    let (one, two) = (null("same"), null("same"));
+    let refused = |folder: &Path, disks: &[&Disk]| {
+        let handles: Vec<_> = disks.iter().map(|disk| disk.handle()).collect();
+        let error = Mount::new(folder, &handles, MountOptions::default()).expect_err("it cannot be mounted");
+        error.to_string()
+    };
+    let folder = tempfile::tempdir().expect("there is room for it");
+    let expected = "volume `same` cannot be a file: names must differ and have no `/`";
+    assert_eq!(refused(folder.path(), &[&one, &two]), expected);
+    let path = null("a/b");
+    assert_eq!(refused(folder.path(), &[&path]), expected.replace("same", "a/b"));
+    if Path::new("/dev/fuse").exists() {
+        let missing = folder.path().join("missing");
+        let expected = "No such file or directory (os error 2) (a mount needs a folder that is there)";
+        assert_eq!(refused(&missing, &[&one]), format!("{}: {expected}", missing.display()));
+    }
+}
+
+/// A loop device on a file of a mount.
+struct Loop {
+    device: PathBuf,
+}
+
+impl Loop {
+    /// Nothing where the system has none left, or none at all.
+    fn on(file: &Path) -> Option<Loop> {
+        let output = losetup().args(["-f", "--show", "--direct-io=on"]).arg(file).output();
+        match output {
+            Ok(output) if output.status.success() => {
+                let device = String::from_utf8(output.stdout).expect("a device has a name");
+                Some(Loop { device: device.trim().into() })
+            }
+            other => {
+                eprintln!("skipped: no loop device: {other:?}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = losetup().arg("-d").arg(&self.device).status();
+    }
+}
+
+fn losetup() -> Command {
+    let mut command = Command::new("losetup");
+    command.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    command
+}
+
+/// Room for direct accesses, which must begin at a multiple of a block in memory too.
+fn aligned(room: &mut [u8]) -> &mut [u8] {
+    let start = room.as_ptr().align_offset(4096);
+    &mut room[start..start + 4096]
+}
+
+#[test]
+fn is_a_disk_under_a_loop_device_written_and_read() {
+    let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 1000.0);
+    let Some((mount, folder)) = mounted(&[&disk]) else { return };
+    let Some(loop_device) = Loop::on(&folder.path().join(&disk.handle().volumes()[0].name)) else { return };
+    let file = open(&loop_device.device, OFlags::DIRECT);
+    let mut room = [0; 8192];
+    aligned(&mut room).fill(5);
+    file.write_all_at(aligned(&mut room), 1 << 30).expect("it is inside");
+    file.sync_all().expect("the disk works");
+    aligned(&mut room).fill(0);
+    file.read_exact_at(aligned(&mut room), 1 << 30).expect("it is inside");
+    assert!(aligned(&mut room).iter().all(|byte| *byte == 5));
+    assert!(disk.handle().lateness().count() >= 3, "the disk saw a write, a flush and a read");
+    drop((file, loop_device));
+    assert_eq!(mount.unmount(), Unmounted::Gone);
+}
+
+#[test]
+fn does_a_power_cut_end_a_deep_queue_with_errors() {
+    // So slow that none of the reads is over before the power is.
+    let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 0.001);
+    let handle = disk.handle();
+    let Some((mount, folder)) = mounted(&[&disk]) else { return };
+    let Some(loop_device) = Loop::on(&folder.path().join(&handle.volumes()[0].name)) else { return };
+    let read = |number: u64| {
+        let file = open(&loop_device.device, OFlags::DIRECT);
+        errno(file.read_exact_at(aligned(&mut [0; 8192]), number << 24))
+    };
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..32).map(|number| scope.spawn(move || read(number))).collect();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut deepest = 0;
+        while deepest < 32 && Instant::now() < deadline {
+            deepest = deepest.max(handle.inspect(Emulator::outstanding));
+            thread::yield_now();
+        }
+        handle.cut_power();
+        assert_eq!(deepest, 32, "all reads are the disk's at once");
+        for reader in readers {
+            assert_eq!(reader.join().expect("no thread failed"), Some(Errno::IO));
+        }
+    });
+    assert_eq!(mount.unmount(), Unmounted::StillUsed, "the loop device has the file");
+    assert_eq!(folder.path().read_dir().expect("it is a folder").count(), 0);
+}
