@@ -195,7 +195,7 @@ impl Session {
     fn has_room_for(&self, weight: usize) -> bool {
         let held = self.held + self.outbox.len();
         let fits = held + weight <= self.limits.held_bytes || held == 0;
-        fits && self.slots.len() < self.limits.requests
+        fits && self.slots.len() < self.limits.requests.min(Slots::MOST)
     }
 
     /// Takes one thing from the input.

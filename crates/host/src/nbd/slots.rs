@@ -14,30 +14,37 @@ pub(super) struct Pending {
     pub(super) shape: Shape,
 }
 
-/// A table of requests. A handle is a request's number in its upper half, its place in its lower.
+/// Lower bits of a handle, which tell the request's place; the others are its number.
+const PLACE_BITS: u32 = 24;
+
+/// A table of requests.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    slots: Slab<(u32, Pending)>,
-    /// The next request's number. It comes round after four thousand million, when its place is taken by others.
-    number: u32,
+    slots: Slab<(u64, Pending)>,
+    /// The next request's number.
+    number: u64,
 }
 
 impl Slots {
+    /// Most requests that can be under way.
+    pub(super) const MOST: usize = 1 << PLACE_BITS;
+
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
     /// Keeps a request and names it.
     pub(super) fn insert(&mut self, pending: Pending) -> u64 {
-        let number = self.number;
-        self.number = number.wrapping_add(1);
-        u64::from(number) << 32 | self.slots.insert((number, pending)) as u64
+        let handle = self.number << PLACE_BITS | self.slots.vacant_key() as u64;
+        self.slots.insert((handle, pending));
+        self.number += 1;
+        handle
     }
 
     /// Gives a request back. One that was not asked for, or was answered before, is our own mistake.
     pub(super) fn remove(&mut self, handle: u64) -> Pending {
-        let place = (handle & u64::from(u32::MAX)) as usize;
-        let found = self.slots.try_remove(place).filter(|(number, _)| u64::from(*number) == handle >> 32);
+        let place = handle as usize & (Slots::MOST - 1);
+        let found = self.slots.try_remove(place).filter(|(kept, _)| *kept == handle);
         found.expect("a request is answered once, after it was asked for").1
     }
 }

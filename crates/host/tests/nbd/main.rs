@@ -2,5 +2,6 @@
 
 mod client;
 mod handshake;
+mod properties;
 mod server;
 mod session;
