@@ -1,6 +1,6 @@
 //! Options, one by one: exact bytes in, exact bytes out.
 
-use headstack_host::nbd::{Breach, Ending, Handshake, Wire};
+use headstack_host::nbd::{Breach, Ending, Handshake, Limits, Wire};
 use headstack_model::Nanos;
 
 use crate::client::*;
@@ -322,4 +322,31 @@ fn does_a_client_that_hangs_up_end_the_handshake() {
     handshake.input_ended();
     assert_eq!(handshake.ending(), Some(&Ending::HungUp));
     assert!(handshake.is_over());
+}
+
+#[test]
+fn does_the_page_tell_the_limits_as_they_are() {
+    #[allow(clippy::disallowed_methods, reason = "a test reads the page")]
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/nbd.md"))
+        .expect("the page is there");
+    let limits = Limits::default();
+    let rows = [
+        ("handshake", format!("{} s until", limits.handshake.as_secs())),
+        ("a request, once begun, while the server reads", format!("{} s until", limits.request.as_secs())),
+        ("replies", format!("{} s without", limits.reply.as_secs())),
+        ("data of an option", format!("{} KiB", limits.option_bytes >> 10)),
+        ("options before the transmission", limits.options.to_string()),
+        ("queries in one option", limits.queries.to_string()),
+        ("requests with the disk", format!("{} a connection", limits.requests)),
+        (
+            "bytes of reads, writes and untaken replies",
+            format!("{} MiB a connection", limits.held_bytes >> 20),
+        ),
+        ("payload of a refused write", format!("{} MiB", limits.payload_bytes >> 20)),
+        ("stretches in one `BLOCK_STATUS` reply", limits.stretches.to_string()),
+    ];
+    for (what, limit) in rows {
+        let row = format!("| {what} | {limit}");
+        assert!(page.contains(&row), "the page does not say {row:?}");
+    }
 }
