@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted bench speed command fuzz clean
+.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench speed command fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -32,6 +32,10 @@ doc:
 # One-line faults, each of which some test must catch: `tests/planted/`.
 planted:
 	scripts/planted-bugs.sh
+
+# Ten thousand power cuts from seeds; `make test` does five hundred.
+cuts:
+	$(CARGO) test --release --package headstack-sim --test laws -- --ignored cuts::
 
 # Brings the pages of docs/formats that tell keys up to date with the definitions in the code.
 docs-formats:

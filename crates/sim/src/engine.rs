@@ -11,6 +11,7 @@
 mod arrays;
 mod behind;
 mod lend;
+mod media;
 mod time;
 
 use crate::device::{Completion, Device, Outcome};
@@ -81,6 +82,8 @@ pub struct Engine {
     done: bool,
     /// When the load wants to be asked again.
     wanted: Nanos,
+    /// Whether the power is gone.
+    dark: bool,
     now: Nanos,
 }
 
@@ -152,6 +155,7 @@ impl Engine {
             outstanding: 0,
             done: false,
             wanted: Nanos::MAX,
+            dark: false,
             now: Nanos::ZERO,
         }
     }

@@ -127,8 +127,44 @@ fn rig(name: &str) -> Rig {
     rig.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+#[test]
+fn is_it_told_of_plain_drives_alone_what_is_on_their_media() {
+    for name in names() {
+        let (rig, expected) =
+            (rig(name), !["mirror", "raid5", "smart-controller", "workstation", "busy"].contains(&name));
+        let mut engine = rig.build(1).unwrap_or_else(|error| panic!("{error}"));
+        engine.track_media();
+        let (mut load, mut seen) = (Asks::new(rig.volumes(), 1, 60, 200), Seen::default());
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let mut told = vec![0; rig.volumes().len()];
+        let mut tell = |engine: &mut Engine| {
+            for (volume, told) in told.iter_mut().enumerate() {
+                while let Some(written) = engine.poll_media_write(volume) {
+                    *told += written.end - written.start;
+                }
+            }
+        };
+        while seen.finished.len() < 200 {
+            let until = engine.now() + step(&mut random);
+            advance(&mut engine, until, &mut load, &mut seen);
+            tell(&mut engine);
+        }
+        let now = engine.now();
+        engine.cut_power(now);
+        tell(&mut engine);
+        assert_eq!(engine.next_event(), None, "{name}: nothing happens without power");
+        let before = seen.finished.len();
+        advance(&mut engine, now + Nanos::from_secs(9), &mut load, &mut seen);
+        assert_eq!(seen.finished.len(), before, "{name}");
+        for (volume, told) in told.into_iter().enumerate() {
+            assert_eq!(engine.tells_media(volume), expected, "{name}");
+            assert_eq!(told > 0, expected, "{name}: {told} sectors of volume {volume}");
+        }
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
 
     #[test]
     fn does_the_same_happen_whenever_it_is_called(

@@ -336,8 +336,12 @@ impl Device {
         let begins = self.access_begins(slot);
         let job = self.jobs[slot as usize];
         let run = job.command.request.lbn..job.command.request.end();
+        if let Some(record) = &mut self.record {
+            record.begin_command(slot, begins);
+        }
         let (mut span, travel) = self.write_span(begins, run, job.arriving, self.config.room());
-        span.delay_media(self.retry_time());
+        let lost = self.retry_time();
+        self.put_off(&mut span, lost);
         self.arm.at = span.end;
         self.account_span(slot, &span, travel);
         self.want_port(span.end, slot, Wanted::Finish);
@@ -363,21 +367,38 @@ impl Device {
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
         let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
         let arm = Arm { place: self.arm.place, at: begins + wait };
-        let mut span = self.drive.write_in_parts(&self.near, arm, run, arriving, room);
+        let mut span = match &mut self.record {
+            None => self.drive.write_in_parts(&self.near, arm, run, arriving, room, &mut |_| {}),
+            Some(record) => {
+                let mut sees = |pass| record.see(pass);
+                self.drive.write_in_parts(&self.near, arm, run, arriving, room, &mut sees)
+            }
+        };
         self.near = span.last.extent;
         span.seek += wait;
         let physical = self.config.physical_sectors;
         if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
             // Part of a physical sector: it is read first, and written when it comes round again.
-            span.delay_media(self.drive.mechanics.spindle().period());
+            self.put_off(&mut span, self.drive.mechanics.spindle().period());
         }
         self.arm = span.arm();
         self.last_lbn = end;
         (span, travel)
     }
 
+    /// Puts a write's transfer off by turns lost before it.
+    fn put_off(&mut self, span: &mut Span, time: Nanos) {
+        span.delay_media(time);
+        if let Some(record) = &mut self.record {
+            record.put_off(time);
+        }
+    }
+
     fn finish_write(&mut self, slot: Option<u32>) {
         self.work = Work::Idle;
+        if let Some(record) = &mut self.record {
+            record.end_access(&self.drive);
+        }
         match slot {
             Some(slot) => {
                 let job = self.jobs[slot as usize];

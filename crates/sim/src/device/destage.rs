@@ -7,7 +7,7 @@ use super::split::Part;
 use super::{Device, Work};
 use headstack_model::cache::SegmentState;
 use headstack_model::spec::WriteCache;
-use headstack_model::{Angle, DriveSpec, Lbn, Nanos, Request, TrackPlace};
+use headstack_model::{Angle, DriveSpec, Lbn, Nanos, TrackPlace};
 use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
 use std::collections::VecDeque;
@@ -146,7 +146,7 @@ impl Device {
     pub(super) fn enqueue_dirty(&mut self, slot: u32) {
         self.destage.reserved -= 1;
         let job = self.jobs[slot as usize];
-        if self.destage.policy == WriteCache::Full && self.extend_last(job.command.request) {
+        if self.destage.policy == WriteCache::Full && self.extend_last(slot) {
             return;
         }
         let (place, angle) = self.drive.target(job.command.request.lbn);
@@ -170,19 +170,27 @@ impl Device {
                 (destage.runs.len() - 1) as u32
             }
         };
+        self.note_dirty(slot, id);
         let entry = Slot::new(SlotId(id), job.command.request, self.now, place.cylinder, place.head);
-        destage.queue.insert(entry).expect("room was reserved");
-        destage.quiet_since = self.now;
+        self.destage.queue.insert(entry).expect("room was reserved");
+        self.destage.quiet_since = self.now;
     }
 
     /// Joins a write to the youngest dirty run when it continues it.
-    fn extend_last(&mut self, request: Request) -> bool {
+    fn extend_last(&mut self, slot: u32) -> bool {
+        let job = self.jobs[slot as usize];
+        let request = job.command.request;
         let Some(youngest) = self.destage.queue.slots().last() else { return false };
-        let run = &mut self.destage.runs[youngest.id.0 as usize];
+        let id = youngest.id.0;
+        let run = &mut self.destage.runs[id as usize];
         if run.end != request.lbn || (request.end() - run.start) > self.cache.segment_sectors() {
             return false;
         }
         run.end = request.end();
+        // Taken to come without a gap, the last of them no sooner than it does.
+        let all = run.arriving.time_of(run.end - run.start);
+        run.arriving.begins += job.arriving.time_of(u64::from(request.sectors)).since(all);
+        self.note_dirty(slot, id);
         self.destage.quiet_since = self.now;
         true
     }
@@ -228,6 +236,9 @@ impl Device {
         self.destage.current = Some(run);
         self.destage.last_was_destage = true;
         let begins = self.arm.at.max(self.now).max(run.not_before);
+        if let Some(record) = &mut self.record {
+            record.begin_run(id, begins);
+        }
         let (mut span, travel) = self.write_span(begins, run.start..run.end, run.arriving, Room::ENDLESS);
         self.activity.destage(&span, travel);
         span.end += self.config.destage_extra;

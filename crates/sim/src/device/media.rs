@@ -284,7 +284,7 @@ impl Drive {
     pub(crate) fn read(&self, arm: Arm, pass: Pass, end: Lbn, delivered: &mut Delivered) -> Span {
         let whole = pass.end_lbn() == end;
         match self.mechanics.zero_latency(false) {
-            ZeroLatency::WithinTrack if whole => self.read_on_arrival(arm, pass, delivered),
+            ZeroLatency::WithinTrack if whole => self.access_on_arrival(arm, pass, delivered, &mut |_| {}),
             ZeroLatency::PerFragment => self.read_fragments(arm, pass, end, delivered),
             _ => self.read_in_order(arm.at, pass, end, delivered),
         }
@@ -305,10 +305,17 @@ impl Drive {
         (wrapped < pass.sectors).then_some(wrapped)
     }
 
-    /// One run of sectors, read from wherever the head lands.
-    fn read_on_arrival(&self, arm: Arm, pass: Pass, delivered: &mut Delivered) -> Span {
+    /// One run of sectors, accessed from wherever the head lands; `sees` is shown what goes by, in that order.
+    fn access_on_arrival(
+        &self,
+        arm: Arm,
+        pass: Pass,
+        delivered: &mut Delivered,
+        sees: &mut impl FnMut(Pass),
+    ) -> Span {
         let mut span = Span::default();
         let Some(wrapped) = self.landed_inside(&pass) else {
+            sees(pass);
             let end = pass.end(self);
             span.add(arm.at, &pass, end);
             delivered.add(self, &pass, end);
@@ -318,6 +325,9 @@ impl Drive {
         let end = front.end(self);
         // The rear part was read on landing; the gap between the two is latency.
         let turn = self.mechanics.spindle().period();
+        let rear = pass.part(self, front.end_lbn(), pass.end_lbn());
+        sees(Pass { begins: rear.begins.since(turn).max(pass.on_track), ..rear });
+        sees(front);
         let rear_time = (pass.end(self) - end).0.min((pass.begins - pass.on_track).0);
         span.add(arm.at, &front, end);
         span.rotation = Nanos(span.rotation.0 - rear_time);
@@ -344,7 +354,7 @@ impl Drive {
         let mut total = Span::default();
         let (mut arm, mut pass) = (arm, first);
         loop {
-            let span = self.read_on_arrival(arm, pass, delivered);
+            let span = self.access_on_arrival(arm, pass, delivered, &mut |_| {});
             total.append(&span);
             if pass.end_lbn() >= end {
                 return total;
@@ -354,8 +364,16 @@ impl Drive {
         }
     }
 
-    /// Writes `start..end`, whose data come from the host as `arriving` says.
-    pub(crate) fn write(&self, near: &Extent, arm: Arm, start: Lbn, end: Lbn, arriving: Arriving) -> Span {
+    /// Writes a run whose data come from the host as `arriving` says; `sees` is shown what goes by.
+    fn write(
+        &self,
+        near: &Extent,
+        arm: Arm,
+        run: Range<Lbn>,
+        arriving: Arriving,
+        sees: &mut impl FnMut(Pass),
+    ) -> Span {
+        let (start, end) = (run.start, run.end);
         let mut pass = self.plan(near, arm, start, end - start, true);
         let mut span = Span::default();
         let (mut from, mut place) = (arm.at, arm.place);
@@ -367,10 +385,11 @@ impl Drive {
         loop {
             if on_arrival {
                 let mut nowhere = Delivered::nowhere();
-                let part = self.read_on_arrival(Arm { place, at: from }, pass, &mut nowhere);
+                let part = self.access_on_arrival(Arm { place, at: from }, pass, &mut nowhere, sees);
                 span.append(&part);
             } else {
                 pass = self.wait_for_data(pass, start, arriving);
+                sees(pass);
                 let ends = pass.end(self);
                 span.add(from, &pass, ends);
             }
@@ -383,8 +402,8 @@ impl Drive {
         }
     }
 
-    /// Writes `start..end` through a buffer that holds `room.sectors` of it: the rest comes over the bus each time the
-    /// buffer has run down to `room.left`.
+    /// Writes a run through a buffer that holds `room.sectors` of it: the rest comes over the bus each time the buffer has
+    /// run down to `room.left`. `sees` is shown what goes by under the heads, in that order.
     pub(crate) fn write_in_parts(
         &self,
         near: &Extent,
@@ -392,13 +411,14 @@ impl Drive {
         run: Range<Lbn>,
         arriving: Arriving,
         room: Room,
+        sees: &mut impl FnMut(Pass),
     ) -> Span {
         let (mut arm, mut arriving) = (arm, arriving);
         let mut total = Span::default();
         let mut from = run.start;
         while from < run.end {
             let to = Lbn(run.end.0.min(from.0.saturating_add(room.sectors)));
-            let span = self.write(near, arm, from, to, arriving);
+            let span = self.write(near, arm, from..to, arriving, sees);
             total.append(&span);
             let left = (u128::from(room.left) * u128::from(span.last.width)) >> 32;
             let run_down = span.end.since(self.mechanics.spindle().time_of_units(left as u64));
@@ -466,7 +486,7 @@ pub(crate) struct Arriving {
 impl Arriving {
     /// When the first `sectors` are in the buffer.
     #[inline]
-    fn time_of(&self, sectors: u64) -> Nanos {
+    pub(crate) fn time_of(&self, sectors: u64) -> Nanos {
         self.begins + Nanos((sectors * self.bus_sector) >> 10)
     }
 }

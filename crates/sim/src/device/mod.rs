@@ -19,6 +19,7 @@ mod media;
 mod port;
 mod read_ahead;
 mod recalibrate;
+mod record;
 mod split;
 mod waiting;
 mod way;
@@ -27,6 +28,7 @@ pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use command::{Command, TaskAttribute};
 pub(crate) use media::Arm;
 pub use media::Drive;
+pub use record::MediaWrite;
 pub use split::TimeSplit;
 
 use arm::Work;
@@ -44,6 +46,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use read_ahead::ReadAheadRule;
 use recalibrate::Recalibrate;
+use record::Record;
 use split::Part;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -220,6 +223,10 @@ pub struct Device {
     random: Pcg64Mcg,
     retries: Option<Retries>,
     recalibration: Option<Recalibrate>,
+    /// What has gone to the media, where somebody wants to know.
+    record: Option<Box<Record>>,
+    /// Whether the power is gone.
+    dark: bool,
     activity: Activity,
 }
 
@@ -283,6 +290,8 @@ impl Device {
             random,
             retries: spec.mechanics.retries,
             recalibration,
+            record: None,
+            dark: false,
             activity: Activity::default(),
         })
     }
@@ -341,6 +350,7 @@ impl Device {
     }
 
     fn take(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
+        assert!(!self.dark, "a drive without power takes no commands");
         self.handle_timeout(now);
         let command = command.on(self.tagging);
         let request = command.request;

@@ -188,6 +188,7 @@ impl Device {
                 let sent = if self.lent.is_some() {
                     // Only now is it known how the data come.
                     let sent = self.receive_data(slot, begins);
+                    self.note_through(slot);
                     self.want_arm(slot);
                     sent
                 } else {
@@ -391,6 +392,7 @@ impl Device {
                 self.take_port(sent + self.config.disconnect_write);
             }
         }
+        self.note_through(slot);
         self.want_arm(slot);
     }
 

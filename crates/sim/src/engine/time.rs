@@ -35,16 +35,14 @@ impl Engine {
     /// asks anything. The time is `until` then, unless it was later already.
     ///
     /// A load that learns of requests from outside, as [`headstack_workload::Inbox`] does, must issue each at the time at
-    /// which it arrived, not before: it is asked at the time of the last call first.
+    /// which it arrived, not before: it is asked at the time of the last call first. Without power it is asked nothing.
     ///
     /// Panics when the load names a volume that is not there.
     pub fn advance<O: Observer + ?Sized>(&mut self, until: Nanos, load: &mut dyn Load, observer: &mut O) {
-        self.feed(load);
-        loop {
-            let at = self.due(false);
-            if at > until || at == Nanos::MAX {
-                break;
-            }
+        if !self.dark {
+            self.feed(load);
+        }
+        while let Some(at) = self.next_event().filter(|at| *at <= until) {
             self.step(at, load, observer);
         }
         self.now = self.now.max(until);
@@ -54,7 +52,7 @@ impl Engine {
     /// a new request can change anything.
     pub fn next_event(&self) -> Option<Nanos> {
         let at = self.due(false);
-        (at != Nanos::MAX).then_some(at)
+        (at != Nanos::MAX && !self.dark).then_some(at)
     }
 
     /// The first time at which something is due; `Nanos::MAX` when nothing is. What happens by itself may rest.

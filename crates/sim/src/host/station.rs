@@ -83,6 +83,10 @@ impl Station {
         &self.device
     }
 
+    pub(crate) fn device_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+
     /// The host's starvation guard before it, if there is one.
     pub(crate) fn guard(&self) -> Option<&Guard> {
         self.way.as_ref().map_or(&self.gate, |way| &way.gate).guard()

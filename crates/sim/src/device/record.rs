@@ -1,0 +1,229 @@
+//! What of the written data is on the media, for whoever has to know: when the power goes, the rest is lost.
+//!
+//! An access is computed whole when it starts, as passes. Where a record is kept, these are remembered until the access
+//! ends, and each is then told as a [`MediaWrite`]; when the power goes in between, what has gone by under the head by then.
+//! A destage writes what the cache holds when it starts: where a younger write has come in whole over blocks that an older
+//! one made dirty, or that an older one still waits to write, both accesses carry the younger one's data.
+//!
+//! *Assumptions:* a drive keeps energy enough to finish the physical sector under its head, and none for more. A drive that
+//! has to read a physical sector first, in part of which it writes, has it in its buffer then.
+
+use super::media::{Drive, Pass};
+use super::port::Port;
+use super::{Device, Work};
+use headstack_model::{Lbn, Nanos};
+use std::collections::VecDeque;
+
+/// Blocks that have gone to the media one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaWrite {
+    /// First block.
+    pub start: Lbn,
+    /// Block after the last.
+    pub end: Lbn,
+    /// When the last of them had gone by under the head.
+    pub at: Nanos,
+    /// When the write whose data these are was submitted to the drive. Data of an earlier write to the same blocks are then
+    /// not on the media any more.
+    pub submitted: Nanos,
+}
+
+/// Blocks and the write whose data they bear.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    start: Lbn,
+    end: Lbn,
+    submitted: Nanos,
+    /// Place of the write among all that came in.
+    order: u64,
+}
+
+/// A write that makes older data stale once its own are here.
+#[derive(Clone, Copy, Debug)]
+struct Younger {
+    piece: Piece,
+    here: Nanos,
+}
+
+/// What is known of dirty data, of the access under way, and of what is on the media.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    /// Whose data the dirty runs bear, by the run's number, and those of commands that wait to be written, by slot.
+    runs: Vec<Vec<Piece>>,
+    commands: Vec<Vec<Piece>>,
+    /// Writes that came in since an access began last.
+    younger: Vec<Younger>,
+    orders: u64,
+    /// The passes of the access under way, in the order of time, what they bear, and by how much they are put off.
+    passes: Vec<Pass>,
+    bears: Vec<Piece>,
+    delay: Nanos,
+    written: VecDeque<MediaWrite>,
+}
+
+impl Record {
+    /// A write of `start..end` came in, all of whose data are `here` then. It is to be written from `list`.
+    fn come(&mut self, list: List, start: Lbn, end: Lbn, submitted: Nanos, here: Nanos) {
+        self.orders += 1;
+        let piece = Piece { start, end, submitted, order: self.orders };
+        let (lists, index) = match list {
+            List::Run(id) => (&mut self.runs, id as usize),
+            List::Command(slot) => (&mut self.commands, slot as usize),
+        };
+        if index >= lists.len() {
+            lists.resize_with(index + 1, Vec::new);
+        }
+        lists[index].push(piece);
+        self.younger.push(Younger { piece, here });
+    }
+
+    /// The access for a command begins.
+    pub(super) fn begin_command(&mut self, slot: u32, begins: Nanos) {
+        self.begin(begins);
+        self.bears.append(&mut self.commands[slot as usize]);
+    }
+
+    /// The access for a dirty run begins.
+    pub(super) fn begin_run(&mut self, id: u32, begins: Nanos) {
+        self.begin(begins);
+        self.bears.append(&mut self.runs[id as usize]);
+    }
+
+    fn begin(&mut self, begins: Nanos) {
+        let Record { runs, commands, younger, .. } = self;
+        younger.retain(|one| {
+            let waits = one.here > begins;
+            if !waits {
+                runs.iter_mut().chain(commands.iter_mut()).for_each(|list| give(list, &one.piece));
+            }
+            waits
+        });
+        self.passes.clear();
+        self.bears.clear();
+        self.delay = Nanos::ZERO;
+    }
+
+    /// A pass of the access under way.
+    pub(super) fn see(&mut self, pass: Pass) {
+        self.passes.push(pass);
+    }
+
+    /// The access under way takes place later.
+    pub(super) fn put_off(&mut self, time: Nanos) {
+        self.delay += time;
+    }
+
+    /// The access under way has come to its end.
+    pub(super) fn end_access(&mut self, drive: &Drive) {
+        for index in 0..self.passes.len() {
+            self.tell(drive, index, self.passes[index].sectors);
+        }
+        self.passes.clear();
+    }
+
+    /// The access under way is torn: what has gone by at `now` is on the media, and the physical sector under the head.
+    fn tear(&mut self, drive: &Drive, now: Nanos, physical: u64) {
+        let before = now.since(self.delay);
+        for index in 0..self.passes.len() {
+            let pass = self.passes[index];
+            let whole = pass.gone_by(drive, before);
+            let is_under_way = pass.begins < before && pass.end_of(drive, whole) < before;
+            let torn = pass.first + u64::from(whole) + u64::from(is_under_way);
+            let count = Lbn(torn.0.next_multiple_of(physical)).min(pass.end_lbn()) - pass.first;
+            self.tell(drive, index, if whole == 0 && !is_under_way { 0 } else { count as u32 });
+        }
+        self.passes.clear();
+    }
+
+    /// The first `count` sectors of a pass are on the media.
+    fn tell(&mut self, drive: &Drive, index: usize, count: u32) {
+        let pass = self.passes[index];
+        let (mut from, end) = (pass.first, pass.first + u64::from(count));
+        while from < end {
+            let holds = |piece: &&Piece| piece.start <= from && from < piece.end;
+            let piece = self.bears.iter().find(holds).expect("each block that is written has its data");
+            let to = piece.end.min(end);
+            let at = pass.end_of(drive, (to - pass.first) as u32) + self.delay;
+            self.written.push_back(MediaWrite { start: from, end: to, at, submitted: piece.submitted });
+            from = to;
+        }
+    }
+}
+
+/// Where a piece waits to be written from.
+enum List {
+    Run(u32),
+    Command(u32),
+}
+
+/// Gives the blocks of a list that a younger write has to it.
+fn give(list: &mut Vec<Piece>, younger: &Piece) {
+    let stale = |piece: &Piece| {
+        let touches = piece.start < younger.end && younger.start < piece.end;
+        touches && piece.order < younger.order
+    };
+    let mut index = 0;
+    while index < list.len() {
+        let piece = list[index];
+        index += 1;
+        if !stale(&piece) {
+            continue;
+        }
+        let (start, end) = (piece.start.max(younger.start), piece.end.min(younger.end));
+        list[index - 1] = Piece { start, end, ..*younger };
+        let rest = [Piece { end: start, ..piece }, Piece { start: end, ..piece }];
+        list.extend(rest.into_iter().filter(|rest| rest.start < rest.end));
+    }
+}
+
+impl Device {
+    /// Keeps a record of what has gone to the media, for [`Device::poll_media_write`] and for whoever cuts the power; to be
+    /// called before the first command.
+    pub fn track_media(&mut self) {
+        assert!(self.jobs.is_empty(), "nothing has been written yet");
+        self.record = Some(Box::default());
+    }
+
+    /// Blocks that have gone to the media, in the order in which they did. Where a record is kept, all of it has to be
+    /// taken; before the completions, so that a flush that is done finds told what it promises.
+    pub fn poll_media_write(&mut self) -> Option<MediaWrite> {
+        self.record.as_mut()?.written.pop_front()
+    }
+
+    /// The power goes: does what is due up to `now`, tells what has gone by of a write under way, and from then on does
+    /// nothing any more. No command comes back that has not by then; to submit one is a mistake of the caller.
+    pub fn cut_power(&mut self, now: Nanos) {
+        self.handle_timeout(now);
+        self.stop();
+        self.dark = true;
+    }
+
+    /// Leaves everything as it is for good.
+    fn stop(&mut self) {
+        if let (Work::Writing { .. }, Some(record)) = (self.work, &mut self.record) {
+            record.tear(&self.drive, self.now, self.config.physical_sectors);
+        }
+        self.work = Work::Idle;
+        self.arm_event = Nanos::MAX;
+        self.port = Port::new(self.depth);
+    }
+
+    /// Notes that a write's data make a run dirty, alone or beside others.
+    pub(super) fn note_dirty(&mut self, slot: u32, run: u32) {
+        self.note(slot, List::Run(run));
+    }
+
+    /// Notes that a write's data come past the cache.
+    pub(super) fn note_through(&mut self, slot: u32) {
+        self.note(slot, List::Command(slot));
+    }
+
+    fn note(&mut self, slot: u32, list: List) {
+        if let Some(record) = &mut self.record {
+            let job = &self.jobs[slot as usize];
+            let request = job.command.request;
+            let here = job.arriving.time_of(u64::from(request.sectors));
+            record.come(list, request.lbn, request.end(), job.submitted, here);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What of a volume's data is on its media, and what becomes of it when the power goes.
+
+use super::Engine;
+use crate::device::MediaWrite;
+use crate::volume::Volume;
+use headstack_model::Nanos;
+
+impl Engine {
+    /// Whether it can be told of a volume what is on its media: of a device that is a volume of its own, without a page
+    /// cache or a controller's memory before it. Elsewhere data also wait where no record is kept.
+    pub fn tells_media(&self, volume: usize) -> bool {
+        self.recorded(volume).is_some()
+    }
+
+    /// The device of a volume of which it can be told.
+    fn recorded(&self, volume: usize) -> Option<usize> {
+        let Volume::Device(device) = self.volumes[volume] else { return None };
+        let device = device as usize;
+        (self.caches[volume].is_none() && self.stations[device].controller().is_none()).then_some(device)
+    }
+
+    /// Keeps a record of what goes to the media of volumes of which it can be told; to be called before the first run.
+    pub fn track_media(&mut self) {
+        for device in (0..self.volumes.len()).filter_map(|volume| self.recorded(volume)).collect::<Vec<_>>() {
+            self.stations[device].device_mut().track_media();
+        }
+    }
+
+    /// Blocks of a volume that have gone to its media, in the order in which they did; as [`crate::Device::poll_media_write`].
+    /// All that a flush or a forced write promises is told when [`Engine::advance`] comes back that has seen its end.
+    pub fn poll_media_write(&mut self, volume: usize) -> Option<MediaWrite> {
+        let device = self.recorded(volume)?;
+        self.stations[device].device_mut().poll_media_write()
+    }
+
+    /// The power of everything goes at `now`, up to which [`Engine::advance`] must have been called: tells what has gone by
+    /// of the writes under way, after which nothing happens any more. What is outstanding never comes back.
+    pub fn cut_power(&mut self, now: Nanos) {
+        assert_eq!(now, self.now, "all that was due before has been seen");
+        self.stations.iter_mut().for_each(|station| station.device_mut().cut_power(now));
+        self.dark = true;
+    }
+}

@@ -1,0 +1,73 @@
+//! Power cuts by the thousand: what was flushed or forced is there afterwards, and nothing is there that never was written.
+
+use crate::history::Loss;
+use crate::media::{Run, writers};
+use crate::support::*;
+use headstack_model::Nanos;
+use headstack_model::spec::WriteCache;
+use rand::RngExt;
+
+/// Cuts a drive's power at a time drawn from the seed, and judges what is on its media.
+fn cut(rig: &Rig, seed: u64, lies: bool) -> (Run, Result<(), Loss>) {
+    let mut run = Run::new(rig, seed, lies);
+    let mut left = run.asks.random().random_range(1..200);
+    let step = Nanos::from_ms(2.0);
+    // As the load goes, so that every drive is cut early and late, at work and at rest.
+    while left > 0 {
+        let (asked, next) = (run.history.len(), run.now + step);
+        run.until(next, |_, _, _| {});
+        run.now = next;
+        left -= (run.history.len() - asked).clamp(1, left);
+    }
+    let at = run.now + rig.after(Nanos::ZERO, run.asks.random().random_range(0.0..3.0));
+    run.until(at, |_, _, _| {});
+    run.device.cut_power(at);
+    run.listen();
+    let judged = run.history.judge(|block| run.holds(block));
+    (run, judged)
+}
+
+fn cut_many(seeds: u64) {
+    let rigs = writers();
+    let (mut safe, mut lost) = (0, 0);
+    for seed in 0..seeds {
+        let rig = &rigs[(seed % rigs.len() as u64) as usize];
+        let (run, judged) = cut(rig, seed, false);
+        judged.unwrap_or_else(|loss| panic!("seed {seed} ({}): {loss}", rig.name()));
+        // Neither a disk that writes everything at once nor one that writes nothing would say much.
+        safe += u64::from(!run.media.is_empty());
+        lost += u64::from(run.writes.iter().any(|(submitted, (_, request))| {
+            (request.lbn.0..request.end().0)
+                .any(|block| run.media.get(&block).is_none_or(|of| of < submitted))
+        }));
+    }
+    assert!(safe > seeds / 2 && lost > seeds / 4, "of {seeds} cuts {safe} found data, {lost} lost some");
+}
+
+#[test]
+fn is_what_was_flushed_there_after_five_hundred_power_cuts() {
+    cut_many(500);
+}
+
+/// `make cuts`.
+#[test]
+#[ignore = "takes a while: make cuts"]
+fn is_what_was_flushed_there_after_ten_thousand_power_cuts() {
+    cut_many(10_000);
+}
+
+#[test]
+fn is_a_drive_that_ignores_flushes_caught() {
+    let mut with_segments = 0;
+    for rig in writers() {
+        let caught = (0..60).filter(|seed| cut(&rig, *seed, true).1.is_err()).count();
+        match rig.spec.cache.write_cache {
+            // Without a write cache there is nothing to lose.
+            WriteCache::None => assert_eq!(caught, 0, "{}", rig.name()),
+            WriteCache::Full => assert!(caught > 4, "{}: caught {caught} times in 60", rig.name()),
+            // What they hold is on its way to the media at once.
+            _ => with_segments += caught,
+        }
+    }
+    assert!(with_segments > 5, "caught {with_segments} times");
+}

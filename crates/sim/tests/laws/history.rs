@@ -1,0 +1,135 @@
+//! What a disk may hold after its power went, by what it was asked and what it promised: the judge of power cuts.
+//!
+//! It knows nothing of drives: whoever puts blocks somewhere and says when they are safe can be judged by it. Each write
+//! makes a version of its blocks, and is *safe* once it was forced and is done, or once a flush is done that came after it
+//! was done. A block may hold any version that is not older than a safe one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// A write of these blocks, `forced` when it is done only once it is safe.
+    Write { blocks: Range<u64>, forced: bool },
+    /// Everything that is done so far is to be safe.
+    Flush,
+}
+
+/// What was asked, and when by the count of what happened.
+#[derive(Clone, Debug)]
+struct Entry {
+    asked: Asked,
+    submitted: u64,
+    completed: Option<u64>,
+}
+
+/// Everything that was asked of a disk, in its order. Numbers of entries count from 0.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    entries: Vec<Entry>,
+    happened: u64,
+}
+
+/// A block that holds what it must not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) block: u64,
+    /// The number of the write whose data it holds; none for what was there before all.
+    pub(crate) found: Option<usize>,
+    /// The number of a younger write that was safe, or none where what was found was never written there.
+    pub(crate) lost: Option<usize>,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.found, self.lost) {
+            (Some(found), None) => write!(f, "block {}: write {found} never was to it", self.block),
+            (found, lost) => {
+                write!(f, "block {}: write {lost:?} was safe, and {found:?} is there", self.block)
+            }
+        }
+    }
+}
+
+impl History {
+    /// Something is asked; its number.
+    pub(crate) fn submit(&mut self, asked: Asked) -> usize {
+        self.happened += 1;
+        self.entries.push(Entry { asked, submitted: self.happened, completed: None });
+        self.entries.len() - 1
+    }
+
+    /// The disk says that it is done.
+    pub(crate) fn complete(&mut self, number: usize) {
+        self.happened += 1;
+        self.entries[number].completed = Some(self.happened);
+    }
+
+    /// How much was asked.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Which writes are safe.
+    fn safe(&self) -> Vec<bool> {
+        let flushes = self.entries.iter().filter(|entry| entry.asked == Asked::Flush);
+        // The last flush that is done covers what any other did.
+        let flushed = flushes.filter(|flush| flush.completed.is_some()).map(|flush| flush.submitted).max();
+        let is_safe = |entry: &Entry| match (&entry.asked, entry.completed) {
+            (Asked::Write { forced, .. }, Some(done)) => *forced || flushed.is_some_and(|at| done < at),
+            _ => false,
+        };
+        self.entries.iter().map(is_safe).collect()
+    }
+
+    /// Judges what a disk holds after a cut: `found` tells of a block which write's data are there.
+    ///
+    /// *Errors:* the first block that holds what it must not.
+    pub(crate) fn judge(&self, found: impl Fn(u64) -> Option<usize>) -> Result<(), Loss> {
+        let safe = self.safe();
+        let mut writes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (number, entry) in self.entries.iter().enumerate() {
+            if let Asked::Write { blocks, .. } = &entry.asked {
+                blocks.clone().for_each(|block| writes.entry(block).or_default().push(number));
+            }
+        }
+        for (block, writes) in writes {
+            let found = found(block);
+            if found.is_some_and(|found| !writes.contains(&found)) {
+                return Err(Loss { block, found, lost: None });
+            }
+            let done = found.map_or(Some(0), |found| self.entries[found].completed);
+            let is_older = |than: &usize| done.is_some_and(|done| done < self.entries[*than].submitted);
+            if let Some(lost) = writes.into_iter().filter(|write| safe[*write]).find(is_older) {
+                return Err(Loss { block, found, lost: Some(lost) });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn does_the_judge_tell_what_must_not_be_from_what_may() {
+    let mut history = History::default();
+    let write = |blocks, forced| Asked::Write { blocks, forced };
+    let old = history.submit(write(0..4, false));
+    history.complete(old);
+    let flush = history.submit(Asked::Flush);
+    let beside = history.submit(write(1..3, false));
+    history.complete(flush);
+    let all = |at: fn(u64) -> Option<usize>| history.judge(at);
+    assert_eq!(all(|_| Some(0)), Ok(()));
+    assert_eq!(all(|block| Some(if block == 2 { 2 } else { 0 })), Ok(()), "torn between blocks");
+    assert_eq!(all(|_| None), Err(Loss { block: 0, found: None, lost: Some(old) }));
+    assert_eq!(all(|_| Some(2)), Err(Loss { block: 0, found: Some(beside), lost: None }), "never there");
+    let mut later = history.clone();
+    later.complete(beside);
+    let forced = later.submit(write(2..4, true));
+    assert_eq!(later.judge(|_| Some(0)), Ok(()), "nobody was told that it is done");
+    later.complete(forced);
+    let found = |block| Some(if block == 3 { forced } else { old });
+    assert_eq!(later.judge(found), Err(Loss { block: 2, found: Some(old), lost: Some(forced) }));
+    assert_eq!(later.judge(|block| Some(if block < 2 { old } else { forced })), Ok(()));
+}

@@ -1,0 +1,358 @@
+//! What is on the media when, as the device tells it: what a flush and a forced write promise is there, nothing is told that
+//! was not written, and a power cut tears one access at most.
+
+use crate::history::{Asked, History};
+use crate::support::*;
+use headstack_model::spec::WriteCache;
+use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_sim::{Completion, Device, DeviceOptions, MediaWrite, Outcome};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+
+/// Shipped drives as they are, and small ones with each kind of write cache, of which one has large physical sectors.
+pub(crate) fn writers() -> Vec<Rig> {
+    let kinds = [WriteCache::None, WriteCache::Sequential, WriteCache::Segment, WriteCache::Full];
+    let with = |(index, kind): (usize, WriteCache)| {
+        small()[index].with(|spec| {
+            spec.cache.write_cache = kind;
+            (spec.cache.segments, spec.cache.segment_sectors) = (4, 200);
+            (spec.cache.dirty_max_sectors, spec.cache.dirty_start_sectors) = (600, 300);
+            spec.cache.destage_idle_ms = 5.0;
+            spec.bus.write_us_per_sector = 20.0;
+            spec.physical_sector_bytes = spec.sector_bytes << (3 * (index % 2));
+        })
+    };
+    let mut all = shipped();
+    all.extend(kinds.into_iter().enumerate().map(with));
+    // One that destages at once what hardly comes fast enough over the bus.
+    all.push(all[all.len() - 1].with(|spec| {
+        spec.cache.dirty_start_sectors = 0;
+        spec.bus.write_us_per_sector = 150.0;
+    }));
+    all
+}
+
+/// Requests that come back to the same blocks again and again.
+pub(crate) struct Asks {
+    random: Pcg64Mcg,
+    sectors: u64,
+    hot: u64,
+    end: u64,
+}
+
+impl Asks {
+    pub(crate) fn new(rig: &Rig, seed: u64) -> Asks {
+        let mut random = seeded(seed);
+        let hot = random.random_range(0..rig.sectors() - 2_000);
+        Asks { random, sectors: rig.sectors(), hot, end: hot }
+    }
+
+    pub(crate) fn random(&mut self) -> &mut Pcg64Mcg {
+        &mut self.random
+    }
+
+    pub(crate) fn next(&mut self) -> Request {
+        let random = &mut self.random;
+        let sectors = if random.random_bool(0.1) { 300 } else { random.random_range(1..40) };
+        let lbn = match random.random_range(0..10) {
+            0 => random.random_range(0..self.sectors - 300),
+            1..5 if self.end + 300 < self.sectors => self.end,
+            _ => self.hot + random.random_range(0..1_500),
+        };
+        let lbn = Lbn(lbn.min(self.sectors - 300));
+        self.end = lbn.0 + u64::from(sectors);
+        match random.random_range(0..20) {
+            0..2 => Request::flush(),
+            2..6 => Request::read(lbn, sectors),
+            _ => Request { fua: random.random_bool(0.1), ..Request::write(lbn, sectors) },
+        }
+    }
+
+    /// From one submission to the next: none, or some of a turn, or long enough for the drive to come to rest.
+    pub(crate) fn gap(&mut self) -> Nanos {
+        let most =
+            *[1u64, 1, 2_000_000, 60_000_000].get(self.random.random_range(0..4)).expect("there are four");
+        Nanos(self.random.random_range(0..most))
+    }
+}
+
+/// A device under such a load, and what it told.
+pub(crate) struct Run {
+    pub(crate) device: Device,
+    pub(crate) asks: Asks,
+    pub(crate) now: Nanos,
+    depth: usize,
+    /// When the next request comes, and whether a flush is not passed on.
+    due: Nanos,
+    lies: bool,
+    pub(crate) history: History,
+    /// Of each tag: the number of what it is for.
+    tags: BTreeMap<u32, usize>,
+    /// Of each time of submission: the write's number and blocks.
+    pub(crate) writes: BTreeMap<Nanos, (usize, Request)>,
+    pub(crate) told: Vec<MediaWrite>,
+    /// Of each block: when the write was submitted whose data are on the media.
+    pub(crate) media: BTreeMap<u64, Nanos>,
+}
+
+impl Run {
+    pub(crate) fn new(rig: &Rig, seed: u64, lies: bool) -> Run {
+        let mut device = rig.device_with(&DeviceOptions { seed, ..DeviceOptions::default() });
+        device.track_media();
+        let mut asks = Asks::new(rig, seed);
+        let depth = asks.random().random_range(1..=device.depth());
+        Run {
+            device,
+            asks,
+            now: Nanos::ZERO,
+            depth,
+            due: Nanos(1),
+            lies,
+            history: History::default(),
+            tags: BTreeMap::new(),
+            writes: BTreeMap::new(),
+            told: Vec::new(),
+            media: BTreeMap::new(),
+        }
+    }
+
+    /// Goes on up to a time; `done` sees what comes back.
+    pub(crate) fn until(&mut self, end: Nanos, mut done: impl FnMut(&mut Run, usize, &Completion)) {
+        loop {
+            let room = self.device.outstanding() < self.depth;
+            let event = self.device.poll_timeout().unwrap_or(Nanos::MAX);
+            let next = if room { event.min(self.due.max(self.now)) } else { event };
+            if next > end {
+                break;
+            }
+            self.now = self.now.max(next);
+            self.device.handle_timeout(self.now);
+            self.listen();
+            while let Some(completion) = self.device.poll_completion() {
+                assert_eq!(completion.outcome, Outcome::Done);
+                let number = self.tags.remove(&completion.tag.0).expect("it was submitted");
+                self.history.complete(number);
+                done(self, number, &completion);
+            }
+            if self.due <= self.now && self.device.outstanding() < self.depth {
+                self.submit();
+            }
+        }
+    }
+
+    /// Submits what comes next, one thing at a time, so that its time is its name.
+    fn submit(&mut self) {
+        let request = self.asks.next();
+        self.due = self.now + self.asks.gap() + Nanos(1);
+        if request.op == Op::Flush && self.lies {
+            let number = self.history.submit(Asked::Flush);
+            return self.history.complete(number);
+        }
+        let tag = self.device.submit(self.now, request).expect("there is room");
+        let blocks = request.lbn.0..request.end().0;
+        let number = match request.op {
+            Op::Write => self.history.submit(Asked::Write { blocks, forced: request.fua }),
+            Op::Flush => self.history.submit(Asked::Flush),
+            // To the judge a read is a write of nothing.
+            Op::Read => self.history.submit(Asked::Write { blocks: 0..0, forced: false }),
+        };
+        if request.op == Op::Write {
+            self.writes.insert(self.now, (number, request));
+        }
+        self.tags.insert(tag.0, number);
+    }
+
+    /// Takes what the device has told.
+    pub(crate) fn listen(&mut self) {
+        while let Some(told) = self.device.poll_media_write() {
+            for block in told.start.0..told.end.0 {
+                self.media.insert(block, told.submitted);
+            }
+            self.told.push(told);
+        }
+    }
+
+    /// The write whose data are on the media of a block.
+    pub(crate) fn holds(&self, block: u64) -> Option<usize> {
+        self.media.get(&block).map(|submitted| self.writes[submitted].0)
+    }
+}
+
+#[test]
+fn is_all_on_the_media_that_a_flush_or_a_forced_write_promises() {
+    for rig in writers() {
+        let through = rig.spec.cache.write_cache == WriteCache::None;
+        let (mut flushes, mut forced) = (0, 0);
+        for seed in 0..3 {
+            let mut run = Run::new(&rig, seed, false);
+            run.until(Nanos::from_secs(2), |run, number, completion| {
+                let request = completion.request;
+                let is_there = |submitted: Nanos, request: &Request| {
+                    (request.lbn.0..request.end().0)
+                        .all(|block| run.media.get(&block).is_some_and(|of| *of >= submitted))
+                };
+                match request.op {
+                    // What was done before it was submitted is what the judge holds to be safe.
+                    Op::Flush => {
+                        flushes += 1;
+                        let judged = run.history.judge(|block| run.holds(block));
+                        judged.unwrap_or_else(|loss| panic!("{}, seed {seed}, {number}: {loss}", rig.name()));
+                    }
+                    Op::Write if request.fua || through => {
+                        forced += 1;
+                        assert!(is_there(completion.submitted, &request), "{}: {completion:?}", rig.name());
+                    }
+                    _ => {}
+                }
+            });
+        }
+        assert!(flushes > 5 && forced > 5, "{}: {flushes} flushes, {forced} forced", rig.name());
+    }
+}
+
+/// That the data of what is told came over the bus first, and those before them in the same write.
+fn assert_came_first(rig: &Rig, told: &MediaWrite, request: &Request) {
+    let bus = rig.spec.bus.write_us_per_sector * 1e3 * (told.end - request.lbn) as f64;
+    let found = (told.at.0 as f64 - told.submitted.0 as f64) + 3.0;
+    assert!(found >= bus, "{}: {told:?} {found} ns after {request:?}, whose data took {bus}", rig.name());
+}
+
+#[test]
+fn do_data_that_join_a_dirty_run_come_over_the_bus_before_they_are_written() {
+    for rig in small() {
+        // A sector takes longer over the bus than under the head.
+        let rig = rig.with(|spec| {
+            spec.cache.write_cache = WriteCache::Full;
+            (spec.cache.segment_sectors, spec.cache.dirty_max_sectors) = (100, 600);
+            spec.bus.write_us_per_sector = 300.0;
+        });
+        for lbn in rig.spread(40).filter(|lbn| lbn.0 + 100 < rig.sectors()) {
+            let mut device = rig.queued(4, "fcfs");
+            device.track_media();
+            // The arm is at the first one when the second comes, which the third joins some time later.
+            let writes = [
+                (Nanos(0), Request::write(lbn, 40)),
+                (Nanos(1), Request::write(lbn + 40, 1)),
+                (Nanos::from_ms(14.0), Request::write(lbn + 41, 40)),
+            ];
+            for (at, write) in writes {
+                device.submit(at, write).expect("the queue holds them");
+            }
+            while let Some(at) = device.poll_timeout() {
+                device.handle_timeout(at);
+            }
+            let told: Vec<_> = std::iter::from_fn(|| device.poll_media_write()).collect();
+            for told in &told {
+                let write = writes.iter().find(|(at, _)| *at == told.submitted);
+                assert_came_first(&rig, told, &write.expect("it is one of them").1);
+            }
+            assert_eq!(told.iter().map(|told| told.end - told.start).sum::<u64>(), 81, "{}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn is_nothing_told_before_it_can_have_been_written() {
+    for rig in writers() {
+        for seed in 0..6 {
+            let mut run = Run::new(&rig, seed, false);
+            run.until(Nanos::from_secs(4), |_, _, _| {});
+            let (mut last, mut media) = (Nanos::ZERO, BTreeMap::new());
+            for told in &run.told {
+                let name = format!("{}, seed {seed}: {told:?}", rig.name());
+                let (_, request) = run.writes[&told.submitted];
+                assert!(
+                    request.lbn <= told.start && told.start < told.end && told.end <= request.end(),
+                    "{name}"
+                );
+                assert_came_first(&rig, told, &request);
+                assert!(last <= told.at, "{name}: one after the other");
+                last = told.at;
+                for block in told.start.0..told.end.0 {
+                    let before = media.insert(block, told.submitted);
+                    assert!(
+                        before.is_none_or(|before| before <= told.submitted),
+                        "{name}: {before:?} before"
+                    );
+                }
+            }
+            assert!(run.told.len() > 20, "{}: {}", rig.name(), run.told.len());
+        }
+    }
+}
+
+#[test]
+fn is_no_more_dirty_than_the_cache_holds() {
+    for rig in writers() {
+        let cache = rig.spec.cache.clone();
+        for seed in 0..2 {
+            let (mut run, mut most) = (Run::new(&rig, seed, false), 0);
+            let mut youngest: BTreeMap<u64, Nanos> = BTreeMap::new();
+            run.until(Nanos::from_secs(4), |run, _, completion| {
+                let Completion { request, submitted, .. } = *completion;
+                if request.op != Op::Write {
+                    return;
+                }
+                for block in request.lbn.0..request.end().0 {
+                    let at = youngest.entry(block).or_default();
+                    *at = (*at).max(submitted);
+                }
+                youngest.retain(|block, at| run.media.get(block).is_none_or(|of| *of < *at));
+                most = most.max(youngest.len() as u64);
+            });
+            let longest = 300;
+            let segments = |count: u32| u64::from(count) * u64::from(cache.segment_sectors).max(longest);
+            let room = match cache.write_cache {
+                WriteCache::None => 0,
+                WriteCache::Sequential | WriteCache::Segment => segments(cache.write_segments),
+                WriteCache::Full => cache.dirty_max_sectors,
+            };
+            assert!(most <= room, "{}, seed {seed}: {most} sectors dirty of {room}", rig.name());
+            let takes_all = matches!(cache.write_cache, WriteCache::Segment | WriteCache::Full);
+            assert!(most > 0 || !takes_all, "{}: a cache that holds nothing", rig.name());
+        }
+    }
+}
+
+#[test]
+fn does_a_power_cut_tear_one_access_and_between_two_sectors() {
+    let mut torn = 0;
+    for rig in writers() {
+        let physical = u64::from(rig.spec.physical_sector_bytes / rig.spec.sector_bytes);
+        let mut whole = Run::new(&rig, 1, false);
+        whole.until(Nanos::from_secs(2), |_, _, _| {});
+        for index in 0..20u64 {
+            let cut = Nanos(61_000_001 * (index + 1));
+            let mut run = Run::new(&rig, 1, false);
+            run.until(cut, |_, _, _| {});
+            let before = run.told.len();
+            run.device.cut_power(cut);
+            run.listen();
+            assert_eq!(run.device.poll_timeout(), None, "nothing happens any more");
+            let name = format!("{}, cut at {cut}", rig.name());
+            let (head, tail) = run.told.split_at(before);
+            assert_eq!(head, &whole.told[..before], "{name}");
+            // Of the access under way, what it would have told of its first sectors.
+            for (told, would) in tail.iter().zip(&whole.told[before..]) {
+                assert!(told.start == would.start && told.submitted == would.submitted, "{name}: {told:?}");
+                if told.end == would.end {
+                    assert_eq!(told, would, "{name}");
+                    continue;
+                }
+                torn += 1;
+                assert_eq!(Some(told), tail.last(), "{name}: nothing after it");
+                assert!(told.end.0.is_multiple_of(physical), "{name}: {told:?} in a sector");
+                assert!(told.end < would.end && told.at < would.at, "{name}: {told:?}");
+            }
+            // All that had gone by is told, and no more than the sector that was under the head.
+            let after = &whole.told[before + tail.len()..];
+            let outer = rig.spread(40).map(|lbn| rig.geometry().extent_at(lbn).sectors_per_track);
+            let sector = rig.turn() / f64::from(outer.min().expect("there are blocks"));
+            assert!(after.iter().all(|would| would.at > cut), "{name}: {after:?}");
+            let late = tail.last().map_or(0, |told| told.at.since(cut).0);
+            assert!(late as f64 <= sector * physical as f64 + 2.0, "{name}: {late} ns after the cut");
+        }
+    }
+    assert!(torn > 20, "{torn} accesses were torn");
+}
