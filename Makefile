@@ -33,9 +33,10 @@ doc:
 planted:
 	scripts/planted-bugs.sh
 
-# Ten thousand power cuts from seeds; `make test` does five hundred.
+# Ten thousand power cuts from seeds; `make test` does some hundred.
 cuts:
 	$(CARGO) test --release --package headstack-sim --test laws -- --ignored cuts::
+	$(CARGO) test --release --package headstack-host --test cuts -- --ignored
 
 # Brings the pages of docs/formats that tell keys up to date with the definitions in the code.
 docs-formats:

@@ -36,6 +36,13 @@ impl Clock {
         Nanos((real * u128::from(self.speed_per_mille) / 1000) as u64)
     }
 
+    /// How long a real time is for the disks.
+    #[inline]
+    pub fn disk(&self, time: Duration) -> Nanos {
+        let nanos = time.as_nanos() * u128::from(self.speed_per_mille) / 1000;
+        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
     /// The real time since the clock was made.
     #[inline]
     pub fn elapsed(&self) -> Nanos {
@@ -59,6 +66,7 @@ mod tests {
         let clock = Clock::new(10.0).expect("it is allowed");
         assert_eq!(clock.real(Nanos::from_ms(5.0)), Duration::from_micros(500));
         assert_eq!(Clock::new(0.5).expect("it is allowed").real(Nanos(1000)), Duration::from_micros(2));
+        assert_eq!(clock.disk(Duration::from_micros(500)), Nanos::from_ms(5.0));
         assert!(clock.now() <= clock.now());
         assert!(Clock::new(0.0).is_err() && Clock::new(f64::NAN).is_err());
     }

@@ -1,9 +1,11 @@
 //! A disk in real time: the thread that turns its machine by the real clock.
 //!
 //! It sleeps until just before the machine's next deadline and spins for the rest, because a wake-up comes some fifty
-//! microseconds late and a look at the clock does not.
+//! microseconds late and a look at the clock does not. It begins to tell of what is done a little early, since to tell
+//! takes time, too ([`Lead`]).
 
 use crate::disk::Emulator;
+use crate::lead::Lead;
 use crate::links::Links;
 use crate::shared::{DiskHandle, Reply, Shared};
 use crate::{BlockError, Clock, realtime};
@@ -54,6 +56,7 @@ impl Disk {
             timing,
             links: Links::default(),
             replies: Vec::new(),
+            lead: Lead::default(),
         };
         let run = move || {
             realtime::be_punctual();
@@ -110,30 +113,40 @@ struct Turning {
     timing: Timing,
     links: Links,
     replies: Vec<Reply>,
+    lead: Lead,
 }
 
 impl Turning {
     fn run(mut self) {
         let mut events = Vec::with_capacity(64);
         while let Some(next) = self.turn() {
-            self.shared.answer(&mut self.replies);
-            self.links.settle(&self.shared, &self.epoll);
             if !self.links.has_requests() {
                 self.wait(next, &mut events);
             }
         }
-        self.shared.answer(&mut self.replies);
-        self.links.settle(&self.shared, &self.epoll);
     }
 
-    /// Does what is due; says when there is more, nothing once the disk has stopped.
+    /// Does what is due and tells of it; says when there is more, nothing once the disk has stopped.
     fn turn(&mut self) -> Option<Nanos> {
+        let now = self.shared.clock.now();
+        let next = self.turn_machine(now);
+        let replied = self.shared.answer(&mut self.replies);
+        let sent = self.links.settle(&self.shared, &self.epoll);
+        if let Some(told) = replied.or(sent) {
+            self.lead.observe(self.shared.clock.real(told.since(now)));
+        }
+        next
+    }
+
+    fn turn_machine(&mut self, now: Nanos) -> Option<Nanos> {
         let mut state = self.shared.lock();
         let state = &mut *state;
-        let (now, real) = (self.shared.clock.now(), self.shared.clock.elapsed());
+        let (lead, real) = (self.lead.get(), self.shared.clock.elapsed());
         self.links.take_arrived(state);
         state.emulator.handle_timeout(now);
         self.links.submit(state, now);
+        // What is done by the time at which it can be told, is told.
+        state.emulator.handle_timeout(now + self.shared.clock.disk(lead));
         state.collect(&mut self.replies);
         if state.emulator.is_dark() {
             // Who speaks with a disk that has no power hears nothing any more.
@@ -167,6 +180,7 @@ impl Turning {
                 place => self.links.handle_event(place as usize, event.flags, now),
             }
         }
+        // Before the machine turns again, which must see what was asked by now.
         self.links.settle(&self.shared, &self.epoll);
     }
 }

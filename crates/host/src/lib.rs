@@ -9,6 +9,7 @@ pub mod disk;
 mod disk_thread;
 pub mod fuse;
 mod lateness;
+mod lead;
 mod links;
 pub mod nbd;
 mod realtime;

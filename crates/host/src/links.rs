@@ -97,8 +97,9 @@ impl Links {
         self.touched.push(place);
     }
 
-    /// Sends what is to be sent, takes what was asked, and drops what is over.
-    pub(crate) fn settle(&mut self, shared: &Shared, epoll: &OwnedFd) {
+    /// Sends what is to be sent, takes what was asked, and drops what is over; when the first answers were sent, if any.
+    pub(crate) fn settle(&mut self, shared: &Shared, epoll: &OwnedFd) -> Option<Nanos> {
+        let mut first = None;
         let now = shared.clock.elapsed();
         if now.since(self.swept) >= Links::SWEEP {
             self.swept = now;
@@ -111,7 +112,8 @@ impl Links {
                 self.requests.push((place, request));
             }
             if link.connection.send(now) && !link.dues.is_empty() {
-                shared.told(&link.dues);
+                let told = shared.told(&link.dues);
+                first.get_or_insert(told);
                 link.dues.clear();
             }
             if link.connection.is_over() {
@@ -121,5 +123,6 @@ impl Links {
                 link.connection.watch(epoll, place as u64);
             }
         }
+        first
     }
 }

@@ -143,22 +143,23 @@ impl Shared {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Answers callers and notes how late they were told.
-    pub(crate) fn answer(&self, replies: &mut Vec<Reply>) {
-        if replies.is_empty() {
-            return;
-        }
+    /// Answers callers and notes how late they were told; when the first was, if any.
+    pub(crate) fn answer(&self, replies: &mut Vec<Reply>) -> Option<Nanos> {
+        let mut first = None;
         for Reply { caller, due, result } in replies.drain(..) {
             caller.answer(result);
-            self.told(&[due]);
+            let told = self.told(&[due]);
+            first.get_or_insert(told);
         }
+        first
     }
 
-    /// Notes how late those were told by now whose requests were done at these times.
-    pub(crate) fn told(&self, dues: &[Nanos]) {
+    /// Notes how late those were told by now whose requests were done at these times; the time now.
+    pub(crate) fn told(&self, dues: &[Nanos]) -> Nanos {
         let now = self.clock.now();
         let mut lateness = self.lateness();
         dues.iter().for_each(|due| lateness.record(self.clock.real(now.since(*due))));
+        now
     }
 }
 

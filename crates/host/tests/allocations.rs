@@ -76,6 +76,8 @@ fn does_a_request_allocate_no_more_than_its_own_data() {
     let (reads, writes) = (burst(0), burst(1));
     allocations(&mut session, &reads, 10);
     allocations(&mut session, &writes, 10);
-    assert_eq!(allocations(&mut session, &reads, 1000), 0);
-    assert_eq!(allocations(&mut session, &writes, 1000), 32_000);
+    // The thread that runs the tests may allocate meanwhile, but hardly every time.
+    let mut least = |burst: &[u8]| (0..5).map(|_| allocations(&mut session, burst, 200)).min();
+    assert_eq!(least(&reads), Some(0));
+    assert_eq!(least(&writes), Some(6400));
 }

@@ -66,8 +66,14 @@ impl Emulator {
     ///
     /// *Errors:* a power cut of a volume of which the model cannot tell what is on its media (an array, or a drive behind a
     /// page cache or a controller's memory): its name.
-    pub fn new(engine: Engine, mut volumes: Vec<Volume>, faults: EmulatorFaults) -> Result<Emulator, String> {
-        for volume in &mut volumes {
+    pub fn new(
+        mut engine: Engine,
+        mut volumes: Vec<Volume>,
+        faults: EmulatorFaults,
+    ) -> Result<Emulator, String> {
+        engine.track_media();
+        for (number, volume) in volumes.iter_mut().enumerate() {
+            volume.tells_media = engine.tells_media(number);
             if faults.power_cut.is_some() && !volume.tells_media {
                 return Err(volume.info().name.clone());
             }
@@ -173,6 +179,10 @@ impl Emulator {
         }
         self.machine.handle_timeout(now);
         self.collect(now);
+        if let Some(engine) = self.machine.engine_mut() {
+            engine.cut_power(now);
+        }
+        self.settle_media();
         self.dark = true;
         self.volumes.iter_mut().for_each(Volume::forget);
         for slot in 0..self.pending.len() {
@@ -254,6 +264,7 @@ impl Emulator {
     /// Takes what the model is done with.
     fn collect(&mut self, now: Nanos) {
         loop {
+            self.settle_media();
             let Some(Ended { id, at, outcome }) = self.machine.poll_ended() else { return };
             let slot = id as usize;
             match refusal(outcome) {
@@ -267,6 +278,19 @@ impl Emulator {
     fn end_piece(&mut self, now: Nanos, at: Nanos, slot: usize) {
         let is_last = self.pending[slot].as_ref().is_some_and(|pending| pending.task.is_over());
         self.go_on(if is_last { at } else { now }, slot);
+    }
+
+    /// Brings the stores up to what is on the media.
+    fn settle_media(&mut self) {
+        let Some(engine) = self.machine.engine_mut() else { return };
+        for (number, volume) in self.volumes.iter_mut().enumerate() {
+            let block = u64::from(volume.info().sector_bytes);
+            while let Some(written) = engine.poll_media_write(number) {
+                if let Err(error) = volume.settle(written.start.0 * block, written.end.0 * block) {
+                    self.failed = Some(error);
+                }
+            }
+        }
     }
 
     fn finish(&mut self, slot: usize, at: Nanos, result: Result<Outcome, BlockError>) {

@@ -58,6 +58,13 @@ impl Machine {
         }
     }
 
+    pub(super) fn engine_mut(&mut self) -> Option<&mut Engine> {
+        match &mut self.kind {
+            Kind::Rig(engine) => Some(engine),
+            Kind::Null => None,
+        }
+    }
+
     /// Takes a request for a volume.
     pub(super) fn submit(&mut self, now: Nanos, volume: u32, request: Request, id: u64) {
         if matches!(self.kind, Kind::Null) {

@@ -42,6 +42,13 @@ impl Volume {
         self.store.room() + self.unwritten.bytes()
     }
 
+    /// Reads what is on the media: what is left when the power goes.
+    ///
+    /// *Errors:* beyond the end of the volume.
+    pub fn read_media(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.store.read(offset, into)
+    }
+
     /// Reads what was written last.
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
         self.store.read(offset, into)?;
