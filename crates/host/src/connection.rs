@@ -86,6 +86,11 @@ impl<W: Wire> Connection<W> {
         true
     }
 
+    /// Has it dropped, whatever is under way.
+    pub(crate) fn give_up(&mut self) {
+        self.broken = true;
+    }
+
     /// Whether it is to be dropped.
     pub(crate) fn is_over(&self) -> bool {
         self.broken || self.wire.is_over()

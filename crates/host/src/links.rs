@@ -91,7 +91,10 @@ impl Links {
     /// What epoll has told of a connection.
     pub(crate) fn handle_event(&mut self, place: usize, flags: EventFlags, now: Nanos) {
         let Some(link) = self.links.get_mut(place) else { return };
-        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+        if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
+            // Nobody hears the answers. While nothing is to be read, epoll would tell of it again and again.
+            link.connection.give_up();
+        } else if flags.contains(EventFlags::IN) {
             link.connection.receive(now);
         }
         self.touched.push(place);
@@ -108,13 +111,14 @@ impl Links {
         }
         while let Some(place) = self.touched.pop() {
             let Some(link) = self.links.get_mut(place) else { continue };
-            while let Some(request) = link.connection.wire.next_request() {
-                self.requests.push((place, request));
-            }
+            // First, because a request may wait for room that replies take.
             if link.connection.send(now) && !link.dues.is_empty() {
                 let told = shared.told(&link.dues);
                 first.get_or_insert(told);
                 link.dues.clear();
+            }
+            while let Some(request) = link.connection.wire.next_request() {
+                self.requests.push((place, request));
             }
             if link.connection.is_over() {
                 link.connection.unwatch(epoll);

@@ -2,6 +2,7 @@
 
 mod client;
 mod handshake;
+mod hostile;
 mod properties;
 mod server;
 mod session;

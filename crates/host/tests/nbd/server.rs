@@ -12,13 +12,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-fn null() -> Emulator {
+pub(crate) fn null() -> Emulator {
     let info = VolumeInfo { name: "null".to_string(), sectors: 1 << 20, sector_bytes: 512 };
     let store = Store::memory(info.bytes()).expect("unused memory is free");
     Emulator::null(Volume::new(info, store))
 }
 
-fn atlas() -> Emulator {
+pub(crate) fn atlas() -> Emulator {
     let rig = Rig::from_drive(drives::load("atlas-10k").expect("the drive is shipped"));
     let volume = |info: VolumeInfo| {
         let store = Store::memory(info.bytes()).expect("unused memory is free");
@@ -29,14 +29,18 @@ fn atlas() -> Emulator {
         .expect("a drive can be emulated")
 }
 
-struct Setup {
-    disk: Disk,
+pub(crate) struct Setup {
+    pub(crate) disk: Disk,
     server: Server,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     _folder: TempDir,
 }
 
-fn setup(emulator: Emulator, most: usize) -> Setup {
+pub(crate) fn setup(emulator: Emulator, most: usize) -> Setup {
+    setup_with(emulator, most, Limits::default())
+}
+
+pub(crate) fn setup_with(emulator: Emulator, most: usize, limits: Limits) -> Setup {
     let folder = tempfile::tempdir().expect("there is room for it");
     let path = folder.path().join("nbd");
     let clock = Clock::new(1000.0).expect("it is allowed");
@@ -45,18 +49,18 @@ fn setup(emulator: Emulator, most: usize) -> Setup {
     let bytes = handle.volumes()[0].bytes();
     let served = Served { export: Export::new("d", bytes), disk: handle, volume: 0 };
     let address = Address::Unix(path.clone());
-    let server = Server::start(&address, vec![served], Limits::default(), most).expect("the path is free");
+    let server = Server::start(&address, vec![served], limits, most).expect("the path is free");
     Setup { disk, server, path, _folder: folder }
 }
 
-fn hear(stream: &mut impl Read, bytes: usize) -> Vec<u8> {
+pub(crate) fn hear(stream: &mut impl Read, bytes: usize) -> Vec<u8> {
     let mut heard = vec![0; bytes];
     stream.read_exact(&mut heard).expect("the server answers");
     heard
 }
 
 /// A connection that has chosen the export, once the server has a place for it.
-fn connect(path: &PathBuf) -> UnixStream {
+pub(crate) fn connect(path: &PathBuf) -> UnixStream {
     let greeted = |_| {
         let mut stream = UnixStream::connect(path).expect("the server listens");
         let mut heard = [0; 18];
