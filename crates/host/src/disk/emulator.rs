@@ -55,6 +55,9 @@ pub struct Emulator {
     pending: Vec<Option<Pending>>,
     free: Vec<usize>,
     answered: VecDeque<Answered>,
+    /// How far it was turned. A time before counts as this one: whoever turns it a little ahead, so as to tell in time what
+    /// is done, may be asked for something meanwhile.
+    now: Nanos,
     /// Why nothing can be kept any more.
     failed: Option<BlockError>,
     /// Whether the power is gone.
@@ -94,6 +97,7 @@ impl Emulator {
             pending: Vec::new(),
             free: Vec::new(),
             answered: VecDeque::new(),
+            now: Nanos::ZERO,
             failed: None,
             dark: false,
         }
@@ -132,6 +136,7 @@ impl Emulator {
     /// Takes an operation for a volume; it comes back from [`Emulator::poll_answer`] under its ticket.
     pub fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, ticket: u64) {
         self.handle_timeout(now);
+        let now = self.now;
         match self.begin(volume, operation) {
             Ok((task, outcome)) => {
                 let pending = Pending { ticket, volume, task, outcome };
@@ -151,11 +156,16 @@ impl Emulator {
     pub fn handle_timeout(&mut self, now: Nanos) {
         match self.faults.power_cut {
             Some(at) if at <= now => self.cut_power(at),
-            _ if !self.dark => {
-                self.machine.handle_timeout(now);
-                self.collect(now);
-            }
-            _ => {}
+            _ => self.turn(now),
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn turn(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        if !self.dark {
+            self.machine.handle_timeout(self.now);
+            self.collect(self.now);
         }
     }
 
@@ -177,8 +187,8 @@ impl Emulator {
         if self.dark {
             return;
         }
-        self.machine.handle_timeout(now);
-        self.collect(now);
+        self.turn(now);
+        let now = self.now;
         if let Some(engine) = self.machine.engine_mut() {
             engine.cut_power(now);
         }
