@@ -29,7 +29,8 @@ pub struct MountOptions {
     /// Threads that take requests from the kernel.
     pub threads: usize,
     /// Whether they go before all that is not real-time, where the system allows it: a disk's thread must never wait for
-    /// one that holds the disk and does not run.
+    /// one that holds the disk and does not run. For disks that take no time they never do, since each request would then wake
+    /// a thread of its own instead of coming with others.
     pub real_time: bool,
 }
 
@@ -117,9 +118,10 @@ impl Mount {
         };
         let session = Session::new(files, &folder, &config(options)).map_err(refused)?;
         let device = session.as_fd().try_clone_to_owned().map_err(refused)?;
+        let has_deadlines = disks.iter().any(|disk| disk.inspect(|emulator| emulator.engine().is_some()));
         let run = move || {
             // The threads that it starts inherit it.
-            if options.real_time {
+            if options.real_time && has_deadlines {
                 realtime::go_first();
             }
             session.run()
