@@ -15,6 +15,7 @@ pub mod nbd;
 mod realtime;
 mod server;
 mod shared;
+mod snapshot;
 
 pub use block::{Answer, BlockError, Operation, Stretch};
 pub use clock::Clock;
@@ -22,3 +23,4 @@ pub use disk_thread::{Disk, Timing};
 pub use lateness::Lateness;
 pub use server::{Address, AddressError, Served, Server};
 pub use shared::{Caller, DiskHandle};
+pub use snapshot::{Snapshot, VolumeSnapshot};

@@ -5,7 +5,7 @@
 mod common;
 
 use common::emulator;
-use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Outcome};
+use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Kind, Outcome};
 use headstack_host::{Answer, BlockError, Caller, Clock, Disk, Operation, Timing};
 use headstack_model::{Lbn, Nanos, Request, drives};
 use headstack_sim::{Device, DeviceOptions};
@@ -135,4 +135,35 @@ fn does_a_running_disk_answer_callers_from_any_thread() {
     let (tell, told) = channel();
     handle.submit(0, Operation::Flush, Box::new(Tell(tell)));
     assert_eq!(told.recv(), Ok(Err(BlockError::ShuttingDown)));
+}
+
+#[test]
+fn does_a_snapshot_tell_what_was_asked_and_how_long_it_took() {
+    let clock = Clock::new(1000.0).expect("it is allowed");
+    let emulator = emulator("atlas-10k", EmulatorFaults::default());
+    let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");
+    let handle = disk.handle();
+    let (tell, told) = channel();
+    let ask = |operation| {
+        handle.submit(0, operation, Box::new(Tell(tell.clone())));
+        told.recv().expect("the disk answers")
+    };
+    for turn in 0..20u64 {
+        let read = Operation::Read { offset: turn * 400_000_000, bytes: 4096, fua: false };
+        assert!(ask(read).is_ok());
+    }
+    assert!(ask(Operation::Read { offset: u64::MAX, bytes: 1, fua: false }).is_err());
+    assert!(ask(Operation::Write { offset: 0, data: vec![1; 512], fua: true }).is_ok());
+    assert!(ask(Operation::Allocation { offset: 0, bytes: 512 }).is_ok());
+    let snapshot = handle.snapshot();
+    let books = &snapshot.volumes[0].books;
+    let reads = books.of(Kind::Read);
+    assert_eq!((reads.done, reads.failed, reads.bytes), (20, 1, 81_920));
+    assert_eq!((books.all().done, books.responses().count()), (21, 21));
+    let mean_ms = reads.time.as_ms() / 20.0;
+    assert!((2.0..20.0).contains(&mean_ms), "{mean_ms}");
+    let (view, activity) = snapshot.drives[0];
+    assert_eq!(activity.reads.iter().sum::<u64>(), 20);
+    assert_eq!((view.queued, snapshot.outstanding, snapshot.is_dark), (0, 0, false));
+    assert!(snapshot.at >= reads.time, "the disk's time goes on");
 }

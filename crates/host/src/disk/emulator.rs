@@ -1,5 +1,6 @@
 //! Operations in bytes on their way through the model and back.
 
+use super::books::{Books, Kind};
 use super::machine::{Ended, Machine};
 use super::task::{Extent, Pending, Task};
 use super::volume::Volume;
@@ -51,6 +52,7 @@ pub struct Answered {
 pub struct Emulator {
     machine: Machine,
     volumes: Vec<Volume>,
+    books: Vec<Books>,
     faults: EmulatorFaults,
     pending: Vec<Option<Pending>>,
     free: Vec<usize>,
@@ -92,6 +94,7 @@ impl Emulator {
     fn with(machine: Machine, volumes: Vec<Volume>, faults: EmulatorFaults) -> Emulator {
         Emulator {
             machine,
+            books: volumes.iter().map(|_| Books::new()).collect(),
             volumes,
             faults,
             pending: Vec::new(),
@@ -111,6 +114,11 @@ impl Emulator {
     /// The model, to look at; none where there is none.
     pub fn engine(&self) -> Option<&Engine> {
         self.machine.engine()
+    }
+
+    /// What was asked of a volume so far.
+    pub fn books(&self, volume: u32) -> &Books {
+        &self.books[volume as usize]
     }
 
     /// Operations under way.
@@ -137,9 +145,10 @@ impl Emulator {
     pub fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, ticket: u64) {
         self.handle_timeout(now);
         let now = self.now;
+        let asked = Kind::of(&operation);
         match self.begin(volume, operation) {
             Ok((task, outcome)) => {
-                let pending = Pending { ticket, volume, task, outcome };
+                let pending = Pending { ticket, volume, task, outcome, asked, begun: now };
                 let slot = self.free.pop().unwrap_or_else(|| {
                     self.pending.push(None);
                     self.pending.len() - 1
@@ -148,7 +157,16 @@ impl Emulator {
                 self.go_on(now, slot);
                 self.collect(now);
             }
-            Err(error) => self.answered.push_back(Answered { ticket, at: now, result: Err(error) }),
+            Err(error) => {
+                self.record(volume, asked, Nanos::ZERO, false);
+                self.answered.push_back(Answered { ticket, at: now, result: Err(error) });
+            }
+        }
+    }
+
+    fn record(&mut self, volume: u32, asked: Option<(Kind, u64)>, took: Nanos, is_done: bool) {
+        if let Some(asked) = asked {
+            self.books[volume as usize].record(asked, took, is_done);
         }
     }
 
@@ -306,6 +324,7 @@ impl Emulator {
     fn finish(&mut self, slot: usize, at: Nanos, result: Result<Outcome, BlockError>) {
         if let Some(pending) = self.pending[slot].take() {
             self.free.push(slot);
+            self.record(pending.volume, pending.asked, at.since(pending.begun), result.is_ok());
             self.answered.push_back(Answered { ticket: pending.ticket, at, result });
         }
     }

@@ -6,6 +6,7 @@
 //!
 //! Not modelled: data that a failing disk garbles; time that TRIM takes.
 
+mod books;
 mod emulator;
 mod machine;
 mod store;
@@ -13,6 +14,7 @@ mod task;
 mod unwritten;
 mod volume;
 
+pub use books::{Books, Count, Kind};
 pub use emulator::{Answered, Emulator, EmulatorFaults, Outcome};
 pub use store::Store;
 pub use volume::Volume;

@@ -1,8 +1,9 @@
 //! What the model has to do for an operation: a run of blocks, piece by piece.
 
 use super::Outcome;
+use super::books::Kind;
 use crate::BlockError;
-use headstack_model::{Lbn, Op, Request};
+use headstack_model::{Lbn, Nanos, Op, Request};
 
 /// An operation under way.
 #[derive(Clone, Debug)]
@@ -11,6 +12,9 @@ pub(super) struct Pending {
     pub(super) volume: u32,
     pub(super) task: Task,
     pub(super) outcome: Outcome,
+    /// What it counts as.
+    pub(super) asked: Option<(Kind, u64)>,
+    pub(super) begun: Nanos,
 }
 
 /// Blocks `next..end` are still to be asked of the model.

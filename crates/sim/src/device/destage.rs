@@ -109,6 +109,12 @@ impl Destage {
         self.order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
     }
 
+    /// Blocks that are in the cache and not on the media.
+    pub(super) fn dirty_sectors(&self) -> u64 {
+        let waiting = self.queue.slots().iter().map(|slot| &self.runs[slot.id.0 as usize]);
+        waiting.chain(&self.current).map(|run| run.end - run.start).sum()
+    }
+
     pub(super) fn is_clean(&self) -> bool {
         self.queue.is_empty() && self.current.is_none() && self.reserved == 0
     }

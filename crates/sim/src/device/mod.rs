@@ -21,6 +21,7 @@ mod read_ahead;
 mod recalibrate;
 mod record;
 mod split;
+mod view;
 mod waiting;
 mod way;
 
@@ -30,6 +31,7 @@ pub(crate) use media::Arm;
 pub use media::Drive;
 pub use record::MediaWrite;
 pub use split::TimeSplit;
+pub use view::{ArmWork, DeviceView};
 
 use arm::Work;
 use config::Config;

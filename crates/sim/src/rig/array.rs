@@ -199,8 +199,8 @@ impl ArraySpec {
     ///
     /// *Errors:* as [`ArraySpec::array`]; tracks as units on drives of several kinds.
     pub(super) fn planned(&self, drives: &Drives<'_>) -> Result<Array, Fault> {
-        let kind = drives.members.first().map(|drive| drive.group);
-        if self.track_aligned && drives.members.iter().any(|drive| Some(drive.group) != kind) {
+        let kind = drives.members.first().map(|drive| drive.spec);
+        if self.track_aligned && drives.members.iter().any(|drive| Some(drive.spec) != kind) {
             return Err(Fault::new("track_aligned", "is for drives of one kind"));
         }
         let sectors = drives.members.first().map_or(0, |drive| drive.spec.capacity_sectors);

@@ -124,6 +124,26 @@ pub(super) fn above<'a>(rig: &'a RigSpec, controller: &ControllerSpec) -> Option
     rig.bus.iter().find(|bus| controller.on.as_ref() == Some(&bus.name))
 }
 
+/// Drives by number that share something, in lists.
+pub(super) fn shared(rig: &RigSpec) -> Vec<Vec<usize>> {
+    let numbers = |bus: usize| drives_on(rig, bus).into_iter().map(|(number, _)| number);
+    let is_shared = |bus: &RigBusSpec| {
+        bus.kind == BusKind::SsaLoop || bus.sharing == Sharing::Exclusive || bus.mb_s.is_some()
+    };
+    let mut lists: Vec<Vec<usize>> = Vec::new();
+    for (index, bus) in rig.bus.iter().enumerate().filter(|(_, bus)| is_shared(bus)) {
+        let controllers = rig.drives().enumerate().filter_map(|(number, drive)| {
+            let controller = path(rig, drive.group).1?;
+            (controller.on.as_ref() == Some(&bus.name)).then_some(number)
+        });
+        lists.push(numbers(index).chain(controllers).collect());
+    }
+    if rig.host.interface.is_some() {
+        lists.push((0..rig.drives().count()).collect());
+    }
+    lists
+}
+
 /// What the drives share; none where each has its way to itself.
 pub(super) fn links(rig: &RigSpec) -> Option<Links> {
     let mut links = Links::new(rig.drives().count());

@@ -8,6 +8,7 @@ mod attach;
 mod document;
 mod import;
 mod links;
+mod parts;
 mod paths;
 mod resolve;
 pub mod shipped;
@@ -55,6 +56,8 @@ pub struct Rig {
     /// The presets met.
     presets: BTreeMap<String, DriveSpec>,
     resolved: RigSpec,
+    /// The number that each drive has in the rig of which this one is a part; empty in a whole one.
+    seeds: Vec<usize>,
 }
 
 impl Rig {
@@ -66,7 +69,8 @@ impl Rig {
         let mut presets = BTreeMap::new();
         let resolved = resolve(&document, &mut presets, find)
             .map_err(|fault| document::locate(fault, text, &document, origin))?;
-        Ok(Rig { origin: origin.to_string(), text: text.to_string(), document, presets, resolved })
+        let (origin, text) = (origin.to_string(), text.to_string());
+        Ok(Rig { origin, text, document, presets, resolved, seeds: Vec::new() })
     }
 
     /// The rig of a single drive.
@@ -81,6 +85,7 @@ impl Rig {
             document: Table::from_iter([("drive".to_string(), list)]),
             presets: BTreeMap::from([(name, spec.clone())]),
             resolved: RigSpec { drive: vec![DriveGroup { keys, spec }], ..RigSpec::default() },
+            seeds: Vec::new(),
         }
     }
 
@@ -182,7 +187,8 @@ impl Rig {
             let drive = Arc::new(Drive { geometry: Geometry::new(&spec)?, mechanics: Mechanics::new(&spec) });
             for _ in 0..group.keys.count {
                 // The first drive has the seed itself, so that a rig of one is that drive.
-                let seed = seed.wrapping_add((devices.len() as u64).wrapping_mul(SEED_STEP));
+                let place = self.seed_place(devices.len()) as u64;
+                let seed = seed.wrapping_add(place.wrapping_mul(SEED_STEP));
                 let options = DeviceOptions { seed, ..DeviceOptions::default() };
                 devices.push(Device::with_drive(Arc::clone(&drive), &spec, &options).map_err(fault)?);
             }
@@ -197,6 +203,11 @@ impl Rig {
             Some(links) => engine.with_links(links),
             None => engine,
         })
+    }
+
+    /// The number of a drive by which it gets its seed.
+    fn seed_place(&self, number: usize) -> usize {
+        self.seeds.get(number).copied().unwrap_or(number)
     }
 
     /// The arrays of these devices.

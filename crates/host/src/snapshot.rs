@@ -1,0 +1,66 @@
+//! What a running disk shows of itself: a copy, so that whoever looks does not hold it up.
+
+use crate::disk::{Books, Emulator, Volume};
+use crate::{DiskHandle, Lateness};
+use headstack_model::Nanos;
+use headstack_sim::{Activity, DeviceView, Engine};
+
+/// A disk at a moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// When, by the disk's clock.
+    pub at: Nanos,
+    /// Operations under way.
+    pub outstanding: usize,
+    /// Whether its power was cut.
+    pub is_dark: bool,
+    /// Its volumes, in the order of their numbers.
+    pub volumes: Vec<VolumeSnapshot>,
+    /// The model's drives; none for a disk that takes no time.
+    pub drives: Vec<(DeviceView, Activity)>,
+    /// How late answers were so far.
+    pub lateness: Lateness,
+}
+
+/// A volume at a moment.
+#[derive(Clone, Debug)]
+pub struct VolumeSnapshot {
+    /// Its name.
+    pub name: String,
+    /// Bytes that are written and not on the media.
+    pub unwritten_bytes: u64,
+    /// What was asked of it so far.
+    pub books: Books,
+}
+
+impl DiskHandle {
+    /// The disk as it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        let lateness = self.lateness();
+        let clock = self.clock();
+        self.inspect(|emulator| Snapshot::of(emulator, clock.now(), lateness))
+    }
+}
+
+impl Snapshot {
+    fn of(emulator: &Emulator, at: Nanos, lateness: Lateness) -> Snapshot {
+        let volume = |(number, volume): (usize, &Volume)| VolumeSnapshot {
+            name: volume.info().name.clone(),
+            unwritten_bytes: volume.unwritten_bytes(),
+            books: emulator.books(number as u32).clone(),
+        };
+        Snapshot {
+            at,
+            outstanding: emulator.outstanding(),
+            is_dark: emulator.is_dark(),
+            volumes: emulator.volumes().iter().enumerate().map(volume).collect(),
+            drives: emulator.engine().map(drives).unwrap_or_default(),
+            lateness,
+        }
+    }
+}
+
+fn drives(engine: &Engine) -> Vec<(DeviceView, Activity)> {
+    let devices = (0..engine.devices()).map(|index| engine.device(index));
+    devices.map(|device| (device.view(), *device.activity())).collect()
+}

@@ -1,0 +1,114 @@
+//! A device as it is at a moment, for people and dashboards to look at.
+
+use super::{Device, Work};
+use headstack_model::Lbn;
+
+/// What the arm is at work for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArmWork {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// A read.
+    Read,
+    /// Blocks behind the last read, in case that they are asked for next.
+    ReadAhead,
+    /// A write.
+    Write,
+    /// Cached writes.
+    Destage,
+}
+
+impl ArmWork {
+    /// All of them.
+    pub const ALL: [ArmWork; 5] =
+        [ArmWork::Idle, ArmWork::Read, ArmWork::ReadAhead, ArmWork::Write, ArmWork::Destage];
+
+    /// Its name: `idle`, `read`, `read-ahead`, `write` or `destage`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ArmWork::Idle => "idle",
+            ArmWork::Read => "read",
+            ArmWork::ReadAhead => "read-ahead",
+            ArmWork::Write => "write",
+            ArmWork::Destage => "destage",
+        }
+    }
+}
+
+/// What can be seen of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceView {
+    /// The cylinder that the arm is on, or on its way to.
+    pub cylinder: u32,
+    /// The head in use there.
+    pub head: u32,
+    /// The block behind the last access, or behind the one that is under way.
+    pub lbn: Lbn,
+    /// What the arm does.
+    pub work: ArmWork,
+    /// Commands that it has.
+    pub queued: usize,
+    /// Commands that it can have.
+    pub depth: usize,
+    /// Blocks in its cache that are not on the media.
+    pub dirty_sectors: u64,
+}
+
+impl Device {
+    /// What can be seen of it now. Read-ahead moves the arm only when somebody asks for something: until then it is shown
+    /// where it began.
+    pub fn view(&self) -> DeviceView {
+        let work = match self.work {
+            Work::Idle => ArmWork::Idle,
+            Work::Reading { .. } => ArmWork::Read,
+            Work::ReadAhead(_) => ArmWork::ReadAhead,
+            Work::Writing { slot: None } => ArmWork::Destage,
+            Work::Writing { slot: Some(_) } | Work::Kept { .. } => ArmWork::Write,
+        };
+        DeviceView {
+            cylinder: self.arm.place.cylinder,
+            head: self.arm.place.head,
+            lbn: self.last_lbn,
+            work,
+            queued: self.outstanding(),
+            depth: self.depth,
+            dirty_sectors: self.destage.dirty_sectors(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DeviceOptions;
+    use headstack_model::{Nanos, Request, drives};
+
+    fn device(name: &str) -> Device {
+        let spec = drives::load(name).expect("the drive is shipped");
+        Device::new(&spec, &DeviceOptions::default()).expect("the drive is good")
+    }
+
+    #[test]
+    fn is_the_arm_shown_where_its_access_goes() {
+        let mut device = device("atlas-10k");
+        assert_eq!(device.view().work, ArmWork::Idle);
+        device.submit(Nanos::ZERO, Request::read(Lbn(9_000_000), 8)).expect("the queue is empty");
+        device.handle_timeout(Nanos::from_ms(1.0));
+        let view = device.view();
+        let place = device.drive().geometry.extent_at(Lbn(9_000_000));
+        assert_eq!((view.cylinder, view.head, view.lbn), (place.cylinder, place.head, Lbn(9_000_008)));
+        assert_eq!((view.work, view.queued), (ArmWork::Read, 1));
+    }
+
+    #[test]
+    fn are_cached_writes_dirty_until_they_are_destaged() {
+        let mut device = device("st2000dm006");
+        device.submit(Nanos::ZERO, Request::write(Lbn(8_000_000), 64)).expect("the queue is empty");
+        device.handle_timeout(Nanos::from_ms(2.0));
+        assert!(device.poll_completion().is_some(), "it is in the cache");
+        assert_eq!(device.view().dirty_sectors, 64);
+        device.handle_timeout(Nanos::from_secs(5));
+        assert_eq!((device.view().dirty_sectors, device.view().lbn), (0, Lbn(8_000_064)));
+    }
+}
