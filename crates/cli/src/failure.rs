@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Check(String),
     /// The arguments or a file they name cannot be used. Exit code 2.
     Input(String),
+    /// A command that this one ran ended with this code, and has said why.
+    Command(u8),
     /// Standard output cannot be written. A reader that has seen enough is no failure.
     Output(io::Error),
 }
@@ -32,6 +34,7 @@ impl Failure {
     /// Prints the line and gives the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let code = match &self {
+            Failure::Command(code) => return ExitCode::from(*code),
             Failure::Output(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
             Failure::Output(_) | Failure::Input(_) => 2,
             Failure::Check(_) => 1,
@@ -45,6 +48,7 @@ impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Output(error) => write!(f, "standard output: {error}"),
+            Failure::Command(code) => write!(f, "the command ended with {code}"),
             Failure::Check(message) | Failure::Input(message) => f.write_str(message),
         }
     }

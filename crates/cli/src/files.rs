@@ -22,6 +22,13 @@ pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(fault)
 }
 
+/// Makes a folder and those that it lies in, where they are not there.
+pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
+    let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
+    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
+    fs::create_dir_all(path).map_err(fault)
+}
+
 /// Writes a file whole or not at all: beside its place first, then renamed.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
     NewFile::beside(path)?.fill(content)

@@ -7,6 +7,7 @@ mod catalog;
 mod compare;
 mod demo;
 mod drive;
+mod emulate;
 mod failure;
 mod files;
 mod keys;
@@ -44,6 +45,7 @@ enum Command {
     Demo(demo::Demo),
     #[command(subcommand)]
     Drive(drive::Command),
+    Emulate(emulate::Emulate),
     Reproduce(reproduce::Reproduce),
     #[command(subcommand)]
     Rig(rig::Command),
@@ -62,6 +64,7 @@ impl Command {
             Command::Compare(command) => command.run(out),
             Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
+            Command::Emulate(command) => command.run(out),
             Command::Reproduce(command) => command.run(out),
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),

@@ -22,8 +22,8 @@ pub mod stats;
 mod volume;
 
 pub use device::{
-    Activity, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions, DeviceView,
-    Drive, MediaWrite, Outcome, QueueFull, SeekDistances, Tag, TaskAttribute, TimeSplit, Travel,
+    Activity, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
+    DeviceView, Drive, MediaWrite, Outcome, QueueFull, SeekDistances, Tag, TaskAttribute, TimeSplit, Travel,
 };
 pub use engine::Engine;
 pub use host::{HostError, HostSpec};

@@ -12,7 +12,6 @@ use crate::report::{self, Report, Section};
 use headstack_model::{DriveSpec, drives};
 use headstack_sim::{Device, DeviceOptions};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -34,9 +33,7 @@ const EXPERIMENTS: [Experiment; 3] = [orders::EXPERIMENT, streams::EXPERIMENT, t
 
 impl Demo {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let fault = |error: std::io::Error| Failure::Input(format!("{}: {error}", self.out.display()));
-        #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-        fs::create_dir_all(&self.out).map_err(fault)?;
+        files::create_folder(&self.out)?;
         let bench = Bench::new(EXPERIMENTS.iter().map(|experiment| experiment.runs).sum());
         let sections = EXPERIMENTS.iter().map(|experiment| (experiment.section)(&bench));
         let sections = sections.collect::<Result<Vec<_>, _>>()?;

@@ -12,7 +12,6 @@ use crate::report::{self, Table};
 use bench::Cores;
 use clap::builder::PossibleValue;
 use headstack_studies::study::{self, Length, Reproduction, Study};
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -69,9 +68,7 @@ impl Reproduce {
         if self.list {
             return list(out);
         }
-        let fault = |error: std::io::Error| Failure::Input(format!("{}: {error}", self.out.display()));
-        #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-        fs::create_dir_all(&self.out).map_err(fault)?;
+        files::create_folder(&self.out)?;
         let length = if self.quick { Length::Quick } else { Length::Full };
         let mut all = Vec::new();
         for study in self.studies() {

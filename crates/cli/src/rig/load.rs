@@ -39,7 +39,7 @@ fn drive(preset: &str, folder: &Path) -> Result<DriveSpec, SpecError> {
         Err(failure) => {
             let message = match failure {
                 Failure::Input(message) | Failure::Check(message) => message,
-                Failure::Output(error) => error.to_string(),
+                other => other.to_string(),
             };
             let message = message.strip_prefix(&format!("{origin}: ")).unwrap_or(&message).to_string();
             Err(SpecError { origin, line: 0, key: String::new(), message })

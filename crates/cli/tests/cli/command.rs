@@ -4,7 +4,7 @@ use crate::common::{command, headstack, printed, refused};
 use std::fs;
 use std::process::Stdio;
 
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 14] = [
     &["drive", "list"],
     &["drive", "show"],
     &["drive", "check"],
@@ -12,6 +12,7 @@ const COMMANDS: [&[&str]; 13] = [
     &["drive", "import"],
     &["drive", "keys"],
     &["drive"],
+    &["emulate"],
     &["validate"],
     &["run"],
     &["sim"],

@@ -6,6 +6,7 @@ mod command;
 mod common;
 mod compare;
 mod drive;
+mod emulate;
 mod keys;
 mod page;
 mod reproduce;

@@ -115,7 +115,10 @@ mod tests {
         let node = shipped::load("node").expect("it is shipped");
         let parts = names(&node);
         assert_eq!(parts.len(), 12);
-        assert_eq!((&parts[0][..], &parts[11][..]), (&["data0".to_string()][..], &["data11".to_string()][..]));
+        assert_eq!(
+            (&parts[0][..], &parts[11][..]),
+            (&["data0".to_string()][..], &["data11".to_string()][..])
+        );
     }
 
     #[test]

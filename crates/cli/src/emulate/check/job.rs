@@ -1,0 +1,56 @@
+//! The jobs of a comparison.
+
+use crate::failure::Failure;
+use headstack_model::Nanos;
+use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape, VolumeInfo};
+
+/// A closed load.
+pub(super) struct Job {
+    pub(super) name: &'static str,
+    pattern: Pattern,
+    bytes: u32,
+    read_share: f64,
+    depth: u32,
+}
+
+const fn job(name: &'static str, pattern: Pattern, bytes: u32, read_share: f64, depth: u32) -> Job {
+    Job { name, pattern, bytes, read_share, depth }
+}
+
+/// All of them.
+pub(super) const ALL: [Job; 6] = [
+    job("random read, depth 1", Pattern::Random, 4096, 1.0, 1),
+    job("random read, depth 8", Pattern::Random, 4096, 1.0, 8),
+    job("random read, depth 32", Pattern::Random, 4096, 1.0, 32),
+    job("sequential read, 64 KiB", Pattern::Sequential, 65_536, 1.0, 1),
+    job("random write, depth 8", Pattern::Random, 4096, 0.0, 8),
+    job("70 % reads, depth 8", Pattern::Random, 4096, 0.7, 8),
+];
+
+impl Job {
+    /// Its requests on a volume, until the time is `end`.
+    pub(super) fn load(&self, info: &VolumeInfo, end: Nanos, seed: u64) -> Result<Until, Failure> {
+        let sectors = (self.bytes / info.sector_bytes).max(1);
+        let region = Region::whole(info.sectors);
+        let shape =
+            Shape { region, pattern: self.pattern, sectors, alignment: sectors, read_share: self.read_share };
+        let load = Closed::new(shape, self.depth, u64::MAX, seed).map_err(Failure::input)?;
+        Ok(Until { load, end })
+    }
+}
+
+/// A load that ends at a time.
+pub(super) struct Until {
+    load: Closed,
+    end: Nanos,
+}
+
+impl Load for Until {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        if now < self.end { self.load.poll(now) } else { Poll::Done }
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.load.handle_completion(now, id);
+    }
+}

@@ -1,0 +1,144 @@
+//! `headstack emulate --check`: the same jobs in virtual and in real time, to see how far a machine can be trusted.
+//!
+//! A job's requests are the same in both. In real time they go to a running disk from within the process, each at the moment at
+//! which an earlier one is answered, so that what differs is the emulator's own: how late it is woken, and what the model makes
+//! of that. The way of a client to the disk (a socket, the kernel) is not in it.
+
+mod job;
+mod real;
+mod simulated;
+mod table;
+mod verdict;
+
+use super::EmulateTarget;
+use super::plan;
+use super::stolen::Stolen;
+use crate::failure::Failure;
+use headstack_host::{Clock, Lateness};
+use headstack_model::Nanos;
+use headstack_sim::rig::Rig;
+use headstack_sim::stats::demerit;
+use headstack_workload::VolumeInfo;
+use indicatif::{ProgressBar, ProgressStyle};
+use job::Job;
+use std::io::Write;
+use std::time::Duration;
+use verdict::Verdict;
+
+/// The options of the comparison.
+#[derive(clap::Args)]
+pub(super) struct CheckArgs {
+    /// Compare the drive in real time with the simulator, and say how far this machine can be trusted. Exit code 1 where it
+    /// cannot.
+    #[arg(long, conflicts_with_all = ["data", "nbd", "mount", "fault", "duration", "stats", "metrics", "command"])]
+    check: bool,
+    /// One second a job in place of eight.
+    #[arg(long, requires = "check")]
+    quick: bool,
+    /// Print the comparison as JSON.
+    #[arg(long, requires = "check")]
+    json: bool,
+}
+
+/// A job and its response times, sorted as they came.
+struct Compared {
+    job: &'static Job,
+    simulated: Vec<Nanos>,
+    real: Vec<Nanos>,
+    /// Rms distance between the two distributions as a share of the simulated mean.
+    demerit: f64,
+    /// The same between two simulated runs whose client differs by a few microseconds.
+    by_chance: f64,
+    lateness: Lateness,
+}
+
+/// All jobs, and what the machine did meanwhile.
+struct Comparison {
+    drive: String,
+    seconds: u64,
+    speed: f64,
+    is_real_time: bool,
+    jobs: Vec<Compared>,
+    stolen: Option<f64>,
+}
+
+impl CheckArgs {
+    pub(super) fn is_wanted(&self) -> bool {
+        self.check
+    }
+
+    pub(super) fn run(&self, target: &EmulateTarget, speed: f64, out: &mut dyn Write) -> Result<(), Failure> {
+        let plans = plan::plans(target)?;
+        let Some((rig, info)) = plans[0].rig.as_ref().zip(plans[0].volumes.first()) else {
+            return Err(Failure::Input("--check: the disk `null` takes no time".to_string()));
+        };
+        let seconds = if self.quick { 1 } else { 8 };
+        let bench = Bench { rig, info, seed: target.rig.seed, seconds, speed };
+        let comparison = bench.compare(plans[0].title.clone())?;
+        let verdict = Verdict::of(&comparison);
+        match self.json {
+            true => writeln!(out, "{}", table::json(&comparison, &verdict))?,
+            false => table::print(&comparison, &verdict, out)?,
+        }
+        match verdict.is_trusted() {
+            true => Ok(()),
+            false => Err(Failure::Check("this machine cannot be trusted with this disk now".to_string())),
+        }
+    }
+}
+
+/// Where jobs are run.
+struct Bench<'a> {
+    rig: &'a Rig,
+    info: &'a VolumeInfo,
+    seed: u64,
+    /// Real seconds a job.
+    seconds: u64,
+    speed: f64,
+}
+
+impl Bench<'_> {
+    fn compare(&self, drive: String) -> Result<Comparison, Failure> {
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} s  {msg}");
+        let bar = ProgressBar::new(job::ALL.len() as u64 * self.seconds);
+        bar.set_style(style.expect("the template is well formed"));
+        let (stolen, mut jobs, mut is_real_time) = (Stolen::watch(), Vec::new(), true);
+        for job in &job::ALL {
+            bar.set_message(job.name);
+            let (compared, first) = self.job(job, &bar)?;
+            jobs.push(compared);
+            is_real_time &= first;
+        }
+        bar.finish_and_clear();
+        let stolen = stolen.share();
+        Ok(Comparison { drive, seconds: self.seconds, speed: self.speed, is_real_time, jobs, stolen })
+    }
+
+    /// A job in both times, and whether the disk's thread went first.
+    fn job(&self, job: &'static Job, bar: &ProgressBar) -> Result<(Compared, bool), Failure> {
+        let clock = Clock::new(self.speed).map_err(Failure::Input)?;
+        let end = Nanos((self.seconds as f64 * self.speed * 1e9) as u64);
+        let simulated = self.simulate(job, end, Nanos::ZERO)?;
+        let late_client = Nanos((LATE_CLIENT.as_nanos() as f64 * self.speed) as u64);
+        let again = self.simulate(job, end, late_client)?;
+        let ran = self.run(job, end, clock, bar)?;
+        let mean_ms = mean_ms(&simulated);
+        let share = |other: &[Nanos]| match demerit::exact_ms(other, &simulated) {
+            Some(distance) => Ok(distance / mean_ms),
+            None => {
+                Err(Failure::Input(format!("{}: not one request came back in {} s", job.name, self.seconds)))
+            }
+        };
+        let (demerit, by_chance) = (share(&ran.times)?, share(&again)?);
+        let compared =
+            Compared { job, simulated, real: ran.times, demerit, by_chance, lateness: ran.lateness };
+        Ok((compared, ran.is_real_time))
+    }
+}
+
+/// How much a client of a simulated run is late, to see what chance makes of that.
+const LATE_CLIENT: Duration = Duration::from_micros(10);
+
+fn mean_ms(times: &[Nanos]) -> f64 {
+    times.iter().map(|time| time.as_ms()).sum::<f64>() / times.len().max(1) as f64
+}

@@ -1,0 +1,133 @@
+//! A job in real time, on a disk that runs in this process.
+
+use super::Bench;
+use super::job::{Job, Until};
+use crate::failure::Failure;
+use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
+use headstack_host::{Answer, BlockError, Caller, Clock, Disk, DiskHandle, Lateness, Operation, Timing};
+use headstack_model::{Nanos, Op, Request};
+use headstack_workload::{Load, Poll};
+use indicatif::ProgressBar;
+use std::io;
+#[allow(clippy::disallowed_types, reason = "threads share a job")]
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// What came of a job.
+pub(super) struct Ran {
+    pub(super) times: Vec<Nanos>,
+    pub(super) lateness: Lateness,
+    /// Whether the disk's thread went before all that is not real-time.
+    pub(super) is_real_time: bool,
+}
+
+impl Bench<'_> {
+    /// Runs a job on a fresh disk with its data in memory.
+    pub(super) fn run(&self, job: &Job, end: Nanos, clock: Clock, bar: &ProgressBar) -> Result<Ran, Failure> {
+        let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.info.name));
+        let load = job.load(self.info, end, self.seed)?;
+        let engine = self.rig.build(self.seed).map_err(Failure::input)?;
+        let volumes = self.rig.volumes().into_iter().map(|info| {
+            let store = Store::memory(info.bytes()).map_err(fault)?;
+            Ok(Volume::new(info, store))
+        });
+        let volumes = volumes.collect::<Result<Vec<_>, Failure>>()?;
+        let emulator = Emulator::new(engine, volumes, EmulatorFaults::default()).map_err(Failure::Input)?;
+        let disk = Disk::start(&self.info.name, emulator, clock, Timing::default()).map_err(fault)?;
+        let (over, ended) = channel();
+        let block = self.info.sector_bytes;
+        #[allow(clippy::disallowed_types, reason = "threads share a job")]
+        let client =
+            Arc::new(Client { disk: disk.handle(), block, under_way: Mutex::new(UnderWay::new(load, over)) });
+        client.ask();
+        let begun = bar.position();
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(200)) {
+            let seconds = (clock.real(clock.now()).as_secs()).min(self.seconds);
+            bar.set_position(begun + seconds);
+        }
+        bar.set_position(begun + self.seconds);
+        let times = std::mem::take(&mut client.lock().times);
+        let (lateness, is_real_time) = (disk.handle().lateness(), disk.is_real_time());
+        Ok(Ran { times, lateness, is_real_time })
+    }
+}
+
+/// Who asks: on whatever thread an answer comes, the next request goes out.
+struct Client {
+    disk: DiskHandle,
+    block: u32,
+    #[allow(clippy::disallowed_types, reason = "threads share a job")]
+    under_way: Mutex<UnderWay>,
+}
+
+/// The load and what came back.
+struct UnderWay {
+    load: Until,
+    times: Vec<Nanos>,
+    outstanding: usize,
+    /// Told when nothing is left to do.
+    over: Sender<()>,
+}
+
+impl UnderWay {
+    fn new(load: Until, over: Sender<()>) -> UnderWay {
+        UnderWay { load, times: Vec::new(), outstanding: 0, over }
+    }
+}
+
+impl Client {
+    fn lock(&self) -> std::sync::MutexGuard<'_, UnderWay> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for all that the load wants now.
+    fn ask(self: &Arc<Client>) {
+        loop {
+            let now = self.disk.clock().now();
+            let mut under_way = self.lock();
+            let Poll::Issue(issue) = under_way.load.poll(now) else {
+                // A closed load has nothing more until something comes back; when nothing will, it is over.
+                if under_way.outstanding == 0 {
+                    // Whoever waits for it hears it once.
+                    let _ = under_way.over.send(());
+                }
+                return;
+            };
+            under_way.outstanding += 1;
+            drop(under_way);
+            let asked = Asked { client: Arc::clone(self), id: issue.id, begun: now };
+            self.disk.submit(issue.device, self.operation(&issue.request), Box::new(asked));
+        }
+    }
+
+    fn operation(&self, request: &Request) -> Operation {
+        let (offset, bytes) = (request.lbn.0 * u64::from(self.block), request.sectors * self.block);
+        match request.op {
+            Op::Read => Operation::Read { offset, bytes, fua: request.fua },
+            Op::Write => Operation::Write { offset, data: vec![0x5A; bytes as usize], fua: request.fua },
+            Op::Flush => Operation::Flush,
+        }
+    }
+}
+
+/// A request that was asked.
+struct Asked {
+    client: Arc<Client>,
+    id: u64,
+    begun: Nanos,
+}
+
+impl Caller for Asked {
+    fn answer(self: Box<Self>, result: Result<Answer, BlockError>) {
+        assert!(result.is_ok(), "a disk without faults does what it is asked: {result:?}");
+        let now = self.client.disk.clock().now();
+        let mut under_way = self.client.lock();
+        under_way.outstanding -= 1;
+        under_way.times.push(now.since(self.begun));
+        under_way.load.handle_completion(now, self.id);
+        drop(under_way);
+        self.client.ask();
+    }
+}

@@ -1,0 +1,46 @@
+//! A job in virtual time.
+
+use super::Bench;
+use super::job::Job;
+use crate::failure::Failure;
+use headstack_model::Nanos;
+use headstack_workload::{Load, Poll};
+use std::collections::VecDeque;
+
+impl Bench<'_> {
+    /// Response times of a job, whose client learns of each completion so much later.
+    pub(super) fn simulate(&self, job: &Job, end: Nanos, late: Nanos) -> Result<Vec<Nanos>, Failure> {
+        let load = job.load(self.info, end, self.seed)?;
+        let mut engine = self.rig.build(self.seed).map_err(Failure::input)?;
+        let mut times = Vec::new();
+        let mut load = Late { load, late, held: VecDeque::new() };
+        engine.run(&mut load, &mut |finished| times.push(finished.completion.response()));
+        Ok(times)
+    }
+}
+
+/// A load that learns of its completions later than they are.
+struct Late<L> {
+    load: L,
+    late: Nanos,
+    /// What it has still to learn, and when.
+    held: VecDeque<(Nanos, u64)>,
+}
+
+impl<L: Load> Load for Late<L> {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        while let Some((at, id)) = self.held.front().copied().filter(|(at, _)| *at <= now) {
+            self.held.pop_front();
+            self.load.handle_completion(at, id);
+        }
+        match (self.load.poll(now), self.held.front()) {
+            (Poll::Later(at), Some((learns, _))) => Poll::Later(at.min(*learns)),
+            (Poll::Waiting | Poll::Done, Some((learns, _))) => Poll::Later(*learns),
+            (poll, _) => poll,
+        }
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        self.held.push_back((now + self.late, id));
+    }
+}

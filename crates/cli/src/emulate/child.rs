@@ -1,0 +1,55 @@
+//! A command that runs with the disks at hand.
+
+use super::events::{Event, Events};
+use super::running::Running;
+use crate::failure::Failure;
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::thread;
+
+/// The command while it runs.
+pub(super) struct Child {
+    process: Pid,
+    /// Whether it was asked to end.
+    is_asked: bool,
+}
+
+impl Child {
+    /// Starts it, if there is one; its end will be an event.
+    ///
+    /// *Errors:* there is no such program, or it cannot be run.
+    pub(super) fn start(
+        command: &[String],
+        running: &Running,
+        events: &mut Events,
+    ) -> Result<Option<Child>, Failure> {
+        let Some((program, args)) = command.split_first() else { return Ok(None) };
+        let fault = |error| Failure::Input(format!("{program}: {error}"));
+        let mut child =
+            Command::new(program).args(args).envs(running.environment()).spawn().map_err(fault)?;
+        let process = Pid::from_child(&child);
+        let tell = events.sender();
+        let wait = move || {
+            let code = child.wait().map_or(1, code);
+            // Who would hear it may have gone.
+            let _ = tell.send(Event::Ended(code));
+        };
+        thread::Builder::new().name("command".to_string()).spawn(wait).map_err(fault)?;
+        Ok(Some(Child { process, is_asked: false }))
+    }
+
+    /// Asks it to end; at the second time it has no choice.
+    pub(super) fn end(&mut self) {
+        let signal = if self.is_asked { Signal::KILL } else { Signal::TERM };
+        self.is_asked = true;
+        // It may have ended meanwhile.
+        let _ = kill_process(self.process, signal);
+    }
+}
+
+/// The code that a shell would give it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

@@ -1,0 +1,133 @@
+//! `--stats`: what the disks do, while they do it.
+
+use super::closing::micros;
+use crate::sim::outcome::ratio;
+use crate::sim::results::read_hit_share;
+use crate::sim::text::figure;
+use crate::units::{capacity, grouped};
+use headstack_host::disk::{Count, Kind};
+use headstack_host::{DiskHandle, Snapshot};
+use headstack_model::Nanos;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+/// A line a disk: on a terminal in its place, elsewhere one below the other.
+pub(super) struct Live {
+    interval: Duration,
+    due: Instant,
+    disks: Vec<Shown>,
+    is_terminal: bool,
+}
+
+/// A disk, and what was seen of it last.
+struct Shown {
+    handle: DiskHandle,
+    bar: ProgressBar,
+    at: Nanos,
+    count: Count,
+}
+
+impl Live {
+    pub(super) fn new(interval: Duration, handles: Vec<DiskHandle>) -> Live {
+        let lines = MultiProgress::new();
+        let style = ProgressStyle::with_template("{msg}").expect("the template is well formed");
+        let shown = |handle: DiskHandle| Shown {
+            bar: lines.add(ProgressBar::new_spinner().with_style(style.clone())),
+            at: handle.clock().now(),
+            count: Count::default(),
+            handle,
+        };
+        #[allow(clippy::disallowed_methods, reason = "people look by the machine's clock")]
+        let due = Instant::now() + interval;
+        Live {
+            interval,
+            due,
+            disks: handles.into_iter().map(shown).collect(),
+            is_terminal: stderr().is_terminal(),
+        }
+    }
+
+    /// When to look next.
+    pub(super) fn next(&self) -> Instant {
+        self.due
+    }
+
+    /// Looks at all disks and shows them.
+    pub(super) fn show(&mut self) {
+        for disk in &mut self.disks {
+            let snapshot = disk.handle.snapshot();
+            let line = disk.line(&snapshot);
+            match self.is_terminal {
+                true => disk.bar.set_message(line),
+                false => eprintln!("{line}"),
+            }
+        }
+        self.due += self.interval;
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.disks.iter().for_each(|disk| disk.bar.finish_and_clear());
+    }
+}
+
+impl Shown {
+    /// What is seen now, with rates since the last look.
+    fn line(&mut self, snapshot: &Snapshot) -> String {
+        let count = snapshot.volumes.iter().fold(Count::default(), |sum, volume| {
+            let all = volume.books.all();
+            Count {
+                done: sum.done + all.done,
+                bytes: sum.bytes + all.bytes,
+                time: sum.time + all.time,
+                ..sum
+            }
+        });
+        let seconds = snapshot.at.since(self.at).as_secs();
+        let done = (count.done - self.count.done) as f64;
+        let mb_s = ratio((count.bytes - self.count.bytes) as f64 / 1e6, seconds);
+        let mean_ms = ratio(count.time.since(self.count.time).as_ms(), done);
+        (self.at, self.count) = (snapshot.at, count);
+        let late = |share| micros(snapshot.lateness.quantile(share));
+        let mut parts = vec![snapshot.volumes[0].name.clone()];
+        parts.extend(drives(snapshot));
+        parts.push(format!("{} under way", snapshot.outstanding));
+        let unwritten: u64 = snapshot.volumes.iter().map(|volume| volume.unwritten_bytes).sum();
+        if unwritten > 0 {
+            parts.push(format!("{} not on the media", capacity(unwritten)));
+        }
+        parts.push(format!("{} IOPS, {} MB/s", figure(ratio(done, seconds)), figure(mb_s)));
+        parts.push(format!("mean {} ms", figure(mean_ms)));
+        parts.push(format!("late p50 {} us, p99 {} us", late(0.5), late(0.99)));
+        parts.join(" | ")
+    }
+}
+
+/// Where the arm is and what it does, of a single drive; what all of several do.
+fn drives(snapshot: &Snapshot) -> Vec<String> {
+    let [(view, activity)] = &snapshot.drives[..] else {
+        let queued: usize = snapshot.drives.iter().map(|(view, _)| view.queued).sum();
+        let several = snapshot.drives.len();
+        return if several > 0 { vec![format!("{several} drives, {queued} commands")] } else { Vec::new() };
+    };
+    let mut parts = vec![
+        format!(
+            "cylinder {}, head {}, LBN {}",
+            grouped(view.cylinder.into()),
+            view.head,
+            grouped(view.lbn.0)
+        ),
+        view.work.name().to_string(),
+        format!("queue {}/{}", view.queued, view.depth),
+    ];
+    let reads = snapshot.volumes[0].books.of(Kind::Read).done;
+    if reads > 0 {
+        parts.push(format!("hits {:.0} %", 100.0 * read_hit_share(activity)));
+    }
+    if view.dirty_sectors > 0 {
+        parts.push(format!("{} blocks dirty", grouped(view.dirty_sectors)));
+    }
+    parts
+}

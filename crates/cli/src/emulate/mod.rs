@@ -1,0 +1,186 @@
+//! `headstack emulate`: disks in real time, for any program.
+
+mod check;
+mod child;
+mod closing;
+mod data;
+mod events;
+mod fault;
+mod live;
+mod metrics;
+mod plan;
+mod running;
+mod stolen;
+
+use crate::failure::Failure;
+use crate::sim::setup::RigArgs;
+use crate::units::parse_bytes;
+use check::CheckArgs;
+use child::Child;
+use data::Data;
+use events::{Event, Events};
+use fault::Fault;
+use headstack_host::{Address, Clock};
+use live::Live;
+use metrics::Endpoint;
+use running::{Running, Ways};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+use stolen::Stolen;
+
+/// Run disks in real time: programs use them over NBD or as files and feel the arm, the rotation, the cache and the queue.
+///
+/// Each drive has a thread of its own; what shares something in a rig (an array, a controller, a bus) has one together. Runs
+/// until it is asked to end (SIGINT, SIGTERM), until the power is cut (SIGUSR1, or `--fault power-cut@TIME`), until its time is
+/// over, or until the command behind `--` has ended, whose exit code it then has.
+#[derive(clap::Args)]
+pub(crate) struct Emulate {
+    #[command(flatten)]
+    target: EmulateTarget,
+    /// Where the data are kept: `memory`, a file, or a folder with a sparse file a volume.
+    #[arg(long, value_name = "memory|FILE|FOLDER", default_value = "memory")]
+    data: Data,
+    /// Serve the disks over NBD at HOST:PORT (port 0: any that is free) or unix:PATH, each under the name of its volume.
+    #[arg(long, value_name = "ADDRESS")]
+    nbd: Option<Address>,
+    /// Mount the disks on a folder that is there: a file a volume, which `losetup --direct-io=on` makes a block device.
+    #[arg(long, value_name = "FOLDER")]
+    mount: Option<PathBuf>,
+    /// Let other users use the mount.
+    #[arg(long, requires = "mount")]
+    allow_other: bool,
+    /// What goes wrong: power-cut@TIME, in the disk's time (`30s`), or ignore-flush. May be repeated.
+    #[arg(long, value_name = "FAULT")]
+    fault: Vec<Fault>,
+    /// How many times faster than real ones the disks run.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
+    speed: f64,
+    /// End after this time, by the machine's clock: `90s`, `5m`.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    duration: Option<Duration>,
+    /// Show what the disks do, every second or as often as this says, on standard error.
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
+        value_parser = interval)]
+    stats: Option<Duration>,
+    /// Serve the same to Prometheus, at http://HOST:PORT/metrics.
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics: Option<String>,
+    /// Run this with the disks at hand (its environment has HEADSTACK_URI and HEADSTACK_FILE), and end with its exit
+    /// code. Without --nbd and --mount the disks are served at a socket of its own.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    #[command(flatten)]
+    check: CheckArgs,
+}
+
+/// What is emulated.
+#[derive(clap::Args)]
+pub(crate) struct EmulateTarget {
+    /// Drives and rigs: files, shipped ones, or `null` for a disk that takes no time.
+    #[arg(value_name = "DRIVE|RIG", required = true)]
+    names: Vec<String>,
+    #[command(flatten)]
+    rig: RigArgs,
+    /// Size of the disk `null`. [default: 100G]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    size: Option<u64>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().map_err(|error| error.to_string())?;
+    Clock::new(factor).map(|_| factor)
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if (Duration::from_millis(50)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),
+        Ok(_) => Err("must be 50ms to 1day".to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Emulate {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.check.is_wanted() {
+            return self.check.run(&self.target, self.speed, out);
+        }
+        let socket = self.own_socket()?;
+        let own = socket.as_ref().map(|folder| Address::Unix(folder.path().join("nbd")));
+        let ways =
+            Ways { nbd: self.nbd.clone().or(own), mount: self.mount.clone(), allow_other: self.allow_other };
+        if ways.are_none() {
+            return Err(Failure::Input(
+                "--nbd ADDRESS or --mount FOLDER says where programs find the disks".to_string(),
+            ));
+        }
+        let mut events = Events::watch()?;
+        let stolen = Stolen::watch();
+        let running = self.start(&ways)?;
+        let endpoint =
+            self.metrics.as_deref().map(|address| Endpoint::start(address, running.handles())).transpose()?;
+        // What the command prints is not to be mixed with what is said of the disks.
+        let mut said: Box<dyn Write + '_> =
+            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(std::io::stderr()) };
+        running.introduce(&mut said)?;
+        if let Some(endpoint) = &endpoint {
+            writeln!(said, "metrics: http://{}/metrics", endpoint.address())?;
+        }
+        said.flush()?;
+        let child = Child::start(&self.command, &running, &mut events)?;
+        let code = self.turn(&running, &mut events, child)?;
+        drop(endpoint);
+        running.end(stolen, &mut said)?;
+        said.flush()?;
+        match code {
+            Some(code) if code != 0 => Err(Failure::Command(code)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A folder for a socket that only the command that is run has to know.
+    fn own_socket(&self) -> Result<Option<tempfile::TempDir>, Failure> {
+        if self.nbd.is_some() || self.mount.is_some() || self.command.is_empty() {
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir();
+        folder.map(Some).map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
+    }
+
+    fn start(&self, ways: &Ways) -> Result<Running, Failure> {
+        let plans = plan::plans(&self.target)?;
+        let volumes = self.data.volumes(&plans)?;
+        let clock = Clock::new(self.speed).map_err(Failure::Input)?;
+        let faults = fault::of_all(&self.fault);
+        Running::start(plans, volumes, faults, clock, self.target.rig.seed, ways)
+    }
+
+    /// Waits for the end; the exit code of the command, if one was run.
+    fn turn(
+        &self,
+        running: &Running,
+        events: &mut Events,
+        mut child: Option<Child>,
+    ) -> Result<Option<u8>, Failure> {
+        let mut live = self.stats.map(|interval| Live::new(interval, running.handles()));
+        events.end_after(self.duration);
+        events.power_cut_at(running.power_cut());
+        loop {
+            let event = events.next(live.as_ref().map(Live::next));
+            match event {
+                Event::Look => live.iter_mut().for_each(Live::show),
+                Event::Ended(code) => return Ok(Some(code)),
+                Event::Cut | Event::PowerCut => {
+                    running.cut_power();
+                    if child.is_none() {
+                        return Ok(None);
+                    }
+                }
+                Event::End => match &mut child {
+                    Some(child) => child.end(),
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+}

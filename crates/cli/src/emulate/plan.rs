@@ -1,0 +1,113 @@
+//! What is to be emulated: the disks of all drives and rigs that were named, each with volumes of its own names.
+
+use super::EmulateTarget;
+use crate::failure::Failure;
+use crate::rig;
+use crate::sim::setup;
+use headstack_model::spec::WriteCache;
+use headstack_sim::rig::{ControllerWrites, Rig};
+use headstack_workload::VolumeInfo;
+
+/// The name that stands for a disk that takes no time.
+const NULL: &str = "null";
+
+/// A disk: what shares nothing with others, and so has a thread of its own.
+pub(super) struct Plan {
+    /// What it is, for people.
+    pub(super) title: String,
+    /// Its volumes, in the order of their numbers.
+    pub(super) volumes: Vec<VolumeInfo>,
+    /// Whether a write may be done before it is on the media.
+    pub(super) caches_writes: bool,
+    /// The model; none for a disk that takes no time.
+    pub(super) rig: Option<Rig>,
+}
+
+/// The disks of all that was named.
+///
+/// *Errors:* no such drive or rig; a key that it has not; a size that is for nobody.
+pub(super) fn plans(target: &EmulateTarget) -> Result<Vec<Plan>, Failure> {
+    if target.size.is_some() && target.names.iter().all(|name| name != NULL) {
+        return Err(Failure::Input("--size is for the disk `null`; others have their own".to_string()));
+    }
+    let mut plans = Vec::new();
+    for name in &target.names {
+        match name.as_str() {
+            NULL => plans.push(null(target.size.unwrap_or(NULL_BYTES))?),
+            name => plans.extend(of_rig(name, target)?),
+        }
+    }
+    name_apart(plans.iter_mut().flat_map(|plan| &mut plan.volumes));
+    Ok(plans)
+}
+
+/// Size of a disk that takes no time unless it is told.
+const NULL_BYTES: u64 = 100 << 30;
+
+fn null(bytes: u64) -> Result<Plan, Failure> {
+    let sector_bytes = 512;
+    if !bytes.is_multiple_of(u64::from(sector_bytes)) {
+        return Err(Failure::Input(format!("--size {bytes}: must be a multiple of {sector_bytes} bytes")));
+    }
+    let info =
+        VolumeInfo { name: "disk0".to_string(), sectors: bytes / u64::from(sector_bytes), sector_bytes };
+    let title = "a disk that takes no time".to_string();
+    Ok(Plan { title, volumes: vec![info], caches_writes: false, rig: None })
+}
+
+fn of_rig(name: &str, target: &EmulateTarget) -> Result<Vec<Plan>, Failure> {
+    let mut rig = rig::load::load(name)?;
+    target.rig.apply(&mut rig)?;
+    let plan = |part: Rig| Plan {
+        title: title(&part),
+        volumes: part.volumes(),
+        caches_writes: caches_writes(&part),
+        rig: Some(part),
+    };
+    Ok(rig.parts().into_iter().map(plan).collect())
+}
+
+/// What a disk is, for people: the drive where it is one, else the rig.
+fn title(part: &Rig) -> String {
+    let mut drives = part.resolved().drives();
+    match (drives.next(), drives.next()) {
+        (Some(drive), None) => drive.spec.title.clone(),
+        _ => setup::title(part),
+    }
+}
+
+/// Whether a write may be done in a rig before it is on the media.
+fn caches_writes(rig: &Rig) -> bool {
+    let spec = rig.resolved();
+    let on_the_way = spec.controller.iter().filter_map(|controller| controller.cache.as_ref());
+    spec.drive.iter().any(|group| group.spec.cache.write_cache != WriteCache::None)
+        || on_the_way.into_iter().any(|cache| cache.writes == ControllerWrites::WriteBack)
+        || spec.host.page_cache.is_some()
+}
+
+/// Gives each volume a name that no other has: one that was met before gets the first free number.
+fn name_apart<'a>(volumes: impl Iterator<Item = &'a mut VolumeInfo>) {
+    let mut met: Vec<String> = Vec::new();
+    for volume in volumes {
+        if met.contains(&volume.name) {
+            let stem = volume.name.trim_end_matches(|letter: char| letter.is_ascii_digit()).to_string();
+            let mut names = (0u32..).map(|number| format!("{stem}{number}"));
+            volume.name = names.find(|name| !met.contains(name)).expect("numbers do not end");
+        }
+        met.push(volume.name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_each_volume_get_a_name_of_its_own() {
+        let named = |name: &str| VolumeInfo { name: name.to_string(), sectors: 1, sector_bytes: 512 };
+        let mut volumes = ["disk0", "disk0", "data", "disk1", "data"].map(named);
+        name_apart(volumes.iter_mut());
+        let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
+        assert_eq!(names, ["disk0", "disk1", "data", "disk2", "data0"]);
+    }
+}

@@ -1,0 +1,242 @@
+//! The disks while they run, and the ways to them.
+
+use super::closing;
+use super::plan::Plan;
+use super::stolen::Stolen;
+use crate::failure::Failure;
+use crate::units::capacity;
+use headstack_host::disk::{Emulator, EmulatorFaults, Volume};
+use headstack_host::fuse::{Mount, MountOptions, Unmounted};
+use headstack_host::nbd::{BlockSizes, Export, Limits};
+use headstack_host::{Address, Clock, Disk, DiskHandle, Served, Server, Timing};
+use headstack_workload::VolumeInfo;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A disk and what is known of it.
+struct Unit {
+    plan: Plan,
+    /// Where the bytes of each volume are kept, in words.
+    places: Vec<String>,
+    disk: Disk,
+}
+
+/// The ways by which programs reach the disks.
+pub(super) struct Ways {
+    pub(super) nbd: Option<Address>,
+    pub(super) mount: Option<PathBuf>,
+    pub(super) allow_other: bool,
+}
+
+impl Ways {
+    pub(super) fn are_none(&self) -> bool {
+        self.nbd.is_none() && self.mount.is_none()
+    }
+}
+
+/// All disks, and what programs reach them by.
+pub(super) struct Running {
+    units: Vec<Unit>,
+    server: Option<Server>,
+    mount: Option<Mount>,
+    faults: EmulatorFaults,
+    clock: Clock,
+}
+
+impl Running {
+    /// Starts the disks and lets programs in.
+    ///
+    /// *Errors:* a fault that cannot be; an address or a mount that cannot be had.
+    pub(super) fn start(
+        plans: Vec<Plan>,
+        volumes: Vec<Vec<(Volume, String)>>,
+        faults: EmulatorFaults,
+        clock: Clock,
+        seed: u64,
+        ways: &Ways,
+    ) -> Result<Running, Failure> {
+        let mut units = Vec::new();
+        for (plan, volumes) in plans.into_iter().zip(volumes) {
+            let (volumes, places): (Vec<Volume>, Vec<String>) = volumes.into_iter().unzip();
+            let emulator = emulator(&plan, volumes, faults, seed)?;
+            let name = &plan.volumes[0].name;
+            let disk = Disk::start(name, emulator, clock, Timing::default());
+            let disk = disk.map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+            units.push(Unit { plan, places, disk });
+        }
+        let (server, mount) = (serve(&units, ways.nbd.as_ref())?, mount(&units, ways)?);
+        Ok(Running { units, server, mount, faults, clock })
+    }
+
+    /// Ways to the disks.
+    pub(super) fn handles(&self) -> Vec<DiskHandle> {
+        self.units.iter().map(|unit| unit.disk.handle()).collect()
+    }
+
+    /// Real time until the power is cut, where a fault says so.
+    pub(super) fn power_cut(&self) -> Option<Duration> {
+        self.faults.power_cut.map(|at| self.clock.real(at.since(self.clock.now())))
+    }
+
+    /// Cuts the power of all disks: at the time that a fault says, if that has come, else now.
+    pub(super) fn cut_power(&self) {
+        for unit in &self.units {
+            let handle = unit.disk.handle();
+            handle.inspect(|_| ());
+            handle.cut_power();
+        }
+        eprintln!("headstack: the power is cut; what was not on the media is lost");
+    }
+
+    /// Tells what there is and how to use it, disk by disk.
+    pub(super) fn introduce(&self, out: &mut dyn Write) -> io::Result<()> {
+        for unit in &self.units {
+            let timing = if unit.disk.is_real_time() { "real-time" } else { "not real-time" };
+            for (volume, place) in unit.plan.volumes.iter().zip(&unit.places) {
+                let (name, title, size) = (&volume.name, &unit.plan.title, capacity(volume.bytes()));
+                writeln!(out, "{name}: {title}; {size}, data in {place}, {timing}")?;
+                if let Some(uri) = self.uri(name) {
+                    writeln!(out, "  {uri}")?;
+                }
+                if let Some(file) = self.file(name) {
+                    let blocks = if volume.sector_bytes > 512 {
+                        format!(" -b {}", volume.sector_bytes)
+                    } else {
+                        String::new()
+                    };
+                    writeln!(out, "  losetup --find --show --direct-io=on{blocks} {}", file.display())?;
+                }
+            }
+        }
+        if self.units.iter().any(|unit| !unit.disk.is_real_time()) {
+            writeln!(out, "{NOT_REAL_TIME}")?;
+        }
+        Ok(())
+    }
+
+    fn uri(&self, volume: &str) -> Option<String> {
+        self.server.as_ref().map(|server| server.address().uri(volume))
+    }
+
+    fn file(&self, volume: &str) -> Option<PathBuf> {
+        self.mount.as_ref().map(|mount| mount.folder().join(volume))
+    }
+
+    /// What a command finds in its environment: where the first disk is, and each by its name.
+    pub(super) fn environment(&self) -> Vec<(String, OsString)> {
+        let mut found = Vec::new();
+        let volumes = self.units.iter().flat_map(|unit| &unit.plan.volumes);
+        for (number, VolumeInfo { name, .. }) in volumes.enumerate() {
+            let uri = self.uri(name).map(|uri| ("URI", OsString::from(uri)));
+            let file = self.file(name).map(|file| ("FILE", file.into_os_string()));
+            for (kind, value) in uri.into_iter().chain(file) {
+                found.push((format!("HEADSTACK_{kind}_{}", variable(name)), value.clone()));
+                if number == 0 {
+                    found.push((format!("HEADSTACK_{kind}"), value));
+                }
+            }
+        }
+        found
+    }
+
+    /// Ends the disks in an orderly way, and tells how they did.
+    ///
+    /// *Errors:* data for which there was no room.
+    pub(super) fn end(self, stolen: Stolen, out: &mut dyn Write) -> Result<(), Failure> {
+        drop(self.server);
+        let folder = self.mount.as_ref().map(|mount| mount.folder().to_path_buf()).unwrap_or_default();
+        if self.mount.map(Mount::unmount) == Some(Unmounted::StillUsed) {
+            eprintln!("headstack: {}: still in use (by a loop device?), and gone now", folder.display());
+        }
+        let snapshots: Vec<_> = self.units.iter().map(|unit| unit.disk.handle().snapshot()).collect();
+        let mut result = Ok(());
+        for unit in self.units {
+            let name = unit.plan.volumes[0].name.clone();
+            let stopped = unit.disk.stop();
+            result = result.and(stopped.map_err(|error| Failure::Input(format!("{name}: {error}"))));
+        }
+        closing::print(&snapshots, stolen.share(), out)?;
+        result
+    }
+}
+
+/// What to do where the system does not let a disk's thread go first.
+pub(super) const NOT_REAL_TIME: &str = "not real-time: answers may be late while other programs run. Run it as root, give it CAP_SYS_NICE \
+                             (setcap cap_sys_nice+ep), or allow it by `ulimit -r 50`.";
+
+fn serve(units: &[Unit], address: Option<&Address>) -> Result<Option<Server>, Failure> {
+    let Some(address) = address else { return Ok(None) };
+    let served = units.iter().flat_map(Unit::served).collect();
+    let server = Server::start(address, served, Limits::default(), Server::CONNECTIONS);
+    server.map(Some).map_err(|error| Failure::Input(format!("--nbd {error}")))
+}
+
+fn mount(units: &[Unit], ways: &Ways) -> Result<Option<Mount>, Failure> {
+    let Some(folder) = &ways.mount else { return Ok(None) };
+    let handles: Vec<DiskHandle> = units.iter().map(|unit| unit.disk.handle()).collect();
+    let options = MountOptions { allow_other: ways.allow_other, ..MountOptions::default() };
+    let mount = Mount::new(folder, &handles, options);
+    mount.map(Some).map_err(|error| Failure::Input(format!("--mount {error}")))
+}
+
+/// A volume's name as a part of a variable's.
+fn variable(name: &str) -> String {
+    let letter =
+        |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
+    name.chars().map(letter).collect()
+}
+
+fn emulator(
+    plan: &Plan,
+    mut volumes: Vec<Volume>,
+    faults: EmulatorFaults,
+    seed: u64,
+) -> Result<Emulator, Failure> {
+    let Some(rig) = &plan.rig else {
+        if faults != EmulatorFaults::default() {
+            return Err(Failure::Input("--fault: the disk `null` has none".to_string()));
+        }
+        return Ok(Emulator::null(volumes.pop().expect("it is one volume")));
+    };
+    let engine = rig.build(seed).map_err(Failure::input)?;
+    Emulator::new(engine, volumes, faults).map_err(|name| {
+        Failure::Input(format!("--fault power-cut: the model does not tell what is on the media of {name}"))
+    })
+}
+
+impl Unit {
+    fn served(&self) -> impl Iterator<Item = Served> {
+        let volumes = self.plan.volumes.iter().enumerate();
+        volumes.map(|(number, info)| Served {
+            export: self.export(info),
+            disk: self.disk.handle(),
+            volume: number as u32,
+        })
+    }
+
+    fn export(&self, info: &VolumeInfo) -> Export {
+        let usual = Export::new(&info.name, info.bytes());
+        let minimum = info.sector_bytes;
+        Export {
+            description: self.plan.title.clone(),
+            blocks: BlockSizes { minimum, preferred: usual.blocks.preferred.max(minimum), ..usual.blocks },
+            rotational: self.plan.rig.is_some(),
+            flush: self.plan.caches_writes,
+            fua: self.plan.caches_writes,
+            ..usual
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_name_made_one_of_a_variable() {
+        assert_eq!(variable("disk0"), "DISK0");
+        assert_eq!(variable("my-disk.2"), "MY_DISK_2");
+    }
+}

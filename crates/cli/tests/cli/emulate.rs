@@ -1,0 +1,186 @@
+//! `headstack emulate`: what it takes and refuses, how it runs a command, and what it tells while it runs. Real clients are in
+//! the tests of their own.
+
+use crate::common::{command, headstack, refused};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Stdio};
+
+/// Runs a disk with a command.
+fn run(args: &[&str], shell: &str) -> (i32, String, String) {
+    let done = headstack(&[&["emulate"], args, &["--", "sh", "-c", shell]].concat());
+    (done.code, done.out, done.err)
+}
+
+#[test]
+fn is_what_cannot_be_emulated_one_line() {
+    let drive = "atlas-10k";
+    for (args, told) in [
+        (&["emulate", drive][..], "--nbd ADDRESS or --mount FOLDER"),
+        (&["emulate"], "DRIVE|RIG"),
+        (&["emulate", "atlas-10", "--nbd", "unix:x"], "did you mean `atlas-10k`?"),
+        (&["emulate", drive, "--nbd", "nowhere"], "write HOST:PORT"),
+        (&["emulate", drive, "--nbd", "unix:/nowhere/socket"], "unix:/nowhere/socket"),
+        (&["emulate", drive, "--nbd", "unix:x", "--set", "drive.queue.dept=3"], "did you mean"),
+        (&["emulate", drive, "--nbd", "unix:x", "--size", "1G"], "for the disk `null`"),
+        (&["emulate", "null", "--nbd", "unix:x", "--size", "1000"], "multiple of 512"),
+        (&["emulate", drive, "--nbd", "unix:x", "--speed", "0"], "0.001 to 1000000"),
+        (&["emulate", drive, "--nbd", "unix:x", "--fault", "power-cut"], "power-cut@TIME"),
+        (&["emulate", drive, "--nbd", "unix:x", "--fault", "ignore-flsh"], "did you mean `ignore-flush`?"),
+        (&["emulate", "null", "--nbd", "unix:x", "--fault", "ignore-flush"], "the disk `null` has none"),
+        (&["emulate", drive, "--nbd", "unix:x", "--data", "/nowhere/disk"], "/nowhere/disk"),
+        (&["emulate", drive, "--nbd", "unix:x", "--stats=1ms"], "50ms"),
+        (&["emulate", drive, "--nbd", "unix:x", "--metrics", "nowhere"], "--metrics nowhere"),
+        (&["emulate", drive, "--mount", "/nowhere"], "/nowhere"),
+        (&["emulate", drive, "--", "/nowhere/program"], "/nowhere/program"),
+        (&["emulate", drive, "--quick"], "--check"),
+        (&["emulate", drive, "--check", "--nbd", "unix:x"], "--check"),
+        (&["emulate", "null", "--check"], "takes no time"),
+    ] {
+        let line = refused_quietly(args);
+        assert!(line.contains(told), "{args:?}: {line}");
+    }
+}
+
+/// As `refused`, of a command whose disks may have been introduced before it failed.
+fn refused_quietly(args: &[&str]) -> String {
+    if args.last() != Some(&"/nowhere/program") {
+        return refused(args, 2);
+    }
+    let done = headstack(args);
+    assert_eq!(done.code, 2, "{}", done.err);
+    done.err.lines().find(|line| line.starts_with("headstack: ")).expect("it says why").to_string()
+}
+
+#[test]
+fn does_a_command_find_the_disks_and_give_its_code() {
+    let (code, out, err) = run(&["atlas-10k", "null", "--size", "1M"], "env; exit 7");
+    assert_eq!(code, 7, "{err}");
+    let value = |name: &str| {
+        let line = out.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        line.unwrap_or_else(|| panic!("{name} in {out}")).to_string()
+    };
+    assert_eq!(value("HEADSTACK_URI"), value("HEADSTACK_URI_DISK0"));
+    assert!(value("HEADSTACK_URI_DISK1").starts_with("nbd+unix:///disk1?socket="));
+    assert!(!out.contains("Quantum"), "what is said of the disks does not go among the command's output");
+    for part in ["disk0: Quantum Atlas 10K", "disk1: a disk that takes no time", "requests", "none"] {
+        assert!(err.contains(part), "{part} in {err}");
+    }
+}
+
+#[test]
+fn does_a_signal_that_ends_a_command_show_in_the_code() {
+    assert_eq!(run(&["null"], "kill -TERM $$").0, 128 + 15);
+}
+
+#[test]
+fn is_the_data_kept_in_a_file_or_in_a_folder_for_several() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("the path is UTF-8").to_string();
+    let (file, disks) = (path("disk"), path("new/disks"));
+    assert_eq!(run(&["null", "--size", "1M", "--data", &file], "true").0, 0);
+    let length = |path: &str| std::fs::metadata(path).map(|file| file.len()).unwrap_or_default();
+    assert_eq!(length(&file), 1 << 20);
+    assert_eq!(run(&["null", "null", "--size", "2M", "--data", &disks], "true").0, 0);
+    assert_eq!(
+        (length(&path("new/disks/disk0.img")), length(&path("new/disks/disk1.img"))),
+        (2 << 20, 2 << 20)
+    );
+    let again = run(&["null", "--size", "4K", "--data", &file], "true");
+    assert!(again.0 == 2 && again.2.contains("1048576"), "{}", again.2);
+}
+
+#[test]
+fn does_it_end_after_its_time_and_after_a_power_cut() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let socket = format!("unix:{}", folder.path().join("nbd").display());
+    let done = headstack(&["emulate", "null", "--nbd", &socket, "--duration", "1ms"]);
+    assert_eq!((done.code, done.err.as_str()), (0, ""));
+    assert!(done.out.contains("requests             none"), "{}", done.out);
+    assert!(!folder.path().join("nbd").exists(), "the socket goes with the server");
+}
+
+/// An emulator that runs until this value goes.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts an emulator with these arguments; its output from the first line on that holds `ready`, and that line.
+fn start(args: &[&str], ready: &str) -> (Running, BufReader<ChildStdout>, String) {
+    let mut child = command(args).stdout(Stdio::piped()).spawn().expect("the command starts");
+    let mut out = BufReader::new(child.stdout.take().expect("it is a pipe"));
+    let running = Running(child);
+    let mut line = String::new();
+    while !line.contains(ready) {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("it prints text") > 0, "it ended before it said `{ready}`");
+    }
+    (running, out, line)
+}
+
+/// What `/metrics` of the server at an address says.
+fn fetch(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is text");
+    answer
+}
+
+/// The value of a metric with these labels.
+fn value(text: &str, metric: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{metric} in {text}")).parse().expect("it is a number")
+}
+
+#[test]
+fn do_metrics_tell_what_the_disks_do() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let socket = format!("unix:{}", folder.path().join("nbd").display());
+    let args = ["emulate", "atlas-10k", "null", "--nbd", &socket, "--metrics", "127.0.0.1:0"];
+    let (_running, _out, line) = start(&args, "metrics: ");
+    let address = line.trim().trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_string();
+    let answer = fetch(&address, "/metrics");
+    let (head, text) = answer.split_once("\r\n\r\n").expect("it has a head");
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("openmetrics-text"), "{head}");
+    assert!(text.trim_end().ends_with("# EOF"), "{text}");
+    assert_eq!(value(text, "headstack_queue_depth{disk=\"disk0\",drive=\"0\"}"), 1.0);
+    assert_eq!(value(text, "headstack_arm{disk=\"disk0\",drive=\"0\",work=\"idle\"}"), 1.0);
+    assert_eq!(value(text, "headstack_powered{disk=\"disk1\"}"), 1.0);
+    assert_eq!(value(text, "headstack_operations_total{volume=\"disk1\",operation=\"read\"}"), 0.0);
+    let first = value(text, "headstack_time_seconds{disk=\"disk0\"}");
+    let second = value(&fetch(&address, "/metrics"), "headstack_time_seconds{disk=\"disk0\"}");
+    assert!(second > first, "the disk's time goes on");
+    assert!(fetch(&address, "/").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn does_the_check_compare_every_job_in_both_times() {
+    // Whether this machine can be trusted while tests run is not the question.
+    let args = ["emulate", "st2000dm006", "--check", "--quick", "--json", "--speed", "10"];
+    let done = headstack(&args);
+    assert!(done.code == 0 || done.code == 1 && done.err.contains("cannot be trusted"), "{}", done.err);
+    let found: serde_json::Value = serde_json::from_str(&done.out).expect("it is JSON");
+    assert_eq!(found["speed"], 10.0);
+    let jobs = found["jobs"].as_array().expect("there are jobs");
+    assert_eq!(jobs.len(), 6);
+    for job in jobs {
+        for side in ["simulated", "real"] {
+            assert!(job[side]["requests"].as_u64().is_some_and(|count| count > 10), "{job}");
+            assert!(job[side]["mean_ms"].as_f64().is_some_and(|mean| mean > 0.0), "{job}");
+        }
+        assert!(job["demerit_share_of_mean"].is_number() && job["lateness_us"]["p99"].is_number(), "{job}");
+    }
+    assert!(["full", "means", "none"].map(Some).contains(&found["trust"].as_str()), "{found}");
+}
+
+#[test]
+fn is_null_no_drive_of_the_list() {
+    assert!(refused(&["rig", "show", "null"], 2).contains("no rig or drive `null`"));
+}
