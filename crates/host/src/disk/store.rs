@@ -42,6 +42,15 @@ impl Store {
         Ok(Store { file, bytes })
     }
 
+    /// The same bytes, which nobody can change any more.
+    #[cfg(test)]
+    pub(super) fn read_only(&self) -> Store {
+        use std::os::fd::AsRawFd;
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let file = OpenOptions::new().read(true).open(path).expect("it is open");
+        Store { file, bytes: self.bytes }
+    }
+
     /// How many bytes it keeps.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -69,12 +69,16 @@ impl Volume {
         self.store.clear(offset, bytes)
     }
 
-    /// A run of blocks is on the media now.
+    /// A run of blocks is on the media now. What the store does not take stays as unwritten as it was.
     pub(super) fn settle(&mut self, start: u64, end: u64) -> Result<(), BlockError> {
-        let (store, mut result) = (&self.store, Ok(()));
+        let (store, mut result, mut left) = (&self.store, Ok(()), Vec::new());
         self.unwritten.remove(start, end, |offset, data| {
-            result = result.and(store.write(offset, data));
+            if let Err(error) = store.write(offset, data) {
+                result = Err(error);
+                left.push((offset, data.to_vec()));
+            }
         });
+        left.into_iter().for_each(|(offset, data)| self.unwritten.insert(offset, data));
         result
     }
 
@@ -139,6 +143,17 @@ mod tests {
         volume.forget();
         volume.read(0, &mut read).expect("it is inside");
         assert_eq!((read[4095], read[4096]), (1, 0));
+    }
+
+    #[test]
+    fn is_what_the_store_does_not_take_still_read() {
+        let mut volume = volume();
+        volume.store = volume.store.read_only();
+        volume.write(512, vec![3; 1024]).expect("the cache has room");
+        assert_eq!(volume.settle(0, 8192), Err(BlockError::Medium));
+        let mut read = [0; 512];
+        volume.read(1024, &mut read).expect("it is inside");
+        assert_eq!(read, [3; 512]);
     }
 
     #[test]
