@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench speed command fuzz clean
+.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed speed command fuzz clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -56,6 +56,11 @@ speed:
 command:
 	$(CARGO) build --release --package headstack-cli --package headstack-bench
 	$${CARGO_TARGET_DIR:-target}/release/command
+
+# What the way to an emulated disk costs, and how late its answers are: some minutes, on a machine that does nothing else.
+emulate-speed:
+	$(CARGO) build --release --package headstack-cli
+	scripts/emulate-speed
 
 bench:
 	$(CARGO) bench --workspace
