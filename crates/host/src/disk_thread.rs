@@ -23,7 +23,8 @@ use std::time::Duration;
 pub struct Timing {
     /// How long before a deadline it stops to sleep and watches the clock instead.
     pub spin: Duration,
-    /// Whether it goes before all that is not real-time, where the system allows it.
+    /// Whether it goes before all that is not real-time, where the system allows it. The thread of a disk that takes no time
+    /// never does, since it would then be woken for each request instead of for several that have come by then.
     pub real_time: bool,
 }
 
@@ -46,6 +47,7 @@ impl Disk {
     ///
     /// *Errors:* the system has no thread, or none of what one sleeps on.
     pub fn start(name: &str, emulator: Emulator, clock: Clock, timing: Timing) -> io::Result<Disk> {
+        let has_deadlines = emulator.engine().is_some();
         let shared = Arc::new(Shared::new(emulator, clock)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
@@ -60,7 +62,7 @@ impl Disk {
         };
         let run = move || {
             realtime::be_punctual();
-            let first = timing.real_time && realtime::go_first();
+            let first = timing.real_time && has_deadlines && realtime::go_first();
             tell.send(first).expect("whoever starts a disk waits for this");
             turning.run();
         };
