@@ -117,6 +117,28 @@ fn are_holes_made_and_found() {
 }
 
 #[test]
+fn are_data_on_the_media_after_fsync_and_o_dsync() {
+    // Slow, so that the drive's write cache does not empty by itself before a look at the media.
+    let disk = running("drive", emulator("st2000dm006", EmulatorFaults::default()), 0.2);
+    let Some((_mount, folder)) = mounted(&[&disk]) else { return };
+    let path = folder.path().join(&disk.handle().volumes()[0].name);
+    let on_media = |place: u64| {
+        let mut read = [0];
+        disk.handle()
+            .inspect(|emulator| emulator.volumes()[0].read_media(place, &mut read))
+            .expect("it is inside");
+        read[0]
+    };
+    let file = open(&path, OFlags::empty());
+    file.write_all_at(&[1; 4096], 1 << 20).expect("it is inside");
+    file.sync_all().expect("the disk works");
+    assert_eq!(on_media(1 << 20), 1);
+    let forced = open(&path, OFlags::DSYNC);
+    forced.write_all_at(&[2; 4096], 1 << 30).expect("it is inside");
+    assert_eq!(on_media(1 << 30), 2);
+}
+
+#[test]
 fn is_a_mount_that_cannot_be_refused_in_a_line() {
     let (one, two) = (null("same"), null("same"));
     let refused = |folder: &Path, disks: &[&Disk]| {

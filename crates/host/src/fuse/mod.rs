@@ -44,9 +44,7 @@ impl Default for MountOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
     /// The kernel has no FUSE, or does not give it.
-    #[error(
-        "/dev/fuse: {0} (load the kernel's module with `modprobe fuse`; a container needs `--device /dev/fuse`)"
-    )]
+    #[error("/dev/fuse: {0} ({hint})", hint = remedy(.0))]
     Device(io::Error),
     /// There is no folder to mount on.
     #[error("{}: {error} (a mount needs a folder that is there)", folder.display())]
@@ -72,13 +70,21 @@ pub enum MountError {
     #[error("others may use mounts of root's only, or where /etc/fuse.conf has the line `user_allow_other`")]
     Others,
     /// The system refused.
-    #[error("{}: {error} (mounting needs root, or fusermount3)", folder.display())]
+    #[error("{}: {error} (mounting needs a folder of one's own, and root or the program fusermount3)", folder.display())]
     Refused {
         /// Where.
         folder: PathBuf,
         /// What the system said.
         error: io::Error,
     },
+}
+
+/// What helps where the kernel's FUSE cannot be had.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "who is not root needs it open to all: `chmod 666 /dev/fuse`",
+        _ => "load the kernel's module with `modprobe fuse`; a container needs `--device /dev/fuse`",
+    }
 }
 
 /// What became of a mount.
