@@ -23,7 +23,8 @@ mod volume;
 
 pub use device::{
     Activity, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
-    DeviceView, Drive, MediaWrite, Outcome, QueueFull, SeekDistances, Tag, TaskAttribute, TimeSplit, Travel,
+    DeviceView, Drive, Fault, FaultError, MediaWrite, Outcome, QueueFull, SeekDistances, Tag, TaskAttribute,
+    TimeSplit, Travel,
 };
 pub use engine::Engine;
 pub use host::{HostError, HostSpec};

@@ -2,7 +2,7 @@
 
 use headstack_model::{Lbn, Nanos, Request, drives};
 use headstack_sim::rig::shipped;
-use headstack_sim::{Completion, Engine, Finished, Observer, Rig};
+use headstack_sim::{Completion, Engine, Fault, Finished, Observer, Outcome, Rig};
 use headstack_workload::{Inbox, Issue, Load, Poll, VolumeInfo};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -125,6 +125,30 @@ fn rig(name: &str) -> Rig {
         _ => shipped::load(name),
     };
     rig.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn does_everything_come_back_though_a_disk_dies_at_work() {
+    for name in names() {
+        for seed in 0..3 {
+            let rig = rig(name);
+            let mut engine = rig.build(seed).unwrap_or_else(|error| panic!("{error}"));
+            let from = Nanos::from_ms(50.0 + 17.0 * seed as f64);
+            let dies = Fault::Dead { from, timeout: Nanos::from_ms(10.0 * seed as f64) };
+            engine.inject(0, dies).expect("any disk can die");
+            let bad = Fault::Medium { start: Lbn(100), end: Lbn(900), turns: None, stays: false };
+            engine.inject(engine.devices() - 1, bad).expect("the disk has these blocks");
+            let (mut load, mut seen) = (Asks::new(rig.volumes(), seed, 60, 140), Seen::default());
+            engine.run_observed(&mut load, &mut seen);
+            assert_eq!(seen.finished.len(), 200, "{name}: each comes back once");
+            let of_first = seen.served.iter().filter(|(device, _)| *device == 0);
+            let late =
+                of_first.filter(|(_, command)| command.completed > from + Nanos::from_ms(10.0 * seed as f64));
+            for (_, command) in late {
+                assert_eq!(command.outcome, Outcome::Dead, "{name}: {command:?}");
+            }
+        }
+    }
 }
 
 #[test]

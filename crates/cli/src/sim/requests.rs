@@ -78,6 +78,8 @@ impl Requests {
         let outcome = match completion.outcome {
             Outcome::Done => "done",
             Outcome::OutOfRange => "out-of-range",
+            Outcome::MediumError => "medium-error",
+            Outcome::Dead => "dead",
         };
         write!(self.file, ",{outcome}")?;
         for part in completion.parts.parts() {

@@ -177,7 +177,7 @@ impl Device {
     }
 
     /// When a command's access starts: the arm is free and its overhead over. Accounts the time until then.
-    fn access_begins(&mut self, slot: u32) -> Nanos {
+    pub(super) fn access_begins(&mut self, slot: u32) -> Nanos {
         let free = self.arm.at.max(self.now);
         let free = match &mut self.recalibration {
             Some(recalibrate) => {
@@ -195,7 +195,7 @@ impl Device {
     }
 
     /// Accounts an access for a command, to which the arm went as `travel` says.
-    fn account_span(&mut self, slot: u32, span: &Span, travel: Travel) {
+    pub(super) fn account_span(&mut self, slot: u32, span: &Span, travel: Travel) {
         self.activity.command(span, travel);
         let job = self.job(slot);
         job.travel = Some(travel);
@@ -227,6 +227,9 @@ impl Device {
                 Found::Nothing => self.job(slot).cache = CacheUse::Miss,
             }
         }
+        if self.start_unreadable(slot) {
+            return true;
+        }
         let begins = self.access_begins(slot);
         let start = self.jobs[slot as usize].media_from;
         let mut delivered = self.delivery(slot);
@@ -234,14 +237,15 @@ impl Device {
         let pass = self.drive.plan(&self.near, arm, start, request.end() - start, false);
         let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
         self.near = span.last.extent;
-        span.delay(self.retry_time(), &mut delivered);
+        let lost = self.retry_time() + self.slow_time(start, request.end());
+        span.delay(lost, &mut delivered);
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
         self.account_span(slot, &span, travel);
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
             self.cache.set_state(index, SegmentState::Filling);
             if self.rule.from_arrival && into.is_none() {
-                let first = self.drive.landed_before(&pass);
+                let first = self.sound_from(self.drive.landed_before(&pass), start);
                 self.cache.set_start(index, first);
             }
         }
@@ -380,6 +384,10 @@ impl Device {
         if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
             // Part of a physical sector: it is read first, and written when it comes round again.
             self.put_off(&mut span, self.drive.mechanics.spindle().period());
+        }
+        if !self.is_sound(start, end) {
+            self.put_off(&mut span, self.slow_time(start, end));
+            self.cure(&(start..end));
         }
         self.arm = span.arm();
         self.last_lbn = end;

@@ -15,6 +15,7 @@ mod command;
 mod config;
 mod cost;
 mod destage;
+mod faults;
 mod media;
 mod port;
 mod read_ahead;
@@ -27,6 +28,7 @@ mod way;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use command::{Command, TaskAttribute};
+pub use faults::{Fault, FaultError};
 pub(crate) use media::Arm;
 pub use media::Drive;
 pub use record::MediaWrite;
@@ -36,6 +38,7 @@ pub use view::{ArmWork, DeviceView};
 use arm::Work;
 use config::Config;
 use destage::Destage;
+use faults::Faults;
 use headstack_model::cache::Cache;
 use headstack_model::spec::{Retries, Tagging};
 use headstack_model::{
@@ -71,6 +74,10 @@ pub enum Outcome {
     Done,
     /// It names blocks that the drive does not have, or none.
     OutOfRange,
+    /// One of its blocks cannot be read.
+    MediumError,
+    /// The disk is dead.
+    Dead,
 }
 
 /// A command that is done.
@@ -229,6 +236,9 @@ pub struct Device {
     record: Option<Box<Record>>,
     /// Whether the power is gone.
     dark: bool,
+    faults: Option<Box<Faults>>,
+    /// When the disk dies, or died.
+    dies_at: Nanos,
     activity: Activity,
 }
 
@@ -294,6 +304,8 @@ impl Device {
             recalibration,
             record: None,
             dark: false,
+            faults: None,
+            dies_at: Nanos::MAX,
             activity: Activity::default(),
         })
     }
@@ -388,6 +400,11 @@ impl Device {
                 (self.jobs.len() - 1) as u32
             }
         };
+        if self.is_dead() {
+            self.fail_dead(slot);
+            self.handle_death(now);
+            return Ok(Tag(slot));
+        }
         match command.attribute {
             TaskAttribute::HeadOfQueue => self.port.receptions.push_front(slot),
             _ => self.port.receptions.push_back(slot),
@@ -399,6 +416,14 @@ impl Device {
     /// Does all that is due up to `now`, each thing at its own time.
     #[inline]
     pub fn handle_timeout(&mut self, now: Nanos) {
+        match self.dies_at <= now {
+            true => self.handle_death(now),
+            false => self.go_on(now),
+        }
+    }
+
+    #[inline]
+    fn go_on(&mut self, now: Nanos) {
         loop {
             let (arm, port) = (self.arm_event, self.port_event());
             let next = arm.min(port);
@@ -432,7 +457,10 @@ impl Device {
     /// When [`Device::handle_timeout`] has something to do; `None` while only a command can change anything.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let next = self.arm_event.min(self.port_event());
+        let mut next = self.arm_event.min(self.port_event());
+        if self.dies_at != Nanos::MAX {
+            next = self.event_of_dying(next);
+        }
         (next != Nanos::MAX).then_some(next)
     }
 
@@ -455,7 +483,7 @@ impl Device {
         };
         assert_eq!(completion.parts.total(), completion.response(), "the parts add up: {completion:?}");
         match job.command.request.op {
-            _ if job.outcome == Outcome::OutOfRange => {}
+            _ if job.outcome != Outcome::Done => {}
             Op::Read => self.activity.reads[job.cache.index()] += 1,
             Op::Write => self.activity.writes[job.cache.index()] += 1,
             Op::Flush => self.activity.flushes += 1,

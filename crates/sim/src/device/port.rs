@@ -275,7 +275,9 @@ impl Device {
                 self.send_hit(slot, begins);
                 self.note_hit(slot, segment);
             }
-            Hit::Part(segment) if self.is_read_ahead(segment) && self.may_ride(request.end()) => {
+            Hit::Part(segment)
+                if self.is_read_ahead(segment) && self.may_ride(request.lbn, request.end()) =>
+            {
                 let begins = start + hit_time + self.config.data_preparation;
                 let job = self.job(slot);
                 job.cache = CacheUse::Joined;

@@ -96,9 +96,11 @@ impl Device {
         let held = self.cache.segment(segment);
         let (held_from, from_end) = (held.start, held.end);
         let limit = self.rule.limit(&self.drive, &self.near, held_from, start, end);
+        let limit = self.sound_to(from_end, limit);
         let keep_to = (end + self.rule.least).min(limit);
         let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
-        let front = self.rule.front(&self.drive, &self.near, end).filter(|front| *front < held_from);
+        let front = self.rule.front(&self.drive, &self.near, end);
+        let front = front.map(|front| self.sound_from(front, held_from)).filter(|front| *front < held_from);
         if limit <= from_end && front.is_none() || busy && keep_to <= from_end {
             return;
         }
@@ -179,11 +181,13 @@ impl Device {
         matches!(self.work, Work::ReadAhead(ahead) if ahead.segment == segment && !ahead.wrapping)
     }
 
-    /// Whether a command up to `end` may wait for the read-ahead: for what is read in any case, or where nobody else
-    /// waits for the arm.
-    pub(super) fn may_ride(&self, end: Lbn) -> bool {
+    /// Whether a command for blocks that can be read at once may wait for the read-ahead: for what is read in any case, or
+    /// where nobody else waits for the arm.
+    pub(super) fn may_ride(&self, start: Lbn, end: Lbn) -> bool {
         match self.work {
-            Work::ReadAhead(ahead) => self.waiting.is_empty() || end <= ahead.keep_to,
+            Work::ReadAhead(ahead) => {
+                (self.waiting.is_empty() || end <= ahead.keep_to) && self.is_sound(start, end)
+            }
             _ => false,
         }
     }
@@ -232,10 +236,11 @@ impl Device {
         let (start, end, ready) = (job.command.request.lbn, job.command.request.end(), job.overhead_done);
         self.cache.touch(segment, end);
         let held = self.cache.segment(segment);
-        if let Work::ReadAhead(ahead) = &mut self.work {
+        if let Work::ReadAhead(mut ahead) = self.work {
             if ahead.segment == segment && !ahead.wrapping {
                 let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);
-                ahead.limit = ahead.limit.max(limit);
+                ahead.limit = ahead.limit.max(self.sound_to(held.end, limit));
+                self.work = Work::ReadAhead(ahead);
             }
         } else if self.rule.on_hit && held.state == SegmentState::Read && matches!(self.work, Work::Idle) {
             self.begin_read_ahead(segment, start, end, ready);

@@ -199,7 +199,7 @@ impl Device {
     }
 
     /// Leaves everything as it is for good.
-    fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         if let (Work::Writing { .. }, Some(record)) = (self.work, &mut self.record) {
             record.tear(&self.drive, self.now, self.config.physical_sectors);
         }

@@ -79,6 +79,21 @@ impl TimeSplit {
         rest
     }
 
+    /// What is left of the parts when all but the first `time` of them is taken off, from the last part on.
+    pub(crate) fn first(&self, time: Nanos) -> TimeSplit {
+        let rest = self.last(Nanos(self.total().0.saturating_sub(time.0)));
+        let less = |part: fn(&TimeSplit) -> Nanos| part(self) - part(&rest);
+        TimeSplit {
+            queued: less(|split| split.queued),
+            overhead: less(|split| split.overhead),
+            seek: less(|split| split.seek),
+            rotational_latency: less(|split| split.rotational_latency),
+            media: less(|split| split.media),
+            bus: less(|split| split.bus),
+            cache: less(|split| split.cache),
+        }
+    }
+
     pub(crate) fn add(&mut self, part: Part, time: Nanos) {
         match part {
             Part::Queued => self.queued += time,

@@ -26,6 +26,9 @@ impl Device {
     pub(crate) fn handle_bus(&mut self, now: Nanos) {
         self.handle_timeout(now);
         self.port.waits = false;
+        if self.is_dead() {
+            return self.release_bus();
+        }
         self.run_port();
     }
 

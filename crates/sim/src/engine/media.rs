@@ -1,7 +1,7 @@
 //! What of a volume's data is on its media, and what becomes of it when the power goes.
 
 use super::Engine;
-use crate::device::MediaWrite;
+use crate::device::{Fault, FaultError, MediaWrite};
 use crate::volume::Volume;
 use headstack_model::Nanos;
 
@@ -31,6 +31,20 @@ impl Engine {
     pub fn poll_media_write(&mut self, volume: usize) -> Option<MediaWrite> {
         let device = self.recorded(volume)?;
         self.stations[device].device_mut().poll_media_write()
+    }
+
+    /// Gives a device's disk a fault; as [`crate::Device::inject`]. How its commands end goes through to the load's requests.
+    /// Arrays do not recover from it, and page caches and controllers' memories take what failed as if it had not.
+    ///
+    /// *Errors:* blocks that the disk does not have, or turns outside 1 to [`Fault::TURNS_MAX`].
+    pub fn inject(&mut self, device: usize, fault: Fault) -> Result<(), FaultError> {
+        let now = self.now;
+        self.with_station(device, |station, _| {
+            station.device_mut().handle_timeout(now);
+            station.device_mut().inject(fault)
+        })?;
+        self.settle(device);
+        Ok(())
     }
 
     /// The power of everything goes at `now`, up to which [`Engine::advance`] must have been called: tells what has gone by

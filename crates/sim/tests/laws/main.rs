@@ -4,6 +4,7 @@
 mod accounting;
 mod activity;
 mod arrays;
+mod broken;
 mod cache;
 mod cuts;
 mod faults;

@@ -1,0 +1,285 @@
+//! What may be wrong with a disk: blocks that cannot be read, blocks that take several turns, a disk that dies.
+//!
+//! A read that comes to a block which cannot be read tries it again for some turns and ends with
+//! [`Outcome::MediumError`]; nothing of it goes to the host. A write to such a block moves it to a spare place, as drives do,
+//! so that it is good again, unless the fault says that it stays. What the cache holds is answered as ever. Read-ahead ends
+//! before a block with a fault rather than try it.
+//!
+//! A dead disk ends everything with [`Outcome::Dead`], and what its cache held is lost.
+//!
+//! *Assumptions:* where neither the fault nor the drive file says how often a drive tries, it does so for
+//! [`Fault::USUAL_TURNS`] turns. A write to a bad block, and later accesses to its new place, take no longer than others.
+//! A write of part of a physical sector is carried out though the rest of it cannot be read.
+
+use super::arm::Work;
+use super::media::{Arm, Delivered};
+use super::port::Wanted;
+use super::split::Part;
+use super::{Device, Outcome, Travel};
+use headstack_model::{Lbn, Nanos};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Something that is wrong with a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Blocks that cannot be read.
+    Medium {
+        /// First block.
+        start: Lbn,
+        /// Block after the last.
+        end: Lbn,
+        /// Turns for which a read tries; without it, those of the drive's retries or the usual ones.
+        turns: Option<u32>,
+        /// Whether they stay so when they are written.
+        stays: bool,
+    },
+    /// Blocks that each access succeeds with only after some further turns.
+    Slow {
+        /// First block.
+        start: Lbn,
+        /// Block after the last.
+        end: Lbn,
+        /// Further turns of an access that touches them.
+        turns: u32,
+    },
+    /// The disk does nothing any more.
+    Dead {
+        /// From this time on.
+        from: Nanos,
+        /// How long it is, from then or from its submission on, until a command is taken to have failed.
+        timeout: Nanos,
+    },
+}
+
+impl Fault {
+    /// Turns for which a drive tries to read a block, where nobody says it.
+    pub const USUAL_TURNS: u32 = 8;
+    /// The most turns that a fault may take.
+    pub const TURNS_MAX: u32 = 100_000;
+}
+
+/// Why a disk cannot have a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FaultError {
+    /// No blocks, or some that the drive does not have.
+    #[error("blocks {start} to {end} (not included) are outside the drive's 0 to {sectors}, or none", start = .start.0, end = .end.0)]
+    Blocks {
+        /// First block.
+        start: Lbn,
+        /// Block after the last.
+        end: Lbn,
+        /// Blocks that the drive has.
+        sectors: u64,
+    },
+    /// No turns, or too many.
+    #[error("{0} turns are outside 1 to {max}", max = Fault::TURNS_MAX)]
+    Turns(u32),
+}
+
+/// A run of blocks with a fault.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: Lbn,
+    end: Lbn,
+    turns: u32,
+    /// Whether they can be read in the end.
+    readable: bool,
+    stays: bool,
+}
+
+impl Run {
+    fn touches(&self, blocks: &Range<Lbn>) -> bool {
+        self.start < blocks.end && blocks.start < self.end
+    }
+}
+
+/// What is wrong with a device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    runs: Vec<Run>,
+    /// How long after it died commands end.
+    timeout: Nanos,
+    is_dead: bool,
+    /// Commands that a dead disk has, by when they end.
+    ending: VecDeque<(Nanos, u32)>,
+}
+
+impl Faults {
+    fn touched(&self, blocks: Range<Lbn>) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |run| run.touches(&blocks))
+    }
+
+    /// The first block of some that cannot be read, and for how many turns that is tried.
+    fn unreadable(&self, blocks: Range<Lbn>) -> Option<(Lbn, u32)> {
+        let unreadable = self.touched(blocks.clone()).filter(|run| !run.readable);
+        unreadable.map(|run| (run.start.max(blocks.start), run.turns)).min()
+    }
+
+    /// The next command whose time is over, and when it was.
+    fn ended(&mut self, now: Nanos) -> Option<(Nanos, u32)> {
+        let (at, _) = self.ending.front()?;
+        if *at <= now { self.ending.pop_front() } else { None }
+    }
+
+    /// Makes blocks good that are written.
+    fn cure(&mut self, blocks: &Range<Lbn>) {
+        let mut index = 0;
+        while index < self.runs.len() {
+            let run = self.runs[index];
+            if run.readable || run.stays || !run.touches(blocks) {
+                index += 1;
+                continue;
+            }
+            self.runs.swap_remove(index);
+            let parts = [
+                Run { end: blocks.start.min(run.end), ..run },
+                Run { start: blocks.end.max(run.start), ..run },
+            ];
+            self.runs.extend(parts.into_iter().filter(|part| part.start < part.end));
+        }
+    }
+}
+
+impl Device {
+    /// Gives the disk a fault, from its next access on.
+    ///
+    /// *Errors:* blocks that it does not have, or turns outside 1 to [`Fault::TURNS_MAX`].
+    pub fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
+        let usual = self.retries.map_or(Fault::USUAL_TURNS, |retries| retries.turns_max.max(1));
+        let run = match fault {
+            Fault::Medium { start, end, turns, stays } => {
+                Run { start, end, turns: turns.unwrap_or(usual), readable: false, stays }
+            }
+            Fault::Slow { start, end, turns } => Run { start, end, turns, readable: true, stays: true },
+            Fault::Dead { from, timeout } => {
+                self.dies_at = from.max(self.now);
+                self.faults.get_or_insert_default().timeout = timeout;
+                return Ok(());
+            }
+        };
+        let Run { start, end, turns, .. } = run;
+        if start >= end || end.0 > self.sectors {
+            return Err(FaultError::Blocks { start, end, sectors: self.sectors });
+        }
+        if !(1..=Fault::TURNS_MAX).contains(&turns) {
+            return Err(FaultError::Turns(turns));
+        }
+        self.faults.get_or_insert_default().runs.push(run);
+        Ok(())
+    }
+
+    /// Whether no block of these has a fault.
+    pub(super) fn is_sound(&self, start: Lbn, end: Lbn) -> bool {
+        self.faults.as_ref().is_none_or(|faults| faults.touched(start..end).next().is_none())
+    }
+
+    /// Up to where blocks before `end` can be read ahead from `start` on.
+    pub(super) fn sound_to(&self, start: Lbn, end: Lbn) -> Lbn {
+        let Some(faults) = &self.faults else { return end };
+        faults.touched(start..end).map(|run| run.start.max(start)).min().unwrap_or(end)
+    }
+
+    /// From where on blocks from `start` on are read ahead before `end`.
+    pub(super) fn sound_from(&self, start: Lbn, end: Lbn) -> Lbn {
+        let Some(faults) = &self.faults else { return start };
+        faults.touched(start..end).map(|run| run.end.min(end)).max().unwrap_or(start)
+    }
+
+    /// Turns that an access to these blocks loses to slow ones.
+    pub(super) fn slow_time(&self, start: Lbn, end: Lbn) -> Nanos {
+        let Some(faults) = &self.faults else { return Nanos::ZERO };
+        self.turns(faults.touched(start..end).filter(|run| run.readable).map(|run| run.turns).sum())
+    }
+
+    fn turns(&self, turns: u32) -> Nanos {
+        Nanos(self.drive.mechanics.spindle().period().0 * u64::from(turns))
+    }
+
+    /// Makes blocks good that are written.
+    pub(super) fn cure(&mut self, blocks: &Range<Lbn>) {
+        if let Some(faults) = &mut self.faults {
+            faults.cure(blocks);
+        }
+    }
+
+    /// Starts a read that comes to a block which cannot be read; false when all its blocks can be.
+    pub(super) fn start_unreadable(&mut self, slot: u32) -> bool {
+        let Some(faults) = &self.faults else { return false };
+        let start = self.jobs[slot as usize].media_from;
+        let request = self.jobs[slot as usize].command.request;
+        let Some((bad, turns)) = faults.unreadable(start..request.end()) else { return false };
+        let begins = self.access_begins(slot);
+        let arm = Arm { place: self.arm.place, at: begins };
+        let pass = self.drive.plan(&self.near, arm, start, bad + 1 - start, false);
+        let mut span = self.drive.read(arm, pass, bad + 1, &mut Delivered::nowhere());
+        self.near = span.last.extent;
+        span.delay_media(self.turns(turns) + self.slow_time(start, bad));
+        let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
+        self.account_span(slot, &span, travel);
+        self.job(slot).outcome = Outcome::MediumError;
+        self.want_port(span.end, slot, Wanted::Finish);
+        self.arm = span.arm();
+        self.last_lbn = bad + 1;
+        self.destage.last_was_destage = false;
+        self.arm_event = span.end;
+        self.work = Work::Reading { segment: None, start: request.lbn, end: bad + 1 };
+        true
+    }
+
+    /// Whether it is dead by now.
+    pub(super) fn is_dead(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.is_dead)
+    }
+
+    /// When a disk that dies, or is dead, next has something to do; `next` is when it would if it did not.
+    #[cold]
+    pub(super) fn event_of_dying(&self, next: Nanos) -> Nanos {
+        match &self.faults {
+            Some(faults) if faults.is_dead => faults.ending.front().map_or(Nanos::MAX, |(at, _)| *at),
+            _ if self.outstanding() > 0 => next.min(self.dies_at),
+            _ => next,
+        }
+    }
+
+    /// Does what is due up to `now`, by which the disk is dead.
+    #[cold]
+    pub(super) fn handle_death(&mut self, now: Nanos) {
+        if !self.is_dead() {
+            self.go_on(self.dies_at);
+            self.die();
+        }
+        while let Some((at, slot)) = self.faults.as_mut().and_then(|faults| faults.ended(now)) {
+            self.job(slot).account(Part::Queued, at);
+            self.complete(slot, at);
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Stops for good; what is outstanding ends once its time is over.
+    fn die(&mut self) {
+        self.stop();
+        self.release_bus();
+        self.alone = None;
+        self.under_way = 0;
+        let mut left: Vec<u32> = (0..self.jobs.len() as u32).collect();
+        left.retain(|slot| !self.free.contains(slot) && self.done.iter().all(|done| done.tag.0 != *slot));
+        left.sort_by_key(|slot| self.jobs[*slot as usize].submitted);
+        self.faults.get_or_insert_default().is_dead = true;
+        left.into_iter().for_each(|slot| self.fail_dead(slot));
+    }
+
+    /// Has a command fail because the disk is dead.
+    pub(super) fn fail_dead(&mut self, slot: u32) {
+        let now = self.now;
+        self.under_way += 1;
+        let job = self.job(slot);
+        job.outcome = Outcome::Dead;
+        // What an access or a transfer would have taken beyond this never happens.
+        job.parts = job.parts.first(now - job.submitted);
+        job.accounted = job.submitted + job.parts.total();
+        job.account(Part::Queued, now);
+        let faults = self.faults.get_or_insert_default();
+        faults.ending.push_back((now + faults.timeout, slot));
+    }
+}

@@ -1,0 +1,277 @@
+//! Disks with faults: an error comes when it must and no sooner, costs the turns that it says, and harms nothing else.
+
+use crate::media::Asks;
+use crate::support::*;
+use headstack_model::spec::{Retries, WriteCache};
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_sim::{CacheUse, Completion, Device, DeviceOptions, Engine, Fault, FaultError, Outcome};
+use headstack_workload::{Inbox, Issue};
+use rand::RngExt;
+use std::collections::BTreeMap;
+
+/// One request alone, however it ends.
+fn ask(device: &mut Device, at: Nanos, request: Request) -> Completion {
+    device.submit(at, request).expect("nothing else is outstanding");
+    let completion = next(device);
+    assert_eq!(completion.parts.total(), completion.response());
+    completion
+}
+
+fn medium(start: Lbn, sectors: u64, turns: Option<u32>, stays: bool) -> Fault {
+    Fault::Medium { start, end: start + sectors, turns, stays }
+}
+
+fn with(rig: &Rig, faults: &[Fault]) -> Device {
+    let mut device = rig.device();
+    faults.iter().for_each(|fault| device.inject(*fault).expect("the disk can have it"));
+    device
+}
+
+#[test]
+fn does_a_read_of_a_bad_block_fail_after_the_turns_that_are_tried() {
+    for rig in all() {
+        let usual = rig.spec.mechanics.retries.map_or(8, |retries| retries.turns_max.max(1));
+        for (index, lbn) in rig.spread(12).enumerate() {
+            let lbn = Lbn(lbn.0.min(rig.sectors() - 40));
+            let bad = lbn + index as u64;
+            let turns = [None, Some(1), Some(3)][index % 3];
+            let mut device = with(&rig, &[medium(bad, 1, turns, false)]);
+            let failed = ask(&mut device, Nanos::ZERO, Request::read(lbn, 40));
+            assert_eq!(failed.outcome, Outcome::MediumError, "{}", rig.name());
+            // What is before the bad block and the block itself, then the turns.
+            let mut sound = rig.device();
+            let whole = ask(&mut sound, Nanos::ZERO, Request::read(lbn, 40));
+            let tried = f64::from(turns.unwrap_or(usual)) * rig.turn();
+            let rotation = failed.parts.rotational_latency.0 as f64;
+            assert!(
+                rotation >= tried - 3.0 && rotation <= tried + 2.0 * rig.turn(),
+                "{}: {failed:?}",
+                rig.name()
+            );
+            assert!(failed.parts.media <= whole.parts.media, "{}: no more than all of it", rig.name());
+            // Before and behind it nothing is wrong, whatever was read ahead.
+            let mut at = failed.completed;
+            for request in [Request::read(lbn, index as u32 + 1), Request::read(bad + 1, 4)] {
+                let expected = if request.end() > bad && request.lbn <= bad {
+                    Outcome::MediumError
+                } else {
+                    Outcome::Done
+                };
+                let done = ask(&mut device, at, request);
+                assert_eq!(done.outcome, expected, "{}: {request:?}", rig.name());
+                at = done.completed;
+            }
+        }
+    }
+}
+
+#[test]
+fn is_a_bad_block_good_once_it_is_written_unless_it_stays_bad() {
+    for rig in all() {
+        let bad = Lbn(rig.sectors() / 3);
+        for stays in [false, true] {
+            let mut device = with(&rig, &[medium(bad, 4, None, stays)]);
+            let outcome = |device: &mut Device, at: Nanos, request| {
+                let done = ask(device, at, Request { fua: true, ..request });
+                (done.outcome, done.completed)
+            };
+            let (written, at) = outcome(&mut device, Nanos::ZERO, Request::write(bad + 1, 2));
+            assert_eq!(written, Outcome::Done, "{}", rig.name());
+            let good = if stays { Outcome::MediumError } else { Outcome::Done };
+            let mut at = at;
+            for (lbn, sectors, expected) in [
+                (bad + 1, 2, good),
+                (bad, 1, Outcome::MediumError),
+                (bad + 3, 1, Outcome::MediumError),
+                (bad, 4, Outcome::MediumError),
+                (bad + 4, 1, Outcome::Done),
+            ] {
+                let (found, then) = outcome(&mut device, at, Request::read(lbn, sectors));
+                assert_eq!(found, expected, "{}: {sectors} from {lbn:?}, stays: {stays}", rig.name());
+                at = then;
+            }
+        }
+    }
+}
+
+#[test]
+fn is_a_bad_block_that_is_dirty_answered_by_the_cache_and_cured_by_its_destage() {
+    for rig in all() {
+        let rig = rig.with(|spec| {
+            spec.cache.enabled = true;
+            spec.cache.write_cache = WriteCache::Full;
+            (spec.cache.dirty_max_sectors, spec.cache.dirty_start_sectors) = (600, 600);
+        });
+        let bad = Lbn(rig.sectors() / 2);
+        let mut device = with(&rig, &[medium(bad, 8, None, false)]);
+        let written = ask(&mut device, Nanos::ZERO, Request::write(bad, 8));
+        let read = ask(&mut device, written.completed, Request::read(bad, 8));
+        assert_eq!((read.outcome, read.cache), (Outcome::Done, CacheUse::Whole), "{}", rig.name());
+        let flushed = ask(&mut device, read.completed, Request::flush());
+        let read = ask(&mut device, flushed.completed, Request { fua: true, ..Request::read(bad, 8) });
+        assert_eq!(read.outcome, Outcome::Done, "{}", rig.name());
+    }
+}
+
+#[test]
+fn does_a_slow_block_cost_each_access_its_turns_and_nothing_else() {
+    for rig in all_plain() {
+        let turn = rig.turn();
+        for (index, lbn) in rig.spread(20).enumerate() {
+            let lbn = Lbn(lbn.0.min(rig.sectors() - 16));
+            let turns = index as u32 % 4 + 1;
+            let fault = Fault::Slow { start: lbn + 3, end: lbn + 5, turns };
+            for request in [Request::read(lbn, 8), Request::write(lbn, 8), Request::read(lbn + 4, 1)] {
+                let usual = ask(&mut rig.device(), Nanos::ZERO, request);
+                let slow = ask(&mut with(&rig, &[fault]), Nanos::ZERO, request);
+                assert_eq!(slow.outcome, Outcome::Done);
+                let more = (slow.response() - usual.response()).0 as f64;
+                assert_close(rig.name(), more, f64::from(turns) * turn, 6.0);
+                assert_eq!(slow.parts.seek, usual.parts.seek, "{}", rig.name());
+            }
+            for beside in [Request::read(lbn, 3), Request::write(lbn + 5, 3)] {
+                let usual = ask(&mut rig.device(), Nanos::ZERO, beside);
+                assert_eq!(ask(&mut with(&rig, &[fault]), Nanos::ZERO, beside), usual, "{}", rig.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn is_no_bad_block_ever_read_whatever_is_read_ahead() {
+    let mut failed = 0;
+    for rig in all() {
+        for seed in 0..4 {
+            let mut asks = Asks::new(&rig, seed);
+            // Two runs among the blocks that are asked for again and again.
+            let hot = asks.next().lbn.0.min(rig.sectors() - 400);
+            let bad = [hot + 60..hot + 63, hot + 200..hot + 201];
+            let runs = bad.clone().map(|run| medium(Lbn(run.start), run.end - run.start, Some(2), true));
+            let options = DeviceOptions { seed, ..DeviceOptions::default() };
+            let mut device = rig.device_with(&options);
+            runs.into_iter().for_each(|fault| device.inject(fault).expect("the disk can have it"));
+            let mut at = Nanos::ZERO;
+            for index in 0..200u64 {
+                // Runs of reads that come up to the bad blocks and pass them, so that read-ahead does, too.
+                let sectors = asks.random().random_range(1..24);
+                let request = match index % 3 {
+                    0 => Request::read(Lbn(hot + asks.random().random_range(0..300)), sectors),
+                    _ => Request::read(Lbn(hot + 8 * (index % 40)), sectors),
+                };
+                let done = ask(&mut device, at, request);
+                let touches = bad.iter().any(|run| request.lbn.0 < run.end && run.start < request.end().0);
+                let expected = if touches { Outcome::MediumError } else { Outcome::Done };
+                assert_eq!(done.outcome, expected, "{}, seed {seed}: {done:?}", rig.name());
+                failed += u32::from(touches);
+                at = done.completed + asks.gap();
+            }
+        }
+    }
+    assert!(failed > 1000, "{failed} reads met a bad block");
+}
+
+#[test]
+fn does_all_that_a_dead_disk_has_and_gets_fail_in_time() {
+    for rig in all() {
+        for seed in 0..12u64 {
+            let (from, timeout) =
+                (Nanos::from_ms(40.0 + seed as f64 * 3.7), Nanos::from_ms((seed % 3) as f64 * 25.0));
+            let (mut sound, mut dying) = (rig.device(), rig.device());
+            dying.inject(Fault::Dead { from, timeout }).expect("any disk can die");
+            let mut asks = Asks::new(&rig, seed);
+            let (mut now, mut due, mut before) = (Nanos::ZERO, Nanos::ZERO, BTreeMap::new());
+            let (mut submitted, mut ended) = (0, 0);
+            while ended < 200 {
+                let room = submitted < 200 && dying.outstanding() < dying.depth();
+                let event = dying.poll_timeout().unwrap_or(Nanos::MAX);
+                let next = if room { event.min(due.max(now)) } else { event };
+                now = now.max(next);
+                dying.handle_timeout(now);
+                sound.handle_timeout(now);
+                while let Some(done) = sound.poll_completion() {
+                    before.insert(done.submitted, done);
+                }
+                while let Some(done) = dying.poll_completion() {
+                    ended += 1;
+                    assert_eq!(done.parts.total(), done.response());
+                    if done.completed <= from && done.outcome == Outcome::Done {
+                        // Until it dies it is as sound as the other.
+                        assert_eq!(before[&done.submitted], done, "{}", rig.name());
+                        continue;
+                    }
+                    assert_eq!(done.outcome, Outcome::Dead, "{}: {done:?}", rig.name());
+                    assert_eq!(done.completed, done.submitted.max(from) + timeout, "{}", rig.name());
+                }
+                if room && due <= now {
+                    let request = asks.next();
+                    dying.submit(now, request).expect("there is room");
+                    if now < from {
+                        sound.submit(now, request).expect("it has no more than the other");
+                    }
+                    submitted += 1;
+                    due = now + asks.gap() + Nanos(1);
+                }
+            }
+            assert_eq!(dying.outstanding(), 0, "{}: each comes back once", rig.name());
+            assert_eq!(dying.poll_timeout(), None, "{}: then it does nothing", rig.name());
+        }
+    }
+}
+
+#[test]
+fn is_what_a_dead_disk_had_not_written_not_told() {
+    let rig = small()[0].with(|spec| {
+        spec.cache.write_cache = WriteCache::Full;
+        (spec.cache.dirty_max_sectors, spec.cache.dirty_start_sectors) = (600, 600);
+        spec.cache.destage_idle_ms = 1e4;
+    });
+    let mut device = rig.device();
+    device.track_media();
+    device.inject(Fault::Dead { from: Nanos::from_secs(1), timeout: Nanos::ZERO }).expect("it can die");
+    let written = ask(&mut device, Nanos::ZERO, Request::write(Lbn(100), 8));
+    assert_eq!((written.outcome, written.cache), (Outcome::Done, CacheUse::Buffered));
+    assert_eq!(ask(&mut device, Nanos::from_secs(2), Request::flush()).outcome, Outcome::Dead);
+    assert_eq!(device.poll_media_write(), None);
+}
+
+#[test]
+fn are_faults_that_a_disk_cannot_have_refused() {
+    let rig = &small()[0];
+    let sectors = rig.sectors();
+    let mut device = rig.device();
+    let told = |device: &mut Device, fault| device.inject(fault).expect_err("it cannot have it").to_string();
+    let blocks = |start: u64, end: u64| {
+        format!("blocks {start} to {end} (not included) are outside the drive's 0 to {sectors}, or none")
+    };
+    assert_eq!(told(&mut device, medium(Lbn(7), 0, None, false)), blocks(7, 7));
+    assert_eq!(told(&mut device, medium(Lbn(sectors - 1), 2, None, false)), blocks(sectors - 1, sectors + 1));
+    let slow = |turns| Fault::Slow { start: Lbn(0), end: Lbn(1), turns };
+    assert_eq!(told(&mut device, slow(0)), "0 turns are outside 1 to 100000");
+    assert_eq!(device.inject(slow(100_001)), Err(FaultError::Turns(100_001)));
+}
+
+#[test]
+fn do_a_devices_errors_come_back_from_an_engine() {
+    let rigs = [
+        small()[0].clone(),
+        small()[1].with(|spec| spec.mechanics.retries = Some(Retries { probability: 0.0, turns_max: 3 })),
+    ];
+    let mut engine = Engine::new(rigs.iter().map(Rig::device).collect());
+    engine.inject(0, medium(Lbn(50), 1, None, false)).expect("the disk can have it");
+    engine
+        .inject(1, Fault::Dead { from: Nanos::from_ms(1.0), timeout: Nanos::from_ms(5.0) })
+        .expect("so can this");
+    let mut inbox = Inbox::default();
+    for (volume, lbn) in [(0, 48), (0, 60), (1, 48), (1, 60)] {
+        let id = u64::from(volume) * 100 + lbn;
+        inbox.put(Nanos::ZERO, Issue::new(volume, Request::read(Lbn(lbn), 4), id));
+    }
+    let mut ended = BTreeMap::new();
+    engine.run(&mut inbox, &mut |one| {
+        ended.insert(one.id, (one.completion.outcome, one.completion.completed));
+    });
+    assert_eq!((ended[&48].0, ended[&60].0), (Outcome::MediumError, Outcome::Done));
+    // The second goes to the disk when the first has come back.
+    let dead = |ms| (Outcome::Dead, Nanos::from_ms(ms));
+    assert_eq!((ended[&148], ended[&160]), (dead(6.0), dead(11.0)));
+}
