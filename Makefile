@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed speed command fuzz clean
+.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed speed command fuzz guest cuts-real emulate-agreement clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -70,6 +70,20 @@ fuzz:
 	for target in $$($(CARGO) +nightly fuzz list); do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
+
+# The Linux kernel's own NBD client, in a QEMU guest, on an emulated disk. Fetches Debian's kernel once.
+guest:
+	scripts/install-test-packages guest
+	$(CARGO) build --release --package headstack-cli
+	tests/guest/run.sh $${CARGO_TARGET_DIR:-target}/release/headstack
+
+# Two hundred power cuts of emulated disks under fio, ext4, SQLite and a client of our own. Needs root.
+cuts-real: packages
+	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture cuts::
+
+# Response times that fio measures on emulated disks, beside those of `headstack sim`: half an hour of a quiet machine, and root.
+emulate-agreement: packages
+	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture agreement::
 
 clean:
 	$(CARGO) clean

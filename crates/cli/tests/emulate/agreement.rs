@@ -1,0 +1,230 @@
+//! Whether a client of the emulated disk measures the response times that `headstack sim` computes for the same requests.
+//!
+//! fio draws each job's requests once, into a log. fio then replays that log on the emulated disk at real speed, as fast as
+//! the job's depth lets it, and so does `headstack sim` in virtual time. What is left between the two distributions are the
+//! path to the disk, the machine's lateness, and chance: a client that asks a little later meets the platter elsewhere, and
+//! with a queue or a write cache everything after is another story. How much chance can do is told by a simulation in which
+//! a few other requests come before.
+
+use crate::device::Loop;
+use crate::emulator::{Emulator, Setup};
+use crate::tools::{folder, have, have_loops_and, run, text};
+use headstack_model::Nanos;
+use headstack_sim::stats::demerit;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A fio job.
+struct Job {
+    name: &'static str,
+    /// What it asks, as fio says it.
+    asks: &'static str,
+    /// Requests outstanding.
+    depth: usize,
+}
+
+/// Sizes are such that the disk's work outweighs the way to it also where most requests end in the drive's cache.
+const JOBS: [Job; 5] = [
+    Job { name: "random reads 4k", asks: "rw=randread\nbs=4k", depth: 1 },
+    Job { name: "random writes 16k", asks: "rw=randwrite\nbs=16k", depth: 4 },
+    Job { name: "70 % reads 8k", asks: "rw=randrw\nrwmixread=70\nbs=8k", depth: 8 },
+    Job { name: "sequential 1m", asks: "rw=read\nbs=1m", depth: 1 },
+    Job { name: "random reads 4k", asks: "rw=randread\nbs=4k", depth: 32 },
+];
+
+/// How a client comes to the disk.
+#[derive(Clone, Copy)]
+enum Way {
+    Nbd,
+    Loop,
+}
+
+/// A request of a log, as a line of it says.
+type Line = String;
+
+/// A request that came back: where it began, and how long it took.
+struct Response {
+    offset: u64,
+    took: Nanos,
+}
+
+impl Job {
+    /// Has fio draw requests for a disk of so many bytes.
+    fn draw(&self, folder: &Path, bytes: u64, requests: usize) -> Vec<Line> {
+        let (asks, path, log) = (self.asks, folder.join("draw.fio"), folder.join("drawn"));
+        // fio's null engine logs each request once at a depth of one; the draw does not depend on the depth.
+        let job = format!(
+            "[draw]\nioengine=null\nfilename=disk\nsize={bytes}\nnorandommap\n{asks}\nnumber_ios={requests}\n\
+             write_iolog={}\n",
+            text(&log)
+        );
+        fs::write(&path, job).expect("the folder is writable");
+        run("fio", &[text(&path)]);
+        let log = fs::read_to_string(log).expect("fio wrote it");
+        let is_request = |line: &&str| line.contains(" read ") || line.contains(" write ");
+        log.lines().filter(is_request).map(str::to_string).collect()
+    }
+
+    /// Writes a log of requests, and a job that replays it on a disk; returns the job's path.
+    fn replay(&self, folder: &Path, lines: &[Line], disk: &str) -> PathBuf {
+        let (path, log, depth) = (folder.join("replay.fio"), folder.join("log"), self.depth);
+        let asked = lines.iter().fold(String::new(), |all, line| all + line + "\n");
+        fs::write(&log, format!("fio version 3 iolog\n0 disk add\n0 disk open\n{asked}0 disk close\n"))
+            .expect("the folder is writable");
+        let log = text(&log);
+        let job = format!("[replay]\n{disk}\niodepth={depth}\nread_iolog={log}\nreplay_no_stall=1\n");
+        fs::write(&path, job).expect("the folder is writable");
+        path
+    }
+
+    /// What the simulator computes for a log, request by request as they were asked; with when each was.
+    fn simulated(&self, folder: &Path, lines: &[Line], drive: &str) -> Vec<(Nanos, Response)> {
+        let table = folder.join("simulated.csv");
+        let path = self.replay(folder, lines, "filename=/dev/disk\nioengine=libaio\ndirect=1");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
+        let done = command
+            .args(["sim", drive, text(&path), "--requests", text(&table)])
+            .output()
+            .expect("it starts");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let table = fs::read_to_string(table).expect("it was written");
+        let names: Vec<&str> = table.lines().next().expect("it has a head").split(',').collect();
+        let column = |wanted| names.iter().position(|name| *name == wanted).expect("it is a column");
+        let [time, offset, response] = ["time_ns", "offset", "response_ns"].map(column);
+        let row = |line: &str| {
+            let response = Response { offset: number(line, offset), took: Nanos(number(line, response)) };
+            (Nanos(number(line, time)), response)
+        };
+        table.lines().skip(1).map(row).collect()
+    }
+
+    /// What fio measures on the emulated disk for a log.
+    fn measured(&self, folder: &Path, lines: &[Line], emulator: &Emulator, way: Way) -> Vec<Response> {
+        let device = matches!(way, Way::Loop).then(|| Loop::over(&emulator.file()));
+        let disk = match &device {
+            None => format!("ioengine=nbd\nuri={}\nfilename=disk\nreplay_redirect=disk", emulator.uri()),
+            Some(device) => {
+                device.leave_order_to_the_disk();
+                let name = device.device();
+                format!("ioengine=libaio\ndirect=1\nfilename={name}\nreplay_redirect={name}")
+            }
+        };
+        let times = folder.join("times");
+        let disk = format!("{disk}\nthread\nlog_offset=1\nwrite_lat_log={}", text(&times));
+        run("fio", &[text(&self.replay(folder, lines, &disk))]);
+        let table = fs::read_to_string(folder.join("times_lat.1.log")).expect("it was written");
+        let row = |line: &str| Response { took: Nanos(number(line, 1)), offset: number(line, 4) };
+        table.lines().map(row).collect()
+    }
+}
+
+fn number(line: &str, column: usize) -> u64 {
+    let field = line.split(',').nth(column).map(str::trim);
+    field.and_then(|field| field.parse().ok()).unwrap_or_else(|| panic!("no number in {line}"))
+}
+
+fn mean_ms(times: &[Nanos]) -> f64 {
+    times.iter().map(|time| time.as_ms()).sum::<f64>() / times.len() as f64
+}
+
+/// What both sides say of the same requests.
+struct Comparison {
+    simulated: Vec<Nanos>,
+    measured: Vec<Nanos>,
+    /// What the simulator says where other requests came before.
+    disturbed: Vec<Nanos>,
+}
+
+/// Compares what is asked within so many seconds.
+fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
+    let folder = folder();
+    let folder = folder.path();
+    let mounted = matches!(way, Way::Loop);
+    let emulator = Emulator::start(&Setup { rig: drive, speed: "1", mounted, ..Setup::default() });
+    let mut lines = job.draw(folder, emulator.client().bytes(), MOST);
+    let simulated = job.simulated(folder, &lines, drive);
+    let end = Nanos::from_ms(seconds * 1000.0);
+    let compared = simulated.iter().take_while(|(asked, _)| *asked < end).count();
+    // What comes after keeps the queue full until all that is compared is over. fio, too, ends a replay without waiting for
+    // what is in flight.
+    lines.truncate(compared + 50 * job.depth);
+    let measured = job.measured(folder, &lines, &emulator, way);
+    lines.splice(0..0, OTHERS.map(str::to_string));
+    let disturbed = job.simulated(folder, &lines, drive).into_iter().skip(OTHERS.len());
+    let offsets: BTreeSet<u64> = simulated[..compared].iter().map(|(_, response)| response.offset).collect();
+    let of = |responses: Vec<Response>| {
+        let times = responses.into_iter().filter(|response| offsets.contains(&response.offset));
+        times.map(|response| response.took).collect::<Vec<_>>()
+    };
+    let (simulated, measured) =
+        (simulated.into_iter().take(lines.len() - OTHERS.len()).map(|(_, r)| r), of(measured));
+    let (simulated, disturbed) = (of(simulated.collect()), of(disturbed.map(|(_, r)| r).collect()));
+    assert_eq!(simulated.len(), measured.len(), "fio lost some");
+    Comparison { simulated, measured, disturbed }
+}
+
+/// Requests that are drawn at most.
+const MOST: usize = 100_000;
+
+/// What comes before where chance is looked at.
+const OTHERS: [&str; 3] =
+    ["0 disk read 409600000 4096", "0 disk read 8192 4096", "0 disk read 204800000 4096"];
+
+/// The disk's own books tell how long requests took in its time, which a busy machine does not change.
+#[test]
+fn do_the_disks_own_times_agree_with_the_simulator() {
+    if !have(&["fio"]) {
+        return;
+    }
+    let (folder, drive, job) = (folder(), "atlas-10k", &JOBS[0]);
+    let emulator = Emulator::start(&Setup { rig: drive, speed: "10", ..Setup::default() });
+    let lines = job.draw(folder.path(), emulator.client().bytes(), 1500);
+    let simulated: Vec<Nanos> =
+        job.simulated(folder.path(), &lines, drive).into_iter().map(|(_, response)| response.took).collect();
+    job.measured(folder.path(), &lines, &emulator, Way::Nbd);
+    let said = emulator.stop();
+    let told =
+        said.lines().find_map(|line| line.trim().strip_prefix("response")).expect("it tells response times");
+    let mean =
+        told.split_whitespace().find_map(|word| word.parse::<f64>().ok()).expect("the mean comes first");
+    let expected = mean_ms(&simulated);
+    assert!((mean / expected - 1.0).abs() < 0.03, "{mean} ms in the disk's time, {expected} ms simulated");
+}
+
+#[test]
+#[ignore = "half an hour of a quiet machine: make emulate-agreement"]
+fn does_fio_measure_the_distributions_that_the_simulator_computes() {
+    if !have_loops_and(&["fio"]) {
+        return;
+    }
+    println!(
+        "drive        job                depth  way   requests   simulated    measured  demerit  by chance"
+    );
+    let mut off = Vec::new();
+    for drive in ["atlas-10k", "exos-x16", "hp-c2247a"] {
+        for job in &JOBS {
+            for (way, name) in [(Way::Nbd, "NBD"), (Way::Loop, "loop")] {
+                let Comparison { simulated, measured, disturbed } = compare(drive, job, way, 60.0);
+                let mean = mean_ms(&simulated);
+                let share = |times: &[Nanos]| {
+                    100.0 * demerit::exact_ms(times, &simulated).expect("there are some") / mean
+                };
+                let (share, chance) = (share(&measured), share(&disturbed));
+                let line = format!(
+                    "{drive:<11}  {:<17}  {:>5}  {name:<4}  {:>8}  {mean:>7.3} ms  {:>7.3} ms  {share:>5.2} %  {chance:>7.2} %",
+                    job.name,
+                    job.depth,
+                    measured.len(),
+                    mean_ms(&measured),
+                );
+                println!("{line}");
+                if share > 2.0 {
+                    off.push(line);
+                }
+            }
+        }
+    }
+    assert!(off.is_empty(), "more than 2 % off:\n{}", off.join("\n"));
+}

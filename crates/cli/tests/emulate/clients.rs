@@ -1,0 +1,247 @@
+//! The programs that people use on NBD: what they find, and whether their bytes come back.
+
+use crate::emulator::{Emulator, Setup};
+use crate::noise::Noise;
+use crate::tools::{folder, have, output, run, text};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+use std::thread;
+
+const MIB: usize = 1 << 20;
+
+/// Writes a file of data with holes in between.
+fn image(path: &Path) -> Vec<u8> {
+    let mut noise = Noise(7);
+    let mut bytes = vec![0; 24 * MIB];
+    for (place, length) in
+        [(0, 3 * MIB), (7 * MIB + 4096, 64 << 10), (15 * MIB, 5 * MIB), (24 * MIB - 4096, 4096)]
+    {
+        bytes[place..place + length].copy_from_slice(&noise.bytes(length));
+    }
+    fs::write(path, &bytes).expect("the folder is writable");
+    bytes
+}
+
+#[test]
+fn does_nbdinfo_see_a_rotating_disk() {
+    if !have(&["nbdinfo"]) {
+        return;
+    }
+    let emulator = Emulator::start(&Setup { rig: "atlas-10k", ..Setup::default() });
+    let found: Value =
+        serde_json::from_str(&run("nbdinfo", &["--json", &emulator.uri()])).expect("it prints JSON");
+    let export = &found["exports"][0];
+    assert_eq!(export["export-size"], emulator.client().bytes(), "{found:#}");
+    assert!(
+        export["export-size"].as_u64().is_some_and(|bytes| bytes > 9_000_000_000 && bytes % 512 == 0),
+        "{found:#}"
+    );
+    for flag in
+        ["is_rotational", "can_flush", "can_fua", "can_multi_conn", "can_trim", "can_zero", "can_cache"]
+    {
+        assert_eq!(export[flag], true, "{flag} of {found:#}");
+    }
+    assert_eq!(export["is_read_only"], false);
+    assert_eq!(export["block_size_minimum"], 512, "{found:#}");
+    let sizes = ["block_size_preferred", "block_size_maximum"]
+        .map(|key| export[key].as_u64().expect("it is a number"));
+    assert!(sizes[0].is_power_of_two() && sizes[0] >= 512 && sizes[1] >= 1 << 20, "{found:#}");
+    assert_eq!(found["protocol"], "newstyle-fixed");
+    assert_eq!(found["structured"], true);
+    assert!(
+        export["contexts"].as_array().is_some_and(|names| names.contains(&"base:allocation".into())),
+        "{found:#}"
+    );
+    let list: Value = serde_json::from_str(&run("nbdinfo", &["--list", "--json", &emulator.uri()]))
+        .expect("it prints JSON");
+    assert_eq!(list["exports"].as_array().map(Vec::len), Some(1), "{list:#}");
+}
+
+#[test]
+fn does_a_copy_by_nbdcopy_come_back() {
+    if !have(&["nbdcopy", "nbdinfo"]) {
+        return;
+    }
+    let (folder, emulator) = (folder(), Emulator::start(&Setup { rig: "eagle-m2361a", ..Setup::default() }));
+    let (given, taken) = (folder.path().join("given"), folder.path().join("taken"));
+    let bytes = image(&given);
+    run("nbdcopy", &[text(&given), &emulator.uri()]);
+    let kept: u64 = extents(&emulator.uri()).iter().filter(|extent| extent["type"] == 0).map(length).sum();
+    assert!(kept >= 8 * MIB as u64 && kept < 16 * MIB as u64, "{kept} bytes are said to be kept");
+    run("nbdcopy", &[&emulator.uri(), text(&taken)]);
+    let mut file = File::open(&taken).expect("nbdcopy made it");
+    let mut found = vec![0; bytes.len()];
+    file.read_exact(&mut found).expect("the disk is larger");
+    assert!(found == bytes, "other bytes come back");
+    let mut rest = Vec::new();
+    file.read_to_end(&mut rest).expect("it is a file");
+    assert_eq!((rest.len() + bytes.len()) as u64, emulator.client().bytes());
+    assert!(rest.iter().all(|&byte| byte == 0), "what was never written is not zero");
+    emulator.stop();
+}
+
+fn extents(uri: &str) -> Vec<Value> {
+    let map: Value =
+        serde_json::from_str(&run("nbdinfo", &["--map", "--json", uri])).expect("it prints JSON");
+    map.as_array().expect("it is a list").clone()
+}
+
+fn length(extent: &Value) -> u64 {
+    extent["length"].as_u64().expect("it is a number")
+}
+
+#[test]
+fn is_a_conversion_by_qemu_img_the_same_both_ways() {
+    if !have(&["qemu-img"]) {
+        return;
+    }
+    let (folder, emulator) = (folder(), Emulator::start(&Setup { rig: "eagle-m2361a", ..Setup::default() }));
+    let (given, taken) = (folder.path().join("given"), folder.path().join("taken"));
+    image(&given);
+    let uri = emulator.uri();
+    run("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", text(&given), &uri]);
+    // The disk is larger than the file; what is beyond it must be zero to be the same.
+    run("qemu-img", &["compare", "-f", "raw", "-F", "raw", text(&given), &uri]);
+    run("qemu-img", &["convert", "-f", "raw", "-O", "qcow2", &uri, text(&taken)]);
+    run("qemu-img", &["compare", "-f", "raw", "-F", "qcow2", &uri, text(&taken)]);
+    let mut client = emulator.client();
+    let last = client.bytes() - 512;
+    client.write(last, &[1; 512], false).expect("the last block is there");
+    let differs = output("qemu-img", &["compare", "-f", "raw", "-F", "qcow2", &uri, text(&taken)]);
+    assert_eq!(
+        differs.status.code(),
+        Some(1),
+        "one byte differs: {}",
+        String::from_utf8_lossy(&differs.stdout)
+    );
+}
+
+#[test]
+fn does_qemu_io_find_what_it_wrote_zeroed_and_discarded() {
+    if !have(&["qemu-io"]) {
+        return;
+    }
+    let emulator = Emulator::start(&Setup::default());
+    let script = [
+        "write -P 0x11 0 1M",
+        "write -f -P 0x22 64k 4k",
+        "write -P 0x33 512 512",
+        "write -z 128k 64k",
+        "write -z -u 256k 64k",
+        "write -z -f 384k 64k",
+        "discard 512k 64k",
+        "write -P 0x44 1M 2M",
+        "flush",
+        "read -P 0x11 0 512",
+        "read -P 0x33 512 512",
+        "read -P 0x11 1k 63k",
+        "read -P 0x22 64k 4k",
+        "read -P 0x11 68k 60k",
+        "read -P 0x00 128k 64k",
+        "read -P 0x11 192k 64k",
+        "read -P 0x00 256k 64k",
+        "read -P 0x00 384k 64k",
+        "read -P 0x00 512k 64k",
+        "read -P 0x11 576k 448k",
+        "read -P 0x44 1M 2M",
+        "read -P 0x00 3M 1M",
+        "aio_write -P 0x55 4M 1M",
+        "aio_write -f -P 0x66 8M 64k",
+        "aio_read -P 0x44 1M 1M",
+        "aio_flush",
+        "read -P 0x55 4M 1M",
+        "read -P 0x66 8M 64k",
+        "aio_flush",
+    ];
+    let uri = emulator.uri();
+    let mut args = vec!["-f", "raw"];
+    args.extend(script.iter().flat_map(|step| ["-c", step]));
+    args.push(&uri);
+    let done = output("qemu-io", &args);
+    let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(done.status.success() && !said.contains("failed") && !said.contains("error"), "{said}");
+}
+
+#[test]
+fn does_fio_verify_what_it_wrote_over_several_connections() {
+    if !have(&["fio"]) {
+        return;
+    }
+    let (folder, emulator) = (folder(), Emulator::start(&Setup::default()));
+    let job = format!(
+        "[global]\nioengine=nbd\nuri={}\nbsrange=512-64k\niodepth=16\nsize=8m\n\
+         verify=crc32c\nverify_fatal=1\nverify_state_save=0\nverify_backlog=64\nfsync=50\n",
+        emulator.uri()
+    );
+    let parts = (0..4).map(|part| {
+        let kind = if part % 2 == 0 { "randwrite" } else { "write" };
+        format!("[part{part}]\nrw={kind}\noffset={}m\n", part * 64)
+    });
+    let path = folder.path().join("job.fio");
+    fs::write(&path, job + &parts.collect::<String>()).expect("the folder is writable");
+    let found = run("fio", &["--output-format=json", text(&path)]);
+    let found: Value =
+        serde_json::from_str(&found[found.find('{').expect("it prints JSON")..]).expect("it is JSON");
+    for job in found["jobs"].as_array().expect("it is a list") {
+        assert_eq!(job["error"], 0, "{job:#}");
+        for kind in ["read", "write"] {
+            assert_eq!(job[kind]["io_bytes"], 8 * MIB, "{kind} of {job:#}");
+        }
+    }
+}
+
+#[test]
+fn do_connections_see_what_each_other_wrote() {
+    let emulator = Emulator::start(&Setup::default());
+    let (connections, blocks) = (16, 32);
+    let place = |connection: u64, block: u64| (block * connections + connection) * 4096;
+    let data = |connection: u64| Noise(connection).bytes(4096);
+    thread::scope(|scope| {
+        for connection in 0..connections {
+            let mut client = emulator.client();
+            scope.spawn(move || {
+                for block in 0..blocks {
+                    client
+                        .write(place(connection, block), &data(connection), false)
+                        .expect("it is a good write");
+                }
+                client.flush().expect("it is a good flush");
+            });
+        }
+    });
+    thread::scope(|scope| {
+        for connection in 0..connections {
+            let mut client = emulator.client();
+            let other = (connection + 5) % connections;
+            scope.spawn(move || {
+                for block in 0..blocks {
+                    let found = client.read(place(other, block), 4096).expect("it is a good read");
+                    assert!(found == data(other), "block {block} of connection {other}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn are_data_still_there_after_a_restart() {
+    let folder = folder();
+    let path = folder.path().join("data");
+    let setup = Setup { data: Some(&path), ..Setup::default() };
+    let (first, second) = (Noise(1).bytes(8192), Noise(2).bytes(4096));
+    let emulator = Emulator::start(&setup);
+    let mut client = emulator.client();
+    let end = client.bytes() - 4096;
+    client.write(4096, &first, false).expect("it is a good write");
+    client.write(end, &second, false).expect("it is a good write");
+    drop(client);
+    // Nobody flushed: a disk that goes away in an orderly way destages first.
+    emulator.stop();
+    let emulator = Emulator::start(&setup);
+    let mut client = emulator.client();
+    assert!(client.read(4096, 8192).expect("it is a good read") == first);
+    assert!(client.read(end, 4096).expect("it is a good read") == second);
+    assert!(client.read(end - 4096, 4096).expect("it is a good read").iter().all(|&byte| byte == 0));
+}

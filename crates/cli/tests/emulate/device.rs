@@ -1,0 +1,77 @@
+//! Loop devices and mounts that go away with the test, however it ends.
+
+use crate::tools::{attempt, folder, run, text};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A loop device over a file, past the page cache.
+pub(crate) struct Loop {
+    device: String,
+}
+
+impl Loop {
+    pub(crate) fn over(file: &Path) -> Loop {
+        let device = run("losetup", &["--find", "--show", "--direct-io=on", text(file)]).trim().to_string();
+        Loop { device }
+    }
+
+    /// Lets requests through as they come: the disk has an order of its own.
+    pub(crate) fn leave_order_to_the_disk(&self) {
+        let name = self.device.trim_start_matches("/dev/");
+        fs::write(format!("/sys/block/{name}/queue/scheduler"), "none").expect("root sets it");
+    }
+
+    /// Its name in /dev.
+    pub(crate) fn device(&self) -> &str {
+        &self.device
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = attempt("losetup", &["--detach", &self.device]);
+    }
+}
+
+/// A file system mounted in a folder of its own.
+pub(crate) struct Mount {
+    folder: TempDir,
+    mounted: bool,
+}
+
+impl Mount {
+    /// Mounts what is on a device, or tells why it cannot be mounted.
+    pub(crate) fn attempt(kind: &str, device: &str) -> Result<Mount, String> {
+        let folder = folder();
+        attempt("mount", &["-t", kind, device, text(folder.path())])?;
+        Ok(Mount { folder, mounted: true })
+    }
+
+    /// Mounts what is on a device.
+    pub(crate) fn new(kind: &str, device: &str) -> Mount {
+        Mount::attempt(kind, device).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Unmounts it, which must succeed.
+    pub(crate) fn unmount(mut self) {
+        run("umount", &[text(self.folder.path())]);
+        self.mounted = false;
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.mounted {
+            let path = text(self.folder.path());
+            // What is still busy goes once nobody uses it any more.
+            if attempt("umount", &[path]).is_err() {
+                let _ = attempt("umount", &["-l", path]);
+            }
+        }
+    }
+}

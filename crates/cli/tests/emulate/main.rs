@@ -1,0 +1,17 @@
+//! The emulator with real clients: programs that people use, file systems, a kernel's loop device, power cuts.
+//!
+//! What a test needs and this machine has not is said aloud, and the test is skipped. Where only contents matter the disk
+//! runs as fast as it may.
+
+#![allow(clippy::disallowed_methods, reason = "tests run programs, read files and wait for what comes of it")]
+
+mod agreement;
+mod clients;
+mod cuts;
+mod deaths;
+mod device;
+mod emulator;
+mod filesystems;
+mod nbd;
+mod noise;
+mod tools;

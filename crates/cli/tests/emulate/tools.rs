@@ -1,0 +1,72 @@
+//! Programs of this machine: which are there, and running them.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Where programs are looked for; the path of a user may leave out those of the system.
+const FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Whether all these programs are here. Says aloud that a test is skipped where one is not.
+pub(crate) fn have(programs: &[&str]) -> bool {
+    let here = |program: &str| FOLDERS.split(':').any(|folder| Path::new(folder).join(program).exists());
+    match programs.iter().find(|program| !here(program)) {
+        None => true,
+        Some(program) => {
+            eprintln!("skipped: {program} is not here (scripts/install-test-packages)");
+            false
+        }
+    }
+}
+
+/// Whether these programs are here, and whether disks can be mounted as files and used through loop devices.
+pub(crate) fn have_loops_and(programs: &[&str]) -> bool {
+    if run("id", &["-u"]).trim() != "0" {
+        eprintln!("skipped: only root attaches loop devices");
+        return false;
+    }
+    for device in ["/dev/fuse", "/dev/loop-control"] {
+        if !Path::new(device).exists() {
+            eprintln!("skipped: this machine has no {device}");
+            return false;
+        }
+    }
+    have(&["losetup", "mount", "umount"]) && have(programs)
+}
+
+/// A program with arguments, which is not yet started and is found wherever the system keeps it.
+pub(crate) fn program(name: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(name);
+    command.args(args).env("PATH", FOLDERS).stdin(Stdio::null());
+    command
+}
+
+/// Runs a program and takes what it did, whatever that was.
+pub(crate) fn output(name: &str, args: &[&str]) -> Output {
+    program(name, args).output().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Runs a program and takes what it printed, or what it says of its failure.
+pub(crate) fn attempt(name: &str, args: &[&str]) -> Result<String, String> {
+    let Output { status, stdout, stderr } = output(name, args);
+    let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    if status.success() {
+        Ok(out.into_owned())
+    } else {
+        Err(format!("{name} {args:?}: {status}\n{out}{err}"))
+    }
+}
+
+/// Runs a program, which must do what it is asked, and takes what it printed.
+pub(crate) fn run(name: &str, args: &[&str]) -> String {
+    attempt(name, args).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary folders have names in UTF-8")
+}
+
+/// A folder that goes away with the test.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
