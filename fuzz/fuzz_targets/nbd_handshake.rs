@@ -30,6 +30,15 @@ fn conversation(mut input: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Takes all that is to be sent, in pieces of so many bytes.
+fn hear(handshake: &mut Handshake, heard: &mut Vec<u8>, piece: usize) {
+    while !handshake.output().is_empty() {
+        let count = handshake.output().len().min(piece);
+        heard.extend(&handshake.output()[..count]);
+        handshake.sent(Nanos::ZERO, count);
+    }
+}
+
 /// What came of it, read in pieces of so many bytes.
 fn converse(exports: &Exports, bytes: &[u8], piece: usize) -> (Option<usize>, Option<Ending>, Vec<u8>) {
     let limits = Limits { option_bytes: 128, options: 20, queries: 3, ..Limits::default() };
@@ -42,15 +51,12 @@ fn converse(exports: &Exports, bytes: &[u8], piece: usize) -> (Option<usize>, Op
         space[..count].copy_from_slice(&rest[..count]);
         handshake.filled(Nanos::ZERO, count);
         rest = &rest[count..];
-        while !handshake.output().is_empty() {
-            let count = handshake.output().len().min(piece);
-            heard.extend(&handshake.output()[..count]);
-            handshake.sent(Nanos::ZERO, count);
-        }
+        hear(&mut handshake, &mut heard, piece);
         assert!(heard.len() < 100_000);
     }
     if handshake.chosen().is_none() {
         handshake.input_ended();
+        hear(&mut handshake, &mut heard, piece);
         assert!(handshake.is_over());
     }
     let (chosen, ending) = (handshake.chosen(), handshake.ending().cloned());

@@ -1,6 +1,6 @@
 //! Bytes on their way: put in at one end, taken out at the other, without an allocation in the steady state.
 
-/// Room that is kept when nothing is on its way.
+/// Room that is kept of a burst.
 const KEPT: usize = 1 << 20;
 
 /// A queue of bytes that lie in one piece.
@@ -35,9 +35,14 @@ impl Buffer {
         self.begin += bytes;
         if self.is_empty() {
             (self.begin, self.end) = (0, 0);
-            if self.room.len() > KEPT {
-                self.room = vec![0; KEPT];
-            }
+        }
+    }
+
+    /// Gives back the room of a burst, where nothing is on its way. Not after each, since the next may follow at once and
+    /// fresh memory is dear.
+    pub(super) fn give_back(&mut self) {
+        if self.is_empty() && self.room.len() > KEPT {
+            self.room = vec![0; KEPT];
         }
     }
 
@@ -111,8 +116,12 @@ mod tests {
     #[test]
     fn is_the_room_of_a_burst_given_back() {
         let mut buffer = Buffer::with_room(8);
-        buffer.push(&vec![7; 3 << 20]);
-        buffer.consume(3 << 20);
+        buffer.push(&vec![7; 5 << 20]);
+        buffer.consume(1 << 20);
+        buffer.give_back();
+        assert_eq!(buffer.len(), 4 << 20, "not while it is in use");
+        buffer.consume(4 << 20);
+        buffer.give_back();
         assert_eq!(buffer.room.len(), KEPT);
     }
 

@@ -57,6 +57,7 @@ pub trait Wire {
     /// When to come back with [`handle_timeout`](Wire::handle_timeout), if nothing else happens before.
     fn poll_timeout(&self) -> Option<Nanos>;
 
-    /// Ends the connection of a client that took too long.
+    /// Ends the connection of a client that took too long, and gives back memory that a burst took. To be called now and
+    /// then at other times too, in seconds.
     fn handle_timeout(&mut self, now: Nanos);
 }

@@ -363,6 +363,7 @@ impl Wire for Session {
 
     fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
+        self.outbox.give_back();
         let over =
             |since: Option<Nanos>, limit| since.is_some_and(|since| since.saturating_add(limit) <= now);
         if over(self.incomplete, self.limits.request) {
