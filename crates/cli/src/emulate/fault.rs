@@ -1,33 +1,81 @@
 //! `--fault`: what goes wrong with the disks.
 
+use super::plan::Plan;
+use crate::failure::Failure;
 use headstack_host::disk::EmulatorFaults;
-use headstack_model::Nanos;
 use headstack_model::spec::did_you_mean;
+use headstack_model::{Lbn, Nanos};
+use headstack_sim::{Engine, Fault as DriveFault};
 use std::str::FromStr;
 
-/// One thing that goes wrong.
+/// Something that goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The drive that it is of; all of them without it.
+    drive: Option<String>,
+    what: What,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+enum What {
     /// The power goes at a time.
     PowerCut(Nanos),
     /// FLUSH and FUA are said to be done, and are not.
     IgnoreFlush,
+    /// Something is wrong with a drive itself.
+    Drive(DriveFault),
 }
 
-/// How each is written, and what it does.
-const FORMS: [(&str, &str); 2] = [("power-cut", "power-cut@TIME"), ("ignore-flush", "ignore-flush")];
+/// The name of each, and how it is written.
+const FORMS: [(&str, &str); 5] = [
+    ("power-cut", "power-cut@TIME"),
+    ("ignore-flush", "ignore-flush"),
+    ("dead", "dead@TIME"),
+    ("medium-error", "medium-error@LBN[+COUNT]"),
+    ("slow", "slow@LBN[+COUNT]:TURNS"),
+];
 
 impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Fault, String> {
+        let (drive, rest) = match text.split_once(':') {
+            Some((drive, rest)) if !drive.contains('@') => (Some(drive.to_string()), rest),
+            _ => (None, text),
+        };
+        let what = rest.parse()?;
+        match (&drive, what) {
+            (Some(_), What::PowerCut(_)) => Err("the power goes for all disks at once".to_string()),
+            _ => Ok(Fault { drive, what }),
+        }
+    }
+}
+
+impl FromStr for What {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<What, String> {
         let (name, value) = match text.split_once('@') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
         match (name, value) {
-            ("power-cut", Some(value)) => time(value).map(Fault::PowerCut),
-            ("ignore-flush", None) => Ok(Fault::IgnoreFlush),
+            ("power-cut", Some(value)) => time(value).map(What::PowerCut),
+            ("ignore-flush", None) => Ok(What::IgnoreFlush),
+            ("dead", Some(value)) => {
+                let from = time(value)?;
+                Ok(What::Drive(DriveFault::Dead { from, timeout: Nanos::ZERO }))
+            }
+            ("medium-error", Some(value)) => {
+                let (start, end) = blocks(value)?;
+                Ok(What::Drive(DriveFault::Medium { start, end, turns: None, stays: false }))
+            }
+            ("slow", Some(value)) => {
+                let (place, turns) = value.split_once(':').ok_or_else(|| wrong(name))?;
+                let (start, end) = blocks(place)?;
+                let turns = number(turns)?;
+                Ok(What::Drive(DriveFault::Slow { start, end, turns }))
+            }
             _ => Err(wrong(name)),
         }
     }
@@ -39,7 +87,7 @@ fn wrong(name: &str) -> String {
         return format!("must be written as {form}");
     }
     let forms = FORMS.map(|(_, form)| form).join(", ");
-    format!("no such fault{}: there are {forms}", did_you_mean(name, FORMS.iter().map(|(name, _)| *name)))
+    format!("no such fault{} (there are {forms})", did_you_mean(name, FORMS.iter().map(|(name, _)| *name)))
 }
 
 /// A time of the disk's, such as `30s`.
@@ -48,34 +96,122 @@ fn time(text: &str) -> Result<Nanos, String> {
     u64::try_from(time.as_nanos()).map(Nanos).map_err(|_| format!("`{text}` is beyond 500 years"))
 }
 
-/// What all of them together make of each disk.
-pub(super) fn of_all(faults: &[Fault]) -> EmulatorFaults {
-    faults.iter().fold(EmulatorFaults::default(), |sum, fault| match *fault {
-        Fault::PowerCut(at) => {
-            EmulatorFaults { power_cut: Some(sum.power_cut.map_or(at, |other| other.min(at))), ..sum }
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("`{text}` is no whole number, or too large a one"))
+}
+
+/// The first block of `LBN[+COUNT]`, and the one behind the last.
+fn blocks(text: &str) -> Result<(Lbn, Lbn), String> {
+    let (start, count) = text.split_once('+').unwrap_or((text, "1"));
+    let (start, count) = (number::<u64>(start)?, number::<u64>(count)?);
+    let end = start.checked_add(count).ok_or_else(|| format!("`{text}` ends beyond block 2^64"))?;
+    Ok((Lbn(start), Lbn(end)))
+}
+
+/// All that goes wrong.
+pub(super) struct Faults<'a>(pub(super) &'a [Fault]);
+
+impl Faults<'_> {
+    /// Whether each names a drive that is there.
+    ///
+    /// *Errors:* one that does not, with the nearest; any for a disk that is no model.
+    pub(super) fn check(&self, plans: &[Plan]) -> Result<(), Failure> {
+        let names: Vec<String> = plans.iter().flat_map(drives).collect();
+        for drive in self.0.iter().filter_map(|fault| fault.drive.as_ref()) {
+            if !names.contains(drive) {
+                let hint = did_you_mean(drive, names.iter().map(String::as_str));
+                return Err(Failure::Input(format!("--fault: no drive is called `{drive}`{hint}")));
+            }
         }
-        Fault::IgnoreFlush => EmulatorFaults { ignore_flush: true, ..sum },
-    })
+        match plans.iter().find(|plan| plan.rig.is_none() && !self.0.is_empty()) {
+            Some(_) => Err(Failure::Input("--fault: the disk `null` has none".to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// When the power goes, if it does.
+    pub(super) fn power_cut(&self) -> Option<Nanos> {
+        let times = self.0.iter().filter_map(|fault| match fault.what {
+            What::PowerCut(at) => Some(at),
+            _ => None,
+        });
+        times.min()
+    }
+
+    /// What of them is a disk's as a whole.
+    pub(super) fn of(&self, plan: &Plan) -> EmulatorFaults {
+        let names = drives(plan);
+        let lies = |fault: &Fault| fault.what == What::IgnoreFlush && fault.is_of_one(&names);
+        EmulatorFaults { power_cut: self.power_cut(), ignore_flush: self.0.iter().any(lies) }
+    }
+
+    /// Gives the drives of a disk what is wrong with them.
+    ///
+    /// *Errors:* blocks or turns that a drive does not have.
+    pub(super) fn inject(&self, plan: &Plan, engine: &mut Engine) -> Result<(), Failure> {
+        for (number, name) in drives(plan).iter().enumerate() {
+            for fault in self.0.iter().filter(|fault| fault.is_of_one(std::slice::from_ref(name))) {
+                if let What::Drive(fault) = fault.what {
+                    let told = engine.inject(number, fault);
+                    told.map_err(|error| Failure::Input(format!("--fault: {name}: {error}")))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Fault {
+    fn is_of_one(&self, drives: &[String]) -> bool {
+        self.drive.as_ref().is_none_or(|name| drives.contains(name))
+    }
+}
+
+/// The drives of a disk, in the order of their numbers: one that is a volume has the volume's name.
+fn drives(plan: &Plan) -> Vec<String> {
+    let Some(rig) = &plan.rig else { return Vec::new() };
+    let names: Vec<String> = rig.resolved().drives().map(|drive| drive.name).collect();
+    match &plan.volumes[..] {
+        [volume] if names.len() == 1 => vec![volume.name.clone()],
+        _ => names,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn are_faults_read_and_others_refused_with_the_nearest() {
-        assert_eq!("power-cut@1m 30s".parse(), Ok(Fault::PowerCut(Nanos::from_secs(90))));
-        assert_eq!("ignore-flush".parse(), Ok(Fault::IgnoreFlush));
-        let error = |text: &str| text.parse::<Fault>().expect_err("it is no fault");
-        assert_eq!(error("power-cut"), "must be written as power-cut@TIME");
-        assert_eq!(error("ignore-flush@3s"), "must be written as ignore-flush");
-        assert!(error("powercut@3s").starts_with("no such fault; did you mean `power-cut`?"));
-        assert!(error("power-cut@soon").contains("such as 30s"));
+    fn fault(text: &str) -> Fault {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
     #[test]
-    fn does_the_first_power_cut_count() {
-        let faults = [Fault::PowerCut(Nanos(9)), Fault::IgnoreFlush, Fault::PowerCut(Nanos(5))];
-        assert_eq!(of_all(&faults), EmulatorFaults { power_cut: Some(Nanos(5)), ignore_flush: true });
+    fn are_faults_read_with_their_drive() {
+        let seconds = |seconds| Nanos::from_secs(seconds);
+        assert_eq!(fault("power-cut@1m 30s").what, What::PowerCut(seconds(90)));
+        assert_eq!(
+            fault("sdb:ignore-flush"),
+            Fault { drive: Some("sdb".to_string()), what: What::IgnoreFlush }
+        );
+        let dead = What::Drive(DriveFault::Dead { from: seconds(3), timeout: Nanos::ZERO });
+        assert_eq!(fault("sda:dead@3s"), Fault { drive: Some("sda".to_string()), what: dead });
+        let medium = DriveFault::Medium { start: Lbn(7), end: Lbn(8), turns: None, stays: false };
+        assert_eq!(fault("medium-error@7").what, What::Drive(medium));
+        let slow = DriveFault::Slow { start: Lbn(7), end: Lbn(17), turns: 4 };
+        assert_eq!(fault("slow@7+10:4"), Fault { drive: None, what: What::Drive(slow) });
+    }
+
+    #[test]
+    fn are_others_refused_with_the_nearest() {
+        let error = |text: &str| text.parse::<Fault>().expect_err("it is no fault");
+        assert_eq!(error("power-cut"), "must be written as power-cut@TIME");
+        assert_eq!(error("ignore-flush@3s"), "must be written as ignore-flush");
+        assert_eq!(error("slow@7+10"), "must be written as slow@LBN[+COUNT]:TURNS");
+        assert!(error("powercut@3s").starts_with("no such fault; did you mean `power-cut`?"));
+        assert!(error("power-cut@soon").contains("such as 30s"));
+        assert_eq!(error("sda:power-cut@3s"), "the power goes for all disks at once");
+        assert!(error("medium-error@-7").contains("`-7` is no whole number"));
+        assert!(error("medium-error@18446744073709551615").contains("beyond block 2^64"));
+        assert!(error("slow@7:many").contains("`many`"));
     }
 }

@@ -19,7 +19,7 @@ use check::CheckArgs;
 use child::Child;
 use data::Data;
 use events::{Event, Events};
-use fault::Fault;
+use fault::{Fault, Faults};
 use headstack_host::{Address, Clock};
 use live::Live;
 use metrics::Endpoint;
@@ -50,8 +50,9 @@ pub(crate) struct Emulate {
     /// Let other users use the mount.
     #[arg(long, requires = "mount")]
     allow_other: bool,
-    /// What goes wrong: power-cut@TIME, in the disk's time (`30s`), or ignore-flush. May be repeated.
-    #[arg(long, value_name = "FAULT")]
+    /// What goes wrong: power-cut@TIME, in the disk's time (`30s`), ignore-flush, dead@TIME, medium-error@LBN[+COUNT] or
+    /// slow@LBN[+COUNT]:TURNS; of one drive with its name and a colon before it. May be repeated.
+    #[arg(long, value_name = "[DRIVE:]FAULT")]
     fault: Vec<Fault>,
     /// How many times faster than real ones the disks run.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
@@ -151,8 +152,9 @@ impl Emulate {
         let plans = plan::plans(&self.target)?;
         let volumes = self.data.volumes(&plans)?;
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
-        let faults = fault::of_all(&self.fault);
-        Running::start(plans, volumes, faults, clock, self.target.rig.seed, ways)
+        let faults = Faults(&self.fault);
+        faults.check(&plans)?;
+        Running::start(plans, volumes, &faults, clock, self.target.rig.seed, ways)
     }
 
     /// Waits for the end; the exit code of the command, if one was run.

@@ -1,14 +1,16 @@
 //! The disks while they run, and the ways to them.
 
 use super::closing;
+use super::fault::Faults;
 use super::plan::Plan;
 use super::stolen::Stolen;
 use crate::failure::Failure;
 use crate::units::capacity;
-use headstack_host::disk::{Emulator, EmulatorFaults, Volume};
+use headstack_host::disk::{Emulator, Volume};
 use headstack_host::fuse::{Mount, MountOptions, Unmounted};
 use headstack_host::nbd::{BlockSizes, Export, Limits};
 use headstack_host::{Address, Clock, Disk, DiskHandle, Served, Server, Timing};
+use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -41,7 +43,7 @@ pub(super) struct Running {
     units: Vec<Unit>,
     server: Option<Server>,
     mount: Option<Mount>,
-    faults: EmulatorFaults,
+    power_cut: Option<Nanos>,
     clock: Clock,
 }
 
@@ -52,7 +54,7 @@ impl Running {
     pub(super) fn start(
         plans: Vec<Plan>,
         volumes: Vec<Vec<(Volume, String)>>,
-        faults: EmulatorFaults,
+        faults: &Faults<'_>,
         clock: Clock,
         seed: u64,
         ways: &Ways,
@@ -67,7 +69,7 @@ impl Running {
             units.push(Unit { plan, places, disk });
         }
         let (server, mount) = (serve(&units, ways.nbd.as_ref())?, mount(&units, ways)?);
-        Ok(Running { units, server, mount, faults, clock })
+        Ok(Running { units, server, mount, power_cut: faults.power_cut(), clock })
     }
 
     /// Ways to the disks.
@@ -77,7 +79,7 @@ impl Running {
 
     /// Real time until the power is cut, where a fault says so.
     pub(super) fn power_cut(&self) -> Option<Duration> {
-        self.faults.power_cut.map(|at| self.clock.real(at.since(self.clock.now())))
+        self.power_cut.map(|at| self.clock.real(at.since(self.clock.now())))
     }
 
     /// Cuts the power of all disks: at the time that a fault says, if that has come, else now.
@@ -191,17 +193,15 @@ fn variable(name: &str) -> String {
 fn emulator(
     plan: &Plan,
     mut volumes: Vec<Volume>,
-    faults: EmulatorFaults,
+    faults: &Faults<'_>,
     seed: u64,
 ) -> Result<Emulator, Failure> {
     let Some(rig) = &plan.rig else {
-        if faults != EmulatorFaults::default() {
-            return Err(Failure::Input("--fault: the disk `null` has none".to_string()));
-        }
         return Ok(Emulator::null(volumes.pop().expect("it is one volume")));
     };
-    let engine = rig.build(seed).map_err(Failure::input)?;
-    Emulator::new(engine, volumes, faults).map_err(|name| {
+    let mut engine = rig.build(seed).map_err(Failure::input)?;
+    faults.inject(plan, &mut engine)?;
+    Emulator::new(engine, volumes, faults.of(plan)).map_err(|name| {
         Failure::Input(format!("--fault power-cut: the model does not tell what is on the media of {name}"))
     })
 }

@@ -28,6 +28,11 @@ fn is_what_cannot_be_emulated_one_line() {
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "power-cut"], "power-cut@TIME"),
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "ignore-flsh"], "did you mean `ignore-flush`?"),
         (&["emulate", "null", "--nbd", "unix:x", "--fault", "ignore-flush"], "the disk `null` has none"),
+        (
+            &["emulate", drive, drive, "--nbd", "unix:x", "--fault", "disk2:dead@1s"],
+            "no drive is called `disk2`",
+        ),
+        (&["emulate", drive, "--nbd", "unix:x", "--fault", "slow@99999999999:2"], "outside the drive's"),
         (&["emulate", drive, "--nbd", "unix:x", "--data", "/nowhere/disk"], "/nowhere/disk"),
         (&["emulate", drive, "--nbd", "unix:x", "--stats=1ms"], "50ms"),
         (&["emulate", drive, "--nbd", "unix:x", "--metrics", "nowhere"], "--metrics nowhere"),
