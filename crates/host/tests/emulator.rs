@@ -155,11 +155,12 @@ fn does_a_snapshot_tell_what_was_asked_and_how_long_it_took() {
     assert!(ask(Operation::Read { offset: u64::MAX, bytes: 1, fua: false }).is_err());
     assert!(ask(Operation::Write { offset: 0, data: vec![1; 512], fua: true }).is_ok());
     assert!(ask(Operation::Allocation { offset: 0, bytes: 512 }).is_ok());
+    assert!(ask(Operation::Trim { offset: 0, bytes: 1 << 30 }).is_ok());
     let snapshot = handle.snapshot();
     let books = &snapshot.volumes[0].books;
     let reads = books.of(Kind::Read);
     assert_eq!((reads.done, reads.failed, reads.bytes), (20, 1, 81_920));
-    assert_eq!((books.all().done, books.responses().count()), (21, 21));
+    assert_eq!((books.all().done, books.all().bytes, books.responses().count()), (22, 82_432, 22));
     let mean_ms = reads.time.as_ms() / 20.0;
     assert!((2.0..20.0).contains(&mean_ms), "{mean_ms}");
     let (view, activity) = snapshot.drives[0];

@@ -75,14 +75,15 @@ impl Books {
         &self.counts[kind as usize]
     }
 
-    /// Operations of all kinds.
+    /// Operations of all kinds; bytes are those that were transferred, which trimmed ones are not.
     pub fn all(&self) -> Count {
-        self.counts.iter().fold(Count::default(), |sum, one| Count {
+        let sum = self.counts.iter().fold(Count::default(), |sum, one| Count {
             done: sum.done + one.done,
             failed: sum.failed + one.failed,
             bytes: sum.bytes + one.bytes,
             time: sum.time + one.time,
-        })
+        });
+        Count { bytes: sum.bytes - self.of(Kind::Trim).bytes, ..sum }
     }
 
     /// Response times of all that was done.
