@@ -189,7 +189,9 @@ fn drives_of(metrics: &mut Metrics, disks: &[Snapshot]) {
     let busy = drives().map(|(labels, (_, activity))| (labels, activity.busy().as_secs()));
     metrics.counters("arm_busy_seconds", "The arm's time for commands and destages", busy);
     let reads = drives().flat_map(|(labels, (_, activity))| {
-        CacheUse::NAMES.into_iter().zip(activity.reads).map(move |(name, count)| {
+        let reads = CacheUse::NAMES.into_iter().zip(activity.reads);
+        // Only a write is buffered.
+        reads.filter(|(name, _)| *name != CacheUse::Buffered.name()).map(move |(name, count)| {
             ([labels.clone(), vec![("cache", name.to_string())]].concat(), count as f64)
         })
     });

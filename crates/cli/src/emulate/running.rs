@@ -95,10 +95,14 @@ impl Running {
     /// Tells what there is and how to use it, disk by disk.
     pub(super) fn introduce(&self, out: &mut dyn Write) -> io::Result<()> {
         for unit in &self.units {
-            let timing = if unit.disk.is_real_time() { "real-time" } else { "not real-time" };
+            let timing = match (&unit.plan.rig, unit.disk.is_real_time()) {
+                (None, _) => "",
+                (Some(_), true) => ", real-time",
+                (Some(_), false) => ", not real-time",
+            };
             for (volume, place) in unit.plan.volumes.iter().zip(&unit.places) {
                 let (name, title, size) = (&volume.name, &unit.plan.title, capacity(volume.bytes()));
-                writeln!(out, "{name}: {title}; {size}, data in {place}, {timing}")?;
+                writeln!(out, "{name}: {title}; {size}, data in {place}{timing}")?;
                 if let Some(uri) = self.uri(name) {
                     writeln!(out, "  {uri}")?;
                 }
@@ -112,7 +116,7 @@ impl Running {
                 }
             }
         }
-        if self.units.iter().any(|unit| !unit.disk.is_real_time()) {
+        if self.units.iter().any(|unit| unit.plan.rig.is_some() && !unit.disk.is_real_time()) {
             writeln!(out, "{NOT_REAL_TIME}")?;
         }
         Ok(())
