@@ -21,6 +21,7 @@ use headstack_sim::stats::demerit;
 use headstack_workload::VolumeInfo;
 use indicatif::{ProgressBar, ProgressStyle};
 use job::Job;
+use simulated::Client;
 use std::io::Write;
 use std::time::Duration;
 use verdict::Verdict;
@@ -47,7 +48,7 @@ struct Compared {
     real: Vec<Nanos>,
     /// Rms distance between the two distributions as a share of the simulated mean.
     demerit: f64,
-    /// The same between two simulated runs whose client differs by a few microseconds.
+    /// The same between two simulated runs whose clients come at slightly different times.
     by_chance: f64,
     lateness: Lateness,
 }
@@ -118,9 +119,10 @@ impl Bench<'_> {
     fn job(&self, job: &'static Job, bar: &ProgressBar) -> Result<(Compared, bool), Failure> {
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let end = Nanos((self.seconds as f64 * self.speed * 1e9) as u64);
-        let simulated = self.simulate(job, end, Nanos::ZERO)?;
-        let late_client = Nanos((LATE_CLIENT.as_nanos() as f64 * self.speed) as u64);
-        let again = self.simulate(job, end, late_client)?;
+        let simulated = self.simulate(job, end, Client::default())?;
+        let disk_time = |real: Duration| Nanos((real.as_nanos() as f64 * self.speed) as u64);
+        let [begins, late] = OTHER_CLIENT.map(disk_time);
+        let again = self.simulate(job, end, Client { begins, late })?;
         let ran = self.run(job, end, clock, bar)?;
         let mean_ms = mean_ms(&simulated);
         let share = |other: &[Nanos]| match demerit::exact_ms(other, &simulated) {
@@ -136,8 +138,9 @@ impl Bench<'_> {
     }
 }
 
-/// How much a client of a simulated run is late, to see what chance makes of that.
-const LATE_CLIENT: Duration = Duration::from_micros(10);
+/// When a client of a simulated run begins, and how much it is late each time, to see what chance makes of that: a real one comes
+/// at any angle of the platter, and is never there at once.
+const OTHER_CLIENT: [Duration; 2] = [Duration::from_micros(3100), Duration::from_micros(10)];
 
 fn mean_ms(times: &[Nanos]) -> f64 {
     times.iter().map(|time| time.as_ms()).sum::<f64>() / times.len().max(1) as f64

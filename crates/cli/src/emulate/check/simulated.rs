@@ -8,20 +8,33 @@ use headstack_workload::{Load, Poll};
 use std::collections::VecDeque;
 
 impl Bench<'_> {
-    /// Response times of a job, whose client learns of each completion so much later.
-    pub(super) fn simulate(&self, job: &Job, end: Nanos, late: Nanos) -> Result<Vec<Nanos>, Failure> {
+    /// Response times of a job, whose client begins at a time and learns of each completion so much later.
+    pub(super) fn simulate(
+        &self,
+        job: &Job,
+        end: Nanos,
+        Client { begins, late }: Client,
+    ) -> Result<Vec<Nanos>, Failure> {
         let load = job.load(self.info, end, self.seed)?;
         let mut engine = self.rig.build(self.seed).map_err(Failure::input)?;
         let mut times = Vec::new();
-        let mut load = Late { load, late, held: VecDeque::new() };
+        let mut load = Late { load, begins, late, held: VecDeque::new() };
         engine.run(&mut load, &mut |finished| times.push(finished.completion.response()));
         Ok(times)
     }
 }
 
-/// A load that learns of its completions later than they are.
+/// How a simulated client differs from one that begins at once and is never late.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Client {
+    pub(super) begins: Nanos,
+    pub(super) late: Nanos,
+}
+
+/// A load that begins later, and learns of its completions later than they are.
 struct Late<L> {
     load: L,
+    begins: Nanos,
     late: Nanos,
     /// What it has still to learn, and when.
     held: VecDeque<(Nanos, u64)>,
@@ -29,6 +42,9 @@ struct Late<L> {
 
 impl<L: Load> Load for Late<L> {
     fn poll(&mut self, now: Nanos) -> Poll {
+        if now < self.begins {
+            return Poll::Later(self.begins);
+        }
         while let Some((at, id)) = self.held.front().copied().filter(|(at, _)| *at <= now) {
             self.held.pop_front();
             self.load.handle_completion(at, id);
