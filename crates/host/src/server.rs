@@ -9,7 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +174,15 @@ fn listen(address: &Address) -> io::Result<(Socket, Address)> {
     Ok((socket, found))
 }
 
+/// Has small replies sent at once, and a client noticed whose machine is gone: after a minute in which it says nothing it is
+/// asked, and after nine questions without an answer it is left. Only TCP has, and needs, either.
+fn settle(socket: &Socket) {
+    let patience =
+        TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(10));
+    let _ = socket.set_tcp_nodelay(true);
+    let _ = socket.set_tcp_keepalive(&patience);
+}
+
 const STOP: u64 = u64::MAX;
 const LISTEN: u64 = u64::MAX - 1;
 
@@ -235,8 +245,7 @@ impl Accepting {
     }
 
     fn greet(&mut self, socket: Socket, now: Nanos) {
-        // Not all sockets have it, and those that have it not need it not.
-        let _ = socket.set_tcp_nodelay(true);
+        settle(&socket);
         let wire = Handshake::new(self.exports.clone(), self.limits.clone(), now);
         let place = self.greeted.insert(Connection::new(socket.into(), wire, Arc::clone(&self.seat)));
         self.go_on(place, now);
@@ -260,5 +269,22 @@ impl Accepting {
         } else {
             connection.watch(&self.epoll, place as u64);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_client_asked_whether_it_is_still_there() {
+        let tcp = Socket::new(Domain::IPV4, Type::STREAM, None).expect("there are sockets");
+        settle(&tcp);
+        assert!(
+            tcp.keepalive().expect("it is a TCP socket") && tcp.tcp_nodelay().expect("it is a TCP socket")
+        );
+        let unix = Socket::new(Domain::UNIX, Type::STREAM, None).expect("there are sockets");
+        settle(&unix);
+        assert!(unix.take_error().expect("it can be asked").is_none(), "it works as before");
     }
 }
