@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -33,13 +34,17 @@ fn null(name: &str) -> Disk {
     running(name, Emulator::null(Volume::new(info, store)), 1.0)
 }
 
-/// The disks, mounted on a new folder; nothing where the system does not let a test mount.
-fn mounted(disks: &[&Disk]) -> Option<(Mount, tempfile::TempDir)> {
+/// The disks, mounted on a new folder, which outlives the mount; nothing where the system does not let a test mount.
+fn mounted(disks: &[&Disk]) -> Option<(tempfile::TempDir, Mount)> {
+    mounted_for(disks, false)
+}
+
+fn mounted_for(disks: &[&Disk], allow_other: bool) -> Option<(tempfile::TempDir, Mount)> {
     let folder = tempfile::tempdir().expect("there is room for it");
     let handles: Vec<_> = disks.iter().map(|disk| disk.handle()).collect();
-    let options = MountOptions { real_time: false, ..MountOptions::default() };
+    let options = MountOptions { real_time: false, allow_other, ..MountOptions::default() };
     match Mount::new(folder.path(), &handles, options) {
-        Ok(mount) => Some((mount, folder)),
+        Ok(mount) => Some((folder, mount)),
         Err(error @ (MountError::Device(_) | MountError::NeedsHelper | MountError::Refused { .. })) => {
             eprintln!("skipped: {error}");
             None
@@ -61,7 +66,7 @@ fn errno(result: io::Result<impl Sized>) -> Option<Errno> {
 fn are_the_volumes_files_of_their_size() {
     let (drive, null) =
         (running("drive", emulator("atlas-10k", EmulatorFaults::default()), 1000.0), null("n"));
-    let Some((mount, folder)) = mounted(&[&drive, &null]) else { return };
+    let Some((folder, mount)) = mounted(&[&drive, &null]) else { return };
     let entries = folder.path().read_dir().expect("it is a folder").map(|entry| {
         let entry = entry.expect("it is there");
         (entry.file_name(), entry.metadata().expect("it is there").len())
@@ -78,7 +83,7 @@ fn are_the_volumes_files_of_their_size() {
 #[test]
 fn does_a_file_behave_as_a_block_device() {
     let disk = null("n");
-    let Some((_mount, folder)) = mounted(&[&disk]) else { return };
+    let Some((folder, _mount)) = mounted(&[&disk]) else { return };
     let file = open(&folder.path().join("n"), OFlags::empty());
     file.write_all_at(&[1; 12_288], 4096).expect("it is inside");
     file.sync_all().expect("a null disk does all");
@@ -97,7 +102,7 @@ fn does_a_file_behave_as_a_block_device() {
 #[test]
 fn are_holes_made_and_found() {
     let disk = null("n");
-    let Some((_mount, folder)) = mounted(&[&disk]) else { return };
+    let Some((folder, _mount)) = mounted(&[&disk]) else { return };
     let file = open(&folder.path().join("n"), OFlags::empty());
     let seek = |place| rustix::fs::seek(&file, place);
     assert_eq!(seek(SeekFrom::Data(0)), Err(Errno::NXIO));
@@ -117,10 +122,25 @@ fn are_holes_made_and_found() {
 }
 
 #[test]
+fn is_a_mount_private_unless_others_are_allowed() {
+    if !rustix::process::getuid().is_root() {
+        return eprintln!("skipped: only root can try as somebody else");
+    }
+    let disk = null("n");
+    for allow_other in [false, true] {
+        let Some((folder, _mount)) = mounted_for(&[&disk], allow_other) else { return };
+        let mut reader = Command::new("dd");
+        reader.arg(format!("if={}", folder.path().join("n").display())).args(["of=/dev/null", "count=1"]);
+        let output = reader.uid(65_534).gid(65_534).output().expect("dd is everywhere");
+        assert_eq!(output.status.success(), allow_other);
+    }
+}
+
+#[test]
 fn are_data_on_the_media_after_fsync_and_o_dsync() {
     // Slow, so that the drive's write cache does not empty by itself before a look at the media.
     let disk = running("drive", emulator("st2000dm006", EmulatorFaults::default()), 0.2);
-    let Some((_mount, folder)) = mounted(&[&disk]) else { return };
+    let Some((folder, _mount)) = mounted(&[&disk]) else { return };
     let path = folder.path().join(&disk.handle().volumes()[0].name);
     let on_media = |place: u64| {
         let mut read = [0];
@@ -201,7 +221,7 @@ fn aligned(room: &mut [u8]) -> &mut [u8] {
 #[test]
 fn is_a_disk_under_a_loop_device_written_and_read() {
     let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 1000.0);
-    let Some((mount, folder)) = mounted(&[&disk]) else { return };
+    let Some((folder, mount)) = mounted(&[&disk]) else { return };
     let Some(loop_device) = Loop::on(&folder.path().join(&disk.handle().volumes()[0].name)) else { return };
     let file = open(&loop_device.device, OFlags::DIRECT);
     let mut room = [0; 8192];
@@ -221,7 +241,7 @@ fn does_a_power_cut_end_a_deep_queue_with_errors() {
     // So slow that none of the reads is over before the power is.
     let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 0.001);
     let handle = disk.handle();
-    let Some((mount, folder)) = mounted(&[&disk]) else { return };
+    let Some((folder, mount)) = mounted(&[&disk]) else { return };
     let Some(loop_device) = Loop::on(&folder.path().join(&handle.volumes()[0].name)) else { return };
     let read = |number: u64| {
         let file = open(&loop_device.device, OFlags::DIRECT);
