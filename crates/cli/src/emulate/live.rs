@@ -31,7 +31,7 @@ struct Shown {
 impl Live {
     pub(super) fn new(interval: Duration, handles: Vec<DiskHandle>) -> Live {
         let lines = MultiProgress::new();
-        let style = ProgressStyle::with_template("{msg}").expect("the template is well formed");
+        let style = ProgressStyle::with_template("{wide_msg}").expect("the template is well formed");
         let shown = |handle: DiskHandle| Shown {
             bar: lines.add(ProgressBar::new_spinner().with_style(style.clone())),
             at: handle.clock().now(),

@@ -103,6 +103,28 @@ fn does_it_end_after_its_time_and_after_a_power_cut() {
     assert_eq!((done.code, done.err.as_str()), (0, ""));
     assert!(done.out.contains("requests             none"), "{}", done.out);
     assert!(!folder.path().join("nbd").exists(), "the socket goes with the server");
+    let done = headstack(&["emulate", "atlas-10k", "--nbd", &socket, "--fault", "power-cut@10ms"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("the power is cut"), "{}", done.err);
+    let done = headstack(&["emulate", "raid5", "--nbd", &socket, "--fault", "power-cut@10ms"]);
+    assert!(done.code == 2 && done.err.contains("what is on the media"), "{}", done.err);
+}
+
+#[test]
+fn do_statistics_show_a_line_a_disk() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let socket = format!("unix:{}", folder.path().join("nbd").display());
+    let args = ["emulate", "exos-x18", "raid5", "--nbd", &socket, "--stats=50ms", "--duration", "300ms"];
+    let done = headstack(&args);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let line = |name: &str| {
+        let found = done.err.lines().find(|line| line.starts_with(name));
+        found.unwrap_or_else(|| panic!("{name} in {}", done.err))
+    };
+    for part in ["cylinder 0, head 0, LBN 0", "idle", "queue 0/32", "0 under way", "late p50"] {
+        assert!(line("disk0 |").contains(part), "{part} in {}", done.err);
+    }
+    assert!(line("raid5 |").contains("5 drives, 0 commands"), "{}", done.err);
 }
 
 /// An emulator that runs until this value goes.

@@ -11,6 +11,7 @@ mod cuts;
 mod deaths;
 mod device;
 mod emulator;
+mod faults;
 mod filesystems;
 mod nbd;
 mod noise;
