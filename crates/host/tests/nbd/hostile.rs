@@ -1,13 +1,16 @@
 //! Clients that are slow, wrong, dead or many, over real sockets: they harm themselves alone.
 
 use crate::client::*;
-use crate::server::{Setup, atlas, connect, hear, null, setup, setup_with};
-use headstack_host::nbd::Limits;
+use crate::server::{Setup, atlas, connect, connect_by, hear, null, setup, setup_with};
+use headstack_host::nbd::{Export, Limits};
+use headstack_host::{Address, Served, Server};
 use headstack_model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// A time that is over soon. Nobody who is not to be late may depend on being quicker.
 const SOON: Nanos = Nanos(20_000_000);
@@ -215,4 +218,33 @@ fn do_clients_that_die_in_the_middle_of_anything_leave_no_trace() {
     }
     // Were any of the eight places taken for ever, nobody would get in here.
     assert!(serves(&setup));
+}
+
+#[test]
+fn do_tcp_connections_that_are_reset_leave_no_trace() {
+    let setup = setup(atlas(), 1);
+    let handle = setup.disk.handle();
+    let served = Served { export: Export::new("d", handle.volumes()[0].bytes()), disk: handle, volume: 0 };
+    let any = "127.0.0.1:0".parse().expect("it is an address");
+    let server = Server::start(&any, vec![served], Limits::default(), 4).expect("a port is free");
+    let Address::Tcp(address) = *server.address() else { panic!("it listens at {}", server.address()) };
+    #[allow(clippy::disallowed_methods, reason = "a client has a socket")]
+    let connect = || connect_by(|| TcpStream::connect(address));
+    for turn in 0..200_u64 {
+        let mut stream = connect();
+        for cookie in 0..16 {
+            let offset = (turn * 16 + cookie) * 1_000_448;
+            stream.write_all(&request(0, READ, cookie, offset, 65_536)).expect("it reads");
+        }
+        // Closed like this, the other end hears of an error and not of an end.
+        SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("it is a TCP socket");
+    }
+    // Were any of the four places taken for ever, nobody would get in here; and both servers have the same disk.
+    let mut stream = connect();
+    stream.write_all(&[request(0, WRITE, 1, 0, 4096), vec![9; 4096]].concat()).expect("it reads");
+    assert_eq!(hear(&mut stream, 16), simple(OK, 1));
+    let mut other = crate::server::connect(&setup.path);
+    other.write_all(&request(0, READ, 2, 0, 4096)).expect("it reads");
+    assert_eq!(hear(&mut other, 16), simple(OK, 2));
+    assert!(hear(&mut other, 4096) == vec![9; 4096]);
 }

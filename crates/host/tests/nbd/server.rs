@@ -61,8 +61,12 @@ pub(crate) fn hear(stream: &mut impl Read, bytes: usize) -> Vec<u8> {
 
 /// A connection that has chosen the export, once the server has a place for it.
 pub(crate) fn connect(path: &PathBuf) -> UnixStream {
+    connect_by(|| UnixStream::connect(path))
+}
+
+pub(crate) fn connect_by<S: Read + Write>(connect: impl Fn() -> std::io::Result<S>) -> S {
     let greeted = |_| {
-        let mut stream = UnixStream::connect(path).expect("the server listens");
+        let mut stream = connect().expect("the server listens");
         let mut heard = [0; 18];
         stream.read_exact(&mut heard).is_ok().then(|| {
             assert_eq!(heard[..], greeting());
