@@ -157,9 +157,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// With a write cache and without, queues that sort and that do not.
-fn drives() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["atlas-10k", "cheetah-9lp", "st2000dm006", "hp-c2247a"])
-}
+const DRIVES: [&str; 4] = ["atlas-10k", "cheetah-9lp", "st2000dm006", "hp-c2247a"];
+
+/// What stands before drives, or puts them together.
+const RIGS: [&str; 5] = ["mirror", "raid5", "smart-controller", "workstation", "ssa-loop"];
 
 /// The steps, each turned to only when the next is due; when the last one was.
 fn run(emulator: &mut Emulator, steps: &[Step]) -> (History, Nanos) {
@@ -179,8 +180,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn is_the_disk_a_plain_array_of_bytes(steps in steps(), drive in drives(), late in 0u64..50_000_000) {
-        let mut emulator = emulator(drive, EmulatorFaults::default());
+    fn is_the_disk_a_plain_array_of_bytes(
+        steps in steps(),
+        name in prop::sample::select([&DRIVES[..], &RIGS[..]].concat()),
+        late in 0u64..50_000_000,
+    ) {
+        let mut emulator = emulator(name, EmulatorFaults::default());
         let (mut history, mut now) = run(&mut emulator, &steps);
         while emulator.outstanding() > 0 {
             now = now.max(emulator.poll_timeout().expect("operations are under way")) + Nanos(late);
@@ -193,8 +198,8 @@ proptest! {
     }
 
     #[test]
-    fn does_what_was_flushed_outlive_the_power(steps in steps(), drive in drives()) {
-        let mut emulator = emulator(drive, EmulatorFaults::default());
+    fn does_what_was_flushed_outlive_the_power(steps in steps(), name in prop::sample::select(&DRIVES)) {
+        let mut emulator = emulator(name, EmulatorFaults::default());
         let (mut history, now) = run(&mut emulator, &steps);
         emulator.cut_power(now);
         take(&mut emulator, &mut history);
