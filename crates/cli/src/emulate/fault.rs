@@ -123,9 +123,10 @@ impl Faults<'_> {
                 return Err(Failure::Input(format!("--fault: no drive is called `{drive}`{hint}")));
             }
         }
-        match plans.iter().find(|plan| plan.rig.is_none() && !self.0.is_empty()) {
-            Some(_) => Err(Failure::Input("--fault: the disk `null` has none".to_string())),
-            None => Ok(()),
+        let is_for_all = self.0.iter().any(|fault| fault.drive.is_none());
+        match is_for_all && plans.iter().any(|plan| plan.rig.is_none()) {
+            true => Err(Failure::Input("--fault: the disk `null` has none".to_string())),
+            false => Ok(()),
         }
     }
 

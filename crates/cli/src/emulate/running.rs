@@ -220,11 +220,19 @@ impl Unit {
         })
     }
 
+    /// What clients can show of it. NBD has no field for the depth of a queue.
+    fn description(&self) -> String {
+        let drives = self.plan.rig.iter().flat_map(|rig| &rig.resolved().drive);
+        let depth = drives.map(|group| group.spec.queue.depth).max();
+        let queue = depth.map(|depth| format!(", queue depth {depth}"));
+        self.plan.title.clone() + &queue.unwrap_or_default()
+    }
+
     fn export(&self, info: &VolumeInfo) -> Export {
         let usual = Export::new(&info.name, info.bytes());
         let minimum = info.sector_bytes;
         Export {
-            description: self.plan.title.clone(),
+            description: self.description(),
             blocks: BlockSizes { minimum, preferred: usual.blocks.preferred.max(minimum), ..usual.blocks },
             rotational: self.plan.rig.is_some(),
             flush: self.plan.caches_writes,

@@ -59,7 +59,8 @@ fn refused_quietly(args: &[&str]) -> String {
 
 #[test]
 fn does_a_command_find_the_disks_and_give_its_code() {
-    let (code, out, err) = run(&["atlas-10k", "null", "--size", "1M"], "env; exit 7");
+    let args = ["atlas-10k", "null", "--size", "1M", "--fault", "disk0:ignore-flush"];
+    let (code, out, err) = run(&args, "env; exit 7");
     assert_eq!(code, 7, "{err}");
     let value = |name: &str| {
         let line = out.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));

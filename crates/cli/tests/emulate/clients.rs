@@ -44,6 +44,7 @@ fn does_nbdinfo_see_a_rotating_disk() {
         assert_eq!(export[flag], true, "{flag} of {found:#}");
     }
     assert_eq!(export["is_read_only"], false);
+    assert_eq!(export["description"], "Quantum Atlas 10K, 9.2 GB, 1999, queue depth 1");
     assert_eq!(export["block_size_minimum"], 512, "{found:#}");
     let sizes = ["block_size_preferred", "block_size_maximum"]
         .map(|key| export[key].as_u64().expect("it is a number"));
