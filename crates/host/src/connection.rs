@@ -5,6 +5,7 @@ use headstack_model::Nanos;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -19,19 +20,21 @@ pub(crate) struct Connection<W> {
     /// What epoll was told to look for.
     interest: EventFlags,
     broken: bool,
+    /// How many bytes the client took.
+    sent: u64,
     seat: Seat,
 }
 
 impl<W: Wire> Connection<W> {
     pub(crate) fn new(socket: OwnedFd, wire: W, seat: Seat) -> Connection<W> {
-        Connection { socket, wire, interest: EventFlags::empty(), broken: false, seat }
+        Connection { socket, wire, interest: EventFlags::empty(), broken: false, sent: 0, seat }
     }
 
     /// The same connection with another machine.
     pub(crate) fn with<T>(self, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
-        let Connection { socket, wire, broken, seat, .. } = self;
+        let Connection { socket, wire, broken, sent, seat, .. } = self;
         let wire = change(wire)?;
-        Some(Connection { socket, wire, interest: EventFlags::empty(), broken, seat })
+        Some(Connection { socket, wire, interest: EventFlags::empty(), broken, sent, seat })
     }
 
     /// Has epoll look for what is wanted now, under this number.
@@ -72,18 +75,20 @@ impl<W: Wire> Connection<W> {
         }
     }
 
-    /// Sends what the client takes; says whether that was all there is.
-    pub(crate) fn send(&mut self, now: Nanos) -> bool {
+    /// Sends what the client takes.
+    pub(crate) fn send(&mut self, now: Nanos) {
         while !self.wire.output().is_empty() && !self.broken {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             match rustix::net::send(&self.socket, self.wire.output(), flags) {
-                Ok(bytes) => self.wire.sent(now, bytes),
+                Ok(bytes) => {
+                    self.wire.sent(now, bytes);
+                    self.sent += bytes as u64;
+                }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return false,
+                Err(Errno::AGAIN) => return,
                 Err(_) => self.broken = true,
             }
         }
-        true
     }
 
     /// Has it dropped, whatever is under way.
@@ -104,12 +109,25 @@ pub(crate) struct Link {
     pub(crate) volume: u32,
     /// Tells it from others that had its place before.
     pub(crate) number: u64,
-    /// When the answers were due that were not all sent yet.
-    pub(crate) dues: Vec<Nanos>,
+    /// Answers that were not sent yet: the last byte of each, and when it was due.
+    unsent: VecDeque<(u64, Nanos)>,
 }
 
 impl Link {
     pub(crate) fn new(connection: Connection<Session>, volume: u32) -> Link {
-        Link { connection, volume, number: 0, dues: Vec::new() }
+        Link { connection, volume, number: 0, unsent: VecDeque::new() }
+    }
+
+    /// Notes an answer that was due then and is the last of what is to be sent.
+    pub(crate) fn note_due(&mut self, due: Nanos) {
+        let last = self.connection.sent + self.connection.wire.output().len() as u64;
+        self.unsent.push_back((last, due));
+    }
+
+    /// Takes when those answers were due that were sent by now.
+    pub(crate) fn take_sent(&mut self) -> impl ExactSizeIterator<Item = Nanos> + '_ {
+        let sent = self.connection.sent;
+        let count = self.unsent.iter().take_while(|(last, _)| *last <= sent).count();
+        self.unsent.drain(..count).map(|(_, due)| due)
     }
 }

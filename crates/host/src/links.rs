@@ -81,7 +81,7 @@ impl Links {
                 }
                 Err(error) => session.answer(now, handle, Err(error)),
             }
-            link.dues.push(due);
+            link.note_due(due);
             if self.touched.last() != Some(&place) {
                 self.touched.push(place);
             }
@@ -112,11 +112,8 @@ impl Links {
         while let Some(place) = self.touched.pop() {
             let Some(link) = self.links.get_mut(place) else { continue };
             // First, because a request may wait for room that replies take.
-            if link.connection.send(now) && !link.dues.is_empty() {
-                let told = shared.told(&link.dues);
-                first.get_or_insert(told);
-                link.dues.clear();
-            }
+            link.connection.send(now);
+            first = first.or(told(shared, link));
             while let Some(request) = link.connection.wire.next_request() {
                 self.requests.push((place, request));
             }
@@ -129,4 +126,10 @@ impl Links {
         }
         first
     }
+}
+
+/// Notes how late those answers were that were sent by now; the time now, if there were any.
+fn told(shared: &Shared, link: &mut Link) -> Option<Nanos> {
+    let sent = link.take_sent();
+    (sent.len() > 0).then(|| shared.told(sent))
 }

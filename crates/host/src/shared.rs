@@ -148,17 +148,17 @@ impl Shared {
         let mut first = None;
         for Reply { caller, due, result } in replies.drain(..) {
             caller.answer(result);
-            let told = self.told(&[due]);
+            let told = self.told([due]);
             first.get_or_insert(told);
         }
         first
     }
 
     /// Notes how late those were told by now whose requests were done at these times; the time now.
-    pub(crate) fn told(&self, dues: &[Nanos]) -> Nanos {
+    pub(crate) fn told(&self, dues: impl IntoIterator<Item = Nanos>) -> Nanos {
         let now = self.clock.now();
         let mut lateness = self.lateness();
-        dues.iter().for_each(|due| lateness.record(self.clock.real(now.since(*due))));
+        dues.into_iter().for_each(|due| lateness.record(self.clock.real(now.since(due))));
         now
     }
 }

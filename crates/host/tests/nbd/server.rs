@@ -105,6 +105,23 @@ fn are_bytes_written_over_one_connection_read_over_another() {
 }
 
 #[test]
+fn is_an_answer_counted_when_it_was_sent_though_others_wait() {
+    let setup = setup(null(), 4);
+    let mut stream = connect(&setup.path);
+    let said = [request(0, READ, 1, 0, 512), request(0, READ, 2, 0, 32 << 20)].concat();
+    stream.write_all(&said).expect("it reads");
+    assert_eq!(hear(&mut stream, 16 + 512)[..16], simple(OK, 1));
+    // The second is not taken.
+    let handle = setup.disk.handle();
+    let counted = (0..60_000).find(|_| {
+        #[allow(clippy::disallowed_methods, reason = "the server counts after it has sent")]
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        handle.lateness().count() > 0
+    });
+    assert!(counted.is_some() && handle.lateness().count() == 1, "{}", handle.lateness().count());
+}
+
+#[test]
 fn does_a_client_that_dies_with_requests_in_flight_leave_no_trace() {
     let setup = setup(atlas(), 4);
     for turn in 0..200u64 {
