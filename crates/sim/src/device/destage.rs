@@ -125,10 +125,12 @@ impl Destage {
 }
 
 impl Device {
-    /// Reserves room in the cache for a write; false when there is none.
+    /// Reserves room in the cache for a write; false when there is none, or a flush is under way.
     pub(super) fn reserve_write(&mut self, slot: u32) -> bool {
         let request = self.jobs[slot as usize].command.request;
-        if self.destage.queue.len() + self.destage.reserved >= self.destage.queue.capacity() {
+        let is_full = self.destage.queue.len() + self.destage.reserved >= self.destage.queue.capacity();
+        // What came in during a flush would put its end off for as long as more comes.
+        if is_full || !self.destage.flushes.is_empty() {
             return false;
         }
         if self.destage.policy == WriteCache::Full {
@@ -261,8 +263,8 @@ impl Device {
             self.destage.sectors -= run.end - run.start;
         }
         self.settle_segment(run.segment, run.end);
-        self.unblock();
         self.finish_flushes(self.now);
+        self.unblock();
     }
 
     /// Data up to `end` are on the media: their segment is clean unless more came in behind them.
@@ -288,7 +290,7 @@ impl Device {
 
     /// Ends the flushes once nothing is dirty.
     pub(super) fn finish_flushes(&mut self, at: Nanos) {
-        if !self.destage.is_clean() || !self.destage.blocked.is_empty() {
+        if !self.destage.is_clean() {
             return;
         }
         while let Some(slot) = self.destage.flushes.pop_front() {
