@@ -4,7 +4,7 @@ use crate::connection::Link;
 use crate::disk::Outcome;
 use crate::nbd::{Request, Wire};
 use crate::shared::{Answerable, Asker, Shared, State};
-use crate::{Answer, BlockError};
+use crate::{Answer, BlockError, Operation};
 use headstack_model::Nanos;
 use rustix::event::epoll::EventFlags;
 use slab::Slab;
@@ -17,7 +17,7 @@ pub(crate) struct Links {
     /// Places of those with something to send or to take note of.
     touched: Vec<usize>,
     /// Requests that wait for the disk to be locked.
-    requests: Vec<(usize, Request)>,
+    requests: Vec<(Answerable, Operation)>,
     numbers: u64,
     /// When all were last asked for their patience.
     swept: Nanos,
@@ -55,14 +55,15 @@ impl Links {
 
     /// Gives the disk what was asked of it.
     pub(crate) fn submit(&mut self, state: &mut State, now: Nanos) {
-        for (place, request) in self.requests.drain(..) {
-            let Some(link) = self.links.get_mut(place) else { continue };
+        for (answerable, operation) in self.requests.drain(..) {
+            // Its place may be another's by now.
+            let Answerable { link, number, handle } = answerable;
+            let Some(link) = self.links.get_mut(link).filter(|link| link.number == number) else { continue };
             if state.stopping {
-                link.connection.wire.answer(now, request.handle, Err(BlockError::ShuttingDown));
+                link.connection.wire.answer(now, handle, Err(BlockError::ShuttingDown));
                 continue;
             }
-            let answerable = Answerable { link: place, number: link.number, handle: request.handle };
-            state.submit(now, link.volume, request.operation, Asker::Connection(answerable));
+            state.submit(now, link.volume, operation, Asker::Connection(answerable));
         }
     }
 
@@ -114,8 +115,8 @@ impl Links {
             // First, because a request may wait for room that replies take.
             link.connection.send(now);
             first = first.or(told(shared, link));
-            while let Some(request) = link.connection.wire.next_request() {
-                self.requests.push((place, request));
+            while let Some(Request { handle, operation }) = link.connection.wire.next_request() {
+                self.requests.push((Answerable { link: place, number: link.number, handle }, operation));
             }
             if link.connection.is_over() {
                 link.connection.unwatch(epoll);
@@ -132,4 +133,63 @@ impl Links {
 fn told(shared: &Shared, link: &mut Link) -> Option<Nanos> {
     let sent = link.take_sent();
     (sent.len() > 0).then(|| shared.told(sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+    use crate::connection::Connection;
+    use crate::disk::{Emulator, Store, Volume};
+    use crate::nbd::{Export, Exports, Handshake, Limits};
+    use headstack_workload::VolumeInfo;
+    use rustix::event::epoll;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    /// A connection that has chosen the only export, and its client's end.
+    fn link() -> (UnixStream, Link) {
+        let exports = Exports::new(vec![Export::new("d", 1 << 20)]).expect("it can be exported");
+        let mut handshake = Handshake::new(exports, Limits::default(), Nanos::ZERO);
+        let said = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat();
+        handshake.input_space()[..said.len()].copy_from_slice(&said);
+        handshake.filled(Nanos::ZERO, said.len());
+        let greeting = handshake.output().len();
+        handshake.sent(Nanos::ZERO, greeting);
+        let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
+        let (client, server) = UnixStream::pair().expect("there are sockets");
+        (client, Link::new(Connection::new(server.into(), session, Arc::new(())), 0))
+    }
+
+    #[test]
+    fn is_what_a_dead_client_asked_not_taken_for_its_successors() {
+        let info = VolumeInfo { name: "d".to_string(), sectors: 2048, sector_bytes: 512 };
+        let store = Store::memory(1 << 20).expect("unused memory is free");
+        let clock = Clock::new(1.0).expect("it is allowed");
+        let shared = Shared::new(Emulator::null(Volume::new(info, store)), clock).expect("there are events");
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("there are more");
+        let mut links = Links::default();
+        let (mut client, first) = link();
+        shared.lock().arrived.push(first);
+        links.take_arrived(&mut shared.lock());
+        let read = [&[0x25, 0x60, 0x95, 0x13][..], &[0; 22], &[2, 0]].concat();
+        client.write_all(&read).expect("the other end is open");
+        links.handle_event(0, EventFlags::IN, Nanos::ZERO);
+        links.settle(&shared, &epoll);
+        assert!(links.has_requests());
+        links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
+        links.settle(&shared, &epoll);
+        assert!(links.is_empty());
+
+        let (_client, second) = link();
+        let mut state = shared.lock();
+        state.arrived.push(second);
+        links.take_arrived(&mut state);
+        links.submit(&mut state, Nanos::ZERO);
+        state.collect(&mut Vec::new());
+        assert!(!links.has_requests() && state.over.is_empty(), "nobody waits for it any more");
+        links.answer(&mut state, Nanos::ZERO);
+        assert!(links.links[0].connection.wire.output().is_empty());
+    }
 }
