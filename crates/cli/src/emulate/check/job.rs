@@ -28,6 +28,13 @@ pub(super) const ALL: [Job; 6] = [
 ];
 
 impl Job {
+    /// The times that count: not those of the first requests, which find the platter at any angle. One of them among many quick
+    /// ones would be all that a comparison sees.
+    pub(super) fn counted(&self, mut times: Vec<Nanos>) -> Vec<Nanos> {
+        times.drain(..times.len().min(self.depth as usize));
+        times
+    }
+
     /// Its requests on a volume, until the time is `end`.
     pub(super) fn load(&self, info: &VolumeInfo, end: Nanos, seed: u64) -> Result<Until, Failure> {
         let sectors = (self.bytes / info.sector_bytes).max(1);
@@ -52,5 +59,17 @@ impl Load for Until {
 
     fn handle_completion(&mut self, now: Nanos, id: u64) {
         self.load.handle_completion(now, id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn do_the_first_answers_not_count() {
+        let times: Vec<Nanos> = (0..10).map(Nanos).collect();
+        assert_eq!(ALL[1].counted(times.clone()), times[8..]);
+        assert_eq!(ALL[2].counted(times), []);
     }
 }

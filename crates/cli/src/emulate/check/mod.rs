@@ -119,21 +119,21 @@ impl Bench<'_> {
     fn job(&self, job: &'static Job, bar: &ProgressBar) -> Result<(Compared, bool), Failure> {
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let end = Nanos((self.seconds as f64 * self.speed * 1e9) as u64);
-        let simulated = self.simulate(job, end, Client::default())?;
         let disk_time = |real: Duration| Nanos((real.as_nanos() as f64 * self.speed) as u64);
         let [begins, late] = OTHER_CLIENT.map(disk_time);
-        let again = self.simulate(job, end, Client { begins, late })?;
         let ran = self.run(job, end, clock, bar)?;
+        let simulated = job.counted(self.simulate(job, end, Client::default())?);
+        let again = job.counted(self.simulate(job, end, Client { begins, late })?);
+        let real = job.counted(ran.times);
         let mean_ms = mean_ms(&simulated);
         let share = |other: &[Nanos]| match demerit::exact_ms(other, &simulated) {
             Some(distance) => Ok(distance / mean_ms),
             None => {
-                Err(Failure::Input(format!("{}: not one request came back in {} s", job.name, self.seconds)))
+                Err(Failure::Input(format!("{}: too few requests came back in {} s", job.name, self.seconds)))
             }
         };
-        let (demerit, by_chance) = (share(&ran.times)?, share(&again)?);
-        let compared =
-            Compared { job, simulated, real: ran.times, demerit, by_chance, lateness: ran.lateness };
+        let (demerit, by_chance) = (share(&real)?, share(&again)?);
+        let compared = Compared { job, simulated, real, demerit, by_chance, lateness: ran.lateness };
         Ok((compared, ran.is_real_time))
     }
 }
