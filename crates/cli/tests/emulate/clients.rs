@@ -156,13 +156,8 @@ fn does_qemu_io_find_what_it_wrote_zeroed_and_discarded() {
         "read -P 0x66 8M 64k",
         "aio_flush",
     ];
-    let uri = emulator.uri();
-    let mut args = vec!["-f", "raw"];
-    args.extend(script.iter().flat_map(|step| ["-c", step]));
-    args.push(&uri);
-    let done = output("qemu-io", &args);
-    let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(done.status.success() && !said.contains("failed") && !said.contains("error"), "{said}");
+    let (good, said) = qemu_io(&emulator.uri(), &script);
+    assert!(good, "{said}");
 }
 
 #[test]
@@ -191,6 +186,58 @@ fn does_fio_verify_what_it_wrote_over_several_connections() {
             assert_eq!(job[kind]["io_bytes"], 8 * MIB, "{kind} of {job:#}");
         }
     }
+}
+
+/// What qemu-io says of a disk when it does what it is told, and whether it could.
+fn qemu_io(uri: &str, steps: &[&str]) -> (bool, String) {
+    let mut args = vec!["-f", "raw"];
+    args.extend(steps.iter().flat_map(|step| ["-c", step]));
+    args.push(uri);
+    let done = output("qemu-io", &args);
+    let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (done.status.success() && !said.contains("failed") && !said.contains("error"), said)
+}
+
+#[test]
+fn are_several_disks_of_one_process_apart() {
+    if !have(&["nbdinfo", "qemu-io"]) {
+        return;
+    }
+    let emulator = Emulator::start(&Setup { rig: "atlas-10k hp-c2247a", ..Setup::default() });
+    let list: Value = serde_json::from_str(&run("nbdinfo", &["--list", "--json", &emulator.uri()]))
+        .expect("it prints JSON");
+    let exports = list["exports"].as_array().expect("it is a list");
+    let names: Vec<&str> = exports.iter().filter_map(|export| export["export-name"].as_str()).collect();
+    assert_eq!(names, ["disk0", "disk1"], "{list:#}");
+    let bytes = [0, 1].map(|disk: usize| exports[disk]["export-size"].as_u64().expect("it is a number"));
+    assert!(bytes[0] == emulator.client().bytes() && bytes[1] < bytes[0], "{list:#}");
+    let [first, second] = ["disk0", "disk1"].map(|name| emulator.uri_of(name));
+    for (uri, steps) in [
+        (&first, ["write -P 0x11 0 64k", "read -P 0x11 0 64k"]),
+        (&second, ["read -P 0x00 0 64k", "write -P 0x22 0 64k"]),
+        (&first, ["read -P 0x11 0 64k", "flush"]),
+        (&second, ["read -P 0x22 0 64k", "read -P 0x00 64k 64k"]),
+    ] {
+        let (good, said) = qemu_io(uri, &steps);
+        assert!(good, "{uri}: {said}");
+    }
+    let (good, said) = qemu_io(&emulator.uri_of("disk2"), &["read 0 512"]);
+    assert!(!good, "there is no such disk: {said}");
+}
+
+#[test]
+fn are_medium_errors_told_until_the_blocks_are_written() {
+    if !have(&["qemu-io"]) {
+        return;
+    }
+    let emulator = Emulator::start(&Setup { fault: Some("medium-error@2048+8"), ..Setup::default() });
+    let uri = emulator.uri();
+    let (good, said) = qemu_io(&uri, &["write -P 0x11 0 64k", "read -P 0x11 0 64k", "read -P 0 1028k 4k"]);
+    assert!(good, "other blocks can be read: {said}");
+    let (good, said) = qemu_io(&uri, &["read 1020k 64k"]);
+    assert!(!good && said.contains("Input/output error"), "{said}");
+    let (good, said) = qemu_io(&uri, &["write -f -P 0x22 1M 4k", "read -P 0x22 1M 4k", "read 1020k 64k"]);
+    assert!(good, "blocks that were written can be read: {said}");
 }
 
 #[test]

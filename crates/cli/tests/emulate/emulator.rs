@@ -31,7 +31,7 @@ fn signal(process: u32, name: &str) {
 /// What an emulator is to do.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup<'a> {
-    /// A drive or a rig.
+    /// A drive or a rig, or several with blanks between them.
     pub(crate) rig: &'a str,
     /// The file with the data; without one they are kept in memory.
     pub(crate) data: Option<&'a Path>,
@@ -64,7 +64,7 @@ impl Emulator {
         let mount = folder.path().join("mount");
         fs::create_dir(&mount).expect("the folder is new");
         let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
-        command.args(["emulate", setup.rig, "--speed", setup.speed, "--data"]);
+        command.arg("emulate").args(setup.rig.split(' ')).args(["--speed", setup.speed, "--data"]);
         command.arg(setup.data.unwrap_or(Path::new("memory")));
         command.arg("--nbd").arg(format!("unix:{}", text(&folder.path().join("socket"))));
         if setup.mounted {
@@ -86,7 +86,7 @@ impl Emulator {
         if let Some(status) = self.child.try_wait().expect("it is a child of this process") {
             panic!("the emulator ended ({status}): {}", self.said());
         }
-        Client::connect(&self.socket()).is_ok() && (!self.mounted || self.files().len() == 1)
+        Client::connect(&self.socket()).is_ok() && (!self.mounted || !self.files().is_empty())
     }
 
     /// All it printed.
@@ -106,9 +106,14 @@ impl Emulator {
         self.folder.path().join("socket")
     }
 
-    /// Where it listens, as NBD's clients write it.
+    /// Its first disk, as NBD's clients write it.
     pub(crate) fn uri(&self) -> String {
-        format!("nbd+unix:///?socket={}", text(&self.socket()))
+        self.uri_of("")
+    }
+
+    /// A disk by its name, as NBD's clients write it.
+    pub(crate) fn uri_of(&self, disk: &str) -> String {
+        format!("nbd+unix:///{disk}?socket={}", text(&self.socket()))
     }
 
     /// A connection to its first disk.
@@ -116,12 +121,13 @@ impl Emulator {
         Client::connect(&self.socket()).unwrap_or_else(|error| panic!("{error}: {}", self.said()))
     }
 
+    /// The files that are its disks.
     fn files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.path().join("mount")).into_iter().flatten();
         entries.flatten().map(|entry| entry.path()).collect()
     }
 
-    /// The file that is its disk.
+    /// The file that is its only disk.
     pub(crate) fn file(&self) -> PathBuf {
         self.files().pop().expect("it was there when the emulator answered")
     }
