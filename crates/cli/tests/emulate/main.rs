@@ -13,6 +13,7 @@ mod device;
 mod emulator;
 mod faults;
 mod filesystems;
+mod hostile;
 mod nbd;
 mod noise;
 mod tools;

@@ -102,9 +102,7 @@ impl Client {
 
     /// Asks for a read without waiting for it; returns its cookie.
     pub(crate) fn send_read(&mut self, offset: u64, length: u32) -> io::Result<u64> {
-        let header = self.header(0, READ, offset, length);
-        self.send(&header)?;
-        Ok(self.cookie)
+        self.send_command(READ, offset, length)
     }
 
     /// Asks for a write without waiting for it; returns its cookie.
@@ -118,12 +116,17 @@ impl Client {
 
     /// Asks for a flush without waiting for it; returns its cookie.
     pub(crate) fn send_flush(&mut self) -> io::Result<u64> {
-        let header = self.header(0, FLUSH, 0, 0);
+        self.send_command(FLUSH, 0, 0)
+    }
+
+    /// Asks for anything that carries no data, without waiting for it; returns its cookie.
+    pub(crate) fn send_command(&mut self, kind: u16, offset: u64, length: u32) -> io::Result<u64> {
+        let header = self.header(0, kind, offset, length);
         self.send(&header)?;
         Ok(self.cookie)
     }
 
-    /// Takes the next answer to anything that is no read.
+    /// Takes the next answer to anything that is no read, or to a read that failed.
     pub(crate) fn reply(&mut self) -> io::Result<Reply> {
         let magic = self.take_u32()?;
         if magic != SIMPLE_REPLY {
