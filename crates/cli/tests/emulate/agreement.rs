@@ -8,7 +8,7 @@
 
 use crate::device::Loop;
 use crate::emulator::{Emulator, Setup};
-use crate::tools::{folder, have, have_loops_and, run, text};
+use crate::tools::{attempt, folder, have, have_loops_and, run, text};
 use headstack_model::Nanos;
 use headstack_sim::stats::demerit;
 use std::collections::BTreeMap;
@@ -113,7 +113,8 @@ impl Job {
         };
         let times = folder.join("times");
         let disk = format!("{disk}\nthread\nlog_offset=1\nwrite_lat_log={}", text(&times));
-        run("fio", &[text(&self.replay(folder, lines, &disk))]);
+        let done = attempt("fio", &[text(&self.replay(folder, lines, &disk))]);
+        done.unwrap_or_else(|error| panic!("{error}the emulator said {}", emulator.said()));
         let table = fs::read_to_string(folder.join("times_lat.1.log")).expect("it was written");
         let row = |line: &str| Response { took: Nanos(number(line, 1)), offset: number(line, 4) };
         table.lines().map(row).collect()
