@@ -185,7 +185,7 @@ fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
         responses.filter(|response| is_compared(response)).map(|response| response.took).collect::<Vec<_>>()
     };
     let disturb = |count: usize| {
-        let others = (0..count as u64).map(|other| format!("0 disk read {} 4096", (other * 7919 + 1) << 16));
+        let others = (0..count as u64).map(|other| format!("0 disk read {} 4096", (other * 1979 + 1) << 16));
         let lines: Vec<Line> = others.chain(lines.iter().cloned()).collect();
         of(&mut job.simulated(folder, &lines, drive).into_iter().skip(count).map(|(_, response)| response))
     };
