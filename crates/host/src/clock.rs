@@ -11,13 +11,22 @@ pub struct Clock {
     speed_per_mille: u32,
 }
 
+/// The disks' last time, 548 years from the first, after which they stand still. What a machine adds to it must still be a time.
+const LAST: u64 = u64::MAX - (1 << 60);
+
 impl Clock {
+    /// The fastest: its disks still run for a month before their time ends.
+    const FASTEST: f64 = 5000.0;
+
     /// A clock whose disks run `speed` times as fast as real ones.
     ///
-    /// *Errors:* a speed outside 0.001 to 1,000,000.
+    /// *Errors:* a speed outside 0.001 to 5,000.
     pub fn new(speed: f64) -> Result<Clock, String> {
-        if !(0.001..=1e6).contains(&speed) {
-            return Err(format!("a speed of {speed} is outside 0.001 to 1000000"));
+        if !(0.001..=Clock::FASTEST).contains(&speed) {
+            let most = Clock::FASTEST;
+            return Err(format!(
+                "a speed of {speed} is outside 0.001 to {most} (with {most} a disk's time lasts for a month)"
+            ));
         }
         #[allow(clippy::disallowed_methods, reason = "this is the clock")]
         let start = Instant::now();
@@ -32,8 +41,13 @@ impl Clock {
     /// The disks' time.
     #[inline]
     pub fn now(&self) -> Nanos {
-        let real = self.start.elapsed().as_nanos();
-        Nanos((real * u128::from(self.speed_per_mille) / 1000) as u64)
+        self.at(self.start.elapsed())
+    }
+
+    /// The disks' time so long after the clock was made.
+    #[inline]
+    fn at(&self, elapsed: Duration) -> Nanos {
+        self.disk(elapsed).min(Nanos(LAST))
     }
 
     /// How long a real time is for the disks.
@@ -69,5 +83,16 @@ mod tests {
         assert_eq!(clock.disk(Duration::from_micros(500)), Nanos::from_ms(5.0));
         assert!(clock.now() <= clock.now());
         assert!(Clock::new(0.0).is_err() && Clock::new(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn does_the_fastest_disk_run_for_a_month_and_then_stand_still() {
+        let day = Duration::from_secs(86_400);
+        let clock = Clock::new(Clock::FASTEST).expect("it is allowed");
+        assert_eq!(clock.at(31 * day), Nanos::from_secs(31 * 86_400 * 5000));
+        let [end, later] = [100, 100_000].map(|days| clock.at(days * day));
+        assert_eq!(end, later, "time never goes back");
+        assert!(end > clock.at(31 * day) && end + Nanos::from_secs(3600) < Nanos::MAX);
+        assert!(Clock::new(5000.1).is_err());
     }
 }

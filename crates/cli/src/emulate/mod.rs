@@ -54,7 +54,7 @@ pub(crate) struct Emulate {
     /// slow@LBN[+COUNT]:TURNS; of one drive with its name and a colon before it. May be repeated.
     #[arg(long, value_name = "[DRIVE:]FAULT")]
     fault: Vec<Fault>,
-    /// How many times faster than real ones the disks run.
+    /// How many times faster than real ones the disks run: 0.001 to 5000.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// End after this time, by the machine's clock: `90s`, `5m`.

@@ -24,7 +24,7 @@ fn is_what_cannot_be_emulated_one_line() {
         (&["emulate", drive, "--nbd", "unix:x", "--set", "drive.queue.dept=3"], "did you mean"),
         (&["emulate", drive, "--nbd", "unix:x", "--size", "1G"], "for the disk `null`"),
         (&["emulate", "null", "--nbd", "unix:x", "--size", "1000"], "multiple of 512"),
-        (&["emulate", drive, "--nbd", "unix:x", "--speed", "0"], "0.001 to 1000000"),
+        (&["emulate", drive, "--nbd", "unix:x", "--speed", "0"], "0.001 to 5000"),
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "power-cut"], "power-cut@TIME"),
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "ignore-flsh"], "did you mean `ignore-flush`?"),
         (&["emulate", "null", "--nbd", "unix:x", "--fault", "ignore-flush"], "the disk `null` has none"),
