@@ -19,6 +19,8 @@ pub(crate) struct Connection<W> {
     pub(crate) wire: W,
     /// What epoll was told to look for.
     interest: EventFlags,
+    /// The client hears nothing any more. What it said before may still be there.
+    deserted: bool,
     broken: bool,
     /// How many bytes the client took.
     sent: u64,
@@ -27,18 +29,23 @@ pub(crate) struct Connection<W> {
 
 impl<W: Wire> Connection<W> {
     pub(crate) fn new(socket: OwnedFd, wire: W, seat: Seat) -> Connection<W> {
-        Connection { socket, wire, interest: EventFlags::empty(), broken: false, sent: 0, seat }
+        let interest = EventFlags::empty();
+        Connection { socket, wire, interest, deserted: false, broken: false, sent: 0, seat }
     }
 
     /// The same connection with another machine.
     pub(crate) fn with<T>(self, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
-        let Connection { socket, wire, broken, sent, seat, .. } = self;
+        let Connection { socket, wire, deserted, broken, sent, seat, .. } = self;
         let wire = change(wire)?;
-        Some(Connection { socket, wire, interest: EventFlags::empty(), broken, sent, seat })
+        Some(Connection { socket, wire, interest: EventFlags::empty(), deserted, broken, sent, seat })
     }
 
     /// Has epoll look for what is wanted now, under this number.
     pub(crate) fn watch(&mut self, epoll: &OwnedFd, number: u64) {
+        if self.deserted {
+            // It would be told of again and again.
+            return self.unwatch(epoll);
+        }
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, self.wire.wants_input());
         wanted.set(EventFlags::OUT, !self.wire.output().is_empty());
@@ -62,22 +69,23 @@ impl<W: Wire> Connection<W> {
         self.interest = EventFlags::empty();
     }
 
-    /// Takes what the client has sent, as much as the machine has room for at once.
-    pub(crate) fn receive(&mut self, now: Nanos) {
+    /// Takes what the client has sent, as much as the machine has room for at once; whether there was anything, be it the end.
+    pub(crate) fn receive(&mut self, now: Nanos) -> bool {
         if !self.wire.wants_input() {
-            return;
+            return false;
         }
         match rustix::net::recv(&self.socket, self.wire.input_space(), RecvFlags::DONTWAIT) {
             Ok((0, _)) => self.wire.input_ended(),
             Ok((bytes, _)) => self.wire.filled(now, bytes),
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::INTR) => return false,
             Err(_) => self.broken = true,
         }
+        true
     }
 
     /// Sends what the client takes.
     pub(crate) fn send(&mut self, now: Nanos) {
-        while !self.wire.output().is_empty() && !self.broken {
+        while !self.wire.output().is_empty() && !self.broken && !self.deserted {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             match rustix::net::send(&self.socket, self.wire.output(), flags) {
                 Ok(bytes) => {
@@ -86,13 +94,46 @@ impl<W: Wire> Connection<W> {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                Err(_) => self.broken = true,
+                Err(_) => self.deserted = true,
             }
         }
     }
 
-    /// Has it dropped, whatever is under way.
-    pub(crate) fn give_up(&mut self) {
+    /// Takes note that the client hears nothing any more.
+    pub(crate) fn desert(&mut self) {
+        self.deserted = true;
+    }
+
+    /// Whether the client hears nothing any more.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.deserted
+    }
+
+    /// Of a client that hears nothing any more, takes what it said before, and hands the machine to `take` for what it asks.
+    /// Then the connection is over, unless the machine must be answered first; after that there may be more.
+    pub(crate) fn take_rest(&mut self, now: Nanos, mut take: impl FnMut(&mut W)) {
+        // A client that still speaks, and hears nothing, is not listened to for ever.
+        const PIECES: usize = 1024;
+        if !self.deserted {
+            return;
+        }
+        for _ in 0..PIECES {
+            let unheard = self.wire.output().len();
+            self.wire.sent(now, unheard);
+            take(&mut self.wire);
+            if self.wire.ending().is_some() {
+                break;
+            }
+            if !self.wire.output().is_empty() {
+                continue;
+            }
+            if !self.wire.wants_input() {
+                return;
+            }
+            if !self.receive(now) {
+                break;
+            }
+        }
         self.broken = true;
     }
 

@@ -14,6 +14,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -52,19 +53,23 @@ impl Disk {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
         let (tell, told) = std::sync::mpsc::channel();
-        let turning = Turning {
+        let mut turning = Turning {
             shared: Arc::clone(&shared),
             epoll,
             timing,
             links: Links::default(),
             replies: Vec::new(),
             lead: Lead::default(),
+            patience: None,
         };
         let run = move || {
             realtime::be_punctual();
             let first = timing.real_time && has_deadlines && realtime::go_first();
             tell.send(first).expect("whoever starts a disk waits for this");
-            turning.run();
+            // What is half done then is only looked at; the system has told of it already.
+            if catch_unwind(AssertUnwindSafe(|| turning.run())).is_err() {
+                turning.break_down();
+            }
         };
         let thread = Builder::new().name(format!("disk {name}")).spawn(run)?;
         let is_real_time = told.recv().map_err(io::Error::other)?;
@@ -81,19 +86,21 @@ impl Disk {
         self.is_real_time
     }
 
-    /// Lets what is under way end, takes nothing more, and puts all that is written on the media.
+    /// Lets what is under way end and clients hear of it, takes nothing more, and puts all that is written on the media.
     ///
-    /// *Errors:* there was no room left for it.
+    /// *Errors:* there was no room left for it; the disk's thread failed long before.
     pub fn stop(mut self) -> Result<(), BlockError> {
         self.end();
-        self.shared.lock().emulator.finish_writing()
+        let mut state = self.shared.lock();
+        let written = state.emulator.finish_writing();
+        if state.broken { Err(BlockError::Dead) } else { written }
     }
 
     fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.shared.lock().stopping = true;
             self.shared.wake();
-            // A thread that panicked has said so; what it left is taken as it is.
+            // What it left when it failed is taken as it is.
             let _ = thread.join();
         }
     }
@@ -116,12 +123,17 @@ struct Turning {
     links: Links,
     replies: Vec<Reply>,
     lead: Lead,
+    /// Real time up to when clients may take what is left for them; set once the disk has stopped.
+    patience: Option<Nanos>,
 }
 
 impl Turning {
-    fn run(mut self) {
+    /// How long clients may take for the last answers.
+    const FAREWELL: Nanos = Nanos(5_000_000_000);
+
+    fn run(&mut self) {
         let mut events = Vec::with_capacity(64);
-        while let Some(next) = self.turn() {
+        while let Some(next) = self.turn().or_else(|| self.take_leave()) {
             if !self.links.has_requests() {
                 self.wait(next, &mut events);
             }
@@ -140,13 +152,33 @@ impl Turning {
         next
     }
 
+    /// When to look again whether clients have taken the last answers; nothing once they have, or had time enough.
+    fn take_leave(&mut self) -> Option<Nanos> {
+        let clock = self.shared.clock;
+        let Some(end) = self.patience else {
+            // Those are answered, too, who have asked by now.
+            self.patience = Some(clock.elapsed() + Turning::FAREWELL);
+            return Some(Nanos::ZERO);
+        };
+        let left = Duration::from_nanos(end.since(clock.elapsed()).0);
+        let is_wanted = !left.is_zero() && (self.links.have_unsent() || self.links.has_requests());
+        is_wanted.then(|| clock.now() + clock.disk(left))
+    }
+
+    /// Answers all who wait, since nobody will turn the machine any more.
+    fn break_down(&mut self) {
+        self.shared.lock().break_down(self.shared.clock.now(), &mut self.replies);
+        self.links.clear();
+        self.shared.answer(&mut self.replies);
+    }
+
     fn turn_machine(&mut self, now: Nanos) -> Option<Nanos> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let (lead, real) = (self.lead.get(), self.shared.clock.elapsed());
         self.links.take_arrived(state);
         state.emulator.handle_timeout(now);
-        self.links.submit(state, now);
+        self.links.submit(state, now, real);
         // What is done by the time at which it can be told, is told.
         state.emulator.handle_timeout(now + self.shared.clock.disk(lead));
         state.collect(&mut self.replies);

@@ -2,13 +2,20 @@
 
 use crate::connection::Link;
 use crate::disk::Outcome;
-use crate::nbd::{Request, Wire};
+use crate::nbd::{Request, Session, Wire};
 use crate::shared::{Answerable, Asker, Shared, State};
 use crate::{Answer, BlockError, Operation};
 use headstack_model::Nanos;
 use rustix::event::epoll::EventFlags;
 use slab::Slab;
 use std::os::fd::OwnedFd;
+
+/// A request on its way to the disk.
+struct Asked {
+    answerable: Answerable,
+    volume: u32,
+    operation: Operation,
+}
 
 /// Connections by their place, and what they have for the disk.
 #[derive(Default)]
@@ -17,7 +24,7 @@ pub(crate) struct Links {
     /// Places of those with something to send or to take note of.
     touched: Vec<usize>,
     /// Requests that wait for the disk to be locked.
-    requests: Vec<(Answerable, Operation)>,
+    requests: Vec<Asked>,
     numbers: u64,
     /// When all were last asked for their patience.
     swept: Nanos,
@@ -34,6 +41,12 @@ impl Links {
     /// Whether there is something for the disk.
     pub(crate) fn has_requests(&self) -> bool {
         !self.requests.is_empty()
+    }
+
+    /// Whether clients have not taken all that is for them.
+    pub(crate) fn have_unsent(&self) -> bool {
+        let mut connections = self.links.iter().map(|(_, link)| &link.connection);
+        connections.any(|connection| !connection.wire.output().is_empty() && !connection.is_deserted())
     }
 
     /// Drops all of them, and what they asked.
@@ -53,17 +66,19 @@ impl Links {
         }
     }
 
-    /// Gives the disk what was asked of it.
-    pub(crate) fn submit(&mut self, state: &mut State, now: Nanos) {
-        for (answerable, operation) in self.requests.drain(..) {
+    /// Gives the disk what was asked of it, at its time and the real one.
+    pub(crate) fn submit(&mut self, state: &mut State, now: Nanos, real: Nanos) {
+        for Asked { answerable, volume, operation } in self.requests.drain(..) {
             // Its place may be another's by now.
-            let Answerable { link, number, handle } = answerable;
-            let Some(link) = self.links.get_mut(link).filter(|link| link.number == number) else { continue };
-            if state.stopping {
-                link.connection.wire.answer(now, handle, Err(BlockError::ShuttingDown));
-                continue;
+            let Answerable { link: place, number, handle } = answerable;
+            match self.links.get_mut(place).filter(|link| link.number == number) {
+                Some(link) if state.stopping => {
+                    link.connection.wire.answer(real, handle, Err(BlockError::ShuttingDown));
+                    self.touched.push(place);
+                }
+                None if state.stopping || !changes(&operation) => {}
+                _ => state.submit(now, volume, operation, Asker::Connection(answerable)),
             }
-            state.submit(now, link.volume, operation, Asker::Connection(answerable));
         }
     }
 
@@ -93,8 +108,8 @@ impl Links {
     pub(crate) fn handle_event(&mut self, place: usize, flags: EventFlags, now: Nanos) {
         let Some(link) = self.links.get_mut(place) else { return };
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
-            // Nobody hears the answers. While nothing is to be read, epoll would tell of it again and again.
-            link.connection.give_up();
+            // Nobody hears the answers. What was said before is still to be read.
+            link.connection.desert();
         } else if flags.contains(EventFlags::IN) {
             link.connection.receive(now);
         }
@@ -115,9 +130,15 @@ impl Links {
             // First, because a request may wait for room that replies take.
             link.connection.send(now);
             first = first.or(told(shared, link));
-            while let Some(Request { handle, operation }) = link.connection.wire.next_request() {
-                self.requests.push((Answerable { link: place, number: link.number, handle }, operation));
-            }
+            let (number, volume) = (link.number, link.volume);
+            let mut take = |session: &mut Session| {
+                while let Some(Request { handle, operation }) = session.next_request() {
+                    let answerable = Answerable { link: place, number, handle };
+                    self.requests.push(Asked { answerable, volume, operation });
+                }
+            };
+            take(&mut link.connection.wire);
+            link.connection.take_rest(now, take);
             if link.connection.is_over() {
                 link.connection.unwatch(epoll);
                 self.links.remove(place);
@@ -126,6 +147,15 @@ impl Links {
             }
         }
         first
+    }
+}
+
+/// Whether somebody notices that it was done, though nobody hears of it.
+fn changes(operation: &Operation) -> bool {
+    match operation {
+        Operation::Read { .. } | Operation::Prefetch { .. } | Operation::Allocation { .. } => false,
+        Operation::Write { .. } | Operation::WriteZeroes { .. } => true,
+        Operation::Trim { .. } | Operation::Flush => true,
     }
 }
 
@@ -144,7 +174,7 @@ mod tests {
     use crate::nbd::{Export, Exports, Handshake, Limits};
     use headstack_workload::VolumeInfo;
     use rustix::event::epoll;
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
 
@@ -162,19 +192,99 @@ mod tests {
         (client, Link::new(Connection::new(server.into(), session, Arc::new(())), 0))
     }
 
-    #[test]
-    fn is_what_a_dead_client_asked_not_taken_for_its_successors() {
+    /// A disk of 1 MiB that takes no time, one connection of it, and that client's end.
+    fn disk() -> (Shared, OwnedFd, Links, UnixStream) {
         let info = VolumeInfo { name: "d".to_string(), sectors: 2048, sector_bytes: 512 };
         let store = Store::memory(1 << 20).expect("unused memory is free");
         let clock = Clock::new(1.0).expect("it is allowed");
         let shared = Shared::new(Emulator::null(Volume::new(info, store)), clock).expect("there are events");
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("there are more");
         let mut links = Links::default();
-        let (mut client, first) = link();
+        let (client, first) = link();
         shared.lock().arrived.push(first);
         links.take_arrived(&mut shared.lock());
-        let read = [&[0x25, 0x60, 0x95, 0x13][..], &[0; 22], &[2, 0]].concat();
-        client.write_all(&read).expect("the other end is open");
+        (shared, epoll, links, client)
+    }
+
+    fn request(command: u8, offset: u32, length: u32) -> Vec<u8> {
+        let place = [&[0; 8][..], &[0; 4], &offset.to_be_bytes(), &length.to_be_bytes()].concat();
+        [&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, command][..], &place].concat()
+    }
+
+    #[test]
+    fn is_all_done_that_a_client_asked_for_before_it_went() {
+        let (shared, epoll, mut links, mut client) = disk();
+        client.set_nonblocking(true).expect("it is a socket");
+        // The last one is not complete; what the server cannot take at once is still in the socket.
+        let write = |turn: u32| [request(1, turn * 512, 512), vec![turn as u8 + 1; 512]].concat();
+        let said: Vec<u8> = (0..200).flat_map(write).chain(request(2, 0, 0)).chain(write(200)).collect();
+        client.write_all(&said).expect("the other end has room");
+        drop(client);
+        links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
+        links.settle(&shared, &epoll);
+        assert!(links.is_empty(), "nobody is there any more");
+        let mut state = shared.lock();
+        links.submit(&mut state, Nanos::ZERO, Nanos::ZERO);
+        state.collect(&mut Vec::new());
+        links.answer(&mut state, Nanos::ZERO);
+        let mut bytes = vec![0; 201 * 512];
+        state.emulator.read(0, 0, &mut bytes).expect("it is within the disk");
+        assert!(bytes.chunks(512).zip(0..200u8).all(|(block, turn)| block == [turn + 1; 512]));
+        assert!(bytes[200 * 512..].iter().all(|byte| *byte == 0), "who takes its leave asks for no more");
+    }
+
+    #[test]
+    fn is_more_taken_from_a_client_that_went_once_the_disk_has_done_some() {
+        let (shared, epoll, mut links, mut client) = disk();
+        client.set_nonblocking(true).expect("it is a socket");
+        // More than a connection may have with the disk at a time, and among them what is refused.
+        let said: Vec<u8> =
+            (0..2000).flat_map(|turn: u32| request(6 + (turn % 2 * 90) as u8, 0, 512)).collect();
+        let said = [said, request(6, 512, 512).repeat(1500)].concat();
+        client.write_all(&said).expect("the other end has room");
+        drop(client);
+        links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
+        let mut turns = 0;
+        loop {
+            links.settle(&shared, &epoll);
+            if !links.has_requests() {
+                break;
+            }
+            turns += 1;
+            let mut state = shared.lock();
+            links.submit(&mut state, Nanos::ZERO, Nanos::ZERO);
+            state.collect(&mut Vec::new());
+            links.answer(&mut state, Nanos::ZERO);
+        }
+        assert!(links.is_empty() && turns > 1, "{turns}");
+        assert_eq!(shared.lock().emulator.books(0).all().done, 2500);
+    }
+
+    #[test]
+    fn is_a_client_told_that_the_disk_is_shutting_down() {
+        let (shared, epoll, mut links, mut client) = disk();
+        client.write_all(&request(0, 0, 512)).expect("the other end is open");
+        links.handle_event(0, EventFlags::IN, Nanos::ZERO);
+        links.settle(&shared, &epoll);
+        assert!(links.has_requests());
+        let mut state = shared.lock();
+        state.stopping = true;
+        links.submit(&mut state, Nanos::MAX, Nanos(7));
+        drop(state);
+        assert!(links.have_unsent());
+        let patience = links.links[0].connection.wire.poll_timeout();
+        assert_eq!(patience, Some(Nanos(7) + Limits::default().reply), "patience is of real time");
+        links.settle(&shared, &epoll);
+        assert!(!links.have_unsent());
+        let mut reply = [0; 16];
+        client.read_exact(&mut reply).expect("it is answered");
+        assert_eq!(reply[4..8], [0, 0, 0, 108]);
+    }
+
+    #[test]
+    fn is_what_a_dead_client_asked_not_taken_for_its_successors() {
+        let (shared, epoll, mut links, mut client) = disk();
+        client.write_all(&request(0, 0, 512)).expect("the other end is open");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
         links.settle(&shared, &epoll);
         assert!(links.has_requests());
@@ -186,7 +296,7 @@ mod tests {
         let mut state = shared.lock();
         state.arrived.push(second);
         links.take_arrived(&mut state);
-        links.submit(&mut state, Nanos::ZERO);
+        links.submit(&mut state, Nanos::ZERO, Nanos::ZERO);
         state.collect(&mut Vec::new());
         assert!(!links.has_requests() && state.over.is_empty(), "nobody waits for it any more");
         links.answer(&mut state, Nanos::ZERO);

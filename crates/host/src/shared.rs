@@ -54,9 +54,12 @@ pub(crate) struct State {
     pub(crate) over: Vec<(Answerable, Nanos, Result<Outcome, BlockError>)>,
     /// Connections whose clients have chosen the disk.
     pub(crate) arrived: Vec<Link>,
-    /// Up to when the disk's own thread sleeps; zero while it looks by itself.
+    /// The deadline up to which the disk's own thread sleeps, or will as soon as it has told what is over: who brings a nearer
+    /// one wakes it.
     pub(crate) asleep_until: Nanos,
     pub(crate) stopping: bool,
+    /// The disk's own thread failed, perhaps in the middle of something: the machine is turned no more.
+    pub(crate) broken: bool,
 }
 
 impl State {
@@ -74,6 +77,18 @@ impl State {
                     let result = result.and_then(|outcome| self.with_bytes(outcome));
                     replies.push(Reply { caller, due: at, result });
                 }
+            }
+        }
+    }
+
+    /// Takes nothing more; all that is under way fails.
+    pub(crate) fn break_down(&mut self, now: Nanos, replies: &mut Vec<Reply>) {
+        (self.stopping, self.broken) = (true, true);
+        self.arrived.clear();
+        self.over.clear();
+        for asker in self.askers.drain() {
+            if let Asker::Caller(caller) = asker {
+                replies.push(Reply { caller, due: now, result: Err(BlockError::Dead) });
             }
         }
     }
@@ -119,6 +134,7 @@ impl Shared {
             arrived: Vec::new(),
             asleep_until: Nanos::ZERO,
             stopping: false,
+            broken: false,
         };
         Ok(Shared {
             state: Mutex::new(state),
@@ -183,8 +199,9 @@ impl DiskHandle {
         let mut replies = Vec::new();
         let mut state = self.0.lock();
         if state.stopping {
+            let error = if state.broken { BlockError::Dead } else { BlockError::ShuttingDown };
             drop(state);
-            return caller.answer(Err(BlockError::ShuttingDown));
+            return caller.answer(Err(error));
         }
         let now = self.0.clock.now();
         state.submit(now, volume, operation, Asker::Caller(caller));
@@ -201,8 +218,10 @@ impl DiskHandle {
     /// Looks at the machine as it is now. The disk stands still meanwhile: be brief.
     pub fn inspect<R>(&self, look: impl FnOnce(&Emulator) -> R) -> R {
         let mut state = self.0.lock();
-        let now = self.0.clock.now();
-        state.emulator.handle_timeout(now);
+        if !state.broken {
+            let now = self.0.clock.now();
+            state.emulator.handle_timeout(now);
+        }
         look(&state.emulator)
     }
 
@@ -214,15 +233,21 @@ impl DiskHandle {
     /// Cuts the disk's power now.
     pub fn cut_power(&self) {
         let mut state = self.0.lock();
-        let now = self.0.clock.now();
-        state.emulator.cut_power(now);
+        if !state.broken {
+            let now = self.0.clock.now();
+            state.emulator.cut_power(now);
+        }
         drop(state);
         self.0.wake();
     }
 
-    /// Gives the disk's thread a connection.
+    /// Gives the disk's thread a connection, which is closed where that thread ends.
     pub(crate) fn adopt(&self, link: Link) {
-        self.0.lock().arrived.push(link);
+        let mut state = self.0.lock();
+        if !state.stopping {
+            state.arrived.push(link);
+        }
+        drop(state);
         self.0.wake();
     }
 }

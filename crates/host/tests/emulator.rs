@@ -137,6 +137,33 @@ fn does_a_running_disk_answer_callers_from_any_thread() {
     assert_eq!(told.recv(), Ok(Err(BlockError::ShuttingDown)));
 }
 
+/// Fails as soon as it is answered.
+struct Bomb;
+
+impl Caller for Bomb {
+    fn answer(self: Box<Self>, _result: Result<Answer, BlockError>) {
+        panic!("a caller that fails, to see what becomes of the others");
+    }
+}
+
+#[test]
+fn is_everybody_answered_when_a_disk_s_thread_fails() {
+    let clock = Clock::new(1.0).expect("it is allowed");
+    let emulator = emulator("atlas-10k", EmulatorFaults::default());
+    let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");
+    let handle = disk.handle();
+    let (tell, told) = channel();
+    // It takes seconds; the second one is over before it, between its pieces.
+    let long = Operation::Read { offset: 0, bytes: 64 << 20, fua: false };
+    handle.submit(0, long, Box::new(Tell(tell.clone())));
+    handle.submit(0, Operation::Read { offset: 1 << 30, bytes: 4096, fua: false }, Box::new(Bomb));
+    assert_eq!(told.recv(), Ok(Err(BlockError::Dead)));
+    handle.submit(0, Operation::Flush, Box::new(Tell(tell)));
+    assert_eq!(told.recv(), Ok(Err(BlockError::Dead)));
+    assert_eq!(handle.snapshot().volumes.len(), 1);
+    assert_eq!(disk.stop(), Err(BlockError::Dead));
+}
+
 #[test]
 fn does_a_snapshot_tell_what_was_asked_and_how_long_it_took() {
     let clock = Clock::new(1000.0).expect("it is allowed");
