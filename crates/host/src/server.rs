@@ -5,20 +5,30 @@ use crate::connection::{Connection, Link, Seat};
 use crate::nbd::{Export, ExportError, Exports, Handshake, Limits, Wire};
 use crate::{Clock, DiskHandle, realtime};
 use headstack_model::Nanos;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use slab::Slab;
 use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+
+/// What an export's name in a URI cannot have as it is (RFC 3986, 2.3).
+const NO_NAME: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The same of a path behind a URI's question mark.
+const NO_PATH: AsciiSet = NO_NAME.remove(b'/');
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +41,7 @@ pub enum Address {
 
 /// A text that is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{met}` is no address: write HOST:PORT, :PORT (all addresses) or unix:PATH")]
+#[error("`{met}` is no address: write HOST:PORT, :PORT (all IPv4 addresses) or unix:PATH")]
 pub struct AddressError {
     met: String,
 }
@@ -53,9 +63,13 @@ impl FromStr for Address {
 impl Address {
     /// The NBD URI of an export there.
     pub fn uri(&self, export: &str) -> String {
+        let export = utf8_percent_encode(export, &NO_NAME);
         match self {
             Address::Tcp(address) => format!("nbd://{address}/{export}"),
-            Address::Unix(path) => format!("nbd+unix:///{export}?socket={}", path.display()),
+            Address::Unix(path) => {
+                let path = percent_encode(path.as_os_str().as_bytes(), &NO_PATH);
+                format!("nbd+unix:///{export}?socket={path}")
+            }
         }
     }
 }
@@ -95,7 +109,8 @@ impl Server {
     /// Connections that a server has at a time unless it is told otherwise.
     pub const CONNECTIONS: usize = 1024;
 
-    /// Listens at an address, for at most so many connections at a time; who comes beyond is sent away.
+    /// Listens at an address, for at most so many connections at a time; who comes beyond is sent away. The process may have
+    /// that many files open from then on, where the system allows it; where not, there are fewer connections.
     ///
     /// *Errors:* exports that cannot be; an address that cannot be had, or is in use.
     pub fn start(address: &Address, served: Vec<Served>, limits: Limits, most: usize) -> io::Result<Server> {
@@ -108,6 +123,8 @@ impl Server {
         epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTEN), EventFlags::IN)?;
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
+        let has_deadlines =
+            served.iter().any(|served| served.disk.inspect(|emulator| emulator.engine().is_some()));
         let accepting = Accepting {
             listener,
             epoll,
@@ -115,13 +132,15 @@ impl Server {
             exports,
             served,
             limits,
-            most,
+            most: room_for(most),
             seat: Arc::new(()),
             greeted: Slab::new(),
         };
         let run = move || {
             realtime::be_punctual();
-            realtime::go_first();
+            if has_deadlines {
+                realtime::go_first();
+            }
             accepting.run();
         };
         let thread = Some(Builder::new().name("nbd server".to_string()).spawn(run)?);
@@ -160,8 +179,7 @@ fn listen(address: &Address) -> io::Result<(Socket, Address)> {
         Address::Unix(path) => {
             let (socket, name) = (Socket::new(Domain::UNIX, Type::STREAM, None)?, SockAddr::unix(path));
             let name = name.map_err(at)?;
-            // A socket that nobody listens at was left by a server that died.
-            if path.exists() && Socket::new(Domain::UNIX, Type::STREAM, None)?.connect(&name).is_err() {
+            if is_abandoned(path, &name)? {
                 #[allow(clippy::disallowed_methods, reason = "the file of a socket that is dead")]
                 std::fs::remove_file(path).map_err(at)?;
             }
@@ -174,14 +192,51 @@ fn listen(address: &Address) -> io::Result<(Socket, Address)> {
     Ok((socket, found))
 }
 
+/// Whether a path is a socket that nobody listens at, which a server left that died. Whatever else is there is not ours, and
+/// neither is a socket of which that cannot be said: one of another kind, or one that is too busy to answer.
+fn is_abandoned(path: &Path, name: &SockAddr) -> io::Result<bool> {
+    if !path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
+        return Ok(false);
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.connect(name).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused))
+}
+
+/// Files that are left for disks, their data and whatever else the process opens.
+const OTHER_FILES: u64 = 64;
+
+/// Most files that the process asks to have open. What it starts inherits it, and some programs try each number.
+const MOST_FILES: u64 = 1 << 16;
+
+/// Has the system let the process open more files; how many connections of `most` there is room for then.
+fn room_for(most: usize) -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let allowed = maximum.map_or(MOST_FILES, |maximum| maximum.min(MOST_FILES));
+    if current.is_some_and(|current| current < allowed) {
+        // Where it is refused there are fewer connections.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum });
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    most.min(usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX))
+}
+
+/// Time for a client's machine to say that it got what was sent.
+const TAKEN_FOR_GONE: Duration = Duration::from_secs(150);
+
 /// Has small replies sent at once, and a client noticed whose machine is gone: after a minute in which it says nothing it is
-/// asked, and after nine questions without an answer it is left. Only TCP has, and needs, either.
+/// asked, and after nine questions without an answer it is left. While it has not said that it got all data it is not asked,
+/// and left after a time of its own. Only TCP has, and needs, any of these.
 fn settle(socket: &Socket) {
     let patience =
         TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(10));
     let _ = socket.set_tcp_nodelay(true);
     let _ = socket.set_tcp_keepalive(&patience);
+    let _ = socket.set_tcp_user_timeout(Some(TAKEN_FOR_GONE));
 }
+
+/// Clients that are greeted before others are looked after.
+const AT_ONCE: usize = 64;
 
 const STOP: u64 = u64::MAX;
 const LISTEN: u64 = u64::MAX - 1;
@@ -228,7 +283,8 @@ impl Accepting {
 
     /// Greets those who wait, or sends them away where there are too many.
     fn accept(&mut self, now: Nanos) {
-        loop {
+        // Of those that are left, epoll tells again.
+        for _ in 0..AT_ONCE {
             match self.listener.accept() {
                 Ok((socket, _)) if Arc::strong_count(&self.seat) > self.most => drop(socket),
                 Ok((socket, _)) => self.greet(socket, now),
@@ -237,7 +293,7 @@ impl Accepting {
                 Err(_) => {
                     // No descriptor is left, or the client has gone already. Others must get time to close theirs.
                     #[allow(clippy::disallowed_methods, reason = "the system said that there is no more")]
-                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    std::thread::sleep(Duration::from_millis(1));
                     return;
                 }
             }
@@ -256,7 +312,7 @@ impl Accepting {
         let Some(connection) = self.greeted.get_mut(place) else { return };
         connection.receive(now);
         connection.send(now);
-        if connection.is_over() {
+        if connection.is_over() || connection.is_deserted() {
             self.greeted.remove(place);
         } else if let Some(chosen) = connection.wire.chosen() {
             connection.unwatch(&self.epoll);
@@ -283,8 +339,20 @@ mod tests {
         assert!(
             tcp.keepalive().expect("it is a TCP socket") && tcp.tcp_nodelay().expect("it is a TCP socket")
         );
+        assert_eq!(tcp.tcp_user_timeout().expect("it is a TCP socket"), Some(Duration::from_secs(150)));
         let unix = Socket::new(Domain::UNIX, Type::STREAM, None).expect("there are sockets");
         settle(&unix);
         assert!(unix.take_error().expect("it can be asked").is_none(), "it works as before");
+    }
+
+    #[test]
+    fn may_the_process_have_as_many_files_as_connections() {
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        let few = Rlimit { current: Some(512), maximum };
+        setrlimit(Resource::Nofile, few).expect("less is always allowed");
+        let most = maximum.unwrap_or(u64::MAX).min(MOST_FILES);
+        assert_eq!(room_for(usize::MAX) as u64, most - 64);
+        assert_eq!(getrlimit(Resource::Nofile), Rlimit { current: Some(most), maximum });
+        assert_eq!(room_for(3), 3);
     }
 }

@@ -3,13 +3,16 @@
 use crate::client::*;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_host::nbd::{Export, Limits};
-use headstack_host::{Address, Clock, Disk, Served, Server, Timing};
+use headstack_host::{Address, Answer, BlockError, Caller, Clock, Disk, Operation, Served, Server, Timing};
 use headstack_model::drives;
 use headstack_sim::Rig;
 use headstack_workload::VolumeInfo;
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::Builder;
 use tempfile::TempDir;
 
 pub(crate) fn null() -> Emulator {
@@ -140,6 +143,56 @@ fn does_a_client_that_dies_with_requests_in_flight_leave_no_trace() {
 }
 
 #[test]
+fn is_all_written_that_a_client_sent_before_it_closed() {
+    let setup = setup(null(), 4);
+    for turn in 0..20u8 {
+        let mut stream = connect(&setup.path);
+        let write = |block: u64| {
+            [request(0, WRITE, block, block * 4096, 4096), vec![turn + block as u8; 4096]].concat()
+        };
+        // The replies to the first find nobody while the rest is still to be read.
+        let said: Vec<u8> = (0..100).flat_map(write).chain(request(0, DISC, 0, 0, 0)).collect();
+        stream.write_all(&said).expect("it reads");
+        drop(stream);
+        let mut other = connect(&setup.path);
+        let expected = vec![turn + 99; 4096];
+        let found = (0..100_000).find(|_| {
+            other.write_all(&request(0, READ, 1, 99 * 4096, 4096)).expect("it reads");
+            hear(&mut other, 16 + 4096)[16..] == expected
+        });
+        assert!(found.is_some(), "the last write of client {turn} is done");
+    }
+}
+
+/// Tells what came of an operation.
+struct Tell(Sender<Result<Answer, BlockError>>);
+
+impl Caller for Tell {
+    fn answer(self: Box<Self>, result: Result<Answer, BlockError>) {
+        self.0.send(result).expect("the test waits for it");
+    }
+}
+
+#[test]
+fn does_a_client_get_all_of_its_replies_though_the_disk_stops() {
+    let Setup { disk, server: _server, path, _folder } = setup(null(), 4);
+    let mut stream = connect(&path);
+    stream.write_all(&request(0, READ, 1, 0, 32 << 20)).expect("it reads");
+    assert_eq!(hear(&mut stream, 16), simple(OK, 1));
+    let handle = disk.handle();
+    let stopping = Builder::new().spawn(|| disk.stop()).expect("there are threads");
+    let (tell, told) = channel();
+    let stops = (0..10_000_000).find(|_| {
+        handle.submit(0, Operation::Flush, Box::new(Tell(tell.clone())));
+        told.recv() == Ok(Err(BlockError::ShuttingDown))
+    });
+    assert!(stops.is_some());
+    assert!(hear(&mut stream, 32 << 20).iter().all(|byte| *byte == 0));
+    assert_eq!(stopping.join().expect("it did not fail"), Ok(()));
+    assert_eq!(stream.read(&mut [0; 1]).expect("it was closed in order"), 0);
+}
+
+#[test]
 fn are_those_beyond_the_limit_sent_away() {
     let setup = setup(null(), 3);
     let mut held: Vec<_> = (0..3).map(|_| connect(&setup.path)).collect();
@@ -179,6 +232,31 @@ fn is_a_socket_that_a_dead_server_left_taken_over_and_one_in_use_not() {
 }
 
 #[test]
+fn is_nothing_but_the_socket_of_a_dead_server_removed() {
+    let setup = setup(null(), 3);
+    let folder = setup.path.parent().expect("it is in a folder").to_path_buf();
+    let dead = folder.join("dead");
+    drop(std::os::unix::net::UnixListener::bind(&dead).expect("the path is free"));
+    let others = ["file", "folder", "link", "lost", "letters"].map(|name| folder.join(name));
+    let [file, directory, link, lost, letters] = &others;
+    std::fs::File::create_new(file).and_then(|mut file| file.write_all(b"data")).expect("there is room");
+    std::fs::create_dir(directory).expect("there is room");
+    std::os::unix::fs::symlink(&dead, link).expect("there is room");
+    std::os::unix::fs::symlink(folder.join("nowhere"), lost).expect("there is room");
+    let _letters = std::os::unix::net::UnixDatagram::bind(letters).expect("the path is free");
+    for path in &others {
+        let before = path.symlink_metadata().expect("it is there");
+        let served = Served { export: Export::new("d", 512), disk: setup.disk.handle(), volume: 0 };
+        let address = Address::Unix(path.clone());
+        let error = Server::start(&address, vec![served], Limits::default(), 3).expect_err("it is in use");
+        assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
+        let after = path.symlink_metadata().expect("it is still there");
+        assert_eq!((before.ino(), before.len()), (after.ino(), after.len()));
+    }
+    assert!(dead.exists(), "who names a link does not mean what it points to");
+}
+
+#[test]
 fn are_addresses_told_apart() {
     assert_eq!("unix:/tmp/x".parse(), Ok(Address::Unix(PathBuf::from("/tmp/x"))));
     let tcp: Address = "127.0.0.1:10809".parse().expect("it is an address");
@@ -187,9 +265,11 @@ fn are_addresses_told_apart() {
         ":10809".parse::<Address>().map(|address| address.to_string()),
         Ok("0.0.0.0:10809".to_string())
     );
+    let unusual = Address::Unix(PathBuf::from("/tmp/a b&c#%/nbd.1"));
+    assert_eq!(unusual.uri("disk/0?"), "nbd+unix:///disk%2F0%3F?socket=/tmp/a%20b%26c%23%25/nbd.1");
     let wrong = "unix:".parse::<Address>().expect_err("it names no path");
     assert_eq!(
         wrong.to_string(),
-        "`unix:` is no address: write HOST:PORT, :PORT (all addresses) or unix:PATH"
+        "`unix:` is no address: write HOST:PORT, :PORT (all IPv4 addresses) or unix:PATH"
     );
 }
