@@ -1,5 +1,7 @@
 //! What a thread can ask of the system so that it is woken in time.
 
+use std::panic::resume_unwind;
+use std::thread::{Builder, scope};
 use thread_priority::{
     RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
     thread_native_id,
@@ -15,8 +17,40 @@ pub(crate) fn go_first() -> bool {
     set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok()
 }
 
+/// Does something short before all that is not real-time, where the system allows it: in a thread of its own, so that the calling
+/// one stays as it is.
+pub(crate) fn first<R: Send>(what: impl Fn() -> R + Sync) -> R {
+    let done = scope(|scope| {
+        let run = || {
+            go_first();
+            what()
+        };
+        // Where there is no thread it is done as the calling one is.
+        let thread = Builder::new().name("look".to_string()).spawn_scoped(scope, run).ok()?;
+        Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    done.unwrap_or_else(what)
+}
+
 /// Has the calling thread's timers fire when they are due and not up to 50 us later, as others' may.
 pub(crate) fn be_punctual() {
     // Refused only where the kernel is built without it: then wake-ups are later and the lateness says so.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thread_priority::thread_schedule_policy;
+
+    #[test]
+    fn does_a_look_go_first_and_its_thread_stay_as_it_is() {
+        let before = thread_schedule_policy().expect("it has one");
+        let meanwhile = first(|| thread_schedule_policy().expect("it has one"));
+        let asked = Builder::new().spawn(go_first).expect("there are threads");
+        let is_allowed = asked.join().expect("it does not fail");
+        let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+        assert_eq!(meanwhile, if is_allowed { fifo } else { before });
+        assert_eq!(thread_schedule_policy().expect("it has one"), before);
+    }
 }

@@ -1,7 +1,7 @@
 //! What a running disk shows of itself: a copy, so that whoever looks does not hold it up.
 
 use crate::disk::{Books, Emulator, Volume};
-use crate::{DiskHandle, Lateness};
+use crate::{DiskHandle, Lateness, realtime};
 use headstack_model::Nanos;
 use headstack_sim::{Activity, DeviceView, Engine};
 
@@ -36,9 +36,12 @@ pub struct VolumeSnapshot {
 impl DiskHandle {
     /// The disk as it is now.
     pub fn snapshot(&self) -> Snapshot {
-        let lateness = self.lateness();
         let clock = self.clock();
-        self.inspect(|emulator| Snapshot::of(emulator, clock.now(), lateness))
+        // The disk's own thread waits for who looks, who must therefore not wait for all others.
+        realtime::first(|| {
+            let lateness = self.lateness();
+            self.inspect(|emulator| Snapshot::of(emulator, clock.now(), lateness))
+        })
     }
 }
 
