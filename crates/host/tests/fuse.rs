@@ -97,6 +97,9 @@ fn does_a_file_behave_as_a_block_device() {
     assert_eq!(file.read_at(&mut [0; 10], 1 << 20).expect("the end is not an error"), 0);
     assert_eq!(errno(file.set_len(4096)), Some(Errno::PERM), "a disk keeps its size");
     assert_eq!(errno(File::create_new(folder.path().join("new"))), Some(Errno::NOSYS));
+    let there = folder.path().join("n");
+    assert_eq!(errno(std::fs::hard_link(&there, folder.path().join("new"))), Some(Errno::PERM));
+    assert_eq!(errno(std::os::unix::fs::symlink(&there, folder.path().join("new"))), Some(Errno::PERM));
 }
 
 #[test]
