@@ -1,4 +1,5 @@
-//! `--metrics`: the disks for Prometheus, in its text format over HTTP. A thread of normal priority serves it.
+//! `--metrics`: the disks for Prometheus, in its text format over HTTP. A thread of normal priority serves it,
+//! and goes first only to look at a disk.
 
 use crate::failure::Failure;
 use axum::Router;
@@ -32,7 +33,8 @@ impl Endpoint {
     /// *Errors:* an address that cannot be had.
     pub(super) fn start(address: &str, disks: Vec<DiskHandle>) -> Result<Endpoint, Failure> {
         let fault = |error| Failure::Input(format!("--metrics {address}: {error}"));
-        let runtime = Builder::new_current_thread().enable_io().build().map_err(fault)?;
+        // The clock, too: where no descriptor is left the server waits for a while.
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(fault)?;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
         let (stop, stopped) = oneshot::channel();
