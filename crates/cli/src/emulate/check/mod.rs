@@ -70,12 +70,18 @@ impl CheckArgs {
 
     pub(super) fn run(&self, target: &EmulateTarget, speed: f64, out: &mut dyn Write) -> Result<(), Failure> {
         let plans = plan::plans(target)?;
-        let Some((rig, info)) = plans[0].rig.as_ref().zip(plans[0].volumes.first()) else {
+        let ([plan], [info]) = (&plans[..], &plans[0].volumes[..]) else {
+            let volumes = plans.iter().flat_map(|plan| &plan.volumes);
+            let names: Vec<&str> = volumes.map(|volume| volume.name.as_str()).collect();
+            let (count, names) = (names.len(), names.join(", "));
+            return Err(Failure::Input(format!("--check: takes one disk, and these are {count} ({names})")));
+        };
+        let Some(rig) = &plan.rig else {
             return Err(Failure::Input("--check: the disk `null` takes no time".to_string()));
         };
         let seconds = if self.quick { 1 } else { 8 };
         let bench = Bench { rig, info, seed: target.rig.seed, seconds, speed };
-        let comparison = bench.compare(plans[0].title.clone())?;
+        let comparison = bench.compare(plan.title.clone())?;
         let verdict = Verdict::of(&comparison);
         match self.json {
             true => writeln!(out, "{}", table::json(&comparison, &verdict))?,

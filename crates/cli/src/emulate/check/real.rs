@@ -49,8 +49,10 @@ impl Bench<'_> {
         }
         bar.set_position(begun + self.seconds);
         let times = std::mem::take(&mut client.lock().times);
-        let (lateness, is_real_time) = (disk.handle().lateness(), disk.is_real_time());
-        Ok(Ran { times, lateness, is_real_time })
+        let (handle, is_real_time) = (disk.handle(), disk.is_real_time());
+        // The last answer was given before its lateness was noted.
+        disk.stop().map_err(|error| Failure::Input(format!("{}: {error}", self.info.name)))?;
+        Ok(Ran { times, lateness: handle.lateness(), is_real_time })
     }
 }
 
@@ -129,5 +131,26 @@ impl Caller for Asked {
         under_way.load.handle_completion(now, self.id);
         drop(under_way);
         self.client.ask();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::job;
+    use super::*;
+    use crate::rig;
+
+    #[test]
+    fn is_the_lateness_of_every_answer_counted() {
+        let rig = rig::load::load("atlas-10k").expect("it is shipped");
+        let (volumes, speed) = (rig.volumes(), 100.0);
+        let bench = Bench { rig: &rig, info: &volumes[0], seed: 0, seconds: 1, speed };
+        for job in &job::ALL {
+            let clock = Clock::new(speed).expect("it is allowed");
+            let ran = bench.run(job, Nanos::from_secs(2), clock, &ProgressBar::hidden());
+            let ran = ran.expect("memory has room");
+            assert!(!ran.times.is_empty());
+            assert_eq!(ran.lateness.count(), ran.times.len() as u64);
+        }
     }
 }
