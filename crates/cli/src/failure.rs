@@ -1,7 +1,7 @@
 //! How a command fails: one line on standard error and an exit code.
 
 use std::fmt::{self, Display};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Why a command did not do what it was asked.
@@ -83,7 +83,9 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn print_line(message: &str) {
+/// Says something on standard error, on one line.
+pub(crate) fn print_line(message: &str) {
     let line = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-    eprintln!("headstack: {line}");
+    // Where it cannot be written there is nowhere to say so.
+    let _ = writeln!(io::stderr(), "headstack: {line}");
 }

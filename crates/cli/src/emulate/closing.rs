@@ -24,10 +24,10 @@ pub(super) fn print(snapshots: &[Snapshot], stolen: Option<f64>, out: &mut dyn W
             line("lateness", lateness(&snapshot.lateness))?;
         }
     }
-    match stolen {
-        Some(share) => line("stolen time", format!("{:.2} % of the processors' time", 100.0 * share)),
-        None => Ok(()),
+    if let Some(share) = stolen {
+        line("stolen time", format!("{:.2} % of the processors' time", 100.0 * share))?;
     }
+    out.flush()
 }
 
 fn requests(books: &Books) -> String {

@@ -1,8 +1,11 @@
 //! What the command waits for while the disks run.
 
 use crate::failure::Failure;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use crate::files;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,18 +39,27 @@ fn now() -> Instant {
 }
 
 impl Events {
-    /// Begins to watch for signals.
-    pub(super) fn watch() -> Result<Events, Failure> {
+    /// Begins to watch for signals. Of those that ask for the end so many are told of; who asks once more, or again while the
+    /// end is under way, wants it at once.
+    pub(super) fn watch(patience: usize) -> Result<Events, Failure> {
         let (sender, receiver) = channel();
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1]).map_err(fault)?;
+        let mut signals = Signals::new(watched()).map_err(fault)?;
         let tell = sender.clone();
         let watch = move || {
+            let mut asked = 0;
             for signal in signals.forever() {
-                let event = if signal == SIGUSR1 { Event::Cut } else { Event::End };
-                if tell.send(event).is_err() {
-                    return;
+                if signal == SIGUSR1 {
+                    // Nobody hears it once the end is under way.
+                    let _ = tell.send(Event::Cut);
+                    continue;
                 }
+                let is_heard = tell.send(Event::End).is_ok();
+                if asked >= patience || (asked > 0 && !is_heard) {
+                    // It comes back only where the system does not let a process end.
+                    let _ = emulate_default_handler(signal);
+                }
+                asked += 1;
             }
         };
         thread::Builder::new().name("signals".to_string()).spawn(watch).map_err(fault)?;
@@ -61,12 +73,17 @@ impl Events {
 
     /// The end comes after this time.
     pub(super) fn end_after(&mut self, time: Option<Duration>) {
-        self.planned.extend(time.map(|time| (now() + time, Event::End)));
+        self.plan(time, Event::End);
     }
 
     /// A power cut comes after this time.
     pub(super) fn power_cut_at(&mut self, time: Option<Duration>) {
-        self.planned.extend(time.map(|time| (now() + time, Event::PowerCut)));
+        self.plan(time, Event::PowerCut);
+    }
+
+    /// A time beyond what the machine's clock can show does not come.
+    fn plan(&mut self, time: Option<Duration>, event: Event) {
+        self.planned.extend(time.and_then(|time| now().checked_add(time)).map(|at| (at, event)));
     }
 
     /// Waits for the next; a look is due at `look`.
@@ -83,5 +100,49 @@ impl Events {
                 event
             }
         }
+    }
+}
+
+/// The signals to watch for. One that says that the terminal has gone is not, where whoever started the process had it ignored,
+/// as `nohup` does.
+fn watched() -> Vec<i32> {
+    let status = files::read_text(Path::new("/proc/self/status")).unwrap_or_default();
+    let mut watched = vec![SIGINT, SIGTERM, SIGUSR1];
+    if !is_ignored(&status, SIGHUP) {
+        watched.push(SIGHUP);
+    }
+    watched
+}
+
+/// Whether a process with this status (`man 5 proc_pid_status`) ignores a signal.
+fn is_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn none() -> Events {
+        let (sender, receiver) = channel();
+        Events { sender, receiver, planned: Vec::new() }
+    }
+
+    #[test]
+    fn does_an_end_never_come_that_no_clock_can_show() {
+        let mut events = none();
+        events.end_after(Some(Duration::MAX));
+        assert_eq!(events.planned, []);
+        events.end_after(Some(Duration::ZERO));
+        assert_eq!(events.next(None), Event::End);
+    }
+
+    #[test]
+    fn is_a_signal_seen_to_be_ignored() {
+        let status = "Name:\tsh\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t0\n";
+        assert!(is_ignored(status, SIGHUP) && !is_ignored(status, SIGINT) && is_ignored(status, 13));
+        assert!(!is_ignored("", SIGHUP) && !is_ignored("SigIgn:\tmany\n", SIGHUP));
     }
 }

@@ -9,7 +9,7 @@ use headstack_host::disk::{Count, Kind};
 use headstack_host::{DiskHandle, Snapshot};
 use headstack_model::Nanos;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 /// A line a disk: on a terminal in its place, elsewhere one below the other.
@@ -60,7 +60,8 @@ impl Live {
             let line = disk.line(&snapshot);
             match self.is_terminal {
                 true => disk.bar.set_message(line),
-                false => eprintln!("{line}"),
+                // Whoever read it may have gone; the disks go on.
+                false => drop(writeln!(stderr(), "{line}")),
             }
         }
         self.due += self.interval;

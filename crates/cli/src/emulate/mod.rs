@@ -24,7 +24,7 @@ use headstack_host::{Address, Clock};
 use live::Live;
 use metrics::Endpoint;
 use running::{Running, Ways};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use stolen::Stolen;
@@ -32,7 +32,7 @@ use stolen::Stolen;
 /// Run disks in real time: programs use them over NBD or as files and feel the arm, the rotation, the cache and the queue.
 ///
 /// Each drive has a thread of its own; what shares something in a rig (an array, a controller, a bus) has one together. Runs
-/// until it is asked to end (SIGINT, SIGTERM), until the power is cut (SIGUSR1, or `--fault power-cut@TIME`), until its time is
+/// until it is asked to end (SIGINT, SIGTERM, SIGHUP), until the power is cut (SIGUSR1, or `--fault power-cut@TIME`), until its time is
 /// over, or until the command behind `--` has ended, whose exit code it then has.
 #[derive(clap::Args)]
 pub(crate) struct Emulate {
@@ -115,7 +115,8 @@ impl Emulate {
                 "--nbd ADDRESS or --mount FOLDER says where programs find the disks".to_string(),
             ));
         }
-        let mut events = Events::watch()?;
+        // A command is asked to end first, and then made to.
+        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 })?;
         let stolen = Stolen::watch();
         let running = self.start(&ways)?;
         let endpoint =
@@ -123,20 +124,18 @@ impl Emulate {
         // What the command prints is not to be mixed with what is said of the disks.
         let mut said: Box<dyn Write + '_> =
             if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(std::io::stderr()) };
-        running.introduce(&mut said)?;
-        if let Some(endpoint) = &endpoint {
-            writeln!(said, "metrics: http://{}/metrics", endpoint.address())?;
+        let introduced = running.introduce(endpoint.as_ref().map(Endpoint::address), &mut said);
+        if self.command.is_empty() {
+            introduced?;
         }
-        said.flush()?;
         let child = Child::start(&self.command, &running, &mut events)?;
         let code = self.turn(&running, &mut events, child)?;
+        // Who asks for the end from here on is not heard any more.
+        drop(events);
         drop(endpoint);
-        running.end(stolen, &mut said)?;
-        said.flush()?;
-        match code {
-            Some(code) if code != 0 => Err(Failure::Command(code)),
-            _ => Ok(()),
-        }
+        let (ended, snapshots) = running.end();
+        let told = closing::print(&snapshots, stolen.share(), &mut said);
+        outcome(ended, code, told)
     }
 
     /// A folder for a socket that only the command that is run has to know.
@@ -184,5 +183,33 @@ impl Emulate {
                 },
             }
         }
+    }
+}
+
+/// What came of it: of disks that ended so, a command that ended with this code, if there was one, and figures that could be
+/// told or not, the gravest.
+fn outcome(ended: Result<(), Failure>, code: Option<u8>, told: io::Result<()>) -> Result<(), Failure> {
+    match code {
+        None => ended.and(told.map_err(Failure::Output)),
+        // Beside a command the figures go to standard error: where that fails there is nowhere to say so.
+        Some(0) => ended,
+        Some(code) => ended.and(Err(Failure::Command(code))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn does_output_that_is_closed_hide_no_lost_data_and_no_code() {
+        let closed = || Err(io::Error::from(io::ErrorKind::BrokenPipe));
+        let lost = || Err(Failure::Input("disk0: no room".to_string()));
+        assert!(matches!(outcome(lost(), None, closed()), Err(Failure::Input(_))));
+        assert!(matches!(outcome(lost(), Some(0), closed()), Err(Failure::Input(_))));
+        assert!(matches!(outcome(lost(), Some(7), Ok(())), Err(Failure::Input(_))));
+        assert!(matches!(outcome(Ok(()), Some(7), closed()), Err(Failure::Command(7))));
+        assert!(matches!(outcome(Ok(()), None, closed()), Err(Failure::Output(_))));
+        assert!(matches!(outcome(Ok(()), Some(0), closed()), Ok(())));
     }
 }

@@ -1,19 +1,18 @@
 //! The disks while they run, and the ways to them.
 
-use super::closing;
 use super::fault::Faults;
 use super::plan::Plan;
-use super::stolen::Stolen;
-use crate::failure::Failure;
+use crate::failure::{Failure, print_line};
 use crate::units::capacity;
 use headstack_host::disk::{Emulator, Volume};
 use headstack_host::fuse::{Mount, MountOptions, Unmounted};
 use headstack_host::nbd::{BlockSizes, Export, Limits};
-use headstack_host::{Address, Clock, Disk, DiskHandle, Served, Server, Timing};
+use headstack_host::{Address, Clock, Disk, DiskHandle, Served, Server, Snapshot, Timing};
 use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -84,16 +83,25 @@ impl Running {
 
     /// Cuts the power of all disks: at the time that a fault says, if that has come, else now.
     pub(super) fn cut_power(&self) {
+        let (mut lose, mut keep) = (0, Vec::new());
         for unit in &self.units {
             let handle = unit.disk.handle();
-            handle.inspect(|_| ());
+            let tells = |emulator: &Emulator, volume| {
+                emulator.engine().is_some_and(|engine| engine.tells_media(volume))
+            };
+            let told: Vec<bool> = handle.inspect(|emulator| {
+                (0..emulator.volumes().len()).map(|volume| tells(emulator, volume)).collect()
+            });
             handle.cut_power();
+            for (volume, is_told) in handle.volumes().iter().zip(told) {
+                if is_told { lose += 1 } else { keep.push(volume.name.clone()) }
+            }
         }
-        eprintln!("headstack: the power is cut; what was not on the media is lost");
+        print_line(&power_cut(lose, &keep));
     }
 
-    /// Tells what there is and how to use it, disk by disk.
-    pub(super) fn introduce(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Tells what there is and how to use it, disk by disk, and where figures are served.
+    pub(super) fn introduce(&self, metrics: Option<SocketAddr>, out: &mut dyn Write) -> io::Result<()> {
         for unit in &self.units {
             let timing = match (&unit.plan.rig, unit.disk.is_real_time()) {
                 (None, _) => "",
@@ -119,7 +127,10 @@ impl Running {
         if self.units.iter().any(|unit| unit.plan.rig.is_some() && !unit.disk.is_real_time()) {
             writeln!(out, "{NOT_REAL_TIME}")?;
         }
-        Ok(())
+        if let Some(address) = metrics {
+            writeln!(out, "metrics: http://{address}/metrics")?;
+        }
+        out.flush()
     }
 
     fn uri(&self, volume: &str) -> Option<String> {
@@ -147,24 +158,35 @@ impl Running {
         found
     }
 
-    /// Ends the disks in an orderly way, and tells how they did.
+    /// Ends the disks in an orderly way; how they did, what was under way included.
     ///
     /// *Errors:* data for which there was no room.
-    pub(super) fn end(self, stolen: Stolen, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) fn end(self) -> (Result<(), Failure>, Vec<Snapshot>) {
+        let handles = self.handles();
         drop(self.server);
         let folder = self.mount.as_ref().map(|mount| mount.folder().to_path_buf()).unwrap_or_default();
         if self.mount.map(Mount::unmount) == Some(Unmounted::StillUsed) {
-            eprintln!("headstack: {}: still in use (by a loop device?), and gone now", folder.display());
+            print_line(&format!("{}: still in use (by a loop device?), and gone now", folder.display()));
         }
-        let snapshots: Vec<_> = self.units.iter().map(|unit| unit.disk.handle().snapshot()).collect();
         let mut result = Ok(());
         for unit in self.units {
             let name = unit.plan.volumes[0].name.clone();
             let stopped = unit.disk.stop();
             result = result.and(stopped.map_err(|error| Failure::Input(format!("{name}: {error}"))));
         }
-        closing::print(&snapshots, stolen.share(), out)?;
-        result
+        (result, handles.iter().map(DiskHandle::snapshot).collect())
+    }
+}
+
+/// What a power cut takes of so many volumes of which the model tells what is on the media, and of those of which it does not.
+fn power_cut(lose: usize, keep: &[String]) -> String {
+    let kept = keep.join(", ");
+    match (lose, keep) {
+        (_, []) => "the power is cut; what was not on the media is lost".to_string(),
+        (0, _) => format!("the power is cut; nothing that was acknowledged is lost of {kept}"),
+        _ => format!(
+            "the power is cut; what was not on the media is lost, but of {kept} nothing that was acknowledged"
+        ),
     }
 }
 
@@ -245,6 +267,14 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn is_it_told_what_a_power_cut_takes() {
+        let raid = ["raid5".to_string()];
+        assert!(power_cut(2, &[]).ends_with("what was not on the media is lost"));
+        assert!(power_cut(0, &raid).ends_with("nothing that was acknowledged is lost of raid5"));
+        assert!(power_cut(1, &raid).ends_with("is lost, but of raid5 nothing that was acknowledged"));
+    }
 
     #[test]
     fn is_a_name_made_one_of_a_variable() {

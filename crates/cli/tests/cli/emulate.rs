@@ -4,7 +4,8 @@
 use crate::common::{command, headstack, refused};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Runs a disk with a command.
 fn run(args: &[&str], shell: &str) -> (i32, String, String) {
@@ -41,6 +42,7 @@ fn is_what_cannot_be_emulated_one_line() {
         (&["emulate", drive, "--quick"], "--check"),
         (&["emulate", drive, "--check", "--nbd", "unix:x"], "--check"),
         (&["emulate", "null", "--check"], "takes no time"),
+        (&["emulate", drive, "wd800jd", "--check"], "takes one disk, and these are 2 (disk0, disk1)"),
     ] {
         let line = refused_quietly(args);
         assert!(line.contains(told), "{args:?}: {line}");
@@ -141,7 +143,12 @@ impl Drop for Running {
 
 /// Starts an emulator with these arguments; its output from the first line on that holds `ready`, and that line.
 fn start(args: &[&str], ready: &str) -> (Running, BufReader<ChildStdout>, String) {
-    let mut child = command(args).stdout(Stdio::piped()).spawn().expect("the command starts");
+    start_as(command(args), ready)
+}
+
+/// The same of a command that becomes an emulator.
+fn start_as(mut command: Command, ready: &str) -> (Running, BufReader<ChildStdout>, String) {
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
     let mut out = BufReader::new(child.stdout.take().expect("it is a pipe"));
     let running = Running(child);
     let mut line = String::new();
@@ -186,6 +193,63 @@ fn do_metrics_tell_what_the_disks_do() {
     let second = value(&fetch(&address, "/metrics"), "headstack_time_seconds{disk=\"disk0\"}");
     assert!(second > first, "the disk's time goes on");
     assert!(fetch(&address, "/").starts_with("HTTP/1.1 404"));
+}
+
+/// A shell that does something and then becomes an emulator with these arguments.
+fn shell(first: &str, args: &[&str]) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{first}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_headstack")]).args(args);
+    shell
+}
+
+/// Waits until something is so.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn do_metrics_outlive_a_time_without_descriptors() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let socket = format!("unix:{}", folder.path().join("nbd").display());
+    let args = ["emulate", "null", "--nbd", &socket, "--metrics", "127.0.0.1:0"];
+    let (running, _out, line) = start_as(shell("ulimit -n 64", &args), "metrics: ");
+    let address = line.trim().trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_string();
+    let connect = |_| TcpStream::connect(&address).expect("it listens");
+    let many: Vec<TcpStream> = (0..80).map(connect).collect();
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", running.0.id())).expect("it runs").count();
+    wait_until("no descriptor is left", || open() >= 64);
+    let waits = std::thread::spawn({
+        let address = address.clone();
+        move || fetch(&address, "/metrics")
+    });
+    drop(many);
+    assert!(waits.join().expect("it is answered").starts_with("HTTP/1.1 200"));
+    assert!(fetch(&address, "/metrics").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn does_a_hangup_that_is_ignored_stay_so() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let socket = format!("unix:{}", folder.path().join("nbd").display());
+    let args = ["emulate", "null", "--nbd", &socket];
+    let (running, _out, _) = start_as(shell("trap '' HUP", &args), "nbd+unix");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.0.id())).expect("it runs");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("Linux tells it");
+    assert_eq!(u64::from_str_radix(mask.trim(), 16).expect("it is a mask") & 1, 1, "{status}");
+}
+
+#[test]
+fn does_a_command_give_its_code_where_nobody_listens() {
+    let mut command =
+        command(&["emulate", "null", "--stats=50ms", "--", "sh", "-c", "kill -USR1 $PPID; exit 7"]);
+    let (reader, writer) = std::io::pipe().expect("there are descriptors");
+    drop(reader);
+    let status = command.stdout(Stdio::null()).stderr(writer).status().expect("the command starts");
+    assert_eq!(status.code(), Some(7));
 }
 
 #[test]

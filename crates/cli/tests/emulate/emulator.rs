@@ -41,12 +41,14 @@ pub(crate) struct Setup<'a> {
     pub(crate) mounted: bool,
     /// What goes wrong.
     pub(crate) fault: Option<&'a str>,
+    /// Whether it shows what its disks do.
+    pub(crate) stats: bool,
 }
 
 impl Default for Setup<'_> {
     /// A quick disk where only its contents matter.
     fn default() -> Self {
-        Setup { rig: "st2000dm006", data: None, speed: "1000", mounted: false, fault: None }
+        Setup { rig: "st2000dm006", data: None, speed: "1000", mounted: false, fault: None, stats: false }
     }
 }
 
@@ -73,6 +75,9 @@ impl Emulator {
         if let Some(fault) = setup.fault {
             command.args(["--fault", fault]);
         }
+        if setup.stats {
+            command.arg("--stats=50ms");
+        }
         let log = |name| fs::File::create(folder.path().join(name)).expect("the folder is writable");
         command.stdin(Stdio::null()).stdout(log("out")).stderr(log("err"));
         let child = command.spawn().expect("the command starts");
@@ -83,7 +88,7 @@ impl Emulator {
 
     /// Whether it answers by every way in. It must not have ended.
     fn answers(&mut self) -> bool {
-        if let Some(status) = self.child.try_wait().expect("it is a child of this process") {
+        if let Some(status) = self.has_ended() {
             panic!("the emulator ended ({status}): {}", self.said());
         }
         Client::connect(&self.socket()).is_ok() && (!self.mounted || !self.files().is_empty())
@@ -138,6 +143,16 @@ impl Emulator {
         move || signal(process, "USR1")
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        signal(self.process(), name);
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("it is a child of this process")
+    }
+
     /// Waits until the emulator is gone, its power having been cut.
     pub(crate) fn gone(mut self) {
         self.ended();
@@ -152,8 +167,9 @@ impl Emulator {
         said
     }
 
-    fn ended(&mut self) -> ExitStatus {
-        wait_for("the emulator ends", || self.child.try_wait().expect("it is a child of this process"))
+    /// Waits until it has ended.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        wait_for("the emulator ends", || self.has_ended())
     }
 }
 

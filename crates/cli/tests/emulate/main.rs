@@ -11,6 +11,7 @@ mod cuts;
 mod deaths;
 mod device;
 mod emulator;
+mod endings;
 mod faults;
 mod filesystems;
 mod hostile;

@@ -1,0 +1,48 @@
+//! How an emulator ends that is asked to by a signal, with requests under way.
+
+use crate::emulator::{Emulator, Setup, wait_for};
+use crate::nbd::Client;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+
+/// Whether a process ignores hangups, as all do that `nohup` started, or those that it did.
+fn ignores_hangups(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("Linux tells it");
+    u64::from_str_radix(mask.trim(), 16).expect("it is a mask") & 1 == 1
+}
+
+/// A disk so slow that its reads last, with two of them under way.
+fn at_work(speed: &str) -> (Emulator, Client) {
+    let emulator = Emulator::start(&Setup { speed, stats: true, ..Setup::default() });
+    let mut client = emulator.client();
+    let middle = client.bytes() / 2;
+    for place in [middle, middle / 2] {
+        client.send_read(place, 4096).expect("the server takes requests");
+    }
+    wait_for("both reads are under way", || emulator.said().contains("| 2 under way").then_some(()));
+    (emulator, client)
+}
+
+#[test]
+fn is_what_was_under_way_at_a_hangup_counted() {
+    let (mut emulator, _client) = at_work("0.01");
+    emulator.signal(if ignores_hangups(emulator.process()) { "TERM" } else { "HUP" });
+    assert!(emulator.ended().success(), "{}", emulator.said());
+    let said = emulator.said();
+    assert!(said.contains("requests             2 read") && said.contains("lateness "), "{said}");
+}
+
+#[test]
+fn does_a_second_signal_end_it_at_once() {
+    for (name, number) in [("INT", 2), ("TERM", 15)] {
+        // Its reads take a quarter of a minute.
+        let (mut emulator, _client) = at_work("0.001");
+        let status = wait_for("it ends", || {
+            emulator.signal(name);
+            emulator.has_ended()
+        });
+        assert_eq!(status.signal(), Some(number), "{}", emulator.said());
+        assert!(!emulator.said().contains("requests "), "{}", emulator.said());
+    }
+}
