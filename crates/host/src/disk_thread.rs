@@ -86,7 +86,8 @@ impl Disk {
         self.is_real_time
     }
 
-    /// Lets what is under way end and clients hear of it, takes nothing more, and puts all that is written on the media.
+    /// Lets what is under way end (a long operation with the piece that it is at) and clients hear of it, takes nothing more, and
+    /// puts all that is written on the media.
     ///
     /// *Errors:* there was no room left for it; the disk's thread failed long before.
     pub fn stop(mut self) -> Result<(), BlockError> {
@@ -98,7 +99,10 @@ impl Disk {
 
     fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.shared.lock().stopping = true;
+            let mut state = self.shared.lock();
+            state.stopping = true;
+            state.emulator.stop_long_tasks();
+            drop(state);
             self.shared.wake();
             // What it left when it failed is taken as it is.
             let _ = thread.join();

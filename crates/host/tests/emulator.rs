@@ -5,10 +5,11 @@
 mod common;
 
 use common::emulator;
-use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Kind, Outcome};
+use headstack_host::disk::{Answered, Emulator, EmulatorFaults, Kind, Outcome, Store, Volume};
 use headstack_host::{Answer, BlockError, Caller, Clock, Disk, Operation, Timing};
 use headstack_model::{Lbn, Nanos, Request, drives};
-use headstack_sim::{Device, DeviceOptions};
+use headstack_sim::rig::shipped;
+use headstack_sim::{Device, DeviceOptions, Fault};
 use std::sync::mpsc::{Sender, channel};
 
 /// Turns it until nothing is under way; all that is over, by ticket.
@@ -90,6 +91,111 @@ fn does_a_disk_that_lies_say_at_once_that_a_flush_is_done() {
     emulator.submit(Nanos(5), 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
     emulator.submit(Nanos(6), 0, Operation::Flush, 1);
     assert_eq!(emulator.poll_answer().map(|answered| answered.ticket), Some(1));
+}
+
+#[test]
+fn is_a_long_operation_over_with_its_piece_once_the_disk_stops() {
+    let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
+    let all = emulator.volumes()[0].info().bytes();
+    let zeros = Operation::WriteZeroes { offset: 0, bytes: all, may_trim: false, fua: true };
+    emulator.submit(Nanos::ZERO, 0, zeros, 0);
+    emulator.submit(Nanos::ZERO, 0, Operation::Read { offset: all - 512, bytes: 512, fua: false }, 1);
+    emulator.handle_timeout(Nanos(1_000));
+    emulator.stop_long_tasks();
+    let over = finish(&mut emulator);
+    assert_eq!(over[0].result, Err(BlockError::ShuttingDown));
+    assert!(over[1].result.is_ok(), "a short one is done");
+    assert!(over[0].at < Nanos::from_secs(1), "{}", over[0].at);
+}
+
+/// What a block of the media first holds of two writes to it, the second `later` than the first; zero if the second one came
+/// when the first was there already.
+fn first_on_media(later: Nanos) -> u8 {
+    let mut emulator = emulator("st2000dm006", EmulatorFaults::default());
+    let media = |emulator: &Emulator| {
+        let mut byte = [0];
+        emulator.volumes()[0].read_media(1 << 30, &mut byte).expect("it is inside");
+        byte[0]
+    };
+    let write = |byte| Operation::Write { offset: 1 << 30, data: vec![byte; 4096], fua: false };
+    emulator.submit(Nanos::ZERO, 0, write(1), 1);
+    emulator.handle_timeout(later);
+    if media(&emulator) != 0 {
+        return 0;
+    }
+    emulator.submit(later, 0, write(2), 2);
+    while media(&emulator) == 0 {
+        let next = emulator.poll_timeout().expect("the cache is written back");
+        emulator.handle_timeout(next);
+    }
+    let first = media(&emulator);
+    finish(&mut emulator);
+    emulator.submit(later, 0, Operation::Flush, 3);
+    finish(&mut emulator);
+    assert_eq!((media(&emulator), emulator.volumes()[0].unwritten_bytes()), (2, 0));
+    first
+}
+
+#[test]
+fn does_an_access_carry_what_the_cache_held_when_it_began() {
+    // One after the other: overwritten before it begins, while it goes on, and after its end.
+    let mut found: Vec<u8> = (1..100).map(|ms| first_on_media(Nanos(ms * 1_000_000))).collect();
+    found.dedup();
+    assert_eq!(found, [2, 1, 0]);
+}
+
+/// A drive that dies at a time, and what was written before, within its cache.
+fn dying(at: Nanos) -> Emulator {
+    let rig = shipped::load("st2000dm006").expect("it is shipped");
+    let mut engine = rig.build(0).expect("it is good");
+    engine.inject(0, Fault::Dead { from: at, timeout: Nanos::ZERO }).expect("any drive can die");
+    let info = rig.volumes().remove(0);
+    let store = Store::memory(info.bytes()).expect("unused memory is free");
+    let volumes = vec![Volume::new(info, store)];
+    let mut emulator = Emulator::new(engine, volumes, EmulatorFaults::default()).expect("it is one drive");
+    emulator.submit(Nanos::ZERO, 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
+    assert_eq!(finish(&mut emulator)[0].result, Ok(Outcome::Done));
+    let cached = Operation::Write { offset: 0, data: vec![2; 4096], fua: false };
+    emulator.submit(at - Nanos::from_us(500.0), 0, cached, 1);
+    assert_eq!(finish(&mut emulator)[0].result, Ok(Outcome::Done));
+    emulator
+}
+
+#[test]
+fn does_a_dead_drive_refuse_everything_and_keep_nothing() {
+    let at = Nanos::from_secs(1);
+    let mut emulator = dying(at);
+    assert_eq!(emulator.volumes()[0].unwritten_bytes(), 4096);
+    let now = Nanos::from_secs(2);
+    let operations = [
+        Operation::Allocation { offset: 0, bytes: 4096 },
+        Operation::Trim { offset: 0, bytes: 4096 },
+        Operation::Write { offset: 8192, data: vec![3; 4096], fua: false },
+        Operation::WriteZeroes { offset: 0, bytes: 4096, may_trim: true, fua: false },
+        Operation::Read { offset: 0, bytes: 512, fua: false },
+        Operation::Flush,
+    ];
+    for operation in operations {
+        emulator.submit(now, 0, operation.clone(), 7);
+        assert_eq!(finish(&mut emulator)[0].result, Err(BlockError::Dead), "{operation:?}");
+        assert_eq!(emulator.volumes()[0].unwritten_bytes(), 0, "{operation:?}");
+    }
+    emulator.finish_writing().expect("there is nothing to write");
+    let mut media = [9; 2];
+    for (place, byte) in [0, 8192].into_iter().zip(&mut media) {
+        emulator.volumes()[0].read_media(place, std::slice::from_mut(byte)).expect("it is inside");
+    }
+    assert_eq!(media, [1, 0], "what was forced to the media is all there is");
+}
+
+#[test]
+fn is_what_the_cache_of_a_drive_held_lost_though_nobody_asked_it_since() {
+    let mut emulator = dying(Nanos::from_secs(1));
+    emulator.handle_timeout(Nanos::from_secs(2));
+    emulator.finish_writing().expect("there is nothing to write");
+    let mut media = [9];
+    emulator.volumes()[0].read_media(0, &mut media).expect("it is inside");
+    assert_eq!(media, [1]);
 }
 
 struct Tell(Sender<Result<Answer, BlockError>>);

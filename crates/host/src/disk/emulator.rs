@@ -3,6 +3,7 @@
 use super::books::{Books, Kind};
 use super::machine::{Ended, Machine};
 use super::task::{Extent, Pending, Task};
+use super::unwritten::Content;
 use super::volume::Volume;
 use crate::{BlockError, Operation, Stretch};
 use headstack_model::{Nanos, Op};
@@ -60,8 +61,8 @@ pub struct Emulator {
     /// How far it was turned. A time before counts as this one: whoever turns it a little ahead, so as to tell in time what
     /// is done, may be asked for something meanwhile.
     now: Nanos,
-    /// Why nothing can be kept any more.
-    failed: Option<BlockError>,
+    /// Whether operations end with the piece that is under way.
+    stopping: bool,
     /// Whether the power is gone.
     dark: bool,
 }
@@ -101,7 +102,7 @@ impl Emulator {
             free: Vec::new(),
             answered: VecDeque::new(),
             now: Nanos::ZERO,
-            failed: None,
+            stopping: false,
             dark: false,
         }
     }
@@ -184,6 +185,18 @@ impl Emulator {
         if !self.dark {
             self.machine.handle_timeout(self.now);
             self.collect(self.now);
+            self.bury();
+        }
+    }
+
+    /// Has volumes lose what their drives lose when they die.
+    fn bury(&mut self) {
+        let Some(engine) = self.machine.engine_mut() else { return };
+        for (number, volume) in self.volumes.iter_mut().enumerate() {
+            if !volume.is_dead() && engine.has_died(number) {
+                settle(engine, number, volume);
+                volume.die();
+            }
         }
     }
 
@@ -218,26 +231,40 @@ impl Emulator {
         }
     }
 
-    /// Puts all that is written on the media, as an orderly end does, whatever time it would take.
+    /// Has operations end with the piece that is under way; those of which then something is left fail.
+    pub fn stop_long_tasks(&mut self) {
+        self.stopping = true;
+    }
+
+    /// Puts all that is written on the media, as an orderly end does, whatever time it would take. What a dead drive held is
+    /// lost all the same.
     ///
     /// *Errors:* there is no room left for it.
     pub fn finish_writing(&mut self) -> Result<(), BlockError> {
-        let all = self.volumes.iter_mut().map(|volume| volume.settle(0, u64::MAX));
+        let all = self.volumes.iter_mut().map(|volume| {
+            volume.settle(0, u64::MAX, Nanos::MAX);
+            volume.try_again()
+        });
         all.fold(Ok(()), Result::and)
     }
 
     /// What the model has to do for an operation, and what is answered then. Bytes that come with it are taken.
     fn begin(&mut self, volume: u32, operation: Operation) -> Result<(Task, Outcome), BlockError> {
-        let lies = self.faults.ignore_flush;
+        let (now, lies) = (self.now, self.faults.ignore_flush);
         let place = &mut self.volumes[volume as usize];
         let extent = Extent { block: u64::from(place.info().sector_bytes), total: place.info().bytes() };
         if self.dark {
             return Err(BlockError::Dead);
         }
-        if let (Some(error), Operation::Write { .. } | Operation::WriteZeroes { .. } | Operation::Flush) =
-            (self.failed, &operation)
-        {
-            return Err(error);
+        match operation {
+            Operation::Write { .. } | Operation::WriteZeroes { .. } | Operation::Flush => {
+                place.try_again()?
+            }
+            // The model hears of the others, and says when they fail.
+            Operation::Trim { .. } | Operation::Allocation { .. } if place.is_dead() => {
+                return Err(BlockError::Dead);
+            }
+            _ => {}
         }
         let write = |fua: bool, zeros| Task { op: Op::Write, fua: fua && !lies, zeros, ..Task::NOTHING };
         Ok(match operation {
@@ -249,12 +276,12 @@ impl Emulator {
                 (extent.around(offset, bytes, Task::NOTHING)?, Outcome::Done)
             }
             Operation::Write { offset, data, fua } => {
-                let task = extent.exactly(offset, data.len() as u64, write(fua, false))?;
-                place.write(offset, data)?;
+                let task = extent.exactly(offset, data.len() as u64, write(fua, None))?;
+                place.write(now, offset, Content::Data(data))?;
                 (task, Outcome::Done)
             }
-            Operation::WriteZeroes { offset, bytes, fua, .. } => {
-                (extent.exactly(offset, bytes, write(fua, true))?, Outcome::Done)
+            Operation::WriteZeroes { offset, bytes, may_trim, fua } => {
+                (extent.exactly(offset, bytes, write(fua, Some(may_trim)))?, Outcome::Done)
             }
             Operation::Trim { offset, bytes } => {
                 extent.exactly(offset, bytes, Task::NOTHING)?;
@@ -280,9 +307,9 @@ impl Emulator {
             let outcome = pending.outcome.clone();
             return self.finish(slot, now, Ok(outcome));
         };
-        if zeros {
-            let bytes = u64::from(request.sectors) * block;
-            if let Err(error) = place.write(request.lbn.0 * block, vec![0; bytes as usize]) {
+        if let Some(may_trim) = zeros {
+            let zeros = Content::Zeros { bytes: u64::from(request.sectors) * block, may_trim };
+            if let Err(error) = place.write(now, request.lbn.0 * block, zeros) {
                 return self.finish(slot, now, Err(error));
             }
         }
@@ -302,22 +329,24 @@ impl Emulator {
         }
     }
 
-    /// A piece is done: the last one ends the operation when the model said so, others are followed now.
+    /// A piece is done: the last one ends the operation when the model said so, others are followed now, unless it cannot go
+    /// on: the store does not take what is on the media, or the disk stops.
     fn end_piece(&mut self, now: Nanos, at: Nanos, slot: usize) {
-        let is_last = self.pending[slot].as_ref().is_some_and(|pending| pending.task.is_over());
-        self.go_on(if is_last { at } else { now }, slot);
+        let Some(pending) = &self.pending[slot] else { return };
+        let is_last = pending.task.is_over();
+        let keeps = matches!(pending.asked, Some((Kind::Write | Kind::Flush, _)));
+        match self.volumes[pending.volume as usize].failed().filter(|_| keeps) {
+            Some(error) => self.finish(slot, at, Err(error)),
+            None if self.stopping && !is_last => self.finish(slot, at, Err(BlockError::ShuttingDown)),
+            None => self.go_on(if is_last { at } else { now }, slot),
+        }
     }
 
     /// Brings the stores up to what is on the media.
     fn settle_media(&mut self) {
         let Some(engine) = self.machine.engine_mut() else { return };
         for (number, volume) in self.volumes.iter_mut().enumerate() {
-            let block = u64::from(volume.info().sector_bytes);
-            while let Some(written) = engine.poll_media_write(number) {
-                if let Err(error) = volume.settle(written.start.0 * block, written.end.0 * block) {
-                    self.failed = Some(error);
-                }
-            }
+            settle(engine, number, volume);
         }
     }
 
@@ -330,6 +359,14 @@ impl Emulator {
     }
 }
 
+/// Brings a volume's store up to what is on its media.
+fn settle(engine: &mut Engine, number: usize, volume: &mut Volume) {
+    let block = u64::from(volume.info().sector_bytes);
+    while let Some(written) = engine.poll_media_write(number) {
+        volume.settle(written.start.0 * block, written.end.0 * block, written.submitted);
+    }
+}
+
 /// What a client is told where the model did not do it.
 fn refusal(ending: Ending) -> Option<BlockError> {
     match ending {
@@ -337,5 +374,58 @@ fn refusal(ending: Ending) -> Option<BlockError> {
         Ending::OutOfRange => Some(BlockError::Invalid),
         Ending::MediumError => Some(BlockError::Medium),
         Ending::Dead => Some(BlockError::Dead),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Store;
+    use headstack_sim::rig::shipped;
+
+    fn drive(name: &str) -> Emulator {
+        let rig = shipped::load(name).expect("it is shipped");
+        let engine = rig.build(0).expect("it is good");
+        let info = rig.volumes().remove(0);
+        let store = Store::memory(info.bytes()).expect("unused memory is free");
+        Emulator::new(engine, vec![Volume::new(info, store)], EmulatorFaults::default())
+            .expect("a drive tells what is on its media")
+    }
+
+    fn ask(emulator: &mut Emulator, operation: Operation) -> Result<Outcome, BlockError> {
+        emulator.submit(Nanos::ZERO, 0, operation, 0);
+        loop {
+            match emulator.poll_answer() {
+                Some(answered) => return answered.result,
+                None => {
+                    let next = emulator.poll_timeout().expect("it is under way");
+                    emulator.handle_timeout(next);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn do_those_under_way_hear_that_the_host_has_no_room_and_is_it_forgotten_once_there_is() {
+        let write = |fua| Operation::Write { offset: 0, data: vec![1; 4096], fua };
+        // Through the cache and past it: a write-back drive and one that has none.
+        for (name, through) in [("st2000dm006", false), ("atlas-10k", true)] {
+            let mut emulator = drive(name);
+            assert_eq!(ask(&mut emulator, write(false)), Ok(Outcome::Done));
+            assert_eq!(ask(&mut emulator, Operation::Flush), Ok(Outcome::Done));
+            let good = emulator.volumes[0].be_read_only();
+            if !through {
+                assert_eq!(ask(&mut emulator, write(false)), Ok(Outcome::Done), "the cache takes it");
+                assert_eq!(ask(&mut emulator, Operation::Flush), Err(BlockError::Medium));
+            }
+            assert_eq!(ask(&mut emulator, write(true)), Err(BlockError::Medium), "{name}");
+            assert_eq!(ask(&mut emulator, Operation::Flush), Err(BlockError::Medium));
+            let read = Operation::Read { offset: 0, bytes: 512, fua: false };
+            assert!(ask(&mut emulator, read).is_ok(), "what is there is read on");
+            emulator.volumes[0].take_store(good);
+            assert_eq!(ask(&mut emulator, Operation::Flush), Ok(Outcome::Done));
+            assert_eq!(ask(&mut emulator, write(true)), Ok(Outcome::Done));
+            assert_eq!(emulator.finish_writing(), Ok(()));
+        }
     }
 }

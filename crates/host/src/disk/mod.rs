@@ -4,6 +4,13 @@
 //! has taken and not put on its media is held apart from the store, which is therefore at every time what the media hold:
 //! a power cut is to forget the rest.
 //!
+//! What the store does not take because the host has no room is kept beside it, and whoever writes or flushes is told so until it
+//! does.
+//!
+//! *Assumptions:* of data that overwrote each other in a drive's cache, those are on the media that the model says went, by
+//! when they were submitted to the drive. Where several had been asked for by then, because one waited before the drive or
+//! they came at the same time, the youngest of them count.
+//!
 //! Not modelled: data that a failing disk garbles; time that TRIM takes.
 
 mod books;

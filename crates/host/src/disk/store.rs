@@ -2,6 +2,7 @@
 //!
 //! A hole reads as zeros and takes no room. Times are not modelled here; the file is as fast as its host makes it.
 
+use super::unwritten::Content;
 use crate::{BlockError, Stretch};
 use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom};
 use std::fs::{File, OpenOptions};
@@ -66,8 +67,16 @@ impl Store {
         self.file.read_exact_at(into, offset).map_err(|_| BlockError::Medium)
     }
 
-    /// Zeros take no room.
-    pub(super) fn write(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+    /// Zeros take no room, unless they have to.
+    pub(super) fn keep(&self, offset: u64, content: &Content) -> Result<(), BlockError> {
+        match content {
+            Content::Data(data) => self.write(offset, data),
+            Content::Zeros { bytes, may_trim: true } => self.clear(offset, *bytes),
+            Content::Zeros { bytes, may_trim: false } => self.fill(offset, *bytes),
+        }
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
         if data.chunks(16).all(|chunk| chunk == &[0; 16][..chunk.len()])
             && self.punch(offset, data.len() as u64)
         {
@@ -81,6 +90,11 @@ impl Store {
         if bytes == 0 || self.punch(offset, bytes) {
             return Ok(());
         }
+        self.fill(offset, bytes)
+    }
+
+    /// Writes zeros.
+    fn fill(&self, offset: u64, bytes: u64) -> Result<(), BlockError> {
         static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let mut at = offset;
         while at < offset + bytes {

@@ -22,8 +22,8 @@ pub(super) struct Pending {
 pub(super) struct Task {
     pub(super) op: Op,
     pub(super) fua: bool,
-    /// Whether zeros go out with each piece.
-    pub(super) zeros: bool,
+    /// Of zeros, which go out with each piece: whether they may be kept as a hole.
+    pub(super) zeros: Option<bool>,
     pub(super) next: u64,
     pub(super) end: u64,
 }
@@ -33,7 +33,7 @@ impl Task {
     const PIECE_BYTES: u64 = 4 << 20;
 
     /// Nothing to do: over at once.
-    pub(super) const NOTHING: Task = Task { op: Op::Read, fua: false, zeros: false, next: 0, end: 0 };
+    pub(super) const NOTHING: Task = Task { op: Op::Read, fua: false, zeros: None, next: 0, end: 0 };
     pub(super) const FLUSH: Task = Task { op: Op::Flush, end: 1, ..Task::NOTHING };
 
     pub(super) fn is_over(&self) -> bool {

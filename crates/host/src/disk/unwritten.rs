@@ -1,75 +1,226 @@
 //! What a drive has taken and not put on its media: the data that a power cut loses.
+//!
+//! An access puts on the media what the cache held when it began. Data that were overwritten since stay here under the younger
+//! ones until it is known which of them went; each bears the time at which the drive's host took it. Data that were taken
+//! at the same time are not told apart, nor are those that come when [`Unwritten::OLDER`] runs are kept: the younger ones
+//! then count as of the older ones' time.
 
+use headstack_model::Nanos;
 use std::collections::BTreeMap;
+use std::mem;
 
-/// Runs of bytes that lie apart from each other, each the youngest of its place.
+/// The bytes of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Data(Vec<u8>),
+    Zeros {
+        bytes: u64,
+        /// Whether they may be kept as a hole.
+        may_trim: bool,
+    },
+}
+
+impl Content {
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Content::Data(data) => data.len() as u64,
+            Content::Zeros { bytes, .. } => *bytes,
+        }
+    }
+
+    /// How much memory it takes.
+    fn room(&self) -> u64 {
+        match self {
+            Content::Data(data) => data.len() as u64,
+            Content::Zeros { .. } => 0,
+        }
+    }
+
+    /// Cuts off what comes from `at` on.
+    fn split_off(&mut self, at: u64) -> Content {
+        match self {
+            Content::Data(data) => Content::Data(data.split_off(at as usize)),
+            Content::Zeros { bytes, may_trim } => {
+                let rest = *bytes - at;
+                *bytes = at;
+                Content::Zeros { bytes: rest, may_trim: *may_trim }
+            }
+        }
+    }
+
+    fn copy(&self, from: u64, into: &mut [u8]) {
+        match self {
+            Content::Data(data) => into.copy_from_slice(&data[from as usize..][..into.len()]),
+            Content::Zeros { .. } => into.fill(0),
+        }
+    }
+}
+
+/// A run in its place.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) first: u64,
+    pub(super) content: Content,
+    /// When it was taken.
+    since: Nanos,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.first + self.content.bytes()
+    }
+
+    fn touches(&self, start: u64, end: u64) -> bool {
+        self.first < end && start < self.end()
+    }
+
+    fn split_off(&mut self, at: u64) -> Run {
+        Run { first: at, content: self.content.split_off(at - self.first), since: self.since }
+    }
+
+    /// Cuts off what lies before `start` and from `end` on.
+    fn cut(&mut self, start: u64, end: u64) -> impl Iterator<Item = Run> + use<> {
+        let after = (self.end() > end).then(|| self.split_off(end));
+        let before = (self.first < start).then(|| {
+            let rest = self.split_off(start);
+            mem::replace(self, rest)
+        });
+        before.into_iter().chain(after)
+    }
+}
+
+/// Runs of bytes: the youngest of each place, and those that they overwrote.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
-    /// By first byte.
-    runs: BTreeMap<u64, Vec<u8>>,
+    /// The youngest, which lie apart from each other, by first byte.
+    runs: BTreeMap<u64, Run>,
+    /// What lies under them, the older before the younger; of one place none is as old as another.
+    older: Vec<Run>,
     bytes: u64,
+    room: u64,
 }
 
 impl Unwritten {
-    /// How many bytes there are.
+    /// The longest run of data, so that little is moved when it is cut.
+    const CHUNK: usize = 64 << 10;
+
+    /// How many overwritten runs are kept apart.
+    const OLDER: usize = 256;
+
+    /// How many bytes there are, each place counted once.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes data, in place of what it had there.
-    pub(super) fn insert(&mut self, offset: u64, data: Vec<u8>) {
-        self.remove(offset, offset + data.len() as u64, |_, _| {});
-        if !data.is_empty() {
-            self.bytes += data.len() as u64;
-            self.runs.insert(offset, data);
+    /// How much memory they take; zeros take none.
+    pub(super) fn room(&self) -> u64 {
+        self.room + self.older.iter().map(|run| run.content.room()).sum::<u64>()
+    }
+
+    /// Takes bytes at `now`, over what it had there.
+    pub(super) fn insert(&mut self, now: Nanos, offset: u64, content: Content) {
+        let (end, mut since) = (offset + content.bytes(), now);
+        for run in self.take_youngest(offset, end, Nanos::MAX) {
+            if run.since < now && self.older.len() < Unwritten::OLDER {
+                self.older.push(run);
+            } else {
+                since = since.min(run.since);
+            }
+        }
+        if since < now {
+            self.take_older(offset, end, |other| other >= since);
+        }
+        match content {
+            Content::Data(data) if data.len() > Unwritten::CHUNK => {
+                let chunks = (offset..).step_by(Unwritten::CHUNK).zip(data.chunks(Unwritten::CHUNK));
+                chunks.for_each(|(first, chunk)| {
+                    self.put(Run { first, content: Content::Data(chunk.to_vec()), since });
+                });
+            }
+            content if content.bytes() > 0 => self.put(Run { first: offset, content, since }),
+            _ => {}
         }
     }
 
-    /// Drops what it has in `start..end`; `each` sees it before, piece by piece.
-    pub(super) fn remove(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, &[u8])) {
-        while let Some((&first, _)) = self.runs.range(..end).next_back() {
-            let last = first + self.runs[&first].len() as u64;
-            if last <= start {
-                return;
-            }
-            let mut run = self.runs.remove(&first).expect("it was just there");
-            if last > end {
-                self.runs.insert(end, run.split_off((end - first) as usize));
-            }
-            let from = start.max(first);
-            let piece = &run[(from - first) as usize..];
-            each(from, piece);
-            self.bytes -= piece.len() as u64;
-            if from > first {
-                run.truncate((from - first) as usize);
-                self.runs.insert(first, run);
-            }
+    /// What goes to the media of `start..end` when a drive writes there what it was given by `until`; the youngest such of
+    /// each place, which is dropped here with all that is older.
+    pub(super) fn settle(&mut self, start: u64, end: u64, until: Nanos) -> Vec<Run> {
+        let mut settled = self.take_youngest(start, end, until);
+        for run in &settled {
+            self.take_older(run.first, run.end(), |_| true);
         }
+        let mut youngest = Unwritten::default();
+        for run in self.take_older(start, end, |since| since <= until) {
+            youngest.insert(Nanos::ZERO, run.first, run.content);
+        }
+        settled.extend(youngest.runs.into_values());
+        settled
     }
 
-    /// Lays what it has over bytes that were read from `offset` on.
+    /// Drops what it has in `start..end`.
+    pub(super) fn remove(&mut self, start: u64, end: u64) {
+        self.settle(start, end, Nanos::MAX);
+    }
+
+    /// Lays the youngest of what it has over bytes that were read from `offset` on.
     pub(super) fn overlay(&self, offset: u64, read: &mut [u8]) {
         let end = offset + read.len() as u64;
-        for (&first, run) in self.runs.range(..end).rev() {
-            let last = first + run.len() as u64;
-            if last <= offset {
-                return;
-            }
-            let (from, to) = (first.max(offset), last.min(end));
-            let source = &run[(from - first) as usize..(to - first) as usize];
-            read[(from - offset) as usize..(to - offset) as usize].copy_from_slice(source);
+        for (from, to, run) in self.touching(offset, end) {
+            run.content.copy(from - run.first, &mut read[(from - offset) as usize..(to - offset) as usize]);
         }
     }
 
-    /// The runs that touch `start..end`, cut to it, in order.
-    pub(super) fn within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
-        let touching = self.runs.range(..end).rev().map(|(first, run)| (*first, first + run.len() as u64));
-        let mut found: Vec<_> = touching
-            .take_while(|(_, last)| *last > start)
-            .map(|(first, last)| (first.max(start), last.min(end)))
-            .collect();
-        found.reverse();
-        found
+    /// The runs that touch `start..end`, cut to it, the last one first.
+    pub(super) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.touching(start, end).map(|(from, to, _)| (from, to))
+    }
+
+    fn touching(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, &Run)> {
+        let before_end = self.runs.range(..end).rev().map(|(_, run)| run);
+        let touching = before_end.take_while(move |run| run.end() > start);
+        touching.map(move |run| (run.first.max(start), run.end().min(end), run))
+    }
+
+    fn put(&mut self, run: Run) {
+        self.bytes += run.content.bytes();
+        self.room += run.content.room();
+        self.runs.insert(run.first, run);
+    }
+
+    /// Takes out the youngest runs of `start..end`, as far as they are no younger than `until`.
+    fn take_youngest(&mut self, start: u64, mut end: u64, until: Nanos) -> Vec<Run> {
+        let mut taken = Vec::new();
+        while let Some((&first, run)) = self.runs.range(..end).next_back() {
+            if !run.touches(start, end) {
+                break;
+            }
+            if run.since <= until {
+                let mut run = self.runs.remove(&first).expect("it was just there");
+                self.bytes -= run.content.bytes();
+                self.room -= run.content.room();
+                run.cut(start, end).for_each(|rest| self.put(rest));
+                taken.push(run);
+            }
+            end = first;
+        }
+        taken
+    }
+
+    /// Takes out overwritten runs of `start..end` of wanted times, in their order.
+    fn take_older(&mut self, start: u64, end: u64, wanted: impl Fn(Nanos) -> bool) -> Vec<Run> {
+        let mut taken = Vec::new();
+        if !self.older.iter().any(|run| run.touches(start, end) && wanted(run.since)) {
+            return taken;
+        }
+        for mut run in mem::take(&mut self.older) {
+            if run.touches(start, end) && wanted(run.since) {
+                self.older.extend(run.cut(start, end));
+                taken.push(run);
+            } else {
+                self.older.push(run);
+            }
+        }
+        taken
     }
 }
 
@@ -78,34 +229,100 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert { zeros: bool },
+        Settle { ago: u64 },
+        Remove,
+    }
+
+    fn step() -> impl Strategy<Value = (Step, u64, u64, u64)> {
+        let step = prop_oneof![
+            4 => any::<bool>().prop_map(|zeros| Step::Insert { zeros }),
+            4 => (0u64..12).prop_map(|ago| Step::Settle { ago }),
+            1 => Just(Step::Remove),
+        ];
+        (step, 0u64..60, 0u64..12, 0u64..3)
+    }
+
     proptest! {
+        /// Each place has its versions, the oldest first.
         #[test]
-        fn is_it_a_plain_array_in_disguise(steps in prop::collection::vec((0u64..60, 0usize..12, any::<bool>()), 1..60)) {
-            let (mut unwritten, mut plain) = (Unwritten::default(), vec![None; 80]);
-            for (number, (offset, length, inserts)) in steps.into_iter().enumerate() {
-                let range = offset as usize..offset as usize + length;
-                if inserts {
-                    unwritten.insert(offset, vec![number as u8; length]);
-                    plain[range].fill(Some(number as u8));
-                } else {
-                    let mut seen = [None; 80];
-                    let end = offset + length as u64;
-                    unwritten.remove(offset, end, |at, piece| {
-                        for (place, byte) in piece.iter().enumerate() {
-                            seen[at as usize + place] = Some(*byte);
+        fn is_it_an_array_of_versions_in_disguise(steps in prop::collection::vec(step(), 1..40)) {
+            let (mut unwritten, mut now) = (Unwritten::default(), 0);
+            let mut plain: Vec<Vec<(u64, u8)>> = vec![Vec::new(); 80];
+            for (number, (step, offset, length, pause)) in steps.into_iter().enumerate() {
+                now += pause;
+                let end = offset + length;
+                let range = offset as usize..end as usize;
+                match step {
+                    Step::Insert { zeros } => {
+                        let byte = if zeros { 0 } else { number as u8 + 1 };
+                        let data = Content::Data(vec![byte; length as usize]);
+                        let content = if zeros { Content::Zeros { bytes: length, may_trim: true } } else { data };
+                        unwritten.insert(Nanos(now), offset, content);
+                        for versions in &mut plain[range] {
+                            versions.retain(|(since, _)| *since < now);
+                            versions.push((now, byte));
                         }
-                    });
-                    prop_assert_eq!(&seen[range.clone()], &plain[range.clone()]);
-                    plain[range].fill(None);
+                    }
+                    Step::Settle { ago } => {
+                        let until = now.saturating_sub(ago);
+                        let (mut stored, mut expected) = ([None; 80], [None; 80]);
+                        for run in unwritten.settle(offset, end, Nanos(until)) {
+                            let mut bytes = vec![9; run.content.bytes() as usize];
+                            run.content.copy(0, &mut bytes);
+                            let places = &mut stored[run.first as usize..run.end() as usize];
+                            places.iter_mut().zip(bytes).for_each(|(place, byte)| *place = Some(byte));
+                        }
+                        for place in range {
+                            let younger = plain[place].partition_point(|(since, _)| *since <= until);
+                            expected[place] = plain[place].drain(..younger).next_back().map(|(_, byte)| byte);
+                        }
+                        prop_assert_eq!(stored, expected);
+                    }
+                    Step::Remove => {
+                        unwritten.remove(offset, end);
+                        plain[range].iter_mut().for_each(Vec::clear);
+                    }
                 }
                 let mut read = vec![255; 80];
                 unwritten.overlay(0, &mut read);
-                let expected: Vec<u8> = plain.iter().map(|byte| byte.unwrap_or(255)).collect();
-                prop_assert_eq!(read, expected);
-                prop_assert_eq!(unwritten.bytes(), plain.iter().flatten().count() as u64);
-                let held: u64 = unwritten.within(5, 50).iter().map(|(from, to)| to - from).sum();
-                prop_assert_eq!(held, plain[5..50].iter().flatten().count() as u64);
+                let youngest = |versions: &Vec<(u64, u8)>| versions.last().map_or(255, |(_, byte)| *byte);
+                prop_assert_eq!(read, plain.iter().map(youngest).collect::<Vec<_>>());
+                let count = |places: &[Vec<(u64, u8)>]| places.iter().filter(|place| !place.is_empty()).count() as u64;
+                prop_assert_eq!(unwritten.bytes(), count(&plain));
+                let held: u64 = unwritten.within(5, 50).map(|(from, to)| to - from).sum();
+                prop_assert_eq!(held, count(&plain[5..50]));
+                let data = plain.iter().flatten().filter(|(_, byte)| *byte != 0).count() as u64;
+                prop_assert_eq!(unwritten.room(), data);
             }
         }
+    }
+
+    #[test]
+    fn does_a_block_that_is_written_without_end_take_little_room() {
+        let mut unwritten = Unwritten::default();
+        for turn in 0..10_000u64 {
+            unwritten.insert(Nanos(turn), 0, Content::Data(vec![turn as u8; 512]));
+        }
+        assert!(unwritten.room() <= 512 * (Unwritten::OLDER as u64 + 1), "{}", unwritten.room());
+        // The first ones are still told apart; of the last, the youngest stands for all.
+        assert_eq!(unwritten.settle(0, 512, Nanos(7))[0].content, Content::Data(vec![7; 512]));
+        assert_eq!(
+            unwritten.settle(0, 512, Nanos(9_000))[0].content,
+            Content::Data(vec![9_999u64 as u8; 512])
+        );
+        assert_eq!((unwritten.bytes(), unwritten.room()), (0, 0));
+    }
+
+    #[test]
+    fn are_long_data_kept_in_short_runs_and_zeros_as_a_length() {
+        let mut unwritten = Unwritten::default();
+        unwritten.insert(Nanos(1), 100, Content::Data(vec![1; 1 << 20]));
+        assert!(unwritten.runs.values().all(|run| run.content.bytes() <= Unwritten::CHUNK as u64));
+        assert_eq!(unwritten.bytes(), 1 << 20);
+        unwritten.insert(Nanos(1), 0, Content::Zeros { bytes: 1 << 40, may_trim: false });
+        assert_eq!((unwritten.bytes(), unwritten.room(), unwritten.runs.len()), (1 << 40, 0, 1));
     }
 }

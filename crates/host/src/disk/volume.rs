@@ -1,8 +1,9 @@
 //! A volume's bytes: those on the media, and those that its drive still has to put there.
 
 use super::store::Store;
-use super::unwritten::Unwritten;
+use super::unwritten::{Content, Unwritten};
 use crate::{BlockError, Stretch};
+use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 
 /// A disk that clients see.
@@ -10,7 +11,12 @@ use headstack_workload::VolumeInfo;
 pub struct Volume {
     info: VolumeInfo,
     store: Store,
+    /// What is on the media and the store did not take.
+    owed: Unwritten,
     unwritten: Unwritten,
+    /// Why the store did not take it.
+    failed: Option<BlockError>,
+    is_dead: bool,
     /// Whether the model tells what is on the media; otherwise all that is written is there at once.
     pub(super) tells_media: bool,
 }
@@ -24,7 +30,15 @@ impl Volume {
     /// Panics where the two differ in size.
     pub fn new(info: VolumeInfo, store: Store) -> Volume {
         assert_eq!(info.bytes(), store.bytes(), "the store is made for the volume");
-        Volume { info, store, unwritten: Unwritten::default(), tells_media: false }
+        Volume {
+            info,
+            store,
+            owed: Unwritten::default(),
+            unwritten: Unwritten::default(),
+            failed: None,
+            is_dead: false,
+            tells_media: false,
+        }
     }
 
     /// Its name and size.
@@ -39,52 +53,103 @@ impl Volume {
 
     /// How much room its bytes take on the host; what is in holes takes none.
     pub fn kept_bytes(&self) -> u64 {
-        self.store.room() + self.unwritten.bytes()
+        self.store.room() + self.owed.room() + self.unwritten.room()
     }
 
     /// Reads what is on the media: what is left when the power goes.
     ///
     /// *Errors:* beyond the end of the volume.
     pub fn read_media(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.store.read(offset, into)
+        self.store.read(offset, into)?;
+        self.owed.overlay(offset, into);
+        Ok(())
     }
 
     /// Reads what was written last.
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.store.read(offset, into)?;
+        self.read_media(offset, into)?;
         self.unwritten.overlay(offset, into);
         Ok(())
     }
 
-    pub(super) fn write(&mut self, offset: u64, data: Vec<u8>) -> Result<(), BlockError> {
-        if self.tells_media {
-            self.unwritten.insert(offset, data);
+    /// Takes bytes at `now`. A dead drive takes none, of which its model tells.
+    pub(super) fn write(&mut self, now: Nanos, offset: u64, content: Content) -> Result<(), BlockError> {
+        if self.is_dead {
             return Ok(());
         }
-        self.store.write(offset, &data)
+        if self.tells_media {
+            self.unwritten.insert(now, offset, content);
+            return Ok(());
+        }
+        self.store.keep(offset, &content)
     }
 
     pub(super) fn trim(&mut self, offset: u64, bytes: u64) -> Result<(), BlockError> {
-        self.unwritten.remove(offset, offset + bytes, |_, _| {});
+        self.unwritten.remove(offset, offset + bytes);
+        self.owed.remove(offset, offset + bytes);
         self.store.clear(offset, bytes)
     }
 
-    /// A run of blocks is on the media now. What the store does not take stays as unwritten as it was.
-    pub(super) fn settle(&mut self, start: u64, end: u64) -> Result<(), BlockError> {
-        let (store, mut result, mut left) = (&self.store, Ok(()), Vec::new());
-        self.unwritten.remove(start, end, |offset, data| {
-            if let Err(error) = store.write(offset, data) {
-                result = Err(error);
-                left.push((offset, data.to_vec()));
+    /// A run of blocks is on the media now, with data that the drive was given by `submitted`. What the store does not take
+    /// is owed to it.
+    pub(super) fn settle(&mut self, start: u64, end: u64, submitted: Nanos) {
+        for run in self.unwritten.settle(start, end, submitted) {
+            self.keep(run.first, run.content);
+        }
+    }
+
+    fn keep(&mut self, first: u64, content: Content) {
+        self.owed.remove(first, first + content.bytes());
+        if let Err(error) = self.store.keep(first, &content) {
+            self.failed = Some(error);
+            self.owed.insert(Nanos::ZERO, first, content);
+        }
+    }
+
+    /// Why the store does not have all that is on the media, if it has not.
+    pub(super) fn failed(&self) -> Option<BlockError> {
+        self.failed
+    }
+
+    /// Gives the store once more what it did not take.
+    ///
+    /// *Errors:* it does not take it now either.
+    pub(super) fn try_again(&mut self) -> Result<(), BlockError> {
+        if self.failed.take().is_some() {
+            for run in self.owed.settle(0, u64::MAX, Nanos::MAX) {
+                self.keep(run.first, run.content);
             }
-        });
-        left.into_iter().for_each(|(offset, data)| self.unwritten.insert(offset, data));
-        result
+        }
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Whether its drive is dead.
+    pub(super) fn is_dead(&self) -> bool {
+        self.is_dead
+    }
+
+    /// Its drive is dead from now on, and what was not on the media lost.
+    pub(super) fn die(&mut self) {
+        self.is_dead = true;
+        self.forget();
     }
 
     /// Forgets what is not on the media.
     pub(super) fn forget(&mut self) {
         self.unwritten = Unwritten::default();
+    }
+
+    /// Has it a store that takes nothing; the one that it had.
+    #[cfg(test)]
+    pub(super) fn be_read_only(&mut self) -> Store {
+        let refusing = self.store.read_only();
+        std::mem::replace(&mut self.store, refusing)
+    }
+
+    /// Gives it back what it had.
+    #[cfg(test)]
+    pub(super) fn take_store(&mut self, store: Store) {
+        self.store = store;
     }
 
     pub(super) fn allocation(&self, offset: u64, bytes: u64) -> Vec<Stretch> {
@@ -97,7 +162,7 @@ impl Volume {
             }
             at += stretch.bytes;
         }
-        data.extend(self.unwritten.within(offset, at));
+        data.extend(self.owed.within(offset, at).chain(self.unwritten.within(offset, at)));
         data.sort_unstable();
         told(offset, at, &data)
     }
@@ -131,38 +196,91 @@ mod tests {
         Volume { tells_media: true, ..Volume::new(info, store) }
     }
 
-    #[test]
-    fn is_what_is_not_on_the_media_read_and_then_forgotten() {
-        let mut volume = volume();
-        volume.write(0, vec![1; 8192]).expect("there is room");
-        volume.settle(0, 4096).expect("there is room");
-        let mut read = [0; 8192];
-        volume.read(0, &mut read).expect("it is inside");
-        assert_eq!(read, [1; 8192]);
-        assert_eq!(volume.unwritten_bytes(), 4096);
-        volume.forget();
-        volume.read(0, &mut read).expect("it is inside");
-        assert_eq!((read[4095], read[4096]), (1, 0));
+    fn data(byte: u8, bytes: usize) -> Content {
+        Content::Data(vec![byte; bytes])
+    }
+
+    fn byte(volume: &Volume, offset: u64) -> u8 {
+        let mut read = [0];
+        volume.read(offset, &mut read).expect("it is inside");
+        read[0]
+    }
+
+    fn on_media(volume: &Volume, offset: u64) -> u8 {
+        let mut read = [0];
+        volume.read_media(offset, &mut read).expect("it is inside");
+        read[0]
     }
 
     #[test]
-    fn is_what_the_store_does_not_take_still_read() {
+    fn is_what_is_not_on_the_media_read_and_then_forgotten() {
         let mut volume = volume();
-        volume.store = volume.store.read_only();
-        volume.write(512, vec![3; 1024]).expect("the cache has room");
-        assert_eq!(volume.settle(0, 8192), Err(BlockError::Medium));
-        let mut read = [0; 512];
-        volume.read(1024, &mut read).expect("it is inside");
-        assert_eq!(read, [3; 512]);
+        volume.write(Nanos(1), 0, data(1, 8192)).expect("there is room");
+        volume.settle(0, 4096, Nanos(1));
+        assert_eq!((byte(&volume, 4095), byte(&volume, 4096)), (1, 1));
+        assert_eq!(volume.unwritten_bytes(), 4096);
+        volume.forget();
+        assert_eq!((byte(&volume, 4095), byte(&volume, 4096)), (1, 0));
+    }
+
+    #[test]
+    fn do_data_that_came_during_an_access_stay_off_the_media() {
+        let mut volume = volume();
+        volume.write(Nanos(1), 0, data(1, 4096)).expect("there is room");
+        volume.write(Nanos(5), 512, data(2, 512)).expect("there is room");
+        volume.settle(0, 4096, Nanos(1));
+        assert_eq!((on_media(&volume, 0), on_media(&volume, 512), byte(&volume, 512)), (1, 1, 2));
+        assert_eq!(volume.unwritten_bytes(), 512);
+        volume.settle(0, 4096, Nanos(5));
+        assert_eq!((on_media(&volume, 512), volume.unwritten_bytes()), (2, 0));
+    }
+
+    #[test]
+    fn is_what_the_store_does_not_take_still_read_and_kept_once_it_does() {
+        let mut volume = volume();
+        let good = volume.be_read_only();
+        volume.write(Nanos(1), 512, data(3, 1024)).expect("the cache has room");
+        volume.settle(0, 8192, Nanos(1));
+        assert_eq!((volume.failed(), volume.unwritten_bytes()), (Some(BlockError::Medium), 0));
+        assert_eq!(volume.try_again(), Err(BlockError::Medium));
+        volume.write(Nanos(2), 512, data(4, 512)).expect("the cache has room");
+        assert_eq!((byte(&volume, 512), on_media(&volume, 512), byte(&volume, 1024)), (4, 3, 3));
+        volume.take_store(good);
+        assert_eq!(volume.try_again(), Ok(()));
+        assert_eq!((volume.failed(), on_media(&volume, 1024), volume.owed.bytes()), (None, 3, 0));
+    }
+
+    #[test]
+    fn are_zeros_that_may_not_be_a_hole_kept_as_data() {
+        let mut volume = volume();
+        for (number, may_trim) in [true, false].into_iter().enumerate() {
+            let (now, place) = (Nanos(number as u64), number as u64 * 65_536);
+            volume.write(now, place, data(1, 65_536)).expect("there is room");
+            volume.write(now, place, Content::Zeros { bytes: 65_536, may_trim }).expect("there is room");
+            volume.settle(place, place + 65_536, now);
+        }
+        let stretch = |hole| Stretch { bytes: 65_536, hole };
+        assert_eq!(volume.allocation(0, 131_072), [stretch(true), stretch(false)]);
+        assert_eq!((byte(&volume, 0), byte(&volume, 65_536)), (0, 0));
+    }
+
+    #[test]
+    fn does_a_dead_drive_take_nothing_and_lose_what_it_had() {
+        let mut volume = volume();
+        volume.write(Nanos(1), 0, data(1, 512)).expect("the cache has room");
+        volume.die();
+        volume.write(Nanos(2), 0, data(2, 512)).expect("its model tells of it");
+        volume.settle(0, u64::MAX, Nanos::MAX);
+        assert_eq!((volume.unwritten_bytes(), on_media(&volume, 0)), (0, 0));
     }
 
     #[test]
     fn does_allocation_tell_of_data_on_their_way() {
         let mut volume = volume();
-        volume.write(4096, vec![1; 4096]).expect("there is room");
-        volume.settle(4096, 8192).expect("there is room");
-        volume.write(8192, vec![2; 512]).expect("there is room");
-        volume.write(1 << 20, vec![2; 512]).expect("there is room");
+        volume.write(Nanos(1), 4096, data(1, 4096)).expect("there is room");
+        volume.settle(4096, 8192, Nanos(1));
+        volume.write(Nanos(1), 8192, data(2, 512)).expect("there is room");
+        volume.write(Nanos(1), 1 << 20, data(2, 512)).expect("there is room");
         let told: Vec<_> = volume.allocation(0, 1 << 21).iter().map(|s| (s.bytes, s.hole)).collect();
         let gap = (1 << 20) - 8704;
         let rest = (1 << 20) - 512;

@@ -241,7 +241,7 @@ impl Filesystem for Files {
         let operation = match mode {
             FallocateFlags::PUNCH_HOLE => Operation::Trim { offset, bytes },
             FallocateFlags::ZERO_RANGE => {
-                Operation::WriteZeroes { offset, bytes, may_trim: false, fua: false }
+                Operation::WriteZeroes { offset, bytes, may_trim: true, fua: false }
             }
             _ => return reply.error(Errno::EOPNOTSUPP),
         };

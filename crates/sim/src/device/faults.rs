@@ -232,6 +232,11 @@ impl Device {
         self.faults.as_ref().is_some_and(|faults| faults.is_dead)
     }
 
+    /// Whether it has died by `now`.
+    pub(crate) fn has_died(&self, now: Nanos) -> bool {
+        self.dies_at <= now
+    }
+
     /// When a disk that dies, or is dead, next has something to do; `next` is when it would if it did not.
     #[cold]
     pub(super) fn event_of_dying(&self, next: Nanos) -> Nanos {

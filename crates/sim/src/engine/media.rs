@@ -47,6 +47,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether the disk of a volume of which it can be told has died by now ([`Fault::Dead`]). All that went to its media
+    /// before is then to be had from [`Engine::poll_media_write`], and what its cache held is lost.
+    pub fn has_died(&mut self, volume: usize) -> bool {
+        let now = self.now;
+        let dead = |device: &usize| self.stations[*device].device().has_died(now);
+        let Some(device) = self.recorded(volume).filter(dead) else { return false };
+        self.with_station(device, |station, _| station.device_mut().handle_timeout(now));
+        self.settle(device);
+        true
+    }
+
     /// The power of everything goes at `now`, up to which [`Engine::advance`] must have been called: tells what has gone by
     /// of the writes under way, after which nothing happens any more. What is outstanding never comes back.
     pub fn cut_power(&mut self, now: Nanos) {
