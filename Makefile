@@ -81,7 +81,7 @@ guest:
 cuts-real: packages
 	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture cuts::
 
-# Response times that fio measures on emulated disks, beside those of `headstack sim`: three quarters of an hour of a quiet machine, and root.
+# Response times that fio measures on emulated disks, beside those of `headstack sim`: ten minutes of a quiet machine, and root.
 emulate-agreement: packages
 	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture agreement::
 

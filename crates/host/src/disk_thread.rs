@@ -7,8 +7,9 @@
 use crate::disk::Emulator;
 use crate::lead::Lead;
 use crate::links::Links;
+use crate::realtime::{self, Wakefulness};
 use crate::shared::{DiskHandle, Reply, Shared};
-use crate::{BlockError, Clock, realtime};
+use crate::{BlockError, Clock};
 use headstack_model::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
@@ -24,7 +25,7 @@ use std::time::Duration;
 pub struct Timing {
     /// How long before a deadline it stops to sleep and watches the clock instead.
     pub spin: Duration,
-    /// Whether it goes before all that is not real-time, where the system allows it. The thread of a disk that takes no time
+    /// Whether it goes before all that is not real-time, and processors are kept awake, where the system allows it. The thread of a disk that takes no time
     /// never does, since it would then be woken for each request instead of for several that have come by then.
     pub real_time: bool,
 }
@@ -41,6 +42,7 @@ pub struct Disk {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     is_real_time: bool,
+    _wakefulness: Wakefulness,
 }
 
 impl Disk {
@@ -73,7 +75,8 @@ impl Disk {
         };
         let thread = Builder::new().name(format!("disk {name}")).spawn(run)?;
         let is_real_time = told.recv().map_err(io::Error::other)?;
-        Ok(Disk { shared, thread: Some(thread), is_real_time })
+        let _wakefulness = Wakefulness::ask(timing.real_time && has_deadlines);
+        Ok(Disk { shared, thread: Some(thread), is_real_time, _wakefulness })
     }
 
     /// A way to it.

@@ -1,5 +1,7 @@
 //! What a thread can ask of the system so that it is woken in time.
 
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::panic::resume_unwind;
 use std::thread::{Builder, scope};
 use thread_priority::{
@@ -30,6 +32,28 @@ pub(crate) fn first<R: Send>(what: impl Fn() -> R + Sync) -> R {
         Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
     done.unwrap_or_else(what)
+}
+
+/// Keeps idle processors from sleeping until it is dropped, where the system allows it: one that has to be woken is late by some
+/// fifty microseconds, on the way to a disk and on the way back, and no disk has that in its response times. An idle processor
+/// turns instead, which costs power.
+///
+/// *Source:* the kernel's "PM Quality Of Service Interface": `/dev/cpu_dma_latency`, which root may open.
+#[derive(Debug)]
+pub(crate) struct Wakefulness {
+    _request: Option<File>,
+}
+
+impl Wakefulness {
+    pub(crate) fn ask(is_wanted: bool) -> Wakefulness {
+        let ask = || -> io::Result<File> {
+            let mut request = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
+            request.write_all(&0i32.to_ne_bytes())?;
+            Ok(request)
+        };
+        // Refused, processors sleep as they do, and clients' times say so.
+        Wakefulness { _request: is_wanted.then(ask).and_then(Result::ok) }
+    }
 }
 
 /// Has the calling thread's timers fire when they are due and not up to 50 us later, as others' may.

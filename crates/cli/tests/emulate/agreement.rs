@@ -234,7 +234,7 @@ fn do_the_disks_own_times_agree_with_the_simulator() {
 const DRIVES: [&str; 4] = ["atlas-10k", "hp-c2247a", "samsung-hd400ld", "exos-x16"];
 
 #[test]
-#[ignore = "a quarter of an hour of a quiet machine: make emulate-agreement"]
+#[ignore = "ten minutes of a quiet machine: make emulate-agreement"]
 fn does_fio_measure_the_distributions_that_the_simulator_computes() {
     if !have_loops_and(&["fio"]) {
         return;
@@ -245,7 +245,7 @@ fn does_fio_measure_the_distributions_that_the_simulator_computes() {
     let mut off = Vec::new();
     for (drive, job) in DRIVES.iter().flat_map(|drive| JOBS.iter().map(move |job| (drive, job))) {
         for (way, name) in [(Way::Nbd, "NBD"), (Way::Loop, "loop")] {
-            let found = compare(drive, job, way, 20.0);
+            let found = compare(drive, job, way, 12.0);
             let (share, chance) = (found.demerit(&found.measured), found.by_chance());
             let line = format!(
                 "{drive:<15}  {:<17}  {:>5}  {name:<4}  {:>8}  {:>7.3} ms  {:>7.3} ms  {share:>5.2} %  {chance:>7.2} %  {}",
