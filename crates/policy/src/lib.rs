@@ -15,6 +15,8 @@
 //! A [`stripe::Array`] says which drives a request for an array's blocks becomes requests of, and [`stripe::advise`] which
 //! stripe unit suits a load.
 //!
+//! [`streams::Streams`] finds sequential streams among a disk's requests and serves them in turns that are worth the seek.
+//!
 //! [`order::all`], [`elevator::all`] and [`stripe::advise::all`] are the lists: what is in them has a name on the command
 //! line and in files, and is tested.
 
@@ -22,6 +24,7 @@ pub mod elevator;
 mod guard;
 pub mod order;
 mod queue;
+pub mod streams;
 pub mod stripe;
 
 pub use guard::Guard;

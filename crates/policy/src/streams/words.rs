@@ -1,0 +1,188 @@
+//! What goes in and out of the stream scheduler.
+
+/// Something that a client asks of a disk. Places and lengths are in bytes, multiples of the disk's block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What its answer is told by. No two that are under way have the same.
+    pub ticket: u64,
+    /// Who asks: a connection.
+    pub client: u64,
+    /// What.
+    pub ask: Ask,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Bytes from the disk.
+    Read {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// From the media: staged bytes do not do.
+        fua: bool,
+    },
+    /// Bytes to the disk.
+    Write {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Done once they are on the media.
+        fua: bool,
+    },
+    /// A change of bytes that the client does not bring: zeros, or a trim.
+    Change {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+    },
+    /// A question about bytes that only the disk can answer, such as where holes are.
+    Look {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+    },
+    /// All that was answered before, to the media.
+    Flush,
+}
+
+/// What is to be done next, in this order and at once: bytes that a piece names may be others after the next call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Copy bytes of a write into stream memory.
+    Keep {
+        /// Whose.
+        ticket: u64,
+        /// From which of its bytes on.
+        from: u64,
+        /// Where to, and how many.
+        piece: Piece,
+    },
+    /// Begin a command of the disk.
+    Start(Command),
+    /// A request is over.
+    Answer(Answer),
+}
+
+/// A run of bytes of the stream memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The first byte's place in the stream memory.
+    pub at: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// A command of the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What its end is told by. Used anew once it has ended.
+    pub id: u32,
+    /// What it does.
+    pub transfer: Transfer,
+    /// The disk's first byte.
+    pub offset: u64,
+    /// How many; none for a flush.
+    pub bytes: u64,
+    /// Where the bytes are, or go.
+    pub place: Place,
+}
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// Bytes from the disk.
+    Read {
+        /// From the media.
+        fua: bool,
+    },
+    /// Bytes to the disk.
+    Write {
+        /// Done once they are on the media.
+        fua: bool,
+    },
+    /// All that was written, to the media.
+    Flush,
+    /// What the request itself asks ([`Ask::Change`], [`Ask::Look`]).
+    Own,
+}
+
+/// Where a command's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the stream memory, from this byte on.
+    Memory(u64),
+    /// With the request of this ticket.
+    Request(u64),
+    /// It has none.
+    None,
+}
+
+/// A request that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Which.
+    pub ticket: u64,
+    /// How it ended.
+    pub result: Result<Outcome, DiskError>,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done; what a command of its own brought is with the request.
+    Done,
+    /// The bytes read are in the stream memory, until the next call.
+    Staged(Pieces),
+}
+
+/// Most pieces that a read is answered with; one of more goes to the disk by itself.
+pub const MOST_PIECES: usize = 4;
+
+/// Runs of the stream memory, in the order in which a client gets them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pieces {
+    pieces: [Piece; MOST_PIECES],
+    len: usize,
+}
+
+impl Pieces {
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = Piece> + '_ {
+        self.pieces[..self.len].iter().copied()
+    }
+
+    /// Adds one, which is joined to the last where it goes on there; whether there was room.
+    pub fn push(&mut self, piece: Piece) -> bool {
+        if let Some(last) = self.pieces[..self.len].last_mut().filter(|last| last.at + last.bytes == piece.at)
+        {
+            last.bytes += piece.bytes;
+            return true;
+        }
+        let Some(free) = self.pieces.get_mut(self.len) else { return false };
+        *free = piece;
+        self.len += 1;
+        true
+    }
+}
+
+/// Why a disk did not do what it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiskError {
+    /// A block that cannot be read, or written, any more.
+    #[error("medium error")]
+    Medium,
+    /// The disk does not answer any more.
+    #[error("the disk is dead")]
+    Dead,
+    /// Whoever keeps the data has no room left.
+    #[error("no room left for the data")]
+    NoSpace,
+    /// The disk does not know, or take, the command.
+    #[error("the disk refuses the command")]
+    Refused,
+}
