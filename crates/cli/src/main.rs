@@ -19,6 +19,7 @@ mod report;
 mod reproduce;
 mod rig;
 mod run;
+mod service;
 mod sim;
 mod stripe;
 mod survey;

@@ -1,118 +1,24 @@
-//! `--metrics`: the disks for Prometheus, in its text format over HTTP. A thread of normal priority serves it,
-//! and goes first only to look at a disk.
+//! `--metrics`: the disks for Prometheus.
 
-use crate::failure::Failure;
-use axum::Router;
-use axum::http::header::CONTENT_TYPE;
-use axum::routing::get;
+use crate::service::endpoint::Page;
+use crate::service::metrics::{Metrics, OPEN_METRICS};
 use headstack_host::disk::Kind;
 use headstack_host::{DiskHandle, Snapshot};
 use headstack_sim::{Activity, ArmWork, CacheUse, DeviceView};
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
-use std::net::SocketAddr;
-use std::sync::atomic::AtomicU64;
-use std::thread::{self, JoinHandle};
-use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::oneshot;
 
-/// The endpoint, until it is dropped.
-pub(super) struct Endpoint {
-    address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Endpoint {
-    /// Serves the disks at an address.
-    ///
-    /// *Errors:* an address that cannot be had.
-    pub(super) fn start(address: &str, disks: Vec<DiskHandle>) -> Result<Endpoint, Failure> {
-        let fault = |error| Failure::Input(format!("--metrics {address}: {error}"));
-        // The clock, too: where no descriptor is left the server waits for a while.
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(fault)?;
-        let listener = runtime.block_on(TcpListener::bind(address)).map_err(fault)?;
-        let address = listener.local_addr().map_err(fault)?;
-        let (stop, stopped) = oneshot::channel();
-        let run = move || serve(&runtime, listener, disks, stopped);
-        let thread = thread::Builder::new().name("metrics".to_string()).spawn(run).map_err(fault)?;
-        Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
-    }
-
-    /// Where it listens.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve(runtime: &Runtime, listener: TcpListener, disks: Vec<DiskHandle>, stopped: oneshot::Receiver<()>) {
-    let metrics = move || {
-        let text = text(&disks.iter().map(DiskHandle::snapshot).collect::<Vec<_>>());
-        std::future::ready(([(CONTENT_TYPE, FORMAT)], text))
-    };
-    let router = Router::new().route("/metrics", get(metrics));
-    runtime.block_on(async {
-        tokio::select! {
-            // It ends by itself only where the socket fails for good: then there is nothing more to serve.
-            _ = axum::serve(listener, router) => {}
-            _ = stopped => {}
-        }
-    });
-}
-
-/// What Prometheus is told that it gets.
-const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-type Labels = Vec<(&'static str, String)>;
-type Value = Gauge<f64, AtomicU64>;
-type Sum = Counter<f64, AtomicU64>;
-
-/// Numbers of one kind, by what they are of.
-struct Metrics {
-    registry: Registry,
-}
-
-impl Metrics {
-    fn gauges(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
-        let family = Family::<Labels, Value>::default();
-        values.for_each(|(labels, value)| {
-            family.get_or_create(&labels).set(value);
-        });
-        self.registry.register(name, help, family);
-    }
-
-    fn counters(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
-        let family = Family::<Labels, Sum>::default();
-        values.for_each(|(labels, value)| {
-            family.get_or_create(&labels).inc_by(value);
-        });
-        self.registry.register(name, help, family);
-    }
+/// The page that Prometheus reads.
+pub(super) fn page(disks: Vec<DiskHandle>) -> Page {
+    let text = move || text(&disks.iter().map(DiskHandle::snapshot).collect::<Vec<_>>());
+    Page { path: "/metrics", kind: OPEN_METRICS, text: Box::new(text) }
 }
 
 /// The disks as Prometheus reads them.
 fn text(disks: &[Snapshot]) -> String {
-    let mut metrics = Metrics { registry: Registry::with_prefix("headstack") };
+    let mut metrics = Metrics::new();
     disks_of(&mut metrics, disks);
     volumes_of(&mut metrics, disks);
     drives_of(&mut metrics, disks);
-    let mut text = String::new();
-    encode(&mut text, &metrics.registry).expect("a text takes all that is written to it");
-    text
+    metrics.text()
 }
 
 fn disk_label(snapshot: &Snapshot) -> (&'static str, String) {

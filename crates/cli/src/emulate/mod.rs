@@ -1,10 +1,8 @@
 //! `headstack emulate`: disks in real time, for any program.
 
 mod check;
-mod child;
 mod closing;
 mod data;
-mod events;
 mod fault;
 mod live;
 mod metrics;
@@ -13,16 +11,16 @@ mod running;
 mod stolen;
 
 use crate::failure::Failure;
+use crate::service::child::Child;
+use crate::service::endpoint::Endpoint;
+use crate::service::events::{Event, Events};
 use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
 use check::CheckArgs;
-use child::Child;
 use data::Data;
-use events::{Event, Events};
 use fault::{Fault, Faults};
 use headstack_host::{Address, Clock};
 use live::Live;
-use metrics::Endpoint;
 use running::{Running, Ways};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -116,11 +114,14 @@ impl Emulate {
             ));
         }
         // A command is asked to end first, and then made to.
-        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 })?;
+        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, true)?;
         let stolen = Stolen::watch();
         let running = self.start(&ways)?;
-        let endpoint =
-            self.metrics.as_deref().map(|address| Endpoint::start(address, running.handles())).transpose()?;
+        let endpoint = self
+            .metrics
+            .as_deref()
+            .map(|address| Endpoint::start(address, vec![metrics::page(running.handles())]))
+            .transpose()?;
         // What the command prints is not to be mixed with what is said of the disks.
         let mut said: Box<dyn Write + '_> =
             if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(std::io::stderr()) };
@@ -128,7 +129,7 @@ impl Emulate {
         if self.command.is_empty() {
             introduced?;
         }
-        let child = Child::start(&self.command, &running, &mut events)?;
+        let child = Child::start(&self.command, running.environment(), &mut events)?;
         let code = self.turn(&running, &mut events, child)?;
         // Who asks for the end from here on is not heard any more.
         drop(events);

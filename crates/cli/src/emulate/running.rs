@@ -3,6 +3,7 @@
 use super::fault::Faults;
 use super::plan::Plan;
 use crate::failure::{Failure, print_line};
+use crate::service::variable;
 use crate::units::capacity;
 use headstack_host::disk::{Emulator, Volume};
 use headstack_host::fuse::{Mount, MountOptions, Unmounted};
@@ -209,13 +210,6 @@ fn mount(units: &[Unit], ways: &Ways) -> Result<Option<Mount>, Failure> {
     mount.map(Some).map_err(|error| Failure::Input(format!("--mount {error}")))
 }
 
-/// A volume's name as a part of a variable's.
-fn variable(name: &str) -> String {
-    let letter =
-        |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
-    name.chars().map(letter).collect()
-}
-
 fn emulator(
     plan: &Plan,
     mut volumes: Vec<Volume>,
@@ -274,11 +268,5 @@ mod tests {
         assert!(power_cut(2, &[]).ends_with("what was not on the media is lost"));
         assert!(power_cut(0, &raid).ends_with("nothing that was acknowledged is lost of raid5"));
         assert!(power_cut(1, &raid).ends_with("is lost, but of raid5 nothing that was acknowledged"));
-    }
-
-    #[test]
-    fn is_a_name_made_one_of_a_variable() {
-        assert_eq!(variable("disk0"), "DISK0");
-        assert_eq!(variable("my-disk.2"), "MY_DISK_2");
     }
 }

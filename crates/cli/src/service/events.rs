@@ -1,4 +1,4 @@
-//! What the command waits for while the disks run.
+//! What a command waits for while disks run.
 
 use crate::failure::Failure;
 use crate::files;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// Somebody wants it to end, or its time is over.
     End,
     /// Somebody cuts the power.
@@ -26,7 +26,7 @@ pub(super) enum Event {
 }
 
 /// All that may happen.
-pub(super) struct Events {
+pub(crate) struct Events {
     sender: Sender<Event>,
     receiver: Receiver<Event>,
     /// What happens at a time, the times in no order.
@@ -39,12 +39,12 @@ fn now() -> Instant {
 }
 
 impl Events {
-    /// Begins to watch for signals. Of those that ask for the end so many are told of; who asks once more, or again while the
-    /// end is under way, wants it at once.
-    pub(super) fn watch(patience: usize) -> Result<Events, Failure> {
+    /// Begins to watch for signals; SIGUSR1 among them where there is power to cut. Of those that ask for the end so many are
+    /// told of; who asks once more, or again while the end is under way, wants it at once.
+    pub(crate) fn watch(patience: usize, has_power: bool) -> Result<Events, Failure> {
         let (sender, receiver) = channel();
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
-        let mut signals = Signals::new(watched()).map_err(fault)?;
+        let mut signals = Signals::new(watched(has_power)).map_err(fault)?;
         let tell = sender.clone();
         let watch = move || {
             let mut asked = 0;
@@ -67,17 +67,17 @@ impl Events {
     }
 
     /// Where to tell what happened.
-    pub(super) fn sender(&self) -> Sender<Event> {
+    pub(crate) fn sender(&self) -> Sender<Event> {
         self.sender.clone()
     }
 
     /// The end comes after this time.
-    pub(super) fn end_after(&mut self, time: Option<Duration>) {
+    pub(crate) fn end_after(&mut self, time: Option<Duration>) {
         self.plan(time, Event::End);
     }
 
     /// A power cut comes after this time.
-    pub(super) fn power_cut_at(&mut self, time: Option<Duration>) {
+    pub(crate) fn power_cut_at(&mut self, time: Option<Duration>) {
         self.plan(time, Event::PowerCut);
     }
 
@@ -87,7 +87,7 @@ impl Events {
     }
 
     /// Waits for the next; a look is due at `look`.
-    pub(super) fn next(&mut self, look: Option<Instant>) -> Event {
+    pub(crate) fn next(&mut self, look: Option<Instant>) -> Event {
         let planned = self.planned.iter().copied().chain(look.map(|at| (at, Event::Look)));
         let Some((at, event)) = planned.min_by_key(|(at, _)| *at) else {
             return self.receiver.recv().expect("a sender is here");
@@ -105,9 +105,10 @@ impl Events {
 
 /// The signals to watch for. One that says that the terminal has gone is not, where whoever started the process had it ignored,
 /// as `nohup` does.
-fn watched() -> Vec<i32> {
+fn watched(has_power: bool) -> Vec<i32> {
     let status = files::read_text(Path::new("/proc/self/status")).unwrap_or_default();
-    let mut watched = vec![SIGINT, SIGTERM, SIGUSR1];
+    let mut watched = vec![SIGINT, SIGTERM];
+    watched.extend(has_power.then_some(SIGUSR1));
     if !is_ignored(&status, SIGHUP) {
         watched.push(SIGHUP);
     }

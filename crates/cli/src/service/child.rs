@@ -1,15 +1,15 @@
-//! A command that runs with the disks at hand.
+//! A command that runs with the disks at hand, which its environment tells of.
 
 use super::events::{Event, Events};
-use super::running::Running;
 use crate::failure::Failure;
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::thread;
 
 /// The command while it runs.
-pub(super) struct Child {
+pub(crate) struct Child {
     process: Pid,
     /// Whether it was asked to end.
     is_asked: bool,
@@ -19,15 +19,14 @@ impl Child {
     /// Starts it, if there is one; its end will be an event.
     ///
     /// *Errors:* there is no such program, or it cannot be run.
-    pub(super) fn start(
+    pub(crate) fn start(
         command: &[String],
-        running: &Running,
+        environment: Vec<(String, OsString)>,
         events: &mut Events,
     ) -> Result<Option<Child>, Failure> {
         let Some((program, args)) = command.split_first() else { return Ok(None) };
         let fault = |error| Failure::Input(format!("{program}: {error}"));
-        let mut child =
-            Command::new(program).args(args).envs(running.environment()).spawn().map_err(fault)?;
+        let mut child = Command::new(program).args(args).envs(environment).spawn().map_err(fault)?;
         let process = Pid::from_child(&child);
         let tell = events.sender();
         let wait = move || {
@@ -40,7 +39,7 @@ impl Child {
     }
 
     /// Asks it to end; at the second time it has no choice.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let signal = if self.is_asked { Signal::KILL } else { Signal::TERM };
         self.is_asked = true;
         // It may have ended meanwhile.

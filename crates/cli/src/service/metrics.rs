@@ -1,0 +1,54 @@
+//! Numbers in the text that Prometheus reads.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use std::sync::atomic::AtomicU64;
+
+/// What Prometheus is told that it gets.
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What a number is of.
+pub(crate) type Labels = Vec<(&'static str, String)>;
+
+type Value = Gauge<f64, AtomicU64>;
+type Sum = Counter<f64, AtomicU64>;
+
+/// Numbers by kind, and by what they are of.
+pub(crate) struct Metrics {
+    registry: Registry,
+}
+
+impl Metrics {
+    /// None yet; all names will begin with the project's.
+    pub(crate) fn new() -> Metrics {
+        Metrics { registry: Registry::with_prefix("headstack") }
+    }
+
+    /// Adds numbers of one kind that may fall.
+    pub(crate) fn gauges(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
+        let family = Family::<Labels, Value>::default();
+        values.for_each(|(labels, value)| {
+            family.get_or_create(&labels).set(value);
+        });
+        self.registry.register(name, help, family);
+    }
+
+    /// Adds numbers of one kind that only grow.
+    pub(crate) fn counters(&mut self, name: &str, help: &str, values: impl Iterator<Item = (Labels, f64)>) {
+        let family = Family::<Labels, Sum>::default();
+        values.for_each(|(labels, value)| {
+            family.get_or_create(&labels).inc_by(value);
+        });
+        self.registry.register(name, help, family);
+    }
+
+    /// All of them.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("a text takes all that is written to it");
+        text
+    }
+}
