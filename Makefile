@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed speed command fuzz guest cuts-real emulate-agreement clean
+.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed streams speed command fuzz guest cuts-real emulate-agreement clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -61,6 +61,12 @@ command:
 emulate-speed:
 	$(CARGO) build --release --package headstack-cli
 	scripts/emulate-speed
+
+# What many sequential streams get of emulated disks, by every way there is: an hour of a quiet machine, and root. The short form
+# is STREAMS=--quick.
+streams: packages
+	$(CARGO) build --release --package headstack-cli
+	scripts/streams --out $(OUT)/streams.json $(STREAMS)
 
 bench:
 	$(CARGO) bench --workspace

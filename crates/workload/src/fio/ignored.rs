@@ -159,6 +159,7 @@ pub(super) const IGNORED: &[FioOption] = &[
     ignored("registerfiles", "Of an engine"),
     ignored("sqthread_poll", "Of an engine"),
     ignored("sqthread_poll_cpu", "Of an engine"),
+    ignored("uri", "Of an engine: the export of an NBD server"),
     ignored("nonvectored", "Of an engine"),
     ignored("uncached", "Of an engine"),
     ignored("force_async", "Of an engine"),
