@@ -92,6 +92,9 @@ pub enum BlockError {
     /// Whoever keeps the data has no room left.
     #[error("no room left for the data")]
     NoSpace,
+    /// The disk takes no writes.
+    #[error("the disk is read-only")]
+    ReadOnly,
     /// The disk goes away in an orderly way.
     #[error("the disk is shutting down")]
     ShuttingDown,

@@ -4,12 +4,13 @@
 //! microseconds late and a look at the clock does not. It begins to tell of what is done a little early, since to tell
 //! takes time, too ([`Lead`]).
 
-use crate::disk::Emulator;
+use crate::connection::Link;
+use crate::disk::{Emulator, Outcome};
 use crate::lead::Lead;
-use crate::links::Links;
+use crate::links::{Asked, Links};
 use crate::realtime::{self, Wakefulness};
-use crate::shared::{DiskHandle, Reply, Shared};
-use crate::{BlockError, Clock};
+use crate::shared::{Asker, DiskHandle, Reply, Shared, State};
+use crate::{Answer, BlockError, Clock};
 use headstack_model::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
@@ -152,7 +153,7 @@ impl Turning {
         let now = self.shared.clock.now();
         let next = self.turn_machine(now);
         let replied = self.shared.answer(&mut self.replies);
-        let sent = self.links.settle(&self.shared, &self.epoll);
+        let sent = settle(&mut self.links, &self.shared, &self.epoll);
         if let Some(told) = replied.or(sent) {
             self.lead.observe(self.shared.clock.real(told.since(now)));
         }
@@ -183,9 +184,9 @@ impl Turning {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let (lead, real) = (self.lead.get(), self.shared.clock.elapsed());
-        self.links.take_arrived(state);
+        self.links.take_arrived(&mut state.arrived);
         state.emulator.handle_timeout(now);
-        self.links.submit(state, now, real);
+        submit(&mut self.links, state, now, real);
         // What is done by the time at which it can be told, is told.
         state.emulator.handle_timeout(now + self.shared.clock.disk(lead));
         state.collect(&mut self.replies);
@@ -193,7 +194,7 @@ impl Turning {
             // Who speaks with a disk that has no power hears nothing any more.
             self.links.clear();
         }
-        self.links.answer(state, real);
+        answer(&mut self.links, state, real);
         if state.stopping && state.emulator.outstanding() == 0 {
             return None;
         }
@@ -222,6 +223,44 @@ impl Turning {
             }
         }
         // Before the machine turns again, which must see what was asked by now.
-        self.links.settle(&self.shared, &self.epoll);
+        settle(&mut self.links, &self.shared, &self.epoll);
     }
+}
+
+/// Gives the disk what was asked of it, at its time and the real one.
+pub(crate) fn submit(links: &mut Links, state: &mut State, now: Nanos, real: Nanos) {
+    while let Some(Asked { answerable, volume, operation }) = links.next_request(real, state.stopping) {
+        state.submit(now, volume, operation, Asker::Connection(answerable));
+    }
+}
+
+/// Hands sessions what is over.
+pub(crate) fn answer(links: &mut Links, state: &mut State, now: Nanos) {
+    for (answerable, due, result) in state.over.drain(..) {
+        let emulator = &state.emulator;
+        links.answer(answerable, due, |session, handle| match result {
+            Ok(Outcome::Read { volume, offset, .. }) => {
+                session.answer_read(now, handle, |into| emulator.read(volume, offset, into));
+            }
+            Ok(Outcome::Done) => session.answer(now, handle, Ok(Answer::Done)),
+            Ok(Outcome::Allocation(stretches)) => {
+                session.answer(now, handle, Ok(Answer::Allocation(stretches)));
+            }
+            Err(error) => session.answer(now, handle, Err(error)),
+        });
+    }
+}
+
+/// Lets connections go on, and notes how late answers were that were sent; when the first of them were, if any.
+pub(crate) fn settle(links: &mut Links, shared: &Shared, epoll: &OwnedFd) -> Option<Nanos> {
+    let mut first = None;
+    let note = |link: &mut Link| {
+        let sent = link.take_sent();
+        if sent.len() > 0 {
+            let told = shared.told(sent);
+            first.get_or_insert(told);
+        }
+    };
+    links.settle(shared.clock.elapsed(), epoll, note, |_| {});
+    first
 }

@@ -1,20 +1,20 @@
 //! The connections of a disk's thread, which alone touches them.
 
 use crate::connection::Link;
-use crate::disk::Outcome;
 use crate::nbd::{Request, Session, Wire};
-use crate::shared::{Answerable, Asker, Shared, State};
-use crate::{Answer, BlockError, Operation};
+use crate::shared::Answerable;
+use crate::{BlockError, Operation};
 use headstack_model::Nanos;
 use rustix::event::epoll::EventFlags;
 use slab::Slab;
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 /// A request on its way to the disk.
-struct Asked {
-    answerable: Answerable,
-    volume: u32,
-    operation: Operation,
+pub(crate) struct Asked {
+    pub(crate) answerable: Answerable,
+    pub(crate) volume: u32,
+    pub(crate) operation: Operation,
 }
 
 /// Connections by their place, and what they have for the disk.
@@ -24,7 +24,7 @@ pub(crate) struct Links {
     /// Places of those with something to send or to take note of.
     touched: Vec<usize>,
     /// Requests that wait for the disk to be locked.
-    requests: Vec<Asked>,
+    requests: VecDeque<Asked>,
     numbers: u64,
     /// When all were last asked for their patience.
     swept: Nanos,
@@ -36,6 +36,11 @@ impl Links {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.links.len()
     }
 
     /// Whether there is something for the disk.
@@ -57,8 +62,8 @@ impl Links {
     }
 
     /// Takes those that have just chosen the disk.
-    pub(crate) fn take_arrived(&mut self, state: &mut State) {
-        for mut link in state.arrived.drain(..) {
+    pub(crate) fn take_arrived(&mut self, arrived: &mut Vec<Link>) {
+        for mut link in arrived.drain(..) {
             self.numbers += 1;
             link.number = self.numbers;
             let place = self.links.insert(link);
@@ -66,41 +71,36 @@ impl Links {
         }
     }
 
-    /// Gives the disk what was asked of it, at its time and the real one.
-    pub(crate) fn submit(&mut self, state: &mut State, now: Nanos, real: Nanos) {
-        for Asked { answerable, volume, operation } in self.requests.drain(..) {
+    /// The next request for the disk, and its volume. One that is stopping gets none any more, and clients hear so at this
+    /// real time.
+    pub(crate) fn next_request(&mut self, real: Nanos, is_stopping: bool) -> Option<Asked> {
+        loop {
+            let asked = self.requests.pop_front()?;
             // Its place may be another's by now.
-            let Answerable { link: place, number, handle } = answerable;
+            let Answerable { link: place, number, handle } = asked.answerable;
             match self.links.get_mut(place).filter(|link| link.number == number) {
-                Some(link) if state.stopping => {
+                Some(link) if is_stopping => {
                     link.connection.wire.answer(real, handle, Err(BlockError::ShuttingDown));
                     self.touched.push(place);
                 }
-                None if state.stopping || !changes(&operation) => {}
-                _ => state.submit(now, volume, operation, Asker::Connection(answerable)),
+                None if is_stopping || !changes(&asked.operation) => {}
+                _ => return Some(asked),
             }
         }
     }
 
-    /// Hands sessions what is over.
-    pub(crate) fn answer(&mut self, state: &mut State, now: Nanos) {
-        for (Answerable { link: place, number, handle }, due, result) in state.over.drain(..) {
-            let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { continue };
-            let session = &mut link.connection.wire;
-            match result {
-                Ok(Outcome::Read { volume, offset, .. }) => {
-                    session.answer_read(now, handle, |into| state.emulator.read(volume, offset, into));
-                }
-                Ok(Outcome::Done) => session.answer(now, handle, Ok(Answer::Done)),
-                Ok(Outcome::Allocation(stretches)) => {
-                    session.answer(now, handle, Ok(Answer::Allocation(stretches)));
-                }
-                Err(error) => session.answer(now, handle, Err(error)),
-            }
-            link.note_due(due);
-            if self.touched.last() != Some(&place) {
-                self.touched.push(place);
-            }
+    /// Has `write` answer the session that asked, if it is still there, by the request's handle.
+    pub(crate) fn answer(
+        &mut self,
+        Answerable { link: place, number, handle }: Answerable,
+        due: Nanos,
+        write: impl FnOnce(&mut Session, u64),
+    ) {
+        let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { return };
+        write(&mut link.connection.wire, handle);
+        link.note_due(due);
+        if self.touched.last() != Some(&place) {
+            self.touched.push(place);
         }
     }
 
@@ -116,10 +116,15 @@ impl Links {
         self.touched.push(place);
     }
 
-    /// Sends what is to be sent, takes what was asked, and drops what is over; when the first answers were sent, if any.
-    pub(crate) fn settle(&mut self, shared: &Shared, epoll: &OwnedFd) -> Option<Nanos> {
-        let mut first = None;
-        let now = shared.clock.elapsed();
+    /// Sends what is to be sent, takes what was asked, and drops what is over. `sent` is told of each connection that has sent
+    /// something, `gone` of the number of each that is dropped.
+    pub(crate) fn settle(
+        &mut self,
+        now: Nanos,
+        epoll: &OwnedFd,
+        mut sent: impl FnMut(&mut Link),
+        mut gone: impl FnMut(u64),
+    ) {
         if now.since(self.swept) >= Links::SWEEP {
             self.swept = now;
             self.links.iter_mut().for_each(|(_, link)| link.connection.wire.handle_timeout(now));
@@ -129,12 +134,12 @@ impl Links {
             let Some(link) = self.links.get_mut(place) else { continue };
             // First, because a request may wait for room that replies take.
             link.connection.send(now);
-            first = first.or(told(shared, link));
+            sent(link);
             let (number, volume) = (link.number, link.volume);
             let mut take = |session: &mut Session| {
                 while let Some(Request { handle, operation }) = session.next_request() {
                     let answerable = Answerable { link: place, number, handle };
-                    self.requests.push(Asked { answerable, volume, operation });
+                    self.requests.push_back(Asked { answerable, volume, operation });
                 }
             };
             take(&mut link.connection.wire);
@@ -142,11 +147,11 @@ impl Links {
             if link.connection.is_over() {
                 link.connection.unwatch(epoll);
                 self.links.remove(place);
+                gone(number);
             } else {
                 link.connection.watch(epoll, place as u64);
             }
         }
-        first
     }
 }
 
@@ -159,19 +164,15 @@ fn changes(operation: &Operation) -> bool {
     }
 }
 
-/// Notes how late those answers were that were sent by now; the time now, if there were any.
-fn told(shared: &Shared, link: &mut Link) -> Option<Nanos> {
-    let sent = link.take_sent();
-    (sent.len() > 0).then(|| shared.told(sent))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Clock;
     use crate::connection::Connection;
     use crate::disk::{Emulator, Store, Volume};
+    use crate::disk_thread::{answer, settle, submit};
     use crate::nbd::{Export, Exports, Handshake, Limits};
+    use crate::shared::Shared;
     use headstack_workload::VolumeInfo;
     use rustix::event::epoll;
     use std::io::{Read, Write};
@@ -202,7 +203,7 @@ mod tests {
         let mut links = Links::default();
         let (client, first) = link();
         shared.lock().arrived.push(first);
-        links.take_arrived(&mut shared.lock());
+        links.take_arrived(&mut shared.lock().arrived);
         (shared, epoll, links, client)
     }
 
@@ -221,12 +222,12 @@ mod tests {
         client.write_all(&said).expect("the other end has room");
         drop(client);
         links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
-        links.settle(&shared, &epoll);
+        settle(&mut links, &shared, &epoll);
         assert!(links.is_empty(), "nobody is there any more");
         let mut state = shared.lock();
-        links.submit(&mut state, Nanos::ZERO, Nanos::ZERO);
+        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
         state.collect(&mut Vec::new());
-        links.answer(&mut state, Nanos::ZERO);
+        answer(&mut links, &mut state, Nanos::ZERO);
         let mut bytes = vec![0; 201 * 512];
         state.emulator.read(0, 0, &mut bytes).expect("it is within the disk");
         assert!(bytes.chunks(512).zip(0..200u8).all(|(block, turn)| block == [turn + 1; 512]));
@@ -246,15 +247,15 @@ mod tests {
         links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
         let mut turns = 0;
         loop {
-            links.settle(&shared, &epoll);
+            settle(&mut links, &shared, &epoll);
             if !links.has_requests() {
                 break;
             }
             turns += 1;
             let mut state = shared.lock();
-            links.submit(&mut state, Nanos::ZERO, Nanos::ZERO);
+            submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
             state.collect(&mut Vec::new());
-            links.answer(&mut state, Nanos::ZERO);
+            answer(&mut links, &mut state, Nanos::ZERO);
         }
         assert!(links.is_empty() && turns > 1, "{turns}");
         assert_eq!(shared.lock().emulator.books(0).all().done, 2500);
@@ -265,16 +266,16 @@ mod tests {
         let (shared, epoll, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
-        links.settle(&shared, &epoll);
+        settle(&mut links, &shared, &epoll);
         assert!(links.has_requests());
         let mut state = shared.lock();
         state.stopping = true;
-        links.submit(&mut state, Nanos::MAX, Nanos(7));
+        submit(&mut links, &mut state, Nanos::MAX, Nanos(7));
         drop(state);
         assert!(links.have_unsent());
         let patience = links.links[0].connection.wire.poll_timeout();
         assert_eq!(patience, Some(Nanos(7) + Limits::default().reply), "patience is of real time");
-        links.settle(&shared, &epoll);
+        settle(&mut links, &shared, &epoll);
         assert!(!links.have_unsent());
         let mut reply = [0; 16];
         client.read_exact(&mut reply).expect("it is answered");
@@ -286,20 +287,20 @@ mod tests {
         let (shared, epoll, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
-        links.settle(&shared, &epoll);
+        settle(&mut links, &shared, &epoll);
         assert!(links.has_requests());
         links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
-        links.settle(&shared, &epoll);
+        settle(&mut links, &shared, &epoll);
         assert!(links.is_empty());
 
         let (_client, second) = link();
         let mut state = shared.lock();
         state.arrived.push(second);
-        links.take_arrived(&mut state);
-        links.submit(&mut state, Nanos::ZERO, Nanos::ZERO);
+        links.take_arrived(&mut state.arrived);
+        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
         state.collect(&mut Vec::new());
         assert!(!links.has_requests() && state.over.is_empty(), "nobody waits for it any more");
-        links.answer(&mut state, Nanos::ZERO);
+        answer(&mut links, &mut state, Nanos::ZERO);
         assert!(links.links[0].connection.wire.output().is_empty());
     }
 }

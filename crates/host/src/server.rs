@@ -2,7 +2,8 @@
 //! its client chose.
 
 use crate::connection::{Connection, Link, Seat};
-use crate::nbd::{Export, ExportError, Exports, Handshake, Limits, Wire};
+use crate::nbd::{Export, ExportError, Exports, Handshake, Limits, Session, Wire};
+use crate::node::NodeHandle;
 use crate::{Clock, DiskHandle, realtime};
 use headstack_model::Nanos;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
@@ -83,15 +84,51 @@ impl fmt::Display for Address {
     }
 }
 
-/// An export and the volume behind it.
+/// An export and what is behind it.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// What clients are told.
     pub export: Export,
-    /// The disk.
-    pub disk: DiskHandle,
-    /// The number of its volume.
-    pub volume: u32,
+    /// What serves them.
+    pub target: Target,
+}
+
+/// What serves the clients of an export.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A volume of an emulated disk.
+    Disk {
+        /// The disk.
+        disk: DiskHandle,
+        /// The number of its volume.
+        volume: u32,
+    },
+    /// A storage node.
+    Node(NodeHandle),
+}
+
+impl Target {
+    /// Whether it is to answer at its time and not as soon as it can.
+    fn has_deadlines(&self) -> bool {
+        match self {
+            Target::Disk { disk, .. } => disk.inspect(|emulator| emulator.engine().is_some()),
+            Target::Node(_) => false,
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        match self {
+            Target::Disk { disk, .. } => disk.clock(),
+            Target::Node(node) => node.clock(),
+        }
+    }
+
+    fn adopt(&self, connection: Connection<Session>) {
+        match self {
+            Target::Disk { disk, volume } => disk.adopt(Link::new(connection, *volume)),
+            Target::Node(node) => node.adopt(Link::new(connection, 0)),
+        }
+    }
 }
 
 /// A server that runs until it is dropped.
@@ -123,8 +160,7 @@ impl Server {
         epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTEN), EventFlags::IN)?;
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
-        let has_deadlines =
-            served.iter().any(|served| served.disk.inspect(|emulator| emulator.engine().is_some()));
+        let has_deadlines = served.iter().any(|served| served.target.has_deadlines());
         let accepting = Accepting {
             listener,
             epoll,
@@ -317,10 +353,10 @@ impl Accepting {
         } else if let Some(chosen) = connection.wire.chosen() {
             connection.unwatch(&self.epoll);
             let connection = self.greeted.remove(place);
-            let served = &self.served[chosen];
-            let time = served.disk.clock().elapsed();
+            let target = &self.served[chosen].target;
+            let time = target.clock().elapsed();
             if let Some(connection) = connection.with(|handshake| handshake.into_session(time)) {
-                served.disk.adopt(Link::new(connection, served.volume));
+                target.adopt(connection);
             }
         } else {
             connection.watch(&self.epoll, place as u64);

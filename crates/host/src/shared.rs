@@ -34,6 +34,53 @@ pub(crate) struct Reply {
 pub(crate) enum Asker {
     Caller(Box<dyn Caller>),
     Connection(Answerable),
+    /// A node that stands before the disk: the number of its command.
+    Node(Arc<Ends>, u32),
+}
+
+impl Asker {
+    /// Tells one that is no connection that nothing is done for it.
+    fn refuse(self, error: BlockError) {
+        match self {
+            Asker::Caller(caller) => caller.answer(Err(error)),
+            Asker::Node(ends, id) => ends.push(id, Err(error)),
+            Asker::Connection(_) => unreachable!("those come by the disk's own thread"),
+        }
+    }
+}
+
+/// Commands of a node that have ended, until its thread takes them.
+#[allow(clippy::disallowed_types, reason = "a disk's thread tells a node's")]
+#[derive(Debug)]
+pub(crate) struct Ends {
+    ended: Mutex<Vec<(u32, Result<Outcome, BlockError>)>>,
+    /// Wakes the node's thread.
+    pub(crate) wake: OwnedFd,
+}
+
+#[allow(clippy::disallowed_types, reason = "a disk's thread tells a node's")]
+impl Ends {
+    pub(crate) fn new() -> io::Result<Ends> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Ends { ended: Mutex::new(Vec::new()), wake })
+    }
+
+    fn push(&self, id: u32, result: Result<Outcome, BlockError>) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.push((id, result));
+        let is_first = ended.len() == 1;
+        drop(ended);
+        if is_first {
+            // It only fails when the counter is full, and then the thread is awake.
+            let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Takes all of them, in exchange for an empty list.
+    pub(crate) fn take(&self, into: &mut Vec<(u32, Result<Outcome, BlockError>)>) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut *ended, into);
+    }
 }
 
 /// A request over a connection of the disk's own thread.
@@ -73,6 +120,7 @@ impl State {
         while let Some(Answered { ticket, at, result }) = self.emulator.poll_answer() {
             match self.askers.remove(ticket as usize) {
                 Asker::Connection(answerable) => self.over.push((answerable, at, result)),
+                Asker::Node(ends, id) => ends.push(id, result),
                 Asker::Caller(caller) => {
                     let result = result.and_then(|outcome| self.with_bytes(outcome));
                     replies.push(Reply { caller, due: at, result });
@@ -87,8 +135,12 @@ impl State {
         self.arrived.clear();
         self.over.clear();
         for asker in self.askers.drain() {
-            if let Asker::Caller(caller) = asker {
-                replies.push(Reply { caller, due: now, result: Err(BlockError::Dead) });
+            match asker {
+                Asker::Caller(caller) => {
+                    replies.push(Reply { caller, due: now, result: Err(BlockError::Dead) });
+                }
+                Asker::Node(ends, id) => ends.push(id, Err(BlockError::Dead)),
+                Asker::Connection(_) => {}
             }
         }
     }
@@ -196,15 +248,22 @@ impl DiskHandle {
 
     /// Asks a volume for an operation; `caller` is answered when the model is done with it, perhaps before this returns.
     pub fn submit(&self, volume: u32, operation: Operation, caller: Box<dyn Caller>) {
+        self.ask([(volume, operation, Asker::Caller(caller))]);
+    }
+
+    /// Asks for operations, all at one time.
+    pub(crate) fn ask(&self, all: impl IntoIterator<Item = (u32, Operation, Asker)>) {
         let mut replies = Vec::new();
         let mut state = self.0.lock();
         if state.stopping {
             let error = if state.broken { BlockError::Dead } else { BlockError::ShuttingDown };
             drop(state);
-            return caller.answer(Err(error));
+            return all.into_iter().for_each(|(_, _, asker)| asker.refuse(error));
         }
         let now = self.0.clock.now();
-        state.submit(now, volume, operation, Asker::Caller(caller));
+        for (volume, operation, asker) in all {
+            state.submit(now, volume, operation, asker);
+        }
         state.collect(&mut replies);
         let next = state.emulator.poll_timeout().unwrap_or(Nanos::MAX);
         let is_wanted = next < state.asleep_until || !state.over.is_empty();
@@ -213,6 +272,11 @@ impl DiskHandle {
             self.0.wake();
         }
         self.0.answer(&mut replies);
+    }
+
+    /// Reads what was written last, without taking time.
+    pub(crate) fn read(&self, volume: u32, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.0.lock().emulator.read(volume, offset, into)
     }
 
     /// Looks at the machine as it is now. The disk stands still meanwhile: be brief.

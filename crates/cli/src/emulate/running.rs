@@ -8,7 +8,7 @@ use crate::units::capacity;
 use headstack_host::disk::{Emulator, Volume};
 use headstack_host::fuse::{Mount, MountOptions, Unmounted};
 use headstack_host::nbd::{BlockSizes, Export, Limits};
-use headstack_host::{Address, Clock, Disk, DiskHandle, Served, Server, Snapshot, Timing};
+use headstack_host::{Address, Clock, Disk, DiskHandle, Served, Server, Snapshot, Target, Timing};
 use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 use std::ffi::OsString;
@@ -231,8 +231,7 @@ impl Unit {
         let volumes = self.plan.volumes.iter().enumerate();
         volumes.map(|(number, info)| Served {
             export: self.export(info),
-            disk: self.disk.handle(),
-            volume: number as u32,
+            target: Target::Disk { disk: self.disk.handle(), volume: number as u32 },
         })
     }
 

@@ -32,7 +32,7 @@ impl Kind {
     }
 
     /// The kind of an operation and its bytes; none for a question that costs the disk nothing.
-    pub(super) fn of(operation: &Operation) -> Option<(Kind, u64)> {
+    pub(crate) fn of(operation: &Operation) -> Option<(Kind, u64)> {
         Some(match operation {
             Operation::Read { bytes, .. } => (Kind::Read, u64::from(*bytes)),
             Operation::Prefetch { bytes, .. } => (Kind::Read, *bytes),
@@ -66,7 +66,7 @@ pub struct Books {
 }
 
 impl Books {
-    pub(super) fn new() -> Books {
+    pub(crate) fn new() -> Books {
         Books { counts: Default::default(), responses: TimeHistogram::with_digits(2) }
     }
 
@@ -91,7 +91,7 @@ impl Books {
         &self.responses
     }
 
-    pub(super) fn record(&mut self, (kind, bytes): (Kind, u64), took: Nanos, is_done: bool) {
+    pub(crate) fn record(&mut self, (kind, bytes): (Kind, u64), took: Nanos, is_done: bool) {
         let count = &mut self.counts[kind as usize];
         if !is_done {
             count.failed += 1;

@@ -10,6 +10,7 @@ impl From<BlockError> for Errno {
             BlockError::Invalid => Errno::Inval,
             BlockError::Medium | BlockError::Dead => Errno::Io,
             BlockError::NoSpace => Errno::NoSpc,
+            BlockError::ReadOnly => Errno::Perm,
             BlockError::ShuttingDown => Errno::Shutdown,
         }
     }

@@ -3,7 +3,7 @@
 use crate::client::*;
 use crate::server::{Setup, atlas, connect, connect_by, hear, null, setup, setup_with};
 use headstack_host::nbd::{Export, Limits};
-use headstack_host::{Address, Served, Server};
+use headstack_host::{Address, Served, Server, Target};
 use headstack_model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
@@ -224,7 +224,10 @@ fn do_clients_that_die_in_the_middle_of_anything_leave_no_trace() {
 fn do_tcp_connections_that_are_reset_leave_no_trace() {
     let setup = setup(atlas(), 1);
     let handle = setup.disk.handle();
-    let served = Served { export: Export::new("d", handle.volumes()[0].bytes()), disk: handle, volume: 0 };
+    let served = Served {
+        export: Export::new("d", handle.volumes()[0].bytes()),
+        target: Target::Disk { disk: handle, volume: 0 },
+    };
     let any = "127.0.0.1:0".parse().expect("it is an address");
     let server = Server::start(&any, vec![served], Limits::default(), 4).expect("a port is free");
     let Address::Tcp(address) = *server.address() else { panic!("it listens at {}", server.address()) };

@@ -3,6 +3,7 @@
 mod client;
 mod handshake;
 mod hostile;
+mod node;
 mod properties;
 mod server;
 mod session;

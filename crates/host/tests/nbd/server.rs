@@ -3,7 +3,9 @@
 use crate::client::*;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_host::nbd::{Export, Limits};
-use headstack_host::{Address, Answer, BlockError, Caller, Clock, Disk, Operation, Served, Server, Timing};
+use headstack_host::{
+    Address, Answer, BlockError, Caller, Clock, Disk, Operation, Served, Server, Target, Timing,
+};
 use headstack_model::drives;
 use headstack_sim::Rig;
 use headstack_workload::VolumeInfo;
@@ -50,7 +52,7 @@ pub(crate) fn setup_with(emulator: Emulator, most: usize, limits: Limits) -> Set
     let disk = Disk::start("d", emulator, clock, Timing::default()).expect("there are threads");
     let handle = disk.handle();
     let bytes = handle.volumes()[0].bytes();
-    let served = Served { export: Export::new("d", bytes), disk: handle, volume: 0 };
+    let served = Served { export: Export::new("d", bytes), target: Target::Disk { disk: handle, volume: 0 } };
     let address = Address::Unix(path.clone());
     let server = Server::start(&address, vec![served], limits, most).expect("the path is free");
     Setup { disk, server, path, _folder: folder }
@@ -218,7 +220,10 @@ fn does_a_cut_of_the_power_end_every_connection() {
 fn is_a_socket_that_a_dead_server_left_taken_over_and_one_in_use_not() {
     let setup = setup(null(), 3);
     let address = Address::Unix(setup.path.clone());
-    let served = Served { export: Export::new("d", 512), disk: setup.disk.handle(), volume: 0 };
+    let served = Served {
+        export: Export::new("d", 512),
+        target: Target::Disk { disk: setup.disk.handle(), volume: 0 },
+    };
     let again =
         Server::start(&address, vec![served.clone()], Limits::default(), 3).expect_err("it is in use");
     assert!(again.to_string().starts_with(&address.to_string()), "{again}");
@@ -246,7 +251,10 @@ fn is_nothing_but_the_socket_of_a_dead_server_removed() {
     let _letters = std::os::unix::net::UnixDatagram::bind(letters).expect("the path is free");
     for path in &others {
         let before = path.symlink_metadata().expect("it is there");
-        let served = Served { export: Export::new("d", 512), disk: setup.disk.handle(), volume: 0 };
+        let served = Served {
+            export: Export::new("d", 512),
+            target: Target::Disk { disk: setup.disk.handle(), volume: 0 },
+        };
         let address = Address::Unix(path.clone());
         let error = Server::start(&address, vec![served], Limits::default(), 3).expect_err("it is in use");
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");

@@ -1,0 +1,78 @@
+//! An emulated disk of the same process, whose own thread says when a command ends.
+
+use super::{Drive, Ends};
+use crate::disk::Outcome;
+use crate::node::core::{Command, Ended, NodeCore, Shape, Work};
+use crate::shared::{Asker, Ends as Told};
+use crate::{BlockError, DiskHandle, Operation};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+pub(super) struct Emulated {
+    disk: DiskHandle,
+    volume: u32,
+    told: Arc<Told>,
+    taken: Vec<(u32, Operation, Asker)>,
+    /// What was told and is being looked at; kept for its room.
+    over: Vec<(u32, Result<Outcome, BlockError>)>,
+}
+
+impl Emulated {
+    pub(super) fn new(disk: DiskHandle, volume: u32) -> io::Result<Emulated> {
+        Ok(Emulated { disk, volume, told: Arc::new(Told::new()?), taken: Vec::new(), over: Vec::new() })
+    }
+}
+
+impl Drive for Emulated {
+    fn shape(&self) -> Shape {
+        let info = &self.disk.volumes()[self.volume as usize];
+        Shape { bytes: info.bytes(), block_bytes: info.sector_bytes, read_only: false }
+    }
+
+    fn title(&self) -> String {
+        format!("emulated {}", self.disk.volumes()[self.volume as usize].name)
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.told.wake.as_fd())
+    }
+
+    fn start(&mut self, core: &mut NodeCore, Command { id, work }: Command) {
+        let operation = match work {
+            Work::Read { offset, bytes, fua } => Operation::Read { offset, bytes: bytes as u32, fua },
+            Work::Write { offset, fua, .. } => Operation::Write { offset, data: core.data(id).to_vec(), fua },
+            Work::Flush => Operation::Flush,
+            Work::Zero { offset, bytes, may_trim, fua } => {
+                Operation::WriteZeroes { offset, bytes, may_trim, fua }
+            }
+            Work::Trim { offset, bytes } => Operation::Trim { offset, bytes },
+            Work::Look { offset, bytes } => Operation::Allocation { offset, bytes },
+        };
+        self.taken.push((self.volume, operation, Asker::Node(Arc::clone(&self.told), id)));
+    }
+
+    fn issue(&mut self, _core: &mut NodeCore) {
+        if !self.taken.is_empty() {
+            self.disk.ask(self.taken.drain(..));
+        }
+    }
+
+    fn take_ended(&mut self, core: &mut NodeCore, ends: &mut Ends) {
+        self.told.take(&mut self.over);
+        for (id, result) in self.over.drain(..) {
+            let result = result.and_then(|outcome| match outcome {
+                Outcome::Done => Ok(Ended::Done),
+                Outcome::Read { volume, offset, .. } => {
+                    self.disk.read(volume, offset, core.room(id)).map(|()| Ended::Done)
+                }
+                Outcome::Allocation(stretches) => Ok(Ended::Allocation(stretches)),
+            });
+            ends.push((id, result));
+        }
+    }
+
+    fn fetch(&self, _offset: u64, _into: &mut [u8]) {
+        unreachable!("it leaves nothing");
+    }
+}

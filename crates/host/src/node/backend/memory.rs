@@ -1,0 +1,137 @@
+//! A disk in memory. Nothing is kept of what was never written, or was trimmed whole.
+
+use super::{Drive, Ends};
+use crate::Stretch;
+use crate::node::core::{Command, Ended, NodeCore, Shape, Work};
+use std::os::fd::BorrowedFd;
+
+/// What memory is had by at a time.
+const CHUNK: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Memory {
+    bytes: u64,
+    chunks: Vec<Option<Box<[u8]>>>,
+    ended: Ends,
+}
+
+impl Memory {
+    pub(super) const BLOCK: u32 = 512;
+
+    pub(super) fn new(bytes: u64) -> Memory {
+        let chunks = usize::try_from(bytes.div_ceil(CHUNK as u64)).expect("memory is addressed");
+        Memory { bytes, chunks: vec![None; chunks], ended: Vec::new() }
+    }
+
+    fn write(&mut self, offset: u64, mut data: &[u8]) {
+        for (number, from, bytes) in parts(offset, data.len() as u64) {
+            let chunk = self.chunks[number].get_or_insert_with(|| vec![0; CHUNK].into_boxed_slice());
+            let (part, rest) = data.split_at(bytes);
+            chunk[from..from + bytes].copy_from_slice(part);
+            data = rest;
+        }
+    }
+
+    fn clear(&mut self, offset: u64, bytes: u64) {
+        for (number, from, bytes) in parts(offset, bytes) {
+            match &mut self.chunks[number] {
+                chunk if bytes == CHUNK => *chunk = None,
+                Some(chunk) => chunk[from..from + bytes].fill(0),
+                None => {}
+            }
+        }
+    }
+
+    fn look(&self, offset: u64, bytes: u64) -> Vec<Stretch> {
+        let stretch = |(number, _, bytes): (usize, usize, usize)| Stretch {
+            bytes: bytes as u64,
+            hole: self.chunks[number].is_none(),
+        };
+        parts(offset, bytes).map(stretch).collect()
+    }
+}
+
+/// The chunks that a run lies in: of each its number, the run's first byte in it, and how many.
+fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+    let end = offset + bytes;
+    let mut at = offset;
+    std::iter::from_fn(move || {
+        let (number, from) = (at / CHUNK as u64, at % CHUNK as u64);
+        let bytes = (end - at).min(CHUNK as u64 - from);
+        at += bytes;
+        (bytes > 0).then_some((number as usize, from as usize, bytes as usize))
+    })
+}
+
+impl Drive for Memory {
+    fn shape(&self) -> Shape {
+        Shape { bytes: self.bytes, block_bytes: Memory::BLOCK, read_only: false }
+    }
+
+    fn title(&self) -> String {
+        "memory".to_string()
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn start(&mut self, core: &mut NodeCore, Command { id, work }: Command) {
+        let ended = match work {
+            Work::Read { .. } if core.is_for_request(id) => Ended::Left,
+            Work::Read { offset, .. } => {
+                self.fetch(offset, core.room(id));
+                Ended::Done
+            }
+            Work::Write { offset, .. } => {
+                self.write(offset, core.data(id));
+                Ended::Done
+            }
+            Work::Zero { offset, bytes, .. } | Work::Trim { offset, bytes } => {
+                self.clear(offset, bytes);
+                Ended::Done
+            }
+            Work::Look { offset, bytes } => Ended::Allocation(self.look(offset, bytes)),
+            Work::Flush => Ended::Done,
+        };
+        self.ended.push((id, Ok(ended)));
+    }
+
+    fn issue(&mut self, _core: &mut NodeCore) {}
+
+    fn take_ended(&mut self, _core: &mut NodeCore, ends: &mut Ends) {
+        ends.append(&mut self.ended);
+    }
+
+    fn fetch(&self, offset: u64, mut into: &mut [u8]) {
+        for (number, from, bytes) in parts(offset, into.len() as u64) {
+            let (part, rest) = into.split_at_mut(bytes);
+            match &self.chunks[number] {
+                Some(chunk) => part.copy_from_slice(&chunk[from..from + bytes]),
+                None => part.fill(0),
+            }
+            into = rest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_bytes_across_chunks_kept_and_cleared_again() {
+        let mut memory = Memory::new(4 << 20);
+        let edge = (1 << 20) - 512;
+        memory.write(edge, &[7; 1024]);
+        let mut read = [1; 1536];
+        memory.fetch(edge, &mut read);
+        assert!(read[..1024] == [7; 1024] && read[1024..] == [0; 512]);
+        let (data, hole) = (Stretch { bytes: 1 << 20, hole: false }, Stretch { bytes: 1 << 20, hole: true });
+        assert_eq!(memory.look(0, 4 << 20), [data, data, hole, hole]);
+        memory.clear(1 << 20, 3 << 20);
+        memory.fetch(edge, &mut read);
+        assert!(read[..512] == [7; 512] && read[512..] == [0; 1024]);
+        assert_eq!(memory.look(512, (2 << 20) - 512), [Stretch { bytes: (1 << 20) - 512, ..data }, hole]);
+    }
+}

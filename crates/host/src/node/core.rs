@@ -1,0 +1,593 @@
+//! A disk's node without its clock: the stream scheduler and all bytes that it speaks of.
+//!
+//! It is told of requests and of ended commands, and asked for [`Action`]s until there is none. Commands are carried out by
+//! whoever has the disk, who reads into [`NodeCore::room`] and writes from [`NodeCore::data`]; these stay where they are until
+//! the command's end is told. Bytes that were read are fetched with [`NodeCore::fill`] before the next action is asked for.
+
+use super::bytes::{Pool, pages};
+use crate::{BlockError, Operation, Stretch};
+use headstack_model::Nanos;
+use headstack_policy::streams::{
+    self, Answer, Ask, Config, ConfigError, DiskError, Pieces, Place, Request, Streams, Transfer,
+};
+use memmap2::MmapMut;
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// A disk as its node sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Its size.
+    pub bytes: u64,
+    /// Its block: places and lengths are multiples of it.
+    pub block_bytes: u32,
+    /// Whether it takes no writes.
+    pub read_only: bool,
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Begin a command of the disk. That may be put off until the other actions are done.
+    Start(Command),
+    /// A request is over.
+    Answer(Answered),
+}
+
+/// A command of the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What its end is told by. Used anew once it has ended; the numbers are as small as can be.
+    pub id: u32,
+    /// What is to be done.
+    pub work: Work,
+}
+
+/// What a disk is to do. Places and lengths are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Read into [`NodeCore::room`].
+    Read {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// From the media.
+        fua: bool,
+    },
+    /// Write what [`NodeCore::data`] has.
+    Write {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Done once they are on the media.
+        fua: bool,
+    },
+    /// Put all that was written on the media.
+    Flush,
+    /// Make it zeros.
+    Zero {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Whether room may be given back.
+        may_trim: bool,
+        /// Done once they are on the media.
+        fua: bool,
+    },
+    /// Give room back, so that it reads as zeros.
+    Trim {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+    },
+    /// Tell where data are and where holes.
+    Look {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+    },
+}
+
+/// How a command ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It is done.
+    Done,
+    /// Bytes read for a request ([`NodeCore::is_for_request`]) were left with the disk, where the answer finds them.
+    Left,
+    /// What a look found.
+    Allocation(Vec<Stretch>),
+}
+
+/// A request that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The number that it was submitted under.
+    pub ticket: u64,
+    /// What came of it.
+    pub result: Result<Outcome, BlockError>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// Its bytes can be had by [`NodeCore::fill`], until the next action is asked for.
+    Read {
+        /// First byte.
+        offset: u64,
+        /// How many.
+        bytes: u32,
+    },
+    /// Where data and holes are.
+    Allocation(Vec<Stretch>),
+}
+
+/// The node of one disk.
+#[derive(Debug)]
+pub struct NodeCore {
+    streams: Streams,
+    shape: Shape,
+    /// The stream memory.
+    memory: MmapMut,
+    /// What is kept of each request, by the number that the scheduler knows it by.
+    requests: Slab<Held>,
+    /// Commands that the disk has, by id.
+    commands: Vec<Option<Underway>>,
+    /// Answers that the scheduler has no part in.
+    ready: VecDeque<Answered>,
+    /// The read that was answered last: its request, and where its bytes are.
+    last: Option<(usize, Option<Pieces>)>,
+    pool: Pool,
+}
+
+/// A request until it is answered.
+#[derive(Debug)]
+struct Held {
+    ticket: u64,
+    ask: Ask,
+    content: Content,
+}
+
+impl Held {
+    /// What a write brought.
+    fn brought(&self) -> &[u8] {
+        match &self.content {
+            Content::Brought(data) => data,
+            Content::Room(room) => room,
+            _ => panic!("it brought none"),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Content {
+    None,
+    /// Bytes to be written, as they came.
+    Brought(Vec<u8>),
+    /// Bytes to be written, or that were read, where a device can transfer them.
+    Room(MmapMut),
+    /// Bytes that were read are with the disk.
+    Left,
+    Zero {
+        may_trim: bool,
+        fua: bool,
+    },
+    Trim,
+    Look,
+    Found(Vec<Stretch>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Underway {
+    place: Place,
+    offset: u64,
+    bytes: u64,
+}
+
+impl NodeCore {
+    /// A node for a disk.
+    ///
+    /// *Errors:* a key of the configuration is out of its range.
+    pub fn new(config: Config, shape: Shape) -> Result<NodeCore, ConfigError> {
+        let most = usize::try_from(config.direct_bytes).unwrap_or(usize::MAX);
+        let streams = Streams::new(config, shape.bytes)?;
+        Ok(NodeCore {
+            memory: pages(usize::try_from(streams.memory_bytes()).expect("memory is addressed")),
+            streams,
+            shape,
+            requests: Slab::new(),
+            commands: Vec::new(),
+            ready: VecDeque::new(),
+            last: None,
+            pool: Pool::new(most),
+        })
+    }
+
+    /// The disk.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The scheduler, to look at.
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Requests that are not answered yet.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len() + self.ready.len()
+    }
+
+    /// A client asks. The number is of the asker's choice; no two that are under way have the same.
+    pub fn submit(&mut self, now: Nanos, client: u64, operation: Operation, ticket: u64) {
+        self.release();
+        let (ask, content) = match self.take(operation) {
+            Ok(Some(taken)) => taken,
+            Ok(None) => return self.ready.push_back(Answered { ticket, result: Ok(Outcome::Done) }),
+            Err(error) => return self.ready.push_back(Answered { ticket, result: Err(error) }),
+        };
+        let number = self.requests.insert(Held { ticket, ask, content }) as u64;
+        self.streams.submit(now, Request { ticket: number, client, ask });
+    }
+
+    /// What the scheduler is asked for an operation; nothing for one that is a hint alone.
+    fn take(&self, operation: Operation) -> Result<Option<(Ask, Content)>, BlockError> {
+        Ok(Some(match operation {
+            Operation::Read { offset, bytes, fua } => {
+                let bytes = self.within(offset, u64::from(bytes))?;
+                (Ask::Read { offset, bytes, fua }, Content::None)
+            }
+            Operation::Write { offset, data, fua } => {
+                let bytes = self.changed(offset, data.len() as u64)?;
+                (Ask::Write { offset, bytes, fua }, Content::Brought(data))
+            }
+            Operation::WriteZeroes { offset, bytes, may_trim, fua } => {
+                let bytes = self.changed(offset, bytes)?;
+                (Ask::Change { offset, bytes }, Content::Zero { may_trim, fua })
+            }
+            Operation::Trim { offset, bytes } => {
+                let bytes = self.changed(offset, bytes)?;
+                (Ask::Change { offset, bytes }, Content::Trim)
+            }
+            Operation::Allocation { offset, bytes } => {
+                let bytes = self.within(offset, bytes)?;
+                (Ask::Look { offset, bytes }, Content::Look)
+            }
+            Operation::Prefetch { offset, bytes } => {
+                self.within(offset, bytes)?;
+                return Ok(None);
+            }
+            Operation::Flush => (Ask::Flush, Content::None),
+        }))
+    }
+
+    /// The length of a run of blocks of the disk.
+    fn within(&self, offset: u64, bytes: u64) -> Result<u64, BlockError> {
+        let block = u64::from(self.shape.block_bytes);
+        let is_whole = bytes > 0 && offset.is_multiple_of(block) && bytes.is_multiple_of(block);
+        let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= self.shape.bytes);
+        if is_whole && is_inside { Ok(bytes) } else { Err(BlockError::Invalid) }
+    }
+
+    fn changed(&self, offset: u64, bytes: u64) -> Result<u64, BlockError> {
+        if self.shape.read_only { Err(BlockError::ReadOnly) } else { self.within(offset, bytes) }
+    }
+
+    /// A command of the disk has ended.
+    pub fn end(&mut self, now: Nanos, id: u32, result: Result<Ended, BlockError>) {
+        self.release();
+        let Underway { place, .. } = self.commands[id as usize].take().expect("a command ends once");
+        let result = result.map_err(told).map(|ended| match (ended, place) {
+            (Ended::Done, _) => {}
+            (Ended::Left, Place::Request(number)) => self.requests[number as usize].content = Content::Left,
+            (Ended::Allocation(found), Place::Request(number)) => {
+                self.requests[number as usize].content = Content::Found(found);
+            }
+            (ended, place) => panic!("a command for {place:?} does not end by {ended:?}"),
+        });
+        self.streams.handle_end(now, id, result);
+    }
+
+    /// It is that late.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        self.release();
+        self.streams.handle_timeout(now);
+    }
+
+    /// When to come back with [`handle_timeout`](NodeCore::handle_timeout), if nothing else happens before.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        self.streams.poll_timeout()
+    }
+
+    /// A client is gone. Answers to what it asked still come.
+    pub fn forget(&mut self, now: Nanos, client: u64) {
+        self.release();
+        self.streams.forget(now, client);
+    }
+
+    /// What is to be done next. To be asked until there is nothing more, after each of the calls that tell something.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.release();
+        if let Some(answered) = self.ready.pop_front() {
+            return Some(Action::Answer(answered));
+        }
+        loop {
+            match self.streams.poll_action()? {
+                streams::Action::Keep { ticket, from, piece } => self.keep(ticket, from, piece),
+                streams::Action::Start(command) => return Some(Action::Start(self.start(command))),
+                streams::Action::Answer(answer) => return Some(Action::Answer(self.answer(answer))),
+            }
+        }
+    }
+
+    fn keep(&mut self, ticket: u64, from: u64, piece: streams::Piece) {
+        let (at, from, bytes) = (piece.at as usize, from as usize, piece.bytes as usize);
+        let data = &self.requests[ticket as usize].brought()[from..from + bytes];
+        self.memory[at..at + bytes].copy_from_slice(data);
+    }
+
+    fn start(&mut self, command: streams::Command) -> Command {
+        let streams::Command { id, transfer, offset, bytes, place } = command;
+        let slot = id as usize;
+        if self.commands.len() <= slot {
+            self.commands.resize_with(slot + 1, || None);
+        }
+        assert!(self.commands[slot].is_none(), "a command's number is its own until it ends");
+        self.commands[slot] = Some(Underway { place, offset, bytes });
+        let work = match transfer {
+            Transfer::Read { fua } => Work::Read { offset, bytes, fua },
+            Transfer::Write { fua } => Work::Write { offset, bytes, fua },
+            Transfer::Flush => Work::Flush,
+            Transfer::Own => self.own(place, offset, bytes),
+        };
+        Command { id, work }
+    }
+
+    /// What a request asks itself.
+    fn own(&self, place: Place, offset: u64, bytes: u64) -> Work {
+        let Place::Request(number) = place else { panic!("it is some request's own") };
+        match self.requests[number as usize].content {
+            Content::Zero { may_trim, fua } => Work::Zero { offset, bytes, may_trim, fua },
+            Content::Trim => Work::Trim { offset, bytes },
+            Content::Look => Work::Look { offset, bytes },
+            _ => panic!("transfers are not a request's own"),
+        }
+    }
+
+    fn answer(&mut self, Answer { ticket: number, result }: Answer) -> Answered {
+        let number = number as usize;
+        let Held { ticket, ask, content } = &mut self.requests[number];
+        let (ticket, mut staged) = (*ticket, None);
+        let result = result.map_err(BlockError::from).map(|outcome| match (*ask, outcome) {
+            (Ask::Read { offset, bytes, .. }, outcome) => {
+                if let streams::Outcome::Staged(pieces) = outcome {
+                    staged = Some(pieces);
+                }
+                Outcome::Read { offset, bytes: bytes as u32 }
+            }
+            (Ask::Look { .. }, _) => match std::mem::replace(content, Content::None) {
+                Content::Found(found) => Outcome::Allocation(found),
+                _ => panic!("a look has found something"),
+            },
+            _ => Outcome::Done,
+        });
+        self.last = Some((number, staged));
+        Answered { ticket, result }
+    }
+
+    /// Gives back what the request that was answered last had.
+    fn release(&mut self) {
+        if let Some((number, _)) = self.last.take()
+            && let Content::Room(room) = self.requests.remove(number).content
+        {
+            self.pool.give(room);
+        }
+    }
+
+    /// Puts there what the read that was answered last has read; false where the bytes were left with the disk.
+    pub fn fill(&self, into: &mut [u8]) -> bool {
+        let (number, staged) = self.last.as_ref().expect("a read was answered last");
+        let Some(pieces) = staged else {
+            let Content::Room(room) = &self.requests[*number].content else { return false };
+            into.copy_from_slice(&room[..into.len()]);
+            return true;
+        };
+        let mut filled = 0;
+        for piece in pieces.iter() {
+            let (at, bytes) = (piece.at as usize, piece.bytes as usize);
+            into[filled..filled + bytes].copy_from_slice(&self.memory[at..at + bytes]);
+            filled += bytes;
+        }
+        assert_eq!(filled, into.len(), "all of a read is staged");
+        true
+    }
+
+    /// Whether a read's bytes go to a request and not to the stream memory.
+    pub fn is_for_request(&self, id: u32) -> bool {
+        matches!(self.underway(id).place, Place::Request(_))
+    }
+
+    /// Where the bytes of a read go: in whole pages, or from one of the stream memory's blocks on.
+    pub fn room(&mut self, id: u32) -> &mut [u8] {
+        let Underway { place, offset, bytes } = self.underway(id);
+        match place {
+            Place::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
+            Place::Request(number) => {
+                let (room, first) = self.room_of(number as usize);
+                &mut room[(offset - first) as usize..][..bytes as usize]
+            }
+            Place::None => panic!("it has no bytes"),
+        }
+    }
+
+    /// What a write writes, wherever it lies.
+    pub fn data(&self, id: u32) -> &[u8] {
+        let Underway { place, offset, bytes } = self.underway(id);
+        match place {
+            Place::Memory(at) => &self.memory[at as usize..][..bytes as usize],
+            Place::Request(number) => {
+                let held = &self.requests[number as usize];
+                &held.brought()[(offset - first(held.ask)) as usize..][..bytes as usize]
+            }
+            Place::None => panic!("it has no bytes"),
+        }
+    }
+
+    /// What a write writes, where a device can transfer it from: as [`NodeCore::room`].
+    pub fn aligned_data(&mut self, id: u32) -> &[u8] {
+        if let Place::Request(number) = self.underway(id).place {
+            self.room_of(number as usize);
+        }
+        self.data(id)
+    }
+
+    /// The stream memory, for devices that want to know it beforehand.
+    pub fn memory(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+
+    /// A request's bytes where a device can transfer them, and its first byte.
+    fn room_of(&mut self, number: usize) -> (&mut MmapMut, u64) {
+        let Held { ask, content, .. } = &mut self.requests[number];
+        if !matches!(content, Content::Room(_)) {
+            let (Ask::Read { bytes, .. } | Ask::Write { bytes, .. }) = *ask else {
+                panic!("it has no bytes")
+            };
+            let mut room = self.pool.take(bytes as usize);
+            if let Content::Brought(data) = content {
+                room[..data.len()].copy_from_slice(data);
+            }
+            *content = Content::Room(room);
+        }
+        match content {
+            Content::Room(room) => (room, first(*ask)),
+            _ => unreachable!("it was put there"),
+        }
+    }
+
+    fn underway(&self, id: u32) -> Underway {
+        self.commands[id as usize].expect("it has not ended")
+    }
+}
+
+/// The first byte that is asked for.
+fn first(ask: Ask) -> u64 {
+    match ask {
+        Ask::Read { offset, .. } | Ask::Write { offset, .. } => offset,
+        Ask::Change { offset, .. } | Ask::Look { offset, .. } => offset,
+        Ask::Flush => 0,
+    }
+}
+
+/// What a scheduler is told of an error.
+fn told(error: BlockError) -> DiskError {
+    match error {
+        BlockError::Invalid | BlockError::ReadOnly => DiskError::Refused,
+        BlockError::Medium => DiskError::Medium,
+        BlockError::Dead | BlockError::ShuttingDown => DiskError::Dead,
+        BlockError::NoSpace => DiskError::NoSpace,
+    }
+}
+
+impl From<DiskError> for BlockError {
+    fn from(error: DiskError) -> BlockError {
+        match error {
+            DiskError::Medium => BlockError::Medium,
+            DiskError::Dead => BlockError::Dead,
+            DiskError::NoSpace => BlockError::NoSpace,
+            DiskError::Refused => BlockError::Invalid,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Nanos = Nanos::ZERO;
+
+    fn core(read_only: bool) -> NodeCore {
+        let shape = Shape { bytes: 1 << 20, block_bytes: 4096, read_only };
+        let config = Config { scheduling: false, ..Config::default() };
+        NodeCore::new(config, shape).expect("the defaults suit")
+    }
+
+    fn answered(core: &mut NodeCore) -> Answered {
+        match core.poll_action() {
+            Some(Action::Answer(answered)) => answered,
+            other => panic!("{other:?} is no answer"),
+        }
+    }
+
+    fn started(core: &mut NodeCore) -> Command {
+        match core.poll_action() {
+            Some(Action::Start(command)) => command,
+            other => panic!("{other:?} is no command"),
+        }
+    }
+
+    #[test]
+    fn is_what_lies_outside_the_disk_or_changes_one_that_is_read_only_refused() {
+        let (mut core, mut fixed) = (core(false), core(true));
+        let read = |offset, bytes| Operation::Read { offset, bytes, fua: false };
+        let wrong = [read(0, 512), read(512, 4096), read(1 << 20, 4096), read(!4095, 8192), read(0, 0)];
+        for operation in wrong {
+            core.submit(NOW, 1, operation, 5);
+            assert_eq!(answered(&mut core), Answered { ticket: 5, result: Err(BlockError::Invalid) });
+        }
+        fixed.submit(NOW, 1, Operation::Trim { offset: 0, bytes: 4096 }, 6);
+        assert_eq!(answered(&mut fixed).result, Err(BlockError::ReadOnly));
+        fixed.submit(NOW, 1, read(0, 4096), 7);
+        assert_eq!(started(&mut fixed).work, Work::Read { offset: 0, bytes: 4096, fua: false });
+        assert_eq!((core.outstanding(), fixed.outstanding()), (0, 1));
+    }
+
+    #[test]
+    fn are_bytes_where_a_device_can_transfer_them() {
+        let mut core = core(false);
+        core.submit(NOW, 1, Operation::Write { offset: 4096, data: vec![7; 8192], fua: true }, 1);
+        let write = started(&mut core);
+        assert_eq!(core.data(write.id), [7; 8192]);
+        let data = core.aligned_data(write.id);
+        assert!(data == [7; 8192] && (data.as_ptr() as usize).is_multiple_of(4096));
+        core.end(NOW, write.id, Ok(Ended::Done));
+        assert_eq!(answered(&mut core), Answered { ticket: 1, result: Ok(Outcome::Done) });
+
+        core.submit(NOW, 1, Operation::Read { offset: 0, bytes: 8192, fua: true }, 2);
+        let read = started(&mut core);
+        assert!(core.is_for_request(read.id));
+        let room = core.room(read.id);
+        assert!((room.as_ptr() as usize).is_multiple_of(4096));
+        room.fill(9);
+        core.end(NOW, read.id, Ok(Ended::Done));
+        let over = Answered { ticket: 2, result: Ok(Outcome::Read { offset: 0, bytes: 8192 }) };
+        assert_eq!(answered(&mut core), over);
+        let mut into = [0; 8192];
+        assert!(core.fill(&mut into) && into == [9; 8192]);
+        assert_eq!((core.poll_action(), core.outstanding()), (None, 0));
+    }
+
+    #[test]
+    fn is_a_failure_of_the_disk_told_to_who_asked() {
+        let mut core = core(false);
+        for error in [BlockError::Medium, BlockError::Dead, BlockError::NoSpace] {
+            core.submit(NOW, 1, Operation::Flush, 3);
+            let Command { id, .. } = started(&mut core);
+            core.end(NOW, id, Err(error));
+            assert_eq!(answered(&mut core), Answered { ticket: 3, result: Err(error) });
+        }
+        core.submit(NOW, 1, Operation::Allocation { offset: 0, bytes: 4096 }, 4);
+        let Command { id, work } = started(&mut core);
+        assert_eq!(work, Work::Look { offset: 0, bytes: 4096 });
+        let found = vec![Stretch { bytes: 4096, hole: true }];
+        core.end(NOW, id, Ok(Ended::Allocation(found.clone())));
+        assert_eq!(answered(&mut core).result, Ok(Outcome::Allocation(found)));
+    }
+}

@@ -1,0 +1,14 @@
+//! The storage node: real bytes of one disk, read and written through the stream scheduler.
+//!
+//! [`NodeCore`] is a machine: it has the scheduler, its stream memory and the bytes of each request, and knows no clock, no
+//! thread and no disk. A [`Node`] turns it in real time, in a thread that also has the connections of its clients, over a
+//! [`Backend`]: a device or file, memory, or an emulated disk of this process.
+
+mod backend;
+mod bytes;
+mod core;
+mod thread;
+
+pub use backend::Backend;
+pub use core::{Action, Answered, Command, Ended, NodeCore, Outcome, Shape, Work};
+pub use thread::{Node, NodeHandle, NodeView};

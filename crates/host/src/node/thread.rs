@@ -1,0 +1,438 @@
+//! A node in real time: the thread of one disk, which has the connections of its clients too.
+//!
+//! At each wake-up it takes all that came, has the core say what is to be done, gives the disk all new commands at once, and only
+//! then sends replies, once a connection.
+
+use super::backend::{Backend, Drive, Ends};
+use super::core::{Action, Answered, NodeCore, Outcome, Shape};
+use crate::connection::Link;
+use crate::disk::{Books, Kind};
+use crate::links::{Asked as Request, Links};
+use crate::nbd::{BlockSizes, Export};
+use crate::shared::Answerable;
+use crate::{Answer, BlockError, Clock, Operation, realtime};
+use headstack_model::Nanos;
+use headstack_policy::streams::Config;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use slab::Slab;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+#[allow(clippy::disallowed_types, reason = "a node's thread is looked at by others")]
+use std::sync::Mutex;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// A node that runs. Dropped, it stops as by [`Node::stop`].
+#[derive(Debug)]
+pub struct Node {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Node {
+    /// Starts the thread of a disk's node.
+    ///
+    /// *Errors:* a key of the configuration is out of its range; the system has no thread, or none of what one sleeps on.
+    pub fn start(name: &str, Backend(drive): Backend, config: Config) -> io::Result<Node> {
+        let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+        let core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
+        let shared = Arc::new(Shared::new(name, drive.title(), core)?);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        if let Some(wake) = drive.wake() {
+            epoll::add(&epoll, wake, EventData::new_u64(ENDED), EventFlags::IN)?;
+        }
+        let mut turning = Turning {
+            drive,
+            shared: Arc::clone(&shared),
+            epoll,
+            links: Links::default(),
+            asked: Slab::new(),
+            gone: Vec::new(),
+            ends: Vec::new(),
+            patience: None,
+        };
+        let run = move || {
+            realtime::be_punctual();
+            // What is half done then is only looked at; the system has told of it already.
+            if catch_unwind(AssertUnwindSafe(|| turning.run())).is_err() {
+                turning.break_down();
+            }
+        };
+        let thread = Some(Builder::new().name(format!("node {name}")).spawn(run)?);
+        Ok(Node { shared, thread })
+    }
+
+    /// A way to it.
+    pub fn handle(&self) -> NodeHandle {
+        NodeHandle(Arc::clone(&self.shared))
+    }
+
+    /// Takes nothing more, puts all that was written on the media, and lets clients hear of what they asked before.
+    ///
+    /// *Errors:* what was written is not on the media; the node's thread failed long before.
+    pub fn stop(mut self) -> Result<(), BlockError> {
+        self.end();
+        let state = self.shared.lock();
+        if state.broken { Err(BlockError::Dead) } else { state.flushed.unwrap_or(Err(BlockError::Dead)) }
+    }
+
+    fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.shared.lock().stopping = true;
+            self.shared.wake();
+            // What it left when it failed is taken as it is.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A way to a node, for any thread.
+#[derive(Clone, Debug)]
+pub struct NodeHandle(Arc<Shared>);
+
+/// A node at a moment.
+#[derive(Clone, Debug)]
+pub struct NodeView {
+    /// When, by the node's clock.
+    pub at: Nanos,
+    /// Requests that are not answered yet.
+    pub outstanding: usize,
+    /// Connections.
+    pub connections: usize,
+    /// What was asked so far.
+    pub books: Books,
+}
+
+impl NodeHandle {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What its disk is, in one line.
+    pub fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// Its disk.
+    pub fn shape(&self) -> Shape {
+        self.0.shape
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// The node as it is now.
+    pub fn view(&self) -> NodeView {
+        let at = self.0.clock.now();
+        let state = self.0.lock();
+        NodeView {
+            at,
+            outstanding: state.core.outstanding(),
+            connections: state.connections,
+            books: state.books.clone(),
+        }
+    }
+
+    /// Looks at the core as it is now. The node stands still meanwhile: be brief.
+    pub fn inspect<R>(&self, look: impl FnOnce(&NodeCore) -> R) -> R {
+        look(&self.0.lock().core)
+    }
+
+    /// What clients are told of it: all that it serves.
+    pub fn export(&self, name: &str) -> Export {
+        let Shape { bytes, block_bytes: minimum, read_only } = self.0.shape;
+        let usual = Export::new(name, bytes);
+        let preferred = usual.blocks.preferred.max(minimum);
+        Export { blocks: BlockSizes { minimum, preferred, ..usual.blocks }, read_only, ..usual }
+    }
+
+    /// Gives the node's thread a connection, which is closed where that thread ends.
+    pub(crate) fn adopt(&self, link: Link) {
+        let mut state = self.0.lock();
+        if !state.stopping {
+            state.arrived.push(link);
+        }
+        drop(state);
+        self.0.wake();
+    }
+}
+
+/// What only one thread at a time may touch.
+struct State {
+    core: NodeCore,
+    /// Connections whose clients have chosen the disk.
+    arrived: Vec<Link>,
+    connections: usize,
+    books: Books,
+    stopping: bool,
+    /// How the last flush ended, once it has.
+    flushed: Option<Result<(), BlockError>>,
+    /// The thread failed, perhaps in the middle of something.
+    broken: bool,
+}
+
+/// A node as threads share it.
+#[allow(clippy::disallowed_types, reason = "a node's thread is looked at by others")]
+struct Shared {
+    state: Mutex<State>,
+    wake: OwnedFd,
+    clock: Clock,
+    name: String,
+    title: String,
+    shape: Shape,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Shared").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    #[allow(clippy::disallowed_types, reason = "a node's thread is looked at by others")]
+    fn new(name: &str, title: String, core: NodeCore) -> io::Result<Shared> {
+        let shape = core.shape();
+        let state = State {
+            core,
+            arrived: Vec::new(),
+            connections: 0,
+            books: Books::new(),
+            stopping: false,
+            flushed: None,
+            broken: false,
+        };
+        Ok(Shared {
+            state: Mutex::new(state),
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            clock: Clock::new(1.0).map_err(io::Error::other)?,
+            name: name.to_string(),
+            title,
+            shape,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        // It only fails when the counter is full, and then the thread is awake.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+/// The event of the shared wake-up, and that of ended commands.
+const WAKE: u64 = u64::MAX;
+const ENDED: u64 = u64::MAX - 1;
+
+/// The number of the last flush among the requests, and of who asks for it among the connections.
+const FAREWELL: u64 = u64::MAX;
+
+/// A request that the core has.
+struct Asked {
+    answerable: Answerable,
+    kind: Option<(Kind, u64)>,
+    begun: Nanos,
+}
+
+/// What the thread owns.
+struct Turning {
+    // Dropped before the core, whose memory the system may have.
+    drive: Box<dyn Drive>,
+    shared: Arc<Shared>,
+    epoll: OwnedFd,
+    links: Links,
+    /// Requests by the number that the core knows them by.
+    asked: Slab<Asked>,
+    /// Connections that the core has not been told are gone.
+    gone: Vec<u64>,
+    ends: Ends,
+    /// Time up to when clients may take what is left for them; set once all is on the media.
+    patience: Option<Nanos>,
+}
+
+impl Turning {
+    /// How long clients may take for the last answers.
+    const FAREWELL: Nanos = Nanos(5_000_000_000);
+
+    fn run(&mut self) {
+        let mut events = Vec::with_capacity(64);
+        while let Some(next) = self.turn().or_else(|| self.take_leave()) {
+            let now = self.shared.clock.now();
+            self.links.settle(
+                now,
+                &self.epoll,
+                |link| drop(link.take_sent()),
+                |number| self.gone.push(number),
+            );
+            if !self.links.has_requests() {
+                self.wait(next, &mut events);
+            }
+        }
+    }
+
+    /// Does what is due; says when there is more, nothing once all is done and the node is to stop.
+    fn turn(&mut self) -> Option<Nanos> {
+        let now = self.shared.clock.now();
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        let state = &mut *state;
+        self.links.take_arrived(&mut state.arrived);
+        state.connections = self.links.len();
+        self.forget(state, now);
+        self.take_ended(state, now);
+        self.submit(state, now);
+        if state.core.poll_timeout().is_some_and(|at| at <= now) {
+            state.core.handle_timeout(now);
+            self.carry_out(state, now);
+        }
+        self.drive.issue(&mut state.core);
+        // What takes no time is over by now.
+        while self.take_ended(state, now) {
+            self.drive.issue(&mut state.core);
+        }
+        if state.stopping && self.finish(state, now) {
+            return None;
+        }
+        Some(state.core.poll_timeout().unwrap_or(Nanos::MAX))
+    }
+
+    fn forget(&mut self, state: &mut State, now: Nanos) {
+        while let Some(client) = self.gone.pop() {
+            state.core.forget(now, client);
+            self.carry_out(state, now);
+        }
+    }
+
+    /// Tells the core what ended; whether anything did.
+    fn take_ended(&mut self, state: &mut State, now: Nanos) -> bool {
+        self.drive.take_ended(&mut state.core, &mut self.ends);
+        let mut ends = std::mem::take(&mut self.ends);
+        let is_any = !ends.is_empty();
+        for (id, result) in ends.drain(..) {
+            state.core.end(now, id, result);
+            self.carry_out(state, now);
+        }
+        self.ends = ends;
+        is_any
+    }
+
+    fn submit(&mut self, state: &mut State, now: Nanos) {
+        while let Some(asked) = self.links.next_request(now, state.stopping) {
+            let Request { answerable, operation, .. } = asked;
+            let kind = Kind::of(&operation);
+            let ticket = self.asked.insert(Asked { answerable, kind, begun: now }) as u64;
+            state.core.submit(now, answerable.number, operation, ticket);
+            self.carry_out(state, now);
+        }
+    }
+
+    /// Does what the core wants done.
+    fn carry_out(&mut self, state: &mut State, now: Nanos) {
+        while let Some(action) = state.core.poll_action() {
+            match action {
+                Action::Start(command) => self.drive.start(&mut state.core, command),
+                Action::Answer(Answered { ticket: FAREWELL, result }) => {
+                    state.flushed = Some(result.map(|_| ()));
+                }
+                Action::Answer(answered) => self.answer(state, now, answered),
+            }
+        }
+    }
+
+    fn answer(&mut self, state: &mut State, now: Nanos, Answered { ticket, result }: Answered) {
+        let Asked { answerable, kind, begun } = self.asked.remove(ticket as usize);
+        if let Some(kind) = kind {
+            state.books.record(kind, now.since(begun), result.is_ok());
+        }
+        let (core, drive) = (&state.core, &self.drive);
+        self.links.answer(answerable, begun, |session, handle| match result {
+            Ok(Outcome::Read { offset, .. }) => session.answer_read(now, handle, |into| {
+                if !core.fill(into) {
+                    drive.fetch(offset, into);
+                }
+                Ok(())
+            }),
+            Ok(Outcome::Done) => session.answer(now, handle, Ok(Answer::Done)),
+            Ok(Outcome::Allocation(stretches)) => {
+                session.answer(now, handle, Ok(Answer::Allocation(stretches)));
+            }
+            Err(error) => session.answer(now, handle, Err(error)),
+        });
+    }
+
+    /// Once nothing is under way, has all that was written put on the media; whether that is done.
+    fn finish(&mut self, state: &mut State, now: Nanos) -> bool {
+        if state.core.outstanding() == 0 && state.flushed.is_none() {
+            state.core.submit(now, FAREWELL, Operation::Flush, FAREWELL);
+            self.carry_out(state, now);
+            self.drive.issue(&mut state.core);
+            while self.take_ended(state, now) {
+                self.drive.issue(&mut state.core);
+            }
+        }
+        state.flushed.is_some() && state.core.outstanding() == 0
+    }
+
+    /// When to look again whether clients have taken the last answers; nothing once they have, or had time enough.
+    fn take_leave(&mut self) -> Option<Nanos> {
+        let now = self.shared.clock.now();
+        let Some(end) = self.patience else {
+            // Those are answered, too, who have asked by now.
+            self.patience = Some(now + Turning::FAREWELL);
+            return Some(Nanos::ZERO);
+        };
+        let is_wanted = now < end && (self.links.have_unsent() || self.links.has_requests());
+        is_wanted.then_some(end)
+    }
+
+    /// Sends all clients away, since nobody will serve them any more.
+    fn break_down(&mut self) {
+        let mut state = self.shared.lock();
+        (state.stopping, state.broken) = (true, true);
+        state.arrived.clear();
+        state.connections = 0;
+        self.links.clear();
+    }
+
+    /// Sleeps until `next`, unless something comes.
+    fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
+        let mut sleep = next.since(self.shared.clock.now());
+        if !self.links.is_empty() {
+            sleep = sleep.min(Links::SWEEP);
+        }
+        let timeout =
+            Timespec { tv_sec: (sleep.0 / 1_000_000_000) as i64, tv_nsec: (sleep.0 % 1_000_000_000) as i64 };
+        let for_ever = next == Nanos::MAX && self.links.is_empty();
+        events.clear();
+        // Interrupted, it has slept long enough.
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), (!for_ever).then_some(&timeout));
+        let now = self.shared.clock.now();
+        for event in events {
+            match event.data.u64() {
+                WAKE => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
+                ENDED => {
+                    if let Some(wake) = self.drive.wake() {
+                        let _ = rustix::io::read(wake, &mut [0; 8]);
+                    }
+                }
+                place => self.links.handle_event(place as usize, event.flags, now),
+            }
+        }
+        self.links.settle(now, &self.epoll, |link| drop(link.take_sent()), |number| self.gone.push(number));
+    }
+}

@@ -1,0 +1,168 @@
+//! A storage node over real sockets, over each kind of disk that it can have.
+
+use crate::client::*;
+use crate::server::{atlas, connect, hear};
+use headstack_host::disk::Kind;
+use headstack_host::nbd::Limits;
+use headstack_host::node::{Backend, Node, NodeHandle};
+use headstack_host::{Address, Clock, Disk, Served, Server, Target, Timing};
+use headstack_policy::streams::Config;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const BYTES: u64 = 8 << 20;
+
+struct Setup {
+    node: Node,
+    server: Server,
+    path: PathBuf,
+    _folder: TempDir,
+    /// The disk behind it where that is emulated.
+    disk: Option<Disk>,
+}
+
+fn serve(backend: Backend, disk: Option<Disk>) -> Setup {
+    let folder = tempfile::tempdir().expect("there is room for it");
+    let path = folder.path().join("nbd");
+    let node = Node::start("n", backend, Config::default()).expect("there are threads");
+    let handle = node.handle();
+    let served = Served { export: handle.export("n"), target: Target::Node(handle) };
+    let address = Address::Unix(path.clone());
+    let server = Server::start(&address, vec![served], Limits::default(), 16).expect("the path is free");
+    Setup { node, server, path, _folder: folder, disk }
+}
+
+/// Each kind of disk.
+fn setups() -> Vec<(&'static str, Setup)> {
+    let memory = Backend::memory(BYTES).expect("it is in whole blocks");
+    let clock = Clock::new(1000.0).expect("it is allowed");
+    let disk = Disk::start("d", atlas(), clock, Timing::default()).expect("there are threads");
+    let emulated = Backend::emulated(disk.handle(), 0).expect("there are events");
+    vec![("memory", serve(memory, None)), ("emulated", serve(emulated, Some(disk)))]
+}
+
+impl Setup {
+    fn handle(&self) -> NodeHandle {
+        self.node.handle()
+    }
+
+    /// Stops all; whether what was written is on the media.
+    fn stop(self) {
+        assert_eq!(self.node.stop(), Ok(()));
+        drop(self.server);
+        if let Some(disk) = self.disk {
+            assert_eq!(disk.stop(), Ok(()));
+        }
+    }
+}
+
+fn say(stream: &mut UnixStream, said: &[u8]) {
+    stream.write_all(said).expect("it reads");
+}
+
+fn write(stream: &mut UnixStream, flags: u16, offset: u64, data: &[u8]) -> Vec<u8> {
+    say(stream, &request(flags, WRITE, 7, offset, data.len() as u32));
+    say(stream, data);
+    hear(stream, 16)
+}
+
+fn read(stream: &mut UnixStream, flags: u16, offset: u64, bytes: u32) -> Vec<u8> {
+    say(stream, &request(flags, READ, 8, offset, bytes));
+    assert_eq!(hear(stream, 16), simple(OK, 8), "{bytes} bytes at {offset}");
+    hear(stream, bytes as usize)
+}
+
+fn ask(stream: &mut UnixStream, flags: u16, command: u16, offset: u64, bytes: u32) -> Vec<u8> {
+    say(stream, &request(flags, command, 9, offset, bytes));
+    hear(stream, 16)
+}
+
+#[test]
+fn does_each_disk_read_what_was_written_last() {
+    for (name, setup) in setups() {
+        let (mut one, mut other) = (connect(&setup.path), connect(&setup.path));
+        let mut random = Pcg64Mcg::seed_from_u64(6);
+        let mut known = vec![0; BYTES as usize];
+        for turn in 0..400u32 {
+            let bytes = 512 * random.random_range(1..=if turn % 16 == 0 { 2048 } else { 64u64 });
+            let offset = 512 * random.random_range(0..=(BYTES - bytes) / 512);
+            let run = offset as usize..(offset + bytes) as usize;
+            let flags = if random.random_range(0..4) == 0 { FUA } else { 0 };
+            match random.random_range(0..10) {
+                0..4 => {
+                    known[run.clone()].fill(turn as u8 | 1);
+                    assert_eq!(write(&mut one, flags, offset, &known[run]), simple(OK, 7), "{name}");
+                }
+                4..8 => {
+                    let found = read(&mut other, flags, offset, bytes as u32);
+                    assert!(found == known[run], "{name}: turn {turn}, {bytes} bytes at {offset}");
+                }
+                8 => {
+                    known[run].fill(0);
+                    let command = if turn % 2 == 0 { TRIM } else { WRITE_ZEROES };
+                    let reply = ask(&mut one, flags, command, offset, bytes as u32);
+                    assert_eq!(reply, simple(OK, 9), "{name}");
+                }
+                _ => assert_eq!(ask(&mut other, 0, FLUSH, 0, 0), simple(OK, 9), "{name}"),
+            }
+        }
+        let last = read(&mut other, 0, 0, BYTES as u32);
+        assert!(last == known, "{name}");
+        assert_eq!(setup.handle().view().books.all().failed, 0);
+        setup.stop();
+    }
+}
+
+#[test]
+fn are_commands_at_the_end_of_the_disk_served_and_those_beyond_refused() {
+    for (name, setup) in setups() {
+        let end = setup.handle().shape().bytes;
+        let mut stream = connect(&setup.path);
+        assert_eq!(write(&mut stream, FUA, end - 512, &[5; 512]), simple(OK, 7), "{name}");
+        assert_eq!(read(&mut stream, 0, end - 1024, 1024)[512..], [5; 512], "{name}");
+        assert_eq!(ask(&mut stream, 0, READ, end, 512), simple(EINVAL, 9), "{name}");
+        assert_eq!(ask(&mut stream, 0, READ, 0, 100), simple(EINVAL, 9), "{name}");
+        assert_eq!(write(&mut stream, 0, end - 512, &[5; 1024]), simple(ENOSPC, 7), "{name}");
+        assert_eq!(ask(&mut stream, 0, CACHE, 0, 4096), simple(OK, 9), "{name}");
+        setup.stop();
+    }
+}
+
+#[test]
+fn is_what_is_under_way_answered_by_a_node_that_stops() {
+    for (name, setup) in setups() {
+        let mut stream = connect(&setup.path);
+        for cookie in 0..8 {
+            say(&mut stream, &request(0, WRITE, cookie, cookie * 4096, 4096));
+            say(&mut stream, &[3; 4096]);
+        }
+        assert_eq!(hear(&mut stream, 16)[..8], simple(OK, 0)[..8]);
+        let handle = setup.handle();
+        setup.stop();
+        // Those that had come by then are done, the others hear why not.
+        let mut heard = Vec::new();
+        std::io::Read::read_to_end(&mut stream, &mut heard).expect("it is closed in order");
+        let replies = replies(&heard, |_| 0);
+        let done = replies.iter().filter(|reply| reply.error == OK).count() as u64 + 1;
+        assert!(replies.iter().all(|reply| [OK, ESHUTDOWN].contains(&reply.error)), "{name}");
+        assert_eq!(handle.view().books.of(Kind::Write).done, done, "{name}");
+        assert_eq!(handle.view().outstanding, 0);
+    }
+}
+
+#[test]
+fn do_errors_of_an_emulated_disk_reach_clients() {
+    let clock = Clock::new(1000.0).expect("it is allowed");
+    let disk = Disk::start("d", atlas(), clock, Timing::default()).expect("there are threads");
+    let setup = serve(Backend::emulated(disk.handle(), 0).expect("there are events"), None);
+    let mut stream = connect(&setup.path);
+    assert_eq!(read(&mut stream, 0, 0, 512), [0; 512]);
+    disk.handle().cut_power();
+    assert_eq!(ask(&mut stream, 0, READ, 1 << 20, 512), simple(EIO, 9));
+    assert_eq!(ask(&mut stream, 0, FLUSH, 0, 0), simple(EIO, 9));
+    assert!(setup.node.stop().is_err(), "nobody knows what is on the media");
+}
