@@ -2,8 +2,8 @@
 //!
 //! A load asks *volumes*. Its request goes to the volume's page cache, if there is one, and ends there; or it becomes an
 //! ask, as the page cache's own transfers do, which forks into one piece or more, each on one device, and ends with its
-//! last piece. On the way to a device a piece passes the host's queue, which may split it further or merge it with
-//! others. What a volume is, and how asks fork, is told in [`crate::volume`].
+//! last piece. Before that it may pass a storage node ([`crate::node`]), which makes commands of its own of many. On the way to
+//! a device a piece passes the host's queue, which may split it further or merge it with others. What a volume is, and how asks fork, is told in [`crate::volume`].
 //!
 //! Modelled: any number of devices, each behind a queue of the host, alone or in arrays. Not modelled: time that the host
 //! itself needs, but for what transfers cost its processor ([`crate::link`]).
@@ -12,12 +12,14 @@ mod arrays;
 mod behind;
 mod lend;
 mod media;
+mod nodes;
 mod time;
 
 use crate::device::{Completion, Device, Outcome};
 use crate::events::Events;
 use crate::host::{HostError, HostSpec, PageCache, PageCacheActivity, Piece, Station, Wish};
 use crate::link::Links;
+use crate::node::Node;
 use crate::observe::{Finished, Observer};
 use crate::volume::{ArrayVolume, Forks, Volume};
 use arrays::background;
@@ -32,16 +34,18 @@ use behind::Behind;
 enum Asker {
     Load,
     PageCache,
+    /// The node before a volume.
+    Node,
     /// An array that fills its spares.
     Rebuild,
 }
 
-/// A load's request that is under way, a transfer of a page cache, or a step of filling spares.
+/// A load's request that is under way, a transfer of a page cache, a command of a node, or a step of filling spares.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     issued: Nanos,
     request: Request,
-    /// The load's number, or the page cache's.
+    /// The load's number, or the page cache's or the node's.
     id: u64,
     asker: Asker,
     volume: u32,
@@ -66,7 +70,10 @@ pub struct Engine {
     forks: Forks,
     /// The page cache of each volume that has one.
     caches: Vec<Option<Box<PageCache>>>,
-    /// What happens by itself while a load runs: of the page cache of each volume, and behind those of its spares.
+    /// The node before each volume that has one.
+    nodes: Vec<Option<Box<Node>>>,
+    /// What happens by itself while a load runs: of the page cache of each volume, behind those of its spares, and behind
+    /// these of its node.
     background: Events,
     /// Whether requests that ask to pass by a page cache go through it.
     buffer_direct: bool,
@@ -123,12 +130,8 @@ impl Engine {
             bare.chain(arrays.into_iter().map(|array| Volume::Array(Box::new(array)))).collect();
         let cache = |volume: &Volume| {
             let device = &devices[volume.first_device() as usize];
-            let sectors = match volume {
-                Volume::Device(_) => device.sectors(),
-                Volume::Array(array) => array.sectors(),
-            };
             let spec = host.page_cache.as_ref()?;
-            Some(Box::new(PageCache::new(spec, sectors, device.sector_bytes())))
+            Some(Box::new(PageCache::new(spec, volume.sectors(device), device.sector_bytes())))
         };
         let caches = volumes.iter().map(cache).collect();
         let stations = devices.into_iter().map(|device| Station::new(device, host));
@@ -141,6 +144,7 @@ impl Engine {
         Engine {
             events: Events::new(stations.len()),
             caches: volumes.iter().map(|_| None).collect(),
+            nodes: volumes.iter().map(|_| None).collect(),
             background: background(&volumes),
             volumes,
             forks: Forks::default(),
@@ -303,6 +307,7 @@ impl Engine {
                 self.cache(volume as usize).transferred(now, id as u32, &finished.completion);
                 self.settle_cache(volume as usize);
             }
+            Asker::Node => self.end_node_command(volume as usize, id as u32, finished),
             Asker::Rebuild => self.end_rebuild(volume as usize),
         }
         asker == Asker::Load
@@ -381,9 +386,17 @@ impl Engine {
         (self.asked.len() - 1) as u32
     }
 
-    /// Sends an ask to the devices of its volume.
+    /// Sends an ask to its volume, by the node before it where there is one.
     #[inline]
     fn fork(&mut self, volume: u32, piece: Piece) {
+        if !self.ask_node(volume as usize, &piece) {
+            self.fork_piece(volume, piece);
+        }
+    }
+
+    /// Sends an ask to the devices of its volume.
+    #[inline]
+    fn fork_piece(&mut self, volume: u32, piece: Piece) {
         let Volume::Device(device) = self.volumes[volume as usize] else {
             return self.fork_array(volume, piece);
         };

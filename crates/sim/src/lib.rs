@@ -16,6 +16,7 @@ mod events;
 pub mod host;
 mod link;
 mod memory;
+mod node;
 mod observe;
 pub mod rig;
 pub mod stats;

@@ -85,9 +85,9 @@ impl Engine {
     }
 }
 
-/// When volumes do something by themselves: page caches not yet, arrays with spares to fill at once.
+/// When volumes do something by themselves: page caches and nodes not yet, arrays with spares to fill at once.
 pub(super) fn background(volumes: &[Volume]) -> Events {
-    let mut events = Events::new(2 * volumes.len());
+    let mut events = Events::new(3 * volumes.len());
     for (index, volume) in volumes.iter().enumerate() {
         if matches!(volume, Volume::Array(array) if array.rebuilt().1 > 0) {
             events.set(volumes.len() + index, Nanos::ZERO);

@@ -7,7 +7,7 @@ use headstack_model::Nanos;
 
 impl Engine {
     /// Whether it can be told of a volume what is on its media: of a device that is a volume of its own, without a page
-    /// cache or a controller's memory before it. Elsewhere data also wait where no record is kept.
+    /// cache, a node or a controller's memory before it. Elsewhere data also wait where no record is kept.
     pub fn tells_media(&self, volume: usize) -> bool {
         self.recorded(volume).is_some()
     }
@@ -16,7 +16,8 @@ impl Engine {
     fn recorded(&self, volume: usize) -> Option<usize> {
         let Volume::Device(device) = self.volumes[volume] else { return None };
         let device = device as usize;
-        (self.caches[volume].is_none() && self.stations[device].controller().is_none()).then_some(device)
+        let direct = self.caches[volume].is_none() && self.nodes[volume].is_none();
+        (direct && self.stations[device].controller().is_none()).then_some(device)
     }
 
     /// Keeps a record of what goes to the media of volumes of which it can be told; to be called before the first run.

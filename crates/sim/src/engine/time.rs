@@ -10,7 +10,7 @@ use headstack_workload::Load;
 
 impl Engine {
     /// Runs a load until it is done and all its requests have come back; `observe` sees each of them. What page
-    /// caches have not written by then stays dirty, and spares are not filled further.
+    /// caches and nodes have not written by then stays with them, and spares are not filled further.
     ///
     /// Panics when the load names a volume that is not there.
     pub fn run(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished)) {
@@ -31,7 +31,7 @@ impl Engine {
     }
 
     /// Does everything that is due up to `until`, each thing at its own time, and asks the load when it wants to be asked
-    /// and after completions. What happens by itself (page caches, the filling of spares) goes on whether or not the load
+    /// and after completions. What happens by itself (page caches, nodes, the filling of spares) goes on whether or not the load
     /// asks anything. The time is `until` then, unless it was later already.
     ///
     /// A load that learns of requests from outside, as [`headstack_workload::Inbox`] does, must issue each at the time at
@@ -74,10 +74,11 @@ impl Engine {
         if self.events.first() <= at {
             changed |= self.turn(self.events.first_index(), load, observer);
         } else if self.background.first() <= at {
-            let index = self.background.first_index();
-            match index.checked_sub(self.volumes.len()) {
-                None => self.turn_cache(index, load, observer),
-                Some(volume) => self.rebuild(volume),
+            let (index, count) = (self.background.first_index(), self.volumes.len());
+            match index / count {
+                0 => self.turn_cache(index, load, observer),
+                1 => self.rebuild(index - count),
+                _ => self.turn_node(index - 2 * count, load, observer),
             }
             changed = true;
         } else if self.controller_events.first() <= at {

@@ -29,7 +29,7 @@ use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::VolumeInfo;
-use resolve::resolve;
+use resolve::{node_fault, resolve};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -198,6 +198,9 @@ impl Rig {
         let mut engine = Engine::with_arrays(devices, arrays, &self.resolved.host).map_err(fault)?;
         for setup in attach::controllers(&self.resolved) {
             engine.put_behind(&setup, &self.resolved.host).map_err(fault)?;
+        }
+        if let Some(config) = &self.resolved.node {
+            engine = engine.with_node(config).map_err(|error| located(node_fault(error)))?;
         }
         Ok(match links::links(&self.resolved) {
             Some(links) => engine.with_links(links),

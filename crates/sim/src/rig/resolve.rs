@@ -7,6 +7,7 @@ use crate::host::HostError;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
+use headstack_policy::streams::ConfigError;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Table;
 
@@ -41,7 +42,17 @@ pub(super) fn resolve(
     array::check(&spec)?;
     attach::check(&spec)?;
     spec.host.check().map_err(|HostError { key, message }| Fault { key, message })?;
+    if let Some(config) = &spec.node {
+        config.check().map_err(node_fault)?;
+    }
     Ok(spec)
+}
+
+/// A key of the node with a value that it cannot have.
+pub(super) fn node_fault(error: ConfigError) -> Fault {
+    let told = error.to_string();
+    let message = told.strip_prefix(&format!("{}: ", error.key)).unwrap_or(&told);
+    Fault::new(format!("node.{}", error.key), message)
 }
 
 /// Drives of one kind, laid over their preset.

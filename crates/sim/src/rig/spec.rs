@@ -8,6 +8,7 @@ use super::attach::RigBusSpec;
 use crate::controller::ControllerSpec;
 use crate::host::HostSpec;
 use headstack_model::DriveSpec;
+use headstack_policy::streams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -42,6 +43,9 @@ pub struct RigSpec {
     /// What lies between the load and the drives.
     #[serde(default, skip_serializing_if = "is_off")]
     pub host: HostSpec,
+    /// The storage node before the volumes: a stream scheduler for each of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<streams::Config>,
 }
 
 fn is_off(host: &HostSpec) -> bool {

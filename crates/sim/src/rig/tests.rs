@@ -147,7 +147,7 @@ fn does_every_bad_rig_say_where_and_what() {
         ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `preset`; without one it must be a whole drive, and that has a `name`"),
         (
             nine("titel = \"x\"", ""),
-            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `drive`, `bus`, `controller`, `array`, `host`; did you mean `title`?",
+            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `drive`, `bus`, `controller`, `array`, `host`, `node`; did you mean `title`?",
         ),
         (
             "[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"\n[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"".into(),

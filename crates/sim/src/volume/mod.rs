@@ -9,7 +9,7 @@
 //!
 //! What an array does for a request is [`headstack_policy::stripe`]'s to say; here is what it takes to do it.
 
-use crate::device::{Completion, TimeSplit};
+use crate::device::{Completion, Device, TimeSplit};
 use crate::host::{Piece, Station};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use headstack_policy::stripe::{Access, Array, Members, Plan};
@@ -29,6 +29,14 @@ impl Volume {
         match self {
             Volume::Device(device) => *device,
             Volume::Array(array) => array.devices[0],
+        }
+    }
+
+    /// Blocks that a load can ask, where its first device is this one.
+    pub(crate) fn sectors(&self, first: &Device) -> u64 {
+        match self {
+            Volume::Device(_) => first.sectors(),
+            Volume::Array(array) => array.sectors(),
         }
     }
 }

@@ -113,10 +113,11 @@ fn does_a_misspelt_key_get_its_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 34] = [
+const MAY_BE_ZERO: [&str; 36] = [
     "antic_expire",
     "arbitration_us",
     "back_seek_max",
+    "beside_bytes",
     "command_us",
     "copy_us_per_page",
     "cut_links",
@@ -126,6 +127,7 @@ const MAY_BE_ZERO: [&str; 34] = [
     "fifo_expire_async",
     "fifo_expire_sync",
     "flush_idle_ms",
+    "gather_ms",
     "guard_cost",
     "guard_threshold",
     "interrupt_us",
