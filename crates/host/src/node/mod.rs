@@ -7,8 +7,10 @@
 mod backend;
 mod bytes;
 mod core;
+mod figures;
 mod thread;
 
 pub use backend::Backend;
 pub use core::{Action, Answered, Command, Ended, NodeCore, Outcome, Shape, Work};
+pub use figures::ClientView;
 pub use thread::{Node, NodeHandle, NodeView};

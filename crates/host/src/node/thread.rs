@@ -5,6 +5,7 @@
 
 use super::backend::{Backend, Drive, Ends};
 use super::core::{Action, Answered, NodeCore, Outcome, Shape};
+use super::figures::{Busy, ClientView, Responses};
 use crate::connection::Link;
 use crate::disk::{Books, Kind};
 use crate::links::{Asked as Request, Links};
@@ -112,6 +113,10 @@ pub struct NodeView {
     pub connections: usize,
     /// What was asked so far.
     pub books: Books,
+    /// Time in which the disk had a command.
+    pub busy: Nanos,
+    /// How long clients waited; of some hundreds, where there are more.
+    pub clients: Vec<ClientView>,
 }
 
 impl NodeHandle {
@@ -144,6 +149,8 @@ impl NodeHandle {
             outstanding: state.core.outstanding(),
             connections: state.connections,
             books: state.books.clone(),
+            busy: state.busy.until(at),
+            clients: state.responses.views(),
         }
     }
 
@@ -178,6 +185,8 @@ struct State {
     arrived: Vec<Link>,
     connections: usize,
     books: Books,
+    busy: Busy,
+    responses: Responses,
     stopping: bool,
     /// How the last flush ended, once it has.
     flushed: Option<Result<(), BlockError>>,
@@ -211,6 +220,8 @@ impl Shared {
             arrived: Vec::new(),
             connections: 0,
             books: Books::new(),
+            busy: Busy::default(),
+            responses: Responses::default(),
             stopping: false,
             flushed: None,
             broken: false,
@@ -314,6 +325,7 @@ impl Turning {
     fn forget(&mut self, state: &mut State, now: Nanos) {
         while let Some(client) = self.gone.pop() {
             state.core.forget(now, client);
+            state.responses.forget(client);
             self.carry_out(state, now);
         }
     }
@@ -323,6 +335,7 @@ impl Turning {
         self.drive.take_ended(&mut state.core, &mut self.ends);
         let mut ends = std::mem::take(&mut self.ends);
         let is_any = !ends.is_empty();
+        state.busy.end(now, ends.len());
         for (id, result) in ends.drain(..) {
             state.core.end(now, id, result);
             self.carry_out(state, now);
@@ -345,7 +358,10 @@ impl Turning {
     fn carry_out(&mut self, state: &mut State, now: Nanos) {
         while let Some(action) = state.core.poll_action() {
             match action {
-                Action::Start(command) => self.drive.start(&mut state.core, command),
+                Action::Start(command) => {
+                    state.busy.begin(now);
+                    self.drive.start(&mut state.core, command);
+                }
                 Action::Answer(Answered { ticket: FAREWELL, result }) => {
                     state.flushed = Some(result.map(|_| ()));
                 }
@@ -358,6 +374,7 @@ impl Turning {
         let Asked { answerable, kind, begun } = self.asked.remove(ticket as usize);
         if let Some(kind) = kind {
             state.books.record(kind, now.since(begun), result.is_ok());
+            state.responses.record(answerable, now.since(begun));
         }
         let (core, drive) = (&state.core, &self.drive);
         self.links.answer(answerable, begun, |session, handle| match result {

@@ -1,0 +1,135 @@
+//! What a node's thread takes note of, for who looks: when the disk had commands, and how long clients waited.
+
+use crate::shared::Answerable;
+use hdrhistogram::Histogram;
+use headstack_model::Nanos;
+
+/// Time in which a disk has commands.
+#[derive(Debug, Default)]
+pub(super) struct Busy {
+    commands: usize,
+    /// How much there was up to `since`, when that was last counted.
+    time: Nanos,
+    since: Nanos,
+}
+
+impl Busy {
+    /// The disk gets a command.
+    pub(super) fn begin(&mut self, now: Nanos) {
+        self.count(now);
+        self.commands += 1;
+    }
+
+    /// So many have ended.
+    pub(super) fn end(&mut self, now: Nanos, commands: usize) {
+        self.count(now);
+        self.commands -= commands;
+    }
+
+    fn count(&mut self, now: Nanos) {
+        (self.time, self.since) = (self.until(now), now);
+    }
+
+    /// All of it by now.
+    pub(super) fn until(&self, now: Nanos) -> Nanos {
+        if self.commands > 0 { self.time + now.since(self.since) } else { self.time }
+    }
+}
+
+/// A client's requests at a moment, and how long they took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientView {
+    /// The client, as streams name it.
+    pub client: u64,
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Half of them took no longer.
+    pub p50: Nanos,
+    /// Of a hundred 99 took no longer.
+    pub p99: Nanos,
+}
+
+/// Response times by client, in a memory that is bounded.
+#[derive(Debug, Default)]
+pub(super) struct Responses {
+    /// By the place of its connection, with its number, since a place is another's once it has gone.
+    clients: Vec<Option<(u64, Histogram<u32>)>>,
+}
+
+impl Responses {
+    /// Clients whose times are kept, each in 10 KiB; of those beyond there are none.
+    const MOST: usize = 256;
+
+    /// What is told apart: microseconds, up to half an hour, to two digits.
+    const LONGEST: u64 = 1_800_000_000;
+
+    /// A request was answered.
+    pub(super) fn record(&mut self, of: Answerable, took: Nanos) {
+        if of.link >= Responses::MOST {
+            return;
+        }
+        if self.clients.len() <= of.link {
+            self.clients.resize_with(of.link + 1, || None);
+        }
+        let place = &mut self.clients[of.link];
+        if place.as_ref().is_none_or(|(number, _)| *number != of.number) {
+            let times = Histogram::new_with_bounds(1, Responses::LONGEST, 2);
+            *place = Some((of.number, times.expect("the bounds are in order")));
+        }
+        let (_, times) = place.as_mut().expect("it was put there");
+        times.saturating_record(took.0 / 1000);
+    }
+
+    /// A client has gone.
+    pub(super) fn forget(&mut self, client: u64) {
+        let its = |place: &&mut Option<(u64, _)>| matches!(place, Some((number, _)) if *number == client);
+        if let Some(place) = self.clients.iter_mut().find(its) {
+            *place = None;
+        }
+    }
+
+    /// All that are kept.
+    pub(super) fn views(&self) -> Vec<ClientView> {
+        let view = |(client, times): &(u64, Histogram<u32>)| {
+            let quantile = |share: f64| Nanos(1000 * times.value_at_quantile(share));
+            ClientView { client: *client, requests: times.len(), p50: quantile(0.5), p99: quantile(0.99) }
+        };
+        self.clients.iter().flatten().map(view).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_the_disk_busy_while_it_has_a_command() {
+        let mut busy = Busy::default();
+        busy.begin(Nanos(10));
+        busy.begin(Nanos(20));
+        busy.end(Nanos(30), 1);
+        assert_eq!(busy.until(Nanos(35)), Nanos(25));
+        busy.end(Nanos(40), 1);
+        assert_eq!(busy.until(Nanos(90)), Nanos(30));
+        busy.begin(Nanos(100));
+        assert_eq!(busy.until(Nanos(105)), Nanos(35));
+    }
+
+    #[test]
+    fn are_response_times_those_of_who_has_the_place_now() {
+        let mut responses = Responses::default();
+        let of = |link, number| Answerable { link, number, handle: 0 };
+        (0..100).for_each(|_| responses.record(of(1, 7), Nanos::from_ms(1.0)));
+        responses.record(of(1, 7), Nanos::from_ms(500.0));
+        responses.record(of(Responses::MOST, 8), Nanos::from_ms(1.0));
+        let [view] = responses.views()[..] else { panic!("one client is kept") };
+        assert_eq!((view.client, view.requests), (7, 101));
+        let near = |time: Nanos, ms: f64| (time.as_ms() / ms - 1.0).abs() < 0.01;
+        assert!(near(view.p50, 1.0) && near(view.p99, 1.0), "{view:?}");
+        responses.record(of(1, 9), Nanos::from_secs(7200));
+        let [view] = responses.views()[..] else { panic!("the place has one client") };
+        assert!(view.client == 9 && view.requests == 1 && near(view.p50, 1_800_000.0), "{view:?}");
+        responses.forget(9);
+        assert_eq!(responses.views(), []);
+    }
+}
