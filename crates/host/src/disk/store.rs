@@ -4,7 +4,7 @@
 
 use super::unwritten::Content;
 use crate::{BlockError, Stretch};
-use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom};
+use rustix::fs::{FallocateFlags, MemfdFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -113,18 +113,7 @@ impl Store {
 
     /// Where data are kept and where holes are, from `offset` on; at most so many stretches, which may end early then.
     pub(super) fn allocation(&self, offset: u64, bytes: u64, most: usize) -> Vec<Stretch> {
-        let (mut at, end, mut stretches) = (offset, offset + bytes, Vec::new());
-        while at < end && stretches.len() < most {
-            let data = rustix::fs::seek(&self.file, SeekFrom::Data(at)).unwrap_or(end).min(end);
-            let hole = data > at;
-            let next = match hole {
-                true => data,
-                false => rustix::fs::seek(&self.file, SeekFrom::Hole(at)).unwrap_or(end).min(end),
-            };
-            stretches.push(Stretch { bytes: next - at, hole });
-            at = next;
-        }
-        stretches
+        crate::node::allocation(&self.file, offset, bytes, most)
     }
 }
 

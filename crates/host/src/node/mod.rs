@@ -10,7 +10,8 @@ mod core;
 mod figures;
 mod thread;
 
-pub use backend::Backend;
+pub(crate) use backend::allocation;
+pub use backend::{Backend, Opening};
 pub use core::{Action, Answered, Command, Ended, NodeCore, Outcome, Shape, Work};
 pub use figures::ClientView;
 pub use thread::{Node, NodeHandle, NodeView};

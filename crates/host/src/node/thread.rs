@@ -38,7 +38,7 @@ impl Node {
     /// Starts the thread of a disk's node.
     ///
     /// *Errors:* a key of the configuration is out of its range; the system has no thread, or none of what one sleeps on.
-    pub fn start(name: &str, Backend(drive): Backend, config: Config) -> io::Result<Node> {
+    pub fn start(name: &str, Backend { drive, .. }: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
         let shared = Arc::new(Shared::new(name, drive.title(), core)?);
@@ -282,6 +282,7 @@ impl Turning {
 
     fn run(&mut self) {
         let mut events = Vec::with_capacity(64);
+        self.drive.begin(&mut self.shared.lock().core);
         while let Some(next) = self.turn().or_else(|| self.take_leave()) {
             let now = self.shared.clock.now();
             self.links.settle(
@@ -442,11 +443,7 @@ impl Turning {
         for event in events {
             match event.data.u64() {
                 WAKE => drop(rustix::io::read(&self.shared.wake, &mut [0; 8])),
-                ENDED => {
-                    if let Some(wake) = self.drive.wake() {
-                        let _ = rustix::io::read(wake, &mut [0; 8]);
-                    }
-                }
+                ENDED => self.drive.woken(),
                 place => self.links.handle_event(place as usize, event.flags, now),
             }
         }

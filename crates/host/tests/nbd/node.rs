@@ -4,23 +4,30 @@ use crate::client::*;
 use crate::server::{atlas, connect, hear};
 use headstack_host::disk::Kind;
 use headstack_host::nbd::Limits;
-use headstack_host::node::{Backend, Node, NodeHandle};
+use headstack_host::node::{Backend, Node, NodeHandle, Opening};
 use headstack_host::{Address, Clock, Disk, Served, Server, Target, Timing};
 use headstack_policy::streams::Config;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
 const BYTES: u64 = 8 << 20;
 
+/// What is read and written at random.
+const USED: u64 = 4 << 20;
+
 struct Setup {
     node: Node,
     server: Server,
     path: PathBuf,
     _folder: TempDir,
+    /// What is behind it where that is a file.
+    files: Option<TempDir>,
     /// The disk behind it where that is emulated.
     disk: Option<Disk>,
 }
@@ -33,7 +40,7 @@ fn serve(backend: Backend, disk: Option<Disk>) -> Setup {
     let served = Served { export: handle.export("n"), target: Target::Node(handle) };
     let address = Address::Unix(path.clone());
     let server = Server::start(&address, vec![served], Limits::default(), 16).expect("the path is free");
-    Setup { node, server, path, _folder: folder, disk }
+    Setup { node, server, path, _folder: folder, files: None, disk }
 }
 
 /// Each kind of disk.
@@ -42,7 +49,27 @@ fn setups() -> Vec<(&'static str, Setup)> {
     let clock = Clock::new(1000.0).expect("it is allowed");
     let disk = Disk::start("d", atlas(), clock, Timing::default()).expect("there are threads");
     let emulated = Backend::emulated(disk.handle(), 0).expect("there are events");
-    vec![("memory", serve(memory, None)), ("emulated", serve(emulated, Some(disk)))]
+    let mut all = vec![("memory", serve(memory, None)), ("emulated", serve(emulated, Some(disk)))];
+    let ring = Opening::default();
+    let ways = [
+        ("ring", ring),
+        ("buffered ring", Opening { buffered: true, ..ring }),
+        ("threads", Opening { threads: true, ..ring }),
+        ("buffered threads", Opening { threads: true, buffered: true, ..ring }),
+    ];
+    all.extend(ways.map(|(name, opening)| (name, file(opening))));
+    all
+}
+
+/// A file that is as long as the others.
+fn file(opening: Opening) -> Setup {
+    let folder = tempfile::tempdir().expect("there is room for it");
+    let path = folder.path().join("disk");
+    let file = OpenOptions::new().write(true).create_new(true).open(&path).expect("it is new");
+    file.set_len(BYTES).expect("there is room");
+    let backend = Backend::open(&path, opening).expect("it is a file");
+    backend.notes().iter().for_each(|note| eprintln!("{note}"));
+    Setup { files: Some(folder), ..serve(backend, None) }
 }
 
 impl Setup {
@@ -86,10 +113,10 @@ fn does_each_disk_read_what_was_written_last() {
     for (name, setup) in setups() {
         let (mut one, mut other) = (connect(&setup.path), connect(&setup.path));
         let mut random = Pcg64Mcg::seed_from_u64(6);
-        let mut known = vec![0; BYTES as usize];
+        let mut known = vec![0; USED as usize];
         for turn in 0..400u32 {
             let bytes = 512 * random.random_range(1..=if turn % 16 == 0 { 2048 } else { 64u64 });
-            let offset = 512 * random.random_range(0..=(BYTES - bytes) / 512);
+            let offset = 512 * random.random_range(0..=(USED - bytes) / 512);
             let run = offset as usize..(offset + bytes) as usize;
             let flags = if random.random_range(0..4) == 0 { FUA } else { 0 };
             match random.random_range(0..10) {
@@ -110,7 +137,7 @@ fn does_each_disk_read_what_was_written_last() {
                 _ => assert_eq!(ask(&mut other, 0, FLUSH, 0, 0), simple(OK, 9), "{name}"),
             }
         }
-        let last = read(&mut other, 0, 0, BYTES as u32);
+        let last = read(&mut other, 0, 0, USED as u32);
         assert!(last == known, "{name}");
         assert_eq!(setup.handle().view().books.all().failed, 0);
         setup.stop();
@@ -165,4 +192,49 @@ fn do_errors_of_an_emulated_disk_reach_clients() {
     assert_eq!(ask(&mut stream, 0, READ, 1 << 20, 512), simple(EIO, 9));
     assert_eq!(ask(&mut stream, 0, FLUSH, 0, 0), simple(EIO, 9));
     assert!(setup.node.stop().is_err(), "nobody knows what is on the media");
+}
+
+#[test]
+fn is_what_was_written_in_the_file_once_the_node_has_stopped() {
+    for threads in [false, true] {
+        let setup = file(Opening { threads, ..Opening::default() });
+        let path = setup.files.as_ref().expect("it is a file").path().join("disk");
+        let mut stream = connect(&setup.path);
+        assert_eq!(write(&mut stream, 0, 1 << 20, &[7; 64 << 10]), simple(OK, 7));
+        let again = Backend::open(&path, Opening::default()).expect_err("it is served").to_string();
+        assert!(again.ends_with("another program has it as a disk"), "{again}");
+        assert_eq!(setup.node.stop(), Ok(()));
+        let mut found = vec![0; BYTES as usize];
+        let file = OpenOptions::new().read(true).open(&path).expect("it is there");
+        file.read_exact_at(&mut found, 0).expect("it is as long");
+        assert!(found[1 << 20..][..64 << 10].iter().all(|byte| *byte == 7));
+        assert!(found[..1 << 20].iter().all(|byte| *byte == 0));
+    }
+}
+
+#[test]
+fn is_a_file_that_must_not_be_written_served_for_reading() {
+    for threads in [false, true] {
+        let setup = file(Opening { threads, read_only: true, ..Opening::default() });
+        assert!(setup.handle().export("n").read_only);
+        let mut stream = connect(&setup.path);
+        assert_eq!(read(&mut stream, 0, 0, 4096), [0; 4096]);
+        assert_eq!(write(&mut stream, 0, 0, &[1; 512]), simple(EPERM, 7));
+        setup.stop();
+    }
+}
+
+#[test]
+fn is_the_end_of_a_file_that_became_shorter_an_error_of_its_medium() {
+    for threads in [false, true] {
+        let setup = file(Opening { threads, ..Opening::default() });
+        let path = setup.files.as_ref().expect("it is a file").path().join("disk");
+        let file = OpenOptions::new().write(true).open(&path).expect("it is there");
+        file.set_len(1 << 20).expect("it may be shorter");
+        let mut stream = connect(&setup.path);
+        assert_eq!(ask(&mut stream, 0, READ, (1 << 20) - 4096, 8192), simple(EIO, 9));
+        assert_eq!(ask(&mut stream, 0, READ, 2 << 20, 4096), simple(EIO, 9));
+        assert_eq!(read(&mut stream, 0, (1 << 20) - 4096, 4096), [0; 4096]);
+        setup.stop();
+    }
 }

@@ -2,14 +2,22 @@
 
 mod emulated;
 mod memory;
+mod place;
+mod plain;
+mod uring;
 
 use super::core::{Command, Ended, NodeCore, Shape};
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
 use memory::Memory;
+use place::Place;
+pub(crate) use place::allocation;
+use plain::Plain;
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
+use uring::Uring;
 
 /// How commands ended, by their numbers.
 pub(crate) type Ends = Vec<(u32, Result<Ended, BlockError>)>;
@@ -21,8 +29,14 @@ pub(crate) trait Drive: Send {
     /// What is told of it: one line.
     fn title(&self) -> String;
 
+    /// Begins, in the thread that has it from then on.
+    fn begin(&mut self, _core: &mut NodeCore) {}
+
     /// What becomes readable when a command has ended.
     fn wake(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Takes note that it became readable.
+    fn woken(&mut self) {}
 
     /// Takes a command, whose bytes the core has.
     fn start(&mut self, core: &mut NodeCore, command: Command);
@@ -37,12 +51,26 @@ pub(crate) trait Drive: Send {
     fn fetch(&self, offset: u64, into: &mut [u8]);
 }
 
+/// How a block device or a file is opened as a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// Whether it is not to be written.
+    pub read_only: bool,
+    /// Whether transfers go through the system's page cache.
+    pub buffered: bool,
+    /// Whether threads wait for the system where io_uring would not.
+    pub threads: bool,
+}
+
 /// A disk for a [`Node`](super::Node).
-pub struct Backend(pub(super) Box<dyn Drive>);
+pub struct Backend {
+    pub(super) drive: Box<dyn Drive>,
+    notes: Vec<String>,
+}
 
 impl fmt::Debug for Backend {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_tuple("Backend").field(&self.0.title()).finish()
+        to.debug_tuple("Backend").field(&self.drive.title()).finish()
     }
 }
 
@@ -55,23 +83,51 @@ impl Backend {
             let message = format!("a disk of {bytes} bytes: it must be a multiple of {}", Memory::BLOCK);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        Ok(Backend(Box::new(Memory::new(bytes))))
+        Ok(Backend { drive: Box::new(Memory::new(bytes)), notes: Vec::new() })
     }
 
     /// A volume of an emulated disk of this process.
     ///
     /// *Errors:* the system has nothing to be woken by.
     pub fn emulated(disk: DiskHandle, volume: u32) -> io::Result<Backend> {
-        Ok(Backend(Box::new(Emulated::new(disk, volume)?)))
+        Ok(Backend { drive: Box::new(Emulated::new(disk, volume)?), notes: Vec::new() })
+    }
+
+    /// A block device or a file. Nobody else may have it: not mounted, not another's disk.
+    ///
+    /// *Errors:* there is nothing that can be a disk, it is in use, or the system refuses it. They tell the path.
+    pub fn open(path: &Path, opening: Opening) -> io::Result<Backend> {
+        let mut notes = Vec::new();
+        let place = Place::open(path, opening, &mut notes)?;
+        let ring = if opening.threads { Err((place, None)) } else { Backend::ring(place) };
+        let drive: Box<dyn Drive> = match ring {
+            Ok(ring) => Box::new(ring),
+            Err((place, refused)) => {
+                let note =
+                    |error| format!("{}: io_uring is refused ({error}): threads are used", place.title);
+                notes.extend(refused.map(note));
+                Box::new(Plain::new(place)?)
+            }
+        };
+        Ok(Backend { drive, notes })
+    }
+
+    fn ring(place: Place) -> Result<Uring, (Place, Option<io::Error>)> {
+        Uring::new(place).map_err(|(place, error)| (place, Some(error)))
+    }
+
+    /// What is not as it was asked for, a line each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The disk.
     pub fn shape(&self) -> Shape {
-        self.0.shape()
+        self.drive.shape()
     }
 
     /// What it is, in one line.
     pub fn title(&self) -> String {
-        self.0.title()
+        self.drive.title()
     }
 }

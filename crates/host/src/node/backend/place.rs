@@ -1,0 +1,214 @@
+//! A block device or a file as a disk: how it is opened, and what is done with it besides transfers.
+
+use super::Opening;
+use crate::node::bytes::pages;
+use crate::node::core::Shape;
+use crate::{BlockError, Stretch};
+use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, ioctl_blksszget};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// A block device or a file that is open.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) file: File,
+    pub(super) shape: Shape,
+    pub(super) title: String,
+    /// Whether transfers go past the system's page cache. Their bytes must lie in whole blocks of memory then.
+    pub(super) direct: bool,
+}
+
+/// Blocks that transfers past the page cache are tried with, the smallest first.
+const BLOCKS: [u32; 4] = [512, 1024, 2048, 4096];
+
+impl Place {
+    /// Opens what is at a path; adds to `notes` what is not as it was asked for.
+    ///
+    /// *Errors:* there is nothing, or nothing that can be a disk; it is in use; the system refuses it. They tell the path.
+    pub(super) fn open(path: &Path, opening: Opening, notes: &mut Vec<String>) -> io::Result<Place> {
+        let title = path.display().to_string();
+        let at = |error: io::Error| io::Error::new(error.kind(), format!("{title}: {error}"));
+        let kind = path.metadata().map_err(at)?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            let what = if kind.is_dir() { "a directory" } else { "no disk" };
+            return Err(at(wrong(&format!("it is {what}; a block device or a file can be served"))));
+        }
+        let is_device = kind.is_block_device();
+        let (file, read_only) = open(path, is_device, opening.read_only).map_err(at)?;
+        if read_only && !opening.read_only {
+            notes.push(format!("{title}: writing is not allowed: it is read-only"));
+        }
+        let mut place =
+            Place { shape: shape(&file, is_device, read_only).map_err(at)?, file, title, direct: false };
+        if !opening.buffered {
+            match place.go_direct() {
+                Ok(()) => place.direct = true,
+                Err(error) => {
+                    notes.push(format!(
+                        "{}: direct I/O is refused ({error}): it goes through the page cache",
+                        place.title
+                    ));
+                }
+            }
+        }
+        Ok(place)
+    }
+
+    /// Has transfers go past the page cache, in the smallest blocks that do.
+    fn go_direct(&mut self) -> io::Result<()> {
+        let flags = fcntl_getfl(&self.file)?;
+        fcntl_setfl(&self.file, flags | OFlags::DIRECT)?;
+        let mut room = pages(4096);
+        let mut refused = io::Error::from(Errno::INVAL);
+        for block in BLOCKS.into_iter().filter(|block| *block >= self.shape.block_bytes) {
+            if !self.shape.bytes.is_multiple_of(u64::from(block)) {
+                break;
+            }
+            match self.file.read_exact_at(&mut room[..block as usize], 0) {
+                Ok(()) => {
+                    self.shape.block_bytes = block;
+                    return Ok(());
+                }
+                Err(error) => refused = error,
+            }
+        }
+        fcntl_setfl(&self.file, flags)?;
+        Err(refused)
+    }
+
+    /// Makes a run zeros, or gives its room back; what the system does not know is not done.
+    pub(super) fn allocate(&self, offset: u64, bytes: u64, may_trim: bool) -> Result<(), Errno> {
+        rustix::fs::fallocate(&self.file, change(may_trim), offset, bytes)
+    }
+
+    /// Where data are kept and where holes are.
+    pub(super) fn look(&self, offset: u64, bytes: u64) -> Vec<Stretch> {
+        allocation(&self.file, offset, bytes, Place::STRETCHES)
+    }
+
+    /// Most stretches told of at once.
+    const STRETCHES: usize = 4096;
+}
+
+/// How the system is asked for zeros.
+pub(super) fn change(may_trim: bool) -> FallocateFlags {
+    let how = if may_trim { FallocateFlags::PUNCH_HOLE } else { FallocateFlags::ZERO_RANGE };
+    how | FallocateFlags::KEEP_SIZE
+}
+
+/// Whether the system does not know how to do something there, as opposed to having failed.
+pub(super) fn is_unknown(error: Errno) -> bool {
+    [Errno::OPNOTSUPP, Errno::INVAL, Errno::NOSYS, Errno::NODEV].contains(&error)
+}
+
+/// What clients hear of an error.
+pub(super) fn failure(error: Errno) -> BlockError {
+    match error {
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => BlockError::NoSpace,
+        Errno::NODEV | Errno::NXIO | Errno::SHUTDOWN => BlockError::Dead,
+        Errno::INVAL | Errno::OPNOTSUPP => BlockError::Invalid,
+        Errno::ROFS | Errno::PERM => BlockError::ReadOnly,
+        _ => BlockError::Medium,
+    }
+}
+
+/// Where data are kept and where holes are, from `offset` on; at most so many stretches, which may end early then. What
+/// tells of no holes has none.
+pub(crate) fn allocation(file: &File, offset: u64, bytes: u64, most: usize) -> Vec<Stretch> {
+    let (mut at, end, mut stretches) = (offset, offset + bytes, Vec::new());
+    while at < end && stretches.len() < most {
+        let (hole, next) = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) if data > at => (true, data),
+            Ok(_) => (false, rustix::fs::seek(file, SeekFrom::Hole(at)).unwrap_or(end)),
+            // There are no more data.
+            Err(Errno::NXIO) => (true, end),
+            Err(_) => (false, end),
+        };
+        let next = next.min(end);
+        stretches.push(Stretch { bytes: next - at, hole });
+        at = next;
+    }
+    stretches
+}
+
+fn wrong(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+/// Opens a file for nobody else, for reading alone where no more is allowed; whether it is.
+fn open(path: &Path, is_device: bool, read_only: bool) -> io::Result<(File, bool)> {
+    // Of a device, the kernel then refuses one that is mounted, or in another's hands.
+    let flags = if is_device { OFlags::EXCL } else { OFlags::empty() };
+    let open =
+        |write| OpenOptions::new().read(true).write(write).custom_flags(flags.bits() as i32).open(path);
+    let no_writes = [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem];
+    let found = match open(!read_only) {
+        Ok(file) => Ok((file, read_only)),
+        Err(error) if !read_only && no_writes.contains(&error.kind()) => open(false).map(|file| (file, true)),
+        Err(error) => Err(error),
+    };
+    let (file, read_only) = found.map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => {
+            io::Error::new(error.kind(), "it is mounted, or another program has it")
+        }
+        _ => error,
+    })?;
+    let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
+    locked.map_err(|_| io::Error::new(io::ErrorKind::ResourceBusy, "another program has it as a disk"))?;
+    Ok((file, read_only))
+}
+
+fn shape(file: &File, is_device: bool, read_only: bool) -> io::Result<Shape> {
+    let bytes = rustix::fs::seek(file, SeekFrom::End(0))?;
+    let block_bytes = if is_device { ioctl_blksszget(file)? } else { BLOCKS[0] };
+    if bytes == 0 || !bytes.is_multiple_of(u64::from(block_bytes)) {
+        return Err(wrong(&format!("it has {bytes} bytes, where blocks of {block_bytes} are served")));
+    }
+    Ok(Shape { bytes, block_bytes, read_only })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(path: &Path) -> String {
+        let opened = Place::open(path, Opening::default(), &mut Vec::new());
+        let told = opened.expect_err("it is no disk").to_string();
+        told.strip_prefix(&format!("{}: ", path.display())).expect("the path is told").to_string()
+    }
+
+    #[test]
+    fn is_what_can_be_no_disk_refused_by_its_path() {
+        let folder = tempfile::tempdir().expect("there is room for it");
+        let path = folder.path().join("disk");
+        assert!(refused(&path).starts_with("No such file"), "{}", refused(&path));
+        assert_eq!(refused(folder.path()), "it is a directory; a block device or a file can be served");
+        assert_eq!(refused(Path::new("/dev/null")), "it is no disk; a block device or a file can be served");
+        let file = OpenOptions::new().write(true).create_new(true).open(&path).expect("it is new");
+        assert_eq!(refused(&path), "it has 0 bytes, where blocks of 512 are served");
+        file.set_len(1000).expect("there is room");
+        assert_eq!(refused(&path), "it has 1000 bytes, where blocks of 512 are served");
+        file.set_len(4096).expect("there is room");
+        file.try_lock().expect("nobody has it");
+        assert_eq!(refused(&path), "another program has it as a disk");
+    }
+
+    #[test]
+    fn are_holes_told_and_zeros_made() {
+        let folder = tempfile::tempdir().expect("there is room for it");
+        let path = folder.path().join("disk");
+        let file = OpenOptions::new().write(true).create_new(true).open(&path).expect("it is new");
+        file.set_len(1 << 20).expect("there is room");
+        file.write_all_at(&[7; 128 << 10], 256 << 10).expect("there is room");
+        drop(file);
+        let buffered = Opening { buffered: true, ..Opening::default() };
+        let place = Place::open(&path, buffered, &mut Vec::new()).expect("it is a file");
+        let [hole, data] = [true, false].map(|hole| move |kib: u64| Stretch { bytes: kib << 10, hole });
+        assert_eq!(place.look(0, 1 << 20), [hole(256), data(128), hole(640)]);
+        place.allocate(256 << 10, 64 << 10, true).expect("file systems of tests know holes");
+        assert_eq!(place.look(256 << 10, 128 << 10), [hole(64), data(64)]);
+    }
+}

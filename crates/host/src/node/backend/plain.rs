@@ -1,0 +1,209 @@
+//! A block device or a file by calls that wait, on some threads: for systems that refuse io_uring.
+//!
+//! Threads have memory of their own, and bytes are copied to and from the core's.
+
+use super::place::{Place, failure, is_unknown};
+use super::{Drive, Ends};
+use crate::BlockError;
+use crate::node::bytes::{Pool, pages};
+use crate::node::core::{Command, Ended, NodeCore, Shape, Work};
+use memmap2::MmapMut;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#[allow(clippy::disallowed_types, reason = "threads share what is to be done")]
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Threads of a disk, and so commands that it has at a time.
+const THREADS: usize = 8;
+
+/// Memory that is kept for the next commands.
+const KEPT: usize = 8 << 20;
+
+/// Zeros that are written at a time where the system makes none.
+const ZEROS: usize = 1 << 20;
+
+pub(super) struct Plain {
+    place: Arc<Place>,
+    wake: Arc<OwnedFd>,
+    /// Closed when the threads are to end.
+    tasks: Option<Sender<Task>>,
+    over: Receiver<Over>,
+    threads: Vec<JoinHandle<()>>,
+    pool: Pool,
+    ended: Ends,
+}
+
+/// A command and the memory for its bytes.
+struct Task {
+    command: Command,
+    room: Option<MmapMut>,
+}
+
+struct Over {
+    task: Task,
+    result: Result<Ended, BlockError>,
+}
+
+impl Plain {
+    /// Starts threads for what is open.
+    ///
+    /// *Errors:* the system has none.
+    #[allow(clippy::disallowed_types, reason = "threads share what is to be done")]
+    pub(super) fn new(place: Place) -> io::Result<Plain> {
+        let (tasks, taken) = channel::<Task>();
+        let (tell, over) = channel();
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (place, taken) = (Arc::new(place), Arc::new(Mutex::new(taken)));
+        let start = |_| {
+            let (place, taken, tell, wake) = (place.clone(), taken.clone(), tell.clone(), wake.clone());
+            let run = move || {
+                loop {
+                    let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(mut task) = next else { return };
+                    let result = carry_out(&place, &mut task);
+                    // Nobody hears it any more where the node has gone.
+                    let _ = tell.send(Over { task, result });
+                    let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
+                }
+            };
+            Builder::new().name("disk I/O".to_string()).spawn(run)
+        };
+        let threads = (0..THREADS).map(start).collect::<io::Result<Vec<_>>>()?;
+        Ok(Plain { place, wake, tasks: Some(tasks), over, threads, pool: Pool::new(KEPT), ended: Vec::new() })
+    }
+}
+
+fn carry_out(place: &Place, Task { command, room }: &mut Task) -> Result<Ended, BlockError> {
+    let mut room = room.as_deref_mut().unwrap_or_default();
+    match command.work {
+        Work::Read { offset, bytes, .. } => {
+            room = &mut room[..bytes as usize];
+            transfer(bytes, |done| {
+                let mut part = [IoSliceMut::new(&mut room[done..])];
+                preadv2(&place.file, &mut part, offset + done as u64, ReadWriteFlags::empty())
+            })?;
+        }
+        Work::Write { offset, bytes, fua } => write(place, offset, &room[..bytes as usize], fua)?,
+        Work::Flush => sync(place)?,
+        Work::Zero { offset, bytes, may_trim, fua } => match place.allocate(offset, bytes, may_trim) {
+            Ok(()) if fua => sync(place)?,
+            Ok(()) => {}
+            Err(error) if is_unknown(error) => fill(place, offset, bytes, fua)?,
+            Err(error) => return Err(failure(error)),
+        },
+        Work::Trim { offset, bytes } => match place.allocate(offset, bytes, true) {
+            // A trim is a wish.
+            Err(error) if !is_unknown(error) => return Err(failure(error)),
+            _ => {}
+        },
+        Work::Look { offset, bytes } => return Ok(Ended::Allocation(place.look(offset, bytes))),
+    }
+    Ok(Ended::Done)
+}
+
+fn sync(place: &Place) -> Result<(), BlockError> {
+    rustix::fs::fdatasync(&place.file).map_err(failure)
+}
+
+fn write(place: &Place, offset: u64, data: &[u8], fua: bool) -> Result<(), BlockError> {
+    let flags = if fua { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+    transfer(data.len() as u64, |done| {
+        pwritev2(&place.file, &[IoSlice::new(&data[done..])], offset + done as u64, flags)
+    })
+}
+
+fn fill(place: &Place, offset: u64, bytes: u64, fua: bool) -> Result<(), BlockError> {
+    let zeros = pages(ZEROS);
+    let mut done = 0;
+    while done < bytes {
+        let part = (bytes - done).min(ZEROS as u64);
+        write(place, offset + done, &zeros[..part as usize], fua)?;
+        done += part;
+    }
+    Ok(())
+}
+
+/// Goes on until all bytes are transferred. `step` is told how many were, and says how many more it did.
+fn transfer(bytes: u64, mut step: impl FnMut(usize) -> Result<usize, Errno>) -> Result<(), BlockError> {
+    let mut done = 0;
+    while done < bytes as usize {
+        match step(done) {
+            // The file ends before the disk does.
+            Ok(0) => return Err(BlockError::Medium),
+            Ok(more) => done += more,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(failure(error)),
+        }
+    }
+    Ok(())
+}
+
+impl Drive for Plain {
+    fn shape(&self) -> Shape {
+        self.place.shape
+    }
+
+    fn title(&self) -> String {
+        let how = if self.place.direct { "direct" } else { "buffered" };
+        format!("{} (threads, {how})", self.place.title)
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.wake.as_fd())
+    }
+
+    fn woken(&mut self) {
+        // It only fails where there is nothing.
+        let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+    }
+
+    fn start(&mut self, core: &mut NodeCore, command: Command) {
+        let room = match command.work {
+            Work::Read { bytes, .. } => Some(self.pool.take(bytes as usize)),
+            Work::Write { bytes, .. } => {
+                let mut room = self.pool.take(bytes as usize);
+                room[..bytes as usize].copy_from_slice(core.data(command.id));
+                Some(room)
+            }
+            _ => None,
+        };
+        let tasks = self.tasks.as_ref().expect("they are there until it is dropped");
+        if tasks.send(Task { command, room }).is_err() {
+            self.ended.push((command.id, Err(BlockError::Dead)));
+        }
+    }
+
+    fn issue(&mut self, _core: &mut NodeCore) {}
+
+    fn take_ended(&mut self, core: &mut NodeCore, ends: &mut Ends) {
+        ends.append(&mut self.ended);
+        while let Ok(Over { task: Task { command, room }, result }) = self.over.try_recv() {
+            if let Some(room) = room {
+                if let (Work::Read { bytes, .. }, Ok(_)) = (command.work, &result) {
+                    core.room(command.id).copy_from_slice(&room[..bytes as usize]);
+                }
+                self.pool.give(room);
+            }
+            ends.push((command.id, result));
+        }
+    }
+
+    fn fetch(&self, _offset: u64, _into: &mut [u8]) {
+        unreachable!("it leaves nothing");
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        self.tasks = None;
+        for thread in self.threads.drain(..) {
+            // One that failed has nothing to tell.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A block device or a file by io_uring: commands are handed to the system together, and no thread waits for any.
+//!
+//! This is the one place with `unsafe`, since the kernel gets addresses. What they name stays where it is until the command's
+//! end is told: the stream memory lives as long as the core, a request's room until it is answered; this drive waits for all
+//! of them before it goes.
+
+use super::place::{Place, change, failure, is_unknown};
+use super::{Drive, Ends};
+use crate::BlockError;
+use crate::node::bytes::pages;
+use crate::node::core::{Command, Ended, NodeCore, Shape, Work};
+use io_uring::squeue::Entry;
+use io_uring::types::{Fixed, FsyncFlags};
+use io_uring::{IoUring, opcode};
+use memmap2::MmapMut;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Commands handed over at once; more take several calls.
+const ENTRIES: u32 = 256;
+
+/// Ends that can wait to be taken: as many as a scheduler may have commands.
+const WAITING: u32 = 4096;
+
+/// Largest piece of memory that the kernel takes note of beforehand.
+const PINNED: usize = 1 << 30;
+
+/// Zeros that are written at a time where the system makes none.
+const ZEROS: usize = 1 << 20;
+
+/// `IORING_ENTER_GETEVENTS`: has the kernel put ends where they are taken from.
+const GET_EVENTS: u32 = 1;
+
+pub(super) struct Uring {
+    place: Place,
+    ring: IoUring,
+    wake: OwnedFd,
+    jobs: Vec<Option<Job>>,
+    /// How many of them the kernel has.
+    underway: usize,
+    /// To be handed over.
+    entries: Vec<Entry>,
+    ended: Ends,
+    /// Whether the kernel has told of ends that it has not put there yet.
+    is_woken: bool,
+    /// The stream memory that the kernel knows: its first address and its length.
+    pinned: (usize, usize),
+    zeros: MmapMut,
+}
+
+/// A command that the kernel has.
+#[derive(Clone, Copy)]
+struct Job {
+    id: u32,
+    work: Work,
+    stage: Stage,
+    /// The address of its first byte.
+    address: usize,
+    /// Bytes that are done.
+    done: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Transfer,
+    /// Room is given back, or made zeros, by the system.
+    Allocate,
+    /// Zeros are written.
+    Zeros,
+    Sync,
+}
+
+impl Uring {
+    /// A ring for what is open. It is begun in the thread that has it from then on.
+    ///
+    /// *Errors:* the system has none, or allows none.
+    pub(super) fn new(place: Place) -> Result<Uring, (Place, io::Error)> {
+        match Uring::ring(&place) {
+            Ok((ring, wake)) => Ok(Uring {
+                place,
+                ring,
+                wake,
+                jobs: Vec::new(),
+                underway: 0,
+                entries: Vec::new(),
+                ended: Vec::new(),
+                is_woken: false,
+                pinned: (0, 0),
+                zeros: pages(ZEROS),
+            }),
+            Err(error) => Err((place, error)),
+        }
+    }
+
+    fn ring(place: &Place) -> io::Result<(IoUring, OwnedFd)> {
+        let mut builder = IoUring::builder();
+        builder.setup_r_disabled().setup_cqsize(WAITING);
+        let mut quick = builder.clone();
+        quick.setup_single_issuer().setup_defer_taskrun();
+        // Kernels before 6.1 do not know those.
+        let ring = quick.build(ENTRIES).or_else(|_| builder.build(ENTRIES))?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        ring.submitter().register_eventfd(wake.as_raw_fd())?;
+        ring.submitter().register_files(&[place.file.as_raw_fd()])?;
+        Ok((ring, wake))
+    }
+
+    /// Hands over what is to be, and takes what ended.
+    fn enter(&mut self) {
+        loop {
+            let mut queue = self.ring.submission();
+            while let Some(entry) = self.entries.last() {
+                // SAFETY: addresses in it are of the stream memory, of a request's room or of `zeros`, which outlive the
+                // command, as the head of this file says; nobody touches them before its end is told.
+                if unsafe { queue.push(entry) }.is_err() {
+                    break;
+                }
+                self.entries.pop();
+            }
+            let waiting = queue.len() as u32;
+            drop(queue);
+            // SAFETY: it hands over what was pushed, and no argument.
+            let entered = unsafe { self.ring.submitter().enter::<()>(waiting, 0, GET_EVENTS, None) };
+            match entered {
+                Ok(_) => {}
+                // Ends have to be taken first, or it was interrupted.
+                Err(error) if is_passing(&error) => {}
+                Err(error) => panic!("{}: io_uring: {error}", self.place.title),
+            }
+            self.reap();
+            if self.entries.is_empty() && self.ring.submission().is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Takes what the kernel has put there.
+    fn reap(&mut self) {
+        loop {
+            let next = self.ring.completion().next();
+            let Some(end) = next else { return };
+            self.underway -= 1;
+            let slot = end.user_data() as usize;
+            let job = self.jobs[slot].take().expect("a command ends once");
+            match next_stage(job, end.result(), self.place.direct) {
+                Ok(Some(job)) => self.push(job),
+                Ok(None) => self.ended.push((job.id, Ok(Ended::Done))),
+                Err(error) => self.ended.push((job.id, Err(error))),
+            }
+        }
+    }
+
+    fn push(&mut self, job: Job) {
+        let slot = job.id as usize;
+        if self.jobs.len() <= slot {
+            self.jobs.resize(slot + 1, None);
+        }
+        self.entries.push(self.entry(job).user_data(slot as u64));
+        self.jobs[slot] = Some(job);
+        self.underway += 1;
+    }
+
+    fn entry(&self, Job { work, stage, address, done, .. }: Job) -> Entry {
+        let file = Fixed(0);
+        match (work, stage) {
+            (_, Stage::Sync) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            (Work::Read { offset, bytes, .. }, _) => {
+                let (at, left) = ((address as u64 + done) as *mut u8, (bytes - done) as u32);
+                match self.pinned(at as usize, left as usize) {
+                    Some(piece) => {
+                        opcode::ReadFixed::new(file, at, left, piece).offset(offset + done).build()
+                    }
+                    None => opcode::Read::new(file, at, left).offset(offset + done).build(),
+                }
+            }
+            (Work::Write { offset, bytes, fua }, _) => {
+                let (at, left) = ((address as u64 + done) as *const u8, (bytes - done) as u32);
+                match self.pinned(at as usize, left as usize) {
+                    Some(piece) => opcode::WriteFixed::new(file, at, left, piece)
+                        .offset(offset + done)
+                        .rw_flags(durably(fua))
+                        .build(),
+                    None => {
+                        let write = opcode::Write::new(file, at, left).offset(offset + done);
+                        write.rw_flags(durably(fua)).build()
+                    }
+                }
+            }
+            (Work::Zero { offset, bytes, fua, .. }, Stage::Zeros) => {
+                let left = (bytes - done).min(ZEROS as u64) as u32;
+                let write = opcode::Write::new(file, self.zeros.as_ptr(), left).offset(offset + done);
+                write.rw_flags(durably(fua)).build()
+            }
+            (Work::Zero { offset, bytes, may_trim, .. }, _) => allocate(offset, bytes, may_trim),
+            (Work::Trim { offset, bytes }, _) => allocate(offset, bytes, true),
+            (Work::Flush | Work::Look { .. }, _) => unreachable!("they have no other stage"),
+        }
+    }
+
+    /// The piece of memory that the kernel knows and these bytes lie in.
+    fn pinned(&self, address: usize, bytes: usize) -> Option<u16> {
+        let (first, length) = self.pinned;
+        let from = address.checked_sub(first).filter(|from| from + bytes <= length)?;
+        let piece = from / PINNED;
+        (piece == (from + bytes - 1) / PINNED).then_some(piece as u16)
+    }
+}
+
+fn allocate(offset: u64, bytes: u64, may_trim: bool) -> Entry {
+    let mode = change(may_trim).bits() as i32;
+    opcode::Fallocate::new(Fixed(0), bytes).offset(offset).mode(mode).build()
+}
+
+/// The flag of a write that is to be on the media by its end.
+fn durably(fua: bool) -> i32 {
+    if fua { ReadWriteFlags::DSYNC.bits() as i32 } else { 0 }
+}
+
+/// Whether a call is to be tried again.
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY];
+    Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
+}
+
+/// What a command goes on with after the kernel's word; nothing once it is done.
+fn next_stage(mut job: Job, told: i32, direct: bool) -> Result<Option<Job>, BlockError> {
+    let result = u64::try_from(told).map_err(|_| Errno::from_raw_os_error(-told));
+    let (bytes, fua) = match job.work {
+        Work::Read { bytes, fua, .. } | Work::Write { bytes, fua, .. } => (bytes, fua),
+        Work::Zero { bytes, fua, .. } => (bytes, fua),
+        Work::Trim { bytes, .. } | Work::Look { bytes, .. } => (bytes, false),
+        Work::Flush => (0, false),
+    };
+    match (job.stage, result) {
+        (_, Err(Errno::INTR | Errno::AGAIN)) => Ok(Some(job)),
+        (Stage::Allocate, Err(error)) if is_unknown(error) => {
+            // A trim is a wish.
+            job.stage = Stage::Zeros;
+            Ok(matches!(job.work, Work::Zero { .. }).then_some(job))
+        }
+        (_, Err(error)) => Err(failure(error)),
+        (Stage::Transfer | Stage::Zeros, Ok(0)) => Err(BlockError::Medium),
+        (Stage::Transfer | Stage::Zeros, Ok(done)) => {
+            job.done += done;
+            match job.done < bytes {
+                // What lies behind the end of a file that became shorter is not in whole blocks.
+                true if direct && !done.is_multiple_of(512) => Err(BlockError::Medium),
+                true => Ok(Some(job)),
+                false => Ok(None),
+            }
+        }
+        (Stage::Allocate, Ok(_)) if fua => Ok(Some(Job { stage: Stage::Sync, ..job })),
+        (Stage::Allocate | Stage::Sync, Ok(_)) => Ok(None),
+    }
+}
+
+impl Drive for Uring {
+    fn shape(&self) -> Shape {
+        self.place.shape
+    }
+
+    fn title(&self) -> String {
+        let how = if self.place.direct { "direct" } else { "buffered" };
+        format!("{} (io_uring, {how})", self.place.title)
+    }
+
+    fn begin(&mut self, core: &mut NodeCore) {
+        if let Err(error) = self.ring.submitter().register_enable_rings() {
+            panic!("{}: io_uring: {error}", self.place.title);
+        }
+        let memory = core.memory();
+        let known = (memory.as_ptr() as usize, memory.len());
+        let piece =
+            |piece: &mut [u8]| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() };
+        let pieces: Vec<libc::iovec> = memory.chunks_mut(PINNED).map(piece).collect();
+        // SAFETY: the stream memory lives as long as the core, which outlives this.
+        let registered = unsafe { self.ring.submitter().register_buffers(&pieces) };
+        // Refused (RLIMIT_MEMLOCK), the kernel looks each address up.
+        if registered.is_ok() {
+            self.pinned = known;
+        }
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.wake.as_fd())
+    }
+
+    fn woken(&mut self) {
+        // It only fails where there is nothing.
+        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+        self.is_woken = true;
+    }
+
+    fn start(&mut self, core: &mut NodeCore, Command { id, work }: Command) {
+        let (stage, address) = match work {
+            Work::Read { .. } => (Stage::Transfer, core.room(id).as_ptr() as usize),
+            Work::Write { .. } if self.place.direct => {
+                (Stage::Transfer, core.aligned_data(id).as_ptr() as usize)
+            }
+            Work::Write { .. } => (Stage::Transfer, core.data(id).as_ptr() as usize),
+            Work::Flush => (Stage::Sync, 0),
+            Work::Zero { .. } | Work::Trim { .. } => (Stage::Allocate, 0),
+            Work::Look { offset, bytes } => {
+                return self.ended.push((id, Ok(Ended::Allocation(self.place.look(offset, bytes)))));
+            }
+        };
+        self.push(Job { id, work, stage, address, done: 0 });
+    }
+
+    fn issue(&mut self, _core: &mut NodeCore) {
+        if !self.entries.is_empty() {
+            // They are handed over from the end.
+            self.entries.reverse();
+            self.enter();
+        }
+    }
+
+    fn take_ended(&mut self, _core: &mut NodeCore, ends: &mut Ends) {
+        if std::mem::take(&mut self.is_woken) {
+            self.enter();
+        }
+        ends.append(&mut self.ended);
+    }
+
+    fn fetch(&self, _offset: u64, _into: &mut [u8]) {
+        unreachable!("it leaves nothing");
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        // Those that were never handed over are not waited for.
+        self.underway -= self.entries.len() + self.ring.submission().len();
+        while self.underway > 0 {
+            // SAFETY: it hands nothing over, and no argument.
+            let entered = unsafe { self.ring.submitter().enter::<()>(0, 1, GET_EVENTS, None) };
+            if entered.is_err_and(|error| !is_passing(&error)) {
+                // The kernel keeps the pages that it has.
+                return;
+            }
+            self.underway -= self.ring.completion().count();
+        }
+    }
+}
