@@ -1,5 +1,6 @@
 //! The keys of the stream scheduler: each its name in files, its meaning, its default and its range.
 
+use headstack_model::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,9 @@ pub struct Config {
     pub queue_depth: u32,
     /// Bytes of requests beside streams that are under way at a time; one larger goes alone.
     pub direct_bytes: u64,
+    /// Share of the throughput that may go to keeping requests from being passed over in the disk's own queue; 0 for no such
+    /// guard.
+    pub guard_cost: f64,
     /// Bytes of streams between two requests beside them, so that neither starves the other.
     pub beside_bytes: u64,
 }
@@ -84,6 +88,7 @@ impl Default for Config {
             idle_ms: 30_000.0,
             queue_depth: 32,
             direct_bytes: 4 << 20,
+            guard_cost: 0.05,
             beside_bytes: 256 << 10,
         }
     }
@@ -157,8 +162,28 @@ impl Config {
         real("gather_ms", self.gather_ms, 0.0, 1e6, "0 to 1000000")?;
         real("idle_ms", self.idle_ms, 1.0, 1e6, "1 to 1000000")?;
         whole("queue_depth", self.queue_depth.into(), 1, 4096, "1 to 4096")?;
+        real("guard_cost", self.guard_cost, 0.0, 0.5, "0 to 0.5")?;
         whole("direct_bytes", self.direct_bytes, 4 << 10, MOST, "4 KiB to 1 TiB")?;
         whole("beside_bytes", self.beside_bytes, 0, MOST, "0 to 1 TiB")
+    }
+
+    /// Bytes of a frame of the stream memory: R, or what suits the memory.
+    pub(super) fn frame_bytes(&self) -> u64 {
+        let chosen = (self.memory_bytes / 32).clamp(64 << 10, 1 << 20);
+        self.read_ahead_bytes.unwrap_or(chosen).next_multiple_of(4 << 10)
+    }
+
+    /// R, where frames are that large.
+    pub(super) fn read_bytes(&self, frame_bytes: u64) -> u64 {
+        self.read_ahead_bytes.map_or(frame_bytes, |bytes| bytes.min(frame_bytes))
+    }
+
+    pub(super) fn idle(&self) -> Nanos {
+        Nanos::from_ms(self.idle_ms)
+    }
+
+    pub(super) fn gather(&self) -> Nanos {
+        Nanos::from_ms(self.gather_ms)
     }
 }
 

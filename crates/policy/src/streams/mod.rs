@@ -3,38 +3,115 @@
 //! A disk that serves hundreds of sequential readers request by request spends its time on seeks. The scheduler stands
 //! before one disk. It finds the streams, gives each a queue of its own, and lets only a few at a time (the dispatch set)
 //! have the disk, each for a turn long enough to be worth the seek. What is read ahead lies in the stream memory until
-//! clients have fetched it; it is never larger than stated.
+//! clients have fetched it. A client that goes on as its bytes come in keeps that short, so a turn may bring many times
+//! what the memory holds. Streams of writes have turns, too: they are answered when they are in the memory, and wait for
+//! room there until their turn comes. Other requests pass beside the streams.
 //!
 //! It is a machine: told of requests and of ended commands with the time, asked for [`Action`]s and for when to come back.
 //! The bytes are its owner's; it says where they go.
 //!
+//! What is read again and what was written meanwhile agree because nothing is fetched of a frame once a write to its bytes
+//! was asked for, and none once one has ended; and bytes that are gathered and not on the disk are found before all others.
+//!
 //! *Source:* I. Panagiotakis, M. Flouris, A. Bilas, "Reducing disk I/O performance sensitivity for large numbers of
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
 
+mod beside;
+mod classifier;
 mod config;
+mod frames;
+mod reading;
+mod stream;
+mod tuning;
+mod turns;
+mod view;
 mod words;
+mod writing;
 
+pub use classifier::Direction;
 pub use config::{Classifier, Config, ConfigError, Turns};
+pub use view::{StreamView, View};
 pub use words::{
     Action, Answer, Ask, Command, DiskError, MOST_PIECES, Outcome, Piece, Pieces, Place, Request, Transfer,
 };
 
+use crate::Guard;
+use beside::Beside;
+use classifier::Classifier as Watch;
+use frames::Frames;
 use headstack_model::Nanos;
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use stream::Stream;
+use tuning::Tuning;
+use turns::Dispatch;
+use view::Books;
+use writing::Gathered;
+
+/// Where blocks of a disk lie together: requests of streams end there.
+pub trait Boundaries: std::fmt::Debug + Send {
+    /// The first boundary beyond this byte.
+    fn next_boundary(&self, after: u64) -> u64;
+}
+
+/// A request of a stream that waits for the disk, under its place and ticket.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    request: Request,
+    bytes: u64,
+    stream: u32,
+}
+
+/// What a command of the disk is for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    Direct(Request),
+    Frame(u32),
+}
+
+/// A command that the disk has.
+#[derive(Clone, Copy, Debug)]
+struct Underway {
+    purpose: Purpose,
+    issued: Nanos,
+}
 
 /// The scheduler of one disk.
 #[derive(Debug)]
 pub struct Streams {
     config: Config,
     disk_bytes: u64,
-    /// Requests that go to the disk by themselves and wait for it.
-    direct: VecDeque<Request>,
-    /// Commands that the disk has, by id.
-    underway: Slab<Request>,
+    boundaries: Option<Box<dyn Boundaries>>,
+    now: Nanos,
+    frames: Frames,
+    readers: Watch,
+    writers: Watch,
+    streams: Slab<Stream>,
+    /// Readers by direction, and writers, by where they are expected.
+    expected: [BTreeSet<(u64, u32)>; 3],
+    /// Requests of readers and of writers that wait, by place and ticket.
+    reads: BTreeMap<(u64, u64), Wait>,
+    writes: BTreeMap<(u64, u64), Wait>,
+    dispatch: Dispatch,
+    gathered: Gathered,
+    /// Frames of which all was fetched.
+    emptied: Vec<u32>,
+    beside: Beside,
+    tuning: Tuning,
+    guard: Option<Guard>,
+    underway: Slab<Underway>,
+    keeps: VecDeque<Action>,
     starts: VecDeque<Command>,
     answers: VecDeque<Answer>,
+    /// What the last answer named.
+    told: Option<Pieces>,
+    /// When to look for streams and frames that nobody asks for any more.
+    sweep_at: Nanos,
+    books: Books,
 }
+
+/// How far from where a stream is expected a request may be and still belong to it.
+const NEAR: u64 = 256 << 10;
 
 impl Streams {
     /// A scheduler for a disk of so many bytes.
@@ -43,18 +120,41 @@ impl Streams {
     pub fn new(config: Config, disk_bytes: u64) -> Result<Streams, ConfigError> {
         config.check()?;
         Ok(Streams {
-            config,
             disk_bytes,
-            direct: VecDeque::new(),
+            boundaries: None,
+            now: Nanos::ZERO,
+            frames: Frames::new(config.memory_bytes, config.frame_bytes()),
+            readers: Watch::new(&config.classifier),
+            writers: Watch::new(&config.classifier),
+            streams: Slab::new(),
+            expected: Default::default(),
+            reads: BTreeMap::new(),
+            writes: BTreeMap::new(),
+            dispatch: Dispatch::default(),
+            gathered: Gathered::default(),
+            emptied: Vec::new(),
+            beside: Beside::default(),
+            tuning: Tuning::new(),
+            guard: (config.guard_cost > 0.0).then(|| Guard::adaptive(config.guard_cost)),
             underway: Slab::new(),
+            keeps: VecDeque::new(),
             starts: VecDeque::new(),
             answers: VecDeque::new(),
+            told: None,
+            sweep_at: Nanos::MAX,
+            books: Books::default(),
+            config,
         })
+    }
+
+    /// Has requests of streams end where these say, as long as they are no shorter than a quarter for it.
+    pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
+        self.boundaries = Some(boundaries);
     }
 
     /// Bytes of the stream memory that its owner has to keep.
     pub fn memory_bytes(&self) -> u64 {
-        self.config.memory_bytes
+        self.frames.count() as u64 * self.frames.frame_bytes()
     }
 
     /// Bytes of the disk.
@@ -62,53 +162,189 @@ impl Streams {
         self.disk_bytes
     }
 
-    /// A client asks. The request must lie within the disk.
-    pub fn submit(&mut self, _now: Nanos, request: Request) {
-        self.direct.push_back(request);
-        self.issue();
+    /// A client asks. The request must lie within the disk, and ask for something.
+    pub fn submit(&mut self, now: Nanos, request: Request) {
+        self.now = now;
+        self.books.requests += 1;
+        self.take(request);
+        self.pump();
     }
 
     /// A command of the disk has ended.
-    pub fn handle_end(&mut self, _now: Nanos, id: u32, result: Result<(), DiskError>) {
-        let request = self.underway.remove(id as usize);
-        self.answers.push_back(Answer { ticket: request.ticket, result: result.map(|()| Outcome::Done) });
-        self.issue();
+    pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), DiskError>) {
+        self.now = now;
+        let Underway { purpose, issued } = self.underway.remove(id as usize);
+        if let Some(guard) = &mut self.guard {
+            guard.completed(now, id);
+        }
+        match purpose {
+            Purpose::Direct(request) => self.direct_ended(request, result),
+            Purpose::Frame(frame) => self.frame_ended(frame, issued, result),
+        }
+        self.pump();
     }
 
     /// It is that late.
-    pub fn handle_timeout(&mut self, _now: Nanos) {}
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        self.now = now;
+        self.drain_late();
+        if self.dispatch.grace_at <= now {
+            // Whoever still has to wait says so again.
+            self.dispatch.grace_at = Nanos::MAX;
+        }
+        if self.sweep_at <= now {
+            self.sweep();
+        }
+        self.pump();
+    }
 
     /// When to come back with [`handle_timeout`](Streams::handle_timeout), if nothing else happens before.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        None
+        let at = self.sweep_at.min(self.gathered.drain_at).min(self.dispatch.grace_at);
+        (at < Nanos::MAX).then_some(at)
     }
 
-    /// A client is gone: nobody waits for its answers, which still come.
-    pub fn forget(&mut self, _now: Nanos, _client: u64) {}
+    /// A client is gone: nobody hears its answers. Its reads that wait for the disk are answered at once, as refused; all else
+    /// is done.
+    pub fn forget(&mut self, now: Nanos, client: u64) {
+        self.now = now;
+        let is_its = |wait: &Wait| wait.request.client == client;
+        let waits: Vec<_> = self.reads.iter().filter(|(_, wait)| is_its(wait)).map(|(key, _)| *key).collect();
+        for key in waits {
+            let wait = self.take_wait(key);
+            self.answer(wait.request.ticket, Err(DiskError::Refused));
+        }
+        for request in self.beside.forget(client) {
+            self.answer(request.ticket, Err(DiskError::Refused));
+        }
+        self.pump();
+    }
 
-    /// What is to be done next. To be asked until there is nothing more, after each of the calls that tell something.
+    /// What is to be done next. To be asked until there is nothing more, after the calls that tell something.
     pub fn poll_action(&mut self) -> Option<Action> {
-        let start = self.starts.pop_front().map(Action::Start);
-        start.or_else(|| self.answers.pop_front().map(Action::Answer))
+        if let Some(told) = self.told.take() {
+            self.let_go(&told);
+        }
+        if let Some(keep) = self.keeps.pop_front() {
+            return Some(keep);
+        }
+        if let Some(start) = self.starts.pop_front() {
+            return Some(Action::Start(start));
+        }
+        let answer = self.answers.pop_front()?;
+        if let Ok(Outcome::Staged(pieces)) = answer.result {
+            self.told = Some(pieces);
+        }
+        Some(Action::Answer(answer))
     }
 
-    fn issue(&mut self) {
-        while self.underway.len() < self.config.queue_depth as usize {
-            let Some(request) = self.direct.pop_front() else { return };
-            let id = self.underway.insert(request) as u32;
-            self.starts.push_back(command(id, request));
+    /// Panics where the books do not agree with each other.
+    pub fn check(&self) {
+        self.frames.check();
+        let mut frames = vec![0; self.streams.capacity()];
+        for (_, frame) in self.frames.iter() {
+            if let Some(count) = frames.get_mut(frame.stream as usize) {
+                *count += 1;
+            }
+        }
+        for (id, stream) in &self.streams {
+            assert_eq!(stream.frames, frames[id], "stream {id} knows how many frames it has");
+            let waits = if stream.is_writer() { &self.writes } else { &self.reads };
+            let waiting = waits.values().filter(|wait| wait.stream == id as u32).count();
+            assert_eq!(stream.waiting as usize, waiting, "stream {id} knows how many requests wait");
+            assert_eq!(stream.turn.is_some(), self.dispatch.has(id as u32), "stream {id} knows of its turn");
+            // A writer in its turn may be waited for, for a moment.
+            let idle = self.underway.is_empty() && self.dispatch.grace_at == Nanos::MAX;
+            let is_stuck = idle && stream.is_needy();
+            assert!(!is_stuck, "a client waits for stream {id} while the disk has nothing to do: {stream:?}");
+        }
+        let underway = self.underway.is_empty();
+        assert!(
+            !underway || self.beside.is_idle(),
+            "a client waits beside the streams while the disk has nothing to do"
+        );
+        assert!(!underway || self.gathered.is_settled(), "a flush waits while the disk has nothing to do");
+    }
+
+    fn take(&mut self, request: Request) {
+        match request.ask {
+            _ if !self.config.scheduling => self.pass(request),
+            Ask::Read { offset, bytes, fua } => self.take_read(request, offset, bytes, fua),
+            Ask::Write { offset, bytes, fua } => self.take_write(request, offset, bytes, fua),
+            Ask::Change { offset, bytes } => self.take_change(request, offset, bytes),
+            Ask::Look { offset, bytes } => match self.holds_back(request, offset, bytes) {
+                true => {}
+                false => self.pass(request),
+            },
+            Ask::Flush => self.take_flush(request),
         }
     }
-}
 
-fn command(id: u32, Request { ticket, ask, .. }: Request) -> Command {
-    let (transfer, offset, bytes, place) = match ask {
-        Ask::Read { offset, bytes, fua } => (Transfer::Read { fua }, offset, bytes, Place::Request(ticket)),
-        Ask::Write { offset, bytes, fua } => (Transfer::Write { fua }, offset, bytes, Place::Request(ticket)),
-        Ask::Change { offset, bytes } | Ask::Look { offset, bytes } => {
-            (Transfer::Own, offset, bytes, Place::Request(ticket))
+    fn answer(&mut self, ticket: u64, result: Result<Outcome, DiskError>) {
+        if let Ok(Outcome::Staged(pieces)) = &result {
+            self.frames.pin(pieces);
         }
-        Ask::Flush => (Transfer::Flush, 0, 0, Place::None),
-    };
-    Command { id, transfer, offset, bytes, place }
+        self.answers.push_back(Answer { ticket, result });
+    }
+
+    /// The bytes of an answer were taken.
+    fn let_go(&mut self, pieces: &Pieces) {
+        let (mut freed, mut any) = ([stream::NOBODY; 2 * MOST_PIECES + 2], 0);
+        self.frames.unpin(pieces, |stream| {
+            freed[any.min(freed.len() - 1)] = stream;
+            any += 1;
+        });
+        freed.iter().take(any).for_each(|stream| self.frame_freed(*stream));
+        if any > 0 {
+            self.pump();
+        }
+    }
+
+    /// Begins a command, which there must be room for.
+    fn start(&mut self, purpose: Purpose, transfer: Transfer, (offset, bytes): (u64, u64), place: Place) {
+        let id = self.underway.insert(Underway { purpose, issued: self.now }) as u32;
+        if let Some(guard) = &mut self.guard {
+            guard.issued(self.now, id);
+        }
+        self.starts.push_back(Command { id, transfer, offset, bytes, place });
+    }
+
+    /// Whether the disk takes one more command.
+    fn has_room(&mut self) -> bool {
+        let now = self.now;
+        self.underway.len() < self.config.queue_depth as usize
+            && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
+    }
+
+    /// Gives the disk what it takes.
+    fn pump(&mut self) {
+        while self.has_room() {
+            let begun = self.start_ready() || self.start_beside() || self.start_stream();
+            // A stream that found no room in the memory may have made work for the others.
+            let is_left = self.gathered.has_ready() || self.underway.is_empty() && !self.beside.is_idle();
+            if !begun && !is_left {
+                break;
+            }
+        }
+    }
+
+    /// Gives up streams that do not go on, and frames that nobody asks for.
+    fn sweep(&mut self) {
+        let idle = self.config.idle();
+        let is_over = |since: Nanos, now: Nanos| since.saturating_add(idle) <= now;
+        let now = self.now;
+        let over =
+            |stream: &Stream| stream.waiting == 0 && stream.in_flight == 0 && is_over(stream.asked, now);
+        let gone: Vec<u32> =
+            self.streams.iter().filter(|(_, stream)| over(stream)).map(|(id, _)| id as u32).collect();
+        gone.into_iter().for_each(|id| self.drop_stream(id));
+        let is_left = |frame: &frames::Frame| {
+            frame.state == frames::State::Staged && !frame.is_hidden && is_over(frame.touched, now)
+        };
+        let left: Vec<u32> =
+            self.frames.iter().filter(|(_, frame)| is_left(frame)).map(|(id, _)| id).collect();
+        left.into_iter().for_each(|id| self.give_up(id));
+        let is_empty = self.streams.is_empty() && self.frames.used() == 0;
+        self.sweep_at = if is_empty { Nanos::MAX } else { now + Nanos(idle.0 / 2) };
+    }
 }

@@ -156,8 +156,16 @@ impl Pieces {
         self.pieces[..self.len].iter().copied()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn get(&self, number: usize) -> Piece {
+        self.pieces[..self.len][number]
+    }
+
     /// Adds one, which is joined to the last where it goes on there; whether there was room.
-    pub fn push(&mut self, piece: Piece) -> bool {
+    pub(super) fn push(&mut self, piece: Piece) -> bool {
         if let Some(last) = self.pieces[..self.len].last_mut().filter(|last| last.at + last.bytes == piece.at)
         {
             last.bytes += piece.bytes;

@@ -1,0 +1,128 @@
+//! Requests beside the streams: each a command of the disk of its own, in the order in which they came.
+//!
+//! While streams want the disk, the two take turns: between two batches beside them, streams have a stated number of bytes. So
+//! such a request waits for that, and for what the disk has by then, and no longer.
+
+use super::words::{Ask, Command, DiskError, Outcome, Place, Request, Transfer};
+use super::{Purpose, Streams};
+use headstack_model::Nanos;
+use std::collections::VecDeque;
+
+/// Requests that go one after the other before streams have the disk again.
+const BATCH: u32 = 4;
+
+/// For how long after such a request streams keep little with the disk, so that the next does not wait for much.
+const LATELY: Nanos = Nanos(100_000_000);
+
+/// Requests beside the streams.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    waiting: VecDeque<Request>,
+    /// Those that the disk has, and their bytes.
+    underway: u32,
+    underway_bytes: u64,
+    /// Bytes of streams that were begun since, and requests since streams had the disk.
+    stream_bytes: u64,
+    batch: u32,
+    /// When the last one came.
+    last: Option<Nanos>,
+}
+
+impl Beside {
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Takes out those of a client that change nothing.
+    pub(super) fn forget(&mut self, client: u64) -> Vec<Request> {
+        let is_vain = |request: &Request| {
+            request.client == client && matches!(request.ask, Ask::Read { .. } | Ask::Look { .. })
+        };
+        let gone = self.waiting.iter().copied().filter(is_vain).collect();
+        self.waiting.retain(|request| !is_vain(request));
+        gone
+    }
+
+    /// Streams begin a command.
+    pub(super) fn streams_began(&mut self, bytes: u64) {
+        self.stream_bytes = self.stream_bytes.saturating_add(bytes);
+        self.batch = 0;
+    }
+
+    /// Whether others than streams use the disk, too.
+    pub(super) fn is_busy(&self, now: Nanos) -> bool {
+        self.underway > 0
+            || !self.waiting.is_empty()
+            || self.last.is_some_and(|last| now.since(last) < LATELY)
+    }
+}
+
+impl Streams {
+    /// Sends a request to the disk by itself.
+    pub(super) fn pass(&mut self, request: Request) {
+        self.beside.last = Some(self.now);
+        self.beside.waiting.push_back(request);
+    }
+
+    /// Begins a request beside the streams, if it is its turn.
+    pub(super) fn start_beside(&mut self) -> bool {
+        let Some(request) = self.beside.waiting.front().copied() else { return false };
+        let beside = &self.beside;
+        let is_turn =
+            beside.stream_bytes >= self.config.beside_bytes || beside.batch > 0 && beside.batch < BATCH;
+        if !is_turn && self.streams_want_disk() && !self.underway.is_empty() {
+            return false;
+        }
+        let command = command(0, request);
+        let carried =
+            if matches!(command.transfer, Transfer::Own | Transfer::Flush) { 0 } else { command.bytes };
+        let beside = &mut self.beside;
+        if beside.underway > 0 && beside.underway_bytes + carried > self.config.direct_bytes {
+            return false;
+        }
+        beside.waiting.pop_front();
+        beside.underway += 1;
+        beside.underway_bytes += carried;
+        (beside.stream_bytes, beside.batch) = (0, beside.batch + 1);
+        self.books.direct += 1;
+        let Command { transfer, offset, bytes, place, .. } = command;
+        self.start(Purpose::Direct(request), transfer, (offset, bytes), place);
+        true
+    }
+
+    /// A request beside the streams has ended.
+    pub(super) fn direct_ended(&mut self, request: Request, result: Result<(), DiskError>) {
+        let command = command(0, request);
+        let carried =
+            if matches!(command.transfer, Transfer::Own | Transfer::Flush) { 0 } else { command.bytes };
+        self.beside.underway -= 1;
+        self.beside.underway_bytes -= carried;
+        self.tuning.disturb();
+        match request.ask {
+            Ask::Write { offset, bytes, .. } => {
+                self.books.written_bytes += bytes;
+                self.outdate(offset, bytes);
+            }
+            Ask::Change { offset, bytes } => self.outdate(offset, bytes),
+            Ask::Read { bytes, .. } => self.books.read_bytes += bytes,
+            Ask::Look { .. } | Ask::Flush => {}
+        }
+        let result = match request.ask {
+            Ask::Flush => result.and(self.gathered.lost.take().map_or(Ok(()), Err)),
+            _ => result,
+        };
+        self.answer(request.ticket, result.map(|()| Outcome::Done));
+    }
+}
+
+fn command(id: u32, Request { ticket, ask, .. }: Request) -> Command {
+    let (transfer, offset, bytes, place) = match ask {
+        Ask::Read { offset, bytes, fua } => (Transfer::Read { fua }, offset, bytes, Place::Request(ticket)),
+        Ask::Write { offset, bytes, fua } => (Transfer::Write { fua }, offset, bytes, Place::Request(ticket)),
+        Ask::Change { offset, bytes } | Ask::Look { offset, bytes } => {
+            (Transfer::Own, offset, bytes, Place::Request(ticket))
+        }
+        Ask::Flush => (Transfer::Flush, 0, 0, Place::None),
+    };
+    Command { id, transfer, offset, bytes, place }
+}

@@ -1,0 +1,325 @@
+//! The stream memory: frames of one size, each with a run of the disk's bytes.
+//!
+//! Runs that were read, or are being read, never overlap each other; neither do those that were written and are not on the
+//! disk. What a frame holds is found by its place on the disk.
+
+use super::words::{Piece, Pieces};
+use headstack_model::Nanos;
+use std::collections::BTreeMap;
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// A command reads into it.
+    Reading,
+    /// It was read, and waits to be fetched.
+    Staged,
+    /// Writes are gathered in it.
+    Gathering,
+    /// It waits to be written.
+    Ready,
+    /// A command writes it.
+    Writing,
+}
+
+impl State {
+    fn is_dirty(self) -> bool {
+        matches!(self, State::Gathering | State::Ready | State::Writing)
+    }
+}
+
+/// A frame in use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) state: State,
+    /// The stream whose it is; the stream may have gone.
+    pub(super) stream: u32,
+    /// Where its bytes are on the disk, and how many they are or will be.
+    pub(super) place: u64,
+    pub(super) bytes: u64,
+    /// How many of them clients have fetched.
+    pub(super) fetched: u64,
+    /// Nobody is to have it any more: it is not what the disk has, or all of it was fetched.
+    pub(super) is_hidden: bool,
+    /// Answers that name it and were not taken.
+    pub(super) pins: u32,
+    /// When somebody fetched of it, or it came in.
+    pub(super) touched: Nanos,
+    /// Tells what was gathered before from what was after.
+    pub(super) serial: u64,
+}
+
+impl Frame {
+    pub(super) fn end(&self) -> u64 {
+        self.place + self.bytes
+    }
+}
+
+/// All frames.
+#[derive(Debug)]
+pub(super) struct Frames {
+    frame_bytes: u64,
+    frames: Vec<Option<Frame>>,
+    free: Vec<u32>,
+    /// Frames whose bytes may be fetched, now or once they are read, by place.
+    readable: BTreeMap<u64, u32>,
+    /// Frames with bytes that the disk does not have, by place.
+    dirty: BTreeMap<u64, u32>,
+    serials: u64,
+    high_water: usize,
+}
+
+impl Frames {
+    pub(super) fn new(memory_bytes: u64, frame_bytes: u64) -> Frames {
+        let count = (memory_bytes / frame_bytes) as u32;
+        Frames {
+            frame_bytes,
+            frames: vec![None; count as usize],
+            free: (0..count).rev().collect(),
+            readable: BTreeMap::new(),
+            dirty: BTreeMap::new(),
+            serials: 0,
+            high_water: 0,
+        }
+    }
+
+    pub(super) fn frame_bytes(&self) -> u64 {
+        self.frame_bytes
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.frames.len()
+    }
+
+    pub(super) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.count() - self.free()
+    }
+
+    /// Most that were in use at a time.
+    pub(super) fn high_water(&self) -> usize {
+        self.high_water
+    }
+
+    pub(super) fn dirty(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// Takes a free frame for a run of the disk's bytes, if there is one.
+    pub(super) fn take(
+        &mut self,
+        now: Nanos,
+        state: State,
+        stream: u32,
+        place: u64,
+        bytes: u64,
+    ) -> Option<u32> {
+        let id = self.free.pop()?;
+        self.high_water = self.high_water.max(self.used());
+        self.serials += 1;
+        let (serial, touched) = (self.serials, now);
+        let frame =
+            Frame { state, stream, place, bytes, fetched: 0, is_hidden: false, pins: 0, touched, serial };
+        self.frames[id as usize] = Some(frame);
+        let map = if state.is_dirty() { &mut self.dirty } else { &mut self.readable };
+        let before = map.insert(place, id);
+        assert!(before.is_none(), "runs of one kind do not overlap");
+        Some(id)
+    }
+
+    /// Nobody finds the frame any more.
+    fn hide(&mut self, id: u32) {
+        let frame = self.get_mut(id);
+        if std::mem::replace(&mut frame.is_hidden, true) {
+            return;
+        }
+        let (place, is_dirty) = (frame.place, frame.state.is_dirty());
+        let map = if is_dirty { &mut self.dirty } else { &mut self.readable };
+        map.remove(&place);
+    }
+
+    /// Gives a frame back, as soon as no answer names it any more. Says whose it was, where it is free now.
+    pub(super) fn retire(&mut self, id: u32) -> Option<u32> {
+        self.hide(id);
+        let frame = self.get_mut(id);
+        if frame.pins > 0 {
+            // What is left of it is to be fetched by those whom an answer tells of it.
+            frame.state = State::Staged;
+            return None;
+        }
+        let stream = frame.stream;
+        self.frames[id as usize] = None;
+        self.free.push(id);
+        Some(stream)
+    }
+
+    /// Whether a frame is one whose bytes may be fetched.
+    pub(super) fn is_readable(&self, id: u32) -> bool {
+        self.frames[id as usize].as_ref().is_some_and(|frame| !frame.is_hidden && !frame.state.is_dirty())
+    }
+
+    /// Holds the frames that an answer names.
+    pub(super) fn pin(&mut self, pieces: &Pieces) {
+        for id in self.named(pieces) {
+            self.get_mut(id).pins += 1;
+        }
+    }
+
+    /// Lets go of them, and hands those that are free now to `freed` with the stream whose they were.
+    pub(super) fn unpin(&mut self, pieces: &Pieces, mut freed: impl FnMut(u32)) {
+        for id in self.named(pieces) {
+            let frame = self.get_mut(id);
+            frame.pins -= 1;
+            if frame.pins == 0 && frame.is_hidden && frame.state == State::Staged {
+                freed(self.retire(id).expect("nothing names it any more"));
+            }
+        }
+    }
+
+    /// The frames that pieces lie in.
+    fn named(&self, pieces: &Pieces) -> impl Iterator<Item = u32> + use<> {
+        let (frame_bytes, pieces) = (self.frame_bytes, *pieces);
+        let frames = move |piece: Piece| piece.at / frame_bytes..=(piece.at + piece.bytes - 1) / frame_bytes;
+        (0..pieces.len()).flat_map(move |number| frames(pieces.get(number))).map(|id| id as u32)
+    }
+
+    pub(super) fn get(&self, id: u32) -> &Frame {
+        self.frames[id as usize].as_ref().expect("the frame is in use")
+    }
+
+    pub(super) fn get_mut(&mut self, id: u32) -> &mut Frame {
+        self.frames[id as usize].as_mut().expect("the frame is in use")
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Frame)> {
+        self.frames
+            .iter()
+            .enumerate()
+            .filter_map(|(id, frame)| frame.as_ref().map(|frame| (id as u32, frame)))
+    }
+
+    /// Where the bytes of a frame are in the stream memory, from this one of the disk's on.
+    pub(super) fn at(&self, id: u32, place: u64) -> u64 {
+        u64::from(id) * self.frame_bytes + (place - self.get(id).place)
+    }
+
+    /// The number of what was gathered last.
+    pub(super) fn serial(&self) -> u64 {
+        self.serials
+    }
+
+    /// Whether bytes gathered by then are not on the disk yet.
+    pub(super) fn has_dirty_until(&self, serial: u64) -> bool {
+        self.dirty.values().any(|id| self.get(*id).serial <= serial)
+    }
+
+    /// The frame that has, or will have, this byte to be fetched.
+    pub(super) fn readable_at(&self, place: u64) -> Option<u32> {
+        let (_, id) = self.readable.range(..=place).next_back()?;
+        (self.get(*id).end() > place).then_some(*id)
+    }
+
+    /// Frames with bytes of this run that are not on the disk.
+    pub(super) fn dirty_in(&self, place: u64, bytes: u64) -> impl Iterator<Item = u32> + '_ {
+        let below = self.dirty.range(..=place).next_back().map(|(_, id)| *id);
+        let below = below.filter(move |id| self.get(*id).end() > place && self.get(*id).place < place);
+        let within = self.dirty.range(place..place.saturating_add(bytes)).map(|(_, id)| *id);
+        below.into_iter().chain(within).filter(move |id| self.get(*id).end() > place)
+    }
+
+    /// All frames with bytes that are not on the disk, upwards.
+    pub(super) fn all_dirty(&self) -> impl Iterator<Item = u32> + '_ {
+        self.dirty.values().copied()
+    }
+
+    /// The frames with this run, where all of it is there to be fetched; and its pieces, where these are few enough.
+    pub(super) fn pieces(&self, place: u64, bytes: u64) -> Option<Pieces> {
+        let (mut pieces, mut at, end) = (Pieces::default(), place, place + bytes);
+        while at < end {
+            let id = self.readable_at(at).filter(|id| self.get(*id).state == State::Staged)?;
+            let upto = self.get(id).end().min(end);
+            if !pieces.push(Piece { at: self.at(id, at), bytes: upto - at }) {
+                return None;
+            }
+            at = upto;
+        }
+        Some(pieces)
+    }
+
+    /// Takes note that a run was fetched; hands frames of which nothing is left to `done`.
+    pub(super) fn fetch(&mut self, now: Nanos, place: u64, bytes: u64, mut done: impl FnMut(u32)) {
+        let (mut at, end) = (place, place + bytes);
+        while at < end {
+            let id = self.readable_at(at).expect("it was there");
+            let frame = self.get_mut(id);
+            let upto = frame.end().min(end);
+            frame.fetched += upto - at;
+            frame.touched = now;
+            if frame.fetched >= frame.bytes {
+                done(id);
+            }
+            at = upto;
+        }
+    }
+
+    /// Has nobody fetch bytes of this run any more, since the disk will have others. Hands frames that no command needs to
+    /// `unused`.
+    pub(super) fn outdate(&mut self, place: u64, bytes: u64, mut unused: impl FnMut(u32)) {
+        let end = place.saturating_add(bytes);
+        let mut at = place;
+        while let Some(id) = self.first_readable(at).filter(|id| self.get(*id).place < end) {
+            at = self.get(id).end();
+            self.hide(id);
+            if self.get(id).state == State::Staged {
+                unused(id);
+            }
+        }
+    }
+
+    /// The first frame with bytes to be fetched from this one on.
+    fn first_readable(&self, place: u64) -> Option<u32> {
+        self.readable_at(place).or_else(|| self.readable.range(place..).next().map(|(_, id)| *id))
+    }
+
+    /// The last byte's end of the frames, readable or dirty, that lie below this byte.
+    pub(super) fn end_below(&self, place: u64) -> u64 {
+        let below =
+            [&self.readable, &self.dirty].map(|map| map.range(..place).next_back().map(|(_, id)| *id));
+        below.into_iter().flatten().map(|id| self.get(id).end()).max().unwrap_or(0)
+    }
+
+    /// Where the next frame begins, readable or dirty, from this byte on.
+    pub(super) fn begin_above(&self, place: u64) -> u64 {
+        let above =
+            [&self.readable, &self.dirty].map(|map| map.range(place..).next().map(|(place, _)| *place));
+        above.into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+
+    /// The frame, readable or dirty, that has this byte.
+    pub(super) fn holder(&self, place: u64) -> Option<u32> {
+        self.dirty_in(place, 1).next().or_else(|| self.readable_at(place))
+    }
+
+    /// Panics where the books do not agree with each other.
+    pub(super) fn check(&self) {
+        let mut ends = (0, 0);
+        for (map, end, dirty) in [(&self.readable, &mut ends.0, false), (&self.dirty, &mut ends.1, true)] {
+            for (place, id) in map {
+                let frame = self.get(*id);
+                assert!(
+                    frame.place == *place && frame.state.is_dirty() == dirty,
+                    "frame {id} is where it is kept"
+                );
+                assert!(*place >= *end, "runs of one kind do not overlap");
+                assert!(frame.bytes > 0 && frame.bytes <= self.frame_bytes, "a frame holds what fits");
+                *end = frame.end();
+            }
+        }
+        let kept = self.readable.len() + self.dirty.len();
+        let hidden = self.iter().filter(|(_, frame)| frame.is_hidden).count();
+        assert_eq!(kept + hidden, self.used(), "each frame in use is kept once");
+    }
+}

@@ -1,0 +1,429 @@
+//! Streams of reads: what is staged is fetched, the rest is read ahead in turns.
+
+use super::classifier::Direction;
+use super::frames::{Frame, State};
+use super::stream::{NOBODY, Stream, Way, turned};
+use super::tuning::Sample;
+use super::turns::Step;
+use super::words::{DiskError, Outcome, Place, Request, Transfer};
+use super::{NEAR, Purpose, Streams, Wait};
+use headstack_model::Nanos;
+
+/// Commands of a stream that the disk has at a time, so that it need not wait for the next.
+const AHEAD: u32 = 2;
+
+/// Into which set of expected places a way belongs.
+pub(super) fn set_of(way: Way) -> usize {
+    match way {
+        Way::Read(Direction::Forward) => 0,
+        Way::Read(Direction::Backward) => 1,
+        Way::Write => 2,
+    }
+}
+
+impl Streams {
+    pub(super) fn take_read(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
+        if self.is_gathered(request, offset, bytes, fua) || self.holds_back(request, offset, bytes) {
+            return;
+        }
+        if fua || bytes > self.longest() {
+            return self.pass(request);
+        }
+        if let Some(pieces) = self.frames.pieces(offset, bytes) {
+            self.fetch(request, offset, bytes, pieces, true);
+            return self.give_up_emptied();
+        }
+        let found = self.reader_for(offset, bytes).or_else(|| self.new_reader(request.client, offset, bytes));
+        match found {
+            Some(stream) => self.wait(stream, request, offset, bytes),
+            None => self.pass(request),
+        }
+    }
+
+    /// Longest request that a stream may have: its frames are all needed at once.
+    fn longest(&self) -> u64 {
+        let frames = if self.frames.count() < 8 { 1 } else { 2 };
+        frames * self.frames.frame_bytes()
+    }
+
+    /// Answers a read with what is staged.
+    fn fetch(&mut self, request: Request, offset: u64, bytes: u64, pieces: super::Pieces, at_once: bool) {
+        let first = self.frames.readable_at(offset).expect("it is staged");
+        let stream = self.frames.get(first).stream;
+        self.answer(request.ticket, Ok(Outcome::Staged(pieces)));
+        self.frames.fetch(self.now, offset, bytes, |id| self.emptied.push(id));
+        self.books.read_bytes += bytes;
+        self.books.hits += u64::from(at_once);
+        if self.streams.contains(stream as usize) {
+            self.advance_expected(stream, request.client, offset, bytes, at_once);
+        }
+    }
+
+    /// Gives up frames of which all was fetched, by whoever wanted it by now.
+    fn give_up_emptied(&mut self) {
+        while let Some(id) = self.emptied.pop() {
+            if self.frames.is_readable(id) {
+                self.give_up(id);
+            }
+        }
+    }
+
+    /// A request of a stream came, or was answered: the next is expected behind it.
+    fn advance_expected(&mut self, id: u32, client: u64, offset: u64, bytes: u64, is_hit: bool) {
+        let disk_bytes = self.disk_bytes;
+        let stream = &mut self.streams[id as usize];
+        (stream.client, stream.asked) = (client, self.now);
+        stream.was_fetched = true;
+        stream.requests += 1;
+        stream.bytes += bytes;
+        stream.hits += u64::from(is_hit);
+        let direction = stream.direction();
+        let end = turned(direction, disk_bytes, offset, bytes) + bytes;
+        let way = stream.way;
+        if end > stream.expected {
+            let before = std::mem::replace(&mut stream.expected, end);
+            self.expected[set_of(way)].remove(&(before, id));
+            self.expected[set_of(way)].insert((end, id));
+            self.pass_by(id, end);
+        }
+        self.file(id);
+    }
+
+    /// Gives up frames of a stream that it has left far behind.
+    fn pass_by(&mut self, id: u32, expected: u64) {
+        let Some(behind) = expected.checked_sub(NEAR + 1) else { return };
+        let direction = self.streams[id as usize].direction();
+        let place = turned(direction, self.disk_bytes, behind, 1);
+        if let Some(frame) = self.frames.readable_at(place) {
+            let found = self.frames.get(frame);
+            let near =
+                turned(direction, self.disk_bytes, found.place, found.bytes) + found.bytes > behind + 1;
+            if found.stream == id && found.state == State::Staged && !near {
+                self.books.unfetched_bytes += found.bytes - found.fetched.min(found.bytes);
+                self.give_up(frame);
+            }
+        }
+    }
+
+    /// The reader that a request goes on with.
+    fn reader_for(&mut self, offset: u64, bytes: u64) -> Option<u32> {
+        if let Some(frame) = self.frames.readable_at(offset) {
+            let stream = self.frames.get(frame).stream;
+            if self.streams.contains(stream as usize) && self.may_join(stream, offset, bytes) {
+                return Some(stream);
+            }
+        }
+        let mut best = None;
+        for direction in [Direction::Forward, Direction::Backward] {
+            let at = turned(direction, self.disk_bytes, offset, bytes);
+            let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NOBODY);
+            for (expected, id) in self.expected[set_of(Way::Read(direction))].range(near) {
+                let distance = expected.abs_diff(at);
+                if best.is_none_or(|(least, _)| distance < least) {
+                    best = Some((distance, *id));
+                }
+            }
+        }
+        let (_, id) = best?;
+        self.may_join(id, offset, bytes).then_some(id)
+    }
+
+    /// Whether a request can wait in a stream: what is missing of it is still to be read ahead.
+    fn may_join(&mut self, id: u32, offset: u64, bytes: u64) -> bool {
+        let disk_bytes = self.disk_bytes;
+        let stream = &self.streams[id as usize];
+        let direction = stream.direction();
+        let (frontier, expected) = (stream.frontier, stream.expected);
+        let at = turned(direction, disk_bytes, offset, bytes);
+        // Bytes before the frontier must be in frames.
+        let known = (at + bytes).min(frontier).saturating_sub(at);
+        if known > 0 && !self.is_covered(turned(direction, disk_bytes, at, known), known) {
+            if at == expected && self.streams[id as usize].waiting == 0 {
+                // What was read ahead there had to be given up.
+                self.streams[id as usize].frontier = at;
+                return true;
+            }
+            return false;
+        }
+        at <= frontier + NEAR
+    }
+
+    fn is_covered(&self, place: u64, bytes: u64) -> bool {
+        let (mut at, end) = (place, place + bytes);
+        while at < end {
+            let Some(id) = self.frames.readable_at(at) else { return false };
+            at = self.frames.get(id).end();
+        }
+        true
+    }
+
+    /// Takes note of a read that no stream goes on with; the stream that it is found to be of.
+    fn new_reader(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
+        let direction = self.readers.observe(self.now, offset, bytes)?;
+        let at = turned(direction, self.disk_bytes, offset, bytes);
+        let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NOBODY);
+        let beside = self.expected[set_of(Way::Read(direction))].range(near).map(|(_, id)| *id).next();
+        if let Some(beside) = beside {
+            // Behind a stream, or away from it: another is there when it goes on by itself.
+            let stream = &mut self.streams[beside as usize];
+            if std::mem::replace(&mut stream.stray, at + bytes) != at {
+                return None;
+            }
+        }
+        self.new_stream(Stream::new(self.now, Way::Read(direction), client, at))
+    }
+
+    pub(super) fn new_stream(&mut self, stream: Stream) -> Option<u32> {
+        if self.streams.len() >= self.config.classifier.regions as usize {
+            return None;
+        }
+        let (way, at) = (stream.way, stream.expected);
+        let id = self.streams.insert(stream) as u32;
+        self.expected[set_of(way)].insert((at, id));
+        self.books.found += 1;
+        self.sweep_at = self.sweep_at.min(self.now + Nanos(self.config.idle().0 / 2));
+        Some(id)
+    }
+
+    /// Gives up a stream that nothing waits for.
+    pub(super) fn drop_stream(&mut self, id: u32) {
+        self.unfile(id);
+        self.dispatch.leave(id);
+        let stream = self.streams.remove(id as usize);
+        assert!(stream.waiting == 0, "a stream that goes leaves nobody waiting");
+        self.expected[set_of(stream.way)].remove(&(stream.expected, id));
+        let own: Vec<u32> =
+            self.frames.iter().filter(|(_, frame)| frame.stream == id).map(|(frame, _)| frame).collect();
+        for frame in own {
+            self.frames.get_mut(frame).stream = NOBODY;
+            match self.frames.get(frame).state {
+                State::Staged => self.give_up(frame),
+                State::Gathering => self.close(frame),
+                State::Reading | State::Ready | State::Writing => {}
+            }
+        }
+    }
+
+    /// Has a request wait in a stream.
+    pub(super) fn wait(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
+        let disk_bytes = self.disk_bytes;
+        let stream = &mut self.streams[id as usize];
+        stream.waiting += 1;
+        stream.asked = self.now;
+        stream.client = request.client;
+        let end = turned(stream.direction(), disk_bytes, offset, bytes) + bytes;
+        stream.wanted = stream.wanted.max(end);
+        let waits = if stream.is_writer() { &mut self.writes } else { &mut self.reads };
+        waits.insert((offset, request.ticket), Wait { request, bytes, stream: id });
+        self.file(id);
+    }
+
+    /// Takes out a read that waits.
+    pub(super) fn take_wait(&mut self, key: (u64, u64)) -> Wait {
+        let wait = self.reads.remove(&key).expect("it waits");
+        self.streams[wait.stream as usize].waiting -= 1;
+        self.file(wait.stream);
+        wait
+    }
+
+    /// Sends reads that wait for bytes of a run, and will not get them from a frame, on another way.
+    pub(super) fn dislodge(&mut self, place: u64, bytes: u64) {
+        let from = (place.saturating_sub(self.longest()), 0);
+        while let Some(key) = self.next_wait(place, bytes, from) {
+            let wait = self.take_wait(key);
+            if !self.holds_back(wait.request, key.0, wait.bytes) {
+                self.pass(wait.request);
+            }
+        }
+    }
+
+    /// The first read from `from` on that waits for bytes of a run.
+    fn next_wait(&self, place: u64, bytes: u64, from: (u64, u64)) -> Option<(u64, u64)> {
+        let upto = (place.saturating_add(bytes), 0);
+        let mut waits = self.reads.range(from..upto.max(from));
+        waits.find(|((offset, _), wait)| offset + wait.bytes > place).map(|(key, _)| *key)
+    }
+
+    /// Nobody may fetch what the disk had in a run, which is being changed, or was.
+    pub(super) fn outdate(&mut self, place: u64, bytes: u64) {
+        let mut unused = Vec::new();
+        self.frames.outdate(place, bytes, |id| unused.push(id));
+        unused.into_iter().for_each(|id| self.give_up(id));
+        self.dislodge(place, bytes);
+    }
+
+    /// Gives a frame back whose bytes nobody needs.
+    pub(super) fn give_up(&mut self, id: u32) {
+        let frame = *self.frames.get(id);
+        if let Some(stream) = self.frames.retire(id) {
+            self.frame_freed(stream);
+        }
+        self.dislodge(frame.place, frame.bytes);
+    }
+
+    /// A frame of a stream is free.
+    pub(super) fn frame_freed(&mut self, stream: u32) {
+        if let Some(found) = self.streams.get_mut(stream as usize) {
+            found.frames -= 1;
+            self.file(stream);
+        }
+    }
+
+    /// Reads ahead for a stream that has a turn.
+    pub(super) fn advance_reader(&mut self, id: u32) -> Step {
+        self.skip_held(id);
+        let stream = &self.streams[id as usize];
+        let (direction, at, is_needy) = (stream.direction(), stream.frontier, stream.is_needy());
+        if at >= self.disk_bytes {
+            return Step::Over;
+        }
+        if !is_needy && stream.frames as usize >= self.frames.free().max(2) {
+            // Its client is slower than the disk, or has gone.
+            return Step::Over;
+        }
+        let ahead = if self.beside.is_busy(self.now) { 1 } else { AHEAD };
+        if stream.in_flight >= ahead {
+            return Step::Waits;
+        }
+        if self.frames.free() == 0 && !self.make_room(id, is_needy) {
+            return if is_needy { Step::Waits } else { Step::Over };
+        }
+        let bytes = self.read_length(direction, at);
+        let place = turned(direction, self.disk_bytes, at, bytes);
+        let frame =
+            self.frames.take(self.now, State::Reading, id, place, bytes).expect("there is a free one");
+        let stream = &mut self.streams[id as usize];
+        stream.frontier = at + bytes;
+        stream.frames += 1;
+        self.fly(id);
+        self.beside.streams_began(bytes);
+        let memory = Place::Memory(self.frames.at(frame, place));
+        self.start(Purpose::Frame(frame), Transfer::Read { fua: false }, (place, bytes), memory);
+        self.spend_turn(id);
+        Step::Began
+    }
+
+    /// Moves a stream on over what is in the memory already.
+    fn skip_held(&mut self, id: u32) {
+        let disk_bytes = self.disk_bytes;
+        let stream = &mut self.streams[id as usize];
+        let direction = stream.direction();
+        while stream.frontier < disk_bytes {
+            let Some(holder) = self.frames.holder(turned(direction, disk_bytes, stream.frontier, 1)) else {
+                return;
+            };
+            let frame = self.frames.get(holder);
+            stream.frontier = turned(direction, disk_bytes, frame.place, frame.bytes) + frame.bytes;
+        }
+    }
+
+    /// How many bytes to read from here on along a way.
+    fn read_length(&self, direction: Direction, at: u64) -> u64 {
+        let most = self.config.read_bytes(self.frames.frame_bytes()).min(self.disk_bytes - at);
+        match direction {
+            Direction::Forward => {
+                let room = self.frames.begin_above(at) - at;
+                let bytes = most.min(room);
+                let end = self
+                    .boundaries
+                    .as_ref()
+                    .map_or(at + bytes, |boundaries| last_boundary(&**boundaries, at, at + bytes));
+                end - at
+            }
+            Direction::Backward => {
+                let end = self.disk_bytes - at;
+                most.min(end - self.frames.end_below(end))
+            }
+        }
+    }
+
+    /// Has a frame free for a stream, where that is fair; whether there is one.
+    pub(super) fn make_room(&mut self, id: u32, is_needy: bool) -> bool {
+        let staged = self.frames.iter().filter(|(_, frame)| frame.state == State::Staged && !frame.is_hidden);
+        let rated = staged
+            .filter_map(|(victim, frame)| Some((self.worth(id, is_needy, frame)?, frame.touched, victim)));
+        if let Some((_, _, victim)) = rated.min() {
+            let frame = self.frames.get(victim);
+            self.books.unfetched_bytes += frame.bytes - frame.fetched.min(frame.bytes);
+            self.give_up(victim);
+            return self.frames.free() > 0;
+        }
+        if is_needy && !self.close_oldest() && self.underway.is_empty() {
+            // All memory is with others that wait for more: this one does without.
+            let stream = &self.streams[id as usize];
+            let (direction, at) = (stream.direction(), stream.frontier);
+            let bytes = stream.wanted - at;
+            self.dislodge(turned(direction, self.disk_bytes, at, bytes), bytes);
+        }
+        false
+    }
+
+    /// How much a staged frame is worth, where it may be given up for a stream: least, what its own has left behind; most, what
+    /// this one has still to fetch.
+    fn worth(&self, id: u32, is_needy: bool, frame: &Frame) -> Option<u8> {
+        let owner = self.streams.get(frame.stream as usize);
+        let is_behind = owner.is_none_or(|owner| {
+            turned(owner.direction(), self.disk_bytes, frame.place, frame.bytes) + frame.bytes
+                <= owner.expected
+        });
+        if is_behind {
+            return Some(0);
+        }
+        let from = (frame.place.saturating_sub(self.longest()), 0);
+        match frame.stream == id {
+            _ if !is_needy => None,
+            false => Some(1),
+            true => self.next_wait(frame.place, frame.bytes, from).is_none().then_some(2),
+        }
+    }
+
+    /// A command for a frame has ended.
+    pub(super) fn frame_ended(&mut self, id: u32, issued: Nanos, result: Result<(), DiskError>) {
+        let (frame, now) = (*self.frames.get(id), self.now);
+        let is_clean = result.is_ok() && !self.beside.is_busy(now);
+        self.tuning.learn(&Sample { issued, ended: now, place: frame.place, bytes: frame.bytes, is_clean });
+        self.landed(frame.stream);
+        if frame.state == State::Writing {
+            return self.frame_written(id, result);
+        }
+        if result.is_err() || frame.is_hidden {
+            // Who waits for it asks the disk for no more than its own bytes.
+            return self.give_up(id);
+        }
+        let staged = self.frames.get_mut(id);
+        (staged.state, staged.touched) = (State::Staged, now);
+        self.answer_waits(frame.place, frame.bytes);
+        if self.streams.contains(frame.stream as usize) {
+            self.file(frame.stream);
+        } else if self.frames.is_readable(id) {
+            self.give_up(id);
+        }
+    }
+
+    /// Answers those for whom all is staged now.
+    fn answer_waits(&mut self, place: u64, bytes: u64) {
+        let mut from = (place.saturating_sub(self.longest()), 0);
+        while let Some(key) = self.next_wait(place, bytes, from) {
+            from = (key.0, key.1 + 1);
+            let wait = self.reads[&key];
+            if let Some(pieces) = self.frames.pieces(key.0, wait.bytes) {
+                self.take_wait(key);
+                self.fetch(wait.request, key.0, wait.bytes, pieces, false);
+            }
+        }
+        self.give_up_emptied();
+    }
+}
+
+/// The last boundary up to `end`, where that leaves at least a quarter; else `end`.
+fn last_boundary(boundaries: &dyn super::Boundaries, begin: u64, end: u64) -> u64 {
+    let (mut last, mut at) = (begin, begin);
+    loop {
+        at = boundaries.next_boundary(at);
+        if at > end || at <= last {
+            break;
+        }
+        last = at;
+    }
+    if (last - begin) * 4 >= end - begin { last } else { end }
+}

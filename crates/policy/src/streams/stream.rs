@@ -1,0 +1,120 @@
+//! A stream, and what is known of it.
+//!
+//! Places of a stream are counted along its way, so that backwards is no other case: for a stream that goes down, from the
+//! disk's end.
+
+use super::classifier::Direction;
+use headstack_model::Nanos;
+
+/// Which stream has a frame that outlived its own.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// What a stream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It reads.
+    Read(Direction),
+    /// It writes, upwards.
+    Write,
+}
+
+/// Where a stream without a turn stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Queue {
+    /// Among those whose clients wait for the disk.
+    Needy,
+    /// Among those of which little is staged.
+    Hungry,
+}
+
+/// A stream.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    pub(super) way: Way,
+    /// Who asked last.
+    pub(super) client: u64,
+    /// Where the next request is expected, and up to where it was read ahead or taken in: along its way.
+    pub(super) expected: u64,
+    pub(super) frontier: u64,
+    /// Up to where requests wait.
+    pub(super) wanted: u64,
+    /// Requests that wait.
+    pub(super) waiting: u32,
+    /// Frames that it has, and those that a command is working on.
+    pub(super) frames: u32,
+    pub(super) in_flight: u32,
+    /// Commands that are left of its turn, if it has one.
+    pub(super) turn: Option<u32>,
+    /// From where it had its last turn.
+    pub(super) turn_from: u64,
+    /// Where it stands in which queue.
+    pub(super) filed: Option<(Queue, u64)>,
+    /// The frame that writes are gathered in.
+    pub(super) open: Option<u32>,
+    /// Where the last request behind it ended: another reader may be there.
+    pub(super) stray: u64,
+    /// When it was asked last, and whether anything was fetched since its last turn.
+    pub(super) asked: Nanos,
+    pub(super) was_fetched: bool,
+    /// When it was found, and what came of it.
+    pub(super) since: Nanos,
+    pub(super) requests: u64,
+    pub(super) hits: u64,
+    pub(super) bytes: u64,
+}
+
+impl Stream {
+    /// A stream that begins here, along its way.
+    pub(super) fn new(now: Nanos, way: Way, client: u64, at: u64) -> Stream {
+        Stream {
+            way,
+            client,
+            expected: at,
+            frontier: at,
+            wanted: at,
+            waiting: 0,
+            frames: 0,
+            in_flight: 0,
+            turn: None,
+            turn_from: 0,
+            filed: None,
+            open: None,
+            stray: u64::MAX,
+            asked: now,
+            was_fetched: true,
+            since: now,
+            requests: 0,
+            hits: 0,
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn direction(&self) -> Direction {
+        match self.way {
+            Way::Read(direction) => direction,
+            Way::Write => Direction::Forward,
+        }
+    }
+
+    pub(super) fn is_writer(&self) -> bool {
+        self.way == Way::Write
+    }
+
+    /// Whether a client waits for what the disk has not been told.
+    pub(super) fn is_needy(&self) -> bool {
+        self.waiting > 0 && (self.is_writer() || self.wanted > self.frontier)
+    }
+
+    /// Whether reading ahead is worth while though nobody waits.
+    pub(super) fn is_hungry(&self, disk_bytes: u64) -> bool {
+        !self.is_writer() && self.was_fetched && self.frames < 2 && self.frontier < disk_bytes
+    }
+}
+
+/// The first byte of a run along a way; its place on the disk, given that along the way. The same both ways.
+pub(super) fn turned(direction: Direction, disk_bytes: u64, at: u64, bytes: u64) -> u64 {
+    match direction {
+        Direction::Forward => at,
+        Direction::Backward => disk_bytes - at - bytes,
+    }
+}

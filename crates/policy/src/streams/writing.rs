@@ -1,0 +1,378 @@
+//! Streams of writes: gathered in frames, answered at once, written in turns; and what a FLUSH has to wait for.
+//!
+//! A stream has frames only in its turn, so that few frames serve many streams: a write that needs one waits, unanswered, until
+//! then. Its client writes on as fast as the disk does while the turn lasts.
+
+use super::classifier::Direction;
+use super::frames::State;
+use super::stream::{NOBODY, Stream, Way};
+use super::turns::Step;
+use super::words::{Action, DiskError, Outcome, Piece, Pieces, Place, Request, Transfer};
+use super::{NEAR, Purpose, Streams, Wait};
+use headstack_model::Nanos;
+use std::collections::VecDeque;
+
+/// For how long a stream whose client pauses keeps its turn from others: less than it takes to get back.
+const GRACE: Nanos = Nanos(3_000_000);
+
+/// Frames of a stream that wait to be written, or are.
+const BEHIND: u32 = 4;
+
+/// What is on its way to the disk, and who waits for it.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    /// Frames that are to be written, the oldest first.
+    ready: VecDeque<u32>,
+    /// Requests that must not come before gathered bytes are on the disk.
+    held: Vec<Request>,
+    /// Flushes, and what was gathered before them.
+    flushes: VecDeque<(u64, Request)>,
+    /// Why bytes that were answered did not come to the disk, until a FLUSH has told of it.
+    pub(super) lost: Option<DiskError>,
+    /// When gathered bytes have waited for long enough.
+    pub(super) drain_at: Nanos,
+}
+
+impl Default for Gathered {
+    fn default() -> Gathered {
+        Gathered {
+            ready: VecDeque::new(),
+            held: Vec::new(),
+            flushes: VecDeque::new(),
+            lost: None,
+            drain_at: Nanos::MAX,
+        }
+    }
+}
+
+impl Gathered {
+    /// Whether frames wait to be written.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether nothing waits for the disk.
+    pub(super) fn is_settled(&self) -> bool {
+        self.ready.is_empty() && self.held.is_empty() && self.flushes.is_empty()
+    }
+}
+
+impl Streams {
+    pub(super) fn take_write(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
+        if !fua && self.is_overwritten(request, offset, bytes) || self.holds_back(request, offset, bytes) {
+            return;
+        }
+        self.outdate(offset, bytes);
+        if fua || !self.config.gather_writes || bytes > self.frames.frame_bytes() {
+            return self.pass(request);
+        }
+        match self.writer_for(offset).or_else(|| self.new_writer(request.client, offset, bytes)) {
+            Some(id)
+                if self.streams[id as usize].frontier == offset
+                    && self.accept(id, request, offset, bytes) => {}
+            Some(id) => self.wait(id, request, offset, bytes),
+            None => self.pass(request),
+        }
+    }
+
+    pub(super) fn take_change(&mut self, request: Request, offset: u64, bytes: u64) {
+        if !self.holds_back(request, offset, bytes) {
+            self.outdate(offset, bytes);
+            self.pass(request);
+        }
+    }
+
+    pub(super) fn take_flush(&mut self, request: Request) {
+        let open: Vec<u32> = self.frames.all_dirty().collect();
+        open.into_iter().for_each(|id| self.close(id));
+        if self.frames.dirty() == 0 {
+            return self.pass(request);
+        }
+        self.gathered.flushes.push_back((self.frames.serial(), request));
+    }
+
+    /// Answers a read of bytes that are gathered in one frame; whether they are.
+    pub(super) fn is_gathered(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) -> bool {
+        let Some(id) = self.frames.dirty_in(offset, bytes).next().filter(|_| !fua) else { return false };
+        let frame = self.frames.get(id);
+        if frame.place > offset || frame.end() < offset + bytes {
+            return false;
+        }
+        let mut pieces = Pieces::default();
+        pieces.push(Piece { at: self.frames.at(id, offset), bytes });
+        self.books.hits += 1;
+        self.books.read_bytes += bytes;
+        self.answer(request.ticket, Ok(Outcome::Staged(pieces)));
+        true
+    }
+
+    /// Writes over bytes that are being gathered; whether that is all there is to do.
+    fn is_overwritten(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
+        let Some(id) = self.frames.dirty_in(offset, bytes).next() else { return false };
+        let frame = self.frames.get(id);
+        if frame.state != State::Gathering || frame.place > offset || frame.end() < offset + bytes {
+            return false;
+        }
+        // A flush that waits for the frame closed it, so these bytes were gathered after all flushes.
+        let piece = Piece { at: self.frames.at(id, offset), bytes };
+        self.keeps.push_back(Action::Keep { ticket: request.ticket, from: 0, piece });
+        self.answer(request.ticket, Ok(Outcome::Done));
+        true
+    }
+
+    /// Has a request wait where gathered bytes must be on the disk before; whether it must.
+    pub(super) fn holds_back(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
+        let before: Vec<u32> = self.frames.dirty_in(offset, bytes).collect();
+        if before.is_empty() {
+            return false;
+        }
+        before.into_iter().for_each(|id| self.close(id));
+        self.gathered.held.push(request);
+        true
+    }
+
+    /// The writer that goes on here.
+    fn writer_for(&self, offset: u64) -> Option<u32> {
+        let near = (offset.saturating_sub(NEAR), 0)..=(offset, NOBODY);
+        self.expected[2].range(near).next_back().map(|(_, id)| *id)
+    }
+
+    fn new_writer(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
+        let direction = self.writers.observe(self.now, offset, bytes)?;
+        (direction == Direction::Forward).then_some(())?;
+        self.new_stream(Stream::new(self.now, Way::Write, client, offset))
+    }
+
+    /// Takes a write in that goes on where its stream is, if there is room for it.
+    fn accept(&mut self, id: u32, request: Request, offset: u64, bytes: u64) -> bool {
+        let frame_bytes = self.frames.frame_bytes();
+        let open = self.streams[id as usize].open;
+        let space = open.map_or(0, |open| frame_bytes - self.frames.get(open).bytes);
+        let first = bytes.min(space);
+        if bytes > space && !self.open_frame(id, offset + first, bytes - first) {
+            return false;
+        }
+        if let Some(open) = open.filter(|_| first > 0) {
+            let at = self.frames.at(open, offset);
+            self.frames.get_mut(open).bytes += first;
+            self.keep(request.ticket, 0, Piece { at, bytes: first });
+            self.close_full(open);
+        }
+        if let Some(second) = self.streams[id as usize].open.filter(|_| bytes > first) {
+            let at = self.frames.at(second, offset + first);
+            self.keep(request.ticket, first, Piece { at, bytes: bytes - first });
+            self.close_full(second);
+        }
+        let (now, before) = (self.now, self.streams[id as usize].expected);
+        let stream = &mut self.streams[id as usize];
+        (stream.client, stream.asked) = (request.client, now);
+        stream.requests += 1;
+        stream.bytes += bytes;
+        (stream.frontier, stream.expected) = (offset + bytes, offset + bytes);
+        self.expected[2].remove(&(before, id));
+        self.expected[2].insert((offset + bytes, id));
+        self.answer(request.ticket, Ok(Outcome::Done));
+        self.file(id);
+        // Whoever wanted to write the same bytes at the same time does it by itself.
+        while let Some((key, wait)) = self.first_write(id, offset, offset + bytes) {
+            self.unwait(key);
+            if !self.holds_back(wait.request, key.0, wait.bytes) {
+                self.outdate(key.0, wait.bytes);
+                self.pass(wait.request);
+            }
+        }
+        true
+    }
+
+    /// The first write that waits in a stream, from `begin` on and below `end`.
+    fn first_write(&self, id: u32, begin: u64, end: u64) -> Option<((u64, u64), Wait)> {
+        let mut waits = self.writes.range((begin, 0)..(end, 0)).map(|(key, wait)| (*key, *wait));
+        waits.find(|(_, wait)| wait.stream == id)
+    }
+
+    fn keep(&mut self, ticket: u64, from: u64, piece: Piece) {
+        self.keeps.push_back(Action::Keep { ticket, from, piece });
+    }
+
+    /// Opens a frame for a stream in its turn, with so many bytes to begin with; whether it may have one.
+    fn open_frame(&mut self, id: u32, place: u64, bytes: u64) -> bool {
+        let stream = &self.streams[id as usize];
+        let is_turn = stream.turn.is_some();
+        if !is_turn || stream.frames >= BEHIND.min((self.frames.count() / 2) as u32).max(1) {
+            return false;
+        }
+        if self.frames.free() == 0 && !self.make_room(id, true) {
+            return false;
+        }
+        if let Some(open) = self.streams[id as usize].open {
+            self.close(open);
+        }
+        let frame =
+            self.frames.take(self.now, State::Gathering, id, place, bytes).expect("there is a free one");
+        let stream = &mut self.streams[id as usize];
+        stream.frames += 1;
+        stream.open = Some(frame);
+        self.gathered.drain_at = self.gathered.drain_at.min(self.now + self.config.gather());
+        true
+    }
+
+    fn close_full(&mut self, id: u32) {
+        if self.frames.get(id).bytes == self.frames.frame_bytes() {
+            self.close(id);
+        }
+    }
+
+    /// Has a frame written, if it is one that gathers.
+    pub(super) fn close(&mut self, id: u32) {
+        let frame = self.frames.get_mut(id);
+        if frame.state != State::Gathering {
+            return;
+        }
+        frame.state = State::Ready;
+        let stream = frame.stream;
+        self.gathered.ready.push_back(id);
+        let Some(found) = self.streams.get_mut(stream as usize).filter(|stream| stream.open == Some(id))
+        else {
+            return;
+        };
+        found.open = None;
+        if found.turn.is_some() {
+            // Only now, so that the next does not come between this frame and those before.
+            self.spend_turn(stream);
+        }
+    }
+
+    /// Has the frame written that gathers for the longest time, because memory is short; whether any is being written then.
+    pub(super) fn close_oldest(&mut self) -> bool {
+        let open = self.frames.iter().filter(|(_, frame)| frame.state == State::Gathering);
+        if let Some(id) = open.min_by_key(|(_, frame)| frame.serial).map(|(id, _)| id) {
+            self.close(id);
+        }
+        self.frames.dirty() > 0
+    }
+
+    /// Has those frames written that wait for too long.
+    pub(super) fn drain_late(&mut self) {
+        let (now, gather) = (self.now, self.config.gather());
+        if now < self.gathered.drain_at {
+            return;
+        }
+        let (mut late, mut next) = (Vec::new(), Nanos::MAX);
+        for (id, frame) in self.frames.iter().filter(|(_, frame)| frame.state == State::Gathering) {
+            let at = frame.touched + gather;
+            if at <= now { late.push(id) } else { next = next.min(at) }
+        }
+        late.into_iter().for_each(|id| self.close(id));
+        self.gathered.drain_at = next;
+    }
+
+    /// Begins to write a frame.
+    pub(super) fn start_ready(&mut self) -> bool {
+        let Some(id) = self.gathered.ready.pop_front() else { return false };
+        self.frames.get_mut(id).state = State::Writing;
+        let frame = *self.frames.get(id);
+        self.fly(frame.stream);
+        self.beside.streams_began(frame.bytes);
+        let memory = Place::Memory(self.frames.at(id, frame.place));
+        let run = (frame.place, frame.bytes);
+        self.start(Purpose::Frame(id), Transfer::Write { fua: false }, run, memory);
+        true
+    }
+
+    /// A frame was written, or could not be.
+    pub(super) fn frame_written(&mut self, id: u32, result: Result<(), DiskError>) {
+        let frame = *self.frames.get(id);
+        match result {
+            Ok(()) => self.books.written_bytes += frame.bytes,
+            Err(error) => {
+                self.gathered.lost = Some(error);
+                self.books.lost_bytes += frame.bytes;
+            }
+        }
+        self.give_up(id);
+        self.outdate(frame.place, frame.bytes);
+        while let Some((serial, request)) = self.gathered.flushes.front().copied() {
+            if self.frames.has_dirty_until(serial) {
+                break;
+            }
+            self.gathered.flushes.pop_front();
+            self.pass(request);
+        }
+        // Those that still must wait come back to where they were.
+        for request in std::mem::take(&mut self.gathered.held) {
+            self.take(request);
+        }
+    }
+
+    /// Takes in what waits for a stream that has a turn.
+    pub(super) fn advance_writer(&mut self, id: u32) -> Step {
+        let frontier = self.streams[id as usize].frontier;
+        let Some((key, wait)) = self.first_write(id, frontier, frontier.saturating_add(NEAR + 1)) else {
+            return self.pause(id);
+        };
+        if key.0 > frontier {
+            return self.pass_gap(id, key);
+        }
+        let fits = self.streams[id as usize].frames < BEHIND || self.streams[id as usize].open.is_some();
+        if !fits {
+            return Step::Waits;
+        }
+        self.unwait(key);
+        // It may meet bytes that others have had gathered since.
+        let Wait { request, bytes, .. } = wait;
+        if self.is_overwritten(request, frontier, bytes) || self.holds_back(request, frontier, bytes) {
+            return Step::Began;
+        }
+        self.outdate(frontier, bytes);
+        if self.accept(id, request, frontier, bytes) {
+            return Step::Began;
+        }
+        self.wait(id, request, frontier, bytes);
+        Step::Waits
+    }
+
+    /// The next write of a stream is not there.
+    fn pause(&mut self, id: u32) -> Step {
+        let end = self.streams[id as usize].asked + GRACE;
+        if end <= self.now {
+            return Step::Over;
+        }
+        self.dispatch.grace_at = self.dispatch.grace_at.min(end);
+        Step::Waits
+    }
+
+    /// Writes wait behind a gap: when it is not filled soon, the stream goes on behind it.
+    fn pass_gap(&mut self, id: u32, key: (u64, u64)) -> Step {
+        let end = self.streams[id as usize].asked + GRACE;
+        if end > self.now {
+            self.dispatch.grace_at = self.dispatch.grace_at.min(end);
+            return Step::Waits;
+        }
+        if let Some(open) = self.streams[id as usize].open {
+            self.close(open);
+        }
+        let stream = &mut self.streams[id as usize];
+        let before = std::mem::replace(&mut stream.expected, key.0);
+        stream.frontier = key.0;
+        self.expected[2].remove(&(before, id));
+        self.expected[2].insert((key.0, id));
+        self.advance_writer(id)
+    }
+
+    /// Takes out a write that waits.
+    fn unwait(&mut self, key: (u64, u64)) {
+        let wait = self.writes.remove(&key).expect("it waits");
+        self.streams[wait.stream as usize].waiting -= 1;
+        self.file(wait.stream);
+    }
+
+    /// A stream has one more command under way.
+    pub(super) fn fly(&mut self, id: u32) {
+        if let Some(stream) = self.streams.get_mut(id as usize) {
+            stream.in_flight += 1;
+            if stream.in_flight == 1 && stream.turn.is_none() {
+                self.dispatch.arrive_late();
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Drawn clients, with bytes: nothing stale is read, nothing flushed is missing, each is answered once.
+
+use crate::world::{BLOCK, Speed, World};
+use headstack_model::Nanos;
+use headstack_policy::streams::{Ask, Config};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+
+/// What a block may be.
+struct Content {
+    value: u64,
+    /// The request that makes it that.
+    ticket: u64,
+    /// When that was over, in events; `MAX` while it is not.
+    over: u64,
+}
+
+/// A request that is under way.
+struct Asked {
+    client: usize,
+    ask: Ask,
+    /// When it was asked, in events.
+    since: u64,
+    /// Of a read: what it may bring, by block.
+    may: Vec<Vec<u64>>,
+}
+
+struct Drawn {
+    world: World,
+    random: Pcg64Mcg,
+    blocks: Vec<Vec<Content>>,
+    /// Requests that were asked, and answered, by now.
+    events: u64,
+    asked: BTreeMap<u64, Asked>,
+    /// Where each client goes on, and how.
+    places: Vec<(u64, u8)>,
+    numbers: u64,
+    seed: u64,
+}
+
+const DISK_BLOCKS: u64 = 4096;
+
+fn run_of(ask: &Ask) -> (u64, u64) {
+    match *ask {
+        Ask::Read { offset, bytes, .. } | Ask::Write { offset, bytes, .. } => (offset / BLOCK, bytes / BLOCK),
+        Ask::Change { offset, bytes } | Ask::Look { offset, bytes } => (offset / BLOCK, bytes / BLOCK),
+        Ask::Flush => (0, 0),
+    }
+}
+
+fn values(block: &[Content]) -> Vec<u64> {
+    block.iter().map(|content| content.value).collect()
+}
+
+impl Drawn {
+    fn new(seed: u64) -> Drawn {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let memory = [256 << 10, 512 << 10, 1 << 20, 4 << 20][random.random_range(0..4)];
+        let config = Config {
+            memory_bytes: memory,
+            read_ahead_bytes: [None, Some(memory / 4), Some(64 << 10)][random.random_range(0..3)],
+            dispatch_set: [None, Some(1), Some(3)][random.random_range(0..3)],
+            requests_a_turn: [None, Some(1), Some(5)][random.random_range(0..3)],
+            queue_depth: [1, 2, 32][random.random_range(0..3)],
+            gather_ms: 20.0,
+            idle_ms: [50.0, 1000.0][random.random_range(0..2)],
+            gather_writes: random.random_bool(0.8),
+            direct_bytes: [64 << 10, 4 << 20][random.random_range(0..2)],
+            ..Config::default()
+        };
+        let speed = Speed { positioning: Nanos(2_000_000), byte_ns: 20.0 };
+        let mut world = World::new(config, DISK_BLOCKS as usize, speed);
+        world.is_checked = true;
+        let clients = random.random_range(1..12);
+        let places =
+            (0..clients).map(|_| (random.random_range(0..DISK_BLOCKS), random.random_range(0..8))).collect();
+        let blocks = (0..DISK_BLOCKS).map(|_| vec![Content { value: 0, ticket: 0, over: 0 }]).collect();
+        Drawn { world, random, blocks, asked: BTreeMap::new(), places, numbers: 0, events: 0, seed }
+    }
+
+    fn ask_of(&mut self, client: usize) -> Ask {
+        let (place, way) = self.places[client];
+        let most = [1, 4, 16, 40][self.random.random_range(0..4)];
+        let count = if way < 6 { 16 } else { self.random.random_range(1..=most) };
+        let (at, next) = match way {
+            0..3 => (place, place + count),
+            3 => (place, place + count + self.random.random_range(0..3)),
+            4 => (place, place.wrapping_sub(count)),
+            5 => (place, place + count),
+            _ => (place, self.random.random_range(0..DISK_BLOCKS)),
+        };
+        let at = if at >= DISK_BLOCKS { 0 } else { at };
+        let count = count.min(DISK_BLOCKS - at);
+        self.places[client].0 =
+            if next >= DISK_BLOCKS { self.random.random_range(0..DISK_BLOCKS) } else { next };
+        let (offset, bytes) = (at * BLOCK, count * BLOCK);
+        let fua = self.random.random_bool(0.03);
+        match self.random.random_range(0..100) {
+            0..2 => Ask::Flush,
+            2..4 => Ask::Change { offset, bytes },
+            4..5 => Ask::Look { offset, bytes },
+            _ if way % 3 == 1 || way > 5 && self.random.random_bool(0.5) => Ask::Write { offset, bytes, fua },
+            _ => Ask::Read { offset, bytes, fua },
+        }
+    }
+
+    fn issue(&mut self, client: usize) {
+        let ask = self.ask_of(client);
+        self.numbers += 1;
+        let number = if matches!(ask, Ask::Change { .. }) { 0 } else { self.numbers };
+        let (first, count) = run_of(&ask);
+        let run = first as usize..(first + count) as usize;
+        let may = match ask {
+            Ask::Read { .. } => self.blocks[run.clone()].iter().map(|block| values(block)).collect(),
+            _ => Vec::new(),
+        };
+        self.events += 1;
+        let ticket = self.world.ask(client as u64, ask, number);
+        if matches!(ask, Ask::Write { .. } | Ask::Change { .. }) {
+            let content = || Content { value: number, ticket, over: u64::MAX };
+            self.blocks[run.clone()].iter_mut().for_each(|block| block.push(content()));
+            // Reads under way may bring it.
+            for other in self.asked.values_mut().filter(|other| matches!(other.ask, Ask::Read { .. })) {
+                let (begin, _) = run_of(&other.ask);
+                let places = other.may.iter_mut().enumerate();
+                places
+                    .filter(|(place, _)| run.contains(&(begin as usize + place)))
+                    .for_each(|(_, may)| may.push(number));
+            }
+        }
+        self.asked.insert(ticket, Asked { client, ask, since: self.events, may });
+    }
+
+    fn take_answers(&mut self) {
+        for (ticket, result) in std::mem::take(&mut self.world.answered) {
+            self.events += 1;
+            let Asked { ask, since, may, .. } = self.asked.remove(&ticket).expect("it was asked");
+            let data = result.expect("the disk works");
+            let (first, count) = run_of(&ask);
+            match ask {
+                Ask::Read { .. } => {
+                    assert_eq!(data.len(), may.len());
+                    for (place, (met, may)) in data.iter().zip(&may).enumerate() {
+                        let block = first as usize + place;
+                        assert!(
+                            may.contains(met),
+                            "seed {}: block {block} is {met}, not of {may:?}",
+                            self.seed
+                        );
+                    }
+                }
+                Ask::Write { .. } | Ask::Change { .. } => {
+                    for block in &mut self.blocks[first as usize..(first + count) as usize] {
+                        // What was there when this began is not there any more.
+                        block.retain(|content| content.over > since);
+                        let own = block.iter_mut().find(|content| content.ticket == ticket);
+                        own.expect("it was added").over = self.events;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn run(mut self, steps: u32) {
+        for _ in 0..steps {
+            let client = self.random.random_range(0..self.places.len());
+            let busy = self.asked.values().filter(|asked| asked.client == client).count();
+            if busy < 4 {
+                self.issue(client);
+            }
+            self.take_answers();
+            let pause = Nanos(self.random.random_range(0..6_000_000));
+            let until = self.world.now + pause;
+            while self.world.step(until) {
+                self.take_answers();
+            }
+        }
+        for _ in 0..100_000 {
+            if self.asked.is_empty() {
+                break;
+            }
+            self.world.step(Nanos::MAX);
+            self.take_answers();
+        }
+        assert!(self.asked.is_empty(), "seed {}: {} are never answered", self.seed, self.asked.len());
+        let ticket = self.world.ask(0, Ask::Flush, 0);
+        while self.world.outstanding() > 0 {
+            assert!(self.world.step(Nanos::MAX), "seed {}: flush {ticket} ends", self.seed);
+        }
+        for (place, block) in self.blocks.iter().enumerate() {
+            let met = self.world.disk[place];
+            assert!(values(block).contains(&met), "seed {}: block {place} is {met} after a flush", self.seed);
+        }
+    }
+}
+
+#[test]
+fn is_nothing_stale_and_nothing_lost() {
+    #[allow(clippy::disallowed_methods, reason = "to draw more, or one again: SEED or FIRST..END")]
+    let asked = std::env::var("HEADSTACK_SEEDS").unwrap_or_else(|_| "0..300".to_string());
+    let (first, end) = asked.split_once("..").unwrap_or((&asked, ""));
+    let first: u64 = first.parse().expect("a number");
+    let seeds = first..end.parse().unwrap_or(first + 1);
+    seeds.for_each(|seed| Drawn::new(seed).run(400));
+}

@@ -1,0 +1,5 @@
+//! The stream scheduler before a disk of a few lines.
+
+mod drawn;
+mod laws;
+mod world;

@@ -1,0 +1,190 @@
+//! A disk, its clients and a scheduler between them, in virtual time, with bytes: each block has the number of the write that it
+//! is of.
+
+use headstack_model::Nanos;
+use headstack_policy::streams::{
+    Action, Answer, Ask, Command, Config, DiskError, Outcome, Place, Request, Streams, Transfer,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes of a block.
+pub(crate) const BLOCK: u64 = 4096;
+
+/// What a disk takes for a command: to get there, and for each byte.
+#[derive(Clone, Copy)]
+pub(crate) struct Speed {
+    pub(crate) positioning: Nanos,
+    pub(crate) byte_ns: f64,
+}
+
+pub(crate) struct World {
+    pub(crate) streams: Streams,
+    /// Whether the scheduler's books are looked into after each step.
+    pub(crate) is_checked: bool,
+    pub(crate) now: Nanos,
+    pub(crate) disk: Vec<u64>,
+    speed: Speed,
+    memory: Vec<u64>,
+    queue: VecDeque<Command>,
+    busy_until: Nanos,
+    head: u64,
+    pub(crate) flaws: Vec<u64>,
+    pub(crate) dead: bool,
+    requests: BTreeMap<u64, (Ask, Vec<u64>)>,
+    tickets: u64,
+    pub(crate) answered: Vec<(u64, Result<Vec<u64>, DiskError>)>,
+    pub(crate) commands: u64,
+    /// Most bytes of stream commands under way at a time, by commands.
+    pub(crate) most_underway: usize,
+}
+
+fn blocks(bytes: u64) -> usize {
+    (bytes / BLOCK) as usize
+}
+
+impl World {
+    pub(crate) fn new(config: Config, disk_blocks: usize, speed: Speed) -> World {
+        let streams = Streams::new(config, disk_blocks as u64 * BLOCK).expect("the configuration is right");
+        let memory = vec![0; blocks(streams.memory_bytes())];
+        World {
+            streams,
+            is_checked: false,
+            now: Nanos::ZERO,
+            disk: vec![0; disk_blocks],
+            speed,
+            memory,
+            queue: VecDeque::new(),
+            busy_until: Nanos::ZERO,
+            head: 0,
+            flaws: Vec::new(),
+            dead: false,
+            requests: BTreeMap::new(),
+            tickets: 0,
+            answered: Vec::new(),
+            commands: 0,
+            most_underway: 0,
+        }
+    }
+
+    /// A client asks; a write brings this number.
+    pub(crate) fn ask(&mut self, client: u64, ask: Ask, number: u64) -> u64 {
+        self.tickets += 1;
+        let ticket = self.tickets;
+        let bytes = match ask {
+            Ask::Read { bytes, .. } | Ask::Write { bytes, .. } => bytes,
+            _ => 0,
+        };
+        self.requests.insert(ticket, (ask, vec![number; blocks(bytes)]));
+        self.streams.submit(self.now, Request { ticket, client, ask });
+        self.act();
+        ticket
+    }
+
+    pub(crate) fn outstanding(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn act(&mut self) {
+        let mut actions = 0;
+        while let Some(action) = self.streams.poll_action() {
+            actions += 1;
+            assert!(actions < 100_000, "there is an end to it");
+            match action {
+                Action::Keep { ticket, from, piece } => {
+                    let data = &self.requests[&ticket].1[blocks(from)..][..blocks(piece.bytes)];
+                    self.memory[blocks(piece.at)..][..data.len()].copy_from_slice(data);
+                }
+                Action::Start(command) => {
+                    if self.queue.is_empty() {
+                        self.busy_until = self.busy_until.max(self.now);
+                        let took = self.service(&command);
+                        self.busy_until += took;
+                    }
+                    self.commands += 1;
+                    self.queue.push_back(command);
+                    self.most_underway = self.most_underway.max(self.queue.len());
+                }
+                Action::Answer(Answer { ticket, result }) => {
+                    let (_, mut data) = self.requests.remove(&ticket).expect("each request is answered once");
+                    if let Ok(Outcome::Staged(pieces)) = result {
+                        let staged = pieces.iter().flat_map(|piece| {
+                            self.memory[blocks(piece.at)..][..blocks(piece.bytes)].iter().copied()
+                        });
+                        data = staged.collect();
+                    }
+                    self.answered.push((ticket, result.map(|_| data)));
+                }
+            }
+        }
+        let view = self.streams.view();
+        assert!(view.used_bytes <= view.memory_bytes, "memory is never more than stated");
+        if self.is_checked {
+            self.streams.check();
+        }
+    }
+
+    fn service(&mut self, command: &Command) -> Nanos {
+        let moved = if command.offset == self.head { Nanos::ZERO } else { self.speed.positioning };
+        self.head = command.offset + command.bytes;
+        moved + Nanos((command.bytes as f64 * self.speed.byte_ns) as u64) + Nanos(1000)
+    }
+
+    fn carry_out(&mut self, command: &Command) -> Result<(), DiskError> {
+        if self.dead {
+            return Err(DiskError::Dead);
+        }
+        let (first, count) = (blocks(command.offset), blocks(command.bytes));
+        let is_flawed = self.flaws.iter().any(|flaw| (first..first + count).contains(&(*flaw as usize)));
+        let own = match command.place {
+            Place::Request(ticket) => Some(&mut self.requests.get_mut(&ticket).expect("it waits").1),
+            _ => None,
+        };
+        let at = match command.place {
+            Place::Memory(at) => blocks(at),
+            _ => 0,
+        };
+        match command.transfer {
+            Transfer::Read { .. } if is_flawed => return Err(DiskError::Medium),
+            Transfer::Read { .. } => {
+                let to = own.map_or_else(|| &mut self.memory[at..at + count], |own| &mut own[..]);
+                to.copy_from_slice(&self.disk[first..first + count]);
+            }
+            Transfer::Write { .. } => {
+                let from = own.map_or_else(|| &self.memory[at..at + count], |own| &own[..]);
+                self.disk[first..first + count].copy_from_slice(from);
+            }
+            Transfer::Own => {
+                let Place::Request(ticket) = command.place else { panic!("it is a request's own") };
+                if matches!(self.requests[&ticket].0, Ask::Change { .. }) {
+                    self.disk[first..first + count].fill(0);
+                }
+            }
+            Transfer::Flush => {}
+        }
+        Ok(())
+    }
+
+    /// Lets the next thing happen; nothing where there is none, or it is later than this.
+    pub(crate) fn step(&mut self, until: Nanos) -> bool {
+        let end = if self.queue.is_empty() { Nanos::MAX } else { self.busy_until };
+        let timer = self.streams.poll_timeout().unwrap_or(Nanos::MAX);
+        let next = end.min(timer);
+        if next > until || next == Nanos::MAX {
+            self.now = self.now.max(if until == Nanos::MAX { self.now } else { until });
+            return false;
+        }
+        self.now = self.now.max(next);
+        if end <= timer {
+            let command = self.queue.pop_front().expect("one is under way");
+            let result = self.carry_out(&command);
+            if let Some(following) = self.queue.front().copied() {
+                self.busy_until = self.now + self.service(&following);
+            }
+            self.streams.handle_end(self.now, command.id, result);
+        } else {
+            self.streams.handle_timeout(self.now);
+        }
+        self.act();
+        true
+    }
+}
