@@ -11,8 +11,8 @@ use headstack_model::Nanos;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tuning {
     /// Nanoseconds a byte.
-    byte_ns: f64,
-    positioning_ns: f64,
+    byte_ns: Mean,
+    positioning_ns: Mean,
     /// When the last command ended, and where; whether it was a read of a stream.
     last: Option<(Nanos, u64)>,
 }
@@ -27,13 +27,35 @@ pub(super) struct Sample {
     pub(super) is_clean: bool,
 }
 
-/// How much a sample counts against those before.
-const WEIGHT: f64 = 1.0 / 16.0;
+/// A mean over all samples, and later over about so many: over more than a round of all streams, since the zones of a disk differ and
+/// each is to have as much as another.
+#[derive(Clone, Copy, Debug)]
+struct Mean {
+    value: f64,
+    samples: f64,
+    most: f64,
+}
+
+impl Mean {
+    /// Before the first sample, which replaces it.
+    fn guess(value: f64, most: f64) -> Mean {
+        Mean { value, samples: 0.0, most }
+    }
+
+    fn add(&mut self, sample: f64) {
+        self.samples = (self.samples + 1.0).min(self.most);
+        self.value += (sample - self.value) / self.samples;
+    }
+}
 
 impl Tuning {
     /// Before anything was measured: a drive of the 2000s.
     pub(super) fn new() -> Tuning {
-        Tuning { byte_ns: 1e9 / 60e6, positioning_ns: 10e6, last: None }
+        Tuning {
+            byte_ns: Mean::guess(1e9 / 60e6, 8192.0),
+            positioning_ns: Mean::guess(10e6, 512.0),
+            last: None,
+        }
     }
 
     /// Learns from a command.
@@ -45,10 +67,10 @@ impl Tuning {
         let took = ended.since(began).0 as f64;
         if place == last_end && issued <= last {
             // It went on where the one before ended, and was there by then.
-            self.byte_ns += (took / bytes as f64 - self.byte_ns) * WEIGHT;
+            self.byte_ns.add(took / bytes as f64);
         } else if place != last_end {
-            let positioning = (took - bytes as f64 * self.byte_ns).max(0.0);
-            self.positioning_ns += (positioning - self.positioning_ns) * WEIGHT;
+            let positioning = (took - bytes as f64 * self.byte_ns.value).max(0.0);
+            self.positioning_ns.add(positioning);
         }
     }
 
@@ -59,20 +81,21 @@ impl Tuning {
 
     /// Bytes a second.
     pub(super) fn bandwidth(&self) -> f64 {
-        1e9 / self.byte_ns
+        1e9 / self.byte_ns.value
     }
 
     /// What it takes to get to a stream.
     pub(super) fn positioning(&self) -> Nanos {
-        Nanos(self.positioning_ns as u64)
+        Nanos(self.positioning_ns.value as u64)
     }
 
     /// Bytes of a turn, where so many streams want one.
     pub(super) fn turn_bytes(&self, config: &Config, streams: usize) -> u64 {
-        let floor = self.positioning_ns / self.byte_ns;
+        let (byte_ns, positioning_ns) = (self.byte_ns.value, self.positioning_ns.value);
+        let floor = positioning_ns / byte_ns;
         let wanted = floor * config.efficiency / (1.0 - config.efficiency);
         let round_ns = config.round_ms * 1e6 / streams.max(1) as f64;
-        let longest = (round_ns - self.positioning_ns) / self.byte_ns;
+        let longest = (round_ns - positioning_ns) / byte_ns;
         wanted.min(longest).max(floor) as u64
     }
 }
