@@ -1,6 +1,6 @@
 //! A socket and the machine that speaks over it.
 
-use crate::nbd::{Session, Wire};
+use crate::nbd::{Limits, Machine, Session, Transport, Wire};
 use headstack_model::Nanos;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -16,28 +16,26 @@ pub(crate) type Seat = Arc<()>;
 #[derive(Debug)]
 pub(crate) struct Connection<W> {
     socket: OwnedFd,
-    pub(crate) wire: W,
+    pub(crate) wire: Transport<W>,
     /// What epoll was told to look for.
     interest: EventFlags,
     /// The client hears nothing any more. What it said before may still be there.
     deserted: bool,
     broken: bool,
-    /// How many bytes the client took.
-    sent: u64,
     seat: Seat,
 }
 
-impl<W: Wire> Connection<W> {
-    pub(crate) fn new(socket: OwnedFd, wire: W, seat: Seat) -> Connection<W> {
-        let interest = EventFlags::empty();
-        Connection { socket, wire, interest, deserted: false, broken: false, sent: 0, seat }
+impl<W: Machine> Connection<W> {
+    pub(crate) fn new(socket: OwnedFd, machine: W, limits: &Limits, seat: Seat) -> Connection<W> {
+        let (wire, interest) = (Transport::new(machine, limits), EventFlags::empty());
+        Connection { socket, wire, interest, deserted: false, broken: false, seat }
     }
 
-    /// The same connection with another machine.
-    pub(crate) fn with<T>(self, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
-        let Connection { socket, wire, deserted, broken, sent, seat, .. } = self;
-        let wire = change(wire)?;
-        Some(Connection { socket, wire, interest: EventFlags::empty(), deserted, broken, sent, seat })
+    /// The same connection with another machine, by a clock that says `now`.
+    pub(crate) fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
+        let Connection { socket, wire, deserted, broken, seat, .. } = self;
+        let wire = wire.with(now, change)?;
+        Some(Connection { socket, wire, interest: EventFlags::empty(), deserted, broken, seat })
     }
 
     /// Has epoll look for what is wanted now, under this number.
@@ -48,7 +46,7 @@ impl<W: Wire> Connection<W> {
         }
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, self.wire.wants_input());
-        wanted.set(EventFlags::OUT, !self.wire.output().is_empty());
+        wanted.set(EventFlags::OUT, self.wire.has_output());
         if wanted == self.interest {
             return;
         }
@@ -85,13 +83,13 @@ impl<W: Wire> Connection<W> {
 
     /// Sends what the client takes.
     pub(crate) fn send(&mut self, now: Nanos) {
-        while !self.wire.output().is_empty() && !self.broken && !self.deserted {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match rustix::net::send(&self.socket, self.wire.output(), flags) {
-                Ok(bytes) => {
-                    self.wire.sent(now, bytes);
-                    self.sent += bytes as u64;
-                }
+        while !self.broken && !self.deserted {
+            let (flags, output) = (SendFlags::DONTWAIT | SendFlags::NOSIGNAL, self.wire.output());
+            if output.is_empty() {
+                return;
+            }
+            match rustix::net::send(&self.socket, output, flags) {
+                Ok(bytes) => self.wire.sent(now, bytes),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(_) => self.deserted = true,
@@ -111,7 +109,7 @@ impl<W: Wire> Connection<W> {
 
     /// Of a client that hears nothing any more, takes what it said before, and hands the machine to `take` for what it asks.
     /// Then the connection is over, unless the machine must be answered first; after that there may be more.
-    pub(crate) fn take_rest(&mut self, now: Nanos, mut take: impl FnMut(&mut W)) {
+    pub(crate) fn take_rest(&mut self, now: Nanos, mut take: impl FnMut(&mut Transport<W>)) {
         // A client that still speaks, and hears nothing, is not listened to for ever.
         const PIECES: usize = 1024;
         if !self.deserted {
@@ -124,7 +122,7 @@ impl<W: Wire> Connection<W> {
             if self.wire.ending().is_some() {
                 break;
             }
-            if !self.wire.output().is_empty() {
+            if self.wire.has_output() {
                 continue;
             }
             if !self.wire.wants_input() {
@@ -161,14 +159,13 @@ impl Link {
 
     /// Notes an answer that was due then and is the last of what is to be sent.
     pub(crate) fn note_due(&mut self, due: Nanos) {
-        let last = self.connection.sent + self.connection.wire.output().len() as u64;
-        self.unsent.push_back((last, due));
+        self.unsent.push_back((self.connection.wire.machine.said(), due));
     }
 
     /// Takes when those answers were due that were sent by now.
     pub(crate) fn take_sent(&mut self) -> impl ExactSizeIterator<Item = Nanos> + '_ {
-        let sent = self.connection.sent;
-        let count = self.unsent.iter().take_while(|(last, _)| *last <= sent).count();
+        let taken = self.connection.wire.machine.taken();
+        let count = self.unsent.iter().take_while(|(last, _)| *last <= taken).count();
         self.unsent.drain(..count).map(|(_, due)| due)
     }
 }

@@ -17,11 +17,13 @@ mod realtime;
 mod server;
 mod shared;
 mod snapshot;
+mod tls;
 
 pub use block::{Answer, BlockError, Operation, Stretch};
 pub use clock::Clock;
 pub use disk_thread::{Disk, Timing};
 pub use lateness::Lateness;
-pub use server::{Address, AddressError, Served, Server, Target};
+pub use server::{Address, AddressError, Listener, Rules, Served, Server, Target};
 pub use shared::{Caller, DiskHandle};
 pub use snapshot::{Snapshot, VolumeSnapshot};
+pub use tls::{ClientCertificates, TlsError, TlsSettings};

@@ -1,7 +1,7 @@
 //! The connections of a disk's thread, which alone touches them.
 
 use crate::connection::Link;
-use crate::nbd::{Request, Session, Wire};
+use crate::nbd::{Request, Session, Transport, Wire};
 use crate::shared::Answerable;
 use crate::{BlockError, Operation};
 use headstack_model::Nanos;
@@ -51,7 +51,7 @@ impl Links {
     /// Whether clients have not taken all that is for them.
     pub(crate) fn have_unsent(&self) -> bool {
         let mut connections = self.links.iter().map(|(_, link)| &link.connection);
-        connections.any(|connection| !connection.wire.output().is_empty() && !connection.is_deserted())
+        connections.any(|connection| connection.wire.has_output() && !connection.is_deserted())
     }
 
     /// Drops all of them, and what they asked.
@@ -80,7 +80,7 @@ impl Links {
             let Answerable { link: place, number, handle } = asked.answerable;
             match self.links.get_mut(place).filter(|link| link.number == number) {
                 Some(link) if is_stopping => {
-                    link.connection.wire.answer(real, handle, Err(BlockError::ShuttingDown));
+                    link.connection.wire.machine.answer(real, handle, Err(BlockError::ShuttingDown));
                     self.touched.push(place);
                 }
                 None if is_stopping || !changes(&asked.operation) => {}
@@ -97,7 +97,7 @@ impl Links {
         write: impl FnOnce(&mut Session, u64),
     ) {
         let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { return };
-        write(&mut link.connection.wire, handle);
+        write(&mut link.connection.wire.machine, handle);
         link.note_due(due);
         if self.touched.last() != Some(&place) {
             self.touched.push(place);
@@ -134,10 +134,12 @@ impl Links {
             let Some(link) = self.links.get_mut(place) else { continue };
             // First, because a request may wait for room that replies take.
             link.connection.send(now);
-            sent(link);
+            if !link.connection.is_deserted() {
+                sent(link);
+            }
             let (number, volume) = (link.number, link.volume);
-            let mut take = |session: &mut Session| {
-                while let Some(Request { handle, operation }) = session.next_request() {
+            let mut take = |wire: &mut Transport<Session>| {
+                while let Some(Request { handle, operation }) = wire.next_request() {
                     let answerable = Answerable { link: place, number, handle };
                     self.requests.push_back(Asked { answerable, volume, operation });
                 }
@@ -190,7 +192,7 @@ mod tests {
         handshake.sent(Nanos::ZERO, greeting);
         let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
         let (client, server) = UnixStream::pair().expect("there are sockets");
-        (client, Link::new(Connection::new(server.into(), session, Arc::new(())), 0))
+        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), Arc::new(())), 0))
     }
 
     /// A disk of 1 MiB that takes no time, one connection of it, and that client's end.

@@ -7,8 +7,10 @@ use crate::service::variable;
 use crate::units::capacity;
 use headstack_host::disk::{Emulator, Volume};
 use headstack_host::fuse::{Mount, MountOptions, Unmounted};
-use headstack_host::nbd::{BlockSizes, Export, Limits};
-use headstack_host::{Address, Clock, Disk, DiskHandle, Served, Server, Snapshot, Target, Timing};
+use headstack_host::nbd::{BlockSizes, Export};
+use headstack_host::{
+    Address, Clock, Disk, DiskHandle, Listener, Rules, Served, Server, Snapshot, Target, Timing,
+};
 use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 use std::ffi::OsString;
@@ -135,7 +137,7 @@ impl Running {
     }
 
     fn uri(&self, volume: &str) -> Option<String> {
-        self.server.as_ref().map(|server| server.address().uri(volume))
+        self.server.as_ref().map(|server| server.addresses()[0].uri(volume))
     }
 
     fn file(&self, volume: &str) -> Option<PathBuf> {
@@ -198,7 +200,8 @@ pub(super) const NOT_REAL_TIME: &str = "not real-time: answers may be late while
 fn serve(units: &[Unit], address: Option<&Address>) -> Result<Option<Server>, Failure> {
     let Some(address) = address else { return Ok(None) };
     let served = units.iter().flat_map(Unit::served).collect();
-    let server = Server::start(address, served, Limits::default(), Server::CONNECTIONS);
+    let server =
+        Listener::at(address).and_then(|listener| Server::start(vec![listener], served, Rules::default()));
     server.map(Some).map_err(|error| Failure::Input(format!("--nbd {error}")))
 }
 

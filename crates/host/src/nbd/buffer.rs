@@ -21,6 +21,10 @@ impl Buffer {
         &self.room[self.begin..self.end]
     }
 
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.room[self.begin..self.end]
+    }
+
     pub(super) fn len(&self) -> usize {
         self.end - self.begin
     }

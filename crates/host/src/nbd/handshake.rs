@@ -2,13 +2,13 @@
 
 use headstack_model::Nanos;
 
-use super::Wire;
 use super::buffer::Buffer;
 use super::export::Exports;
 use super::limits::{Breach, Ending, Limits};
 use super::option::{Choice, OptionHeader};
 use super::proto;
 use super::session::Session;
+use super::{Machine, Tls, Wire};
 
 /// Replies that a client may leave lying before it is read from again.
 const UNTAKEN: usize = 64 << 10;
@@ -29,6 +29,12 @@ pub struct Handshake {
     padding: bool,
     choice: Choice,
     chosen: Option<usize>,
+    /// How TLS is spoken, where it is.
+    tls: Option<Tls>,
+    /// Whether TLS begins now: nothing is read until it was [taken](Wire::take_tls).
+    upgrades: bool,
+    /// Whether it is spoken.
+    secure: bool,
     hung_up: bool,
     ending: Option<Ending>,
     deadline: Nanos,
@@ -65,11 +71,19 @@ impl Handshake {
             padding: true,
             choice: Choice::default(),
             chosen: None,
+            tls: None,
+            upgrades: false,
+            secure: false,
             hung_up: false,
             ending: None,
             deadline: now.saturating_add(limits.handshake),
             limits,
         }
+    }
+
+    /// Offers TLS, or demands it.
+    pub fn with_tls(self, tls: Option<Tls>) -> Handshake {
+        Handshake { tls, ..self }
     }
 
     /// The place among the exports of the one that the client chose.
@@ -92,7 +106,7 @@ impl Handshake {
 
     /// Deals with all that can be dealt with.
     fn advance(&mut self) {
-        while self.ending.is_none() && self.chosen.is_none() && self.outbox.len() <= UNTAKEN {
+        while self.is_open() && self.outbox.len() <= UNTAKEN {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) if self.hung_up => self.ending = Some(Ending::HungUp),
@@ -100,6 +114,11 @@ impl Handshake {
                 Err(breach) => self.ending = Some(Ending::Broken(breach)),
             }
         }
+    }
+
+    /// Whether there is anything to be settled yet, as things are.
+    fn is_open(&self) -> bool {
+        self.ending.is_none() && self.chosen.is_none() && !self.upgrades
     }
 
     /// Takes one thing from the input; whether there may be more.
@@ -114,7 +133,11 @@ impl Handshake {
                 if *left > 0 {
                     return Ok(false);
                 }
-                let message = if *reply == proto::REP_ERR_TOO_BIG { "the option is too long" } else { "" };
+                let message = match *reply {
+                    proto::REP_ERR_TOO_BIG => "the option is too long",
+                    proto::REP_ERR_TLS_REQD => "TLS must come first",
+                    _ => "",
+                };
                 proto::put_option_reply(&mut self.outbox, *option, *reply, &[message.as_bytes()]);
                 self.reading = Reading::Options;
                 Ok(true)
@@ -148,21 +171,28 @@ impl Handshake {
             self.ending = Some(Ending::Disconnected);
             return Ok(false);
         }
+        if self.lacks_tls(option) {
+            if option == proto::OPT_EXPORT_NAME {
+                return Err(Breach::TlsRequired);
+            }
+            return Ok(self.pass_over(header, proto::REP_ERR_TLS_REQD));
+        }
         let too_long = length > self.limits.option_bytes;
         if too_long && option == proto::OPT_EXPORT_NAME {
             return Err(Breach::LongName { bytes: length, allowed: self.limits.option_bytes });
         }
-        if too_long || !header.is_known() {
-            let reply = if header.is_known() { proto::REP_ERR_TOO_BIG } else { proto::REP_ERR_UNSUP };
-            self.inbox.consume(OptionHeader::BYTES);
-            self.options += 1;
-            self.reading = Reading::Refused { option, left: length.into(), reply };
-            return Ok(true);
+        let known = header.is_known() && (option != proto::OPT_STARTTLS || self.tls.is_some());
+        if too_long || !known {
+            let reply = if known { proto::REP_ERR_TOO_BIG } else { proto::REP_ERR_UNSUP };
+            return Ok(self.pass_over(header, reply));
         }
         let whole = OptionHeader::BYTES + length as usize;
         let Some(bytes) = self.inbox.bytes().get(..whole) else { return Ok(false) };
         let data = &bytes[OptionHeader::BYTES..];
         self.options += 1;
+        if option == proto::OPT_STARTTLS {
+            return self.start_tls(length);
+        }
         if option == proto::OPT_EXPORT_NAME {
             self.chosen = Some(self.choice.by_name(&self.exports, data, self.padding, &mut self.outbox)?);
         } else {
@@ -171,12 +201,44 @@ impl Handshake {
         self.inbox.consume(whole);
         Ok(true)
     }
+
+    /// Whether an option has to wait for TLS.
+    fn lacks_tls(&self, option: u32) -> bool {
+        let required = self.tls.as_ref().is_some_and(|tls| tls.required);
+        required && !self.secure && option != proto::OPT_STARTTLS
+    }
+
+    /// Has the data of an option passed over, after which it is refused.
+    fn pass_over(&mut self, OptionHeader { option, length }: OptionHeader, reply: u32) -> bool {
+        self.inbox.consume(OptionHeader::BYTES);
+        self.options += 1;
+        self.reading = Reading::Refused { option, left: length.into(), reply };
+        true
+    }
+
+    fn start_tls(&mut self, length: u32) -> Result<bool, Breach> {
+        self.inbox.consume(OptionHeader::BYTES + length as usize);
+        let refusal = match (length, self.secure) {
+            (0, false) => None,
+            (0, true) => Some("TLS has begun already"),
+            _ => Some("TLS is asked for without data"),
+        };
+        let (reply, message) = refusal.map_or((proto::REP_ACK, ""), |text| (proto::REP_ERR_INVALID, text));
+        if refusal.is_none() {
+            // Whoever put in what follows was not asked for a certificate.
+            if !self.inbox.is_empty() {
+                return Err(Breach::BeforeTls { bytes: self.inbox.len() });
+            }
+            self.upgrades = true;
+        }
+        proto::put_option_reply(&mut self.outbox, proto::OPT_STARTTLS, reply, &[message.as_bytes()]);
+        Ok(true)
+    }
 }
 
 impl Wire for Handshake {
     fn wants_input(&self) -> bool {
-        let open = self.ending.is_none() && self.chosen.is_none() && !self.hung_up;
-        open && self.outbox.len() <= UNTAKEN && self.inbox.has_space()
+        self.is_open() && !self.hung_up && self.outbox.len() <= UNTAKEN && self.inbox.has_space()
     }
 
     fn input_space(&mut self) -> &mut [u8] {
@@ -193,8 +255,12 @@ impl Wire for Handshake {
         self.advance();
     }
 
-    fn output(&self) -> &[u8] {
+    fn output(&mut self) -> &[u8] {
         self.outbox.bytes()
+    }
+
+    fn has_output(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     fn sent(&mut self, _now: Nanos, bytes: usize) {
@@ -222,5 +288,21 @@ impl Wire for Handshake {
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
             self.ending = Some(Ending::Broken(Breach::SlowHandshake));
         }
+    }
+}
+
+impl Machine for Handshake {
+    fn take_tls(&mut self) -> Option<Tls> {
+        std::mem::take(&mut self.upgrades).then(|| self.tls.clone()).flatten()
+    }
+
+    fn secured(&mut self, _names: Option<Vec<String>>) {
+        self.secure = true;
+        // What was settled before may have been settled by anybody.
+        self.choice = Choice::default();
+    }
+
+    fn fail(&mut self, breach: Breach) {
+        self.ending = Some(Ending::Broken(breach));
     }
 }

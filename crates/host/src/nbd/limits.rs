@@ -99,6 +99,21 @@ pub enum Breach {
         /// How many are allowed.
         allowed: u32,
     },
+    /// The choice of an export as it is, in the form that has no answer, where TLS must come first.
+    #[error("an export chosen without TLS, which must come first")]
+    TlsRequired,
+    /// Bytes sent after the wish for TLS, before it was granted: they are not within it, whoever sent them.
+    #[error("{bytes} bytes between the wish for TLS and its beginning")]
+    BeforeTls {
+        /// How many.
+        bytes: usize,
+    },
+    /// TLS failed.
+    #[error("TLS: {error}")]
+    Tls {
+        /// How.
+        error: String,
+    },
     /// What should be a request is none.
     #[error("a request begins with {met:#010x}, not with the magic number of requests")]
     RequestMagic {

@@ -1,32 +1,50 @@
 //! The NBD protocol, from the server's side: handshake and transmission as machines, bytes in and bytes out.
 //!
+//! Between a machine and its socket stands a [`Transport`], which takes up TLS where a client asks for it.
+//!
 //! No socket, no clock, no thread: whoever has a socket reads into [`Wire::input_space`], tells of it with
 //! [`Wire::filled`], sends [`Wire::output`] and tells of that with [`Wire::sent`]. A connection begins as a [`Handshake`];
 //! once the client has chosen an export it becomes a [`Session`], which hands out [`Operation`](crate::Operation)s and is
 //! told what came of each, in any order.
 //!
-//! What is spoken: fixed newstyle, simple and structured replies, the context `base:allocation`, block sizes. What is not:
-//! TLS, extended headers, resizing, the oldstyle handshake.
+//! What is spoken: fixed newstyle, TLS, simple and structured replies, the context `base:allocation`, block sizes. What is not:
+//! extended headers, resizing, the oldstyle handshake.
 //!
 //! *Source:* "The NBD protocol", doc/proto.md of the NetworkBlockDevice project.
 
 mod buffer;
+mod certificate;
 mod export;
 mod handshake;
 mod limits;
 mod option;
 mod proto;
+mod records;
 mod reply;
 mod request;
 mod session;
 mod slots;
+mod transport;
 
 pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;
 pub use limits::{Breach, Ending, Limits};
 pub use session::{Request, Session};
+pub use transport::Transport;
+
+use std::sync::Arc;
 
 use headstack_model::Nanos;
+use rustls::ServerConfig;
+
+/// How a server speaks TLS.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Its certificate, and whose it takes.
+    pub config: Arc<ServerConfig>,
+    /// Whether nothing else is served.
+    pub required: bool,
+}
 
 /// One end of a connection, to be kept going by whoever has the socket.
 pub trait Wire {
@@ -43,7 +61,10 @@ pub trait Wire {
     fn input_ended(&mut self);
 
     /// What is to be sent to the client.
-    fn output(&self) -> &[u8];
+    fn output(&mut self) -> &[u8];
+
+    /// Whether there is anything to be sent.
+    fn has_output(&self) -> bool;
 
     /// Tells that so many bytes from the beginning of [`output`](Wire::output) were sent.
     fn sent(&mut self, now: Nanos, bytes: usize);
@@ -60,4 +81,16 @@ pub trait Wire {
     /// Ends the connection of a client that took too long, and gives back memory that a burst took. To be called now and
     /// then at other times too, in seconds.
     fn handle_timeout(&mut self, now: Nanos);
+}
+
+/// One whose bytes a [`Transport`] carries.
+pub trait Machine: Wire {
+    /// How TLS is to begin behind what is now to be sent, where it was just agreed on.
+    fn take_tls(&mut self) -> Option<Tls>;
+
+    /// Tells that the bytes cross within TLS from now on, and whom the client's certificate names if it has a good one.
+    fn secured(&mut self, names: Option<Vec<String>>);
+
+    /// Ends the connection for a reason that lies beneath the machine.
+    fn fail(&mut self, breach: Breach);
 }

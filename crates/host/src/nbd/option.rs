@@ -35,6 +35,7 @@ impl OptionHeader {
             OPT_EXPORT_NAME,
             OPT_ABORT,
             OPT_LIST,
+            OPT_STARTTLS,
             OPT_INFO,
             OPT_GO,
             OPT_STRUCTURED_REPLY,

@@ -37,6 +37,7 @@ pub(super) const EXPORT_SEND_FAST_ZERO: u16 = 1 << 11;
 pub(super) const OPT_EXPORT_NAME: u32 = 1;
 pub(super) const OPT_ABORT: u32 = 2;
 pub(super) const OPT_LIST: u32 = 3;
+pub(super) const OPT_STARTTLS: u32 = 5;
 pub(super) const OPT_INFO: u32 = 6;
 pub(super) const OPT_GO: u32 = 7;
 pub(super) const OPT_STRUCTURED_REPLY: u32 = 8;
@@ -50,6 +51,7 @@ pub(super) const REP_INFO: u32 = 3;
 pub(super) const REP_META_CONTEXT: u32 = 4;
 pub(super) const REP_ERR_UNSUP: u32 = (1 << 31) + 1;
 pub(super) const REP_ERR_INVALID: u32 = (1 << 31) + 3;
+pub(super) const REP_ERR_TLS_REQD: u32 = (1 << 31) + 5;
 pub(super) const REP_ERR_UNKNOWN: u32 = (1 << 31) + 6;
 pub(super) const REP_ERR_TOO_BIG: u32 = (1 << 31) + 9;
 

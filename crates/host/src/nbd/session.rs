@@ -2,13 +2,13 @@
 
 use headstack_model::Nanos;
 
-use super::Wire;
 use super::buffer::Buffer;
 use super::export::{Export, Exports};
 use super::limits::{Breach, Ending, Limits};
 use super::reply;
 use super::request::{HEADER_BYTES, Header, Refusal, Shape, Terms};
 use super::slots::{Pending, Slots};
+use super::{Machine, Tls, Wire};
 use crate::{Answer, BlockError, Operation};
 
 /// Room for requests that are read together.
@@ -38,6 +38,8 @@ pub struct Session {
     limits: Limits,
     inbox: Buffer,
     outbox: Buffer,
+    /// Bytes of replies that the client took.
+    taken: u64,
     reading: Reading,
     slots: Slots,
     /// Bytes of requests that are with the disk, or on their way in.
@@ -96,6 +98,7 @@ impl Session {
             limits,
             inbox,
             outbox,
+            taken: 0,
             reading: Reading::Requests,
             slots: Slots::default(),
             held: 0,
@@ -111,6 +114,16 @@ impl Session {
     /// The place among the exports of the one that the client chose.
     pub fn export(&self) -> usize {
         self.export
+    }
+
+    /// How many bytes of replies there were so far.
+    pub fn said(&self) -> u64 {
+        self.taken + self.outbox.len() as u64
+    }
+
+    /// How many of these the client took.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// How many requests are with the disk.
@@ -331,13 +344,18 @@ impl Wire for Session {
         self.hung_up = true;
     }
 
-    fn output(&self) -> &[u8] {
+    fn output(&mut self) -> &[u8] {
         self.outbox.bytes()
+    }
+
+    fn has_output(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     fn sent(&mut self, now: Nanos, bytes: usize) {
         self.now = now;
         self.outbox.consume(bytes);
+        self.taken += bytes as u64;
         if bytes > 0 {
             self.untaken = (!self.outbox.is_empty()).then_some(now);
         }
@@ -371,5 +389,19 @@ impl Wire for Session {
         } else if over(self.untaken, self.limits.reply) {
             self.end(Ending::Broken(Breach::SlowReader));
         }
+    }
+}
+
+impl Machine for Session {
+    fn take_tls(&mut self) -> Option<Tls> {
+        None
+    }
+
+    fn secured(&mut self, _names: Option<Vec<String>>) {
+        unreachable!("TLS begins before an export is chosen")
+    }
+
+    fn fail(&mut self, breach: Breach) {
+        self.end(Ending::Broken(breach));
     }
 }

@@ -3,7 +3,7 @@
 use crate::client::*;
 use crate::server::{Setup, atlas, connect, connect_by, hear, null, setup, setup_with};
 use headstack_host::nbd::{Export, Limits};
-use headstack_host::{Address, Served, Server, Target};
+use headstack_host::{Address, Listener, Rules, Served, Server, Target};
 use headstack_model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
@@ -229,8 +229,10 @@ fn do_tcp_connections_that_are_reset_leave_no_trace() {
         target: Target::Disk { disk: handle, volume: 0 },
     };
     let any = "127.0.0.1:0".parse().expect("it is an address");
-    let server = Server::start(&any, vec![served], Limits::default(), 4).expect("a port is free");
-    let Address::Tcp(address) = *server.address() else { panic!("it listens at {}", server.address()) };
+    let listener = Listener::at(&any).expect("a port is free");
+    let rules = Rules { connections: 4, ..Rules::default() };
+    let server = Server::start(vec![listener], vec![served], rules).expect("it can be served");
+    let [Address::Tcp(address)] = *server.addresses() else { panic!("{:?}", server.addresses()) };
     #[allow(clippy::disallowed_methods, reason = "a client has a socket")]
     let connect = || connect_by(|| TcpStream::connect(address));
     for turn in 0..200_u64 {

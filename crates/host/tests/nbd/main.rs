@@ -1,5 +1,6 @@
 //! The NBD machines, by a client written from the protocol's text.
 
+mod authority;
 mod client;
 mod handshake;
 mod hostile;
@@ -7,3 +8,4 @@ mod node;
 mod properties;
 mod server;
 mod session;
+mod tls;

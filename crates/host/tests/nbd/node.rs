@@ -3,9 +3,8 @@
 use crate::client::*;
 use crate::server::{atlas, connect, hear};
 use headstack_host::disk::Kind;
-use headstack_host::nbd::Limits;
 use headstack_host::node::{Backend, Node, NodeHandle, Opening};
-use headstack_host::{Address, Clock, Disk, Served, Server, Target, Timing};
+use headstack_host::{Address, Clock, Disk, Listener, Rules, Served, Server, Target, Timing};
 use headstack_policy::streams::Config;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -39,7 +38,9 @@ fn serve(backend: Backend, disk: Option<Disk>) -> Setup {
     let handle = node.handle();
     let served = Served { export: handle.export("n"), target: Target::Node(handle) };
     let address = Address::Unix(path.clone());
-    let server = Server::start(&address, vec![served], Limits::default(), 16).expect("the path is free");
+    let listener = Listener::at(&address).expect("the path is free");
+    let rules = Rules { connections: 16, ..Rules::default() };
+    let server = Server::start(vec![listener], vec![served], rules).expect("it can be served");
     Setup { node, server, path, _folder: folder, files: None, disk }
 }
 

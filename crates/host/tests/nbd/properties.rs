@@ -207,7 +207,7 @@ impl Talk<'_> {
 
     /// Whether all was said, answered and heard, and the session would hear more.
     fn is_through(&self) -> bool {
-        let done = self.rest.is_empty() && self.under_way.is_empty() && self.session.output().is_empty();
+        let done = self.rest.is_empty() && self.under_way.is_empty() && !self.session.has_output();
         done && self.session.wants_input() && self.session.ending().is_none()
     }
 }

@@ -4,7 +4,8 @@ use crate::client::*;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_host::nbd::{Export, Limits};
 use headstack_host::{
-    Address, Answer, BlockError, Caller, Clock, Disk, Operation, Served, Server, Target, Timing,
+    Address, Answer, BlockError, Caller, Clock, Disk, Listener, Operation, Rules, Served, Server, Target,
+    Timing,
 };
 use headstack_model::drives;
 use headstack_sim::Rig;
@@ -46,6 +47,10 @@ pub(crate) fn setup(emulator: Emulator, most: usize) -> Setup {
 }
 
 pub(crate) fn setup_with(emulator: Emulator, most: usize, limits: Limits) -> Setup {
+    setup_as(emulator, Rules { limits, connections: most, ..Rules::default() })
+}
+
+pub(crate) fn setup_as(emulator: Emulator, rules: Rules) -> Setup {
     let folder = tempfile::tempdir().expect("there is room for it");
     let path = folder.path().join("nbd");
     let clock = Clock::new(1000.0).expect("it is allowed");
@@ -54,7 +59,8 @@ pub(crate) fn setup_with(emulator: Emulator, most: usize, limits: Limits) -> Set
     let bytes = handle.volumes()[0].bytes();
     let served = Served { export: Export::new("d", bytes), target: Target::Disk { disk: handle, volume: 0 } };
     let address = Address::Unix(path.clone());
-    let server = Server::start(&address, vec![served], limits, most).expect("the path is free");
+    let listener = Listener::at(&address).expect("the path is free");
+    let server = Server::start(vec![listener], vec![served], rules).expect("it can be served");
     Setup { disk, server, path, _folder: folder }
 }
 
@@ -224,14 +230,13 @@ fn is_a_socket_that_a_dead_server_left_taken_over_and_one_in_use_not() {
         export: Export::new("d", 512),
         target: Target::Disk { disk: setup.disk.handle(), volume: 0 },
     };
-    let again =
-        Server::start(&address, vec![served.clone()], Limits::default(), 3).expect_err("it is in use");
+    let again = Listener::at(&address).expect_err("it is in use");
     assert!(again.to_string().starts_with(&address.to_string()), "{again}");
     let path = setup.path.with_extension("left");
     drop(std::os::unix::net::UnixListener::bind(&path).expect("the path is free"));
     assert!(path.exists(), "a listener leaves its file");
-    let server = Server::start(&Address::Unix(path.clone()), vec![served], Limits::default(), 3);
-    drop(server.expect("nobody listens there"));
+    let listener = Listener::at(&Address::Unix(path.clone())).expect("nobody listens there");
+    drop(Server::start(vec![listener], vec![served], Rules::default()).expect("it can be served"));
     assert!(!path.exists(), "a server takes its file along");
     drop(setup.server);
 }
@@ -251,12 +256,7 @@ fn is_nothing_but_the_socket_of_a_dead_server_removed() {
     let _letters = std::os::unix::net::UnixDatagram::bind(letters).expect("the path is free");
     for path in &others {
         let before = path.symlink_metadata().expect("it is there");
-        let served = Served {
-            export: Export::new("d", 512),
-            target: Target::Disk { disk: setup.disk.handle(), volume: 0 },
-        };
-        let address = Address::Unix(path.clone());
-        let error = Server::start(&address, vec![served], Limits::default(), 3).expect_err("it is in use");
+        let error = Listener::at(&Address::Unix(path.clone())).expect_err("it is in use");
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
         let after = path.symlink_metadata().expect("it is still there");
         assert_eq!((before.ino(), before.len()), (after.ino(), after.len()));

@@ -1,0 +1,18 @@
+//! Whom a certificate names.
+
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The names in a certificate, in DER, that was found good: the common name of its subject, and the DNS names and mail addresses
+/// it stands for besides. Of one that cannot be taken apart there are none.
+pub(super) fn names(der: &[u8]) -> Vec<String> {
+    let Ok((_, certificate)) = X509Certificate::from_der(der) else { return Vec::new() };
+    let subject = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok());
+    let others = certificate.subject_alternative_name().ok().flatten();
+    let others = others.iter().flat_map(|extension| &extension.value.general_names);
+    let others = others.filter_map(|name| match name {
+        GeneralName::DNSName(name) | GeneralName::RFC822Name(name) => Some(*name),
+        _ => None,
+    });
+    subject.chain(others).map(str::to_string).collect()
+}

@@ -1,0 +1,345 @@
+//! The TLS of a connection: records in and out, and what they say.
+//!
+//! What is kept is bounded: [`INBOX`] of records that came, as much of what they said, and the records of [`BATCH`] bytes that
+//! are to be sent.
+//!
+//! *Source:* RFC 8446.
+
+use std::fmt;
+use std::sync::Arc;
+
+use headstack_model::Nanos;
+use rustls::ServerConfig;
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncryptError, InsufficientSizeError, UnbufferedStatus,
+};
+
+use super::Machine;
+use super::buffer::Buffer;
+use super::certificate;
+use super::limits::{Breach, Ending};
+
+/// Room for records that were received: the largest message of a TLS handshake fits.
+const INBOX: usize = 72 << 10;
+
+/// Bytes of the machine that are sealed together, in some records.
+const BATCH: usize = 64 << 10;
+
+/// What records take besides their bytes, with some to spare.
+const HEADS: usize = 1 << 10;
+
+/// The TLS of a connection, from the side of the server.
+pub(super) struct Records {
+    connection: UnbufferedServerConnection,
+    /// Records that came.
+    inbox: Buffer,
+    /// What they said, for which the machine has no room yet.
+    said: Buffer,
+    /// Records that are to be sent.
+    outbox: Buffer,
+    /// What of the machine's bytes the outbox begins with.
+    batch: Option<Batch>,
+    /// Whether the machine was told whom it speaks with.
+    open: bool,
+    /// Whether the client was told that nothing more comes.
+    closed: bool,
+    failure: Option<Ending>,
+    /// Since when the rest of a record is awaited.
+    incomplete: Option<Nanos>,
+    now: Nanos,
+}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Records")
+            .field("open", &self.open)
+            .field("failure", &self.failure)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes of the machine that were sealed, and how far they have got.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    bytes: usize,
+    /// Of these the machine was told that they were sent.
+    told: usize,
+    sealed: usize,
+    sent: usize,
+}
+
+/// What is to be done after a step of the TLS machine.
+enum Next {
+    Again,
+    /// The handshake is over, and all records are open that have come.
+    Open,
+    /// More must come first.
+    Wait,
+    Fail(String),
+}
+
+impl Records {
+    /// TLS from now on; `plain` is the last that the client hears without it.
+    ///
+    /// *Errors:* a configuration that cannot serve, in words.
+    pub(super) fn begin(config: Arc<ServerConfig>, plain: &[u8], now: Nanos) -> Result<Records, String> {
+        let connection = UnbufferedServerConnection::new(config).map_err(|error| error.to_string())?;
+        let mut outbox = Buffer::with_room(BATCH + HEADS);
+        outbox.push(plain);
+        Ok(Records {
+            connection,
+            inbox: Buffer::with_room(INBOX),
+            said: Buffer::with_room(0),
+            outbox,
+            batch: None,
+            open: false,
+            closed: false,
+            failure: None,
+            incomplete: None,
+            now,
+        })
+    }
+
+    pub(super) fn failure(&self) -> Option<&Ending> {
+        self.failure.as_ref()
+    }
+
+    /// Whether there is room for records, and for what they say.
+    pub(super) fn has_room(&self) -> bool {
+        self.failure.is_none() && self.said.is_empty() && self.outbox.len() <= BATCH && self.inbox.has_space()
+    }
+
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        self.inbox.space()
+    }
+
+    pub(super) fn filled(&mut self, machine: &mut impl Machine, now: Nanos, bytes: usize) {
+        self.now = now;
+        self.inbox.commit(bytes);
+        self.open_all(machine);
+    }
+
+    /// Gives the machine what was said before and it had no room for; whether it took any.
+    pub(super) fn hand_on(&mut self, machine: &mut impl Machine) -> bool {
+        let taken = give(machine, self.now, self.said.bytes());
+        self.said.consume(taken);
+        taken > 0
+    }
+
+    /// Opens all records that have come, and hands on what they say.
+    fn open_all(&mut self, machine: &mut impl Machine) {
+        let before = self.inbox.len();
+        self.settle(machine);
+        let progress = self.inbox.len() < before;
+        self.incomplete = match self.incomplete {
+            _ if self.inbox.is_empty() => None,
+            Some(since) if !progress => Some(since),
+            _ => Some(self.now),
+        };
+    }
+
+    /// Does all that can be done with what has come; whether the client may be spoken to.
+    fn settle(&mut self, machine: &mut impl Machine) -> bool {
+        while self.failure.is_none() {
+            match self.step(machine) {
+                Next::Again => {}
+                Next::Open if self.open => return true,
+                Next::Open => {
+                    self.open = true;
+                    let chain = self.connection.peer_certificates();
+                    let names = chain.and_then(|chain| chain.first()).map(|first| certificate::names(first));
+                    machine.secured(names);
+                }
+                Next::Wait => return false,
+                Next::Fail(error) => {
+                    self.failure = Some(Ending::Broken(Breach::Tls { error }));
+                    // An alert says why, as far as the client still listens.
+                    while self.connection.wants_write() {
+                        self.step(machine);
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    fn step(&mut self, machine: &mut impl Machine) -> Next {
+        let Records { connection, inbox, said, outbox, open, now, .. } = self;
+        let UnbufferedStatus { discard, state } = connection.process_tls_records(inbox.bytes_mut());
+        let next = match state {
+            // Before anything is heard, the machine is told who speaks.
+            Ok(ConnectionState::ReadTraffic(_)) if !*open => Next::Open,
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                while let Some(Ok(record)) = traffic.next_record() {
+                    let passed = if said.is_empty() { give(machine, *now, record.payload) } else { 0 };
+                    said.push(&record.payload[passed..]);
+                }
+                Next::Again
+            }
+            Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                put(outbox, HEADS, |room| data.encode(room).map_err(Shortage::from))
+                    .map_or_else(Next::Fail, |_| Next::Again)
+            }
+            Ok(ConnectionState::TransmitTlsData(transmit)) => {
+                transmit.done();
+                Next::Again
+            }
+            Ok(ConnectionState::PeerClosed) => {
+                machine.input_ended();
+                Next::Again
+            }
+            Ok(ConnectionState::WriteTraffic(_)) => Next::Open,
+            Ok(_) => Next::Wait,
+            Err(error) => Next::Fail(error.to_string()),
+        };
+        inbox.consume(discard);
+        // A server could speak before it knows who listens.
+        if matches!(next, Next::Open) && connection.is_handshaking() { Next::Wait } else { next }
+    }
+
+    /// Seals what the machine has to say, or the end where it has no more; nothing while records wait to be sent.
+    pub(super) fn seal(&mut self, machine: &mut impl Machine) {
+        if !self.open || self.closed || self.failure.is_some() || !self.outbox.is_empty() {
+            return;
+        }
+        // Keys may have to be changed first.
+        if !self.settle(machine) || !self.outbox.is_empty() {
+            return;
+        }
+        let is_over = machine.is_over();
+        let bytes = machine.output();
+        let bytes = &bytes[..bytes.len().min(BATCH)];
+        if bytes.is_empty() && !is_over {
+            return;
+        }
+        let UnbufferedStatus { discard, state } = self.connection.process_tls_records(self.inbox.bytes_mut());
+        let result = match state {
+            Ok(ConnectionState::WriteTraffic(mut traffic)) if bytes.is_empty() => {
+                self.closed = true;
+                put(&mut self.outbox, HEADS, |room| traffic.queue_close_notify(room).map_err(Shortage::from))
+            }
+            Ok(ConnectionState::WriteTraffic(mut traffic)) => put(&mut self.outbox, BATCH + HEADS, |room| {
+                traffic.encrypt(bytes, room).map_err(Shortage::from)
+            }),
+            // Nobody listens any more.
+            Ok(_) => Err("TLS is closed".to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        self.inbox.consume(discard);
+        match result {
+            Ok(sealed) if !bytes.is_empty() => {
+                self.batch = Some(Batch { bytes: bytes.len(), told: 0, sealed, sent: 0 });
+            }
+            Ok(_) => {}
+            Err(error) => self.failure = Some(Ending::Broken(Breach::Tls { error })),
+        }
+    }
+
+    pub(super) fn output(&self) -> &[u8] {
+        self.outbox.bytes()
+    }
+
+    /// Whether there is nothing more to say, after a machine that is over.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed || !self.open || self.failure.is_some()
+    }
+
+    /// So many bytes of records were sent; the machine is told of its own in proportion.
+    pub(super) fn sent(&mut self, machine: &mut impl Machine, now: Nanos, bytes: usize) {
+        self.now = now;
+        self.outbox.consume(bytes);
+        let Some(batch) = &mut self.batch else { return };
+        batch.sent = batch.sealed.min(batch.sent + bytes);
+        // Both are at most some BATCH.
+        let due = batch.bytes * batch.sent / batch.sealed;
+        // A machine that is broken has nothing to say any more.
+        let told = (due - batch.told).min(machine.output().len());
+        batch.told = due;
+        if batch.sent == batch.sealed {
+            self.batch = None;
+        }
+        if told > 0 {
+            machine.sent(now, told);
+        }
+    }
+
+    /// Until when the rest of a record may come, of a client that has begun one.
+    pub(super) fn deadline(&self, patience: Nanos) -> Option<Nanos> {
+        self.incomplete.filter(|_| self.open).map(|since| since.saturating_add(patience))
+    }
+
+    /// Goes on by another clock.
+    pub(super) fn rebase(&mut self, now: Nanos) {
+        (self.now, self.incomplete) = (now, self.incomplete.map(|_| now));
+    }
+
+    /// The client took too long.
+    pub(super) fn give_up(&mut self) {
+        self.failure = Some(Ending::Broken(Breach::SlowRequest));
+    }
+
+    /// Gives back the room of bursts.
+    pub(super) fn give_back(&mut self) {
+        if self.said.is_empty() {
+            self.said = Buffer::with_room(0);
+        }
+    }
+}
+
+/// Gives a machine as much as it takes; how many bytes that were.
+fn give(machine: &mut impl Machine, now: Nanos, bytes: &[u8]) -> usize {
+    let mut given = 0;
+    while given < bytes.len() && machine.wants_input() {
+        let space = machine.input_space();
+        let count = space.len().min(bytes.len() - given);
+        space[..count].copy_from_slice(&bytes[given..given + count]);
+        machine.filled(now, count);
+        given += count;
+    }
+    given
+}
+
+/// Why bytes were not put into the room there was.
+enum Shortage {
+    Room(InsufficientSizeError),
+    Other(String),
+}
+
+impl From<EncodeError> for Shortage {
+    fn from(error: EncodeError) -> Shortage {
+        match error {
+            EncodeError::InsufficientSize(size) => Shortage::Room(size),
+            other => Shortage::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<EncryptError> for Shortage {
+    fn from(error: EncryptError) -> Shortage {
+        match error {
+            EncryptError::InsufficientSize(size) => Shortage::Room(size),
+            other => Shortage::Other(other.to_string()),
+        }
+    }
+}
+
+/// Puts bytes behind others, with room for so many at first, then for as many as it takes; how many there were.
+fn put(
+    out: &mut Buffer,
+    room: usize,
+    mut write: impl FnMut(&mut [u8]) -> Result<usize, Shortage>,
+) -> Result<usize, String> {
+    let mut room = room;
+    loop {
+        match write(out.reserve(room)) {
+            Ok(bytes) => {
+                out.commit(bytes);
+                return Ok(bytes);
+            }
+            Err(Shortage::Room(size)) if size.required_size > room => room = size.required_size,
+            Err(Shortage::Room(size)) => return Err(size.required_size.to_string()),
+            Err(Shortage::Other(error)) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! How the bytes of a machine cross the socket: as they are, or within TLS once the client has asked for it.
+//!
+//! Bytes that came before the TLS handshake are never taken for ones that came within it: the machine refuses what follows
+//! a STARTTLS at once, and what comes later must be TLS.
+
+use headstack_model::Nanos;
+
+use super::limits::{Breach, Ending, Limits};
+use super::records::Records;
+use super::session::{Request, Session};
+use super::{Machine, Tls, Wire};
+
+/// A machine, and the way of its bytes.
+#[derive(Debug)]
+pub struct Transport<W> {
+    /// Who speaks.
+    pub machine: W,
+    /// Time for a record to be completed.
+    patience: Nanos,
+    records: Option<Box<Records>>,
+}
+
+impl<W: Machine> Transport<W> {
+    /// A machine whose bytes cross as they are until it takes up TLS.
+    pub fn new(machine: W, limits: &Limits) -> Transport<W> {
+        Transport { machine, patience: limits.request, records: None }
+    }
+
+    /// The same way for another machine, which goes on where this one ended, by a clock that says `now`.
+    pub fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Transport<T>> {
+        let Transport { machine, patience, mut records } = self;
+        if let Some(records) = &mut records {
+            records.rebase(now);
+        }
+        Some(Transport { machine: change(machine)?, patience, records })
+    }
+
+    /// Goes over to TLS where the machine has just agreed to it.
+    fn upgrade(&mut self, now: Nanos) {
+        let Some(Tls { config, .. }) = self.machine.take_tls() else { return };
+        let plain = self.machine.output();
+        match Records::begin(config, plain, now) {
+            Ok(records) => {
+                let bytes = plain.len();
+                self.machine.sent(now, bytes);
+                self.records = Some(Box::new(records));
+            }
+            Err(error) => self.machine.fail(Breach::Tls { error }),
+        }
+    }
+}
+
+impl Transport<Session> {
+    /// The next request for the disk. What is refused is answered on the way.
+    pub fn next_request(&mut self) -> Option<Request> {
+        loop {
+            if let Some(request) = self.machine.next_request() {
+                return Some(request);
+            }
+            // The machine may have room again for what came with the last record.
+            let records = self.records.as_mut()?;
+            if !records.hand_on(&mut self.machine) {
+                return None;
+            }
+        }
+    }
+}
+
+impl<W: Machine> Wire for Transport<W> {
+    fn wants_input(&self) -> bool {
+        self.machine.wants_input() && self.records.as_ref().is_none_or(|records| records.has_room())
+    }
+
+    fn input_space(&mut self) -> &mut [u8] {
+        match &mut self.records {
+            Some(records) => records.space(),
+            None => self.machine.input_space(),
+        }
+    }
+
+    fn filled(&mut self, now: Nanos, bytes: usize) {
+        match &mut self.records {
+            Some(records) => records.filled(&mut self.machine, now, bytes),
+            None => {
+                self.machine.filled(now, bytes);
+                self.upgrade(now);
+            }
+        }
+    }
+
+    fn input_ended(&mut self) {
+        self.machine.input_ended();
+    }
+
+    fn output(&mut self) -> &[u8] {
+        match &mut self.records {
+            Some(records) => {
+                records.seal(&mut self.machine);
+                records.output()
+            }
+            None => self.machine.output(),
+        }
+    }
+
+    fn has_output(&self) -> bool {
+        match &self.records {
+            Some(records) => {
+                let unsealed = self.machine.has_output() || self.machine.is_over();
+                !records.output().is_empty() || unsealed && !records.is_closed()
+            }
+            None => self.machine.has_output(),
+        }
+    }
+
+    fn sent(&mut self, now: Nanos, bytes: usize) {
+        match &mut self.records {
+            Some(records) => {
+                records.sent(&mut self.machine, now, bytes);
+                // What came may have waited until replies were taken.
+                records.hand_on(&mut self.machine);
+            }
+            None => {
+                self.machine.sent(now, bytes);
+                self.upgrade(now);
+            }
+        }
+    }
+
+    fn ending(&self) -> Option<&Ending> {
+        let failure = self.records.as_ref().and_then(|records| records.failure());
+        failure.or_else(|| self.machine.ending())
+    }
+
+    fn is_over(&self) -> bool {
+        match &self.records {
+            Some(records) if records.failure().is_some() => true,
+            Some(records) => self.machine.is_over() && records.is_closed(),
+            None => self.machine.is_over(),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        let record = self.records.as_ref().and_then(|records| records.deadline(self.patience));
+        record.into_iter().chain(self.machine.poll_timeout()).min()
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        self.machine.handle_timeout(now);
+        if let Some(records) = &mut self.records {
+            records.give_back();
+            if records.deadline(self.patience).is_some_and(|deadline| deadline <= now) {
+                records.give_up();
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Listening sockets, and what the system is asked for so that many clients can come.
+
+use super::Address;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// Connections that may wait to be accepted. NBD servers speak first: a client beyond a short queue would wait for ever.
+const BACKLOG: i32 = 4096;
+
+/// A socket at which clients come.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    address: Address,
+}
+
+impl Listener {
+    /// Listens at an address.
+    ///
+    /// *Errors:* it cannot be had, or is in use.
+    pub fn at(address: &Address) -> io::Result<Listener> {
+        let at = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
+        let (socket, name) = match address {
+            Address::Tcp(tcp) => {
+                let socket = Socket::new(Domain::for_address(*tcp), Type::STREAM, None)?;
+                socket.set_reuse_address(true)?;
+                (socket, SockAddr::from(*tcp))
+            }
+            Address::Unix(path) => {
+                let (socket, name) = (Socket::new(Domain::UNIX, Type::STREAM, None)?, SockAddr::unix(path));
+                let name = name.map_err(at)?;
+                if is_abandoned(path, &name)? {
+                    #[allow(clippy::disallowed_methods, reason = "the file of a socket that is dead")]
+                    std::fs::remove_file(path).map_err(at)?;
+                }
+                (socket, name)
+            }
+        };
+        socket.bind(&name).and_then(|()| socket.listen(BACKLOG)).map_err(at)?;
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?.as_socket().map_or(address.clone(), Address::Tcp);
+        Ok(Listener { socket, address })
+    }
+
+    /// Where it listens: with the port that it got where any was asked for.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Takes a client that waits.
+    pub(super) fn accept(&self) -> io::Result<Socket> {
+        let (socket, _) = self.socket.accept()?;
+        settle(&socket);
+        Ok(socket)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address {
+            #[allow(clippy::disallowed_methods, reason = "the socket's file is the listener's")]
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Whether a path is a socket that nobody listens at, which a server left that died. Whatever else is there is not ours, and
+/// neither is a socket of which that cannot be said: one of another kind, or one that is too busy to answer.
+fn is_abandoned(path: &Path, name: &SockAddr) -> io::Result<bool> {
+    if !path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
+        return Ok(false);
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.connect(name).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused))
+}
+
+/// Files that are left for disks, their data and whatever else the process opens.
+const OTHER_FILES: u64 = 64;
+
+/// Most files that the process asks to have open. What it starts inherits it, and some programs try each number.
+const MOST_FILES: u64 = 1 << 16;
+
+/// Has the system let the process open more files; how many connections of `most` there is room for then.
+pub(super) fn room_for(most: usize) -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let allowed = maximum.map_or(MOST_FILES, |maximum| maximum.min(MOST_FILES));
+    if current.is_some_and(|current| current < allowed) {
+        // Where it is refused there are fewer connections.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum });
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    most.min(usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX))
+}
+
+/// Time for a client's machine to say that it got what was sent.
+const TAKEN_FOR_GONE: Duration = Duration::from_secs(150);
+
+/// Has small replies sent at once, and a client noticed whose machine is gone: after a minute in which it says nothing it is
+/// asked, and after nine questions without an answer it is left. While it has not said that it got all data it is not asked,
+/// and left after a time of its own. Only TCP has, and needs, any of these.
+fn settle(socket: &Socket) {
+    let patience =
+        TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(10));
+    let _ = socket.set_tcp_nodelay(true);
+    let _ = socket.set_tcp_keepalive(&patience);
+    let _ = socket.set_tcp_user_timeout(Some(TAKEN_FOR_GONE));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_client_asked_whether_it_is_still_there() {
+        let tcp = Socket::new(Domain::IPV4, Type::STREAM, None).expect("there are sockets");
+        settle(&tcp);
+        assert!(
+            tcp.keepalive().expect("it is a TCP socket") && tcp.tcp_nodelay().expect("it is a TCP socket")
+        );
+        assert_eq!(tcp.tcp_user_timeout().expect("it is a TCP socket"), Some(Duration::from_secs(150)));
+        let unix = Socket::new(Domain::UNIX, Type::STREAM, None).expect("there are sockets");
+        settle(&unix);
+        assert!(unix.take_error().expect("it can be asked").is_none(), "it works as before");
+    }
+
+    #[test]
+    fn may_the_process_have_as_many_files_as_connections() {
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        let few = Rlimit { current: Some(512), maximum };
+        setrlimit(Resource::Nofile, few).expect("less is always allowed");
+        let most = maximum.unwrap_or(u64::MAX).min(MOST_FILES);
+        assert_eq!(room_for(usize::MAX) as u64, most - 64);
+        assert_eq!(getrlimit(Resource::Nofile), Rlimit { current: Some(most), maximum });
+        assert_eq!(room_for(3), 3);
+    }
+}

@@ -1,0 +1,132 @@
+//! The NBD server: one thread that listens, does the handshakes, and hands each connection to the thread of the disk that
+//! its client chose.
+
+mod accept;
+mod address;
+mod listen;
+
+pub use address::{Address, AddressError};
+pub use listen::Listener;
+
+use crate::connection::{Connection, Link};
+use crate::nbd::{Export, ExportError, Exports, Limits, Session, Tls};
+use crate::node::NodeHandle;
+use crate::{Clock, DiskHandle, realtime};
+use accept::Accepting;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+/// An export and what is behind it.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// What clients are told.
+    pub export: Export,
+    /// What serves them.
+    pub target: Target,
+}
+
+/// What serves the clients of an export.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A volume of an emulated disk.
+    Disk {
+        /// The disk.
+        disk: DiskHandle,
+        /// The number of its volume.
+        volume: u32,
+    },
+    /// A storage node.
+    Node(NodeHandle),
+}
+
+impl Target {
+    /// Whether it is to answer at its time and not as soon as it can.
+    fn has_deadlines(&self) -> bool {
+        match self {
+            Target::Disk { disk, .. } => disk.inspect(|emulator| emulator.engine().is_some()),
+            Target::Node(_) => false,
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        match self {
+            Target::Disk { disk, .. } => disk.clock(),
+            Target::Node(node) => node.clock(),
+        }
+    }
+
+    fn adopt(&self, connection: Connection<Session>) {
+        match self {
+            Target::Disk { disk, volume } => disk.adopt(Link::new(connection, *volume)),
+            Target::Node(node) => node.adopt(Link::new(connection, 0)),
+        }
+    }
+}
+
+/// What holds for all clients of a server.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// What one connection may hold and how long it may take.
+    pub limits: Limits,
+    /// Connections at a time; who comes beyond is sent away. The process may have that many files open from then on, where
+    /// the system allows it; where not, there are fewer connections.
+    pub connections: usize,
+    /// How TLS is spoken, where it is.
+    pub tls: Option<Tls>,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { limits: Limits::default(), connections: 1024, tls: None }
+    }
+}
+
+/// A server that runs until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<Address>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Serves whoever comes to these sockets.
+    ///
+    /// *Errors:* exports that cannot be; the system has no thread, or none of what one sleeps on.
+    pub fn start(listeners: Vec<Listener>, served: Vec<Served>, rules: Rules) -> io::Result<Server> {
+        let exports = served.iter().map(|served| served.export.clone()).collect();
+        let exports =
+            Exports::new(exports).map_err(|error: ExportError| io::Error::other(error.to_string()))?;
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
+        let has_deadlines = served.iter().any(|served| served.target.has_deadlines());
+        let accepting = Accepting::new(listeners, &stop, exports, served, rules)?;
+        let run = move || {
+            realtime::be_punctual();
+            if has_deadlines {
+                realtime::go_first();
+            }
+            accepting.run();
+        };
+        let thread = Some(Builder::new().name("nbd server".to_string()).spawn(run)?);
+        Ok(Server { addresses, stop, thread })
+    }
+
+    /// Where it listens: with the ports that it got where any was asked for.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It only fails when it was told before.
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! TLS as its settings say: certificates and keys from PEM files.
+
+use crate::nbd::Tls;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How clients speak TLS with a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSettings {
+    /// File with the server's certificate, and those between it and one that clients know, in PEM.
+    pub certificate: PathBuf,
+    /// File with the certificate's private key, in PEM.
+    pub key: PathBuf,
+    /// File with the certificates that sign those of clients, in PEM.
+    #[serde(default)]
+    pub client_ca: Option<PathBuf>,
+    /// Whether clients show certificates of their own. Required where there is a `client_ca`, unless it is given.
+    #[serde(default)]
+    pub clients: Option<ClientCertificates>,
+    /// Whether nothing is served without TLS.
+    #[serde(default = "yes")]
+    pub required: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Whether clients show certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientCertificates {
+    /// They are not asked for one.
+    None,
+    /// They may; one that is not good ends the connection.
+    Optional,
+    /// They must.
+    Required,
+}
+
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read, or has not what it should have.
+    #[error("{key}: {path}: {error}")]
+    File {
+        /// The key that names it.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: String,
+    },
+    /// Certificate and key do not go together, or cannot be used.
+    #[error("{key}: {error}")]
+    Unfit {
+        /// The key of what does not fit.
+        key: &'static str,
+        /// Why.
+        error: String,
+    },
+    /// Clients are to show certificates and nobody signs them.
+    #[error("clients: certificates are {wanted} and `client_ca` names no file with who signs them")]
+    NoAuthority {
+        /// How they are wanted.
+        wanted: &'static str,
+    },
+}
+
+impl TlsSettings {
+    /// Reads the files.
+    ///
+    /// *Errors:* a file that cannot be read or has not what it should have; a key of another certificate.
+    pub fn load(&self) -> Result<Tls, TlsError> {
+        let chain = certificates("certificate", &self.certificate)?;
+        let key = PrivateKeyDer::from_pem_file(&self.key)
+            .map_err(|error| file("key", &self.key, error.to_string()))?;
+        let unfit = |key, error: &dyn std::fmt::Display| TlsError::Unfit { key, error: error.to_string() };
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unfit("certificate", &error))?;
+        let builder = match self.verifier()? {
+            Some(verifier) => builder.with_client_cert_verifier(verifier),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(|error| unfit("key", &error))?;
+        // A connection to a disk lasts; one that could be taken up again would have to be kept.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Tls { config: Arc::new(config), required: self.required })
+    }
+
+    fn verifier(&self) -> Result<Option<Arc<dyn rustls::server::danger::ClientCertVerifier>>, TlsError> {
+        let usual =
+            if self.client_ca.is_some() { ClientCertificates::Required } else { ClientCertificates::None };
+        let (wanted, optional) = match self.clients.unwrap_or(usual) {
+            ClientCertificates::None => return Ok(None),
+            ClientCertificates::Optional => ("optional", true),
+            ClientCertificates::Required => ("required", false),
+        };
+        let path = self.client_ca.as_ref().ok_or(TlsError::NoAuthority { wanted })?;
+        let wrong = |error: String| file("client_ca", path, error);
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates("client_ca", path)? {
+            roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+        }
+        let provider = Arc::new(ring::default_provider());
+        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        let builder = if optional { builder.allow_unauthenticated() } else { builder };
+        builder.build().map(Some).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+fn file(key: &'static str, path: &Path, error: String) -> TlsError {
+    TlsError::File { key, path: path.to_path_buf(), error }
+}
+
+/// All certificates of a file, of which there must be one.
+fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let read = || CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>();
+    let found = read().map_err(|error| file(key, path, error.to_string()))?;
+    if found.is_empty() {
+        Err(file(key, path, "there is no certificate in it".to_string()))
+    } else {
+        Ok(found)
+    }
+}
