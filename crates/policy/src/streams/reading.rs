@@ -191,6 +191,9 @@ impl Streams {
         self.dispatch.leave(id);
         let stream = self.streams.remove(id as usize);
         assert!(stream.waiting == 0, "a stream that goes leaves nobody waiting");
+        if stream.in_flight > 0 && stream.turn.is_none() {
+            self.dispatch.arrive_early();
+        }
         self.expected[set_of(stream.way)].remove(&(stream.expected, id));
         let own: Vec<u32> =
             self.frames.iter().filter(|(_, frame)| frame.stream == id).map(|(frame, _)| frame).collect();
@@ -388,7 +391,13 @@ impl Streams {
         }
         if result.is_err() || frame.is_hidden {
             // Who waits for it asks the disk for no more than its own bytes.
-            return self.give_up(id);
+            self.give_up(id);
+            let stream = self.streams.get(frame.stream as usize);
+            if result.is_err() && stream.is_some_and(|stream| stream.waiting == 0) {
+                // More of what nobody waits for would be read in vain, too.
+                self.drop_stream(frame.stream);
+            }
+            return;
         }
         let staged = self.frames.get_mut(id);
         (staged.state, staged.touched) = (State::Staged, now);

@@ -72,6 +72,11 @@ impl Dispatch {
         self.leaving += 1;
     }
 
+    /// Commands of a stream without a turn are nobody's any more.
+    pub(super) fn arrive_early(&mut self) {
+        self.leaving -= 1;
+    }
+
     fn queue(&mut self, queue: Queue) -> &mut BTreeSet<(u64, u32)> {
         match queue {
             Queue::Needy => &mut self.needy,

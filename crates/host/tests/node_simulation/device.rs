@@ -1,0 +1,133 @@
+//! The disk that a node has: an emulated one whose commands begin in any order and whose ends are told late, as a device's
+//! behind queues and threads may.
+//!
+//! Room that a command reads into is garbage from when the command is given until it ends; bytes that one writes must be the
+//! same then.
+
+use crate::draw::Ways;
+use headstack_host::disk::{Emulator, Outcome};
+use headstack_host::node::{Command, Ended, NodeCore, Work};
+use headstack_host::{BlockError, Operation};
+use headstack_model::Nanos;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+
+/// A command from when it is given until its end is told.
+#[derive(Debug)]
+struct Underway {
+    operation: Option<Operation>,
+    /// What it writes.
+    data: Vec<u8>,
+    /// Whether bytes that it reads are a request's.
+    is_for_request: bool,
+    /// When it begins, and then when its end is told.
+    at: Nanos,
+    result: Option<Result<Ended, BlockError>>,
+}
+
+/// The disk of a node.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub(crate) emulator: Emulator,
+    underway: BTreeMap<u32, Underway>,
+}
+
+impl Device {
+    pub(crate) fn new(emulator: Emulator) -> Device {
+        Device { emulator, underway: BTreeMap::new() }
+    }
+
+    /// Takes a command.
+    pub(crate) fn start(
+        &mut self,
+        now: Nanos,
+        core: &mut NodeCore,
+        Command { id, work }: Command,
+        ways: &Ways,
+        random: &mut Pcg64Mcg,
+    ) {
+        let mut data = Vec::new();
+        let mut is_for_request = false;
+        let operation = match work {
+            Work::Read { offset, bytes, fua } => {
+                core.room(id).fill(0xa5);
+                is_for_request = core.is_for_request(id);
+                Operation::Read { offset, bytes: bytes as u32, fua }
+            }
+            Work::Write { offset, fua, .. } => {
+                // Which of the two a device asks for depends on whether it minds where the bytes are.
+                data = if random.random_bool(0.5) { core.data(id) } else { core.aligned_data(id) }.to_vec();
+                Operation::Write { offset, data: data.clone(), fua }
+            }
+            Work::Flush => Operation::Flush,
+            Work::Zero { offset, bytes, may_trim, fua } => {
+                Operation::WriteZeroes { offset, bytes, may_trim, fua }
+            }
+            Work::Trim { offset, bytes } => Operation::Trim { offset, bytes },
+            Work::Look { offset, bytes } => Operation::Allocation { offset, bytes },
+        };
+        let at = now + ways.put_off(random);
+        let underway = Underway { operation: Some(operation), data, is_for_request, at, result: None };
+        assert!(self.underway.insert(id, underway).is_none(), "command {id} has not ended");
+    }
+
+    /// Whether a command has not ended.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.underway.is_empty()
+    }
+
+    /// When something happens next.
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        let own =
+            self.underway.values().filter(|u| u.operation.is_some() || u.result.is_some()).map(|u| u.at);
+        own.chain(self.emulator.poll_timeout()).min()
+    }
+
+    /// Begins what is due, and takes what is over.
+    pub(crate) fn turn(&mut self, now: Nanos, core: &mut NodeCore, ways: &Ways, random: &mut Pcg64Mcg) {
+        for (&id, underway) in &mut self.underway {
+            if let Some(operation) = underway.operation.take_if(|_| underway.at <= now) {
+                self.emulator.submit(now, 0, operation, u64::from(id));
+            }
+        }
+        self.emulator.handle_timeout(now);
+        while let Some(answered) = self.emulator.poll_answer() {
+            let id = answered.ticket as u32;
+            let underway = self.underway.get_mut(&id).expect("it is under way");
+            let result = answered.result.and_then(|outcome| match outcome {
+                Outcome::Done => Ok(Ended::Done),
+                Outcome::Allocation(stretches) => Ok(Ended::Allocation(stretches)),
+                Outcome::Read { .. } if underway.is_for_request && ways.leaves => Ok(Ended::Left),
+                Outcome::Read { volume, offset, .. } => {
+                    self.emulator.read(volume, offset, core.room(id)).map(|()| Ended::Done)
+                }
+            });
+            (underway.at, underway.result) = (now + ways.tell_late(random), Some(result));
+        }
+    }
+
+    /// The next command whose end is to be told by now.
+    pub(crate) fn next_end(
+        &mut self,
+        now: Nanos,
+        core: &NodeCore,
+    ) -> Option<(u32, Result<Ended, BlockError>)> {
+        let is_due = |(_, underway): &(&u32, &Underway)| underway.result.is_some() && underway.at <= now;
+        let id = *self.underway.iter().find(is_due)?.0;
+        let Underway { data, result, .. } = self.underway.remove(&id)?;
+        if !data.is_empty() {
+            assert!(core.data(id) == data, "what command {id} wrote was changed before it ended");
+        }
+        Some((id, result?))
+    }
+
+    /// Goes on without a node: what the disk has is done, what it has not got yet is not.
+    pub(crate) fn run_out(&mut self, now: Nanos) {
+        let mut now = now;
+        while self.emulator.outstanding() > 0 {
+            now = self.emulator.poll_timeout().expect("operations are under way").max(now);
+            self.emulator.handle_timeout(now);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What is drawn of a simulation beside its clients: the disk, the node's configuration, how late everybody is, and the end.
+
+use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
+use headstack_model::{Lbn, Nanos, drives};
+use headstack_policy::streams::{Classifier, Config, Turns};
+use headstack_sim::{Engine, Fault, Rig};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+/// Drives with a write-back cache, with another order, and without any.
+const DRIVES: [&str; 4] = ["wd800jd", "st2000dm006", "atlas-10k", "eagle-m2361a"];
+
+/// How late things happen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ways {
+    start: Nanos,
+    tell: Nanos,
+    wake: Nanos,
+    /// Whether bytes of requests are left with the disk until they are sent.
+    pub(crate) leaves: bool,
+}
+
+impl Ways {
+    pub(crate) fn draw(random: &mut Pcg64Mcg) -> Ways {
+        let mut late = |most: u64| Nanos([0, 0, 50_000, 5_000_000, most][random.random_range(0..5)]);
+        let (start, tell, wake) = (late(50_000_000), late(50_000_000), late(1_000_000_000));
+        Ways { start, tell, wake, leaves: random.random_bool(0.3) }
+    }
+
+    /// How long a command is on its way to the disk.
+    pub(crate) fn put_off(&self, random: &mut Pcg64Mcg) -> Nanos {
+        Nanos(random.random_range(0..=self.start.0))
+    }
+
+    /// How long its end is on its way back.
+    pub(crate) fn tell_late(&self, random: &mut Pcg64Mcg) -> Nanos {
+        Nanos(random.random_range(0..=self.tell.0))
+    }
+
+    /// How late the node wakes.
+    pub(crate) fn wake_late(&self, random: &mut Pcg64Mcg) -> Nanos {
+        Nanos(random.random_range(0..=self.wake.0))
+    }
+}
+
+/// How it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// All clients have what they asked for.
+    Quiet,
+    /// The power of node and disk goes.
+    PowerCut(Nanos),
+    /// The node is killed, and its disk is not.
+    Killed(Nanos),
+    /// The disk's power goes, and the node's stays.
+    DiskDark(Nanos),
+    /// The disk dies.
+    DiskDead(Nanos),
+}
+
+impl End {
+    pub(crate) fn draw(random: &mut Pcg64Mcg) -> End {
+        let within = [50_000_000, 1_000_000_000, 10_000_000_000][random.random_range(0..3)];
+        let at = Nanos(random.random_range(0..within));
+        match random.random_range(0..10) {
+            0..=2 => End::Quiet,
+            3..=5 => End::PowerCut(at),
+            6..=7 => End::Killed(at),
+            8 => End::DiskDark(at),
+            _ => End::DiskDead(at),
+        }
+    }
+
+    /// When it comes, if it does not wait for the clients.
+    pub(crate) fn at(self) -> Option<Nanos> {
+        match self {
+            End::Quiet | End::DiskDead(_) => None,
+            End::PowerCut(at) | End::Killed(at) | End::DiskDark(at) => Some(at),
+        }
+    }
+}
+
+/// Draws a node's configuration: little memory, quick to find streams and to give them up.
+pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
+    let mut one_of = |values: &[u64]| values[random.random_range(0..values.len())];
+    let memory_bytes = one_of(&[256 << 10, 320 << 10, 1 << 20, 4 << 20]);
+    let read_ahead_bytes = one_of(&[0, 16 << 10, 64 << 10, 128 << 10]);
+    let dispatch_set = one_of(&[0, 1, 2, 5]);
+    let requests_a_turn = one_of(&[0, 1, 3, 16]);
+    let given = |value: u64| (value > 0).then_some(value);
+    Config {
+        scheduling: one_of(&[0, 1, 1, 1, 1, 1, 1, 1]) == 1,
+        memory_bytes,
+        read_ahead_bytes: given(read_ahead_bytes),
+        dispatch_set: given(dispatch_set).map(|value| value as u32),
+        requests_a_turn: given(requests_a_turn).map(|value| value as u32),
+        turns: if one_of(&[0, 1]) == 0 { Turns::Nearest } else { Turns::RoundRobin },
+        classifier: Classifier {
+            block_bytes: one_of(&[512, 4096, 16384]),
+            region_blocks: one_of(&[16, 128]) as u32,
+            threshold: one_of(&[2, 3, 8]) as u32,
+            regions: one_of(&[16, 4096]) as u32,
+            ..Classifier::default()
+        },
+        gather_writes: one_of(&[0, 1, 1, 1]) == 1,
+        gather_ms: one_of(&[0, 1, 20, 200]) as f64,
+        idle_ms: one_of(&[500, 3000, 30_000]) as f64,
+        queue_depth: one_of(&[1, 2, 32]) as u32,
+        direct_bytes: one_of(&[4096, 64 << 10, 4 << 20]),
+        beside_bytes: one_of(&[0, 4096, 256 << 10]),
+        ..Config::default()
+    }
+}
+
+/// A disk of a kind that the seed says, with zeros in it.
+pub(crate) fn emulator(seed: u64, rigs: &[Rig], faults: impl FnOnce(&mut Engine, u64)) -> Emulator {
+    let rig = &rigs[(seed % rigs.len() as u64) as usize];
+    let mut engine = rig.build(seed).expect("the drive is good");
+    let info = rig.volumes().remove(0);
+    faults(&mut engine, info.bytes());
+    let store = Store::memory(info.bytes()).expect("unused memory is free");
+    let volumes = vec![Volume::new(info, store)];
+    Emulator::new(engine, volumes, EmulatorFaults::default()).expect("a drive tells what is on its media")
+}
+
+/// The drives that simulations have.
+pub(crate) fn rigs() -> Vec<Rig> {
+    DRIVES.iter().map(|name| Rig::from_drive(drives::load(name).expect("the drive is shipped"))).collect()
+}
+
+/// Has blocks of a disk be bad until they are written.
+pub(crate) fn spoil(engine: &mut Engine, (first, blocks): (u64, u64)) {
+    let fault = Fault::Medium { start: Lbn(first), end: Lbn(first + blocks), turns: Some(1), stays: false };
+    engine.inject(0, fault).expect("the blocks are the disk's");
+}
+
+/// Has a disk die.
+pub(crate) fn kill(engine: &mut Engine, from: Nanos) {
+    engine.inject(0, Fault::Dead { from, timeout: Nanos::ZERO }).expect("any drive can die");
+}

@@ -1,0 +1,73 @@
+//! Simulation of a node from a seed: drawn clients, the node's core with its real bytes, and an emulated disk, in virtual time.
+//!
+//! A seed draws a disk, a configuration, clients, bad blocks, how late everybody is, clients that go away with requests in
+//! flight, and an end: quiet, a power cut in the middle of writes, a killed node, a disk that dies. After every step the
+//! node keeps to its memory; every request is answered once; no read finds what it must not; what was flushed is there in the
+//! end; and nothing waits for ever. A failure names its seed, and `HEADSTACK_SEED=n` runs that one and prints what happens.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "seeds run on all cores, and one is given by the environment"
+)]
+
+mod clients;
+mod device;
+mod draw;
+mod truth;
+mod world;
+
+use headstack_sim::Rig;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use world::{Books, World};
+
+/// Runs a seed; a failure's seed is told.
+fn run(seed: u64, rigs: &[Rig], is_told: bool) -> Books {
+    let found = catch_unwind(AssertUnwindSafe(|| World::new(seed, rigs, is_told).run()));
+    found.unwrap_or_else(|failure| {
+        let said = failure.downcast_ref::<String>().map(String::as_str);
+        let said = said.or(failure.downcast_ref::<&str>().copied()).unwrap_or("it failed");
+        panic!("seed {seed}: {said}\nHEADSTACK_SEED={seed} tells what happens in it")
+    })
+}
+
+/// Runs seeds on all cores, or the one that the environment names; what happened in all of them.
+fn run_seeds(seeds: u64) -> Books {
+    if let Ok(seed) = std::env::var("HEADSTACK_SEED") {
+        let seed = seed.parse().expect("HEADSTACK_SEED is a number");
+        return run(seed, &draw::rigs(), true);
+    }
+    let next = AtomicU64::new(0);
+    let turn = || {
+        let (rigs, mut books) = (draw::rigs(), Books::default());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds {
+                return books;
+            }
+            books.add(&run(seed, &rigs, false));
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(turn)).collect();
+        let mut books = Books::default();
+        for thread in threads {
+            let found = thread.join().unwrap_or_else(|failure| std::panic::resume_unwind(failure));
+            books.add(&found);
+        }
+        books
+    })
+}
+
+#[test]
+fn does_a_node_keep_its_promises_in_ten_thousand_simulations() {
+    let books = run_seeds(10_000);
+    if std::env::var_os("HEADSTACK_SEED").is_none() {
+        books.assert_all_was_met();
+    }
+    // With --nocapture, or one seed.
+    eprintln!("{books:?}");
+}

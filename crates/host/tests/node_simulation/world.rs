@@ -1,0 +1,477 @@
+//! A simulation: who asks, the node, its disk, and what is known of the truth, turned together by virtual time.
+
+use crate::clients::{Client, Want, draw_areas};
+use crate::device::Device;
+use crate::draw::{self, End, Ways};
+use crate::truth::{BLOCK, Truth};
+use headstack_host::node::{Action, Answered, NodeCore, Outcome, Shape};
+use headstack_host::{BlockError, Operation};
+use headstack_model::Nanos;
+use headstack_sim::Rig;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+
+/// Longest that a request may wait, whatever is late.
+const PATIENCE: Nanos = Nanos(300_000_000_000);
+
+/// Most steps of a simulation: far more than any takes in which something goes on.
+const STEPS: u32 = 200_000;
+
+/// What happened, to see that a simulation comes to what it is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Books {
+    requests: u64,
+    streams: u64,
+    hits: u64,
+    turns: u64,
+    direct: u64,
+    written: u64,
+    bad_reads: u64,
+    flushes: u64,
+    gone: u64,
+    ends: [u64; 5],
+}
+
+impl Books {
+    pub(crate) fn add(&mut self, other: &Books) {
+        self.requests += other.requests;
+        self.streams += other.streams;
+        self.hits += other.hits;
+        self.turns += other.turns;
+        self.direct += other.direct;
+        self.written += other.written;
+        self.bad_reads += other.bad_reads;
+        self.flushes += other.flushes;
+        self.gone += other.gone;
+        self.ends.iter_mut().zip(other.ends).for_each(|(own, other)| *own += other);
+    }
+
+    /// Whether a simulation that finds nothing could have found something.
+    pub(crate) fn assert_all_was_met(&self) {
+        let Books { requests, streams, hits, turns, direct, written, bad_reads, flushes, gone, ends } = *self;
+        let met = [requests, streams, hits, turns, direct, written, bad_reads, flushes, gone];
+        assert!(met.into_iter().chain(ends).all(|count| count >= 100), "{self:?}");
+    }
+}
+
+/// A request until it is answered.
+#[derive(Debug)]
+struct Asked {
+    client: u64,
+    want: Want,
+    /// The version of a write, or when by the count of what happened anything else began.
+    mark: u64,
+    at: Nanos,
+}
+
+/// A simulation.
+pub(crate) struct World {
+    random: Pcg64Mcg,
+    now: Nanos,
+    core: NodeCore,
+    memory_bytes: u64,
+    device: Device,
+    truth: Truth,
+    clients: Vec<Client>,
+    areas: Vec<(u64, u64)>,
+    /// Runs of blocks that could not be read at first.
+    bad: Vec<(u64, u64)>,
+    asked: BTreeMap<u64, Asked>,
+    tickets: u64,
+    numbers: u64,
+    ways: Ways,
+    /// How late the node's next wake-up is.
+    late: Nanos,
+    end: End,
+    /// Clients that go away, and when.
+    departures: Vec<Nanos>,
+    is_told: bool,
+    books: Books,
+}
+
+impl World {
+    /// Draws a simulation.
+    pub(crate) fn new(seed: u64, rigs: &[Rig], is_told: bool) -> World {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let (ways, end) = (Ways::draw(&mut random), End::draw(&mut random));
+        let (mut areas, mut bad) = (Vec::new(), Vec::new());
+        let emulator = draw::emulator(seed, rigs, |engine, bytes| {
+            areas = draw_areas(&mut random, bytes);
+            if random.random_bool(0.3) {
+                let (first, blocks) = areas[random.random_range(0..areas.len())];
+                let from = random.random_range(0..blocks - 8);
+                bad.push((first + from, random.random_range(1..=8)));
+                bad.iter().for_each(|&run| draw::spoil(engine, run));
+            }
+            if let End::DiskDead(at) = end {
+                draw::kill(engine, at);
+            }
+        });
+        let info = emulator.volumes()[0].info();
+        let shape = Shape { bytes: info.bytes(), block_bytes: info.sector_bytes, read_only: false };
+        let config = draw::config(&mut random);
+        if is_told {
+            eprintln!("{} bytes, areas {areas:?}, bad {bad:?}, {ways:?}, {end:?}\n{config:?}", shape.bytes);
+        }
+        let memory_bytes = config.memory_bytes;
+        let core = NodeCore::new(config, shape).expect("it is in range");
+        let numbers = random.random_range(1..=8);
+        let clients = (0..numbers).map(|number| {
+            let area = areas[random.random_range(0..areas.len())];
+            Client::draw(&mut random, number, area)
+        });
+        let clients = clients.collect();
+        let departures = match random.random_bool(0.3) {
+            true => (0..2).map(|_| Nanos(random.random_range(0..2_000_000_000))).collect(),
+            false => Vec::new(),
+        };
+        World {
+            now: Nanos::ZERO,
+            core,
+            memory_bytes,
+            device: Device::new(emulator),
+            truth: Truth::new(&areas),
+            clients,
+            areas,
+            bad,
+            asked: BTreeMap::new(),
+            tickets: 0,
+            numbers,
+            ways,
+            late: ways.wake_late(&mut random),
+            end,
+            departures,
+            is_told,
+            random,
+            books: Books::default(),
+        }
+    }
+
+    fn tell(&self, what: impl FnOnce() -> String) {
+        if self.is_told {
+            eprintln!("{:>15} {}", self.now.0, what());
+        }
+    }
+
+    /// Turns it to its end.
+    pub(crate) fn run(mut self) -> Books {
+        for steps in 0.. {
+            assert!(steps < STEPS, "it does not end: {:?} are not answered", self.asked);
+            self.step();
+            let Some(next) = self.next() else { break };
+            if let Some(at) = self.end.at().filter(|&at| at <= next) {
+                self.now = self.now.max(at);
+                if self.crash() {
+                    return self.books();
+                }
+                continue;
+            }
+            self.now = self.now.max(next);
+        }
+        assert!(self.asked.is_empty(), "nothing goes on, and {:?} are not answered", self.asked);
+        self.finish();
+        self.books()
+    }
+
+    /// When something happens next; nothing once all clients have what they asked for.
+    fn next(&self) -> Option<Nanos> {
+        let asks = self.clients.iter().filter(|client| client.is_ready()).map(|client| client.ready);
+        let wakes = self.core.poll_timeout().map(|at| at + self.late);
+        let next = asks.chain(self.device.next()).chain(self.departures.iter().copied()).min();
+        if next.is_none() && self.asked.is_empty() && !self.device.is_busy() {
+            return None;
+        }
+        next.into_iter().chain(wakes).min()
+    }
+
+    /// Does all that is due.
+    fn step(&mut self) {
+        let World { device, core, ways, random, .. } = self;
+        device.turn(self.now, core, ways, random);
+        while let Some((id, result)) = self.device.next_end(self.now, &self.core) {
+            self.tell(|| format!("end {id} {result:?}"));
+            self.core.end(self.now, id, result);
+            self.carry_out();
+        }
+        if self.core.poll_timeout().is_some_and(|at| at + self.late <= self.now) {
+            self.late = self.ways.wake_late(&mut self.random);
+            self.tell(|| "wake".to_string());
+            self.core.handle_timeout(self.now);
+            self.carry_out();
+        }
+        while let Some(place) = self.departures.iter().position(|&at| at <= self.now) {
+            self.departures.remove(place);
+            self.depart();
+        }
+        for client in 0..self.clients.len() {
+            while self.clients[client].asks(self.now) {
+                self.ask(client);
+            }
+        }
+        let late = self.asked.values().find(|asked| self.now.since(asked.at) > PATIENCE);
+        assert!(late.is_none(), "{late:?} waits for ever");
+    }
+
+    /// Has a client ask for something.
+    fn ask(&mut self, client: usize) {
+        let want = self.clients[client].want(&mut self.random, self.now);
+        let number = self.clients[client].number;
+        self.submit(number, want);
+    }
+
+    fn submit(&mut self, client: u64, want: Want) {
+        let operation = self.operation(want);
+        let mark = match (want, &operation) {
+            (Want::Write { first, blocks, forced }, _) => {
+                u64::from(self.truth.begin_write(first, blocks, forced, false))
+            }
+            (Want::Zeroes { first, blocks, forced, .. }, _) => {
+                u64::from(self.truth.begin_write(first, blocks, forced, true))
+            }
+            (Want::Trim { first, blocks }, _) => {
+                u64::from(self.truth.begin_write(first, blocks, false, true))
+            }
+            _ => self.truth.begin(),
+        };
+        let operation = match (want, operation) {
+            (Want::Write { first, blocks, .. }, Operation::Write { offset, fua, .. }) => {
+                Operation::Write { offset, data: Truth::bytes(mark as u32, first, blocks), fua }
+            }
+            (_, operation) => operation,
+        };
+        self.tickets += 1;
+        let ticket = self.tickets;
+        self.tell(|| format!("client {client} asks {ticket}: {want:?} ({mark})"));
+        self.asked.insert(ticket, Asked { client, want, mark, at: self.now });
+        self.books.requests += 1;
+        self.core.submit(self.now, client, operation, ticket);
+        self.carry_out();
+    }
+
+    /// What the node is asked for; a write's bytes are not there yet.
+    fn operation(&self, want: Want) -> Operation {
+        let beyond = self.core.shape().bytes;
+        match want {
+            Want::Read { first, blocks, forced } => {
+                Operation::Read { offset: first * BLOCK, bytes: (blocks * BLOCK) as u32, fua: forced }
+            }
+            Want::Write { first, forced, .. } => {
+                Operation::Write { offset: first * BLOCK, data: Vec::new(), fua: forced }
+            }
+            Want::Zeroes { first, blocks, may_trim, forced } => {
+                Operation::WriteZeroes { offset: first * BLOCK, bytes: blocks * BLOCK, may_trim, fua: forced }
+            }
+            Want::Trim { first, blocks } => Operation::Trim { offset: first * BLOCK, bytes: blocks * BLOCK },
+            Want::Prefetch { first, blocks } => {
+                Operation::Prefetch { offset: first * BLOCK, bytes: blocks * BLOCK }
+            }
+            Want::Look { first, blocks } => {
+                Operation::Allocation { offset: first * BLOCK, bytes: blocks * BLOCK }
+            }
+            Want::Flush => Operation::Flush,
+            Want::Nonsense(draw) => match draw % 4 {
+                0 => Operation::Read { offset: beyond, bytes: 512, fua: false },
+                1 => Operation::Read { offset: u64::MAX - 511, bytes: 512, fua: false },
+                2 => Operation::Write { offset: 1, data: vec![0; 512], fua: false },
+                _ => Operation::Trim { offset: 0, bytes: 0 },
+            },
+        }
+    }
+
+    /// Does what the node wants done, and looks at it.
+    fn carry_out(&mut self) {
+        while let Some(action) = self.core.poll_action() {
+            match action {
+                Action::Start(command) => {
+                    self.tell(|| format!("start {command:?}"));
+                    let World { device, core, ways, random, .. } = self;
+                    device.start(self.now, core, command, ways, random);
+                }
+                Action::Answer(answered) => self.hear(answered),
+            }
+        }
+        let view = self.core.streams().view();
+        let kept = self.core.streams().memory_bytes();
+        assert!(kept <= self.memory_bytes, "{kept} bytes of memory, and {} are allowed", self.memory_bytes);
+        assert!(view.used_bytes <= kept && view.high_water_bytes <= kept, "memory is passed: {view:?}");
+        self.core.streams().check();
+    }
+
+    /// Takes an answer and judges it.
+    fn hear(&mut self, Answered { ticket, result }: Answered) {
+        let Asked { client, want, mark, at } =
+            self.asked.remove(&ticket).expect("each request is answered once");
+        self.tell(|| format!("answer to {ticket} of client {client}: {result:?}"));
+        let is_there =
+            self.clients.iter_mut().find(|other| other.number == client).map(|other| other.waits -= 1);
+        assert!(self.now.since(at) <= PATIENCE, "{want:?} took {}", self.now.since(at));
+        match want {
+            Want::Write { .. } | Want::Zeroes { .. } | Want::Trim { .. } => {
+                self.truth.end_write(mark as u32, result.is_ok());
+            }
+            Want::Flush if result.is_ok() => {
+                self.books.flushes += 1;
+                self.truth.end_flush(mark);
+            }
+            _ => {}
+        }
+        match (&result, want) {
+            (Err(error), _) => self.judge_error(want, *error, is_there.is_some()),
+            (Ok(_), Want::Nonsense(_)) => panic!("nonsense is refused"),
+            (Ok(Outcome::Read { offset, bytes }), Want::Read { first, blocks, .. }) => {
+                assert_eq!((*offset, u64::from(*bytes)), (first * BLOCK, blocks * BLOCK));
+                self.judge_read(first, blocks, mark);
+            }
+            (Ok(Outcome::Allocation(stretches)), Want::Look { blocks, .. }) => {
+                let bytes: u64 = stretches.iter().map(|stretch| stretch.bytes).sum();
+                assert_eq!(bytes, blocks * BLOCK, "all of it is told");
+            }
+            (Ok(Outcome::Done), Want::Read { .. } | Want::Look { .. }) | (Ok(Outcome::Read { .. }), _) => {
+                panic!("{want:?} is answered by {result:?}")
+            }
+            _ => {}
+        }
+    }
+
+    fn judge_read(&mut self, first: u64, blocks: u64, begun: u64) {
+        let mut bytes = vec![0xee; (blocks * BLOCK) as usize];
+        if !self.core.fill(&mut bytes) && self.device.emulator.read(0, first * BLOCK, &mut bytes).is_err() {
+            // The connection then has an error to tell.
+            assert!(self.is_disk_gone(), "bytes left with a good disk are there");
+            return;
+        }
+        if !self.is_disk_gone() {
+            self.truth
+                .check_read(first, &bytes, begun)
+                .unwrap_or_else(|wrong| panic!("a stale read: {wrong}"));
+        }
+    }
+
+    /// Whether the disk has lost what was not on its media.
+    fn is_disk_gone(&self) -> bool {
+        self.device.emulator.is_dark() || matches!(self.end, End::DiskDead(at) if at <= self.now)
+    }
+
+    fn judge_error(&mut self, want: Want, error: BlockError, is_there: bool) {
+        let bad = |first: u64, blocks: u64| {
+            // A drive may have larger blocks inside.
+            let (first, end) = (first & !7, (first + blocks).next_multiple_of(8));
+            self.bad.iter().any(|&(from, count)| from < end && first < from + count)
+        };
+        let is_due = match (error, want) {
+            (BlockError::Invalid, Want::Nonsense(_)) => true,
+            // Reads that wait are not done for nobody.
+            (BlockError::Invalid, Want::Read { .. } | Want::Look { .. }) => !is_there,
+            (BlockError::Medium, Want::Read { first, blocks, .. }) => bad(first, blocks),
+            (BlockError::Dead, _) => self.is_disk_gone(),
+            _ => false,
+        };
+        self.books.bad_reads += u64::from(error == BlockError::Medium);
+        assert!(is_due, "{want:?} fails: {error}");
+    }
+
+    /// A client goes away, whatever it waits for; another comes in its place.
+    fn depart(&mut self) {
+        let place = self.random.random_range(0..self.clients.len());
+        let area = self.areas[self.random.random_range(0..self.areas.len())];
+        let mut next = Client::draw(&mut self.random, self.numbers, area);
+        next.ready = self.now + next.ready;
+        self.numbers += 1;
+        let gone = std::mem::replace(&mut self.clients[place], next).number;
+        self.tell(|| format!("client {gone} is gone"));
+        self.books.gone += 1;
+        self.core.forget(self.now, gone);
+        self.carry_out();
+    }
+
+    /// The end comes in the middle of things; whether nothing goes on after it.
+    fn crash(&mut self) -> bool {
+        let end = std::mem::replace(&mut self.end, End::Quiet);
+        self.books.ends[place_of(end)] += 1;
+        self.tell(|| format!("{end:?}"));
+        match end {
+            End::PowerCut(_) => {
+                self.device.emulator.cut_power(self.now);
+                self.judge_media("a power cut");
+            }
+            End::Killed(_) => {
+                self.device.run_out(self.now);
+                let emulator = &self.device.emulator;
+                let read =
+                    |offset, into: &mut [u8]| emulator.read(0, offset, into).expect("the disk is good");
+                self.truth.check_left(read).unwrap_or_else(|wrong| panic!("after a kill: {wrong}"));
+            }
+            _ => {
+                self.device.emulator.cut_power(self.now);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// All clients have what they asked for: what they wrote is there, and once it is flushed it stays.
+    fn finish(&mut self) {
+        assert_eq!(self.core.outstanding(), 0, "nothing is left of what was answered");
+        if self.end == End::Quiet && !self.device.emulator.is_dark() {
+            self.books.ends[0] += 1;
+            for (first, blocks) in self.areas.clone() {
+                self.clear_bad(first, blocks);
+                self.settle(Want::Read { first, blocks, forced: false });
+            }
+            self.settle(Want::Flush);
+        } else if matches!(self.end, End::DiskDead(_)) {
+            self.books.ends[place_of(self.end)] += 1;
+        }
+        self.device.emulator.cut_power(self.now);
+        self.judge_media("all was quiet");
+    }
+
+    /// Reads what could not be read once more, by writing it.
+    fn clear_bad(&mut self, area: u64, blocks: u64) {
+        for (first, count) in self.bad.clone() {
+            if (area..area + blocks).contains(&first) {
+                let count = count.min(area + blocks - first);
+                self.settle(Want::Write { first, blocks: count, forced: true });
+            }
+        }
+    }
+
+    /// Asks for one thing more, and turns until it is done.
+    fn settle(&mut self, want: Want) {
+        self.submit(self.numbers, want);
+        while !self.asked.is_empty() {
+            let next = self.next().expect("what was asked goes on");
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    fn judge_media(&self, after: &str) {
+        let volume = &self.device.emulator.volumes()[0];
+        let read = |offset, into: &mut [u8]| volume.read_media(offset, into).expect("it is inside");
+        self.truth.check_left(read).unwrap_or_else(|wrong| panic!("after {after}: {wrong}"));
+    }
+
+    fn books(&self) -> Books {
+        let view = self.core.streams().view();
+        Books {
+            streams: view.found,
+            hits: view.hits,
+            turns: view.turns,
+            direct: view.direct,
+            written: view.written_bytes,
+            ..self.books
+        }
+    }
+}
+
+fn place_of(end: End) -> usize {
+    match end {
+        End::Quiet => 0,
+        End::PowerCut(_) => 1,
+        End::Killed(_) => 2,
+        End::DiskDark(_) => 3,
+        End::DiskDead(_) => 4,
+    }
+}
