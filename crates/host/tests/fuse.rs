@@ -3,22 +3,28 @@
 #![allow(clippy::disallowed_methods, reason = "tests of mounts use threads, and wait with a deadline")]
 
 mod common;
+#[path = "common/loops.rs"]
+mod loops;
 
 use common::emulator;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
 use headstack_host::fuse::{Mount, MountError, MountOptions, Unmounted};
 use headstack_host::{Clock, Disk, Timing};
 use headstack_workload::VolumeInfo;
+use loops::Loop;
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// How a loop device is attached that is as fast as what is below.
+const DIRECT: &[&str] = &["--direct-io=on"];
 
 const SHARED: Timing = Timing { spin: Duration::ZERO, real_time: false };
 
@@ -181,40 +187,6 @@ fn is_a_mount_that_cannot_be_refused_in_a_line() {
     }
 }
 
-/// A loop device on a file of a mount.
-struct Loop {
-    device: PathBuf,
-}
-
-impl Loop {
-    /// Nothing where the system has none left, or none at all.
-    fn on(file: &Path) -> Option<Loop> {
-        let output = losetup().args(["-f", "--show", "--direct-io=on"]).arg(file).output();
-        match output {
-            Ok(output) if output.status.success() => {
-                let device = String::from_utf8(output.stdout).expect("a device has a name");
-                Some(Loop { device: device.trim().into() })
-            }
-            other => {
-                eprintln!("skipped: no loop device: {other:?}");
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = losetup().arg("-d").arg(&self.device).status();
-    }
-}
-
-fn losetup() -> Command {
-    let mut command = Command::new("losetup");
-    command.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
-    command
-}
-
 /// Room for direct accesses, which must begin at a multiple of a block in memory too.
 fn aligned(room: &mut [u8]) -> &mut [u8] {
     let start = room.as_ptr().align_offset(4096);
@@ -225,7 +197,9 @@ fn aligned(room: &mut [u8]) -> &mut [u8] {
 fn is_a_disk_under_a_loop_device_written_and_read() {
     let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 1000.0);
     let Some((folder, mount)) = mounted(&[&disk]) else { return };
-    let Some(loop_device) = Loop::on(&folder.path().join(&disk.handle().volumes()[0].name)) else { return };
+    let Some(loop_device) = Loop::on(&folder.path().join(&disk.handle().volumes()[0].name), DIRECT) else {
+        return;
+    };
     let file = open(&loop_device.device, OFlags::DIRECT);
     let mut room = [0; 8192];
     aligned(&mut room).fill(5);
@@ -245,7 +219,7 @@ fn does_a_power_cut_end_a_deep_queue_with_errors() {
     let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 0.001);
     let handle = disk.handle();
     let Some((folder, mount)) = mounted(&[&disk]) else { return };
-    let Some(loop_device) = Loop::on(&folder.path().join(&handle.volumes()[0].name)) else { return };
+    let Some(loop_device) = Loop::on(&folder.path().join(&handle.volumes()[0].name), DIRECT) else { return };
     let read = |number: u64| {
         let file = open(&loop_device.device, OFlags::DIRECT);
         errno(file.read_exact_at(aligned(&mut [0; 8192]), number << 24))

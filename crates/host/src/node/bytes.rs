@@ -1,6 +1,7 @@
 //! Memory that a device can transfer to and from: in whole pages.
 
 use memmap2::{MmapMut, MmapOptions};
+use std::io;
 
 /// A size in pages that is a power of two has a list of its own up to this one, 64 MiB.
 const CLASSES: usize = 15;
@@ -8,9 +9,16 @@ const CLASSES: usize = 15;
 const PAGE: usize = 4096;
 
 /// Memory in whole pages, zero until it is written.
+///
+/// *Errors:* the system has not that much.
+pub(super) fn memory(bytes: u64) -> io::Result<MmapMut> {
+    let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
+    MmapOptions::new().len(bytes.max(1).next_multiple_of(PAGE)).map_anon()
+}
+
+/// The same of what a request or a thread needs.
 pub(super) fn pages(bytes: usize) -> MmapMut {
-    let room = MmapOptions::new().len(bytes.max(1).next_multiple_of(PAGE)).map_anon();
-    room.expect("there is memory for what is configured")
+    memory(bytes as u64).expect("the system has memory for a request")
 }
 
 /// Memory for requests, of which some is kept for the next.

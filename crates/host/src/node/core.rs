@@ -4,7 +4,7 @@
 //! whoever has the disk, who reads into [`NodeCore::room`] and writes from [`NodeCore::data`]; these stay where they are until
 //! the command's end is told. Bytes that were read are fetched with [`NodeCore::fill`] before the next action is asked for.
 
-use super::bytes::{Pool, pages};
+use super::bytes::{Pool, memory};
 use crate::{BlockError, Operation, Stretch};
 use headstack_model::Nanos;
 use headstack_policy::streams::{
@@ -13,6 +13,7 @@ use headstack_policy::streams::{
 use memmap2::MmapMut;
 use slab::Slab;
 use std::collections::VecDeque;
+use std::io;
 
 /// A disk as its node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +130,22 @@ pub enum Outcome {
     Allocation(Vec<Stretch>),
 }
 
+/// Why there is no node.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// A key of its configuration has a value that it cannot have.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The stream memory cannot be had.
+    #[error("no {bytes} bytes of stream memory: {error}")]
+    Memory {
+        /// How much it was to be.
+        bytes: u64,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
 /// The node of one disk.
 #[derive(Debug)]
 pub struct NodeCore {
@@ -194,12 +211,13 @@ struct Underway {
 impl NodeCore {
     /// A node for a disk.
     ///
-    /// *Errors:* a key of the configuration is out of its range.
-    pub fn new(config: Config, shape: Shape) -> Result<NodeCore, ConfigError> {
+    /// *Errors:* a key of the configuration is out of its range, or asks for more memory than there is.
+    pub fn new(config: Config, shape: Shape) -> Result<NodeCore, NodeError> {
         let most = usize::try_from(config.direct_bytes).unwrap_or(usize::MAX);
         let streams = Streams::new(config, shape.bytes)?;
+        let bytes = streams.memory_bytes();
         Ok(NodeCore {
-            memory: pages(usize::try_from(streams.memory_bytes()).expect("memory is addressed")),
+            memory: memory(bytes).map_err(|error| NodeError::Memory { bytes, error })?,
             streams,
             shape,
             requests: Slab::new(),

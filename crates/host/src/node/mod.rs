@@ -12,6 +12,6 @@ mod thread;
 
 pub(crate) use backend::allocation;
 pub use backend::{Backend, Opening};
-pub use core::{Action, Answered, Command, Ended, NodeCore, Outcome, Shape, Work};
+pub use core::{Action, Answered, Command, Ended, NodeCore, NodeError, Outcome, Shape, Work};
 pub use figures::ClientView;
 pub use thread::{Node, NodeHandle, NodeView};

@@ -4,6 +4,8 @@ mod authority;
 mod client;
 mod handshake;
 mod hostile;
+#[path = "../common/loops.rs"]
+mod loops;
 mod node;
 mod properties;
 mod server;

@@ -1,6 +1,7 @@
 //! A storage node over real sockets, over each kind of disk that it can have.
 
 use crate::client::*;
+use crate::loops::Loop;
 use crate::server::{atlas, connect, hear};
 use headstack_host::disk::Kind;
 use headstack_host::node::{Backend, Node, NodeHandle, Opening};
@@ -64,13 +65,19 @@ fn setups() -> Vec<(&'static str, Setup)> {
 
 /// A file that is as long as the others.
 fn file(opening: Opening) -> Setup {
+    let (folder, path) = holes();
+    let backend = Backend::open(&path, opening).expect("it is a file");
+    backend.notes().iter().for_each(|note| eprintln!("{note}"));
+    Setup { files: Some(folder), ..serve(backend, None) }
+}
+
+/// A file of holes, in a folder that goes away.
+fn holes() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("there is room for it");
     let path = folder.path().join("disk");
     let file = OpenOptions::new().write(true).create_new(true).open(&path).expect("it is new");
     file.set_len(BYTES).expect("there is room");
-    let backend = Backend::open(&path, opening).expect("it is a file");
-    backend.notes().iter().for_each(|note| eprintln!("{note}"));
-    Setup { files: Some(folder), ..serve(backend, None) }
+    (folder, path)
 }
 
 impl Setup {
@@ -238,4 +245,40 @@ fn is_the_end_of_a_file_that_became_shorter_an_error_of_its_medium() {
         assert_eq!(read(&mut stream, 0, (1 << 20) - 4096, 4096), [0; 4096]);
         setup.stop();
     }
+}
+
+#[test]
+fn is_a_block_device_served_in_its_own_blocks_and_to_nobody_else() {
+    for threads in [false, true] {
+        let (_folder, path) = holes();
+        let Some(device) = Loop::on(&path, &["--sector-size", "4096"]) else { return };
+        let opening = Opening { threads, ..Opening::default() };
+        let backend = Backend::open(&device.device, opening).expect("it is a device");
+        assert_eq!(backend.notes(), [""; 0]);
+        let again = Backend::open(&device.device, opening).expect_err("it is served").to_string();
+        assert!(again.ends_with("it is mounted, or another program has it"), "{again}");
+        let setup = serve(backend, None);
+        assert_eq!((setup.handle().shape().bytes, setup.handle().shape().block_bytes), (BYTES, 4096));
+        let mut stream = connect(&setup.path);
+        assert_eq!(write(&mut stream, 0, 512, &[9; 512]), simple(EINVAL, 7));
+        assert_eq!(write(&mut stream, FUA, 8192, &[9; 128 << 10]), simple(OK, 7));
+        assert_eq!(ask(&mut stream, 0, TRIM, 8192, 4096), simple(OK, 9));
+        assert_eq!(ask(&mut stream, FUA, WRITE_ZEROES, 16384, 8192), simple(OK, 9));
+        assert_eq!(ask(&mut stream, FUA | NO_HOLE, WRITE_ZEROES, 65536, 4096), simple(OK, 9));
+        let mut known = vec![9; 128 << 10];
+        for run in [0..4096, 8192..16384, 57344..61440] {
+            known[run].fill(0);
+        }
+        assert!(read(&mut stream, 0, 8192, 128 << 10) == known);
+        setup.stop();
+    }
+}
+
+#[test]
+fn is_a_block_device_that_must_not_be_written_served_for_reading() {
+    let (_folder, path) = holes();
+    let Some(device) = Loop::on(&path, &["--read-only"]) else { return };
+    let backend = Backend::open(&device.device, Opening::default()).expect("it is a device");
+    assert!(backend.shape().read_only);
+    assert!(backend.notes()[0].ends_with("writing is not allowed: it is read-only"), "{:?}", backend.notes());
 }

@@ -8,7 +8,7 @@ use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, ioc
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// A block device or a file that is open.
@@ -31,13 +31,15 @@ impl Place {
     pub(super) fn open(path: &Path, opening: Opening, notes: &mut Vec<String>) -> io::Result<Place> {
         let title = path.display().to_string();
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{title}: {error}"));
-        let kind = path.metadata().map_err(at)?.file_type();
+        let found = path.metadata().map_err(at)?;
+        let kind = found.file_type();
         if !kind.is_file() && !kind.is_block_device() {
             let what = if kind.is_dir() { "a directory" } else { "no disk" };
             return Err(at(wrong(&format!("it is {what}; a block device or a file can be served"))));
         }
         let is_device = kind.is_block_device();
-        let (file, read_only) = open(path, is_device, opening.read_only).map_err(at)?;
+        let protected = opening.read_only || is_device && is_protected(found.rdev());
+        let (file, read_only) = open(path, is_device, protected).map_err(at)?;
         if read_only && !opening.read_only {
             notes.push(format!("{title}: writing is not allowed: it is read-only"));
         }
@@ -159,6 +161,14 @@ fn open(path: &Path, is_device: bool, read_only: bool) -> io::Result<(File, bool
     let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
     locked.map_err(|_| io::Error::new(io::ErrorKind::ResourceBusy, "another program has it as a disk"))?;
     Ok((file, read_only))
+}
+
+/// Whether a block device takes no writes, as the system tells it: some can be opened for writing all the same.
+fn is_protected(number: u64) -> bool {
+    let path = format!("/sys/dev/block/{}:{}/ro", rustix::fs::major(number), rustix::fs::minor(number));
+    #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+    let told = std::fs::read_to_string(path);
+    told.is_ok_and(|told| told.trim() == "1")
 }
 
 fn shape(file: &File, is_device: bool, read_only: bool) -> io::Result<Shape> {
