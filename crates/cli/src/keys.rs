@@ -131,8 +131,8 @@ impl<'a> Page<'a> {
         about.extend(UNITS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| unit.to_string()));
         about.push(match (required, value.get("default")) {
             (true, _) => "required".to_string(),
-            (false, Some(default)) => format!("default `{default}`"),
-            (false, None) => "optional".to_string(),
+            (false, Some(default)) if !default.is_null() => format!("default `{default}`"),
+            (false, _) => "optional".to_string(),
         });
         let mut said = words(value, "description").split("\n\n");
         let summary = said.next().unwrap_or_default();

@@ -19,10 +19,12 @@ mod report;
 mod reproduce;
 mod rig;
 mod run;
+mod serve;
 mod service;
 mod sim;
 mod stripe;
 mod survey;
+mod top;
 mod trace;
 mod units;
 mod validate;
@@ -51,9 +53,11 @@ enum Command {
     #[command(subcommand)]
     Rig(rig::Command),
     Run(run::Run),
+    Serve(serve::Serve),
     Sim(sim::Sim),
     #[command(subcommand)]
     Stripe(stripe::Command),
+    Top(top::Top),
     #[command(subcommand)]
     Trace(trace::Command),
     Validate(validate::Validate),
@@ -69,8 +73,10 @@ impl Command {
             Command::Reproduce(command) => command.run(out),
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),
+            Command::Serve(command) => command.run(out),
             Command::Sim(command) => command.run(out),
             Command::Stripe(command) => command.run(out),
+            Command::Top(command) => command.run(out),
             Command::Trace(command) => command.run(out),
             Command::Validate(command) => command.run(out),
         }

@@ -17,6 +17,21 @@ pub(crate) fn capacity(bytes: u64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
+/// A size of memory in powers of 1024, to three digits: `8 MiB`, `1.43 MiB`.
+pub(crate) fn memory(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1000.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    let is_whole = value.fract() == 0.0;
+    if is_whole { format!("{value:.0} {unit}") } else { format!("{} {unit}", significant(value, 3)) }
+}
+
 /// A number with so many significant digits, without an exponent; whole digits are never cut.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -27,6 +42,11 @@ pub(crate) fn significant(value: f64, digits: i32) -> String {
         format!("{value:.*e}", (digits - 1) as usize).parse().expect("a formatted number reads back");
     let decimals = (digits - 1 - rounded.abs().log10().floor() as i32).max(0) as usize;
     format!("{value:.decimals$}")
+}
+
+/// So many of something: `1 disk`, `1,024 disks`.
+pub(crate) fn count(count: usize, what: &str) -> String {
+    format!("{} {what}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// A whole number in groups of three.
@@ -74,6 +94,15 @@ mod tests {
         assert_eq!(capacity(9_100_000_000), "9.10 GB");
         assert_eq!(capacity(300_000_000_000), "300 GB");
         assert_eq!(capacity(999_900_000_000), "1.00 TB");
+    }
+
+    #[test]
+    fn is_memory_in_powers_of_two() {
+        assert_eq!(memory(0), "0 B");
+        assert_eq!(memory(8 << 20), "8 MiB");
+        assert_eq!(memory((8 << 20) - 4096), "8.00 MiB");
+        assert_eq!(memory(1_500_000), "1.43 MiB");
+        assert_eq!(memory(1000 << 10), "0.977 MiB");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What is said of the disks when they end.
 
+use crate::service::figures::{requests, response};
 use crate::sim::outcome::ratio;
 use crate::sim::text::figure;
-use crate::units::grouped;
-use headstack_host::disk::{Books, Kind};
+use headstack_host::disk::Books;
 use headstack_host::{Lateness, Snapshot};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -30,34 +30,10 @@ pub(super) fn print(snapshots: &[Snapshot], stolen: Option<f64>, out: &mut dyn W
     out.flush()
 }
 
-fn requests(books: &Books) -> String {
-    let said: Vec<String> = Kind::ALL
-        .into_iter()
-        .map(|kind| (kind.name(), books.of(kind).done))
-        .chain([("failed", books.all().failed)])
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{} {name}", grouped(count)))
-        .collect();
-    if said.is_empty() { "none".to_string() } else { said.join(", ") }
-}
-
 fn throughput(books: &Books, seconds: f64) -> String {
     let all = books.all();
     let (rate, mb_s) = (ratio(all.done as f64, seconds), ratio(all.bytes as f64 / 1e6, seconds));
     format!("{} IOPS, {} MB/s over {} s of the disk's time", figure(rate), figure(mb_s), figure(seconds))
-}
-
-fn response(books: &Books) -> String {
-    let times = books.responses();
-    let quantile = |share: f64| figure(times.quantile(share).as_ms());
-    format!(
-        "mean {} ms (p50 {}, p90 {}, p99 {}, max {})",
-        figure(times.mean_ms()),
-        quantile(0.5),
-        quantile(0.9),
-        quantile(0.99),
-        figure(times.max().as_ms()),
-    )
 }
 
 fn lateness(late: &Lateness) -> String {

@@ -1,6 +1,7 @@
 //! `--stats`: what the disks do, while they do it.
 
 use super::closing::micros;
+use crate::service::lines::Lines;
 use crate::sim::outcome::ratio;
 use crate::sim::results::read_hit_share;
 use crate::sim::text::figure;
@@ -8,44 +9,29 @@ use crate::units::{capacity, grouped};
 use headstack_host::disk::{Count, Kind};
 use headstack_host::{DiskHandle, Snapshot};
 use headstack_model::Nanos;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// A line a disk: on a terminal in its place, elsewhere one below the other.
+/// A line a disk.
 pub(super) struct Live {
     interval: Duration,
     due: Instant,
     disks: Vec<Shown>,
-    is_terminal: bool,
+    lines: Lines,
 }
 
 /// A disk, and what was seen of it last.
 struct Shown {
     handle: DiskHandle,
-    bar: ProgressBar,
     at: Nanos,
     count: Count,
 }
 
 impl Live {
     pub(super) fn new(interval: Duration, handles: Vec<DiskHandle>) -> Live {
-        let lines = MultiProgress::new();
-        let style = ProgressStyle::with_template("{wide_msg}").expect("the template is well formed");
-        let shown = |handle: DiskHandle| Shown {
-            bar: lines.add(ProgressBar::new_spinner().with_style(style.clone())),
-            at: handle.clock().now(),
-            count: Count::default(),
-            handle,
-        };
+        let shown = |handle: DiskHandle| Shown { at: handle.clock().now(), count: Count::default(), handle };
         #[allow(clippy::disallowed_methods, reason = "people look by the machine's clock")]
         let due = Instant::now() + interval;
-        Live {
-            interval,
-            due,
-            disks: handles.into_iter().map(shown).collect(),
-            is_terminal: stderr().is_terminal(),
-        }
+        Live { interval, due, disks: handles.into_iter().map(shown).collect(), lines: Lines::default() }
     }
 
     /// When to look next.
@@ -55,22 +41,11 @@ impl Live {
 
     /// Looks at all disks and shows them.
     pub(super) fn show(&mut self) {
-        for disk in &mut self.disks {
+        for (place, disk) in self.disks.iter_mut().enumerate() {
             let snapshot = disk.handle.snapshot();
-            let line = disk.line(&snapshot);
-            match self.is_terminal {
-                true => disk.bar.set_message(line),
-                // Whoever read it may have gone; the disks go on.
-                false => drop(writeln!(stderr(), "{line}")),
-            }
+            self.lines.show(place, disk.line(&snapshot));
         }
         self.due += self.interval;
-    }
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        self.disks.iter().for_each(|disk| disk.bar.finish_and_clear());
     }
 }
 

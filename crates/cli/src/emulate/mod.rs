@@ -8,12 +8,14 @@ mod live;
 mod metrics;
 mod plan;
 mod running;
+pub(crate) mod single;
 mod stolen;
 
 use crate::failure::Failure;
 use crate::service::child::Child;
 use crate::service::endpoint::Endpoint;
 use crate::service::events::{Event, Events};
+use crate::service::{interval, outcome};
 use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
 use check::CheckArgs;
@@ -22,7 +24,7 @@ use fault::{Fault, Faults};
 use headstack_host::{Address, Clock};
 use live::Live;
 use running::{Running, Ways};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use stolen::Stolen;
@@ -89,14 +91,6 @@ pub(crate) struct EmulateTarget {
 fn speed(text: &str) -> Result<f64, String> {
     let factor = text.parse::<f64>().map_err(|error| error.to_string())?;
     Clock::new(factor).map(|_| factor)
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(time) if (Duration::from_millis(50)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),
-        Ok(_) => Err("must be 50ms to 1day".to_string()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 impl Emulate {
@@ -184,33 +178,5 @@ impl Emulate {
                 },
             }
         }
-    }
-}
-
-/// What came of it: of disks that ended so, a command that ended with this code, if there was one, and figures that could be
-/// told or not, the gravest.
-fn outcome(ended: Result<(), Failure>, code: Option<u8>, told: io::Result<()>) -> Result<(), Failure> {
-    match code {
-        None => ended.and(told.map_err(Failure::Output)),
-        // Beside a command the figures go to standard error: where that fails there is nowhere to say so.
-        Some(0) => ended,
-        Some(code) => ended.and(Err(Failure::Command(code))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn does_output_that_is_closed_hide_no_lost_data_and_no_code() {
-        let closed = || Err(io::Error::from(io::ErrorKind::BrokenPipe));
-        let lost = || Err(Failure::Input("disk0: no room".to_string()));
-        assert!(matches!(outcome(lost(), None, closed()), Err(Failure::Input(_))));
-        assert!(matches!(outcome(lost(), Some(0), closed()), Err(Failure::Input(_))));
-        assert!(matches!(outcome(lost(), Some(7), Ok(())), Err(Failure::Input(_))));
-        assert!(matches!(outcome(Ok(()), Some(7), closed()), Err(Failure::Command(7))));
-        assert!(matches!(outcome(Ok(()), None, closed()), Err(Failure::Output(_))));
-        assert!(matches!(outcome(Ok(()), Some(0), closed()), Ok(())));
     }
 }

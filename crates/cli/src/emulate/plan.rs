@@ -34,11 +34,21 @@ pub(super) fn plans(target: &EmulateTarget) -> Result<Vec<Plan>, Failure> {
     for name in &target.names {
         match name.as_str() {
             NULL => plans.push(null(target.size.unwrap_or(NULL_BYTES))?),
-            name => plans.extend(of_rig(name, target)?),
+            name => plans.extend(of_rig(name, |rig| target.rig.apply(rig))?),
         }
     }
     name_apart(plans.iter_mut().flat_map(|plan| &mut plan.volumes));
     Ok(plans)
+}
+
+/// The disks of a single drive or rig, as it is.
+///
+/// *Errors:* no such drive or rig.
+pub(super) fn of_name(name: &str) -> Result<Vec<Plan>, Failure> {
+    match name {
+        NULL => Ok(vec![null(NULL_BYTES)?]),
+        name => of_rig(name, |_| Ok(())),
+    }
 }
 
 /// Size of a disk that takes no time unless it is told.
@@ -55,9 +65,9 @@ fn null(bytes: u64) -> Result<Plan, Failure> {
     Ok(Plan { title, volumes: vec![info], caches_writes: false, rig: None })
 }
 
-fn of_rig(name: &str, target: &EmulateTarget) -> Result<Vec<Plan>, Failure> {
+fn of_rig(name: &str, change: impl FnOnce(&mut Rig) -> Result<(), Failure>) -> Result<Vec<Plan>, Failure> {
     let mut rig = rig::load::load(name)?;
-    target.rig.apply(&mut rig)?;
+    change(&mut rig)?;
     let plan = |part: Rig| Plan {
         title: title(&part),
         volumes: part.volumes(),

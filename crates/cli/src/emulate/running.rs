@@ -213,7 +213,8 @@ fn mount(units: &[Unit], ways: &Ways) -> Result<Option<Mount>, Failure> {
     mount.map(Some).map_err(|error| Failure::Input(format!("--mount {error}")))
 }
 
-fn emulator(
+/// The machine of a disk.
+pub(super) fn emulator(
     plan: &Plan,
     mut volumes: Vec<Volume>,
     faults: &Faults<'_>,

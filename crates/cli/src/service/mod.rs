@@ -1,15 +1,46 @@
-//! What commands share that run until they are asked to end: signals, a command that runs meanwhile, figures over HTTP.
+//! What commands share that run until they are asked to end: signals, a command that runs meanwhile, figures over HTTP,
+//! lines on a terminal, and what is said in the end.
 
 pub(crate) mod child;
 pub(crate) mod endpoint;
 pub(crate) mod events;
+pub(crate) mod figures;
+pub(crate) mod lines;
 pub(crate) mod metrics;
+
+use crate::failure::Failure;
+use std::io;
+use std::time::Duration;
 
 /// A name as a part of an environment variable's.
 pub(crate) fn variable(name: &str) -> String {
     let letter =
         |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
     name.chars().map(letter).collect()
+}
+
+/// How often something is shown.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if (Duration::from_millis(50)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),
+        Ok(_) => Err("must be 50ms to 1day".to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What came of it: of disks that ended so, a command that ended with this code, if there was one, and figures that could be
+/// told or not, the gravest.
+pub(crate) fn outcome(
+    ended: Result<(), Failure>,
+    code: Option<u8>,
+    told: io::Result<()>,
+) -> Result<(), Failure> {
+    match code {
+        None => ended.and(told.map_err(Failure::Output)),
+        // Beside a command the figures go to standard error: where that fails there is nowhere to say so.
+        Some(0) => ended,
+        Some(code) => ended.and(Err(Failure::Command(code))),
+    }
 }
 
 #[cfg(test)]
@@ -20,5 +51,17 @@ mod tests {
     fn is_a_name_made_one_of_a_variable() {
         assert_eq!(variable("disk0"), "DISK0");
         assert_eq!(variable("my-disk.2"), "MY_DISK_2");
+    }
+
+    #[test]
+    fn does_output_that_is_closed_hide_no_lost_data_and_no_code() {
+        let closed = || Err(io::Error::from(io::ErrorKind::BrokenPipe));
+        let lost = || Err(Failure::Input("disk0: no room".to_string()));
+        assert!(matches!(outcome(lost(), None, closed()), Err(Failure::Input(_))));
+        assert!(matches!(outcome(lost(), Some(0), closed()), Err(Failure::Input(_))));
+        assert!(matches!(outcome(lost(), Some(7), Ok(())), Err(Failure::Input(_))));
+        assert!(matches!(outcome(Ok(()), Some(7), closed()), Err(Failure::Command(7))));
+        assert!(matches!(outcome(Ok(()), None, closed()), Err(Failure::Output(_))));
+        assert!(matches!(outcome(Ok(()), Some(0), closed()), Ok(())));
     }
 }

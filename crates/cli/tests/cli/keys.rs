@@ -8,8 +8,9 @@ use std::path::PathBuf;
 /// The line of the page below which everything is made by the command.
 const MARK: &str = "<!-- Made by `make docs-formats` from here to the end. -->\n\n";
 
-/// The kinds of files whose keys are told.
-const KINDS: [&str; 2] = ["drive", "rig"];
+/// The kinds of files whose keys are told, and the commands that tell them.
+const KINDS: [(&str, [&str; 2]); 3] =
+    [("drive", ["drive", "keys"]), ("rig", ["rig", "keys"]), ("node", ["serve", "--keys"])];
 
 fn page(kind: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/formats/{kind}-file.md"))
@@ -25,10 +26,10 @@ fn example(kind: &str) -> String {
 /// The keys as they stand on the pages and as the command tells them. With `HEADSTACK_UPDATE` set it writes the pages.
 #[test]
 fn are_the_pages_of_keys_up_to_date() {
-    for kind in KINDS {
+    for (kind, command) in KINDS {
         let text = fs::read_to_string(page(kind)).expect("the page is in the tree");
         let (own, made) = text.split_once(MARK).expect("the page has the mark");
-        let told = printed(&[kind, "keys"]);
+        let told = printed(&command);
         if std::env::var_os("HEADSTACK_UPDATE").is_some() {
             fs::write(page(kind), format!("{own}{MARK}{}\n", told.trim_end())).expect("the page is writable");
             continue;
@@ -50,6 +51,10 @@ fn do_the_examples_on_the_pages_pass_the_check() {
     fs::write(&file, example("rig")).expect("the folder is writable");
     let file = file.to_str().expect("the path is text");
     assert_eq!(printed(&["rig", "check", file]), format!("ok: {file}: 13 volumes\n"));
+    let node = folder.path().join("node.toml");
+    fs::write(&node, example("node")).expect("the folder is writable");
+    let node = node.to_str().expect("the path is text");
+    assert!(printed(&["serve", node, "--check"]).starts_with("ok: 2 disks and 2 exports\n"));
 }
 
 #[test]
@@ -63,7 +68,7 @@ fn has_every_key_a_comment_and_every_table_its_heading() {
     assert!(told.contains("- `head_switch_ms` (number, ms, required): Time to change heads"), "{told}");
     assert!(told.contains("- `depth` (whole number, default `1`): "), "{told}");
     for line in
-        KINDS.map(|kind| printed(&[kind, "keys"])).concat().lines().filter(|line| line.starts_with("- `"))
+        KINDS.map(|(_, command)| printed(&command)).concat().lines().filter(|line| line.starts_with("- `"))
     {
         assert!(line.split_once("): ").is_some_and(|(_, said)| said.len() > 3), "{line}");
     }

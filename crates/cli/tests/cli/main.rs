@@ -12,6 +12,7 @@ mod page;
 mod reproduce;
 mod rig;
 mod run;
+mod serve;
 mod sim;
 mod stripe;
 mod trace;

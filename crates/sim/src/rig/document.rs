@@ -92,7 +92,7 @@ pub(super) fn text<T: Serialize>(value: &T) -> String {
 }
 
 /// A value as it stands on a command line: TOML where it is, else a text.
-pub(super) fn value(word: &str) -> Value {
+pub fn value(word: &str) -> Value {
     let read: Option<Table> = toml::from_str(&format!("value = {word}")).ok();
     match read {
         Some(mut table) if table.len() == 1 => {

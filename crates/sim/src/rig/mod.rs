@@ -17,6 +17,7 @@ mod spec;
 pub use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 pub use array::ArraySpec;
 pub use attach::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
+pub use document::value;
 pub use import::{ImportedRig, import};
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};

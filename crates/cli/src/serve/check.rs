@@ -1,0 +1,74 @@
+//! What is said of a node: what is exported where, and with what.
+
+use super::file::{Plan, Source};
+use super::running::{Running, uri};
+use crate::units::{capacity, count, memory};
+use headstack_host::Address;
+use std::io::{self, Write};
+
+/// Tells what a node would do.
+pub(super) fn print(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    let (disks, exports) = (plan.disks.len(), plan.exports.len());
+    writeln!(out, "ok: {} and {}", count(disks, "disk"), count(exports, "export"))?;
+    for (number, disk) in plan.disks.iter().enumerate() {
+        writeln!(out, "{}: {}; {}", disk.name, disk.source, scheduled(plan, number))?;
+        uris(plan, number, &plan.listen, out)?;
+    }
+    if let Some(user) = &plan.user {
+        writeln!(out, "goes on as {user} once all is open")?;
+    }
+    figures(plan.metrics.as_deref(), out)
+}
+
+/// Tells what there is and how to use it.
+pub(super) fn introduce(
+    plan: &Plan,
+    running: &Running,
+    metrics: Option<String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (number, node) in running.handles().iter().enumerate() {
+        let size = capacity(node.shape().bytes);
+        let what = match &plan.disks[number].source {
+            Source::Path { .. } => node.title().to_string(),
+            other => other.to_string(),
+        };
+        writeln!(out, "{}: {what}; {size}; {}", node.name(), scheduled(plan, number))?;
+        uris(plan, number, running.addresses(), out)?;
+        running.notes(number).iter().try_for_each(|note| writeln!(out, "  {note}"))?;
+    }
+    figures(metrics.as_deref(), out)?;
+    out.flush()
+}
+
+fn figures(metrics: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    let Some(address) = metrics else { return Ok(()) };
+    writeln!(out, "metrics: http://{address}/metrics; headstack top {address}")
+}
+
+/// How a disk is scheduled, in words.
+fn scheduled(plan: &Plan, disk: usize) -> String {
+    let streams = &plan.disks[disk].streams;
+    if !streams.scheduling {
+        return "requests as they come".to_string();
+    }
+    let fixed = [
+        streams.read_ahead_bytes.map(|bytes| format!("R {}", memory(bytes))),
+        streams.dispatch_set.map(|count| format!("D {count}")),
+        streams.requests_a_turn.map(|count| format!("N {count}")),
+    ];
+    let parts = std::iter::once(format!("{} of stream memory", memory(streams.memory_bytes)));
+    parts.chain(fixed.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+}
+
+/// Where the exports of a disk are.
+fn uris(plan: &Plan, disk: usize, addresses: &[Address], out: &mut dyn Write) -> io::Result<()> {
+    let is_secret = plan.tls.as_ref().is_some_and(|tls| tls.required);
+    for export in plan.exports.iter().filter(|export| export.disk == disk) {
+        let how = if export.read_only { " (read-only)" } else { "" };
+        for address in addresses {
+            writeln!(out, "  {}{how}", uri(address, &export.name, is_secret))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What is said of a node when it ends.
+
+use crate::service::figures::{requests, response};
+use crate::sim::outcome::ratio;
+use crate::sim::text::figure;
+use crate::units::{capacity, grouped, memory};
+use headstack_host::disk::{Books, Kind};
+use headstack_host::node::{NodeHandle, NodeView};
+use headstack_policy::streams::View;
+use std::io::{self, Write};
+
+/// Prints the lines of each disk.
+pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()> {
+    let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
+    for node in nodes {
+        let NodeView { at, books, .. } = node.view();
+        let scheduler = node.inspect(|core| core.streams().view());
+        line("disk", node.name().to_string())?;
+        line("requests", requests(&books))?;
+        if books.all().done > 0 {
+            line("throughput", throughput(&books, at.as_secs()))?;
+            line("response", response(&books))?;
+            line("streams", streams(&scheduler, &books))?;
+        }
+        if scheduler.lost_bytes > 0 {
+            line(
+                "lost",
+                format!(
+                    "{} that were acknowledged, and the disk did not take",
+                    capacity(scheduler.lost_bytes)
+                ),
+            )?;
+        }
+    }
+    out.flush()
+}
+
+fn throughput(books: &Books, seconds: f64) -> String {
+    let mb_s = |kind: Kind| figure(ratio(books.of(kind).bytes as f64 / 1e6, seconds));
+    let (read, write) = (books.of(Kind::Read).bytes, books.of(Kind::Write).bytes);
+    format!(
+        "{} read, {} written in {} s ({} and {} MB/s)",
+        capacity(read),
+        capacity(write),
+        figure(seconds),
+        mb_s(Kind::Read),
+        mb_s(Kind::Write)
+    )
+}
+
+fn streams(view: &View, books: &Books) -> String {
+    if view.found == 0 {
+        return "none found".to_string();
+    }
+    let hits = 100.0 * ratio(view.hits as f64, books.of(Kind::Read).done as f64);
+    format!(
+        "{} found, {} turns, {hits:.0} % of the reads from stream memory, of which {} at most were in use",
+        grouped(view.found),
+        grouped(view.turns),
+        memory(view.high_water_bytes),
+    )
+}

@@ -1,0 +1,16 @@
+//! Node files: what disks a node has, and how clients reach them, as one TOML document.
+
+mod document;
+mod plan;
+mod spec;
+
+pub(crate) use document::{Overlay, read};
+pub(crate) use plan::{DiskPlan, ExportPlan, Plan, Source};
+
+use schemars::schema_for;
+use spec::NodeSpec;
+
+/// The form of node files as JSON Schema: every key with its type, default and documentation.
+pub(crate) fn json_schema() -> serde_json::Value {
+    schema_for!(NodeSpec).to_value()
+}

@@ -1,0 +1,186 @@
+//! What a node is to do: a node file that was checked, with all names resolved.
+
+use super::spec::{DiskSpec, ExportSpec, NodeSpec};
+use crate::units::memory;
+use headstack_host::node::Opening;
+use headstack_host::{Address, Clock, TlsSettings};
+use headstack_model::spec::{Fault, did_you_mean};
+use headstack_policy::streams::Config;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What a node is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) listen: Vec<Address>,
+    pub(crate) metrics: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) tls: Option<TlsSettings>,
+    pub(crate) disks: Vec<DiskPlan>,
+    pub(crate) exports: Vec<ExportPlan>,
+}
+
+/// A disk.
+#[derive(Clone, Debug)]
+pub(crate) struct DiskPlan {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    /// Whether no export of it takes writes.
+    pub(crate) read_only: bool,
+    pub(crate) streams: Config,
+}
+
+/// Where a disk's bytes are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Source {
+    /// A block device or a file.
+    Path { path: PathBuf, opening: Opening },
+    /// An emulated disk in this process.
+    Emulated { drive: String, data: Option<PathBuf>, speed: f64 },
+    /// This many bytes of memory.
+    Ram(u64),
+}
+
+impl Source {
+    fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Source::Path { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Path { path, .. } => write!(to, "{}", path.display()),
+            Source::Ram(bytes) => write!(to, "{} of memory", memory(*bytes)),
+            Source::Emulated { drive, data: None, .. } => write!(to, "{drive}, emulated, data in memory"),
+            Source::Emulated { drive, data: Some(data), .. } => {
+                write!(to, "{drive}, emulated, data in {}", data.display())
+            }
+        }
+    }
+}
+
+/// An export.
+#[derive(Clone, Debug)]
+pub(crate) struct ExportPlan {
+    pub(crate) name: String,
+    /// The number of its disk.
+    pub(crate) disk: usize,
+    pub(crate) description: Option<String>,
+    pub(crate) read_only: bool,
+}
+
+/// Checks a node file and resolves what it names.
+///
+/// *Errors:* the first key that does not hold.
+pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
+    let disks = disks(&spec.disk)?;
+    let exports = exports(&spec.export, &disks)?;
+    let each = spec.listen.iter().enumerate();
+    let listen = each.map(|(at, text)| {
+        text.parse().map_err(|error: headstack_host::AddressError| {
+            Fault::new(format!("listen[{at}]"), error.to_string())
+        })
+    });
+    Ok(Plan {
+        listen: listen.collect::<Result<_, Fault>>()?,
+        metrics: spec.metrics.clone(),
+        user: spec.user.clone(),
+        tls: spec.tls.clone(),
+        disks,
+        exports,
+    })
+}
+
+fn disks(specs: &[DiskSpec]) -> Result<Vec<DiskPlan>, Fault> {
+    if specs.is_empty() {
+        return Err(Fault::new("disk", "there is none: `[[disk]]` with `path = \"…\"` is one"));
+    }
+    let mut disks: Vec<DiskPlan> = Vec::new();
+    for (at, spec) in specs.iter().enumerate() {
+        let key = |key: &str| format!("disk[{at}].{key}");
+        let disk = disk(at, spec)?;
+        if disks.iter().any(|other| other.name == disk.name) {
+            return Err(Fault::new(key("name"), format!("two disks are called `{}`", disk.name)));
+        }
+        // Two threads that each gather writes of their own would each take the other's for stale.
+        if let Source::Path { path, .. } = &disk.source
+            && let Some(other) = disks.iter().find(|other| other.source.path() == Some(path))
+        {
+            let message = format!("`{}` is disk `{}` already", path.display(), other.name);
+            return Err(Fault::new(key("path"), message));
+        }
+        disks.push(disk);
+    }
+    Ok(disks)
+}
+
+fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
+    let key = |key: &str| format!("disk[{at}].{key}");
+    let source = match (&spec.path, &spec.emulate, spec.ram_bytes) {
+        (Some(path), None, None) => {
+            let DiskSpec { read_only, buffered, threads, .. } = *spec;
+            Source::Path { path: path.clone(), opening: Opening { read_only, buffered, threads } }
+        }
+        (None, Some(drive), None) => {
+            Clock::new(spec.speed)
+                .map_err(|_| Fault::new(key("speed"), format!("{} is outside 0.001 to 5000", spec.speed)))?;
+            Source::Emulated { drive: drive.clone(), data: spec.data.clone(), speed: spec.speed }
+        }
+        (None, None, Some(bytes)) => Source::Ram(bytes),
+        _ => {
+            return Err(Fault::new(
+                format!("disk[{at}]"),
+                "one of `path`, `emulate` and `ram_bytes` is needed, and only one",
+            ));
+        }
+    };
+    if spec.data.is_some() && spec.emulate.is_none() {
+        return Err(Fault::new(key("data"), "is for an emulated disk"));
+    }
+    spec.streams.check().map_err(|error| {
+        let message = error.to_string();
+        let said = message.strip_prefix(&format!("{}: ", error.key)).unwrap_or(&message);
+        Fault::new(key(&format!("streams.{}", error.key)), said)
+    })?;
+    let file = spec.path.as_ref().and_then(|path| path.file_name());
+    let own = file.map_or(format!("disk{at}"), |name| name.to_string_lossy().into_owned());
+    let name = spec.name.clone().unwrap_or(own);
+    Ok(DiskPlan { name, source, read_only: spec.read_only, streams: spec.streams.clone() })
+}
+
+fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, Fault> {
+    if specs.is_empty() {
+        let each = disks.iter().enumerate();
+        return Ok(each
+            .map(|(number, disk)| ExportPlan {
+                name: disk.name.clone(),
+                disk: number,
+                description: None,
+                read_only: disk.read_only,
+            })
+            .collect());
+    }
+    let mut exports: Vec<ExportPlan> = Vec::new();
+    for (at, spec) in specs.iter().enumerate() {
+        let Some(number) = disks.iter().position(|disk| disk.name == spec.disk) else {
+            let hint = did_you_mean(&spec.disk, disks.iter().map(|disk| disk.name.as_str()));
+            let message = format!("there is no disk `{}`{hint}", spec.disk);
+            return Err(Fault::new(format!("export[{at}].disk"), message));
+        };
+        let name = spec.name.clone().unwrap_or(spec.disk.clone());
+        if exports.iter().any(|other| other.name == name) {
+            return Err(Fault::new(format!("export[{at}].name"), format!("two exports are called `{name}`")));
+        }
+        exports.push(ExportPlan {
+            name,
+            disk: number,
+            description: spec.description.clone(),
+            read_only: spec.read_only || disks[number].read_only,
+        });
+    }
+    Ok(exports)
+}

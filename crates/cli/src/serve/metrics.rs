@@ -1,0 +1,124 @@
+//! `--metrics`: a node for Prometheus, and the same as JSON.
+
+use super::state::{DiskState, NodeState, StreamState};
+use super::watch::Seen;
+use crate::service::endpoint::Page;
+use crate::service::metrics::{Labels, Metrics, OPEN_METRICS};
+
+/// The pages of a node.
+pub(super) fn pages(seen: &Seen) -> Vec<Page> {
+    let (for_text, for_json) = (seen.clone(), seen.clone());
+    let text = move || text(&for_text.get());
+    let json = move || serde_json::to_string(&for_json.get()).expect("a node's state is JSON");
+    vec![
+        Page { path: "/metrics", kind: OPEN_METRICS, text: Box::new(text) },
+        Page { path: "/json", kind: "application/json", text: Box::new(json) },
+    ]
+}
+
+/// A node as Prometheus reads it.
+fn text(node: &NodeState) -> String {
+    let mut metrics = Metrics::new();
+    let of_node = |value: f64| std::iter::once((Labels::new(), value));
+    metrics.gauges("uptime_seconds", "Time since the node began", of_node(node.up_s));
+    for (name, help, value) in GAUGES {
+        metrics.gauges(name, help, node.disk.iter().map(|disk| (vec![label(disk)], value(disk))));
+    }
+    for (name, help, value) in COUNTERS {
+        metrics.counters(name, help, node.disk.iter().map(|disk| (vec![label(disk)], value(disk))));
+    }
+    operations(&mut metrics, node);
+    streams(&mut metrics, node);
+    metrics.text()
+}
+
+fn label(disk: &DiskState) -> (&'static str, String) {
+    ("disk", disk.name.clone())
+}
+
+type Measure = fn(&DiskState) -> f64;
+
+/// What may fall, of a disk.
+const GAUGES: [(&str, &str, Measure); 17] = [
+    ("connections", "Connections", |disk| disk.connections as f64),
+    ("outstanding", "Requests that are not answered yet", |disk| disk.outstanding as f64),
+    ("streams", "Streams that there are", |disk| disk.scheduler.streams as f64),
+    ("streams_dispatched", "Streams that have a turn", |disk| disk.scheduler.dispatched as f64),
+    ("streams_waiting", "Streams whose clients wait for a turn", |disk| {
+        disk.scheduler.waiting_streams as f64
+    }),
+    ("stream_memory_bytes", "Stream memory, M", |disk| disk.scheduler.memory_bytes as f64),
+    ("stream_memory_used_bytes", "Stream memory in use", |disk| disk.scheduler.used_bytes as f64),
+    ("staged_bytes", "Bytes read ahead and not fetched", |disk| disk.scheduler.staged_bytes as f64),
+    ("gathered_bytes", "Bytes written and not on the disk", |disk| disk.scheduler.gathered_bytes as f64),
+    ("disk_commands", "Commands that the disk has", |disk| disk.scheduler.underway as f64),
+    ("hit_share", "Reads answered at once, of those in the last second", |disk| disk.hit_share),
+    ("utilisation", "Share of the last second in which the disk had a command", |disk| disk.utilisation),
+    ("bandwidth_bytes_per_second", "Speed of the disk within a stream, as measured", |disk| {
+        disk.scheduler.bandwidth_mb_s * 1e6
+    }),
+    ("positioning_seconds", "Time to get to a stream, as measured", |disk| {
+        disk.scheduler.positioning_ms / 1e3
+    }),
+    ("read_ahead_bytes", "Bytes of a request to the disk, R", |disk| disk.scheduler.read_ahead_bytes as f64),
+    ("requests_a_turn", "Requests of a stream a turn, N", |disk| disk.scheduler.requests_a_turn.into()),
+    ("dispatch_set", "Streams that have a turn at a time, D", |disk| disk.scheduler.dispatch_set.into()),
+];
+
+/// What only grows, of a disk.
+const COUNTERS: [(&str, &str, Measure); 10] = [
+    ("streams_found", "Streams found", |disk| disk.scheduler.found as f64),
+    ("turns", "Turns of streams", |disk| disk.scheduler.turns as f64),
+    ("requests", "Requests of clients", |disk| disk.scheduler.requests as f64),
+    ("requests_beside", "Requests that passed beside the streams", |disk| disk.scheduler.direct as f64),
+    ("hits", "Reads answered from stream memory at once", |disk| disk.scheduler.hits as f64),
+    ("disk_read_bytes", "Bytes read from the disk", |disk| disk.scheduler.disk_read_bytes as f64),
+    ("disk_written_bytes", "Bytes written to the disk", |disk| disk.scheduler.disk_written_bytes as f64),
+    ("unfetched_bytes", "Bytes read ahead in vain", |disk| disk.scheduler.unfetched_bytes as f64),
+    ("lost_bytes", "Bytes acknowledged that the disk then did not take", |disk| {
+        disk.scheduler.lost_bytes as f64
+    }),
+    ("busy_seconds", "Time in which the disk had a command", |disk| disk.scheduler.busy_s),
+];
+
+fn operations(metrics: &mut Metrics, node: &NodeState) {
+    let by_kind = |value: fn(&super::state::OperationState) -> f64| {
+        node.disk.iter().flat_map(move |disk| {
+            disk.operation
+                .iter()
+                .map(move |of| (vec![label(disk), ("operation", of.kind.clone())], value(of)))
+        })
+    };
+    metrics.counters("operations", "Operations done", by_kind(|of| of.done as f64));
+    metrics.counters("operations_failed", "Operations that failed", by_kind(|of| of.failed as f64));
+    metrics.counters("bytes", "Bytes of operations done", by_kind(|of| of.bytes as f64));
+    metrics.counters("response_seconds", "Response times together", by_kind(|of| of.response_s));
+    let quantiles = node.disk.iter().flat_map(|disk| {
+        [(0.5, disk.response.p50_ms), (0.99, disk.response.p99_ms), (1.0, disk.response.max_ms)]
+            .map(|(share, ms): (f64, f64)| (vec![label(disk), ("quantile", share.to_string())], ms / 1e3))
+    });
+    metrics.gauges("response_quantile_seconds", "Response times since the node began", quantiles);
+}
+
+/// The busiest streams alone, so that there are never many labels.
+fn streams(metrics: &mut Metrics, node: &NodeState) {
+    let each = || {
+        node.disk.iter().flat_map(|disk| disk.stream.iter().map(move |stream| (labels(disk, stream), stream)))
+    };
+    let rates = each().map(|(labels, stream)| (labels, stream.mb_s * 1e6));
+    metrics.gauges("stream_bytes_per_second", "Rates of the busiest streams over the last 20 s or so", rates);
+    let memory = each().map(|(labels, stream)| (labels, stream.memory_bytes as f64));
+    metrics.gauges("stream_bytes_in_memory", "Stream memory of the busiest streams", memory);
+    let quantiles = each().flat_map(|(labels, stream)| {
+        let of = [("0.5", stream.p50_ms), ("0.99", stream.p99_ms)];
+        of.into_iter().filter_map(move |(share, ms)| {
+            let labels = [labels.clone(), vec![("quantile", share.to_string())]].concat();
+            Some((labels, ms? / 1e3))
+        })
+    });
+    metrics.gauges("stream_response_seconds", "Response times of the busiest streams", quantiles);
+}
+
+fn labels(disk: &DiskState, stream: &StreamState) -> Labels {
+    vec![label(disk), ("stream", stream.id.to_string()), ("kind", stream.kind.clone())]
+}

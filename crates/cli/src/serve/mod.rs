@@ -1,0 +1,227 @@
+//! `headstack serve`: a storage node, which exports disks over NBD through the stream scheduler.
+
+mod check;
+mod closing;
+mod file;
+mod live;
+mod metrics;
+mod running;
+pub(crate) mod state;
+mod user;
+mod watch;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::keys;
+use crate::service::child::Child;
+use crate::service::endpoint::Endpoint;
+use crate::service::events::{Event, Events};
+use crate::service::{interval, outcome};
+use crate::sim::setup::split;
+use crate::units::parse_bytes;
+use file::{Overlay, Plan};
+use live::Live;
+use running::Running;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+use toml::{Table, Value};
+use watch::Watch;
+
+/// Serve disks over NBD so that hundreds of sequential streams have their full speed: a storage node.
+///
+/// Each disk has a thread and a bounded memory of its own, in which streams are read ahead and writes are gathered. Runs until it
+/// is asked to end (SIGINT, SIGTERM, SIGHUP), which answers what was asked and puts all that was acknowledged on the disks;
+/// asked again, it ends at once. Or until its time is over, or the command behind `--` has ended, whose exit code it then has.
+#[derive(clap::Args)]
+pub(crate) struct Serve {
+    /// A node file: disks, exports, and how they are scheduled (see --keys).
+    #[arg(value_name = "CONFIG.toml", required_unless_present_any = ["disk", "emulate", "keys", "json_schema"])]
+    config: Option<PathBuf>,
+    /// Serve this block device or file, under its name; `memory:SIZE` is a disk in memory. May be repeated.
+    #[arg(long, value_name = "PATH")]
+    disk: Vec<String>,
+    /// Serve an emulated disk of this process: a drive or a rig of one volume. May be repeated.
+    #[arg(long, value_name = "DRIVE|RIG")]
+    emulate: Vec<String>,
+    /// The file that keeps an emulated disk's data, disk by disk; without it they go with the process.
+    #[arg(long, value_name = "FILE", requires = "emulate")]
+    data: Vec<String>,
+    /// Where clients find the node: HOST:PORT (port 0: any that is free), :PORT or unix:PATH. May be repeated.
+    #[arg(long, value_name = "ADDRESS")]
+    nbd: Vec<String>,
+    /// Stream memory of each disk, M. [default: 8M]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory: Option<u64>,
+    /// Set a key over what the file says: disk.streams.dispatch_set=2, of all disks. May be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Go on as this user once disks and sockets are open.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// End after this time: `90s`, `5m`.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    duration: Option<Duration>,
+    /// Show what the disks do, every second or as often as this says, on standard error.
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
+        value_parser = interval)]
+    stats: Option<Duration>,
+    /// Serve figures at http://HOST:PORT: /metrics for Prometheus, /json for `headstack top` and scripts.
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics: Option<String>,
+    /// Open nothing: check the file and say what it would do.
+    #[arg(long)]
+    check: bool,
+    /// Tell every key of a node file: type, unit, default, meaning.
+    #[arg(long, exclusive = true)]
+    keys: bool,
+    /// Print a JSON Schema of a node file, for editors that check and complete TOML.
+    #[arg(long, exclusive = true)]
+    json_schema: bool,
+    /// Run this with the node at hand (its environment has HEADSTACK_URI), and end with its exit code. Without --nbd the node
+    /// is at a socket of its own.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Serve {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.keys || self.json_schema {
+            return keys::write(out, &file::json_schema(), self.json_schema);
+        }
+        let socket = self.own_socket()?;
+        let plan = self.plan(socket.as_ref().map(|folder| folder.path().join("nbd")))?;
+        if plan.listen.is_empty() {
+            let message = "--nbd ADDRESS, or `listen` in the file, says where clients find the node";
+            return Err(Failure::Input(message.to_string()));
+        }
+        if self.check { Ok(check::print(&plan, out)?) } else { self.serve(&plan, out) }
+    }
+
+    fn serve(&self, plan: &Plan, out: &mut dyn Write) -> Result<(), Failure> {
+        let user = plan.user.as_deref().map(user::find).transpose()?;
+        // A command is asked to end first, and then made to.
+        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, false)?;
+        let running = Running::start(plan)?;
+        let watch = Watch::new(running.handles());
+        let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()));
+        let endpoint = plan.metrics.as_deref().map(start).transpose()?;
+        if let Some(user) = user {
+            user::become_user(&user)?;
+        }
+        // What the command prints is not to be mixed with what is said of the node.
+        let mut said: Box<dyn Write + '_> =
+            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(std::io::stderr()) };
+        let at = endpoint.as_ref().map(|endpoint| endpoint.address().to_string());
+        let told = check::introduce(plan, &running, at, &mut said);
+        if self.command.is_empty() {
+            told?;
+        }
+        let child = Child::start(&self.command, running.environment(), &mut events)?;
+        let mut watch = watch;
+        let code = self.turn(&mut watch, &mut events, child);
+        // Who asks for the end from here on is not heard any more.
+        drop(events);
+        drop(endpoint);
+        let handles = running.handles();
+        let ended = running.end();
+        let told = closing::print(&handles, &mut said);
+        outcome(ended, code, told)
+    }
+
+    /// A folder for a socket that only the command that is run has to know.
+    fn own_socket(&self) -> Result<Option<tempfile::TempDir>, Failure> {
+        if !self.nbd.is_empty() || self.config.is_some() || self.command.is_empty() {
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir();
+        folder.map(Some).map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
+    }
+
+    fn plan(&self, socket: Option<PathBuf>) -> Result<Plan, Failure> {
+        let text = self.config.as_deref().map(files::read_text).transpose()?;
+        let origin = self.config.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
+        let own = socket.map(|path| format!("unix:{}", path.display()));
+        file::read(text.as_deref().map(|text| (text, origin.as_str())), &self.overlay(own)?)
+    }
+
+    /// What the options say in place of the file.
+    fn overlay(&self, socket: Option<String>) -> Result<Overlay, Failure> {
+        let mut top = Table::new();
+        let listen: Vec<Value> = self.nbd.iter().chain(&socket).map(|text| text.as_str().into()).collect();
+        if !listen.is_empty() {
+            top.insert("listen".to_string(), Value::Array(listen));
+        }
+        for (key, value) in [("metrics", &self.metrics), ("user", &self.user)] {
+            top.extend(value.iter().map(|value| (key.to_string(), value.as_str().into())));
+        }
+        let mut set = Vec::new();
+        if let Some(bytes) = self.memory {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            set.push(("disk.streams.memory_bytes".to_string(), Value::Integer(bytes)));
+        }
+        for setting in &self.set {
+            let wrong = || format!("--set {setting}: must be KEY=VALUE, such as disk.streams.dispatch_set=2");
+            let (path, value) = split(setting).ok_or_else(wrong).map_err(Failure::Input)?;
+            set.push((path.to_string(), headstack_sim::rig::value(value)));
+        }
+        Ok(Overlay { top, disks: self.disks()?, set })
+    }
+
+    /// The disks that options name.
+    fn disks(&self) -> Result<Vec<Table>, Failure> {
+        if self.data.len() > self.emulate.len() {
+            let (data, disks) = (self.data.len(), self.emulate.len());
+            return Err(Failure::Input(format!("--data: {data} files for {disks} emulated disks")));
+        }
+        let one = |key: &str, value: Value| Table::from_iter([(key.to_string(), value)]);
+        let mut disks = Vec::new();
+        for path in &self.disk {
+            disks.push(match path.strip_prefix("memory:") {
+                None => one("path", path.as_str().into()),
+                Some(size) => {
+                    let bytes = parse_bytes(size)
+                        .and_then(|bytes| i64::try_from(bytes).map_err(|_| "too large".to_string()));
+                    one(
+                        "ram_bytes",
+                        Value::Integer(
+                            bytes.map_err(|error| Failure::Input(format!("--disk {path}: {error}")))?,
+                        ),
+                    )
+                }
+            });
+        }
+        for (at, drive) in self.emulate.iter().enumerate() {
+            let mut disk = one("emulate", drive.as_str().into());
+            disk.extend(self.data.get(at).map(|file| ("data".to_string(), file.as_str().into())));
+            disks.push(disk);
+        }
+        Ok(disks)
+    }
+
+    /// Waits for the end; the exit code of the command, if one was run.
+    fn turn(&self, watch: &mut Watch, events: &mut Events, mut child: Option<Child>) -> Option<u8> {
+        let mut live = self.stats.map(Live::new);
+        events.end_after(self.duration);
+        loop {
+            let next = watch.next().min(live.as_ref().map_or(watch.next(), Live::next));
+            match events.next(Some(next)) {
+                Event::Look => {
+                    if watch.next() <= next {
+                        watch.look();
+                    }
+                    if let Some(live) = live.as_mut().filter(|live| live.next() <= next) {
+                        live.show(&watch.seen().get());
+                    }
+                }
+                Event::Ended(code) => return Some(code),
+                // There is no power to cut.
+                Event::Cut | Event::PowerCut => {}
+                Event::End => match &mut child {
+                    Some(child) => child.end(),
+                    None => return None,
+                },
+            }
+        }
+    }
+}

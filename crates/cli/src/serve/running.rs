@@ -1,0 +1,126 @@
+//! A node while it runs: its disks, and the server through which clients reach them.
+
+use super::file::{DiskPlan, ExportPlan, Plan, Source};
+use crate::emulate::single;
+use crate::failure::Failure;
+use crate::service::variable;
+use headstack_host::nbd::Export;
+use headstack_host::node::{Backend, Node, NodeHandle};
+use headstack_host::{Address, Disk, Listener, Rules, Served, Server, Target, TlsSettings};
+use std::ffi::OsString;
+use std::io;
+
+/// A disk of a node.
+struct Unit {
+    node: Node,
+    /// The emulated disk behind it, where it is one.
+    disk: Option<Disk>,
+    /// What is not as it was asked for.
+    notes: Vec<String>,
+}
+
+/// All of a node.
+pub(super) struct Running {
+    units: Vec<Unit>,
+    server: Server,
+    exports: Vec<ExportPlan>,
+    /// Whether all clients must speak TLS.
+    is_secret: bool,
+}
+
+impl Running {
+    /// Opens the disks, and then lets clients in.
+    ///
+    /// *Errors:* a disk or an address that cannot be had.
+    pub(super) fn start(plan: &Plan) -> Result<Running, Failure> {
+        let units = plan.disks.iter().map(Unit::start).collect::<Result<Vec<Unit>, Failure>>()?;
+        let served: Vec<Served> = plan.exports.iter().map(|export| served(export, &units)).collect();
+        let rules = rules(plan)?;
+        let wrong = |error: io::Error| Failure::Input(format!("listen: {error}"));
+        let listeners = plan.listen.iter().map(Listener::at).collect::<io::Result<Vec<Listener>>>();
+        let server =
+            listeners.and_then(|listeners| Server::start(listeners, served, rules)).map_err(wrong)?;
+        let is_secret = plan.tls.as_ref().is_some_and(|tls| tls.required);
+        Ok(Running { units, server, exports: plan.exports.clone(), is_secret })
+    }
+
+    /// Ways to the nodes of the disks.
+    pub(super) fn handles(&self) -> Vec<NodeHandle> {
+        self.units.iter().map(|unit| unit.node.handle()).collect()
+    }
+
+    /// What is not as it was asked for of a disk, a line each.
+    pub(super) fn notes(&self, disk: usize) -> &[String] {
+        &self.units[disk].notes
+    }
+
+    /// Where clients find the node.
+    pub(super) fn addresses(&self) -> &[Address] {
+        self.server.addresses()
+    }
+
+    /// What a command finds in its environment: where the first export is, and each by its name.
+    pub(super) fn environment(&self) -> Vec<(String, OsString)> {
+        let Some(address) = self.server.addresses().first() else { return Vec::new() };
+        let uri = |export: &ExportPlan| OsString::from(uri(address, &export.name, self.is_secret));
+        let first = self.exports.first().map(|export| ("HEADSTACK_URI".to_string(), uri(export)));
+        let each = self.exports.iter();
+        let named = each.map(|export| (format!("HEADSTACK_URI_{}", variable(&export.name)), uri(export)));
+        first.into_iter().chain(named).collect()
+    }
+
+    /// Takes no more clients, answers what was asked, and puts all that was acknowledged on the disks.
+    ///
+    /// *Errors:* what could not be put there.
+    pub(super) fn end(self) -> Result<(), Failure> {
+        drop(self.server);
+        let mut result = Ok(());
+        for Unit { node, disk, .. } in self.units {
+            let name = node.handle().name().to_string();
+            let wrong = |error| Failure::Input(format!("{name}: {error}"));
+            result = result.and(node.stop().map_err(wrong));
+            if let Some(disk) = disk {
+                result = result.and(disk.stop().map_err(wrong));
+            }
+        }
+        result
+    }
+}
+
+/// The NBD URI of an export, that of TLS where all clients must speak it.
+pub(super) fn uri(address: &Address, export: &str, is_secret: bool) -> String {
+    let uri = address.uri(export);
+    if is_secret { uri.replacen("nbd", "nbds", 1) } else { uri }
+}
+
+/// What holds for all clients.
+fn rules(plan: &Plan) -> Result<Rules, Failure> {
+    let tls = plan.tls.as_ref().map(TlsSettings::load).transpose();
+    let tls = tls.map_err(|error| Failure::Input(format!("tls.{error}")))?;
+    Ok(Rules { tls, ..Rules::default() })
+}
+
+fn served(plan: &ExportPlan, units: &[Unit]) -> Served {
+    let node = units[plan.disk].node.handle();
+    let own = node.export(&plan.name);
+    let description = plan.description.clone().unwrap_or_else(|| node.title().to_string());
+    let read_only = own.read_only || plan.read_only;
+    Served { export: Export { description, read_only, ..own }, target: Target::Node(node) }
+}
+
+impl Unit {
+    fn start(plan: &DiskPlan) -> Result<Unit, Failure> {
+        let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
+        let (backend, disk) = match &plan.source {
+            Source::Path { path, opening } => (Backend::open(path, *opening).map_err(wrong)?, None),
+            Source::Ram(bytes) => (Backend::memory(*bytes).map_err(wrong)?, None),
+            Source::Emulated { drive, data, speed } => {
+                let disk = single::start(drive, data.as_deref(), *speed)?;
+                (Backend::emulated(disk.handle(), 0).map_err(wrong)?, Some(disk))
+            }
+        };
+        let notes = backend.notes().to_vec();
+        let node = Node::start(&plan.name, backend, plan.streams.clone()).map_err(wrong)?;
+        Ok(Unit { node, disk, notes })
+    }
+}

@@ -1,0 +1,131 @@
+//! A node as it is at a moment: what `/json` tells, `headstack top` shows and Prometheus reads.
+//!
+//! Rates are of the time since the last look, a second before as a rule; counts are since the node began.
+
+use serde::{Deserialize, Serialize};
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NodeState {
+    /// Time since the node began.
+    pub(crate) up_s: f64,
+    pub(crate) connections: usize,
+    /// Requests that are not answered yet, and their bytes.
+    pub(crate) outstanding: usize,
+    pub(crate) disk: Vec<DiskState>,
+}
+
+/// A disk of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DiskState {
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) title: String,
+    pub(crate) bytes: u64,
+    pub(crate) connections: usize,
+    pub(crate) outstanding: usize,
+    /// Since the last look.
+    pub(crate) read_mb_s: f64,
+    pub(crate) write_mb_s: f64,
+    pub(crate) iops: f64,
+    /// Share of reads that were answered from stream memory at once, since the last look.
+    pub(crate) hit_share: f64,
+    /// Share of the time in which the disk had a command, since the last look.
+    pub(crate) utilisation: f64,
+    /// Response times of all requests since the node began.
+    pub(crate) response: Response,
+    pub(crate) operation: Vec<OperationState>,
+    pub(crate) scheduler: SchedulerState,
+    /// The streams with the most bytes a second, at most [`MOST_STREAMS`].
+    pub(crate) stream: Vec<StreamState>,
+}
+
+/// Streams that are told of one by one.
+pub(crate) const MOST_STREAMS: usize = 100;
+
+/// Response times, as clients of a node feel them but for the way over the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Response {
+    pub(crate) mean_ms: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) max_ms: f64,
+}
+
+/// Operations of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OperationState {
+    pub(crate) kind: String,
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    pub(crate) bytes: u64,
+    /// Their response times together.
+    pub(crate) response_s: f64,
+}
+
+/// What the scheduler does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SchedulerState {
+    /// Streams that there are, and that were found since the node began.
+    pub(crate) streams: usize,
+    pub(crate) found: u64,
+    /// Streams that have a turn, and those whose clients wait for one.
+    pub(crate) dispatched: usize,
+    pub(crate) waiting_streams: usize,
+    /// M, how much of it is in use, and the most that was.
+    pub(crate) memory_bytes: u64,
+    pub(crate) used_bytes: u64,
+    pub(crate) high_water_bytes: u64,
+    /// Read ahead and not fetched; written and not on the disk.
+    pub(crate) staged_bytes: u64,
+    pub(crate) gathered_bytes: u64,
+    /// Commands that the disk has.
+    pub(crate) underway: usize,
+    /// Requests, those that passed beside the streams, and reads answered at once.
+    pub(crate) requests: u64,
+    pub(crate) direct: u64,
+    pub(crate) hits: u64,
+    pub(crate) turns: u64,
+    pub(crate) disk_read_bytes: u64,
+    pub(crate) disk_written_bytes: u64,
+    /// Read ahead in vain.
+    pub(crate) unfetched_bytes: u64,
+    /// Acknowledged, and then not taken by the disk.
+    pub(crate) lost_bytes: u64,
+    /// What the disk was measured to do.
+    pub(crate) bandwidth_mb_s: f64,
+    pub(crate) positioning_ms: f64,
+    /// R, N and D as they are now.
+    pub(crate) read_ahead_bytes: u64,
+    pub(crate) requests_a_turn: u32,
+    pub(crate) dispatch_set: u32,
+    /// Time in which the disk had a command.
+    pub(crate) busy_s: f64,
+}
+
+/// A stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StreamState {
+    /// Its number, which another may have once it has gone.
+    pub(crate) id: u32,
+    /// The connection that asked last.
+    pub(crate) client: u64,
+    /// `read` or `write`.
+    pub(crate) kind: String,
+    /// `forward` or `backward`.
+    pub(crate) direction: String,
+    /// Where its next request is expected.
+    pub(crate) offset: u64,
+    /// Of the last 20 s or so, since a stream's turns are seconds apart.
+    pub(crate) mb_s: f64,
+    pub(crate) bytes: u64,
+    pub(crate) requests: u64,
+    pub(crate) hits: u64,
+    /// Requests that wait.
+    pub(crate) waiting: u32,
+    pub(crate) memory_bytes: u64,
+    pub(crate) has_turn: bool,
+    /// Response times of its client, all that it asked on that connection, where they are kept.
+    pub(crate) p50_ms: Option<f64>,
+    pub(crate) p99_ms: Option<f64>,
+}

@@ -1,0 +1,33 @@
+//! `--user`: who a node goes on as that root started.
+
+use crate::failure::Failure;
+use nix::unistd::{Uid, User, geteuid, initgroups, setgid, setuid};
+use std::ffi::CString;
+
+/// The user of a name or number.
+///
+/// *Errors:* there is none; it is another, and only root may become one.
+pub(super) fn find(name: &str) -> Result<User, Failure> {
+    let wrong = |message: &str| Failure::Input(format!("user {name}: {message}"));
+    let found = match name.parse::<u32>() {
+        Ok(number) => User::from_uid(Uid::from_raw(number)),
+        Err(_) => User::from_name(name),
+    };
+    let user = found.map_err(|error| wrong(error.desc()))?.ok_or_else(|| wrong("there is none"))?;
+    if user.uid != geteuid() && !geteuid().is_root() {
+        return Err(wrong("only root may go on as another user"));
+    }
+    Ok(user)
+}
+
+/// Has all threads go on as a user, with that user's groups alone.
+///
+/// *Errors:* the system refuses it.
+pub(super) fn become_user(user: &User) -> Result<(), Failure> {
+    if user.uid == geteuid() {
+        return Ok(());
+    }
+    let name = CString::new(user.name.as_str()).expect("the system's names have no zeros");
+    let done = initgroups(&name, user.gid).and_then(|()| setgid(user.gid)).and_then(|()| setuid(user.uid));
+    done.map_err(|error| Failure::Input(format!("user {}: {}", user.name, error.desc())))
+}

@@ -1,0 +1,242 @@
+//! Looks at the disks of a node each second, so that who asks gets rates, and holds no disk up.
+
+use super::state::{
+    DiskState, MOST_STREAMS, NodeState, OperationState, Response, SchedulerState, StreamState,
+};
+use crate::sim::outcome::ratio;
+use headstack_host::disk::{Books, Kind};
+use headstack_host::node::{ClientView, NodeHandle, NodeView};
+use headstack_model::Nanos;
+use headstack_policy::streams::{Direction, StreamView, View};
+use std::collections::BTreeMap;
+#[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What was seen last, for any thread.
+#[derive(Clone)]
+#[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
+pub(super) struct Seen(Arc<Mutex<NodeState>>);
+
+impl Seen {
+    pub(super) fn get(&self) -> NodeState {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, NodeState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who looks.
+pub(super) struct Watch {
+    seen: Seen,
+    disks: Vec<Watched>,
+    due: Instant,
+}
+
+/// A disk, and what the next look is compared with.
+struct Watched {
+    node: NodeHandle,
+    at: Nanos,
+    reads: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    done: u64,
+    hits: u64,
+    busy: Nanos,
+    /// Bytes and rate of each stream, by its number and when it was found.
+    streams: BTreeMap<(u32, Nanos), (u64, f64)>,
+}
+
+/// Time over which rates of streams are smoothed.
+const SMOOTHED_S: f64 = 20.0;
+
+/// Time between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+fn now() -> Instant {
+    #[allow(clippy::disallowed_methods, reason = "people look by the machine's clock")]
+    Instant::now()
+}
+
+impl Watch {
+    /// Begins to look.
+    #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
+    pub(super) fn new(nodes: Vec<NodeHandle>) -> Watch {
+        let disks = nodes.into_iter().map(Watched::new).collect();
+        let seen = Seen(Arc::new(Mutex::new(NodeState::default())));
+        let mut watch = Watch { seen, disks, due: now() };
+        watch.look();
+        watch
+    }
+
+    /// What was seen last.
+    pub(super) fn seen(&self) -> Seen {
+        self.seen.clone()
+    }
+
+    /// When to look next.
+    pub(super) fn next(&self) -> Instant {
+        self.due
+    }
+
+    /// Looks at all disks.
+    pub(super) fn look(&mut self) {
+        let disk: Vec<DiskState> = self.disks.iter_mut().map(Watched::look).collect();
+        let up = self.disks.iter().map(|disk| disk.at).max().unwrap_or_default();
+        *self.seen.lock() = NodeState {
+            up_s: up.as_secs(),
+            connections: disk.iter().map(|disk| disk.connections).sum(),
+            outstanding: disk.iter().map(|disk| disk.outstanding).sum(),
+            disk,
+        };
+        // What was missed while the machine slept is not made up for.
+        self.due = (self.due + INTERVAL).max(now());
+    }
+}
+
+impl Watched {
+    fn new(node: NodeHandle) -> Watched {
+        Watched {
+            at: Nanos::ZERO,
+            reads: 0,
+            read_bytes: 0,
+            written_bytes: 0,
+            done: 0,
+            hits: 0,
+            busy: Nanos::ZERO,
+            streams: BTreeMap::new(),
+            node,
+        }
+    }
+
+    fn look(&mut self) -> DiskState {
+        let NodeView { at, outstanding, connections, busy, books, clients, .. } = self.node.view();
+        let (scheduler, streams) = self.node.inspect(|core| {
+            (core.streams().view(), core.streams().stream_views().collect::<Vec<StreamView>>())
+        });
+        let seconds = at.since(self.at).as_secs();
+        let (read, written) = (books.of(Kind::Read), books.of(Kind::Write));
+        let mb_s = |bytes: u64| ratio(bytes as f64 / 1e6, seconds);
+        let done = books.all().done;
+        self.streams = streams.iter().map(|stream| self.stream(stream, at, seconds)).collect();
+        let state = DiskState {
+            name: self.node.name().to_string(),
+            title: self.node.title().to_string(),
+            bytes: self.node.shape().bytes,
+            connections,
+            outstanding,
+            read_mb_s: mb_s(read.bytes - self.read_bytes),
+            write_mb_s: mb_s(written.bytes - self.written_bytes),
+            iops: ratio((done - self.done) as f64, seconds),
+            hit_share: ratio((scheduler.hits - self.hits) as f64, (read.done - self.reads) as f64).min(1.0),
+            utilisation: ratio(busy.since(self.busy).as_secs(), seconds).min(1.0),
+            response: response(&books),
+            operation: operations(&books),
+            stream: self.busiest(&streams, &clients),
+            scheduler: scheduler_state(&scheduler, busy),
+        };
+        (self.at, self.reads, self.done, self.hits, self.busy) = (at, read.done, done, scheduler.hits, busy);
+        (self.read_bytes, self.written_bytes) = (read.bytes, written.bytes);
+        state
+    }
+
+    /// A stream's bytes and rate. A stream has turns seconds apart: its rate is smoothed over as many as it takes.
+    fn stream(&self, stream: &StreamView, now: Nanos, seconds: f64) -> ((u32, Nanos), (u64, f64)) {
+        let key = (stream.id, stream.since);
+        let (bytes, rate) = self.streams.get(&key).copied().unwrap_or_default();
+        let age = now.since(stream.since).as_secs();
+        // At first it is the mean since the stream was found.
+        let weight = ratio(seconds, age.min(SMOOTHED_S)).min(1.0);
+        let latest = ratio((stream.bytes - bytes) as f64 / 1e6, seconds.min(age));
+        (key, (stream.bytes, rate + weight * (latest - rate)))
+    }
+
+    /// The streams with the highest rates.
+    fn busiest(&self, streams: &[StreamView], clients: &[ClientView]) -> Vec<StreamState> {
+        let rate = |stream: &StreamView| self.streams.get(&(stream.id, stream.since)).map_or(0.0, |of| of.1);
+        let mut by_rate: Vec<(f64, &StreamView)> =
+            streams.iter().map(|stream| (rate(stream), stream)).collect();
+        by_rate.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.id.cmp(&other.id)));
+        by_rate.truncate(MOST_STREAMS);
+        let of = |stream: &StreamView| clients.iter().find(|client| client.client == stream.client);
+        by_rate.into_iter().map(|(rate, stream)| stream_state(stream, of(stream), rate)).collect()
+    }
+}
+
+fn stream_state(stream: &StreamView, client: Option<&ClientView>, mb_s: f64) -> StreamState {
+    StreamState {
+        id: stream.id,
+        client: stream.client,
+        kind: if stream.writes { "write" } else { "read" }.to_string(),
+        direction: match stream.direction {
+            Direction::Forward => "forward",
+            Direction::Backward => "backward",
+        }
+        .to_string(),
+        offset: stream.offset,
+        mb_s,
+        bytes: stream.bytes,
+        requests: stream.requests,
+        hits: stream.hits,
+        waiting: stream.waiting,
+        memory_bytes: stream.memory_bytes,
+        has_turn: stream.has_turn,
+        p50_ms: client.map(|client| client.p50.as_ms()),
+        p99_ms: client.map(|client| client.p99.as_ms()),
+    }
+}
+
+fn response(books: &Books) -> Response {
+    let times = books.responses();
+    Response {
+        mean_ms: times.mean_ms(),
+        p50_ms: times.p50().as_ms(),
+        p99_ms: times.p99().as_ms(),
+        max_ms: times.max().as_ms(),
+    }
+}
+
+fn operations(books: &Books) -> Vec<OperationState> {
+    let of = |kind: Kind| {
+        let count = books.of(kind);
+        OperationState {
+            kind: kind.name().to_string(),
+            done: count.done,
+            failed: count.failed,
+            bytes: count.bytes,
+            response_s: count.time.as_secs(),
+        }
+    };
+    Kind::ALL.map(of).to_vec()
+}
+
+fn scheduler_state(view: &View, busy: Nanos) -> SchedulerState {
+    SchedulerState {
+        streams: view.streams,
+        found: view.found,
+        dispatched: view.dispatched,
+        waiting_streams: view.waiting_streams,
+        memory_bytes: view.memory_bytes,
+        used_bytes: view.used_bytes,
+        high_water_bytes: view.high_water_bytes,
+        staged_bytes: view.staged_bytes,
+        gathered_bytes: view.gathered_bytes,
+        underway: view.underway,
+        requests: view.requests,
+        direct: view.direct,
+        hits: view.hits,
+        turns: view.turns,
+        disk_read_bytes: view.read_bytes,
+        disk_written_bytes: view.written_bytes,
+        unfetched_bytes: view.unfetched_bytes,
+        lost_bytes: view.lost_bytes,
+        bandwidth_mb_s: view.bandwidth / 1e6,
+        positioning_ms: view.positioning.as_ms(),
+        read_ahead_bytes: view.read_ahead_bytes,
+        requests_a_turn: view.requests_a_turn,
+        dispatch_set: view.dispatch_set,
+        busy_s: busy.as_secs(),
+    }
+}

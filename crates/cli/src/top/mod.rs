@@ -1,0 +1,73 @@
+//! `headstack top`: what a storage node does, in the terminal.
+
+mod rows;
+mod screen;
+mod text;
+
+use crate::failure::Failure;
+use crate::serve::state::NodeState;
+use crate::service::interval;
+use rows::Order;
+use std::io::{IsTerminal, Write, stdin, stdout};
+use std::time::Duration;
+use ureq::Agent;
+
+/// Show what a storage node does: its disks, and their streams.
+///
+/// Reads what `headstack serve --metrics ADDRESS` tells. On a terminal it shows that again each second, until q is pressed: s
+/// sorts the streams by the next column, r turns the order round, the arrows move through them. Elsewhere it prints once.
+#[derive(clap::Args)]
+pub(crate) struct Top {
+    /// Where the node serves its figures: HOST:PORT.
+    #[arg(value_name = "HOST:PORT")]
+    address: String,
+    /// Print once and end.
+    #[arg(long)]
+    once: bool,
+    /// How often it looks.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    interval: Duration,
+    /// What streams are sorted by.
+    #[arg(long, value_enum, default_value_t = Order::Rate)]
+    sort: Order,
+}
+
+impl Top {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let node = Node::new(&self.address);
+        let state = node.state().map_err(Failure::Input)?;
+        if self.once || !stdout().is_terminal() || !stdin().is_terminal() {
+            return Ok(text::print(&state, self.sort, out)?);
+        }
+        screen::run(&node, state, self.interval, self.sort)
+    }
+}
+
+/// A node, as it is reached.
+struct Node {
+    address: String,
+    agent: Agent,
+}
+
+/// How long a node may take to tell of itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Node {
+    fn new(address: &str) -> Node {
+        let address = address.trim_start_matches("http://").trim_end_matches('/').to_string();
+        let agent = Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
+        Node { address, agent }
+    }
+
+    /// The node as it is now.
+    ///
+    /// *Errors:* it does not answer, or is no node: one line.
+    fn state(&self) -> Result<NodeState, String> {
+        let at = |error: String| format!("{}: {error}", self.address);
+        let answer = self.agent.get(format!("http://{}/json", self.address)).call();
+        let text = answer.and_then(|mut answer| answer.body_mut().read_to_string());
+        let text = text.map_err(|error| at(error.to_string()))?;
+        let no_node = |error| at(format!("this is no figure of a storage node: {error}"));
+        serde_json::from_str(&text).map_err(no_node)
+    }
+}

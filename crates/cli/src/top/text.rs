@@ -1,0 +1,19 @@
+//! A node as plain text.
+
+use super::rows::{self, Order};
+use crate::serve::state::NodeState;
+use std::io::{self, Write};
+
+/// Prints all there is.
+pub(super) fn print(node: &NodeState, order: Order, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n", rows::title("", node))?;
+    write!(out, "{}", rows::disks(node).to_text())?;
+    for disk in &node.disk {
+        writeln!(out, "{}", rows::tuning(disk))?;
+    }
+    let streams = rows::streams(node, order, false);
+    if !streams.rows.is_empty() {
+        write!(out, "\n{}", streams.to_text())?;
+    }
+    out.flush()
+}

@@ -1,0 +1,201 @@
+//! `headstack serve` and `headstack top`: what they take and refuse, and what they tell of a small run. Real clients are in the
+//! tests of their own.
+
+use crate::common::{Done, headstack, json, printed, refused};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the path is UTF-8")
+}
+
+/// A node file in a folder.
+fn node_file(folder: &TempDir, content: &str) -> PathBuf {
+    let path = folder.path().join("node.toml");
+    fs::write(&path, content).expect("the folder is writable");
+    path
+}
+
+#[test]
+fn is_what_cannot_be_served_one_line() {
+    let folder = folder();
+    let file = node_file(&folder, "listen = [\"unix:x\"]\n[[disk]]\npaht = \"/dev/sdb\"\n");
+    let unknown = format!("{}:3: disk[0].paht: unknown field `paht`", file.display());
+    for (args, told) in [
+        (&["serve"][..], "CONFIG.toml"),
+        (&["serve", text(&file)], unknown.as_str()),
+        (&["serve", text(&file), "--check"], "did you mean `path`?"),
+        (&["serve", "/nowhere/node.toml"], "/nowhere/node.toml"),
+        (&["serve", "--disk", "memory:1M"], "--nbd ADDRESS"),
+        (&["serve", "--disk", "memory:1000", "--nbd", "unix:x"], "multiple of 512"),
+        (&["serve", "--disk", "memory:many", "--nbd", "unix:x"], "--disk memory:many"),
+        (&["serve", "--disk", "/nowhere/disk", "--nbd", "unix:x"], "/nowhere/disk"),
+        (&["serve", "--disk", "memory:1M", "--nbd", "nowhere"], "write HOST:PORT"),
+        (&["serve", "--disk", "memory:1M", "--nbd", "unix:/nowhere/x"], "unix:/nowhere/x"),
+        (
+            &["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--memory", "4K"],
+            "memory_bytes: 4096 is outside",
+        ),
+        (
+            &["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--set", "disk.streams.dispatchset=1"],
+            "did you mean `dispatch_set`?",
+        ),
+        (&["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--set", "dispatch_set"], "must be KEY=VALUE"),
+        (
+            &["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--user", "nobody-there"],
+            "user nobody-there: there is none",
+        ),
+        (&["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--metrics", "nowhere"], "--metrics nowhere"),
+        (&["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--stats=1ms"], "50ms"),
+        (&["serve", "--emulate", "wd800j", "--nbd", "unix:x"], "did you mean `wd800jd`?"),
+        (&["serve", "--emulate", "raid5", "--data", "a", "--data", "b", "--nbd", "unix:x"], "2 files for 1"),
+        (&["top", "127.0.0.1:1"], "127.0.0.1:1"),
+        (&["top"], "HOST:PORT"),
+    ] {
+        let line = refused(args, 2);
+        assert!(line.contains(told), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn does_a_check_say_what_would_be_done_and_open_nothing() {
+    let folder = folder();
+    let config = "listen = [\"unix:/nowhere/nbd\", \":10809\"]\nmetrics = \"127.0.0.1:9100\"\nuser = \"backup\"\n\
+                  [[disk]]\npath = \"/nowhere/video\"\n[[disk]]\nemulate = \"wd800jd\"\nname = \"test\"\n\
+                  [disk.streams]\ndispatch_set = 2\n\
+                  [[export]]\ndisk = \"test\"\n[[export]]\ndisk = \"video\"\nname = \"old\"\nread_only = true\n";
+    let file = node_file(&folder, config);
+    let told = printed(&["serve", text(&file), "--check", "--set", "disk.streams.requests_a_turn=4"]);
+    let lines = [
+        "ok: 2 disks and 2 exports",
+        "video: /nowhere/video; 8 MiB of stream memory, N 4",
+        "  nbd+unix:///old?socket=/nowhere/nbd (read-only)",
+        "  nbd://0.0.0.0:10809/old (read-only)",
+        "test: wd800jd, emulated, data in memory; 8 MiB of stream memory, D 2, N 4",
+        "  nbd+unix:///test?socket=/nowhere/nbd",
+        "  nbd://0.0.0.0:10809/test",
+        "goes on as backup once all is open",
+        "metrics: http://127.0.0.1:9100/metrics; headstack top 127.0.0.1:9100",
+    ];
+    assert_eq!(told.lines().collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn does_the_schema_forbid_unknown_keys_of_disks_and_of_streams() {
+    let schema = json(&["serve", "--json-schema"]);
+    assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(schema["$defs"]["DiskSpec"]["additionalProperties"], false);
+    assert_eq!(schema["$defs"]["Config"]["properties"]["memory_bytes"]["default"], 8 << 20);
+}
+
+/// Runs a node with a command.
+fn run(args: &[&str], shell: &str) -> Done {
+    headstack(&[&["serve"], args, &["--", "sh", "-c", shell]].concat())
+}
+
+/// Whether qemu-io is there; tells who reads the tests if not.
+fn has_qemu_io() -> bool {
+    let found = Command::new("qemu-io").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: there is no qemu-io");
+    }
+    found
+}
+
+#[test]
+fn do_bytes_that_were_written_come_back_and_stay() {
+    if !has_qemu_io() {
+        return;
+    }
+    let folder = folder();
+    let disk = folder.path().join("video0");
+    fs::File::create(&disk).and_then(|file| file.set_len(64 << 20)).expect("there is room for a disk");
+    let args = ["--disk", text(&disk)];
+    let write = "qemu-io -f raw -c 'write -P 7 1M 4M' -c 'read -P 7 2M 1M' -c flush \"$HEADSTACK_URI_VIDEO0\"; exit 3";
+    let done = run(&args, write);
+    assert_eq!(done.code, 3, "{}{}", done.out, done.err);
+    assert!(done.out.contains("wrote 4194304/4194304") && !done.out.contains("failed"), "{}", done.out);
+    for part in ["video0: ", "67.1 MB", "8 MiB of stream memory", "nbd+unix:///video0?socket=", "requests"] {
+        assert!(done.err.contains(part), "{part} in {}", done.err);
+    }
+    let kept = fs::read(&disk).expect("the disk is there");
+    assert!(kept[1 << 20..5 << 20].iter().all(|byte| *byte == 7) && kept[5 << 20] == 0);
+}
+
+#[test]
+fn does_an_export_to_read_alone_take_no_writes() {
+    if !has_qemu_io() {
+        return;
+    }
+    let folder = folder();
+    let socket = folder.path().join("nbd");
+    let config = format!(
+        "listen = [\"unix:{}\"]\n[[disk]]\nram_bytes = 1048576\n[[export]]\ndisk = \"disk0\"\n\
+         [[export]]\ndisk = \"disk0\"\nname = \"a b\"\nread_only = true\n",
+        socket.display()
+    );
+    let file = node_file(&folder, &config);
+    let shell = "qemu-io -f raw -c 'write 0 4k' \"$HEADSTACK_URI_A_B\" 2>&1; qemu-io -f raw -c 'write 0 4k' \"$HEADSTACK_URI\"";
+    let done = run(&[text(&file)], shell);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(
+        done.err.contains("nbd+unix:///a%20b?socket=") && done.err.contains(" (read-only)"),
+        "{}",
+        done.err
+    );
+    assert!(done.out.contains("Permission denied"), "{}", done.out);
+    assert!(done.out.contains("wrote 4096/4096"), "{}", done.out);
+}
+
+#[test]
+fn do_figures_and_top_tell_of_the_node() {
+    let folder = folder();
+    let top = env!("CARGO_BIN_EXE_headstack");
+    // The figures are served before the command runs; where, the node says on standard error.
+    let log = folder.path().join("log");
+    let shell = format!(
+        "at=$(sed -n 's#metrics: http://\\(.*\\)/metrics.*#\\1#p' {0}); {top} top $at; {top} top --once --sort place http://$at/",
+        log.display()
+    );
+    let mut command = crate::common::command(&[
+        "serve",
+        "--disk",
+        "memory:64M",
+        "--emulate",
+        "null",
+        "--metrics",
+        "127.0.0.1:0",
+        "--",
+        "sh",
+        "-c",
+        &shell,
+    ]);
+    let file = fs::File::create(&log).expect("the folder is writable");
+    let done = command.stderr(file).output().expect("the command starts");
+    let out = String::from_utf8(done.stdout).expect("it prints text");
+    assert!(done.status.success(), "{out}{}", fs::read_to_string(&log).unwrap_or_default());
+    for part in ["2 disks   0 clients   0 under way", "disk   streams  turn  wait", "disk0: R ", "disk1: R "]
+    {
+        assert_eq!(out.matches(part).count(), 2, "{part} in {out}");
+    }
+}
+
+#[test]
+fn does_a_node_end_after_its_time_and_show_a_line_a_disk_meanwhile() {
+    let folder = folder();
+    let socket = format!("unix:{}", folder.path().join("nbd").display());
+    let args = ["serve", "--disk", "memory:1M", "--nbd", &socket, "--stats=50ms", "--duration", "200ms"];
+    let done = headstack(&args);
+    assert_eq!(done.code, 0, "{}", done.err);
+    for part in ["disk0 | 0 clients, 0 under way", "0 B of 8 MiB", "hits 0 %", "busy 0 %"] {
+        assert!(done.err.contains(part), "{part} in {}", done.err);
+    }
+    assert!(done.out.contains("requests             none"), "{}", done.out);
+    assert!(!folder.path().join("nbd").exists(), "the socket goes with the server");
+}
