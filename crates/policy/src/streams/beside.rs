@@ -85,6 +85,10 @@ impl Streams {
         beside.underway_bytes += carried;
         (beside.stream_bytes, beside.batch) = (0, beside.batch + 1);
         self.books.direct += 1;
+        if carried > 0 {
+            self.suspend_turns();
+            self.dispatch.send_arm(command.offset + command.bytes, false);
+        }
         let Command { transfer, offset, bytes, place, .. } = command;
         self.start(Purpose::Direct(request), transfer, (offset, bytes), place);
         true

@@ -19,6 +19,7 @@
 mod beside;
 mod classifier;
 mod config;
+mod dispatch;
 mod frames;
 mod reading;
 mod stream;
@@ -32,19 +33,20 @@ pub use classifier::Direction;
 pub use config::{Classifier, Config, ConfigError, Turns};
 pub use view::{StreamView, View};
 pub use words::{
-    Action, Answer, Ask, Command, DiskError, MOST_PIECES, Outcome, Piece, Pieces, Place, Request, Transfer,
+    Action, Answer, Ask, Command, DiskError, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Place, Request,
+    Transfer,
 };
 
 use crate::Guard;
 use beside::Beside;
 use classifier::Classifier as Watch;
+use dispatch::Dispatch;
 use frames::Frames;
 use headstack_model::Nanos;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stream::Stream;
 use tuning::Tuning;
-use turns::Dispatch;
 use view::Books;
 use writing::Gathered;
 
@@ -93,6 +95,8 @@ pub struct Streams {
     reads: BTreeMap<(u64, u64), Wait>,
     writes: BTreeMap<(u64, u64), Wait>,
     dispatch: Dispatch,
+    /// What clients were promised.
+    guarantees: BTreeMap<u64, Guarantee>,
     gathered: Gathered,
     /// Frames of which all was fetched.
     emptied: Vec<u32>,
@@ -131,6 +135,7 @@ impl Streams {
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
             dispatch: Dispatch::default(),
+            guarantees: BTreeMap::new(),
             gathered: Gathered::default(),
             emptied: Vec::new(),
             beside: Beside::default(),
@@ -204,10 +209,16 @@ impl Streams {
         (at < Nanos::MAX).then_some(at)
     }
 
+    /// Promises a client something; whether the disk can keep it was for others to see.
+    pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
+        self.guarantees.insert(client, guarantee);
+    }
+
     /// A client is gone: nobody hears its answers. Its reads that wait for the disk are answered at once, as refused; all else
     /// is done.
     pub fn forget(&mut self, now: Nanos, client: u64) {
         self.now = now;
+        self.guarantees.remove(&client);
         let is_its = |wait: &Wait| wait.request.client == client;
         let waits: Vec<_> = self.reads.iter().filter(|(_, wait)| is_its(wait)).map(|(key, _)| *key).collect();
         for key in waits {

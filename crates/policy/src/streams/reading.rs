@@ -33,7 +33,9 @@ impl Streams {
             self.fetch(request, offset, bytes, pieces, true);
             return self.give_up_emptied();
         }
-        let found = self.reader_for(offset, bytes).or_else(|| self.new_reader(request.client, offset, bytes));
+        let found = self
+            .reader_for(request.client, offset, bytes)
+            .or_else(|| self.new_reader(request.client, offset, bytes));
         match found {
             Some(stream) => self.wait(stream, request, offset, bytes),
             None => self.pass(request),
@@ -106,10 +108,10 @@ impl Streams {
     }
 
     /// The reader that a request goes on with.
-    fn reader_for(&mut self, offset: u64, bytes: u64) -> Option<u32> {
+    fn reader_for(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         if let Some(frame) = self.frames.readable_at(offset) {
             let stream = self.frames.get(frame).stream;
-            if self.streams.contains(stream as usize) && self.may_join(stream, offset, bytes) {
+            if self.streams.contains(stream as usize) && self.may_join(stream, client, offset, bytes) {
                 return Some(stream);
             }
         }
@@ -125,15 +127,15 @@ impl Streams {
             }
         }
         let (_, id) = best?;
-        self.may_join(id, offset, bytes).then_some(id)
+        self.may_join(id, client, offset, bytes).then_some(id)
     }
 
     /// Whether a request can wait in a stream: what is missing of it is still to be read ahead.
-    fn may_join(&mut self, id: u32, offset: u64, bytes: u64) -> bool {
+    fn may_join(&mut self, id: u32, client: u64, offset: u64, bytes: u64) -> bool {
         let disk_bytes = self.disk_bytes;
         let stream = &self.streams[id as usize];
         let direction = stream.direction();
-        let (frontier, expected) = (stream.frontier, stream.expected);
+        let (frontier, expected, stream_client) = (stream.frontier, stream.expected, stream.client);
         let at = turned(direction, disk_bytes, offset, bytes);
         // Bytes before the frontier must be in frames.
         let known = (at + bytes).min(frontier).saturating_sub(at);
@@ -145,7 +147,8 @@ impl Streams {
             }
             return false;
         }
-        at <= frontier + NEAR
+        // Over a gap goes who has gone on with the stream before: others are beside it by chance.
+        at <= frontier || at <= frontier + NEAR && client == stream_client
     }
 
     fn is_covered(&self, place: u64, bytes: u64) -> bool {
@@ -188,6 +191,7 @@ impl Streams {
     /// Gives up a stream that nothing waits for.
     pub(super) fn drop_stream(&mut self, id: u32) {
         self.unfile(id);
+        self.unpress(id);
         self.dispatch.leave(id);
         let stream = self.streams.remove(id as usize);
         assert!(stream.waiting == 0, "a stream that goes leaves nobody waiting");
@@ -219,6 +223,7 @@ impl Streams {
         let waits = if stream.is_writer() { &mut self.writes } else { &mut self.reads };
         waits.insert((offset, request.ticket), Wait { request, bytes, stream: id });
         self.file(id);
+        self.press(id);
     }
 
     /// Takes out a read that waits.
@@ -300,6 +305,7 @@ impl Streams {
         stream.frames += 1;
         self.fly(id);
         self.beside.streams_began(bytes);
+        self.dispatch.send_arm(place + bytes, true);
         let memory = Place::Memory(self.frames.at(frame, place));
         self.start(Purpose::Frame(frame), Transfer::Read { fua: false }, (place, bytes), memory);
         self.spend_turn(id);

@@ -21,8 +21,8 @@ pub(super) enum Way {
 /// Where a stream without a turn stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
-    /// Among those whose clients wait for the disk.
-    Needy,
+    /// Among those whose clients wait for the disk, from this round on.
+    Needy(u64),
     /// Among those of which little is staged.
     Hungry,
 }
@@ -45,8 +45,11 @@ pub(super) struct Stream {
     pub(super) in_flight: u32,
     /// Commands that are left of its turn, if it has one.
     pub(super) turn: Option<u32>,
-    /// From where it had its last turn.
-    pub(super) turn_from: u64,
+    /// The round of its last turn, and what it may still have in that.
+    pub(super) round: u64,
+    pub(super) left: u32,
+    /// From when on it goes before those that were promised nothing.
+    pub(super) urgent: Option<Nanos>,
     /// Where it stands in which queue.
     pub(super) filed: Option<(Queue, u64)>,
     /// The frame that writes are gathered in.
@@ -76,7 +79,9 @@ impl Stream {
             frames: 0,
             in_flight: 0,
             turn: None,
-            turn_from: 0,
+            round: u64::MAX,
+            left: 0,
+            urgent: None,
             filed: None,
             open: None,
             stray: u64::MAX,

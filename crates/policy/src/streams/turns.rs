@@ -1,10 +1,9 @@
-//! The dispatch set: which streams have the disk, for how long, and who is next.
+//! The dispatch set: which streams have the disk, and for how long.
 
 use super::config::Turns;
 use super::stream::{Queue, turned};
 use super::{Streams, stream::Stream};
 use headstack_model::Nanos;
-use std::collections::BTreeSet;
 
 /// What came of a stream's turn to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,87 +16,10 @@ pub(super) enum Step {
     Over,
 }
 
-/// The streams that have a turn, and those that want one.
-#[derive(Debug)]
-pub(super) struct Dispatch {
-    active: Vec<u32>,
-    /// Which of them is asked first.
-    next: usize,
-    needy: BTreeSet<(u64, u32)>,
-    hungry: BTreeSet<(u64, u32)>,
-    /// From where on the disk the next is taken.
-    hand: u64,
-    serial: u64,
-    /// Streams whose turn is over and whose commands are not.
-    leaving: u32,
-    /// When a writer has kept others waiting for long enough.
-    pub(super) grace_at: Nanos,
-}
-
-impl Default for Dispatch {
-    fn default() -> Dispatch {
-        Dispatch {
-            active: Vec::new(),
-            next: 0,
-            needy: BTreeSet::new(),
-            hungry: BTreeSet::new(),
-            hand: 0,
-            serial: 0,
-            leaving: 0,
-            grace_at: Nanos::MAX,
-        }
-    }
-}
-
-impl Dispatch {
-    pub(super) fn has(&self, id: u32) -> bool {
-        self.active.contains(&id)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.active.len()
-    }
-
-    pub(super) fn needy(&self) -> usize {
-        self.needy.len()
-    }
-
-    /// Takes a stream out, which is no more.
-    pub(super) fn leave(&mut self, id: u32) {
-        self.active.retain(|active| *active != id);
-    }
-
-    /// A stream without a turn has a command under way.
-    pub(super) fn arrive_late(&mut self) {
-        self.leaving += 1;
-    }
-
-    /// Commands of a stream without a turn are nobody's any more.
-    pub(super) fn arrive_early(&mut self) {
-        self.leaving -= 1;
-    }
-
-    fn queue(&mut self, queue: Queue) -> &mut BTreeSet<(u64, u32)> {
-        match queue {
-            Queue::Needy => &mut self.needy,
-            Queue::Hungry => &mut self.hungry,
-        }
-    }
-
-    /// The next that wants a turn.
-    fn choose(&self, turns: Turns) -> Option<u32> {
-        let from = if turns == Turns::Nearest { self.hand } else { 0 };
-        let next = |queue: &BTreeSet<(u64, u32)>| {
-            queue.range((from, 0)..).next().or_else(|| queue.first()).map(|(_, id)| *id)
-        };
-        next(&self.needy).or_else(|| next(&self.hungry))
-    }
-}
-
 impl Streams {
     /// Whether streams have something for the disk.
     pub(super) fn streams_want_disk(&self) -> bool {
-        !self.dispatch.needy.is_empty() || !self.dispatch.active.is_empty()
+        self.dispatch.needy() > 0 || self.dispatch.len() > 0
     }
 
     /// Begins a command of a stream.
@@ -152,15 +74,16 @@ impl Streams {
         if taken >= most || self.config.dispatch_set.is_none() && !self.dispatch.active.is_empty() {
             return false;
         }
-        let Some(id) = self.dispatch.choose(self.config.turns) else { return false };
-        let (_, key) = self.streams[id as usize].filed.expect("it is filed");
+        let Some(id) = self.dispatch.choose(self.now, self.config.turns) else { return false };
         self.unfile(id);
-        self.dispatch.hand = key + 1;
         self.dispatch.active.push(id);
-        let requests = self.turn_requests();
+        self.unpress(id);
+        let (round, requests) = (self.dispatch.round(), self.turn_requests().max(self.promised_requests(id)));
         let stream = &mut self.streams[id as usize];
-        stream.turn = Some(requests);
-        stream.turn_from = key;
+        if stream.round != round || stream.left == 0 {
+            (stream.round, stream.left) = (round, requests);
+        }
+        stream.turn = Some(stream.left);
         stream.was_fetched = false;
         if stream.in_flight > 0 {
             self.dispatch.leaving -= 1;
@@ -172,10 +95,36 @@ impl Streams {
     /// N.
     pub(super) fn turn_requests(&self) -> u32 {
         self.config.requests_a_turn.unwrap_or_else(|| {
-            let streams = self.dispatch.needy.len() + self.dispatch.active.len();
+            let streams = self.dispatch.needy() + self.dispatch.len();
             let bytes = self.tuning.turn_bytes(&self.config, streams);
             bytes.div_ceil(self.read_bytes()).clamp(1, 1 << 20) as u32
         })
+    }
+
+    /// Commands of a turn that bring a stream what it was promised until the next.
+    fn promised_requests(&self, id: u32) -> u32 {
+        let promised = self.guarantees.get(&self.streams[id as usize].client);
+        let bytes = promised.map_or(0.0, |promised| promised.rate as f64 * promised.response.as_secs());
+        (bytes / self.read_bytes() as f64).ceil() as u32
+    }
+
+    /// A stream that waits goes before others when half of the time is over that it was promised.
+    pub(super) fn press(&mut self, id: u32) {
+        let stream = &mut self.streams[id as usize];
+        if stream.turn.is_some() || stream.urgent.is_some() || stream.waiting == 0 {
+            return;
+        }
+        if let Some(promised) = self.guarantees.get(&stream.client) {
+            let at = self.now + Nanos(promised.response.0 / 2);
+            stream.urgent = Some(at);
+            self.dispatch.expect_by(at, id);
+        }
+    }
+
+    pub(super) fn unpress(&mut self, id: u32) {
+        if let Some(at) = self.streams[id as usize].urgent.take() {
+            self.dispatch.expect_no_more(at, id);
+        }
     }
 
     /// R.
@@ -186,17 +135,26 @@ impl Streams {
     fn end_turn(&mut self, id: u32) {
         self.dispatch.leave(id);
         let stream = &mut self.streams[id as usize];
-        stream.turn = None;
-        let from = stream.turn_from;
+        let left = stream.turn.take().expect("it has a turn");
+        // Who has nothing more to do does not get the rest later.
+        stream.left = if stream.is_needy() { left } else { 0 };
         if stream.in_flight > 0 {
             self.dispatch.leaving += 1;
         }
-        let place = place(stream, self.disk_bytes);
-        if self.config.turns == Turns::Nearest && from < self.dispatch.hand && self.dispatch.hand <= place {
-            // It has had its turn in this round.
-            self.dispatch.hand = place + 1;
-        }
         self.file(id);
+        self.press(id);
+    }
+
+    /// The arm goes elsewhere: readers have the rest of their turns when it is near them again.
+    pub(super) fn suspend_turns(&mut self) {
+        if self.config.turns != Turns::Nearest || self.config.dispatch_set.is_some() {
+            return;
+        }
+        while let Some(id) =
+            self.dispatch.active.iter().copied().find(|id| !self.streams[*id as usize].is_writer())
+        {
+            self.end_turn(id);
+        }
     }
 
     /// A command of a stream has ended.
@@ -211,25 +169,31 @@ impl Streams {
     /// Puts a stream into the queue where it belongs.
     pub(super) fn file(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id as usize) else { return };
+        let round = self.dispatch.round();
+        let is_spent = stream.round == round && stream.left == 0;
         let wanted = match () {
             () if stream.turn.is_some() => None,
-            () if stream.is_needy() => Some(Queue::Needy),
+            () if stream.is_needy() => Some(Queue::Needy(round + u64::from(is_spent))),
             () if stream.is_hungry(self.disk_bytes) => Some(Queue::Hungry),
             () => None,
+        };
+        let wanted = match (wanted, stream.filed) {
+            // Where it stands it stays while what it waits for is the same.
+            (Some(Queue::Needy(_)), Some((queue @ Queue::Needy(_), _))) => Some(queue),
+            (wanted, _) => wanted,
         };
         let key = match (self.config.turns, stream.filed) {
             (Turns::Nearest, _) => place(stream, self.disk_bytes),
             (Turns::RoundRobin, Some((queue, key))) if Some(queue) == wanted => key,
-            (Turns::RoundRobin, _) => self.dispatch.serial,
+            (Turns::RoundRobin, _) => self.dispatch.serial(),
         };
         let wanted = wanted.map(|queue| (queue, key));
-        if wanted == stream.filed {
+        if wanted == self.streams[id as usize].filed {
             return;
         }
         self.unfile(id);
         if let Some((queue, key)) = wanted {
-            self.dispatch.queue(queue).insert((key, id));
-            self.dispatch.serial += 1;
+            self.dispatch.insert(queue, key, id);
             self.streams[id as usize].filed = wanted;
         }
     }
@@ -237,7 +201,7 @@ impl Streams {
     /// Takes a stream out of its queue.
     pub(super) fn unfile(&mut self, id: u32) {
         if let Some((queue, key)) = self.streams[id as usize].filed.take() {
-            self.dispatch.queue(queue).remove(&(key, id));
+            self.dispatch.remove(queue, key, id);
         }
     }
 }

@@ -1,5 +1,16 @@
 //! What goes in and out of the stream scheduler.
 
+use headstack_model::Nanos;
+
+/// What a client was promised for each of its streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guarantee {
+    /// Bytes a second, for as long as it asks for them.
+    pub rate: u64,
+    /// The longest that a request waits.
+    pub response: Nanos,
+}
+
 /// Something that a client asks of a disk. Places and lengths are in bytes, multiples of the disk's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {

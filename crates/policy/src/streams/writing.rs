@@ -273,6 +273,7 @@ impl Streams {
         let frame = *self.frames.get(id);
         self.fly(frame.stream);
         self.beside.streams_began(frame.bytes);
+        self.dispatch.send_arm(frame.end(), true);
         let memory = Place::Memory(self.frames.at(id, frame.place));
         let run = (frame.place, frame.bytes);
         self.start(Purpose::Frame(id), Transfer::Write { fua: false }, run, memory);

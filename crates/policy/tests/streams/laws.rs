@@ -2,7 +2,7 @@
 
 use crate::world::{Speed, World};
 use headstack_model::Nanos;
-use headstack_policy::streams::{Ask, Config, Turns};
+use headstack_policy::streams::{Ask, Config, Guarantee, Turns};
 
 /// 50 MB/s, and 10 ms to get anywhere.
 const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };
@@ -182,4 +182,34 @@ fn is_a_flush_told_that_gathered_bytes_were_lost_and_the_next_not() {
     world.ask(0, Ask::Flush, 0);
     while world.outstanding() > 0 && world.step(Nanos::MAX) {}
     assert!(matches!(world.answered[..], [(_, Ok(_))]));
+}
+
+#[test]
+fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
+    let mut world = world(Config::default());
+    let response = Nanos::from_secs(2);
+    world.streams.set_guarantee(7, Guarantee { rate: 1_000_000, response });
+    let mut read = reader(100, DISK, 64 << 10);
+    let mut worst = Nanos::ZERO;
+    let mut since = Nanos::ZERO;
+    let mut asks = |client: usize, turn: u64| read(client, turn);
+    let mut owners = std::collections::BTreeMap::new();
+    let mut turns = [0u64; 100];
+    for client in 0..100 {
+        owners.insert(world.ask(client as u64, asks(client, 0), 1), client);
+    }
+    while world.step(Nanos::from_secs(60)) {
+        for (ticket, _) in std::mem::take(&mut world.answered) {
+            let client = owners.remove(&ticket).expect("it was asked");
+            turns[client] += 1;
+            if client == 7 {
+                worst = worst.max(world.now.since(since));
+                since = world.now;
+            }
+            owners.insert(world.ask(client as u64, asks(client, turns[client]), 1), client);
+        }
+    }
+    assert!(worst <= response, "{worst:?}");
+    assert!(turns[7] * 65536 >= 60_000_000, "{} bytes", turns[7] * 65536);
+    assert!(turns[8] > 0, "others get something, too");
 }

@@ -1,0 +1,154 @@
+//! Who is next: the streams that have a turn, and the queues of those that want one.
+//!
+//! Turns go by rounds: a stream that has used its commands of this round waits for the next, whatever the order within a round.
+//! So the order may follow the arm, and each stream has as much as another.
+
+use super::config::Turns;
+use super::stream::Queue;
+use headstack_model::Nanos;
+use std::collections::BTreeSet;
+
+/// Streams by place or by turn.
+type Places = BTreeSet<(u64, u32)>;
+
+/// The streams that have a turn, and those that want one.
+#[derive(Debug)]
+pub(super) struct Dispatch {
+    pub(super) active: Vec<u32>,
+    /// Which of them is asked first.
+    pub(super) next: usize,
+    /// Those whose clients wait: with something left of this round, and without.
+    needy: [Places; 2],
+    /// Which of the two is which; counts rounds.
+    round: u64,
+    /// Those of which little is staged.
+    hungry: Places,
+    /// Those that were promised something, by when they have waited half the time for it.
+    urgent: BTreeSet<(Nanos, u32)>,
+    /// Where the arm is to be found.
+    arm: u64,
+    /// It was sent elsewhere since streams had it.
+    was_sent_off: bool,
+    serial: u64,
+    /// Streams whose turn is over and whose commands are not.
+    pub(super) leaving: u32,
+    /// When a writer has kept others waiting for long enough.
+    pub(super) grace_at: Nanos,
+}
+
+impl Default for Dispatch {
+    fn default() -> Dispatch {
+        Dispatch {
+            active: Vec::new(),
+            next: 0,
+            needy: Default::default(),
+            round: 0,
+            hungry: Places::new(),
+            urgent: BTreeSet::new(),
+            arm: 0,
+            was_sent_off: false,
+            serial: 0,
+            leaving: 0,
+            grace_at: Nanos::MAX,
+        }
+    }
+}
+
+impl Dispatch {
+    pub(super) fn has(&self, id: u32) -> bool {
+        self.active.contains(&id)
+    }
+
+    /// How many streams have a turn.
+    pub(super) fn len(&self) -> usize {
+        self.active.len()
+    }
+
+    /// How many clients' streams wait for one.
+    pub(super) fn needy(&self) -> usize {
+        self.needy.iter().map(BTreeSet::len).sum()
+    }
+
+    /// The number of the round.
+    pub(super) fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Takes a stream out, which is no more.
+    pub(super) fn leave(&mut self, id: u32) {
+        self.active.retain(|active| *active != id);
+    }
+
+    /// A stream without a turn has a command under way.
+    pub(super) fn arrive_late(&mut self) {
+        self.leaving += 1;
+    }
+
+    /// Commands of a stream without a turn are nobody's any more.
+    pub(super) fn arrive_early(&mut self) {
+        self.leaving -= 1;
+    }
+
+    /// The arm is sent somewhere for a stream, or for another.
+    pub(super) fn send_arm(&mut self, to: u64, is_stream: bool) {
+        (self.arm, self.was_sent_off) = (to, !is_stream);
+    }
+
+    /// A number greater than all before.
+    pub(super) fn serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    fn queue(&mut self, queue: Queue) -> &mut Places {
+        match queue {
+            Queue::Needy(round) => &mut self.needy[(round % 2) as usize],
+            Queue::Hungry => &mut self.hungry,
+        }
+    }
+
+    pub(super) fn insert(&mut self, queue: Queue, key: u64, id: u32) {
+        self.queue(queue).insert((key, id));
+    }
+
+    pub(super) fn remove(&mut self, queue: Queue, key: u64, id: u32) {
+        self.queue(queue).remove(&(key, id));
+    }
+
+    /// A stream that was promised something wants a turn from then on before all others.
+    pub(super) fn expect_by(&mut self, at: Nanos, id: u32) {
+        self.urgent.insert((at, id));
+    }
+
+    pub(super) fn expect_no_more(&mut self, at: Nanos, id: u32) {
+        self.urgent.remove(&(at, id));
+    }
+
+    /// The next that wants a turn.
+    pub(super) fn choose(&mut self, now: Nanos, turns: Turns) -> Option<u32> {
+        if let Some((at, id)) = self.urgent.first().copied()
+            && at <= now
+        {
+            return Some(id);
+        }
+        let current = (self.round % 2) as usize;
+        if self.needy[current].is_empty() && !self.needy[1 - current].is_empty() {
+            self.round += 1;
+        }
+        let needy = &self.needy[(self.round % 2) as usize];
+        let queue = if needy.is_empty() { &self.hungry } else { needy };
+        let found = match turns {
+            Turns::RoundRobin => queue.first(),
+            Turns::Nearest if self.was_sent_off => nearest(queue, self.arm),
+            Turns::Nearest => queue.range((self.arm, 0)..).next().or_else(|| queue.first()),
+        };
+        found.map(|(_, id)| *id)
+    }
+}
+
+/// Who is nearest on either side.
+fn nearest(queue: &Places, arm: u64) -> Option<&(u64, u32)> {
+    let above = queue.range((arm, 0)..).next();
+    let below = queue.range(..(arm, 0)).next_back();
+    above.into_iter().chain(below).min_by_key(|(place, _)| place.abs_diff(arm))
+}
