@@ -1,9 +1,12 @@
 //! The storage node of a rig: the stream scheduler between a load and the disks, in virtual time.
 
 use headstack_model::{Lbn, Nanos, Op, Request, drives};
+use headstack_policy::streams::View;
 use headstack_sim::rig::{Rig, shipped};
-use headstack_sim::{Finished, Outcome};
-use headstack_workload::{Closed, Inbox, Issue, Load, Pattern, Region, Shape, StreamShape, Streams};
+use headstack_sim::{Completion, Finished, Observer, Outcome};
+use headstack_workload::{
+    Closed, Inbox, Issue, Load, Member, Mix, Pattern, Region, Shape, StreamShape, Streams,
+};
 use std::collections::BTreeMap;
 
 fn rig(text: &str) -> Rig {
@@ -102,4 +105,113 @@ fn does_an_array_behind_a_node_look_like_a_disk() {
     let all = run(&node, &mut streams(&node, 20, 2000));
     assert_eq!(all.len(), 2000);
     assert!(all.iter().all(|finished| finished.completion.outcome == Outcome::Done));
+}
+
+/// What each stream got within a span, in requests.
+fn counted(rig: &Rig, streams: u32, sectors: u32, from: Nanos, until: Nanos) -> Vec<u64> {
+    let region = Region::whole(rig.volumes()[0].sectors);
+    let shape = StreamShape { alignment: 8, ..StreamShape::reads(region, streams, sectors) };
+    let load: Box<dyn Load> = Box::new(Streams::new(shape, u64::MAX).expect("they fit"));
+    let member = Member { load, device: 0, sources: streams };
+    let mut load = Mix::new(vec![member], u64::MAX, until).expect("it has a member");
+    let mut counts = vec![0; streams as usize];
+    let mut engine = rig.build(1).unwrap_or_else(|error| panic!("{error}"));
+    engine.run(&mut load, &mut |finished| {
+        if (from..until).contains(&finished.completion.completed) {
+            counts[finished.source as usize] += 1;
+        }
+    });
+    counts
+}
+
+#[test]
+fn are_streams_never_slower_with_the_scheduler_on_any_drive() {
+    for (name, _) in drives::all() {
+        let bare = shipped::load(name).expect("it is shipped");
+        let mut node = bare.clone();
+        node.set("node.scheduling", "true").expect("it is a key");
+        let bytes = bare.volumes()[0].sector_bytes;
+        for streams in [1, 7, 40] {
+            // Old drives take long for a turn.
+            let span = [Nanos::from_secs(60), Nanos::from_secs(180)];
+            let [without, with] = [&bare, &node].map(|rig| {
+                counted(rig, streams, 65_536 / bytes, span[0], span[1]).iter().sum::<u64>() as f64
+            });
+            assert!(with > 0.97 * without, "{name}, {streams} streams: {with} requests, without {without}");
+        }
+    }
+}
+
+#[test]
+fn does_each_stream_get_its_share() {
+    let mut node = shipped::load("stream-node").expect("it is shipped");
+    for memory in [2 << 20, 8 << 20, 32 << 20] {
+        node.set("node.memory_bytes", &memory.to_string()).expect("it is a key");
+        let counts = counted(&node, 100, 128, Nanos::from_secs(200), Nanos::from_secs(900));
+        let mean = counts.iter().sum::<u64>() as f64 / 100.0;
+        let least = *counts.iter().min().expect("there are streams") as f64;
+        assert!(least > 0.9 * mean, "{memory} bytes: {least} of {mean} requests");
+    }
+}
+
+/// Runs a load by hand, and looks at the scheduler after each step.
+fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&View)) {
+    struct Nobody;
+    impl Observer for Nobody {
+        fn finished(&mut self, _: &Finished) {}
+        fn served(&mut self, _: u32, _: &Completion) {}
+    }
+    let mut engine = rig.build(1).unwrap_or_else(|error| panic!("{error}"));
+    // A step that is no multiple of anything.
+    let (mut now, step) = (Nanos::ZERO, Nanos(7_919_001));
+    while now < Nanos::from_secs(seconds) {
+        now += step;
+        engine.advance(now, load, &mut Nobody);
+        let streams = engine.streams(0).expect("there is a node");
+        streams.check();
+        look(&streams.view());
+    }
+}
+
+#[test]
+fn are_the_limits_hard() {
+    let mut node = shipped::load("stream-node").expect("it is shipped");
+    let keys = [("memory_bytes", 6 << 20), ("read_ahead_bytes", 1 << 20), ("dispatch_set", 3)];
+    for (key, value) in keys.into_iter().chain([("requests_a_turn", 2)]) {
+        node.set(&format!("node.{key}"), &value.to_string()).expect("it is a key");
+    }
+    let mut most = 0;
+    watch(&node, &mut streams(&node, 40, u64::MAX), 60, |view| {
+        assert!(view.used_bytes <= 6 << 20 && view.high_water_bytes <= 6 << 20, "{view:?}");
+        assert!(view.dispatched <= 3, "{view:?}");
+        assert_eq!((view.read_ahead_bytes, view.requests_a_turn, view.dispatch_set), (1 << 20, 2, 3));
+        most = most.max(view.dispatched);
+    });
+    assert_eq!(most, 3, "as many as are allowed have turns");
+}
+
+#[test]
+fn is_memory_never_exceeded_whatever_clients_do() {
+    for memory in [256 << 10, 1 << 20, 8 << 20] {
+        let mut node = shipped::load("stream-node").expect("it is shipped");
+        node.set("node.memory_bytes", &memory.to_string()).expect("it is a key");
+        let region = Region::whole(node.volumes()[0].sectors);
+        let some = |op, streams, sectors, depth| -> Member {
+            let shape =
+                StreamShape { op, depth, alignment: 8, ..StreamShape::reads(region, streams, sectors) };
+            let load: Box<dyn Load> = Box::new(Streams::new(shape, u64::MAX).expect("they fit"));
+            Member { load, device: 0, sources: streams }
+        };
+        let random: Box<dyn Load> = Box::new(random(&node));
+        let members = vec![
+            some(Op::Read, 50, 128, 1),
+            some(Op::Write, 50, 64, 4),
+            some(Op::Read, 3, 2048, 8),
+            Member { load: random, device: 0, sources: 1 },
+        ];
+        let mut load = Mix::new(members, u64::MAX, Nanos::MAX).expect("it has members");
+        watch(&node, &mut load, 40, |view| {
+            assert!(view.used_bytes <= memory && view.high_water_bytes <= memory, "{view:?}");
+        });
+    }
 }

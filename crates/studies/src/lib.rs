@@ -13,6 +13,7 @@ mod ncq;
 mod runs;
 mod scheduling;
 mod st2000dm006;
+mod streams;
 mod striping;
 pub mod study;
 pub mod validation;

@@ -70,7 +70,7 @@ fn seek_ms(mechanics: &Mechanics, from: u32, to: u32) -> f64 {
 }
 
 /// Mean time of a seek over pairs of blocks below `sectors`, all pairs equally likely.
-fn mean_seek_ms(spec: &DriveSpec, sectors: u64) -> Result<f64, StudyError> {
+pub(crate) fn mean_seek_ms(spec: &DriveSpec, sectors: u64) -> Result<f64, StudyError> {
     let (geometry, mechanics) = (Geometry::new(spec)?, Mechanics::new(spec));
     // Additive sequences of the plastic number's powers fill the square evenly: no generator, less scatter than one.
     let cylinder = |index: u64, step: u64| {

@@ -1,0 +1,58 @@
+//! Large numbers of sequential streams: what they do to disks and controllers, and what a storage node before them gains.
+//!
+//! Modelled: the study's simulated path (readers, a controller with a queue, a sweep and a cache, drives with segmented
+//! caches), its node with given R, D, N and M, and its disk. Then what the study left undone: values that the node chooses by
+//! itself, little memory, writers, a random reader beside streams, slow consumers. Not modelled: the study's network, its
+//! host's processor and Linux.
+//!
+//! *Source:* I. Panagiotakis, "Reducing disk I/O performance sensitivity for large numbers of sequential streams" (thesis,
+//! University of Crete, 2006). Most of its curves are lost; what its prose says of them is in `expect.tsv`.
+
+mod disk;
+mod node;
+mod ours;
+mod path;
+mod play;
+#[cfg(test)]
+mod tests;
+
+use crate::figure::Section;
+use crate::judge::Measured;
+use crate::study::{Findings, Setting, Study, StudyError};
+
+/// The study.
+pub(crate) const STUDY: Study = Study {
+    id: "streams",
+    title: "Large numbers of sequential streams: disk, controller, storage node",
+    summary: "Throughput of up to 100 streams over the caches of drive and controller, then through a storage node that gives each a long turn; with values of its own choice, writers and random readers beside.",
+    expect: include_str!("../../../../studies/streams/expect.tsv"),
+    run,
+};
+
+/// What a part of the study adds.
+type Part = (Vec<Measured>, Section);
+
+fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
+    let parts = [
+        disk::run(setting)?,
+        path::scale(setting)?,
+        path::queue(setting)?,
+        path::segments(setting)?,
+        path::controller(setting)?,
+        node::read_ahead(setting)?,
+        node::memory(setting)?,
+        node::dispatch(setting)?,
+        node::response(setting)?,
+        ours::chosen(setting)?,
+        ours::disks(setting)?,
+        ours::writers(setting)?,
+        ours::beside(setting)?,
+        ours::slow(setting)?,
+    ];
+    let mut findings = Findings::default();
+    for (measured, section) in parts {
+        findings.measured.extend(measured);
+        findings.sections.push(section);
+    }
+    Ok(findings)
+}

@@ -1,0 +1,203 @@
+//! Chapters 4 and 5: the study's node, which is told how far to read ahead (R), for how many streams at a time (D), how often a
+//! turn (N) and in how much memory (M).
+
+use super::path::{Sweep, at, size};
+use super::play::{self, KIB, MIB, Plan, STREAMS};
+use super::{Measured, Part};
+use crate::figure::{Axis, Cell, Figure, Section, Table};
+use crate::study::{Setting, StudyError};
+
+/// What the study's controller carries at most, and its disks together at most.
+const CONTROLLER_MB_S: u64 = 450;
+
+/// How far is read ahead.
+const AHEAD: [u64; 6] = [256 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB];
+
+/// All streams have the disk at a time, and memory for all of them: S = D, M = S·R·N.
+fn all(setting: &Setting<'_>, streams: u32, ahead: u64) -> Plan {
+    let memory = u64::from(streams).max(2) * ahead;
+    Plan::new(setting, streams).told(ahead, streams, 1, memory)
+}
+
+/// As many streams at a time as there is memory for: D = M/(R·N).
+fn limited(setting: &Setting<'_>, streams: u32, ahead: u64, memory: u64) -> Plan {
+    let set = (memory / ahead).clamp(1, u64::from(streams)) as u32;
+    // The scheduler reads the next while one is fetched, and takes no memory for less than two.
+    Plan::new(setting, streams).told(ahead, set, 1, memory.max(2 * ahead))
+}
+
+/// The study's best: a few streams at a time, each for long.
+fn long_turns(setting: &Setting<'_>, streams: u32) -> Plan {
+    Plan::new(setting, streams).told(512 * KIB, 1, 128, 64 * MIB).long(setting)
+}
+
+fn kib(bytes: u64) -> f64 {
+    (bytes / KIB) as f64
+}
+
+fn streams(count: u32) -> String {
+    if count == 1 { "1 stream".to_string() } else { format!("{count} streams") }
+}
+
+/// Fig 5.1: how far to read ahead, with memory for all.
+pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let line =
+        |count: u32| (streams(count), AHEAD.map(|ahead| (kib(ahead), all(setting, count, ahead))).into());
+    let scattered = |ahead: u64| (kib(ahead), Plan { in_no_order: true, ..all(setting, 100, ahead) });
+    let mut lines: Vec<_> = [1].into_iter().chain(STREAMS).map(line).collect();
+    lines.push(("100 streams, begun in no order".to_string(), AHEAD.map(scattered).into()));
+    let figure = Sweep {
+        title: "Read-ahead, with memory for all streams (Fig 5.1)",
+        x: Axis::log("read-ahead R (KiB)"),
+        lines,
+    }
+    .run(setting)?;
+    let mut measured = Vec::new();
+    for (line, count) in STREAMS.into_iter().enumerate() {
+        let gain = 100.0 * (at(&figure, line + 1, 8192.0) / at(&figure, line + 1, 2048.0) - 1.0);
+        measured.push(Measured::new(format!("node.r.gain_2_to_8_mib.{count}"), gain));
+        measured.push(Measured::new(format!("node.r.8_mib_mb_s.{count}"), at(&figure, line + 1, 8192.0)));
+    }
+    let one = &figure.lines[0].points;
+    let most = one.iter().map(|point| point.1).fold(0.0, f64::max);
+    measured.push(Measured::new("node.r.1_stream_most_over_least", most / at_least(one)));
+    let without = Plan::new(setting, 100).run()?.mb_s();
+    measured.push(Measured::new("node.headline_100_streams", at(&figure, 4, 8192.0) / without));
+    Ok((
+        measured,
+        Section {
+            title: "How far to read ahead (Fig 5.1)".to_string(),
+            text: vec!["All streams have the disk at a time, and turns go round. The rows take streams that begin in the order of their places, so that turns follow the disk. Where they begin in no order, each turn needs a seek over a third of the disk.".to_string()],
+            figures: vec![figure],
+            tables: Vec::new(),
+        },
+    ))
+}
+
+fn at_least(points: &[(f64, f64)]) -> f64 {
+    points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min)
+}
+
+/// Fig 5.2: how much memory.
+pub(super) fn memory(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    const MEMORY: [u64; 5] = [8 * MIB, 16 * MIB, 32 * MIB, 64 * MIB, 128 * MIB];
+    let figure = |count: u32| {
+        let line = |ahead: u64| {
+            let plan = |memory: u64| ((memory / MIB) as f64, limited(setting, count, ahead, memory));
+            let fits = MEMORY.into_iter().filter(|memory| *memory >= ahead);
+            (format!("R {}", size(ahead)), fits.map(plan).collect())
+        };
+        let title = format!("Memory, {} (Fig 5.2)", streams(count));
+        Sweep {
+            title: &title,
+            x: Axis::log("memory M (MiB)"),
+            lines: [256 * KIB, MIB, 8 * MIB].map(line).into(),
+        }
+        .run(setting)
+    };
+    let figures = [10, 100].map(figure).into_iter().collect::<Result<Vec<Figure>, _>>()?;
+    let measured = vec![
+        Measured::new("node.m.16_mib_8_mib.10", at(&figures[0], 2, 16.0)),
+        Measured::new("node.m.16_mib_8_mib.100", at(&figures[1], 2, 16.0)),
+        Measured::new("node.m.8_mib_8_mib.100", at(&figures[1], 2, 8.0)),
+        Measured::new("node.m.all_256_kib.100", all(setting, 100, 256 * KIB).run()?.mb_s()),
+    ];
+    Ok((
+        measured,
+        Section {
+            title: "How much memory (Fig 5.2)".to_string(),
+            text: vec!["As many streams at a time as there is memory for. Where memory is for one request alone, the scheduler has as much again, because it takes no less.".to_string()],
+            figures,
+            tables: Vec::new(),
+        },
+    ))
+}
+
+/// Figs 5.3 to 5.5: few streams at a time, and eight disks.
+pub(super) fn dispatch(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let eight = |plan: Plan| {
+        Plan { disks: 8, ..plan }.with("bus.mb_s", CONTROLLER_MB_S).with("bus.sharing", "interleaved")
+    };
+    let line = |name: &str, plan: &dyn Fn(u32) -> Plan| {
+        (name.to_string(), STREAMS.map(|count| (f64::from(count), plan(count))).into())
+    };
+    let many = Sweep {
+        title: "Eight disks on a controller of 450 MB/s (Figs 5.3, 5.4)",
+        x: Axis::linear("streams a disk"),
+        lines: vec![
+            line("all at a time, R 512K", &|count| eight(all(setting, count, 512 * KIB))),
+            line("all at a time, R 2M", &|count| eight(all(setting, count, 2 * MIB))),
+            line("all at a time, R 8M", &|count| eight(all(setting, count, 8 * MIB))),
+            line("one at a time, R 512K, N 128", &|count| eight(long_turns(setting, count))),
+        ],
+    }
+    .run(setting)?;
+    let one = Sweep {
+        title: "One disk (Fig 5.5)",
+        x: Axis::linear("streams"),
+        lines: vec![
+            line("all at a time, R 8M", &|count| all(setting, count, 8 * MIB)),
+            line("one at a time, R 512K, N 128", &|count| long_turns(setting, count)),
+        ],
+    }
+    .run(setting)?;
+    let own = play::own_mb_s(100, setting.length)?;
+    let used = eight(long_turns(setting, 100)).run()?.memory_bytes as f64;
+    let measured = vec![
+        Measured::new("node.8_disks.mb_s", at(&many, 3, 100.0)),
+        Measured::new(
+            "node.8_disks.share",
+            100.0 * at(&many, 3, 100.0) / (8.0 * own).min(CONTROLLER_MB_S as f64),
+        ),
+        Measured::new("node.8_disks.memory_over_drn", used / (8 * 64 * MIB) as f64),
+        Measured::new("node.1_disk.long_turns_over_all", at(&one, 1, 100.0) / at(&one, 0, 100.0)),
+    ];
+    Ok((
+        measured,
+        Section {
+            title: "Few streams at a time (Figs 5.3 to 5.5)".to_string(),
+            text: vec!["Eight disks fall behind in the study where all streams have their disks at a time, because its host has too many large buffers to handle. The model has no host's processor.".to_string()],
+            figures: vec![many, one],
+            tables: Vec::new(),
+        },
+    ))
+}
+
+/// Fig 5.6: response times.
+pub(super) fn response(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let counts = [10, 100];
+    let plans: Vec<(u32, u64, Plan)> = counts
+        .into_iter()
+        .flat_map(|count| AHEAD.map(|ahead| (count, ahead, all(setting, count, ahead))))
+        .collect();
+    let outcomes = setting.map(&plans, |(_, _, plan)| plan.run())?;
+    let mut table = Table::new(
+        "Response times of 64 KiB, all streams at a time",
+        ["streams, R", "mean ms", "median ms", "p99 ms", "longest ms", "slowest stream over mean"],
+    );
+    for ((count, ahead, _), outcome) in plans.iter().zip(&outcomes) {
+        table.row([
+            Cell::from(format!("{count}, {}", size(*ahead))),
+            Cell::Number(outcome.mean_ms()),
+            Cell::Number(outcome.stream_ms(0.5)),
+            Cell::Number(outcome.stream_ms(0.99)),
+            Cell::Number(outcome.worst_ms()),
+            Cell::Number(outcome.slowest()),
+        ]);
+    }
+    let last = AHEAD.len() - 1;
+    let (near, far) = (&outcomes[AHEAD.len()], &outcomes[AHEAD.len() + last]);
+    let measured = vec![
+        Measured::new("node.response.8_mib_over_256_kib", far.mean_ms() / near.mean_ms()),
+        Measured::new("node.response.100_over_10_streams", far.mean_ms() / outcomes[last].mean_ms()),
+    ];
+    Ok((
+        measured,
+        Section {
+            title: "Response times (Fig 5.6)".to_string(),
+            text: vec!["The study's values are lost. Its finding is here, too: the number of streams decides, and more read-ahead lowers the mean, because more requests meet their bytes in memory.".to_string()],
+            figures: Vec::new(),
+            tables: vec![table],
+        },
+    ))
+}

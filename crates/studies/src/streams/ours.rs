@@ -1,0 +1,270 @@
+//! What the study left undone: values that the node chooses by itself, in 8 MiB a disk; more disks, writers, a random reader
+//! beside streams, readers that are slow.
+
+use super::path::size;
+use super::play::{self, KIB, MIB, Outcome, Plan};
+use super::{Measured, Part};
+use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
+use crate::study::{Setting, StudyError};
+use headstack_model::Nanos;
+use headstack_workload::dist::Distribution;
+use headstack_workload::process::{Processes, ThinkShape};
+use headstack_workload::{Member, Mix, Pattern, Region, Shape};
+
+/// Streams and memory of the goal.
+const MANY: u32 = 100;
+const MEMORY: u64 = 8 * MIB;
+
+/// The scheduler as it is, in so much memory.
+fn by_itself(plan: Plan, memory: u64) -> Plan {
+    plan.with("node.memory_bytes", memory)
+}
+
+/// What a run was, in a row of a table.
+fn cells(name: String, outcome: &Outcome, own: f64) -> [Cell; 7] {
+    [
+        Cell::from(name),
+        Cell::Number(outcome.mb_s()),
+        Cell::Number(100.0 * outcome.mb_s() / own),
+        Cell::Number(outcome.slowest()),
+        Cell::Number(outcome.mean_ms()),
+        Cell::Number(outcome.worst_ms()),
+        Cell::Number(outcome.memory_bytes as f64 / MIB as f64),
+    ]
+}
+
+const COLUMNS: [&str; 7] =
+    ["", "MB/s", "% of the disk's own", "slowest over mean", "mean ms", "longest ms", "memory MiB"];
+
+/// R, D and N of the node's own choice.
+pub(super) fn chosen(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let counts: &[u32] = setting.length.pick(&[1, 2, 5, 10, 20, 30, 60, 100], &[10, 100]);
+    let own = setting.map(counts, |count| play::own_mb_s(*count, setting.length))?;
+    let plans: Vec<[Plan; 2]> = counts
+        .iter()
+        .map(|count| {
+            let plain = Plan::new(setting, *count).long(setting);
+            [plain.clone(), by_itself(plain, MEMORY)]
+        })
+        .collect();
+    let outcomes = setting.map(&plans, |[plain, node]| Ok([plain.run()?, node.run()?]))?;
+    let memories = [MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB];
+    let by_memory = setting.map(&memories, |memory| by_itself(Plan::new(setting, MANY), *memory).run())?;
+    let mut table =
+        Table::new("Readers of 64 KiB, one request of each outstanding, 8 MiB of memory", COLUMNS);
+    for ((count, [plain, node]), own) in counts.iter().zip(&outcomes).zip(&own) {
+        table.row(cells(format!("{count}, without the scheduler"), plain, *own));
+        table.row(cells(format!("{count}, with it"), node, *own));
+    }
+    let most = own.last().copied().unwrap_or(1.0);
+    let mut memory = Table::new("A hundred readers, over memory", COLUMNS);
+    for (bytes, outcome) in memories.iter().zip(&by_memory) {
+        memory.row(cells(size(*bytes), outcome, most));
+    }
+    let points = |read: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
+        counts.iter().enumerate().map(|(index, count)| (f64::from(*count), read(index))).collect()
+    };
+    let line = |name: &str, family, read: &dyn Fn(usize) -> f64| Line {
+        name: name.to_string(),
+        points: points(read),
+        family,
+        ..Line::default()
+    };
+    let figure = Figure {
+        title: "What streams get together".to_string(),
+        x: Axis::linear("streams"),
+        y: Axis::linear("MB/s"),
+        lines: vec![
+            line("the disk's own", 0, &|index| own[index]),
+            line("without the scheduler", 1, &|index| outcomes[index][0].mb_s()),
+            line("with it, 8 MiB", 2, &|index| outcomes[index][1].mb_s()),
+        ],
+    };
+    let [plain, node] = &outcomes[counts.len() - 1];
+    let measured = vec![
+        Measured::new("goal.100_streams.share", node.mb_s() / most),
+        Measured::new("goal.100_streams.without_share", plain.mb_s() / most),
+        Measured::new("goal.100_streams.slowest", node.slowest()),
+        Measured::new("goal.100_streams.memory", node.memory_bytes as f64 / MEMORY as f64),
+    ];
+    Ok((
+        measured,
+        Section {
+            title: "What was left undone: R, D and N by itself, in 8 MiB".to_string(),
+            text: vec!["The node measures what the disk does and chooses by that. The disk's own bandwidth is that of one reader at the places where the streams begin.".to_string()],
+            figures: vec![figure],
+            tables: vec![table, memory],
+        },
+    ))
+}
+
+/// More disks.
+pub(super) fn disks(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let counts = [1, 2, 4, 8];
+    let outcomes = setting
+        .map(&counts, |disks| by_itself(Plan { disks: *disks, ..Plan::new(setting, MANY) }, MEMORY).run())?;
+    let own = play::own_mb_s(MANY, setting.length)?;
+    let mut table = Table::new("A hundred readers a disk", COLUMNS);
+    for (disks, outcome) in counts.iter().zip(&outcomes) {
+        table.row(cells(format!("{disks} disks"), outcome, own * f64::from(*disks)));
+    }
+    let measured =
+        vec![Measured::new("goal.8_disks_over_8", outcomes[3].mb_s() / (8.0 * outcomes[0].mb_s()))];
+    Ok((
+        measured,
+        Section {
+            title: "What was left undone: more disks".to_string(),
+            text: vec!["Each disk has a scheduler with 8 MiB of its own.".to_string()],
+            figures: Vec::new(),
+            tables: vec![table],
+        },
+    ))
+}
+
+/// Writers.
+pub(super) fn writers(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let plan = |writers| Plan { writers, ..Plan::new(setting, 0) };
+    let counts = [10, 30, MANY];
+    let own = play::own_mb_s(MANY, setting.length)?;
+    let mut table = Table::new("Writers of 64 KiB, one request of each outstanding", COLUMNS);
+    let plans: Vec<(String, Plan)> = counts
+        .into_iter()
+        .flat_map(|count| {
+            [
+                (format!("{count}, without the scheduler"), plan(count)),
+                (format!("{count}, gathered in 8 MiB"), by_itself(plan(count), MEMORY)),
+                (format!("{count}, gathered in 32 MiB"), by_itself(plan(count), 4 * MEMORY)),
+            ]
+        })
+        .collect();
+    let outcomes = setting.map(&plans, |(_, plan)| plan.run())?;
+    for ((name, _), outcome) in plans.iter().zip(&outcomes) {
+        table.row(cells(name.clone(), outcome, own));
+    }
+    let gain = outcomes[7].mb_s() / outcomes[6].mb_s();
+    Ok((
+        vec![Measured::new("goal.100_writers.gain", gain)],
+        Section {
+            title: "What was left undone: writers".to_string(),
+            text: vec!["Writes are answered once they are in the node's memory, and written in large runs. Held against the disk's own bandwidth of reads.".to_string()],
+            figures: Vec::new(),
+            tables: vec![table],
+        },
+    ))
+}
+
+/// A random reader beside streams.
+pub(super) fn beside(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let plan = |readers, random| Plan { random, ..Plan::new(setting, readers) };
+    let plans = [
+        ("alone", plan(0, true)),
+        ("beside 100 streams, without the scheduler", plan(MANY, true)),
+        ("beside 100 streams, with it", by_itself(plan(MANY, true), MEMORY)),
+        ("100 streams alone, with it", by_itself(plan(MANY, false), MEMORY)),
+    ];
+    let outcomes = setting.map(&plans, |(_, plan)| plan.run())?;
+    let mut table = Table::new(
+        "A random reader of 4 KiB, one request outstanding",
+        ["", "its reads a second", "median ms", "p99 ms", "p99.9 ms", "streams MB/s"],
+    );
+    for ((name, plan), outcome) in plans.iter().zip(&outcomes) {
+        let reads = plan.random.then_some(outcome.random_mb_s * 1e6 / (4 * KIB) as f64);
+        let quantile = |share| plan.random.then(|| outcome.random_ms(share));
+        table.row([
+            Cell::from(*name),
+            Cell::from(reads),
+            Cell::from(quantile(0.5)),
+            Cell::from(quantile(0.99)),
+            Cell::from(quantile(0.999)),
+            Cell::from((plan.readers > 0).then(|| outcome.mb_s())),
+        ]);
+    }
+    let [alone, _, with, streams] = &outcomes[..] else { unreachable!("there are four") };
+    let measured = vec![
+        Measured::new("goal.random_beside.p99", with.random_ms(0.99) / alone.random_ms(0.99)),
+        Measured::new("goal.random_beside.cost", 100.0 * (1.0 - with.mb_s() / streams.mb_s())),
+    ];
+    Ok((
+        measured,
+        Section {
+            title: "What was left undone: a random reader beside streams".to_string(),
+            text: vec![
+                "Its requests pass beside the streams. What that costs the streams is stated.".to_string(),
+            ],
+            figures: Vec::new(),
+            tables: vec![table],
+        },
+    ))
+}
+
+/// Readers that take their bytes slowly.
+pub(super) fn slow(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    // Half of the streams ask for 64 KiB every 300 ms, which is less than their share.
+    const PAUSE_MS: f64 = 300.0;
+    const HALF: u32 = MANY / 2;
+    let run = |scheduling: bool| {
+        let plan = by_itself(Plan::new(setting, MANY), MEMORY).with("node.scheduling", scheduling);
+        let rig = plan.rig()?;
+        let sectors = rig.volumes()[0].sectors;
+        let halves = [(0, 0.0), (sectors / 2, PAUSE_MS)].map(|(first, pause)| {
+            let region = Region { first: headstack_model::Lbn(first / 8 * 8), sectors: sectors / 2 / 8 * 8 };
+            let request = (plan.bytes / 512) as u32;
+            let shape = Shape {
+                region,
+                pattern: Pattern::Sequential,
+                sectors: request,
+                alignment: 8,
+                read_share: 1.0,
+            };
+            let think = Distribution::Constant(Nanos::from_ms(pause));
+            Processes::thinking(&ThinkShape { shape, processes: HALF, think }, u64::MAX, 1)
+        });
+        let mut members = Vec::new();
+        for half in halves {
+            members.push(Member { load: Box::new(half?), device: 0, sources: HALF });
+        }
+        let end = plan.warm + plan.counted;
+        plan.play(&rig, &mut Mix::new(members, u64::MAX, end)?)
+    };
+    let outcomes = setting.map(&[false, true], |scheduling| run(*scheduling))?;
+    let mut table = Table::new(
+        "Fifty readers without a pause and fifty that pause for 300 ms",
+        [
+            "",
+            "quick MB/s",
+            "slow MB/s",
+            "slowest of the quick over their mean",
+            "slowest of the slow over their mean",
+        ],
+    );
+    let half = |outcome: &Outcome, slow: bool| {
+        let (quick, rest) = outcome.streams_mb_s.split_at(HALF as usize);
+        let these = if slow { rest } else { quick };
+        let sum: f64 = these.iter().sum();
+        (sum, these.iter().copied().fold(f64::INFINITY, f64::min) * these.len() as f64 / sum)
+    };
+    for (name, outcome) in ["without the scheduler", "with it"].iter().zip(&outcomes) {
+        let ((quick, quick_least), (slow, slow_least)) = (half(outcome, false), half(outcome, true));
+        table.row([
+            Cell::from(*name),
+            Cell::Number(quick),
+            Cell::Number(slow),
+            Cell::Number(quick_least),
+            Cell::Number(slow_least),
+        ]);
+    }
+    // What the slow ask for at most: a request every pause.
+    let wanted = f64::from(HALF) * 65_536.0 / (PAUSE_MS * 1e3);
+    let measured = vec![Measured::new("goal.slow_consumers.share", half(&outcomes[1], true).0 / wanted)];
+    Ok((
+        measured,
+        Section {
+            title: "What was left undone: slow consumers".to_string(),
+            text: vec![format!(
+                "The slow ones ask for {wanted:.1} MB/s together at most. What is read ahead for them waits in memory for long, and must not take it from the others."
+            )],
+            figures: Vec::new(),
+            tables: vec![table],
+        },
+    ))
+}

@@ -1,0 +1,263 @@
+//! Chapters 1 and 3: streams on simulated disks and controllers, without a node.
+
+use super::play::{KIB, MIB, Plan, STREAMS};
+use super::{Measured, Part};
+use crate::figure::{Axis, Figure, Line, Section};
+use crate::study::{Setting, StudyError};
+use headstack_model::Nanos;
+
+/// A line of runs: its name, and each of them with its place along the axis.
+pub(super) type Runs = (String, Vec<(f64, Plan)>);
+
+/// A figure whose points are runs.
+pub(super) struct Sweep<'a> {
+    pub(super) title: &'a str,
+    pub(super) x: Axis,
+    pub(super) lines: Vec<Runs>,
+}
+
+impl Sweep<'_> {
+    /// Runs it; the figure of the throughputs.
+    pub(super) fn run(self, setting: &Setting<'_>) -> Result<Figure, StudyError> {
+        self.run_for(setting, "MB/s", |outcome| outcome.mb_s())
+    }
+
+    /// Runs it; the figure of what is read off each run.
+    pub(super) fn run_for(
+        self,
+        setting: &Setting<'_>,
+        y: &str,
+        read: impl Fn(&super::play::Outcome) -> f64 + Sync,
+    ) -> Result<Figure, StudyError> {
+        let plans: Vec<&Plan> =
+            self.lines.iter().flat_map(|(_, line)| line.iter().map(|(_, plan)| plan)).collect();
+        let mut found = setting.map(&plans, |plan| Ok(read(&plan.run()?)))?.into_iter();
+        let line = |(family, (name, line)): (usize, &Runs)| Line {
+            name: name.clone(),
+            points: line.iter().map(|(x, _)| *x).zip(&mut found).collect(),
+            family,
+            ..Line::default()
+        };
+        let lines = self.lines.iter().enumerate().map(line).collect();
+        Ok(Figure { title: self.title.to_string(), x: self.x, y: Axis::linear(y), lines })
+    }
+}
+
+/// What a line of a figure is at a place.
+pub(super) fn at(figure: &Figure, line: usize, x: f64) -> f64 {
+    let point = figure.lines[line].points.iter().find(|(place, _)| *place == x);
+    point.expect("the figure has the place").1
+}
+
+/// Bytes as `64K` or `2M`.
+pub(super) fn size(bytes: u64) -> String {
+    if bytes < MIB { format!("{}K", bytes / KIB) } else { format!("{}M", bytes / MIB) }
+}
+
+/// Fig 1.1: more disks, more streams on each.
+pub(super) fn scale(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    const SIZES: [u64; 3] = [16 * KIB, 64 * KIB, 256 * KIB];
+    let counts: &[u32] = setting.length.pick(&[1, 2, 5, 10, 20, 50, 100], &[1, 10, 100]);
+    let figure = |title, controllers, disks| {
+        let plan = |readers: u32, bytes| {
+            let plan = Plan::new(setting, readers).of(bytes);
+            (
+                f64::from(readers),
+                Plan {
+                    disks,
+                    controllers,
+                    warm: Nanos(plan.warm.0 / 2),
+                    counted: Nanos(plan.counted.0 / 4),
+                    ..plan
+                },
+            )
+        };
+        let line = |bytes| (size(bytes), counts.iter().map(|readers| plan(*readers, bytes)).collect());
+        let x = Axis::linear("streams a disk");
+        Sweep { title, x, lines: SIZES.map(line).into() }.run(setting)
+    };
+    let few = figure("2 controllers, 8 disks", 2, 8)?;
+    let many = figure("15 controllers, 60 disks", 15, 60)?;
+    let fall = |figure: &Figure| at(figure, 1, 1.0) / at(figure, 1, 100.0);
+    let measured = vec![
+        Measured::new("scale.8_disks.fall", fall(&few)),
+        Measured::new("scale.60_disks.fall", fall(&many)),
+        Measured::new("scale.60_over_8_disks", at(&many, 1, 10.0) / at(&few, 1, 10.0)),
+    ];
+    let section = Section {
+        title: "More disks and more streams (Fig 1.1)".to_string(),
+        text: vec!["Requests of three sizes; four disks a controller, whose queue is served in one sweep after the other.".to_string()],
+        figures: vec![few, many],
+        tables: Vec::new(),
+    };
+    Ok((measured, section))
+}
+
+/// Fig 3.2: commands that the controller holds.
+pub(super) fn queue(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    // More segments than streams, and fewer.
+    const CASES: [(u32, u64); 2] = [(20, 32), (30, 16)];
+    const FEW: u32 = 4;
+    let depths = [1, 2, 5, 10, 12, 14, 16, 18, 19, 20, 21, 25, 29, 30, 31, 40];
+    let line = |(streams, segments): (u32, u64)| {
+        let plan = |depth: u32| {
+            let plan = Plan { controllers: 1, ..Plan::new(setting, streams) };
+            let plan = plan.with_segments(segments, 8 * MIB / segments);
+            // The drive has a queue of a few commands itself, in which what its cache holds passes what waits for the arm.
+            let plan = plan.with("drive.queue.depth", FEW).with("drive.queue.order", "c-look");
+            (f64::from(depth), plan.with("controller.drive_depth", FEW).with("controller.queue_depth", depth))
+        };
+        (format!("{streams} streams, {segments} segments"), depths.map(plan).into())
+    };
+    let figure = Sweep {
+        title: "Queue of the controller",
+        x: Axis::linear("commands that it holds"),
+        lines: CASES.map(line).into(),
+    }
+    .run(setting)?;
+    let ratio = |line, over, under| at(&figure, line, over) / at(&figure, line, under);
+    let measured = vec![
+        Measured::new("queue.more_segments.flat", ratio(0, 19.0, 5.0)),
+        Measured::new("queue.more_segments.rise", ratio(0, 25.0, 19.0)),
+        Measured::new("queue.fewer_segments.early_rise", ratio(1, 29.0, 12.0)),
+        Measured::new("queue.fewer_segments.rise", ratio(1, 40.0, 29.0)),
+    ];
+    let section = Section {
+        title: "The controller's queue (Fig 3.2)".to_string(),
+        text: vec!["One disk with 8 MiB of cache, 64 KiB a read. The curves of the study are lost; where they rise is not.".to_string()],
+        figures: vec![figure],
+        tables: Vec::new(),
+    };
+    Ok((measured, section))
+}
+
+/// One disk behind a controller that sweeps.
+fn swept(setting: &Setting<'_>, readers: u32) -> Plan {
+    Plan { controllers: 1, ..Plan::new(setting, readers) }
+}
+
+/// Figs 3.3 to 3.5, 3.7: the drive's cache.
+pub(super) fn segments(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let sizes =
+        |from: u64, to: u64| (0..).map(move |power| from << power).take_while(move |size| *size <= to);
+    let kib = |bytes: u64| (bytes / KIB) as f64;
+    let whole = |bytes| 8 * MIB / bytes;
+    let x = |label: &str| Axis::log(label);
+    // Requests as large as segments, nothing read ahead.
+    let request = |streams: u32| {
+        let plan = |bytes| {
+            (
+                kib(bytes),
+                swept(setting, streams)
+                    .of(bytes)
+                    .with_segments(whole(bytes), bytes)
+                    .with("drive.cache.read_ahead", "none"),
+            )
+        };
+        (format!("{streams} streams"), sizes(8 * KIB, MIB).map(plan).collect())
+    };
+    let requests = Sweep {
+        title: "Size of requests, nothing read ahead, 8 MiB of cache (Fig 3.3)",
+        x: x("request (KiB)"),
+        lines: [1, 10, 30, 60, 100].map(request).into(),
+    };
+    let growing = Sweep {
+        title: "Size of segments, 32 of them, 30 streams (Fig 3.4)",
+        x: x("segment (KiB)"),
+        lines: vec![(
+            "64K requests".to_string(),
+            sizes(32 * KIB, 2 * MIB)
+                .map(|bytes| (kib(bytes), swept(setting, 30).with_segments(32, bytes)))
+                .collect(),
+        )],
+    };
+    let fixed = |streams: u32| {
+        let plan = |bytes| (kib(bytes), swept(setting, streams).with_segments(whole(bytes), bytes));
+        (format!("{streams} streams"), sizes(64 * KIB, 2 * MIB).map(plan).collect())
+    };
+    let fixed = Sweep {
+        title: "Size of segments, 8 MiB of cache (Fig 3.5)",
+        x: x("segment (KiB)"),
+        lines: STREAMS.map(fixed).into(),
+    };
+    let xdd = |bytes: u64| {
+        let plan = |streams: u32| {
+            let plan = Plan::new(setting, streams).of(bytes);
+            (f64::from(streams), Plan { apart: Some(1 << 30), ..plan })
+        };
+        (size(bytes), [1, 2, 5, 10, 20, 30, 40, 50].map(plan).into())
+    };
+    let xdd = Sweep {
+        title: "The drive as it is, streams 1 GiB apart (Fig 3.7)",
+        x: Axis::linear("streams"),
+        lines: [8 * KIB, 32 * KIB, 64 * KIB, 256 * KIB].map(xdd).into(),
+    };
+    let (requests, growing) = (requests.run(setting)?, growing.run(setting)?);
+    let (fixed, xdd) = (fixed.run(setting)?, xdd.run(setting)?);
+    let none = swept(setting, 60).with("drive.cache.read_ahead", "none").run()?.mb_s();
+    let measured = vec![
+        Measured::new("segments.32_kib.mb_s", at(&growing, 0, 32.0)),
+        Measured::new("segments.2_mib.mb_s", at(&growing, 0, 2048.0)),
+        // 64 segments for 60 streams, then 32.
+        Measured::new("fixed.enough_over_none", at(&fixed, 2, 128.0) / none),
+        Measured::new("fixed.too_few_over_none", at(&fixed, 2, 256.0) / none),
+    ];
+    let section = Section {
+        title: "The drive's cache (Figs 3.3 to 3.5, 3.7)".to_string(),
+        text: vec![
+            "Each segment is read ahead to its end, whatever waits. Beyond as many streams as there are segments, what was read ahead gives way before it is asked for.".to_string(),
+        ],
+        figures: vec![requests, growing, fixed, xdd],
+        tables: Vec::new(),
+    };
+    Ok((measured, section))
+}
+
+/// Fig 3.6: the controller reads ahead.
+pub(super) fn controller(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    // In a sweep a stream that is read ahead goes on for ever, and the others never have the disk; so each in its turn.
+    // About ten times a drive's cache.
+    const MEMORY: u64 = 80 * MIB;
+    const COUNTS: [u32; 4] = [1, 10, 60, 100];
+    let sizes = [0, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB];
+    let line = |streams: u32| {
+        let plan = |ahead: u64| {
+            let plan = swept(setting, streams)
+                .with("controller.order", "fcfs")
+                .with("controller.cache.sectors", MEMORY / 512)
+                .with("controller.cache.line_sectors", 128)
+                .with("controller.cache.read_ahead_sectors", ahead / 512);
+            ((ahead / KIB) as f64, plan)
+        };
+        (
+            if streams == 1 { "1 stream".to_string() } else { format!("{streams} streams") },
+            sizes.map(plan).into(),
+        )
+    };
+    let figure = Sweep {
+        title: "Read-ahead of the controller, 80 MiB of memory",
+        x: Axis::linear("read ahead (KiB)"),
+        lines: COUNTS.map(line).into(),
+    }
+    .run(setting)?;
+    let one = &figure.lines[0].points;
+    let most = one.iter().map(|point| point.1).fold(0.0, f64::max);
+    let least = one.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    let best = figure.lines[2].points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let measured = vec![
+        Measured::new("controller.1_stream.mb_s", at(&figure, 0, 512.0)),
+        Measured::new("controller.1_stream.most_over_least", most / least),
+        Measured::new("controller.10_streams.none_mb_s", at(&figure, 1, 0.0)),
+        Measured::new("controller.10_streams.4_mib_mb_s", at(&figure, 1, 4096.0)),
+        Measured::new("controller.60_streams.1_mib_share", at(&figure, 2, 1024.0) / best),
+        Measured::new("controller.60_streams.4_mib_share", at(&figure, 2, 4096.0) / best),
+        Measured::new("controller.100_streams.4_mib_share", at(&figure, 3, 4096.0) / best),
+    ];
+    let section = Section {
+        title: "Read-ahead of the controller (Fig 3.6)".to_string(),
+        text: vec!["64 KiB a read. The study's memory is not stated: its controllers have about ten times a drive's.".to_string()],
+        figures: vec![figure],
+        tables: Vec::new(),
+    };
+    Ok((measured, section))
+}

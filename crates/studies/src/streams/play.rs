@@ -1,0 +1,326 @@
+//! One run: streams on a rig of the study's disks, over the time that counts.
+
+use crate::study::{Length, Setting, StudyError};
+use headstack_model::{Lbn, Nanos, Op, drives};
+use headstack_sim::{Engine, Rig};
+use headstack_workload::{Closed, Load, Member, Mix, Pattern, Region, Shape, Spacing, StreamShape, Streams};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// The study's disk.
+pub(super) const DRIVE: &str = "wd800jd";
+
+/// Bytes in a KiB, and in a MiB.
+pub(super) const KIB: u64 = 1 << 10;
+pub(super) const MIB: u64 = 1 << 20;
+
+/// Bytes of a block.
+const SECTOR: u64 = 512;
+
+/// Streams of the figures whose curves are lost.
+pub(super) const STREAMS: [u32; 4] = [10, 30, 60, 100];
+
+/// Streams, and where they are.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Keys of drives, buses, controllers and of the node, each with its value in TOML.
+    pub(super) keys: Vec<(String, String)>,
+    /// Whether there is a node.
+    pub(super) has_node: bool,
+    /// Disks, each with as many streams.
+    pub(super) disks: u32,
+    /// Controllers that share the disks out, each with a queue that is served in a sweep unless a key says otherwise.
+    pub(super) controllers: u32,
+    /// Readers a disk, and writers.
+    pub(super) readers: u32,
+    pub(super) writers: u32,
+    /// Bytes a request.
+    pub(super) bytes: u64,
+    /// Bytes between two streams; evenly over the disk, where it is not given.
+    pub(super) apart: Option<u64>,
+    /// Whether they begin in no order, so that turns in the order of arrival do not follow the disk.
+    pub(super) in_no_order: bool,
+    /// Random readers of 4 KiB beside them, one a disk.
+    pub(super) random: bool,
+    /// Time that does not count, and time that does.
+    pub(super) warm: Nanos,
+    pub(super) counted: Nanos,
+}
+
+impl Plan {
+    /// So many readers of 64 KiB on one disk.
+    pub(super) fn new(setting: &Setting<'_>, readers: u32) -> Plan {
+        let secs = |full, quick| Nanos::from_secs(setting.length.pick(full, quick));
+        Plan {
+            keys: Vec::new(),
+            has_node: false,
+            disks: 1,
+            controllers: 0,
+            readers,
+            writers: 0,
+            bytes: 64 * KIB,
+            apart: None,
+            in_no_order: false,
+            random: false,
+            warm: secs(60, 20),
+            counted: secs(120, 20),
+        }
+    }
+
+    /// The same with a key of the rig, whose value is a number, a truth or a word.
+    pub(super) fn with(mut self, key: &str, value: impl ToString) -> Plan {
+        let value = value.to_string();
+        let is_word = value.parse::<f64>().is_err() && value.parse::<bool>().is_err();
+        self.has_node |= key.starts_with("node.");
+        self.keys.push((key.to_string(), if is_word { format!("\"{value}\"") } else { value }));
+        self
+    }
+
+    /// The same, looked at for so long that rounds of a minute and more hardly show.
+    pub(super) fn long(self, setting: &Setting<'_>) -> Plan {
+        let times = setting.length.pick(4, 1);
+        Plan { warm: Nanos(self.warm.0 * times), counted: Nanos(self.counted.0 * times), ..self }
+    }
+
+    /// The same with requests of so many bytes.
+    pub(super) fn of(self, bytes: u64) -> Plan {
+        Plan { bytes, ..self }
+    }
+
+    /// The same with the disk's cache cut into so many segments of so many bytes, each read ahead to its end whatever waits.
+    pub(super) fn with_segments(self, segments: u64, bytes: u64) -> Plan {
+        let sectors = bytes / SECTOR;
+        self.with("drive.cache.segments", segments)
+            .with("drive.cache.segment_sectors", sectors)
+            .with("drive.cache.read_ahead_max_sectors", sectors - 1)
+            .with("drive.cache.read_ahead_min_sectors", sectors - 1)
+            .with("drive.cache.write_cache", "none")
+            .with("drive.cache.write_segments", 1)
+            .with("drive.cache.dirty_max_sectors", 1)
+            .with("drive.cache.dirty_start_sectors", 1)
+    }
+
+    /// The same with a node that is told R, D, N and M.
+    pub(super) fn told(self, r: u64, d: u32, n: u32, m: u64) -> Plan {
+        self.with("node.memory_bytes", m)
+            .with("node.read_ahead_bytes", r)
+            .with("node.dispatch_set", d)
+            .with("node.requests_a_turn", n)
+            .with("node.queue_depth", d)
+            .with("node.turns", "round-robin")
+    }
+
+    /// The keys that stand in tables of this name, line by line.
+    fn keys_of(&self, table: &str) -> String {
+        let own = self.keys.iter().filter_map(|(key, value)| Some((key.strip_prefix(table)?, value)));
+        own.map(|(key, value)| format!("{key} = {value}\n")).collect()
+    }
+
+    /// The rig: disks of the study, each a volume.
+    pub(super) fn rig(&self) -> Result<Rig, StudyError> {
+        let [drive, bus, controller] = ["drive.", "bus.", "controller."].map(|table| self.keys_of(table));
+        let unless = |key: &str, line: &str| match controller.contains(&format!("{key} = ")) {
+            true => String::new(),
+            false => line.to_string(),
+        };
+        let (order, depth) =
+            (unless("order", "order = \"c-look\"\n"), unless("drive_depth", "drive_depth = 1\n"));
+        let node = if self.has_node { format!("[node]\n{}", self.keys_of("node.")) } else { String::new() };
+        let kind = |count: u32, of: u32| {
+            format!(
+                "[[drive]]\npreset = \"{DRIVE}\"\ncount = {count}\nvolume = \"disk{of}-\"\non = \"bus{of}\"\n{drive}"
+            ) + &format!("[[bus]]\nname = \"bus{of}\"\n{bus}")
+        };
+        let behind = |of: u32| {
+            kind(self.disks / self.controllers, of)
+                + &format!("controller = \"controller{of}\"\n[[controller]]\nname = \"controller{of}\"\n")
+                + &format!("kind = \"smart\"\n{order}{depth}{controller}")
+        };
+        let parts = match self.controllers {
+            0 => kind(self.disks, 0),
+            many => (0..many).map(behind).collect(),
+        };
+        Ok(Rig::parse(&(node + &parts), "streams", &mut |name| drives::load(name))?)
+    }
+
+    /// The load of streams alone, on one disk.
+    fn streams(&self, sectors: u64, device: u32) -> Result<Vec<Member>, StudyError> {
+        let (op, count) = if self.writers > 0 { (Op::Write, self.writers) } else { (Op::Read, self.readers) };
+        let of = |region: Region, streams: u32| -> Result<Member, StudyError> {
+            let spacing = self.apart.map_or(Spacing::Even, |bytes| Spacing::Interval(bytes / SECTOR));
+            let requests = (self.bytes / SECTOR) as u32;
+            let shape =
+                StreamShape { op, spacing, alignment: 8, ..StreamShape::reads(region, streams, requests) };
+            Ok(Member { load: Box::new(Streams::new(shape, u64::MAX)?), device, sources: streams })
+        };
+        if !self.in_no_order {
+            let whole = (count > 0).then(|| of(Region::whole(sectors), count));
+            return whole.into_iter().collect();
+        }
+        let part = sectors / u64::from(count);
+        let mut places: Vec<u64> = (0..u64::from(count)).collect();
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        for last in (1..places.len()).rev() {
+            places.swap(last, random.random_range(0..=last));
+        }
+        places.into_iter().map(|place| of(Region { first: Lbn(place * part), sectors: part }, 1)).collect()
+    }
+
+    /// The load on one disk: its streams, then the random reader.
+    fn members(&self, rig: &Rig, device: u32) -> Result<Vec<Member>, StudyError> {
+        let sectors = rig.volumes()[device as usize].sectors;
+        let mut members = self.streams(sectors, device)?;
+        if self.random {
+            let region = Region::whole(sectors);
+            let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 1.0 };
+            let load = Box::new(Closed::new(shape, 1, u64::MAX, 1 + u64::from(device))?);
+            members.push(Member { load, device, sources: 1 });
+        }
+        Ok(members)
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self) -> Result<Outcome, StudyError> {
+        let rig = self.rig()?;
+        let mut members = Vec::new();
+        for device in 0..self.disks {
+            members.extend(self.members(&rig, device)?);
+        }
+        let end = self.warm + self.counted;
+        self.play(&rig, &mut Mix::new(members, u64::MAX, end)?)
+    }
+
+    /// Runs a load of as many sources a disk as the plan has.
+    pub(super) fn play(&self, rig: &Rig, load: &mut dyn Load) -> Result<Outcome, StudyError> {
+        let streams = self.readers.max(self.writers);
+        let a_disk = (streams + u32::from(self.random)) as usize;
+        let mut engine: Engine = rig.build(1)?;
+        let end = self.warm + self.counted;
+        let mut books = Books::new(self.disks as usize * a_disk);
+        engine.run(load, &mut |finished| {
+            let completion = &finished.completion;
+            if (self.warm..end).contains(&completion.completed) {
+                let source = finished.source as usize;
+                books.bytes[source] += u64::from(completion.request.sectors) * SECTOR;
+                let response = completion.response().as_ms();
+                match source % a_disk < streams as usize {
+                    true => books.streams_ms.push(response as f32),
+                    false => books.random_ms.push(response as f32),
+                }
+            }
+        });
+        let memory = (0..self.disks as usize).filter_map(|volume| engine.streams(volume));
+        let memory = memory.map(|streams| streams.view().high_water_bytes).sum();
+        Ok(books.outcome(a_disk, streams as usize, self.counted.as_secs(), memory))
+    }
+}
+
+/// What is kept of a run.
+struct Books {
+    /// By source.
+    bytes: Vec<u64>,
+    streams_ms: Vec<f32>,
+    random_ms: Vec<f32>,
+}
+
+impl Books {
+    fn new(sources: usize) -> Books {
+        Books { bytes: vec![0; sources], streams_ms: Vec::new(), random_ms: Vec::new() }
+    }
+
+    fn outcome(self, a_disk: usize, streams: usize, seconds: f64, memory_bytes: u64) -> Outcome {
+        let of = |want_stream: bool| {
+            let sources = self.bytes.iter().enumerate();
+            let these = sources.filter(move |(source, _)| (source % a_disk < streams) == want_stream);
+            these.map(|(_, bytes)| *bytes as f64 / seconds / 1e6).collect::<Vec<f64>>()
+        };
+        Outcome {
+            streams_mb_s: of(true),
+            random_mb_s: of(false).iter().sum(),
+            streams_ms: sorted(self.streams_ms),
+            random_ms: sorted(self.random_ms),
+            memory_bytes,
+        }
+    }
+}
+
+fn sorted(mut times: Vec<f32>) -> Vec<f32> {
+    times.sort_unstable_by(f32::total_cmp);
+    times
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    /// What each stream got.
+    pub(super) streams_mb_s: Vec<f64>,
+    /// What random readers got.
+    pub(super) random_mb_s: f64,
+    /// Response times, ascending.
+    pub(super) streams_ms: Vec<f32>,
+    pub(super) random_ms: Vec<f32>,
+    /// The most memory that the nodes had in use.
+    pub(super) memory_bytes: u64,
+}
+
+impl Outcome {
+    /// All streams together.
+    pub(super) fn mb_s(&self) -> f64 {
+        self.streams_mb_s.iter().sum()
+    }
+
+    /// What the slowest stream got, of the mean.
+    pub(super) fn slowest(&self) -> f64 {
+        let least = self.streams_mb_s.iter().copied().fold(f64::INFINITY, f64::min);
+        least * self.streams_mb_s.len() as f64 / self.mb_s()
+    }
+
+    /// Mean response time of streams.
+    pub(super) fn mean_ms(&self) -> f64 {
+        self.streams_ms.iter().map(|ms| f64::from(*ms)).sum::<f64>() / self.streams_ms.len().max(1) as f64
+    }
+
+    /// The response time that this share of the requests of streams does not exceed.
+    pub(super) fn stream_ms(&self, share: f64) -> f64 {
+        quantile(&self.streams_ms, share)
+    }
+
+    /// The longest of streams.
+    pub(super) fn worst_ms(&self) -> f64 {
+        self.streams_ms.last().map_or(0.0, |ms| f64::from(*ms))
+    }
+
+    /// The response time that this share of the random reads does not exceed.
+    pub(super) fn random_ms(&self, share: f64) -> f64 {
+        quantile(&self.random_ms, share)
+    }
+}
+
+fn quantile(sorted_ms: &[f32], share: f64) -> f64 {
+    let rank = (share * sorted_ms.len() as f64).ceil() as usize;
+    let place = rank.clamp(1, sorted_ms.len().max(1)) - 1;
+    sorted_ms.get(place).map_or(0.0, |ms| f64::from(*ms))
+}
+
+/// The disk's own bandwidth where so many streams begin: 32 MiB read at each place in requests of 1 MiB, without the time to
+/// get there.
+pub(super) fn own_mb_s(streams: u32, length: Length) -> Result<f64, StudyError> {
+    let rig = Rig::from_drive(drives::load(DRIVE)?);
+    let sectors = rig.volumes()[0].sectors;
+    let (large, requests) = (MIB / SECTOR, length.pick(32, 8));
+    let (mut bytes, mut seconds) = (0.0, 0.0);
+    for stream in 0..u64::from(streams) {
+        let first = Lbn(sectors / u64::from(streams) * stream / 8 * 8);
+        let region = Region { first, sectors: requests * large };
+        let shape = StreamShape::reads(region, 1, large as u32);
+        let mut engine = rig.build(1)?;
+        let mut begun = None;
+        engine.run(&mut Streams::new(shape, requests)?, &mut |finished| {
+            // What comes before the end of the first request is positioning.
+            begun.get_or_insert(finished.completion.completed);
+        });
+        bytes += ((requests - 1) * MIB) as f64;
+        seconds += (engine.now() - begun.unwrap_or(Nanos::ZERO)).as_secs();
+    }
+    Ok(bytes / seconds / 1e6)
+}

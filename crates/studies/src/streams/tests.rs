@@ -1,0 +1,67 @@
+//! What the rows and the runs of the study are made of.
+
+use super::STUDY;
+use super::play::{MIB, Plan, own_mb_s};
+use crate::study::{Bench, Length, Setting, Task};
+use headstack_model::Nanos;
+use std::io::Read;
+
+struct Alone;
+
+impl Bench for Alone {
+    fn run(&self, tasks: Vec<Task<'_>>) {
+        tasks.into_iter().for_each(|task| task());
+    }
+
+    fn open(&self, _: &str) -> Result<Option<Box<dyn Read>>, String> {
+        Ok(None)
+    }
+}
+
+fn plan(readers: u32) -> Plan {
+    let setting = Setting { length: Length::Quick, rows: &[], bench: &Alone };
+    let secs = Nanos::from_secs;
+    Plan { warm: secs(2), counted: secs(4), ..Plan::new(&setting, readers) }
+}
+
+#[test]
+fn does_what_a_plan_says_stand_in_its_rig() {
+    let plan = Plan { disks: 4, controllers: 2, ..plan(10) };
+    let plan = plan.with_segments(4, 2 * MIB).told(MIB, 3, 5, 16 * MIB).with("controller.queue_depth", 7);
+    let rig = plan.rig().expect("the rig is good");
+    let resolved = rig.resolved();
+    assert_eq!((rig.volumes().len(), resolved.controller.len()), (4, 2));
+    assert_eq!(resolved.controller[1].queue_depth, Some(7));
+    let cache = &resolved.drive[1].spec.cache;
+    assert_eq!((cache.segments, cache.segment_sectors, cache.read_ahead_min_sectors), (4, 4096, 4095));
+    let node = resolved.node.as_ref().expect("it has a node");
+    assert_eq!((node.read_ahead_bytes, node.dispatch_set), (Some(MIB), Some(3)));
+    assert_eq!((node.requests_a_turn, node.memory_bytes), (Some(5), 16 * MIB));
+}
+
+#[test]
+fn is_every_stream_and_the_random_reader_in_its_own_account() {
+    let plan = Plan { disks: 2, random: true, ..plan(3) };
+    let outcome = plan.run().expect("the plan is good");
+    assert_eq!(outcome.streams_mb_s.len(), 6);
+    assert!(outcome.streams_mb_s.iter().all(|rate| *rate > 0.0) && outcome.random_mb_s > 0.0);
+    let bytes = outcome.streams_ms.len() as f64 * 65536.0 + outcome.random_ms.len() as f64 * 4096.0;
+    let all = (outcome.mb_s() + outcome.random_mb_s) * 4e6;
+    assert!((bytes - all).abs() < 1.0, "{bytes} and {all}");
+}
+
+#[test]
+fn is_one_reader_as_quick_as_the_disk_itself() {
+    let own = own_mb_s(1, Length::Quick).expect("the drive ships");
+    let one = plan(1).run().expect("the plan is good").mb_s();
+    assert!(one < 1.01 * own && one > 0.95 * own, "{one} of {own} MB/s");
+}
+
+#[test]
+fn do_the_rows_of_the_goal_say_that_they_are_ours() {
+    let rows = STUDY.expected().unwrap_or_else(|error| panic!("{error}"));
+    for row in rows {
+        let is_ours = row.metric.starts_with("goal.");
+        assert_eq!(row.source.starts_with("Headstack"), is_ours, "{}", row.metric);
+    }
+}
