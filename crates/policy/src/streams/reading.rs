@@ -12,6 +12,9 @@ use headstack_model::Nanos;
 /// Commands of a stream that the disk has at a time, so that it need not wait for the next.
 const AHEAD: u32 = 2;
 
+/// For how long a frame is left to whoever fetches of it while the disk has other work: D frames are all there may be.
+const FRESH: Nanos = Nanos(20_000_000);
+
 /// Into which set of expected places a way belongs.
 pub(super) fn set_of(way: Way) -> usize {
     match way {
@@ -379,9 +382,10 @@ impl Streams {
             return Some(0);
         }
         let from = (frame.place.saturating_sub(self.longest()), 0);
+        let is_fresh = !self.underway.is_empty() && self.now - frame.touched < FRESH;
         match frame.stream == id {
             _ if !is_needy => None,
-            false => Some(1),
+            false => (!is_fresh).then_some(1),
             true => self.next_wait(frame.place, frame.bytes, from).is_none().then_some(2),
         }
     }
