@@ -1,16 +1,13 @@
 //! A socket and the machine that speaks over it.
 
 use crate::nbd::{Limits, Machine, Session, Transport, Wire};
+use crate::server::seats::Seat;
 use headstack_model::Nanos;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-
-/// What a connection takes up among those that a server allows, until it is dropped.
-pub(crate) type Seat = Arc<()>;
 
 /// A connection with a client.
 #[derive(Debug)]

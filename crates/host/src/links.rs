@@ -174,12 +174,12 @@ mod tests {
     use crate::disk::{Emulator, Store, Volume};
     use crate::disk_thread::{answer, settle, submit};
     use crate::nbd::{Export, Exports, Handshake, Limits};
+    use crate::server::seats::Seats;
     use crate::shared::Shared;
     use headstack_workload::VolumeInfo;
     use rustix::event::epoll;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
-    use std::sync::Arc;
 
     /// A connection that has chosen the only export, and its client's end.
     fn link() -> (UnixStream, Link) {
@@ -191,8 +191,9 @@ mod tests {
         let greeting = handshake.output().len();
         handshake.sent(Nanos::ZERO, greeting);
         let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
+        let seat = Seats::default().take(None, 1, 1).expect("it is free");
         let (client, server) = UnixStream::pair().expect("there are sockets");
-        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), Arc::new(())), 0))
+        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), seat), 0))
     }
 
     /// A disk of 1 MiB that takes no time, one connection of it, and that client's end.

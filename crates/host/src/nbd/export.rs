@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use headstack_model::spec::did_you_mean;
-
+use super::access::Allow;
 use super::proto::{self, NAME_BYTES};
 
 /// Block sizes that a client is told to keep to.
@@ -46,6 +45,8 @@ pub struct Export {
     pub multi_conn: bool,
     /// Whether CACHE is served.
     pub cache: bool,
+    /// Who may see and use it: whoever is named by any of these, or all where there is none.
+    pub allow: Vec<Allow>,
 }
 
 impl Export {
@@ -64,6 +65,7 @@ impl Export {
             write_zeroes: true,
             multi_conn: true,
             cache: true,
+            allow: Vec::new(),
         }
     }
 
@@ -132,22 +134,6 @@ impl Exports {
     /// All of them, in order.
     pub fn all(&self) -> &[Export] {
         &self.0
-    }
-
-    /// The place of the export with this name; the empty name is the first export's too.
-    pub(super) fn find(&self, name: &[u8]) -> Option<usize> {
-        let named = self.0.iter().position(|export| export.name.as_bytes() == name);
-        named.or(name.is_empty().then_some(0))
-    }
-
-    /// A name that is not here, fit for a message, and the end of the message.
-    pub(super) fn unknown(&self, name: &[u8]) -> (String, String) {
-        let text = String::from_utf8_lossy(name);
-        let met: String = text.chars().take(64).flat_map(char::escape_debug).collect();
-        // A message is a string of the protocol too, and as short.
-        let short = self.0.iter().map(|export| export.name.as_str()).filter(|name| name.len() <= 256);
-        let hint = did_you_mean(&met, short);
-        (met, hint)
     }
 }
 

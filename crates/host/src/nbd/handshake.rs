@@ -2,6 +2,7 @@
 
 use headstack_model::Nanos;
 
+use super::access::{Peer, Shown};
 use super::buffer::Buffer;
 use super::export::Exports;
 use super::limits::{Breach, Ending, Limits};
@@ -17,6 +18,7 @@ const UNTAKEN: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Handshake {
     exports: Exports,
+    peer: Peer,
     limits: Limits,
     inbox: Buffer,
     outbox: Buffer,
@@ -63,6 +65,7 @@ impl Handshake {
         outbox.push(&(proto::FIXED_NEWSTYLE | proto::NO_ZEROES).to_be_bytes());
         Handshake {
             exports,
+            peer: Peer::default(),
             inbox: Buffer::with_room(OptionHeader::BYTES + limits.option_bytes as usize),
             outbox,
             reading: Reading::Flags,
@@ -79,6 +82,11 @@ impl Handshake {
             deadline: now.saturating_add(limits.handshake),
             limits,
         }
+    }
+
+    /// Says who the client is.
+    pub fn with_peer(self, peer: Peer) -> Handshake {
+        Handshake { peer, ..self }
     }
 
     /// Offers TLS, or demands it.
@@ -193,10 +201,11 @@ impl Handshake {
         if option == proto::OPT_STARTTLS {
             return self.start_tls(length);
         }
+        let shown = Shown { exports: &self.exports, peer: &self.peer };
         if option == proto::OPT_EXPORT_NAME {
-            self.chosen = Some(self.choice.by_name(&self.exports, data, self.padding, &mut self.outbox)?);
+            self.chosen = Some(self.choice.by_name(shown, data, self.padding, &mut self.outbox)?);
         } else {
-            self.chosen = self.choice.answer(&self.exports, &self.limits, option, data, &mut self.outbox);
+            self.chosen = self.choice.answer(shown, &self.limits, option, data, &mut self.outbox);
         }
         self.inbox.consume(whole);
         Ok(true)
@@ -296,8 +305,9 @@ impl Machine for Handshake {
         std::mem::take(&mut self.upgrades).then(|| self.tls.clone()).flatten()
     }
 
-    fn secured(&mut self, _names: Option<Vec<String>>) {
+    fn secured(&mut self, names: Option<Vec<String>>) {
         self.secure = true;
+        self.peer.names = names.unwrap_or_default();
         // What was settled before may have been settled by anybody.
         self.choice = Choice::default();
     }

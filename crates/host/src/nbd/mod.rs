@@ -12,6 +12,7 @@
 //!
 //! *Source:* "The NBD protocol", doc/proto.md of the NetworkBlockDevice project.
 
+mod access;
 mod buffer;
 mod certificate;
 mod export;
@@ -26,6 +27,7 @@ mod session;
 mod slots;
 mod transport;
 
+pub use access::{Allow, AllowError, Origin, Peer};
 pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;
 pub use limits::{Breach, Ending, Limits};

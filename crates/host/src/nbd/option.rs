@@ -1,7 +1,8 @@
 //! The options of the handshake, and what is answered to each.
 
+use super::access::Shown;
 use super::buffer::Buffer;
-use super::export::{Export, Exports};
+use super::export::Export;
 use super::limits::{Breach, Limits};
 use super::proto::{self, Fields, put_option_reply};
 use super::request::Terms;
@@ -74,16 +75,15 @@ impl Choice {
     /// Chooses an export in the old form, which has no room for an error.
     pub(super) fn by_name(
         &self,
-        exports: &Exports,
+        shown: Shown<'_>,
         name: &[u8],
         padding: bool,
         out: &mut Buffer,
     ) -> Result<usize, Breach> {
-        let Some(index) = exports.find(name) else {
-            let (met, hint) = exports.unknown(name);
+        let Some((index, export)) = shown.find(name) else {
+            let (met, hint) = shown.unknown(name);
             return Err(Breach::UnknownExport { met, hint });
         };
-        let export = &exports.all()[index];
         out.push(&export.bytes.to_be_bytes());
         out.push(&export.flags(self.structured).to_be_bytes());
         if padding {
@@ -95,18 +95,18 @@ impl Choice {
     /// Answers an option that has answers; the export, where one is chosen by it.
     pub(super) fn answer(
         &mut self,
-        exports: &Exports,
+        shown: Shown<'_>,
         limits: &Limits,
         option: u32,
         data: &[u8],
         out: &mut Buffer,
     ) -> Option<usize> {
         let result = match option {
-            proto::OPT_LIST => list(exports, data, out).map(|()| None),
+            proto::OPT_LIST => list(shown, data, out).map(|()| None),
             proto::OPT_STRUCTURED_REPLY => self.structure(data).map(|()| None),
-            proto::OPT_INFO => self.inform(exports, option, data, out).map(|_| None),
-            proto::OPT_GO => self.inform(exports, option, data, out).map(Some),
-            _ => self.contexts(exports, limits, option, data, out).map(|()| None),
+            proto::OPT_INFO => self.inform(shown, option, data, out).map(|_| None),
+            proto::OPT_GO => self.inform(shown, option, data, out).map(Some),
+            _ => self.contexts(shown, limits, option, data, out).map(|()| None),
         };
         match result {
             Ok(chosen) => {
@@ -129,17 +129,10 @@ impl Choice {
     }
 
     /// Tells of one export.
-    fn inform(
-        &self,
-        exports: &Exports,
-        option: u32,
-        data: &[u8],
-        out: &mut Buffer,
-    ) -> Result<usize, Failure> {
+    fn inform(&self, shown: Shown<'_>, option: u32, data: &[u8], out: &mut Buffer) -> Result<usize, Failure> {
         let (name, wanted) =
             information(data).ok_or_else(|| invalid("a name or a list that does not fill the option"))?;
-        let index = find(exports, name)?;
-        let export = &exports.all()[index];
+        let (index, export) = find(shown, name)?;
         let mut put = |kind: u16, parts: [&[u8]; 3]| {
             let [a, b, c] = parts;
             put_option_reply(out, option, proto::REP_INFO, &[&kind.to_be_bytes(), a, b, c]);
@@ -164,7 +157,7 @@ impl Choice {
     /// Lists metadata contexts, or settles which are wanted.
     fn contexts(
         &mut self,
-        exports: &Exports,
+        shown: Shown<'_>,
         limits: &Limits,
         option: u32,
         data: &[u8],
@@ -193,7 +186,7 @@ impl Choice {
         if !fields.is_empty() {
             return Err(invalid("bytes after the last query"));
         }
-        let index = find(exports, name)?;
+        let (index, _) = find(shown, name)?;
         if wanted {
             // A number has a meaning only where contexts are settled.
             let id = if settle { proto::CONTEXT_ID } else { 0 };
@@ -214,18 +207,18 @@ fn information(data: &[u8]) -> Option<(&[u8], &[u8])> {
     fields.is_empty().then_some((name, wanted))
 }
 
-fn find(exports: &Exports, name: &[u8]) -> Result<usize, Failure> {
-    exports.find(name).ok_or_else(|| {
-        let (met, hint) = exports.unknown(name);
+fn find<'a>(shown: Shown<'a>, name: &[u8]) -> Result<(usize, &'a Export), Failure> {
+    shown.find(name).ok_or_else(|| {
+        let (met, hint) = shown.unknown(name);
         Failure { reply: proto::REP_ERR_UNKNOWN, message: format!("no export `{met}`{hint}") }
     })
 }
 
-fn list(exports: &Exports, data: &[u8], out: &mut Buffer) -> Result<(), Failure> {
+fn list(shown: Shown<'_>, data: &[u8], out: &mut Buffer) -> Result<(), Failure> {
     if !data.is_empty() {
         return Err(invalid("a list is asked for without data"));
     }
-    for Export { name, description, .. } in exports.all() {
+    for (_, Export { name, description, .. }) in shown.all() {
         let length = u32::try_from(name.len()).expect("names are checked to be short");
         let parts = [&length.to_be_bytes(), name.as_bytes(), description.as_bytes()];
         put_option_reply(out, proto::OPT_LIST, proto::REP_SERVER, &parts);

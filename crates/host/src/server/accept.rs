@@ -1,10 +1,11 @@
 //! The server's thread: it accepts, does the handshakes, and hands each connection to the disk that its client chose.
 
 use super::listen::{Listener, room_for};
+use super::seats::Seats;
 use super::{Rules, Served};
 use crate::Clock;
-use crate::connection::{Connection, Seat};
-use crate::nbd::{Exports, Handshake, Wire};
+use crate::connection::Connection;
+use crate::nbd::{Exports, Handshake, Origin, Peer, Wire};
 use headstack_model::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
@@ -13,7 +14,6 @@ use slab::Slab;
 use socket2::Socket;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Clients that are greeted before others are looked after.
@@ -35,8 +35,7 @@ pub(super) struct Accepting {
     exports: Exports,
     served: Vec<Served>,
     rules: Rules,
-    /// Each connection holds a copy.
-    seat: Seat,
+    seats: Seats,
     /// Those that have not chosen.
     greeted: Slab<Connection<Handshake>>,
 }
@@ -57,8 +56,8 @@ impl Accepting {
         }
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
         let rules = Rules { connections: room_for(rules.connections), ..rules };
-        let (seat, greeted) = (Arc::new(()), Slab::new());
-        Ok(Accepting { listeners, epoll, clock, exports, served, rules, seat, greeted })
+        let (seats, greeted) = (Seats::default(), Slab::new());
+        Ok(Accepting { listeners, epoll, clock, exports, served, rules, seats, greeted })
     }
 
     pub(super) fn run(mut self) {
@@ -90,8 +89,7 @@ impl Accepting {
         // Of those that are left, epoll tells again.
         for _ in 0..AT_ONCE {
             match self.listeners[listener].accept() {
-                Ok(socket) if Arc::strong_count(&self.seat) > self.rules.connections => drop(socket),
-                Ok(socket) => self.greet(socket, now),
+                Ok((socket, origin)) => self.greet(socket, origin, now),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => {
@@ -104,11 +102,17 @@ impl Accepting {
         }
     }
 
-    fn greet(&mut self, socket: Socket, now: Nanos) {
-        let limits = &self.rules.limits;
-        let handshake =
-            Handshake::new(self.exports.clone(), limits.clone(), now).with_tls(self.rules.tls.clone());
-        let connection = Connection::new(socket.into(), handshake, limits, Arc::clone(&self.seat));
+    fn greet(&mut self, socket: Socket, origin: Origin, now: Nanos) {
+        let Rules { limits, connections, connections_per_address, tls } = &self.rules;
+        let address = match origin {
+            Origin::Network(address) => Some(address),
+            Origin::Local { .. } | Origin::Unknown => None,
+        };
+        let Some(seat) = self.seats.take(address, *connections, *connections_per_address) else { return };
+        let peer = Peer { origin, names: Vec::new() };
+        let handshake = Handshake::new(self.exports.clone(), limits.clone(), now);
+        let handshake = handshake.with_peer(peer).with_tls(tls.clone());
+        let connection = Connection::new(socket.into(), handshake, limits, seat);
         let place = self.greeted.insert(connection);
         self.go_on(place, now);
     }

@@ -1,6 +1,8 @@
 //! Listening sockets, and what the system is asked for so that many clients can come.
 
 use super::Address;
+use crate::nbd::Origin;
+use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 use std::io;
@@ -17,6 +19,8 @@ const BACKLOG: i32 = 4096;
 pub struct Listener {
     socket: Socket,
     address: Address,
+    /// Whether a socket's file goes with it.
+    is_own: bool,
 }
 
 impl Listener {
@@ -42,9 +46,14 @@ impl Listener {
             }
         };
         socket.bind(&name).and_then(|()| socket.listen(BACKLOG)).map_err(at)?;
-        socket.set_nonblocking(true)?;
         let address = socket.local_addr()?.as_socket().map_or(address.clone(), Address::Tcp);
-        Ok(Listener { socket, address })
+        Listener::of(socket, address, true)
+    }
+
+    /// A socket that listens there, with its file or without.
+    pub(super) fn of(socket: Socket, address: Address, is_own: bool) -> io::Result<Listener> {
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket, address, is_own })
     }
 
     /// Where it listens: with the port that it got where any was asked for.
@@ -52,11 +61,16 @@ impl Listener {
         &self.address
     }
 
-    /// Takes a client that waits.
-    pub(super) fn accept(&self) -> io::Result<Socket> {
-        let (socket, _) = self.socket.accept()?;
+    /// Takes a client that waits; where it comes from.
+    pub(super) fn accept(&self) -> io::Result<(Socket, Origin)> {
+        let (socket, name) = self.socket.accept()?;
         settle(&socket);
-        Ok(socket)
+        let origin = match name.as_socket() {
+            Some(name) => Origin::Network(name.ip()),
+            None => socket_peercred(&socket)
+                .map_or(Origin::Unknown, |whose| Origin::Local { uid: whose.uid.as_raw() }),
+        };
+        Ok((socket, origin))
     }
 }
 
@@ -68,7 +82,7 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Address::Unix(path) = &self.address {
+        if let (Address::Unix(path), true) = (&self.address, self.is_own) {
             #[allow(clippy::disallowed_methods, reason = "the socket's file is the listener's")]
             let _ = std::fs::remove_file(path);
         }

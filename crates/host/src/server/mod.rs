@@ -4,9 +4,12 @@
 mod accept;
 mod address;
 mod listen;
+pub(crate) mod seats;
+mod systemd;
 
 pub use address::{Address, AddressError};
 pub use listen::Listener;
+pub use systemd::{tell_ready, tell_stopping};
 
 use crate::connection::{Connection, Link};
 use crate::nbd::{Export, ExportError, Exports, Limits, Session, Tls};
@@ -74,13 +77,15 @@ pub struct Rules {
     /// Connections at a time; who comes beyond is sent away. The process may have that many files open from then on, where
     /// the system allows it; where not, there are fewer connections.
     pub connections: usize,
+    /// Connections at a time from one address of a network, of IPv6 from all with the same first 64 bits.
+    pub connections_per_address: usize,
     /// How TLS is spoken, where it is.
     pub tls: Option<Tls>,
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { limits: Limits::default(), connections: 1024, tls: None }
+        Rules { limits: Limits::default(), connections: 1024, connections_per_address: usize::MAX, tls: None }
     }
 }
 

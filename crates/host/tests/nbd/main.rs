@@ -1,5 +1,6 @@
 //! The NBD machines, by a client written from the protocol's text.
 
+mod access;
 mod authority;
 mod client;
 mod handshake;

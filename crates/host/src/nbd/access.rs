@@ -1,0 +1,202 @@
+//! Who may see an export.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use headstack_model::spec::did_you_mean;
+use ipnet::IpNet;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use super::export::{Export, Exports};
+
+/// A client, as far as it is known who that is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whom its certificate names.
+    pub names: Vec<String>,
+}
+
+/// Where a client comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody knows.
+    #[default]
+    Unknown,
+    /// An address of a network.
+    Network(IpAddr),
+    /// A process of this machine, and whose it is.
+    Local {
+        /// The user's number.
+        uid: u32,
+    },
+}
+
+/// Clients of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Allow {
+    /// Those of a network's addresses.
+    Network(IpNet),
+    /// Those at a socket in the file system.
+    Unix,
+    /// A user's, at a socket in the file system.
+    Uid(u32),
+    /// Those whose certificate names this: as the common name of its subject, or a DNS name or a mail address besides.
+    Certificate(String),
+}
+
+/// A text that names no clients.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{met}` allows nobody: write an address, a network (10.0.0.0/8), unix, uid:NUMBER or cert:NAME")]
+pub struct AllowError {
+    met: String,
+}
+
+impl FromStr for Allow {
+    type Err = AllowError;
+
+    fn from_str(text: &str) -> Result<Allow, AllowError> {
+        let wrong = || AllowError { met: text.to_string() };
+        if text == "unix" {
+            return Ok(Allow::Unix);
+        }
+        if let Some(uid) = text.strip_prefix("uid:") {
+            return uid.parse().map(Allow::Uid).map_err(|_| wrong());
+        }
+        if let Some(name) = text.strip_prefix("cert:") {
+            return if name.is_empty() { Err(wrong()) } else { Ok(Allow::Certificate(name.to_string())) };
+        }
+        let network = text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse::<IpNet>());
+        network.map(Allow::Network).map_err(|_| wrong())
+    }
+}
+
+impl fmt::Display for Allow {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Allow::Network(network) => network.fmt(to),
+            Allow::Unix => to.write_str("unix"),
+            Allow::Uid(uid) => write!(to, "uid:{uid}"),
+            Allow::Certificate(name) => write!(to, "cert:{name}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Allow {
+    type Error = AllowError;
+
+    fn try_from(text: String) -> Result<Allow, AllowError> {
+        text.parse()
+    }
+}
+
+impl From<Allow> for String {
+    fn from(allow: Allow) -> String {
+        allow.to_string()
+    }
+}
+
+impl JsonSchema for Allow {
+    fn schema_name() -> Cow<'static, str> {
+        "Allow".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+impl Allow {
+    fn holds_for(&self, peer: &Peer) -> bool {
+        match (self, peer.origin) {
+            // An IPv4 client of a socket for both comes with an address of IPv6.
+            (Allow::Network(network), Origin::Network(address)) => network.contains(&address.to_canonical()),
+            (Allow::Unix, Origin::Local { .. }) => true,
+            (Allow::Uid(wanted), Origin::Local { uid }) => *wanted == uid,
+            (Allow::Certificate(name), _) => peer.names.contains(name),
+            _ => false,
+        }
+    }
+}
+
+/// Exports as a client sees them: one that it may not use is as if it were not there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown<'a> {
+    pub(super) exports: &'a Exports,
+    pub(super) peer: &'a Peer,
+}
+
+impl<'a> Shown<'a> {
+    /// All that it sees, with their places.
+    pub(super) fn all(self) -> impl Iterator<Item = (usize, &'a Export)> {
+        let seen = move |export: &Export| {
+            export.allow.is_empty() || export.allow.iter().any(|allow| allow.holds_for(self.peer))
+        };
+        self.exports.all().iter().enumerate().filter(move |(_, export)| seen(export))
+    }
+
+    /// The export with this name; the empty name is the first export's too.
+    pub(super) fn find(self, name: &[u8]) -> Option<(usize, &'a Export)> {
+        let named = self.all().find(|(_, export)| export.name.as_bytes() == name);
+        named.or_else(|| self.all().next().filter(|_| name.is_empty()))
+    }
+
+    /// A name that is not among them, fit for a message, and the end of the message.
+    pub(super) fn unknown(self, name: &[u8]) -> (String, String) {
+        let text = String::from_utf8_lossy(name);
+        let met: String = text.chars().take(64).flat_map(char::escape_debug).collect();
+        // A message is a string of the protocol too, and as short.
+        let short = self.all().map(|(_, export)| export.name.as_str()).filter(|name| name.len() <= 256);
+        let hint = did_you_mean(&met, short);
+        (met, hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_who_may_read_as_it_is_written() {
+        for text in ["10.0.0.0/8", "::1/128", "unix", "uid:1000", "cert:a b"] {
+            assert_eq!(text.parse::<Allow>().expect("it names clients").to_string(), text);
+        }
+        assert_eq!("127.0.0.1".parse::<Allow>().expect("it is an address").to_string(), "127.0.0.1/32");
+        for text in ["", "10.0.0.0/33", "uid:", "uid:-1", "cert:", "example.org", "UNIX"] {
+            let error = text.parse::<Allow>().expect_err("it names nobody");
+            assert!(error.to_string().starts_with(&format!("`{text}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn does_each_kind_hold_for_its_own_clients_only() {
+        let network = |text: &str| Origin::Network(text.parse().expect("it is an address"));
+        let peers = [
+            Peer { origin: network("10.1.2.3"), names: vec![] },
+            Peer { origin: network("::ffff:10.1.2.3"), names: vec![] },
+            Peer { origin: network("192.168.0.1"), names: vec!["alice".to_string(), "10.1.2.3".to_string()] },
+            Peer { origin: network("::1"), names: vec![] },
+            Peer { origin: Origin::Local { uid: 7 }, names: vec![] },
+            Peer::default(),
+        ];
+        let cases = [
+            ("10.0.0.0/8", [true, true, false, false, false, false]),
+            ("0.0.0.0/0", [true, true, true, false, false, false]),
+            ("::1", [false, false, false, true, false, false]),
+            ("unix", [false, false, false, false, true, false]),
+            ("uid:7", [false, false, false, false, true, false]),
+            ("uid:0", [false; 6]),
+            ("cert:alice", [false, false, true, false, false, false]),
+            ("cert:Alice", [false; 6]),
+        ];
+        for (text, expected) in cases {
+            let allow: Allow = text.parse().expect("it names clients");
+            assert_eq!(peers.each_ref().map(|peer| allow.holds_for(peer)), expected, "{text}");
+        }
+    }
+}
