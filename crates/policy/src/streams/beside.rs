@@ -64,15 +64,15 @@ impl Streams {
         self.beside.waiting.push_back(request);
     }
 
-    /// Begins a request beside the streams, if it is its turn.
+    /// Whether it is the turn of requests beside the streams.
+    pub(super) fn is_turn_beside(&self) -> bool {
+        let Beside { stream_bytes, batch, .. } = self.beside;
+        stream_bytes >= self.config.beside_bytes || batch > 0 && batch < BATCH || !self.streams_want_disk()
+    }
+
+    /// Begins a request beside the streams, if there is one.
     pub(super) fn start_beside(&mut self) -> bool {
         let Some(request) = self.beside.waiting.front().copied() else { return false };
-        let beside = &self.beside;
-        let is_turn =
-            beside.stream_bytes >= self.config.beside_bytes || beside.batch > 0 && beside.batch < BATCH;
-        if !is_turn && self.streams_want_disk() && !self.underway.is_empty() {
-            return false;
-        }
         let command = command(0, request);
         let carried =
             if matches!(command.transfer, Transfer::Own | Transfer::Flush) { 0 } else { command.bytes };

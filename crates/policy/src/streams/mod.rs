@@ -330,7 +330,11 @@ impl Streams {
     /// Gives the disk what it takes.
     fn pump(&mut self) {
         while self.has_room() {
-            let begun = self.start_ready() || self.start_beside() || self.start_stream();
+            let begun = self.start_ready()
+                || self.is_turn_beside() && self.start_beside()
+                || self.start_stream()
+                // Nothing comes before them then.
+                || self.underway.is_empty() && self.start_beside();
             // A stream that found no room in the memory may have made work for the others.
             let is_left = self.gathered.has_ready() || self.underway.is_empty() && !self.beside.is_idle();
             if !begun && !is_left {
