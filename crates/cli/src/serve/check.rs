@@ -1,6 +1,6 @@
 //! What is said of a node: what is exported where, and with what.
 
-use super::file::{Plan, Source};
+use super::file::{ExportPlan, Plan, Source};
 use super::running::{Running, uri};
 use crate::units::{capacity, count, memory};
 use headstack_host::Address;
@@ -65,10 +65,21 @@ fn scheduled(plan: &Plan, disk: usize) -> String {
 fn uris(plan: &Plan, disk: usize, addresses: &[Address], out: &mut dyn Write) -> io::Result<()> {
     let is_secret = plan.tls.as_ref().is_some_and(|tls| tls.required);
     for export in plan.exports.iter().filter(|export| export.disk == disk) {
-        let how = if export.read_only { " (read-only)" } else { "" };
+        let rights = rights(export);
         for address in addresses {
-            writeln!(out, "  {}{how}", uri(address, &export.name, is_secret))?;
+            writeln!(out, "  {}{rights}", uri(address, &export.name, is_secret))?;
         }
     }
     Ok(())
+}
+
+/// What clients may do with an export, where that is not all.
+fn rights(export: &ExportPlan) -> String {
+    let mut rights = Vec::new();
+    rights.extend(export.read_only.then(|| "read-only".to_string()));
+    if !export.allow.is_empty() {
+        let allowed: Vec<String> = export.allow.iter().map(ToString::to_string).collect();
+        rights.push(format!("for {}", allowed.join(", ")));
+    }
+    if rights.is_empty() { String::new() } else { format!(" ({})", rights.join(", ")) }
 }

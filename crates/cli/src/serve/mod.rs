@@ -20,6 +20,7 @@ use crate::service::{interval, outcome};
 use crate::sim::setup::split;
 use crate::units::parse_bytes;
 use file::{Overlay, Plan};
+use headstack_host::{Listener, tell_ready, tell_stopping};
 use live::Live;
 use running::Running;
 use std::io::Write;
@@ -91,23 +92,30 @@ impl Serve {
         }
         let socket = self.own_socket()?;
         let plan = self.plan(socket.as_ref().map(|folder| folder.path().join("nbd")))?;
-        if plan.listen.is_empty() {
+        if self.check {
+            return Ok(check::print(&plan, out)?);
+        }
+        let handed_over = Listener::handed_over().map_err(Failure::input)?;
+        if plan.listen.is_empty() && handed_over.is_empty() {
             let message = "--nbd ADDRESS, or `listen` in the file, says where clients find the node";
             return Err(Failure::Input(message.to_string()));
         }
-        if self.check { Ok(check::print(&plan, out)?) } else { self.serve(&plan, out) }
+        self.serve(&plan, handed_over, out)
     }
 
-    fn serve(&self, plan: &Plan, out: &mut dyn Write) -> Result<(), Failure> {
+    fn serve(&self, plan: &Plan, handed_over: Vec<Listener>, out: &mut dyn Write) -> Result<(), Failure> {
         let user = plan.user.as_deref().map(user::find).transpose()?;
         // A command is asked to end first, and then made to.
         let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, false)?;
-        let running = Running::start(plan)?;
+        let running = Running::start(plan, handed_over)?;
         let watch = Watch::new(running.handles());
         let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()));
         let endpoint = plan.metrics.as_deref().map(start).transpose()?;
         if let Some(user) = user {
-            user::become_user(&user)?;
+            user::become_user(&user, &plan.listen)?;
+        }
+        if self.command.is_empty() {
+            user::want_no_more_rights();
         }
         // What the command prints is not to be mixed with what is said of the node.
         let mut said: Box<dyn Write + '_> =
@@ -117,9 +125,11 @@ impl Serve {
         if self.command.is_empty() {
             told?;
         }
+        tell_ready();
         let child = Child::start(&self.command, running.environment(), &mut events)?;
         let mut watch = watch;
         let code = self.turn(&mut watch, &mut events, child);
+        tell_stopping();
         // Who asks for the end from here on is not heard any more.
         drop(events);
         drop(endpoint);

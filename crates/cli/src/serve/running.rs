@@ -29,15 +29,16 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Opens the disks, and then lets clients in.
+    /// Opens the disks, and then lets clients in, also at sockets that were handed over.
     ///
     /// *Errors:* a disk or an address that cannot be had.
-    pub(super) fn start(plan: &Plan) -> Result<Running, Failure> {
+    pub(super) fn start(plan: &Plan, handed_over: Vec<Listener>) -> Result<Running, Failure> {
         let units = plan.disks.iter().map(Unit::start).collect::<Result<Vec<Unit>, Failure>>()?;
         let served: Vec<Served> = plan.exports.iter().map(|export| served(export, &units)).collect();
         let rules = rules(plan)?;
         let wrong = |error: io::Error| Failure::Input(format!("listen: {error}"));
-        let listeners = plan.listen.iter().map(Listener::at).collect::<io::Result<Vec<Listener>>>();
+        let own = plan.listen.iter().map(Listener::at);
+        let listeners = own.chain(handed_over.into_iter().map(Ok)).collect::<io::Result<Vec<Listener>>>();
         let server =
             listeners.and_then(|listeners| Server::start(listeners, served, rules)).map_err(wrong)?;
         let is_secret = plan.tls.as_ref().is_some_and(|tls| tls.required);
@@ -97,7 +98,7 @@ pub(super) fn uri(address: &Address, export: &str, is_secret: bool) -> String {
 fn rules(plan: &Plan) -> Result<Rules, Failure> {
     let tls = plan.tls.as_ref().map(TlsSettings::load).transpose();
     let tls = tls.map_err(|error| Failure::Input(format!("tls.{error}")))?;
-    Ok(Rules { tls, ..Rules::default() })
+    Ok(Rules { tls, ..plan.rules.clone() })
 }
 
 fn served(plan: &ExportPlan, units: &[Unit]) -> Served {
@@ -105,7 +106,10 @@ fn served(plan: &ExportPlan, units: &[Unit]) -> Served {
     let own = node.export(&plan.name);
     let description = plan.description.clone().unwrap_or_else(|| node.title().to_string());
     let read_only = own.read_only || plan.read_only;
-    Served { export: Export { description, read_only, ..own }, target: Target::Node(node) }
+    Served {
+        export: Export { description, read_only, allow: plan.allow.clone(), ..own },
+        target: Target::Node(node),
+    }
 }
 
 impl Unit {

@@ -1,8 +1,10 @@
 //! `--user`: who a node goes on as that root started.
 
 use crate::failure::Failure;
+use headstack_host::Address;
 use nix::unistd::{Uid, User, geteuid, initgroups, setgid, setuid};
 use std::ffi::CString;
+use std::os::unix::fs::chown;
 
 /// The user of a name or number.
 ///
@@ -20,14 +22,27 @@ pub(super) fn find(name: &str) -> Result<User, Failure> {
     Ok(user)
 }
 
-/// Has all threads go on as a user, with that user's groups alone.
+/// Has all threads go on as a user, with that user's groups alone, whose the sockets in the file system are from then on.
 ///
 /// *Errors:* the system refuses it.
-pub(super) fn become_user(user: &User) -> Result<(), Failure> {
+pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Failure> {
     if user.uid == geteuid() {
         return Ok(());
+    }
+    for address in addresses {
+        if let Address::Unix(path) = address {
+            let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
+            chown(path, Some(uid), Some(gid))
+                .map_err(|error| Failure::Input(format!("{address}: {error}")))?;
+        }
     }
     let name = CString::new(user.name.as_str()).expect("the system's names have no zeros");
     let done = initgroups(&name, user.gid).and_then(|()| setgid(user.gid)).and_then(|()| setuid(user.uid));
     done.map_err(|error| Failure::Input(format!("user {}: {}", user.name, error.desc())))
+}
+
+/// Gets no further rights by running programs that have them, which it does not.
+pub(super) fn want_no_more_rights() {
+    // Where the system does not know it, it is as it was.
+    let _ = rustix::thread::set_no_new_privs(true);
 }

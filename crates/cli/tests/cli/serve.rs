@@ -69,7 +69,7 @@ fn does_a_check_say_what_would_be_done_and_open_nothing() {
     let config = "listen = [\"unix:/nowhere/nbd\", \":10809\"]\nmetrics = \"127.0.0.1:9100\"\nuser = \"backup\"\n\
                   [[disk]]\npath = \"/nowhere/video\"\n[[disk]]\nemulate = \"wd800jd\"\nname = \"test\"\n\
                   [disk.streams]\ndispatch_set = 2\n\
-                  [[export]]\ndisk = \"test\"\n[[export]]\ndisk = \"video\"\nname = \"old\"\nread_only = true\n";
+                  [[export]]\ndisk = \"test\"\nallow = [\"10.0.0.0/8\", \"cert:viewer\"]\n[[export]]\ndisk = \"video\"\nname = \"old\"\nread_only = true\n";
     let file = node_file(&folder, config);
     let told = printed(&["serve", text(&file), "--check", "--set", "disk.streams.requests_a_turn=4"]);
     let lines = [
@@ -78,8 +78,8 @@ fn does_a_check_say_what_would_be_done_and_open_nothing() {
         "  nbd+unix:///old?socket=/nowhere/nbd (read-only)",
         "  nbd://0.0.0.0:10809/old (read-only)",
         "test: wd800jd, emulated, data in memory; 8 MiB of stream memory, D 2, N 4",
-        "  nbd+unix:///test?socket=/nowhere/nbd",
-        "  nbd://0.0.0.0:10809/test",
+        "  nbd+unix:///test?socket=/nowhere/nbd (for 10.0.0.0/8, cert:viewer)",
+        "  nbd://0.0.0.0:10809/test (for 10.0.0.0/8, cert:viewer)",
         "goes on as backup once all is open",
         "metrics: http://127.0.0.1:9100/metrics; headstack top 127.0.0.1:9100",
     ];
@@ -198,4 +198,23 @@ fn does_a_node_end_after_its_time_and_show_a_line_a_disk_meanwhile() {
     }
     assert!(done.out.contains("requests             none"), "{}", done.out);
     assert!(!folder.path().join("nbd").exists(), "the socket goes with the server");
+}
+
+#[test]
+fn is_an_export_for_others_as_if_it_were_not_there() {
+    if !has_qemu_io() {
+        return;
+    }
+    let folder = folder();
+    let config = format!(
+        "listen = [\"unix:{}\"]\n[limits]\nconnections = 8\n[[disk]]\nram_bytes = 1048576\n\
+         [[export]]\ndisk = \"disk0\"\nname = \"all\"\n\
+         [[export]]\ndisk = \"disk0\"\nname = \"few\"\nallow = [\"192.0.2.0/24\"]\n",
+        folder.path().join("nbd").display()
+    );
+    let file = node_file(&folder, &config);
+    let shell = "qemu-io -f raw -r -c 'read 0 4k' \"$HEADSTACK_URI_ALL\"; qemu-io -f raw -r -c 'read 0 4k' \"$HEADSTACK_URI_FEW\" 2>&1";
+    let done = run(&[text(&file)], shell);
+    assert!(done.code == 1 && done.out.contains("read 4096/4096"), "{}{}", done.out, done.err);
+    assert!(done.out.contains("no export `few`") || done.out.contains("not available"), "{}", done.out);
 }

@@ -138,6 +138,18 @@ mod tests {
                 "node.toml:5: export[1].name: two exports are called `a`",
             ),
             (
+                "[limits]\nconnections = 0\n[[disk]]\npath = \"a\"",
+                "node.toml:2: limits.connections: 0 is outside",
+            ),
+            (
+                "[limits]\nreply_ms = nan\n[[disk]]\npath = \"a\"",
+                "node.toml:2: limits.reply_ms: NaN is outside",
+            ),
+            (
+                "[[disk]]\npath = \"a\"\n[[export]]\ndisk = \"a\"\nallow = [\"10.0.0.0/33\"]",
+                "node.toml:5: export[0].allow: `10.0.0.0/33` allows nobody",
+            ),
+            (
                 "listen = [\":9\", \"nowhere\"]\n[[disk]]\npath = \"a\"",
                 "node.toml:1: listen[1]: `nowhere` is no address",
             ),

@@ -2,8 +2,9 @@
 
 use super::spec::{DiskSpec, ExportSpec, NodeSpec};
 use crate::units::memory;
+use headstack_host::nbd::Allow;
 use headstack_host::node::Opening;
-use headstack_host::{Address, Clock, TlsSettings};
+use headstack_host::{Address, Clock, Rules, TlsSettings};
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_policy::streams::Config;
 use std::fmt;
@@ -16,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) metrics: Option<String>,
     pub(crate) user: Option<String>,
     pub(crate) tls: Option<TlsSettings>,
+    /// What holds for all clients, but for TLS, whose files are not read yet.
+    pub(crate) rules: Rules,
     pub(crate) disks: Vec<DiskPlan>,
     pub(crate) exports: Vec<ExportPlan>,
 }
@@ -71,6 +74,7 @@ pub(crate) struct ExportPlan {
     pub(crate) disk: usize,
     pub(crate) description: Option<String>,
     pub(crate) read_only: bool,
+    pub(crate) allow: Vec<Allow>,
 }
 
 /// Checks a node file and resolves what it names.
@@ -90,6 +94,7 @@ pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
         metrics: spec.metrics.clone(),
         user: spec.user.clone(),
         tls: spec.tls.clone(),
+        rules: spec.limits.rules()?,
         disks,
         exports,
     })
@@ -161,6 +166,7 @@ fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, 
                 disk: number,
                 description: None,
                 read_only: disk.read_only,
+                allow: Vec::new(),
             })
             .collect());
     }
@@ -180,6 +186,7 @@ fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, 
             disk: number,
             description: spec.description.clone(),
             read_only: spec.read_only || disks[number].read_only,
+            allow: spec.allow.clone(),
         });
     }
     Ok(exports)

@@ -1,6 +1,9 @@
 //! The keys of a node file. A field here is the key in the file; its doc comment is its documentation.
 
-use headstack_host::TlsSettings;
+use headstack_host::nbd::{Allow, Limits};
+use headstack_host::{Rules, TlsSettings};
+use headstack_model::Nanos;
+use headstack_model::spec::Fault;
 use headstack_policy::streams::Config;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,10 +25,92 @@ pub(crate) struct NodeSpec {
     /// TLS for clients, within the protocol (STARTTLS). Without it everything crosses the network as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tls: Option<TlsSettings>,
+    /// What clients may ask of the node's memory and patience.
+    pub(crate) limits: LimitsSpec,
     /// The disks, each with a thread and a stream memory of its own.
     pub(crate) disk: Vec<DiskSpec>,
     /// What clients can choose. Without any, each disk is exported under its name.
     pub(crate) export: Vec<ExportSpec>,
+}
+
+/// `[limits]`: what clients may ask of the node's memory and patience.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LimitsSpec {
+    /// Connections at a time; who comes beyond is sent away.
+    pub(crate) connections: usize,
+    /// Connections at a time from one address of a network (of IPv6 from all with the same first 64 bits); as many as there may
+    /// be in all where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) connections_per_address: Option<usize>,
+    /// Requests of a connection that are under way at a time; the others wait.
+    pub(crate) requests: usize,
+    /// Bytes of requests and replies that a connection has under way at a time, but for a single request that has more.
+    pub(crate) in_flight_bytes: usize,
+    /// Time for a client to choose an export.
+    pub(crate) handshake_ms: f64,
+    /// Time for a request to come whole, from its first byte on.
+    pub(crate) request_ms: f64,
+    /// Time for a client to take a reply, from one of its bytes to the next.
+    pub(crate) reply_ms: f64,
+}
+
+impl Default for LimitsSpec {
+    fn default() -> LimitsSpec {
+        let limits = Limits::default();
+        LimitsSpec {
+            connections: Rules::default().connections,
+            connections_per_address: None,
+            requests: limits.requests,
+            in_flight_bytes: limits.held_bytes,
+            handshake_ms: limits.handshake.as_ms(),
+            request_ms: limits.request.as_ms(),
+            reply_ms: limits.reply.as_ms(),
+        }
+    }
+}
+
+impl LimitsSpec {
+    /// The rules that these are.
+    ///
+    /// *Errors:* the first key whose value is out of its range.
+    pub(super) fn rules(&self) -> Result<Rules, Fault> {
+        let wrong = |key: &str, met: String, allowed: &str| {
+            Fault::new(format!("limits.{key}"), format!("{met} is outside {allowed}"))
+        };
+        let of_address = self.connections_per_address.unwrap_or(self.connections);
+        let counts = [
+            ("connections", self.connections),
+            ("connections_per_address", of_address),
+            ("requests", self.requests),
+        ];
+        for (key, met) in counts {
+            if !(1..=1 << 20).contains(&met) {
+                return Err(wrong(key, met.to_string(), "1 to 1048576"));
+            }
+        }
+        if !(4096..=1 << 40).contains(&self.in_flight_bytes) {
+            return Err(wrong("in_flight_bytes", self.in_flight_bytes.to_string(), "4 KiB to 1 TiB"));
+        }
+        let time = |key: &str, ms: f64| match (1.0..=1e8).contains(&ms) {
+            true => Ok(Nanos::from_ms(ms)),
+            false => Err(wrong(key, ms.to_string(), "1 to 100000000")),
+        };
+        let limits = Limits {
+            requests: self.requests,
+            held_bytes: self.in_flight_bytes,
+            handshake: time("handshake_ms", self.handshake_ms)?,
+            request: time("request_ms", self.request_ms)?,
+            reply: time("reply_ms", self.reply_ms)?,
+            ..Limits::default()
+        };
+        Ok(Rules {
+            limits,
+            connections: self.connections,
+            connections_per_address: of_address,
+            ..Rules::default()
+        })
+    }
 }
 
 /// `[disk]`: one disk, which is one of three: `path`, `emulate` or `ram_bytes`. A disk is one of one node: what another writes to
@@ -92,4 +177,8 @@ pub(crate) struct ExportSpec {
     /// Whether it takes no writes.
     #[serde(default)]
     pub(crate) read_only: bool,
+    /// Who may see and use it, each an address, a network (`10.0.0.0/8`), `unix` for all at sockets in the file system,
+    /// `uid:NUMBER` for a user there, or `cert:NAME` for whom a client's certificate names; all may where it is empty.
+    #[serde(default)]
+    pub(crate) allow: Vec<Allow>,
 }
