@@ -18,7 +18,7 @@ mod tests;
 
 use crate::figure::Section;
 use crate::judge::Measured;
-use crate::study::{Findings, Setting, Study, StudyError};
+use crate::study::{Findings, Length, Setting, Study, StudyError};
 
 /// The study.
 pub(crate) const STUDY: Study = Study {
@@ -33,7 +33,7 @@ pub(crate) const STUDY: Study = Study {
 type Part = (Vec<Measured>, Section);
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    let parts = [
+    let mut parts = vec![
         disk::run(setting)?,
         path::scale(setting)?,
         path::queue(setting)?,
@@ -41,7 +41,6 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         path::controller(setting)?,
         node::read_ahead(setting)?,
         node::memory(setting)?,
-        node::dispatch(setting)?,
         node::response(setting)?,
         ours::chosen(setting)?,
         ours::disks(setting)?,
@@ -49,6 +48,10 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         ours::beside(setting)?,
         ours::slow(setting)?,
     ];
+    if setting.length == Length::Full {
+        // Two minutes a round.
+        parts.push(node::dispatch(setting)?);
+    }
     let mut findings = Findings::default();
     for (measured, section) in parts {
         findings.measured.extend(measured);

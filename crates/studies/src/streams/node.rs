@@ -43,9 +43,9 @@ fn streams(count: u32) -> String {
 pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let line =
         |count: u32| (streams(count), AHEAD.map(|ahead| (kib(ahead), all(setting, count, ahead))).into());
-    let scattered = |ahead: u64| (kib(ahead), Plan { in_no_order: true, ..all(setting, 100, ahead) });
+    let no_order = |ahead: u64| (kib(ahead), Plan { in_no_order: true, ..all(setting, 100, ahead) });
     let mut lines: Vec<_> = [1].into_iter().chain(STREAMS).map(line).collect();
-    lines.push(("100 streams, begun in no order".to_string(), AHEAD.map(scattered).into()));
+    lines.push(("100 streams, begun in no order".to_string(), AHEAD.map(no_order).into()));
     let figure = Sweep {
         title: "Read-ahead, with memory for all streams (Fig 5.1)",
         x: Axis::log("read-ahead R (KiB)"),
@@ -58,6 +58,12 @@ pub(super) fn read_ahead(setting: &Setting<'_>) -> Result<Part, StudyError> {
         measured.push(Measured::new(format!("node.r.gain_2_to_8_mib.{count}"), gain));
         measured.push(Measured::new(format!("node.r.8_mib_mb_s.{count}"), at(&figure, line + 1, 8192.0)));
     }
+    let scattered = |bytes: f64| at(&figure, 5, bytes);
+    measured.extend([
+        Measured::new("no-order.256_kib.mb_s", scattered(256.0)),
+        Measured::new("no-order.8_mib.mb_s", scattered(8192.0)),
+        Measured::new("no-order.gain_2_to_8_mib", 100.0 * (scattered(8192.0) / scattered(2048.0) - 1.0)),
+    ]);
     let one = &figure.lines[0].points;
     let most = one.iter().map(|point| point.1).fold(0.0, f64::max);
     measured.push(Measured::new("node.r.1_stream_most_over_least", most / at_least(one)));
