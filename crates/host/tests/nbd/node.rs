@@ -208,14 +208,18 @@ fn is_what_was_written_in_the_file_once_the_node_has_stopped() {
         let setup = file(Opening { threads, ..Opening::default() });
         let path = setup.files.as_ref().expect("it is a file").path().join("disk");
         let mut stream = connect(&setup.path);
-        assert_eq!(write(&mut stream, 0, 1 << 20, &[7; 64 << 10]), simple(OK, 7));
+        for part in 0..64 {
+            assert_eq!(write(&mut stream, 0, (1 << 20) + (part << 16), &[7; 64 << 10]), simple(OK, 7));
+        }
+        let gathered = setup.handle().inspect(|core| core.streams().view().gathered_bytes);
+        assert!(gathered > 0, "writes of a stream are answered before they are on the disk");
         let again = Backend::open(&path, Opening::default()).expect_err("it is served").to_string();
         assert!(again.ends_with("another program has it as a disk"), "{again}");
         assert_eq!(setup.node.stop(), Ok(()));
         let mut found = vec![0; BYTES as usize];
         let file = OpenOptions::new().read(true).open(&path).expect("it is there");
         file.read_exact_at(&mut found, 0).expect("it is as long");
-        assert!(found[1 << 20..][..64 << 10].iter().all(|byte| *byte == 7));
+        assert!(found[1 << 20..][..4 << 20].iter().all(|byte| *byte == 7));
         assert!(found[..1 << 20].iter().all(|byte| *byte == 0));
     }
 }

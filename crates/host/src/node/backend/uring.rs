@@ -18,11 +18,8 @@ use rustix::io::{Errno, ReadWriteFlags};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Commands handed over at once; more take several calls.
+/// Commands handed over at once; more take several calls, and so do ends that came meanwhile.
 const ENTRIES: u32 = 256;
-
-/// Ends that can wait to be taken: as many as a scheduler may have commands.
-const WAITING: u32 = 4096;
 
 /// Largest piece of memory that the kernel takes note of beforehand.
 const PINNED: usize = 1 << 30;
@@ -96,7 +93,7 @@ impl Uring {
 
     fn ring(place: &Place) -> io::Result<(IoUring, OwnedFd)> {
         let mut builder = IoUring::builder();
-        builder.setup_r_disabled().setup_cqsize(WAITING);
+        builder.setup_r_disabled();
         let mut quick = builder.clone();
         quick.setup_single_issuer().setup_defer_taskrun();
         // Kernels before 6.1 do not know those.
@@ -130,7 +127,8 @@ impl Uring {
                 Err(error) => panic!("{}: io_uring: {error}", self.place.title),
             }
             self.reap();
-            if self.entries.is_empty() && self.ring.submission().is_empty() {
+            let queue = self.ring.submission();
+            if self.entries.is_empty() && queue.is_empty() && !queue.cq_overflow() {
                 return;
             }
         }
