@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed streams speed command fuzz guest cuts-real emulate-agreement clean
+.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -68,6 +68,11 @@ streams: packages
 	$(CARGO) build --release --package headstack-cli
 	scripts/streams --out $(OUT)/streams.json $(STREAMS)
 
+# 4 KiB reads of a disk in memory through the node, beside nbdkit: a minute of a quiet machine. Needs libnbd-dev and a C compiler.
+serve-speed: packages
+	$(CARGO) build --release --package headstack-cli
+	scripts/serve-speed
+
 bench:
 	$(CARGO) bench --workspace
 
@@ -77,7 +82,7 @@ fuzz:
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
 
-# The Linux kernel's own NBD client, in a QEMU guest, on an emulated disk. Fetches Debian's kernel once.
+# The Linux kernel's own NBD client, in a QEMU guest, on an emulated disk and on a node. Fetches Debian's kernel once.
 guest:
 	scripts/install-test-packages guest
 	$(CARGO) build --release --package headstack-cli

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The Linux kernel's own NBD client against `headstack emulate`: boots Debian's kernel in QEMU, without root and without
-# KVM, connects /dev/nbd0 to an emulated disk on this machine over several connections, and uses it as a disk.
+# The Linux kernel's own NBD client against `headstack emulate`, and against `headstack serve` before an emulated disk: boots
+# Debian's kernel in QEMU, without root and without KVM, connects /dev/nbd0 to the disk on this machine over several
+# connections, and uses it as a disk. Once for each.
 #
 #   tests/guest/run.sh HEADSTACK        (make guest)
 #
@@ -12,7 +13,7 @@ headstack=${1:?usage: tests/guest/run.sh HEADSTACK}
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${CARGO_TARGET_DIR:-$here/../../target}/guest
 work=$(mktemp -d)
-emulator=
+server=
 # Seconds after which a guest that still runs has failed.
 patience=240
 drive=exos-x18
@@ -25,7 +26,7 @@ for program in qemu-system-x86_64 nbd-client cpio busybox depmod modprobe mke2fs
 done
 
 finish() {
-    [ -n "$emulator" ] && kill "$emulator" 2>/dev/null && wait "$emulator" 2>/dev/null
+    [ -n "$server" ] && kill "$server" 2>/dev/null && wait "$server" 2>/dev/null
     rm -rf "$work"
 }
 trap finish EXIT
@@ -90,27 +91,37 @@ build_initramfs() {
     (cd "$root" && find . | cpio --quiet --create --format=newc | gzip -1) >"$work/initramfs"
 }
 
-# Starts the emulator on a free port of this machine, and waits until it says which.
-start_emulator() {
-    "$headstack" emulate "$drive" --data memory --nbd 127.0.0.1:0 >"$work/emulator" 2>&1 &
-    emulator=$!
+# start_server COMMAND…: starts the emulator, or the node, on a free port of this machine, and waits until it says which.
+start_server() {
+    "$headstack" "$@" --nbd 127.0.0.1:0 >"$work/server" 2>&1 &
+    server=$!
     local tries
     for ((tries = 0; tries < 100; tries++)); do
-        port=$(sed -n 's|.*127\.0\.0\.1:\([0-9]*\).*|\1|p' "$work/emulator" | head -n 1)
+        port=$(sed -n 's|.*127\.0\.0\.1:\([0-9]*\).*|\1|p' "$work/server" | head -n 1)
         [ -n "$port" ] && return
-        kill -0 "$emulator" 2>/dev/null || fail "the emulator ended: $(cat "$work/emulator")"
+        kill -0 "$server" 2>/dev/null || fail "$1 ended: $(cat "$work/server")"
         sleep 0.1
     done
-    fail "the emulator does not say where it listens: $(cat "$work/emulator")"
+    fail "$1 does not say where it listens: $(cat "$work/server")"
+}
+
+# The guest, on what such a command serves.
+run_guest() {
+    echo "guest: on headstack $*"
+    start_server "$@"
+    timeout "$patience" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 -nodefaults -nographic -no-reboot \
+        -kernel "$tree/boot/vmlinuz-$version" -initrd "$work/initramfs" -serial stdio \
+        -netdev user,id=net0 -device virtio-net-pci,netdev=net0,romfile= \
+        -append "console=ttyS0 quiet panic=-1 nbd_port=$port nbd_connections=$connections" </dev/null |
+        tr -d '\r' | tee "$work/console" | grep --line-buffered '^guest: ' || true
+    kill -0 "$server" 2>/dev/null || fail "$1 ended: $(cat "$work/server")"
+    grep -q '^guest: all is well$' "$work/console" || fail "what its console said last: $(tail -n 20 "$work/console")"
+    kill "$server"
+    wait "$server" || fail "$1 does not end well: $(cat "$work/server")"
+    server=
 }
 
 fetch_kernel
 build_initramfs
-start_emulator
-timeout "$patience" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 -nodefaults -nographic -no-reboot \
-    -kernel "$tree/boot/vmlinuz-$version" -initrd "$work/initramfs" -serial stdio \
-    -netdev user,id=net0 -device virtio-net-pci,netdev=net0,romfile= \
-    -append "console=ttyS0 quiet panic=-1 nbd_port=$port nbd_connections=$connections" </dev/null |
-    tr -d '\r' | tee "$work/console" | grep --line-buffered '^guest: ' || true
-kill -0 "$emulator" 2>/dev/null || fail "the emulator ended: $(cat "$work/emulator")"
-grep -q '^guest: all is well$' "$work/console" || fail "what its console said last: $(tail -n 20 "$work/console")"
+run_guest emulate "$drive" --data memory
+run_guest serve --emulate "$drive"

@@ -1,28 +1,13 @@
 //! The programs that people use on NBD: what they find, and whether their bytes come back.
 
+use crate::checked::{MIB, image, verify_by_fio};
 use crate::emulator::{Emulator, Setup};
 use crate::noise::Noise;
 use crate::tools::{folder, have, output, run, text};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 use std::thread;
-
-const MIB: usize = 1 << 20;
-
-/// Writes a file of data with holes in between.
-fn image(path: &Path) -> Vec<u8> {
-    let mut noise = Noise(7);
-    let mut bytes = vec![0; 24 * MIB];
-    for (place, length) in
-        [(0, 3 * MIB), (7 * MIB + 4096, 64 << 10), (15 * MIB, 5 * MIB), (24 * MIB - 4096, 4096)]
-    {
-        bytes[place..place + length].copy_from_slice(&noise.bytes(length));
-    }
-    fs::write(path, &bytes).expect("the folder is writable");
-    bytes
-}
 
 #[test]
 fn does_nbdinfo_see_a_rotating_disk() {
@@ -165,27 +150,8 @@ fn does_fio_verify_what_it_wrote_over_several_connections() {
     if !have(&["fio"]) {
         return;
     }
-    let (folder, emulator) = (folder(), Emulator::start(&Setup::default()));
-    let job = format!(
-        "[global]\nioengine=nbd\nuri={}\nbsrange=512-64k\niodepth=16\nsize=8m\n\
-         verify=crc32c\nverify_fatal=1\nverify_state_save=0\nverify_backlog=64\nfsync=50\n",
-        emulator.uri()
-    );
-    let parts = (0..4).map(|part| {
-        let kind = if part % 2 == 0 { "randwrite" } else { "write" };
-        format!("[part{part}]\nrw={kind}\noffset={}m\n", part * 64)
-    });
-    let path = folder.path().join("job.fio");
-    fs::write(&path, job + &parts.collect::<String>()).expect("the folder is writable");
-    let found = run("fio", &["--output-format=json", text(&path)]);
-    let found: Value =
-        serde_json::from_str(&found[found.find('{').expect("it prints JSON")..]).expect("it is JSON");
-    for job in found["jobs"].as_array().expect("it is a list") {
-        assert_eq!(job["error"], 0, "{job:#}");
-        for kind in ["read", "write"] {
-            assert_eq!(job[kind]["io_bytes"], 8 * MIB, "{kind} of {job:#}");
-        }
-    }
+    let emulator = Emulator::start(&Setup::default());
+    verify_by_fio(&emulator.uri());
 }
 
 /// What qemu-io says of a disk when it does what it is told, and whether it could.

@@ -309,10 +309,17 @@ impl World {
         match want {
             Want::Write { .. } | Want::Zeroes { .. } | Want::Trim { .. } => {
                 self.truth.end_write(mark as u32, result.is_ok());
+                if is_forced(want) && result.is_ok() && !self.is_disk_gone() && self.random.random_bool(0.25)
+                {
+                    self.judge_media("a forced write");
+                }
             }
             Want::Flush if result.is_ok() => {
                 self.books.flushes += 1;
                 self.truth.end_flush(mark);
+                if !self.is_disk_gone() && self.random.random_bool(0.25) {
+                    self.judge_media("a flush");
+                }
             }
             _ => {}
         }
@@ -464,6 +471,10 @@ impl World {
             ..self.books
         }
     }
+}
+
+fn is_forced(want: Want) -> bool {
+    matches!(want, Want::Write { forced: true, .. } | Want::Zeroes { forced: true, .. })
 }
 
 fn place_of(end: End) -> usize {

@@ -1,0 +1,80 @@
+//! The programs that people use on NBD, through a node and an emulated disk.
+
+use crate::checked::{MIB, image, verify_by_fio};
+use crate::node::Node;
+use crate::noise::Noise;
+use crate::tools::{folder, have, output, run, text};
+use std::fs::File;
+use std::io::Read;
+
+#[test]
+fn does_fio_verify_what_it_wrote_through_a_node() {
+    if !have(&["fio"]) {
+        return;
+    }
+    let node = Node::of_quick_disk();
+    verify_by_fio(&node.uri());
+    node.stop();
+}
+
+#[test]
+fn does_a_copy_by_nbdcopy_through_a_node_come_back() {
+    if !have(&["nbdcopy"]) {
+        return;
+    }
+    let (folder, node) =
+        (folder(), Node::start(&["--emulate", "eagle-m2361a", "--set", "disk.speed=1000.0"]));
+    let (given, taken) = (folder.path().join("given"), folder.path().join("taken"));
+    let bytes = image(&given);
+    run("nbdcopy", &["--flush", text(&given), &node.uri()]);
+    run("nbdcopy", &[&node.uri(), text(&taken)]);
+    let mut found = vec![0; bytes.len()];
+    File::open(&taken).and_then(|mut file| file.read_exact(&mut found)).expect("the disk is larger");
+    assert!(found == bytes, "other bytes come back");
+}
+
+#[test]
+fn is_a_conversion_by_qemu_img_through_a_node_the_same() {
+    if !have(&["qemu-img"]) {
+        return;
+    }
+    let (folder, node) =
+        (folder(), Node::start(&["--emulate", "eagle-m2361a", "--set", "disk.speed=1000.0"]));
+    let (given, taken) = (folder.path().join("given"), folder.path().join("taken"));
+    image(&given);
+    let uri = node.uri();
+    run("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", text(&given), &uri]);
+    // The disk is larger than the file; what is beyond it must be zero to be the same.
+    run("qemu-img", &["compare", "-f", "raw", "-F", "raw", text(&given), &uri]);
+    run("qemu-img", &["convert", "-f", "raw", "-O", "qcow2", &uri, text(&taken)]);
+    let mut client = node.client();
+    let last = client.bytes() - 512;
+    client.write(last, &[1; 512], false).expect("the last block is there");
+    let differs = output("qemu-img", &["compare", "-f", "raw", "-F", "qcow2", &uri, text(&taken)]);
+    assert_eq!(differs.status.code(), Some(1), "one byte differs: {differs:?}");
+}
+
+#[test]
+fn do_streams_of_many_clients_get_their_own_bytes() {
+    let node = Node::of_quick_disk();
+    let apart = (node.client().bytes() / 16).next_multiple_of(MIB as u64) - MIB as u64;
+    let noise = |stream: u64| Noise(stream).bytes(2 * MIB);
+    std::thread::scope(|scope| {
+        for stream in 0..12 {
+            let mut client = node.client();
+            scope.spawn(move || {
+                let bytes = noise(stream);
+                for (number, part) in (0..).zip(bytes.chunks(64 << 10)) {
+                    client
+                        .write(stream * apart + number * (64 << 10), part, false)
+                        .expect("it is a good write");
+                }
+                for (number, part) in (0..).zip(bytes.chunks(64 << 10)) {
+                    let found = client.read(stream * apart + number * (64 << 10), 64 << 10);
+                    assert!(found.expect("it is a good read") == part, "part {number} of stream {stream}");
+                }
+            });
+        }
+    });
+    node.stop();
+}

@@ -1,0 +1,19 @@
+//! The node with real clients, over emulated disks and files: whether what they write comes back, and stays when it is killed.
+//!
+//! What a test needs and this machine has not is said aloud, and the test is skipped.
+
+#![allow(clippy::disallowed_methods, reason = "tests run programs, read files and wait for what comes of it")]
+
+#[path = "../emulate/checked.rs"]
+mod checked;
+mod clients;
+mod kills;
+#[path = "../emulate/nbd.rs"]
+#[allow(dead_code, reason = "tests of emulated disks use all of it")]
+mod nbd;
+mod node;
+#[path = "../emulate/noise.rs"]
+mod noise;
+#[path = "../emulate/tools.rs"]
+#[allow(dead_code, reason = "tests of emulated disks use all of it")]
+mod tools;

@@ -1,0 +1,117 @@
+//! A node that runs for a test, and ends with it whatever becomes of it.
+
+use crate::nbd::Client;
+use crate::tools::{folder, run, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long anything may take that takes moments, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits until something is there.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A node at work. It ends with this value.
+pub(crate) struct Node {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Node {
+    /// Starts a node with these options beside where it listens, and waits until it answers.
+    pub(crate) fn start(options: &[&str]) -> Node {
+        Node::attempt(options).unwrap_or_else(|said| panic!("it ended: {said}"))
+    }
+
+    /// Starts a node, or takes what one says that ends before it answers.
+    fn attempt(options: &[&str]) -> Result<Node, String> {
+        let folder = folder();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
+        command.arg("serve").arg("--nbd").arg(format!("unix:{}", text(&folder.path().join("socket"))));
+        let log = |name| fs::File::create(folder.path().join(name)).expect("the folder is writable");
+        command.args(options).stdin(Stdio::null()).stdout(log("out")).stderr(log("err"));
+        let child = command.spawn().expect("the command starts");
+        let mut node = Node { child, folder };
+        wait_for("the node answers", || {
+            let is_over = node.child.try_wait().expect("it is a child of this process").is_some();
+            if is_over {
+                Some(Err(node.said()))
+            } else {
+                Client::connect(&node.socket()).ok().map(|_| Ok(()))
+            }
+        })?;
+        Ok(node)
+    }
+
+    /// A node of an emulated disk of which only the contents matter.
+    pub(crate) fn of_quick_disk() -> Node {
+        Node::start(&["--emulate", "st2000dm006", "--set", "disk.speed=1000.0"])
+    }
+
+    /// A node of a file that is there. The system lets go of what a killed node had open only some moments after the process
+    /// has gone, and until then another does not get it.
+    pub(crate) fn of_file(path: &Path) -> Node {
+        wait_for("the file is let go of", || match Node::attempt(&["--disk", text(path)]) {
+            Err(said) if said.contains("another program has it") => None,
+            started => Some(started.unwrap_or_else(|said| panic!("it ended: {said}"))),
+        })
+    }
+
+    fn said(&self) -> String {
+        ["out", "err"]
+            .map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default())
+            .concat()
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    /// Its first export, as NBD's clients write it.
+    pub(crate) fn uri(&self) -> String {
+        format!("nbd+unix:///?socket={}", text(&self.socket()))
+    }
+
+    /// A connection to its first export.
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(&self.socket()).unwrap_or_else(|error| panic!("{error}: {}", self.said()))
+    }
+
+    /// Its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end in an orderly way, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        run("sh", &["-c", &format!("kill -TERM {}", self.process())]);
+        let status = self.ended();
+        assert!(status.success(), "{status}: {}", self.said());
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        wait_for("the node ends", || self.child.try_wait().expect("it is a child of this process"))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
