@@ -25,6 +25,8 @@ pub enum Direction {
 struct Region {
     number: u64,
     bits: u128,
+    /// Requests that set any of them: one alone is no stream, however long.
+    requests: u32,
     /// When the first of the bits was set, and when it was last asked for.
     since: Nanos,
     touched: Nanos,
@@ -62,22 +64,29 @@ impl Classifier {
         let (window, threshold) = (self.window, self.threshold);
         let region = self.region(now, number);
         if now.since(region.since) > window {
-            (region.bits, region.since) = (0, now);
+            (region.bits, region.requests, region.since) = (0, 0, now);
         }
         let before = region.bits;
         region.bits |= ones(low, high);
+        region.requests += u32::from(region.bits != before);
         region.touched = now;
-        let own = region.bits.count_ones();
+        let own = (region.bits.count_ones(), region.requests);
+        let is_enough = |(bits, requests)| bits >= threshold && requests > 1;
         // What lies around a place near the border lies in two regions.
-        let beside = if low < self.region_blocks / 2 { number.checked_sub(1) } else { Some(number + 1) };
-        let near =
-            if own >= threshold { 0 } else { beside.map_or(0, |beside| self.bits(now, beside).count_ones()) };
-        (own + near >= threshold).then(|| direction(before, low, high))
+        let beside = match from > first {
+            true => first.checked_sub(1).map(|before| before / self.region_blocks),
+            false if low < self.region_blocks / 2 => number.checked_sub(1),
+            false => Some(number + 1),
+        };
+        let near = beside.filter(|_| !is_enough(own)).map_or((0, 0), |beside| self.count(now, beside));
+        is_enough((own.0 + near.0, own.1 + near.1)).then(|| direction(before, low, high))
     }
 
-    fn bits(&self, now: Nanos, number: u64) -> u128 {
+    /// Blocks and requests of a region.
+    fn count(&self, now: Nanos, number: u64) -> (u32, u32) {
         let found = self.sets[self.set(number)].iter().flatten().find(|region| region.number == number);
-        found.filter(|region| now.since(region.touched) <= self.window).map_or(0, |region| region.bits)
+        let recent = found.filter(|region| now.since(region.touched) <= self.window);
+        recent.map_or((0, 0), |region| (region.bits.count_ones(), region.requests))
     }
 
     fn set(&self, number: u64) -> usize {
@@ -95,7 +104,7 @@ impl Classifier {
             set[way] = None;
             way
         });
-        set[way].get_or_insert(Region { number, bits: 0, since: now, touched: now })
+        set[way].get_or_insert(Region { number, bits: 0, requests: 0, since: now, touched: now })
     }
 }
 
@@ -160,6 +169,13 @@ mod tests {
         let mut watch = watch();
         let found = (118..140).filter(|turn| watch.observe(at(1), turn * 4096, 4096).is_some()).count();
         assert_eq!(found, 22 - 15, "ten before the border and five behind it, and then each");
+    }
+
+    #[test]
+    fn is_one_request_no_stream_however_long() {
+        let mut watch = watch();
+        assert_eq!(watch.observe(at(1), 0, 1 << 20), None);
+        assert_eq!(watch.observe(at(1), 1 << 20, 1 << 20), Some(Direction::Forward));
     }
 
     #[test]

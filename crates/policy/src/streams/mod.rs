@@ -23,6 +23,7 @@ mod dispatch;
 mod frames;
 mod reading;
 mod stream;
+mod strides;
 mod tuning;
 mod turns;
 mod view;
@@ -46,6 +47,7 @@ use headstack_model::Nanos;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stream::Stream;
+use strides::Strides;
 use tuning::Tuning;
 use view::Books;
 use writing::Gathered;
@@ -62,6 +64,8 @@ struct Wait {
     request: Request,
     bytes: u64,
     stream: u32,
+    /// What was staged for it was given up once.
+    is_again: bool,
 }
 
 /// What a command of the disk is for.
@@ -88,6 +92,7 @@ pub struct Streams {
     frames: Frames,
     readers: Watch,
     writers: Watch,
+    strides: Strides,
     streams: Slab<Stream>,
     /// Readers by direction, and writers, by where they are expected.
     expected: [BTreeSet<(u64, u32)>; 3],
@@ -100,6 +105,8 @@ pub struct Streams {
     gathered: Gathered,
     /// Frames of which all was fetched.
     emptied: Vec<u32>,
+    /// Requests that go on waiting though a frame is given up that they want.
+    spared: Vec<(u64, u64)>,
     beside: Beside,
     tuning: Tuning,
     guard: Option<Guard>,
@@ -130,6 +137,7 @@ impl Streams {
             frames: Frames::new(config.memory_bytes, config.frame_bytes()),
             readers: Watch::new(&config.classifier),
             writers: Watch::new(&config.classifier),
+            strides: Strides::new(),
             streams: Slab::new(),
             expected: Default::default(),
             reads: BTreeMap::new(),
@@ -138,6 +146,7 @@ impl Streams {
             guarantees: BTreeMap::new(),
             gathered: Gathered::default(),
             emptied: Vec::new(),
+            spared: Vec::new(),
             beside: Beside::default(),
             tuning: Tuning::new(),
             guard: (config.guard_cost > 0.0).then(|| Guard::adaptive(config.guard_cost)),

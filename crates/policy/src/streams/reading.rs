@@ -12,6 +12,9 @@ use headstack_model::Nanos;
 /// Commands of a stream that the disk has at a time, so that it need not wait for the next.
 const AHEAD: u32 = 2;
 
+/// Frames that a stream may have staged in its turn however few are free: one that is fetched of, and what the next request lies in.
+const LEAST: usize = 3;
+
 /// For how long a frame is left to whoever fetches of it while the disk has other work: D frames are all there may be.
 const FRESH: Nanos = Nanos(20_000_000);
 
@@ -80,10 +83,11 @@ impl Streams {
         (stream.client, stream.asked) = (client, self.now);
         stream.was_fetched = true;
         stream.requests += 1;
+        stream.request = bytes;
         stream.bytes += bytes;
         stream.hits += u64::from(is_hit);
         let direction = stream.direction();
-        let end = turned(direction, disk_bytes, offset, bytes) + bytes;
+        let end = stream.beyond(turned(direction, disk_bytes, offset, bytes), bytes);
         let way = stream.way;
         if end > stream.expected {
             let before = std::mem::replace(&mut stream.expected, end);
@@ -140,6 +144,10 @@ impl Streams {
         let direction = stream.direction();
         let (frontier, expected, stream_client) = (stream.frontier, stream.expected, stream.client);
         let at = turned(direction, disk_bytes, offset, bytes);
+        if stream.stride.is_some_and(|(stride, record)| at.abs_diff(expected) % stride != 0 || bytes > record)
+        {
+            return false;
+        }
         // Bytes before the frontier must be in frames.
         let known = (at + bytes).min(frontier).saturating_sub(at);
         if known > 0 && !self.is_covered(turned(direction, disk_bytes, at, known), known) {
@@ -165,7 +173,9 @@ impl Streams {
 
     /// Takes note of a read that no stream goes on with; the stream that it is found to be of.
     fn new_reader(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        let direction = self.readers.observe(self.now, offset, bytes)?;
+        let Some(direction) = self.readers.observe(self.now, offset, bytes) else {
+            return self.new_strider(client, offset, bytes);
+        };
         let at = turned(direction, self.disk_bytes, offset, bytes);
         let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NOBODY);
         let beside = self.expected[set_of(Way::Read(direction))].range(near).map(|(_, id)| *id).next();
@@ -177,6 +187,18 @@ impl Streams {
             }
         }
         self.new_stream(Stream::new(self.now, Way::Read(direction), client, at))
+    }
+
+    /// Takes note of a read far from all streams; the stream with gaps that it is found to be of.
+    fn new_strider(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
+        let (direction, stride) = self.strides.observe(client, offset, bytes)?;
+        if bytes > self.read_bytes() {
+            return None;
+        }
+        self.strides.forget(client);
+        let at = turned(direction, self.disk_bytes, offset, bytes);
+        let stream = Stream::new(self.now, Way::Read(direction), client, at);
+        self.new_stream(Stream { stride: Some((stride, bytes)), ..stream })
     }
 
     pub(super) fn new_stream(&mut self, stream: Stream) -> Option<u32> {
@@ -220,11 +242,12 @@ impl Streams {
         let stream = &mut self.streams[id as usize];
         stream.waiting += 1;
         stream.asked = self.now;
+        stream.request = bytes;
         stream.client = request.client;
         let end = turned(stream.direction(), disk_bytes, offset, bytes) + bytes;
         stream.wanted = stream.wanted.max(end);
         let waits = if stream.is_writer() { &mut self.writes } else { &mut self.reads };
-        waits.insert((offset, request.ticket), Wait { request, bytes, stream: id });
+        waits.insert((offset, request.ticket), Wait { request, bytes, stream: id, is_again: false });
         self.file(id);
         self.press(id);
     }
@@ -240,11 +263,35 @@ impl Streams {
     /// Sends reads that wait for bytes of a run, and will not get them from a frame, on another way.
     pub(super) fn dislodge(&mut self, place: u64, bytes: u64) {
         let from = (place.saturating_sub(self.longest()), 0);
+        let mut from = from;
         while let Some(key) = self.next_wait(place, bytes, from) {
+            from = (key.0, key.1 + 1);
+            if self.spared.contains(&key) {
+                continue;
+            }
             let wait = self.take_wait(key);
             if !self.holds_back(wait.request, key.0, wait.bytes) {
                 self.pass(wait.request);
             }
+        }
+    }
+
+    /// Has streams read again what is wanted of a run that is given up; of each request once.
+    fn rewind(&mut self, place: u64, bytes: u64) {
+        let mut from = (place.saturating_sub(self.longest()), 0);
+        while let Some(key) = self.next_wait(place, bytes, from) {
+            from = (key.0, key.1 + 1);
+            let disk_bytes = self.disk_bytes;
+            let wait = self.reads.get_mut(&key).expect("it waits");
+            let stream = &mut self.streams[wait.stream as usize];
+            if wait.is_again || stream.stride.is_some() {
+                continue;
+            }
+            wait.is_again = true;
+            stream.frontier = stream.frontier.min(turned(stream.direction(), disk_bytes, key.0, wait.bytes));
+            let id = wait.stream;
+            self.spared.push(key);
+            self.file(id);
         }
     }
 
@@ -288,7 +335,8 @@ impl Streams {
         if at >= self.disk_bytes {
             return Step::Over;
         }
-        if !is_needy && stream.frames as usize >= self.frames.free().max(2) {
+        let staged = (stream.frames - stream.in_flight) as usize;
+        if !is_needy && staged >= self.frames.free().max(LEAST) {
             // Its client is slower than the disk, or has gone.
             return Step::Over;
         }
@@ -299,12 +347,16 @@ impl Streams {
         if self.frames.free() == 0 && !self.make_room(id, is_needy) {
             return if is_needy { Step::Waits } else { Step::Over };
         }
-        let bytes = self.read_length(direction, at);
+        let bytes = self.streams[id as usize].stride.map_or(self.read_bytes(), |(_, bytes)| bytes);
+        let bytes = self.read_length(direction, at, bytes.min(self.disk_bytes - at));
+        let stream = &self.streams[id as usize];
+        let may_span = self.boundaries.is_some() && stream.turn != Some(1) || stream.stride.is_some();
+        let bytes = if may_span { bytes } else { stream.whole_requests(at, at + bytes) - at };
         let place = turned(direction, self.disk_bytes, at, bytes);
         let frame =
             self.frames.take(self.now, State::Reading, id, place, bytes).expect("there is a free one");
         let stream = &mut self.streams[id as usize];
-        stream.frontier = at + bytes;
+        stream.frontier = stream.beyond(at, bytes);
         stream.frames += 1;
         self.fly(id);
         self.beside.streams_began(bytes);
@@ -325,13 +377,13 @@ impl Streams {
                 return;
             };
             let frame = self.frames.get(holder);
-            stream.frontier = turned(direction, disk_bytes, frame.place, frame.bytes) + frame.bytes;
+            let end = turned(direction, disk_bytes, frame.place, frame.bytes) + frame.bytes;
+            stream.frontier = stream.stride.map_or(end, |(stride, _)| stream.frontier + stride);
         }
     }
 
-    /// How many bytes to read from here on along a way.
-    fn read_length(&self, direction: Direction, at: u64) -> u64 {
-        let most = self.config.read_bytes(self.frames.frame_bytes()).min(self.disk_bytes - at);
+    /// How many bytes to read from here on along a way, where so many are wanted.
+    fn read_length(&self, direction: Direction, at: u64, most: u64) -> u64 {
         match direction {
             Direction::Forward => {
                 let room = self.frames.begin_above(at) - at;
@@ -357,7 +409,10 @@ impl Streams {
         if let Some((_, _, victim)) = rated.min() {
             let frame = self.frames.get(victim);
             self.books.unfetched_bytes += frame.bytes - frame.fetched.min(frame.bytes);
+            let (place, bytes) = (frame.place, frame.bytes);
+            self.rewind(place, bytes);
             self.give_up(victim);
+            self.spared.clear();
             return self.frames.free() > 0;
         }
         if is_needy && !self.close_oldest() && self.underway.is_empty() {

@@ -38,6 +38,8 @@ pub(super) struct Stream {
     pub(super) frontier: u64,
     /// Up to where requests wait.
     pub(super) wanted: u64,
+    /// Bytes of its last request.
+    pub(super) request: u64,
     /// Requests that wait.
     pub(super) waiting: u32,
     /// Frames that it has, and those that a command is working on.
@@ -54,6 +56,8 @@ pub(super) struct Stream {
     pub(super) filed: Option<(Queue, u64)>,
     /// The frame that writes are gathered in.
     pub(super) open: Option<u32>,
+    /// From one record to the next, and the bytes of one, where there are gaps.
+    pub(super) stride: Option<(u64, u64)>,
     /// Where the last request behind it ended: another reader may be there.
     pub(super) stray: u64,
     /// When it was asked last, and whether anything was fetched since its last turn.
@@ -75,6 +79,7 @@ impl Stream {
             expected: at,
             frontier: at,
             wanted: at,
+            request: 0,
             waiting: 0,
             frames: 0,
             in_flight: 0,
@@ -84,6 +89,7 @@ impl Stream {
             urgent: None,
             filed: None,
             open: None,
+            stride: None,
             stray: u64::MAX,
             asked: now,
             was_fetched: true,
@@ -99,6 +105,24 @@ impl Stream {
             Way::Read(direction) => direction,
             Way::Write => Direction::Forward,
         }
+    }
+
+    /// Where the next is expected after a run, or is to be read: along its way.
+    pub(super) fn beyond(&self, at: u64, bytes: u64) -> u64 {
+        at + self.stride.map_or(bytes, |(stride, _)| stride)
+    }
+
+    /// Where to end what is read from here on up to `end`, so that no request lies on both sides when the turn is over.
+    pub(super) fn whole_requests(&self, at: u64, end: u64) -> u64 {
+        let (Some(over), true) = (end.checked_sub(self.expected), self.request > 0) else { return end };
+        let whole = end - over % self.request;
+        if whole > at { whole } else { end }
+    }
+
+    /// Whether what was read ahead ends amid a request that is no longer than this.
+    pub(super) fn is_amid(&self, longest: u64) -> bool {
+        let is_read = !self.is_writer() && self.stride.is_none() && (1..=longest).contains(&self.request);
+        is_read && self.frontier.checked_sub(self.expected).is_some_and(|over| over % self.request != 0)
     }
 
     pub(super) fn is_writer(&self) -> bool {

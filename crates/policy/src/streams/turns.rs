@@ -60,9 +60,13 @@ impl Streams {
 
     /// Takes one off what is left of a stream's turn, which ends with the last.
     pub(super) fn spend_turn(&mut self, id: u32) {
-        let left = self.streams[id as usize].turn.as_mut().expect("it has a turn");
-        *left -= 1;
-        if *left == 0 {
+        let longest = u64::from(self.turn_requests()) * self.read_bytes();
+        let stream = &mut self.streams[id as usize];
+        let left = stream.turn.expect("it has a turn") - 1;
+        // Else half a request would lie in the memory until the next round.
+        let is_amid = left == 0 && stream.is_amid(longest);
+        stream.turn = Some(if is_amid { 1 } else { left });
+        if left == 0 && !is_amid {
             self.end_turn(id);
         }
     }

@@ -87,7 +87,7 @@ impl Drawn {
             0..3 => (place, place + count),
             3 => (place, place + count + self.random.random_range(0..3)),
             4 => (place, place.wrapping_sub(count)),
-            5 => (place, place + count),
+            5 => (place, place + 100),
             _ => (place, self.random.random_range(0..DISK_BLOCKS)),
         };
         let at = if at >= DISK_BLOCKS { 0 } else { at };

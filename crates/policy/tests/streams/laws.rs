@@ -2,7 +2,7 @@
 
 use crate::world::{Speed, World};
 use headstack_model::Nanos;
-use headstack_policy::streams::{Ask, Config, Guarantee, Turns};
+use headstack_policy::streams::{Ask, Boundaries, Config, Guarantee, Turns};
 
 /// 50 MB/s, and 10 ms to get anywhere.
 const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };
@@ -114,9 +114,11 @@ fn is_a_random_reader_beside_streams_served_within_a_bound() {
     let mut world = world(Config::default());
     let mut read = reader(100, DISK, 64 << 10);
     let mut asks = |client: usize, turn: u64| match client {
-        100 => {
-            Ask::Read { offset: (turn * 0x9e37_79b9 + 12345) % (DISK / 4096) * 4096, bytes: 4096, fua: false }
-        }
+        100 => Ask::Read {
+            offset: turn.wrapping_mul(turn + 7).wrapping_mul(0x9e37_79b9) % (DISK / 4096) * 4096,
+            bytes: 4096,
+            fua: false,
+        },
         _ => read(client, turn),
     };
     let (rate, ..) = run(&mut world, &mut asks, 101, 30);
@@ -212,4 +214,57 @@ fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
     assert!(worst <= response, "{worst:?}");
     assert!(turns[7] * 65536 >= 60_000_000, "{} bytes", turns[7] * 65536);
     assert!(turns[8] > 0, "others get something, too");
+}
+
+#[test]
+fn is_a_stream_with_gaps_read_ahead() {
+    for forward in [true, false] {
+        let mut world = world(Config::default());
+        let place = |turn: u64| if forward { turn << 22 } else { (8000 - turn) << 22 };
+        for turn in 0..200 {
+            world.ask(3, Ask::Read { offset: place(turn), bytes: 64 << 10, fua: false }, 1);
+            while world.answered.pop().is_none() {
+                assert!(world.step(Nanos::MAX), "it is answered");
+            }
+            // The client thinks.
+            while world.step(world.now + Nanos(20_000_000)) {}
+        }
+        let view = world.streams.view();
+        assert!(view.found == 1 && view.hits > 180, "{view:?}");
+        assert!(view.unfetched_bytes == 0, "{view:?}");
+    }
+}
+
+/// Tracks of 300 KiB.
+#[derive(Debug)]
+struct Tracks;
+
+impl Boundaries for Tracks {
+    fn next_boundary(&self, after: u64) -> u64 {
+        (after / (300 << 10) + 1) * (300 << 10)
+    }
+}
+
+#[test]
+fn do_requests_end_at_boundaries_that_are_known() {
+    let mut world = world(Config { read_ahead_bytes: Some(1 << 20), ..Config::default() });
+    world.streams.set_boundaries(Box::new(Tracks));
+    let (rate, ..) = run(&mut world, &mut reader(10, DISK, 64 << 10), 10, 20);
+    assert!(rate > 0.85 * 50e6, "{rate:.0} B/s {:?}", world.streams.view());
+    let crossing = world.ends.iter().filter(|end| *end % (300 << 10) != 0).count();
+    // The last of a turn ends with a client's request instead.
+    assert!(crossing * 5 < world.ends.len(), "{crossing} of {}", world.ends.len());
+}
+
+#[test]
+fn do_requests_that_do_not_fit_together_lose_nothing() {
+    for kib in [48, 100, 200, 400] {
+        let mut world = world(Config::default());
+        let (rate, least, _) = run(&mut world, &mut reader(100, DISK, kib << 10), 100, 200);
+        assert!(
+            rate > 0.88 * 50e6 && least > 0.85,
+            "{kib} KiB: {rate:.0} B/s {least:.2} {:?}",
+            world.streams.view()
+        );
+    }
 }

@@ -34,7 +34,9 @@ pub(crate) struct World {
     tickets: u64,
     pub(crate) answered: Vec<(u64, Result<Vec<u64>, DiskError>)>,
     pub(crate) commands: u64,
-    /// Most bytes of stream commands under way at a time, by commands.
+    /// Where commands of streams ended.
+    pub(crate) ends: Vec<u64>,
+    /// Most commands of streams under way at a time.
     pub(crate) most_underway: usize,
 }
 
@@ -62,6 +64,7 @@ impl World {
             tickets: 0,
             answered: Vec::new(),
             commands: 0,
+            ends: Vec::new(),
             most_underway: 0,
         }
     }
@@ -101,8 +104,13 @@ impl World {
                         self.busy_until += took;
                     }
                     self.commands += 1;
+                    if matches!(command.place, Place::Memory(_)) {
+                        self.ends.push(command.offset + command.bytes);
+                    }
                     self.queue.push_back(command);
-                    self.most_underway = self.most_underway.max(self.queue.len());
+                    let of_streams =
+                        self.queue.iter().filter(|command| matches!(command.place, Place::Memory(_)));
+                    self.most_underway = self.most_underway.max(of_streams.count());
                 }
                 Action::Answer(Answer { ticket, result }) => {
                     let (_, mut data) = self.requests.remove(&ticket).expect("each request is answered once");

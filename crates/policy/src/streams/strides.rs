@@ -1,0 +1,73 @@
+//! Streams that leave the same gap each time, too wide for the bitmaps: a client's last request, and how far it was from the one
+//! before.
+//!
+//! A client that has several such streams over one connection is not understood.
+
+use super::classifier::Direction;
+
+/// Equal distances after which there is a stream.
+const ENOUGH: u8 = 3;
+
+/// Clients that are watched at a time; two that fall on the same place keep each other from being watched.
+const CLIENTS: usize = 1024;
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    client: u64,
+    offset: u64,
+    bytes: u64,
+    distance: i64,
+    times: u8,
+}
+
+/// Watches reads that no stream goes on with.
+#[derive(Debug)]
+pub(super) struct Strides {
+    clients: Vec<Option<Last>>,
+}
+
+impl Strides {
+    pub(super) fn new() -> Strides {
+        Strides { clients: vec![None; CLIENTS] }
+    }
+
+    /// Takes note of a request; which way and how far each time, where its client goes on alike.
+    pub(super) fn observe(&mut self, client: u64, offset: u64, bytes: u64) -> Option<(Direction, u64)> {
+        let place = &mut self.clients[client as usize % CLIENTS];
+        let before = place.filter(|last| last.client == client && last.bytes == bytes);
+        let distance = before.map_or(0, |last| offset as i64 - last.offset as i64);
+        let goes_on = before.is_some_and(|last| last.distance == distance) && distance.unsigned_abs() > bytes;
+        let times = if goes_on { before.map_or(0, |last| last.times) + 1 } else { 1 };
+        *place = Some(Last { client, offset, bytes, distance, times });
+        let direction = if distance < 0 { Direction::Backward } else { Direction::Forward };
+        (times >= ENOUGH).then_some((direction, distance.unsigned_abs()))
+    }
+
+    /// A stream was found: what comes next begins anew.
+    pub(super) fn forget(&mut self, client: u64) {
+        self.clients[client as usize % CLIENTS] = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_stride_found_after_three_equal_distances() {
+        let mut strides = Strides::new();
+        let found: Vec<_> = (0..5).map(|turn| strides.observe(1, turn << 20, 4096)).collect();
+        assert_eq!(found[..3], [None; 3]);
+        assert_eq!(found[3..], [Some((Direction::Forward, 1 << 20)); 2]);
+        let found = (0..5).rev().filter_map(|turn| strides.observe(2, turn << 20, 4096)).last();
+        assert_eq!(found, Some((Direction::Backward, 1 << 20)));
+    }
+
+    #[test]
+    fn is_what_follows_without_a_gap_or_changes_no_stride() {
+        let mut strides = Strides::new();
+        assert!((0..9).all(|turn| strides.observe(1, turn * 4096, 4096).is_none()));
+        assert!((0..9).all(|turn| strides.observe(1, (turn * turn) << 20, 4096).is_none()));
+        assert!((0..9).all(|turn| strides.observe(turn, turn << 20, 4096).is_none()));
+    }
+}
