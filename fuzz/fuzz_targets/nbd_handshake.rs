@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use headstack_host::nbd::{Ending, Export, Exports, Handshake, Limits, Wire};
+use headstack_host::nbd::{Ending, Export, Exports, Handshake, Limits, Origin, Peer, Wire};
 use headstack_model::Nanos;
 use libfuzzer_sys::fuzz_target;
 
@@ -42,7 +42,9 @@ fn hear(handshake: &mut Handshake, heard: &mut Vec<u8>, piece: usize) {
 /// What came of it, read in pieces of so many bytes.
 fn converse(exports: &Exports, bytes: &[u8], piece: usize) -> (Option<usize>, Option<Ending>, Vec<u8>) {
     let limits = Limits { option_bytes: 128, options: 20, queries: 3, ..Limits::default() };
-    let mut handshake = Handshake::new(exports.clone(), limits, Nanos::ZERO);
+    let origin = Origin::Network([10, 0, 0, 1].into());
+    let peer = Peer { origin, names: vec!["alice".to_string()] };
+    let mut handshake = Handshake::new(exports.clone(), limits, Nanos::ZERO).with_peer(peer);
     let (mut rest, mut heard) = (bytes, Vec::new());
     while !rest.is_empty() && handshake.wants_input() {
         let space = handshake.input_space();
@@ -60,7 +62,9 @@ fn converse(exports: &Exports, bytes: &[u8], piece: usize) -> (Option<usize>, Op
         assert!(handshake.is_over());
     }
     let (chosen, ending) = (handshake.chosen(), handshake.ending().cloned());
-    assert!(chosen.is_none_or(|export| export < exports.all().len()));
+    assert!(chosen.is_none_or(|export| (1..5).contains(&export)), "one that is not for this client");
+    let said = |name: &[u8]| heard.windows(name.len()).any(|part| part == name);
+    assert!(!said(b"\0\0\0\x02no") && !said(b"\0\0\0\x03bob"), "it is listed");
     assert_eq!(handshake.into_session(Nanos::ZERO).map(|session| session.export()), chosen);
     (chosen, ending, heard)
 }
@@ -68,7 +72,19 @@ fn converse(exports: &Exports, bytes: &[u8], piece: usize) -> (Option<usize>, Op
 fuzz_target!(|input: &[u8]| {
     let mut tape = Export::new("t", 4096);
     tape.read_only = true;
-    let exports = Exports::new(vec![Export::new("disk", 1 << 30), tape]).expect("these can be exported");
+    let allowed = |name: &str, who: &str| Export {
+        allow: vec![who.parse().expect("it names clients")],
+        ..Export::new(name, 4096)
+    };
+    let all = vec![
+        allowed("no", "10.1.0.0/16"),
+        Export::new("disk", 1 << 30),
+        tape,
+        allowed("net", "10.0.0.0/16"),
+        allowed("me", "cert:alice"),
+        allowed("bob", "cert:bob"),
+    ];
+    let exports = Exports::new(all).expect("these can be exported");
     let bytes = conversation(input);
     let whole = converse(&exports, &bytes, usize::MAX);
     assert_eq!(whole, converse(&exports, &bytes, 1 + input.len() % 37));

@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use headstack_host::nbd::{Ending, Export, Exports, Handshake, Limits, Request, Session, Wire};
+use headstack_host::nbd::{Budget, Ending, Export, Exports, Handshake, Limits, Request, Session, Wire};
 use headstack_host::{Answer, BlockError, Operation, Stretch};
 use headstack_model::Nanos;
 use libfuzzer_sys::fuzz_target;
@@ -52,7 +52,7 @@ fn events(mut input: &[u8]) -> Vec<Event> {
     events
 }
 
-fn session(structured: bool) -> Session {
+fn session(structured: bool, budget: Option<&Budget>) -> Session {
     let mut export = Export::new("disk", SIZE);
     export.blocks.maximum = 128 << 10;
     let exports = Exports::new(vec![export]).expect("it can be exported");
@@ -70,7 +70,7 @@ fn session(structured: bool) -> Session {
         option(10, b"\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation");
     }
     option(7, &[0; 6]);
-    let mut handshake = Handshake::new(exports, limits, Nanos::ZERO);
+    let mut handshake = Handshake::new(exports, limits, Nanos::ZERO).with_budget(budget.cloned());
     handshake.input_space()[..said.len()].copy_from_slice(&said);
     handshake.filled(Nanos::ZERO, said.len());
     let greeting = handshake.output().len();
@@ -165,7 +165,14 @@ impl Talk {
 }
 
 fn converse(events: &[Event], structured: bool, piece: usize) -> (Vec<Operation>, Option<Ending>) {
-    let mut talk = Talk { session: session(structured), under_way: vec![], unsaid: vec![], asked: vec![] };
+    // Smaller than what the connection may hold, so that it is met.
+    let budget = (events.len() % 2 == 0).then(|| Budget::new(4 << 10));
+    let mut talk = Talk {
+        session: session(structured, budget.as_ref()),
+        under_way: vec![],
+        unsaid: vec![],
+        asked: vec![],
+    };
     for event in events {
         match event {
             Event::Say(bytes) => talk.say(bytes, piece),
@@ -190,7 +197,10 @@ fn converse(events: &[Event], structured: bool, piece: usize) -> (Vec<Operation>
     }
     talk.take(usize::MAX);
     assert!(talk.session.is_over());
-    (talk.asked, talk.session.ending().cloned())
+    let ending = talk.session.ending().cloned();
+    drop(talk.session);
+    assert!(budget.is_none_or(|budget| budget.spent() == 0), "all is given back");
+    (talk.asked, ending)
 }
 
 fuzz_target!(|input: &[u8]| {

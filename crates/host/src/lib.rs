@@ -23,7 +23,10 @@ pub use block::{Answer, BlockError, Operation, Stretch};
 pub use clock::Clock;
 pub use disk_thread::{Disk, Timing};
 pub use lateness::Lateness;
-pub use server::{Address, AddressError, Listener, Rules, Served, Server, Target, tell_ready, tell_stopping};
+pub use server::{
+    Address, AddressError, Guaranteed, Listener, Promises, Rules, Served, Server, Target, tell_ready,
+    tell_stopping,
+};
 pub use shared::{Caller, DiskHandle};
 pub use snapshot::{Snapshot, VolumeSnapshot};
 pub use tls::{ClientCertificates, TlsError, TlsSettings};

@@ -17,9 +17,12 @@
 //!
 //! [`streams::Streams`] finds sequential streams among a disk's requests and serves them in turns that are worth the seek.
 //!
+//! [`admission::Admission`] promises streams no more than a disk can keep.
+//!
 //! [`order::all`], [`elevator::all`] and [`stripe::advise::all`] are the lists: what is in them has a name on the command
 //! line and in files, and is tested.
 
+pub mod admission;
 pub mod elevator;
 mod guard;
 pub mod order;

@@ -1,15 +1,18 @@
 //! The handshake: a client chooses an export, and how it is to be spoken with.
 
+use std::sync::Arc;
+
 use headstack_model::Nanos;
 
 use super::access::{Peer, Shown};
+use super::budget::Budget;
 use super::buffer::Buffer;
 use super::export::Exports;
 use super::limits::{Breach, Ending, Limits};
 use super::option::{Choice, OptionHeader};
 use super::proto;
 use super::session::Session;
-use super::{Machine, Tls, Wire};
+use super::{Gate, Machine, Permit, Tls, Wire};
 
 /// Replies that a client may leave lying before it is read from again.
 const UNTAKEN: usize = 64 << 10;
@@ -19,6 +22,10 @@ const UNTAKEN: usize = 64 << 10;
 pub struct Handshake {
     exports: Exports,
     peer: Peer,
+    gate: Option<Arc<dyn Gate>>,
+    /// What the gate gave.
+    permit: Option<Permit>,
+    budget: Option<Budget>,
     limits: Limits,
     inbox: Buffer,
     outbox: Buffer,
@@ -66,6 +73,9 @@ impl Handshake {
         Handshake {
             exports,
             peer: Peer::default(),
+            gate: None,
+            permit: None,
+            budget: None,
             inbox: Buffer::with_room(OptionHeader::BYTES + limits.option_bytes as usize),
             outbox,
             reading: Reading::Flags,
@@ -89,6 +99,16 @@ impl Handshake {
         Handshake { peer, ..self }
     }
 
+    /// Has somebody decide whether there is room for one client more.
+    pub fn with_gate(self, gate: Option<Arc<dyn Gate>>) -> Handshake {
+        Handshake { gate, ..self }
+    }
+
+    /// Has the session share a budget with others.
+    pub fn with_budget(self, budget: Option<Budget>) -> Handshake {
+        Handshake { budget, ..self }
+    }
+
     /// Offers TLS, or demands it.
     pub fn with_tls(self, tls: Option<Tls>) -> Handshake {
         Handshake { tls, ..self }
@@ -105,7 +125,9 @@ impl Handshake {
         let export = self.chosen?;
         let terms = self.choice.terms(export);
         let mut session =
-            Session::new((self.exports, export), terms, self.limits, (self.inbox.bytes(), self.outbox), now);
+            Session::new((self.exports, export), terms, self.limits, (self.inbox.bytes(), self.outbox), now)
+                .sharing(self.budget)
+                .holding(self.permit);
         if self.hung_up {
             session.input_ended();
         }
@@ -202,10 +224,16 @@ impl Handshake {
             return self.start_tls(length);
         }
         let shown = Shown { exports: &self.exports, peer: &self.peer };
+        let (gate, permit) = (&self.gate, &mut self.permit);
+        let enter = |export| {
+            *permit = gate.as_ref().map_or(Ok(None), |gate| gate.enter(export))?;
+            Ok(())
+        };
         if option == proto::OPT_EXPORT_NAME {
-            self.chosen = Some(self.choice.by_name(shown, data, self.padding, &mut self.outbox)?);
+            self.chosen = Some(self.choice.by_name(shown, data, self.padding, &mut self.outbox, enter)?);
         } else {
-            self.chosen = self.choice.answer(shown, &self.limits, option, data, &mut self.outbox);
+            let (limits, outbox) = (&self.limits, &mut self.outbox);
+            self.chosen = self.choice.answer(shown, limits, (option, data), outbox, enter);
         }
         self.inbox.consume(whole);
         Ok(true)

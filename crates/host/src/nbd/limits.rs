@@ -114,6 +114,12 @@ pub enum Breach {
         /// How.
         error: String,
     },
+    /// The choice of an export that promises more than its disk can keep, in the form that has no answer for it.
+    #[error("no room for one client more: {message}")]
+    Full {
+        /// What is lacking.
+        message: String,
+    },
     /// What should be a request is none.
     #[error("a request begins with {met:#010x}, not with the magic number of requests")]
     RequestMagic {

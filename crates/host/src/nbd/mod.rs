@@ -13,6 +13,7 @@
 //! *Source:* "The NBD protocol", doc/proto.md of the NetworkBlockDevice project.
 
 mod access;
+mod budget;
 mod buffer;
 mod certificate;
 mod export;
@@ -28,12 +29,14 @@ mod slots;
 mod transport;
 
 pub use access::{Allow, AllowError, Origin, Peer};
+pub use budget::Budget;
 pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;
 pub use limits::{Breach, Ending, Limits};
 pub use session::{Request, Session};
 pub use transport::Transport;
 
+use std::fmt;
 use std::sync::Arc;
 
 use headstack_model::Nanos;
@@ -47,6 +50,22 @@ pub struct Tls {
     /// Whether nothing else is served.
     pub required: bool,
 }
+
+/// Who decides whether one client more may choose an export.
+pub trait Gate: fmt::Debug + Send + Sync {
+    /// Lets a client in, with what it holds meanwhile.
+    ///
+    /// *Errors:* there is no room for it, in words for the client.
+    fn enter(&self, export: usize) -> Result<Option<Permit>, String>;
+}
+
+/// What a client holds that was let in, until its connection ends.
+pub type Permit = Box<dyn Held>;
+
+/// Anything that a connection can hold.
+pub trait Held: fmt::Debug + Send {}
+
+impl<T: fmt::Debug + Send> Held for T {}
 
 /// One end of a connection, to be kept going by whoever has the socket.
 pub trait Wire {

@@ -79,11 +79,13 @@ impl Choice {
         name: &[u8],
         padding: bool,
         out: &mut Buffer,
+        enter: impl FnOnce(usize) -> Result<(), String>,
     ) -> Result<usize, Breach> {
         let Some((index, export)) = shown.find(name) else {
             let (met, hint) = shown.unknown(name);
             return Err(Breach::UnknownExport { met, hint });
         };
+        enter(index).map_err(|message| Breach::Full { message })?;
         out.push(&export.bytes.to_be_bytes());
         out.push(&export.flags(self.structured).to_be_bytes());
         if padding {
@@ -97,15 +99,15 @@ impl Choice {
         &mut self,
         shown: Shown<'_>,
         limits: &Limits,
-        option: u32,
-        data: &[u8],
+        (option, data): (u32, &[u8]),
         out: &mut Buffer,
+        enter: impl FnOnce(usize) -> Result<(), String>,
     ) -> Option<usize> {
         let result = match option {
             proto::OPT_LIST => list(shown, data, out).map(|()| None),
             proto::OPT_STRUCTURED_REPLY => self.structure(data).map(|()| None),
-            proto::OPT_INFO => self.inform(shown, option, data, out).map(|_| None),
-            proto::OPT_GO => self.inform(shown, option, data, out).map(Some),
+            proto::OPT_INFO => self.inform(shown, option, data, out, |_| Ok(())).map(|_| None),
+            proto::OPT_GO => self.inform(shown, option, data, out, enter).map(Some),
             _ => self.contexts(shown, limits, option, data, out).map(|()| None),
         };
         match result {
@@ -129,10 +131,18 @@ impl Choice {
     }
 
     /// Tells of one export.
-    fn inform(&self, shown: Shown<'_>, option: u32, data: &[u8], out: &mut Buffer) -> Result<usize, Failure> {
+    fn inform(
+        &self,
+        shown: Shown<'_>,
+        option: u32,
+        data: &[u8],
+        out: &mut Buffer,
+        enter: impl FnOnce(usize) -> Result<(), String>,
+    ) -> Result<usize, Failure> {
         let (name, wanted) =
             information(data).ok_or_else(|| invalid("a name or a list that does not fill the option"))?;
         let (index, export) = find(shown, name)?;
+        enter(index).map_err(|message| Failure { reply: proto::REP_ERR_POLICY, message })?;
         let mut put = |kind: u16, parts: [&[u8]; 3]| {
             let [a, b, c] = parts;
             put_option_reply(out, option, proto::REP_INFO, &[&kind.to_be_bytes(), a, b, c]);

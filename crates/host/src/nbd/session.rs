@@ -2,13 +2,14 @@
 
 use headstack_model::Nanos;
 
+use super::budget::{Budget, Share};
 use super::buffer::Buffer;
 use super::export::{Export, Exports};
 use super::limits::{Breach, Ending, Limits};
 use super::reply;
 use super::request::{HEADER_BYTES, Header, Refusal, Shape, Terms};
 use super::slots::{Pending, Slots};
-use super::{Machine, Tls, Wire};
+use super::{Machine, Permit, Tls, Wire};
 use crate::{Answer, BlockError, Operation};
 
 /// Room for requests that are read together.
@@ -44,6 +45,10 @@ pub struct Session {
     slots: Slots,
     /// Bytes of requests that are with the disk, or on their way in.
     held: usize,
+    /// What of a budget it has taken for these, and for replies.
+    share: Share,
+    /// What was given to it when it was let in.
+    _permit: Option<Permit>,
     /// Whether the next request waits until others are out of the way.
     blocked: bool,
     /// Whether the client sends no more.
@@ -102,6 +107,8 @@ impl Session {
             reading: Reading::Requests,
             slots: Slots::default(),
             held: 0,
+            share: Share::new(None),
+            _permit: None,
             blocked: false,
             hung_up: false,
             ending: None,
@@ -109,6 +116,16 @@ impl Session {
             incomplete: None,
             untaken,
         }
+    }
+
+    /// Has it share a budget with others.
+    pub(super) fn sharing(self, budget: Option<Budget>) -> Session {
+        Session { share: Share::new(budget), ..self }
+    }
+
+    /// Has it hold something until it ends.
+    pub(super) fn holding(self, _permit: Option<Permit>) -> Session {
+        Session { _permit, ..self }
     }
 
     /// The place among the exports of the one that the client chose.
@@ -194,10 +211,11 @@ impl Session {
         let pending = self.slots.remove(handle);
         self.held -= pending.weight;
         if matches!(self.ending, Some(Ending::Broken(_))) {
-            return;
+            return self.settle();
         }
         write(&mut self.outbox, self.terms, self.limits.stretches, pending);
         self.untaken.get_or_insert(now);
+        self.settle();
     }
 
     fn chosen(&self) -> &Export {
@@ -205,10 +223,15 @@ impl Session {
     }
 
     /// Whether a request that takes so many bytes of memory may go on now.
-    fn has_room_for(&self, weight: usize) -> bool {
+    fn has_room_for(&mut self, weight: usize) -> bool {
         let held = self.held + self.outbox.len();
         let fits = held + weight <= self.limits.held_bytes || held == 0;
-        fits && self.slots.len() < self.limits.requests.min(Slots::MOST)
+        fits && self.slots.len() < self.limits.requests.min(Slots::MOST) && self.share.allows(held, weight)
+    }
+
+    /// Gives back what it does not hold any more.
+    fn settle(&mut self) {
+        self.share.settle(self.held + self.outbox.len());
     }
 
     /// Takes one thing from the input.
@@ -260,7 +283,7 @@ impl Session {
             return Ok(Step::Again);
         }
         if payload <= there {
-            let data = rest[..payload].to_vec();
+            let data = self.inbox.bytes()[HEADER_BYTES..][..payload].to_vec();
             self.inbox.consume(HEADER_BYTES + payload);
             self.held += header.weight();
             return Ok(Step::Request(self.pass_on(header, data)));
@@ -269,7 +292,7 @@ impl Session {
             return Ok(Step::Starved);
         }
         let mut data = vec![0; payload];
-        data[..there].copy_from_slice(rest);
+        data[..there].copy_from_slice(&self.inbox.bytes()[HEADER_BYTES..]);
         self.inbox.consume(HEADER_BYTES + there);
         self.held += header.weight();
         self.reading = Reading::Payload { header, data, received: there };
@@ -301,6 +324,7 @@ impl Session {
             self.untaken = None;
         }
         self.ending = Some(ending);
+        self.settle();
     }
 }
 
@@ -356,6 +380,7 @@ impl Wire for Session {
         self.now = now;
         self.outbox.consume(bytes);
         self.taken += bytes as u64;
+        self.settle();
         if bytes > 0 {
             self.untaken = (!self.outbox.is_empty()).then_some(now);
         }

@@ -1,11 +1,12 @@
 //! The server's thread: it accepts, does the handshakes, and hands each connection to the disk that its client chose.
 
+use super::guarantees::Doors;
 use super::listen::{Listener, room_for};
 use super::seats::Seats;
 use super::{Rules, Served};
 use crate::Clock;
 use crate::connection::Connection;
-use crate::nbd::{Exports, Handshake, Origin, Peer, Wire};
+use crate::nbd::{Export, Exports, Gate, Handshake, Origin, Peer, Wire};
 use headstack_model::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
@@ -14,6 +15,7 @@ use slab::Slab;
 use socket2::Socket;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Clients that are greeted before others are looked after.
@@ -36,6 +38,7 @@ pub(super) struct Accepting {
     served: Vec<Served>,
     rules: Rules,
     seats: Seats,
+    doors: Arc<Doors>,
     /// Those that have not chosen.
     greeted: Slab<Connection<Handshake>>,
 }
@@ -56,8 +59,10 @@ impl Accepting {
         }
         let clock = Clock::new(1.0).map_err(io::Error::other)?;
         let rules = Rules { connections: room_for(rules.connections), ..rules };
+        let promised = |export: &Export| rules.guarantees.get(&export.name).cloned();
+        let doors = Arc::new(Doors(exports.all().iter().map(promised).collect()));
         let (seats, greeted) = (Seats::default(), Slab::new());
-        Ok(Accepting { listeners, epoll, clock, exports, served, rules, seats, greeted })
+        Ok(Accepting { listeners, epoll, clock, exports, served, rules, seats, doors, greeted })
     }
 
     pub(super) fn run(mut self) {
@@ -103,7 +108,7 @@ impl Accepting {
     }
 
     fn greet(&mut self, socket: Socket, origin: Origin, now: Nanos) {
-        let Rules { limits, connections, connections_per_address, tls } = &self.rules;
+        let Rules { limits, connections, connections_per_address, budget, tls, .. } = &self.rules;
         let address = match origin {
             Origin::Network(address) => Some(address),
             Origin::Local { .. } | Origin::Unknown => None,
@@ -111,7 +116,8 @@ impl Accepting {
         let Some(seat) = self.seats.take(address, *connections, *connections_per_address) else { return };
         let peer = Peer { origin, names: Vec::new() };
         let handshake = Handshake::new(self.exports.clone(), limits.clone(), now);
-        let handshake = handshake.with_peer(peer).with_tls(tls.clone());
+        let handshake = handshake.with_peer(peer).with_tls(tls.clone()).with_budget(budget.clone());
+        let handshake = handshake.with_gate(Some(Arc::clone(&self.doors) as Arc<dyn Gate>));
         let connection = Connection::new(socket.into(), handshake, limits, seat);
         let place = self.greeted.insert(connection);
         self.go_on(place, now);

@@ -3,20 +3,23 @@
 
 mod accept;
 mod address;
+mod guarantees;
 mod listen;
 pub(crate) mod seats;
 mod systemd;
 
 pub use address::{Address, AddressError};
+pub use guarantees::{Guaranteed, Promises};
 pub use listen::Listener;
 pub use systemd::{tell_ready, tell_stopping};
 
 use crate::connection::{Connection, Link};
-use crate::nbd::{Export, ExportError, Exports, Limits, Session, Tls};
+use crate::nbd::{Budget, Export, ExportError, Exports, Limits, Session, Tls};
 use crate::node::NodeHandle;
 use crate::{Clock, DiskHandle, realtime};
 use accept::Accepting;
 use rustix::event::{EventfdFlags, eventfd};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -79,13 +82,24 @@ pub struct Rules {
     pub connections: usize,
     /// Connections at a time from one address of a network, of IPv6 from all with the same first 64 bits.
     pub connections_per_address: usize,
+    /// Bytes of requests that all connections hold together, if they are counted.
+    pub budget: Option<Budget>,
+    /// Exports that promise each of their clients something, by name. Who comes when a promise more cannot be kept is refused.
+    pub guarantees: BTreeMap<String, Guaranteed>,
     /// How TLS is spoken, where it is.
     pub tls: Option<Tls>,
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { limits: Limits::default(), connections: 1024, connections_per_address: usize::MAX, tls: None }
+        Rules {
+            limits: Limits::default(),
+            connections: 1024,
+            connections_per_address: usize::MAX,
+            budget: None,
+            guarantees: BTreeMap::new(),
+            tls: None,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod hostile;
 #[path = "../common/loops.rs"]
 mod loops;
 mod node;
+mod promises;
 mod properties;
 mod server;
 mod session;

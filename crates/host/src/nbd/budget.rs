@@ -1,0 +1,121 @@
+//! Memory for the requests of all connections together.
+//!
+//! A connection has [`OWN`] bytes by itself; what it holds beyond that it takes from the budget, and gives back as clients take
+//! replies. Where the budget is spent it reads no further request, but while it holds nothing at all a single one goes on
+//! whatever its size, so that nobody starves: a connection that waits has something under way whose end lets it look again. So
+//! all connections together hold no more than the budget and, each, the larger of [`OWN`] and one transfer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that a connection may hold without asking.
+const OWN: usize = 64 << 10;
+
+/// Bytes of reads, writes and untaken replies that all connections may hold. Cheap to clone; all copies are one.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Purse>);
+
+#[derive(Debug)]
+struct Purse {
+    bytes: usize,
+    spent: AtomicUsize,
+}
+
+impl Budget {
+    /// So many bytes, besides what each connection has by itself.
+    pub fn new(bytes: usize) -> Budget {
+        Budget(Arc::new(Purse { bytes, spent: AtomicUsize::new(0) }))
+    }
+
+    /// How many of them are in use.
+    pub fn spent(&self) -> usize {
+        self.0.spent.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let left = |spent: usize| spent.checked_add(bytes).filter(|spent| *spent <= self.0.bytes);
+        self.0.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let before = self.0.spent.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(before >= bytes, "only what was taken is given back");
+    }
+}
+
+/// A connection's part of a budget, if there is one.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Option<Budget>,
+    taken: usize,
+}
+
+impl Share {
+    pub(super) fn new(budget: Option<Budget>) -> Share {
+        Share { budget, taken: 0 }
+    }
+
+    /// Whether a connection that holds so many bytes may hold `more`; they are taken then.
+    pub(super) fn allows(&mut self, held: usize, more: usize) -> bool {
+        let Some(budget) = &self.budget else { return true };
+        let lacking = (held + more).saturating_sub(OWN + self.taken);
+        if budget.take(lacking) {
+            self.taken += lacking;
+            return true;
+        }
+        held == 0
+    }
+
+    /// Gives back what a connection does not need that holds so many bytes.
+    pub(super) fn settle(&mut self, held: usize) {
+        let Some(budget) = &self.budget else { return };
+        let surplus = self.taken.saturating_sub(held.saturating_sub(OWN));
+        if surplus > 0 {
+            budget.give_back(surplus);
+            self.taken -= surplus;
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.settle(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Connections that ask for and end requests as they like hold no more than is said, and none waits with nothing under way.
+        #[test]
+        fn is_the_bound_kept_and_nobody_stuck(
+            steps in prop::collection::vec((0..8usize, any::<bool>(), 1..600_000usize), 1..400),
+        ) {
+            const BYTES: usize = 1 << 20;
+            let budget = Budget::new(BYTES);
+            let mut shares: Vec<_> = (0..8).map(|_| (Share::new(Some(budget.clone())), Vec::new())).collect();
+            for (which, asks, bytes) in steps {
+                let (share, requests) = &mut shares[which];
+                let held: usize = requests.iter().sum();
+                if asks {
+                    let allowed = share.allows(held, bytes);
+                    prop_assert!(allowed || held > 0, "it would wait for nobody");
+                    if allowed {
+                        requests.push(bytes);
+                    }
+                } else if !requests.is_empty() {
+                    requests.swap_remove(bytes % requests.len());
+                    share.settle(requests.iter().sum());
+                }
+                prop_assert!(budget.spent() <= BYTES);
+                let all: usize = shares.iter().flat_map(|(_, requests)| requests).sum();
+                prop_assert!(all <= BYTES + 8 * 600_000, "{all}");
+            }
+            drop(shares);
+            prop_assert_eq!(budget.spent(), 0);
+        }
+    }
+}
