@@ -3,6 +3,7 @@
 use crate::nbd::{Limits, Machine, Session, Transport, Wire};
 use crate::server::seats::Seat;
 use headstack_model::Nanos;
+use headstack_policy::streams::Guarantee;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -143,6 +144,8 @@ impl<W: Machine> Connection<W> {
 pub(crate) struct Link {
     pub(crate) connection: Connection<Session>,
     pub(crate) volume: u32,
+    /// What it is promised.
+    pub(crate) promised: Option<Guarantee>,
     /// Tells it from others that had its place before.
     pub(crate) number: u64,
     /// Answers that were not sent yet: the last byte of each, and when it was due.
@@ -151,7 +154,12 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(connection: Connection<Session>, volume: u32) -> Link {
-        Link { connection, volume, number: 0, unsent: VecDeque::new() }
+        Link { connection, volume, promised: None, number: 0, unsent: VecDeque::new() }
+    }
+
+    /// The same, promised something.
+    pub(crate) fn promised(self, promised: Option<Guarantee>) -> Link {
+        Link { promised, ..self }
     }
 
     /// Notes an answer that was due then and is the last of what is to be sent.

@@ -184,7 +184,7 @@ impl Turning {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let (lead, real) = (self.lead.get(), self.shared.clock.elapsed());
-        self.links.take_arrived(&mut state.arrived);
+        self.links.take_arrived(&mut state.arrived, |_| {});
         state.emulator.handle_timeout(now);
         submit(&mut self.links, state, now, real);
         // What is done by the time at which it can be told, is told.

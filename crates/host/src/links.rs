@@ -61,11 +61,12 @@ impl Links {
         self.touched.clear();
     }
 
-    /// Takes those that have just chosen the disk.
-    pub(crate) fn take_arrived(&mut self, arrived: &mut Vec<Link>) {
+    /// Takes those that have just chosen the disk; `greet` is told of each.
+    pub(crate) fn take_arrived(&mut self, arrived: &mut Vec<Link>, mut greet: impl FnMut(&Link)) {
         for mut link in arrived.drain(..) {
             self.numbers += 1;
             link.number = self.numbers;
+            greet(&link);
             let place = self.links.insert(link);
             self.touched.push(place);
         }
@@ -206,7 +207,7 @@ mod tests {
         let mut links = Links::default();
         let (client, first) = link();
         shared.lock().arrived.push(first);
-        links.take_arrived(&mut shared.lock().arrived);
+        links.take_arrived(&mut shared.lock().arrived, |_| {});
         (shared, epoll, links, client)
     }
 
@@ -299,7 +300,7 @@ mod tests {
         let (_client, second) = link();
         let mut state = shared.lock();
         state.arrived.push(second);
-        links.take_arrived(&mut state.arrived);
+        links.take_arrived(&mut state.arrived, |_| {});
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
         state.collect(&mut Vec::new());
         assert!(!links.has_requests() && state.over.is_empty(), "nobody waits for it any more");

@@ -2,8 +2,10 @@
 
 use super::file::{ExportPlan, Plan, Source};
 use super::running::{Running, uri};
+use crate::sim::text::figure;
 use crate::units::{capacity, count, memory};
 use headstack_host::Address;
+use headstack_policy::admission::Guarantee;
 use std::io::{self, Write};
 
 /// Tells what a node would do.
@@ -80,6 +82,10 @@ fn rights(export: &ExportPlan) -> String {
     if !export.allow.is_empty() {
         let allowed: Vec<String> = export.allow.iter().map(ToString::to_string).collect();
         rights.push(format!("for {}", allowed.join(", ")));
+    }
+    if let Some(Guarantee { rate_bytes_per_s, response_ms }) = export.guarantee {
+        let (rate, time) = (capacity(rate_bytes_per_s), figure(response_ms));
+        rights.push(format!("each connection is promised {rate} a second within {time} ms"));
     }
     if rights.is_empty() { String::new() } else { format!(" ({})", rights.join(", ")) }
 }

@@ -6,7 +6,9 @@ use crate::failure::Failure;
 use crate::service::variable;
 use headstack_host::nbd::Export;
 use headstack_host::node::{Backend, Node, NodeHandle};
-use headstack_host::{Address, Disk, Listener, Rules, Served, Server, Target, TlsSettings};
+use headstack_host::{
+    Address, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsSettings,
+};
 use std::ffi::OsString;
 use std::io;
 
@@ -98,7 +100,14 @@ pub(super) fn uri(address: &Address, export: &str, is_secret: bool) -> String {
 fn rules(plan: &Plan) -> Result<Rules, Failure> {
     let tls = plan.tls.as_ref().map(TlsSettings::load).transpose();
     let tls = tls.map_err(|error| Failure::Input(format!("tls.{error}")))?;
-    Ok(Rules { tls, ..plan.rules.clone() })
+    let promises: Vec<Option<Promises>> =
+        plan.disks.iter().map(|disk| disk.ability.map(Promises::new)).collect();
+    let guaranteed = |export: &ExportPlan| {
+        let promises = promises[export.disk].clone()?;
+        Some((export.name.clone(), Guaranteed { guarantee: export.guarantee?, promises }))
+    };
+    let guarantees = plan.exports.iter().filter_map(guaranteed).collect();
+    Ok(Rules { tls, guarantees, ..plan.rules.clone() })
 }
 
 fn served(plan: &ExportPlan, units: &[Unit]) -> Served {

@@ -218,3 +218,40 @@ fn is_an_export_for_others_as_if_it_were_not_there() {
     assert!(done.code == 1 && done.out.contains("read 4096/4096"), "{}{}", done.out, done.err);
     assert!(done.out.contains("no export `few`") || done.out.contains("not available"), "{}", done.out);
 }
+
+#[test]
+fn is_a_promise_that_cannot_be_kept_refused_with_the_reason() {
+    if !has_qemu_io() {
+        return;
+    }
+    let folder = folder();
+    let config = |response: &str, ability: &str| {
+        let socket = folder.path().join("nbd");
+        let content = format!(
+            "listen = [\"unix:{}\"]\n[[disk]]\nram_bytes = 1048576\n{ability}[[export]]\ndisk = \"disk0\"\n\
+             guarantee = {{ rate_bytes_per_s = 20000000, response_ms = {response} }}\n",
+            socket.display()
+        );
+        node_file(&folder, &content)
+    };
+    let ability = "[disk.ability]\nbandwidth_bytes_per_s = 60000000\npositioning_ms = 10.0\n";
+    let without = refused(&["serve", text(&config("200.0", "")), "--check"], 2);
+    assert!(without.contains("node.toml:6: export[0].guarantee: disk `disk0` has no `ability`"), "{without}");
+    let never = refused(&["serve", text(&config("9.0", ability)), "--check"], 2);
+    assert!(never.contains("it cannot be kept even once: "), "{never}");
+    // One is served, and a second beside it would leave the disk no time for its arm.
+    let shell = "mkfifo \"$0\"; (echo 'read 0 4k'; cat \"$0\" > /dev/null; echo quit) | qemu-io -f raw -r \"$HEADSTACK_URI\" > \"$0.one\" & \
+                 n=0; until grep -q 'read 4096' \"$0.one\" || [ $((n += 1)) -gt 1000 ]; do sleep 0.05; done; \
+                 qemu-io -f raw -r -c quit \"$HEADSTACK_URI\" 2>&1; qemu-io -f raw -r -c quit \"$HEADSTACK_URI\" 2>&1; \
+                 echo > \"$0\"; wait; qemu-io -f raw -r -c 'read 0 4k' \"$HEADSTACK_URI\"";
+    let pipe = folder.path().join("pipe");
+    let file = config("200.0", ability);
+    let done = headstack(&["serve", text(&file), "--", "sh", "-c", shell, text(&pipe)]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(done.out.contains("server reported: "), "{}{}", done.out, done.err);
+    assert!(
+        done.err.contains("each connection is promised 20.0 MB a second within 200.0 ms"),
+        "{}",
+        done.err
+    );
+}

@@ -8,7 +8,7 @@ use super::bytes::{Pool, memory};
 use crate::{BlockError, Operation, Stretch};
 use headstack_model::Nanos;
 use headstack_policy::streams::{
-    self, Answer, Ask, Config, ConfigError, DiskError, Pieces, Place, Request, Streams, Transfer,
+    self, Answer, Ask, Config, ConfigError, DiskError, Guarantee, Pieces, Place, Request, Streams, Transfer,
 };
 use memmap2::MmapMut;
 use slab::Slab;
@@ -322,6 +322,11 @@ impl NodeCore {
     /// When to come back with [`handle_timeout`](NodeCore::handle_timeout), if nothing else happens before.
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.streams.poll_timeout()
+    }
+
+    /// Promises a client something ([`Streams::set_guarantee`]).
+    pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
+        self.streams.set_guarantee(client, guarantee);
     }
 
     /// A client is gone. Answers to what it asked still come.

@@ -303,7 +303,12 @@ impl Turning {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         let state = &mut *state;
-        self.links.take_arrived(&mut state.arrived);
+        let core = &mut state.core;
+        self.links.take_arrived(&mut state.arrived, |link| {
+            if let Some(promised) = link.promised {
+                core.set_guarantee(link.number, promised);
+            }
+        });
         state.connections = self.links.len();
         self.forget(state, now);
         self.take_ended(state, now);

@@ -136,7 +136,7 @@ impl Accepting {
             let target = &self.served[chosen].target;
             let time = target.clock().elapsed();
             if let Some(connection) = connection.with(time, |handshake| handshake.into_session(time)) {
-                target.adopt(connection);
+                target.adopt(connection, self.doors.promised(chosen));
             }
         } else {
             connection.watch(&self.epoll, place as u64);

@@ -1,7 +1,9 @@
 //! Promises that a disk makes to the clients of an export, and gives to no more than it can keep.
 
 use crate::nbd::{Gate, Permit};
+use headstack_model::Nanos;
 use headstack_policy::admission::{Ability, Admission, Guarantee, Reservation};
+use headstack_policy::streams::Guarantee as Promised;
 #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]
 use std::sync::Mutex;
 use std::sync::{Arc, PoisonError};
@@ -57,6 +59,14 @@ impl Drop for Held {
 /// Lets clients choose an export where what it promises can be kept.
 #[derive(Debug)]
 pub(super) struct Doors(pub(super) Vec<Option<Guaranteed>>);
+
+impl Doors {
+    /// What the clients of an export are promised, as the scheduler knows it.
+    pub(super) fn promised(&self, export: usize) -> Option<Promised> {
+        let Guarantee { rate_bytes_per_s, response_ms } = self.0[export].as_ref()?.guarantee;
+        Some(Promised { rate: rate_bytes_per_s, response: Nanos::from_ms(response_ms) })
+    }
+}
 
 impl Gate for Doors {
     fn enter(&self, export: usize) -> Result<Option<Permit>, String> {

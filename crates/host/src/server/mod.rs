@@ -18,6 +18,7 @@ use crate::nbd::{Budget, Export, ExportError, Exports, Limits, Session, Tls};
 use crate::node::NodeHandle;
 use crate::{Clock, DiskHandle, realtime};
 use accept::Accepting;
+use headstack_policy::streams::Guarantee;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::BTreeMap;
 use std::io;
@@ -64,10 +65,10 @@ impl Target {
         }
     }
 
-    fn adopt(&self, connection: Connection<Session>) {
+    fn adopt(&self, connection: Connection<Session>, promised: Option<Guarantee>) {
         match self {
             Target::Disk { disk, volume } => disk.adopt(Link::new(connection, *volume)),
-            Target::Node(node) => node.adopt(Link::new(connection, 0)),
+            Target::Node(node) => node.adopt(Link::new(connection, 0).promised(promised)),
         }
     }
 }

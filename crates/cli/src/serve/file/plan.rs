@@ -1,11 +1,13 @@
 //! What a node is to do: a node file that was checked, with all names resolved.
 
-use super::spec::{DiskSpec, ExportSpec, NodeSpec};
+use super::spec::{AbilitySpec, DiskSpec, ExportSpec, NodeSpec};
 use crate::units::memory;
 use headstack_host::nbd::Allow;
 use headstack_host::node::Opening;
 use headstack_host::{Address, Clock, Rules, TlsSettings};
+use headstack_model::Nanos;
 use headstack_model::spec::{Fault, did_you_mean};
+use headstack_policy::admission::{Ability, Admission, Guarantee};
 use headstack_policy::streams::Config;
 use std::fmt;
 use std::path::PathBuf;
@@ -31,6 +33,8 @@ pub(crate) struct DiskPlan {
     /// Whether no export of it takes writes.
     pub(crate) read_only: bool,
     pub(crate) streams: Config,
+    /// What may be promised of it.
+    pub(crate) ability: Option<Ability>,
 }
 
 /// Where a disk's bytes are.
@@ -75,6 +79,7 @@ pub(crate) struct ExportPlan {
     pub(crate) description: Option<String>,
     pub(crate) read_only: bool,
     pub(crate) allow: Vec<Allow>,
+    pub(crate) guarantee: Option<Guarantee>,
 }
 
 /// Checks a node file and resolves what it names.
@@ -151,10 +156,29 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
         let said = message.strip_prefix(&format!("{}: ", error.key)).unwrap_or(&message);
         Fault::new(key(&format!("streams.{}", error.key)), said)
     })?;
+    let ability = spec.ability.map(|ability| of_disk(ability, &spec.streams)).transpose();
+    let ability =
+        ability.map_err(|fault: Fault| Fault { key: key(&format!("ability.{}", fault.key)), ..fault })?;
     let file = spec.path.as_ref().and_then(|path| path.file_name());
     let own = file.map_or(format!("disk{at}"), |name| name.to_string_lossy().into_owned());
     let name = spec.name.clone().unwrap_or(own);
-    Ok(DiskPlan { name, source, read_only: spec.read_only, streams: spec.streams.clone() })
+    Ok(DiskPlan { name, source, read_only: spec.read_only, streams: spec.streams.clone(), ability })
+}
+
+/// What may be promised of a disk with this stream memory.
+fn of_disk(spec: AbilitySpec, streams: &Config) -> Result<Ability, Fault> {
+    let AbilitySpec { bandwidth_bytes_per_s, positioning_ms, share } = spec;
+    if bandwidth_bytes_per_s == 0 {
+        return Err(Fault::new("bandwidth_bytes_per_s", "0 is outside 1 and more"));
+    }
+    if !(0.001..=10_000.0).contains(&positioning_ms) {
+        return Err(Fault::new("positioning_ms", format!("{positioning_ms} is outside 0.001 to 10000")));
+    }
+    if !(0.01..=1.0).contains(&share) {
+        return Err(Fault::new("share", format!("{share} is outside 0.01 to 1")));
+    }
+    let positioning = Nanos::from_ms(positioning_ms);
+    Ok(Ability { bandwidth: bandwidth_bytes_per_s, positioning, memory: streams.memory_bytes, share })
 }
 
 fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, Fault> {
@@ -167,6 +191,7 @@ fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, 
                 description: None,
                 read_only: disk.read_only,
                 allow: Vec::new(),
+                guarantee: None,
             })
             .collect());
     }
@@ -177,6 +202,16 @@ fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, 
             let message = format!("there is no disk `{}`{hint}", spec.disk);
             return Err(Fault::new(format!("export[{at}].disk"), message));
         };
+        if let Some(guarantee) = spec.guarantee {
+            let wrong = |message| Fault::new(format!("export[{at}].guarantee"), message);
+            let ability = disks[number].ability;
+            let ability = ability
+                .ok_or_else(|| wrong(format!("disk `{}` has no `ability` to hold it against", spec.disk)))?;
+            let alone = Admission::new(ability).admit(guarantee);
+            if let Err(refusal) = alone {
+                return Err(wrong(format!("it cannot be kept even once: {refusal}")));
+            }
+        }
         let name = spec.name.clone().unwrap_or(spec.disk.clone());
         if exports.iter().any(|other| other.name == name) {
             return Err(Fault::new(format!("export[{at}].name"), format!("two exports are called `{name}`")));
@@ -187,6 +222,7 @@ fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, 
             description: spec.description.clone(),
             read_only: spec.read_only || disks[number].read_only,
             allow: spec.allow.clone(),
+            guarantee: spec.guarantee,
         });
     }
     Ok(exports)

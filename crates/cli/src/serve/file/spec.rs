@@ -1,9 +1,10 @@
 //! The keys of a node file. A field here is the key in the file; its doc comment is its documentation.
 
-use headstack_host::nbd::{Allow, Limits};
+use headstack_host::nbd::{Allow, Budget, Limits};
 use headstack_host::{Rules, TlsSettings};
 use headstack_model::Nanos;
 use headstack_model::spec::Fault;
+use headstack_policy::admission::Guarantee;
 use headstack_policy::streams::Config;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,9 @@ pub(crate) struct LimitsSpec {
     pub(crate) requests: usize,
     /// Bytes of requests and replies that a connection has under way at a time, but for a single request that has more.
     pub(crate) in_flight_bytes: usize,
+    /// The same of all connections together, besides 64 KiB that each has by itself; without a bound where it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) in_flight_bytes_together: Option<usize>,
     /// Time for a client to choose an export.
     pub(crate) handshake_ms: f64,
     /// Time for a request to come whole, from its first byte on.
@@ -63,6 +67,7 @@ impl Default for LimitsSpec {
             connections_per_address: None,
             requests: limits.requests,
             in_flight_bytes: limits.held_bytes,
+            in_flight_bytes_together: None,
             handshake_ms: limits.handshake.as_ms(),
             request_ms: limits.request.as_ms(),
             reply_ms: limits.reply.as_ms(),
@@ -92,6 +97,10 @@ impl LimitsSpec {
         if !(4096..=1 << 40).contains(&self.in_flight_bytes) {
             return Err(wrong("in_flight_bytes", self.in_flight_bytes.to_string(), "4 KiB to 1 TiB"));
         }
+        if self.in_flight_bytes_together.is_some_and(|bytes| bytes < self.in_flight_bytes) {
+            let met = self.in_flight_bytes_together.unwrap_or_default().to_string();
+            return Err(wrong("in_flight_bytes_together", met, "what one connection may have, and more"));
+        }
         let time = |key: &str, ms: f64| match (1.0..=1e8).contains(&ms) {
             true => Ok(Nanos::from_ms(ms)),
             false => Err(wrong(key, ms.to_string(), "1 to 100000000")),
@@ -108,6 +117,7 @@ impl LimitsSpec {
             limits,
             connections: self.connections,
             connections_per_address: of_address,
+            budget: self.in_flight_bytes_together.map(Budget::new),
             ..Rules::default()
         })
     }
@@ -141,6 +151,9 @@ pub(crate) struct DiskSpec {
     pub(crate) buffered: bool,
     /// Whether threads wait for the system in place of io_uring. They do, too, where the system refuses that.
     pub(crate) threads: bool,
+    /// What it does in the worst case: what exports promise is held against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ability: Option<AbilitySpec>,
     /// Its stream memory, and how streams are found and served from it.
     pub(crate) streams: Config,
 }
@@ -157,9 +170,27 @@ impl Default for DiskSpec {
             read_only: false,
             buffered: false,
             threads: false,
+            ability: None,
             streams: Config::default(),
         }
     }
+}
+
+/// `[disk.ability]`: what a disk does in the worst case.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AbilitySpec {
+    /// Bytes a second from the media where the disk is slowest.
+    pub(crate) bandwidth_bytes_per_s: u64,
+    /// Longest time from the end of one transfer to the beginning of another, anywhere on the disk.
+    pub(crate) positioning_ms: f64,
+    /// Share of the disk's time that may be promised; the rest is for all others.
+    #[serde(default = "most")]
+    pub(crate) share: f64,
+}
+
+fn most() -> f64 {
+    0.8
 }
 
 /// `[export]`: a disk as clients see it. A disk may have several.
@@ -181,4 +212,8 @@ pub(crate) struct ExportSpec {
     /// `uid:NUMBER` for a user there, or `cert:NAME` for whom a client's certificate names; all may where it is empty.
     #[serde(default)]
     pub(crate) allow: Vec<Allow>,
+    /// What each connection is promised for its streams. The disk's `ability` says how many there may be; who comes beyond is
+    /// refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) guarantee: Option<Guarantee>,
 }
