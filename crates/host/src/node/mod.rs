@@ -9,9 +9,11 @@ mod bytes;
 mod core;
 mod figures;
 mod thread;
+mod words;
 
 pub(crate) use backend::allocation;
 pub use backend::{Backend, Opening};
-pub use core::{Action, Answered, Command, Ended, NodeCore, NodeError, Outcome, Shape, Work};
+pub use core::{NodeCore, NodeError};
 pub use figures::ClientView;
 pub use thread::{Node, NodeHandle, NodeView};
+pub use words::{Action, Answered, Command, Ended, Outcome, Shape, Work};

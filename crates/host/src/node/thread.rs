@@ -4,8 +4,9 @@
 //! then sends replies, once a connection.
 
 use super::backend::{Backend, Drive, Ends};
-use super::core::{Action, Answered, NodeCore, Outcome, Shape};
+use super::core::NodeCore;
 use super::figures::{Busy, ClientView, Responses};
+use super::words::{Action, Answered, Outcome, Shape};
 use crate::connection::Link;
 use crate::disk::{Books, Kind};
 use crate::links::{Asked as Request, Links};

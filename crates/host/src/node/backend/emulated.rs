@@ -2,7 +2,8 @@
 
 use super::{Drive, Ends};
 use crate::disk::Outcome;
-use crate::node::core::{Command, Ended, NodeCore, Shape, Work};
+use crate::node::core::NodeCore;
+use crate::node::words::{Command, Ended, Shape, Work};
 use crate::shared::{Asker, Ends as Told};
 use crate::{BlockError, DiskHandle, Operation};
 use std::io;

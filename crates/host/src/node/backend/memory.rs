@@ -2,7 +2,8 @@
 
 use super::{Drive, Ends};
 use crate::Stretch;
-use crate::node::core::{Command, Ended, NodeCore, Shape, Work};
+use crate::node::core::NodeCore;
+use crate::node::words::{Command, Ended, Shape, Work};
 use std::os::fd::BorrowedFd;
 
 /// What memory is had by at a time.

@@ -6,7 +6,8 @@ mod place;
 mod plain;
 mod uring;
 
-use super::core::{Command, Ended, NodeCore, Shape};
+use super::core::NodeCore;
+use super::words::{Command, Ended, Shape};
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
 use memory::Memory;

@@ -2,7 +2,7 @@
 
 use super::Opening;
 use crate::node::bytes::pages;
-use crate::node::core::Shape;
+use crate::node::words::Shape;
 use crate::{BlockError, Stretch};
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, ioctl_blksszget};
 use rustix::io::Errno;
