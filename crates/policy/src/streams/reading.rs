@@ -87,7 +87,7 @@ impl Streams {
         stream.bytes += bytes;
         stream.hits += u64::from(is_hit);
         let direction = stream.direction();
-        let end = stream.beyond(turned(direction, disk_bytes, offset, bytes), bytes);
+        let end = stream.beyond(turned(direction, disk_bytes, offset, bytes), bytes).min(disk_bytes);
         let way = stream.way;
         if end > stream.expected {
             let before = std::mem::replace(&mut stream.expected, end);
@@ -356,7 +356,7 @@ impl Streams {
         let frame =
             self.frames.take(self.now, State::Reading, id, place, bytes).expect("there is a free one");
         let stream = &mut self.streams[id as usize];
-        stream.frontier = stream.beyond(at, bytes);
+        stream.frontier = stream.beyond(at, bytes).min(self.disk_bytes);
         stream.frames += 1;
         self.fly(id);
         self.beside.streams_began(bytes);
@@ -378,7 +378,9 @@ impl Streams {
             };
             let frame = self.frames.get(holder);
             let end = turned(direction, disk_bytes, frame.place, frame.bytes) + frame.bytes;
-            stream.frontier = stream.stride.map_or(end, |(stride, _)| stream.frontier + stride);
+            let next = stream.stride.map_or(end, |(stride, _)| stream.frontier + stride);
+            // A stride may lead beyond the disk.
+            stream.frontier = next.min(disk_bytes);
         }
     }
 
