@@ -1,7 +1,8 @@
 //! Which requests belong to streams: bits for the blocks around a place that were asked for of late.
 //!
-//! The order of arrival and repetitions do not matter, nearness in space and time does: so a stream is found whose client has
-//! several requests under way, goes on with small gaps, or backwards. Regions are watched in a table of fixed size, found by
+//! Repetitions do not matter, nearness in space and time does: so a stream is found whose client has several requests under way,
+//! goes on with small gaps, or backwards. Many random requests to a small area set all bits, too: in a stream, besides, most
+//! requests come near the one before. Regions are watched in a table of fixed size, found by
 //! hashing, in which the one asked for longest ago gives way.
 //!
 //! *Source:* Panagiotakis et al., 4.1: bitmaps on demand around touched blocks, hashed. The table is ours.
@@ -27,6 +28,9 @@ struct Region {
     bits: u128,
     /// Requests that set any of them: one alone is no stream, however long.
     requests: u32,
+    /// How many more came near the one before than did not, and that one's first block and last.
+    runs: u32,
+    latest: (u64, u64),
     /// When the first of the bits was set, and when it was last asked for.
     since: Nanos,
     touched: Nanos,
@@ -68,25 +72,26 @@ impl Classifier {
         }
         let before = region.bits;
         region.bits |= ones(low, high);
+        let is_near = region.requests > 0 && near(region.latest, (low, high));
+        region.runs = if is_near { region.runs + 1 } else { region.runs.saturating_sub(1) };
         region.requests += u32::from(region.bits != before);
-        region.touched = now;
-        let own = (region.bits.count_ones(), region.requests);
-        let is_enough = |(bits, requests)| bits >= threshold && requests > 1;
+        (region.touched, region.latest) = (now, (low, high));
+        let own = Count::of(region);
         // What lies around a place near the border lies in two regions.
         let beside = match from > first {
             true => first.checked_sub(1).map(|before| before / self.region_blocks),
             false if low < self.region_blocks / 2 => number.checked_sub(1),
             false => Some(number + 1),
         };
-        let near = beside.filter(|_| !is_enough(own)).map_or((0, 0), |beside| self.count(now, beside));
-        is_enough((own.0 + near.0, own.1 + near.1)).then(|| direction(before, low, high))
+        let beside = beside.filter(|_| !own.is_stream(threshold)).map(|beside| self.count(now, beside));
+        let both = own.with(beside.unwrap_or_default());
+        both.is_stream(threshold).then(|| direction(before, low, high))
     }
 
-    /// Blocks and requests of a region.
-    fn count(&self, now: Nanos, number: u64) -> (u32, u32) {
+    fn count(&self, now: Nanos, number: u64) -> Count {
         let found = self.sets[self.set(number)].iter().flatten().find(|region| region.number == number);
         let recent = found.filter(|region| now.since(region.touched) <= self.window);
-        recent.map_or((0, 0), |region| (region.bits.count_ones(), region.requests))
+        recent.map_or(Count::default(), Count::of)
     }
 
     fn set(&self, number: u64) -> usize {
@@ -104,8 +109,51 @@ impl Classifier {
             set[way] = None;
             way
         });
-        set[way].get_or_insert(Region { number, bits: 0, requests: 0, since: now, touched: now })
+        set[way].get_or_insert(Region {
+            number,
+            bits: 0,
+            requests: 0,
+            runs: 0,
+            latest: (0, 0),
+            since: now,
+            touched: now,
+        })
     }
+}
+
+/// What speaks for a stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    blocks: u32,
+    requests: u32,
+    runs: u32,
+}
+
+impl Count {
+    fn of(region: &Region) -> Count {
+        Count { blocks: region.bits.count_ones(), requests: region.requests, runs: region.runs }
+    }
+
+    /// A stream that has just come over a border was one before it; crossing is coming near, too.
+    fn with(self, beside: Count) -> Count {
+        let crossing = u32::from(beside.requests > 0);
+        Count {
+            blocks: self.blocks + beside.blocks,
+            requests: self.requests + beside.requests,
+            runs: self.runs.max(beside.runs) + crossing,
+        }
+    }
+
+    fn is_stream(self, threshold: u32) -> bool {
+        let least = self.requests.min(8) / 2;
+        self.blocks >= threshold && self.requests > 1 && self.runs >= least
+    }
+}
+
+/// Whether a request comes where the one before ended, or ends where it began, or nearly so.
+fn near(before: (u64, u64), now: (u64, u64)) -> bool {
+    let tolerance = 8.max(now.1 - now.0 + 1);
+    now.0.abs_diff(before.1 + 1) <= tolerance || before.0.abs_diff(now.1 + 1) <= tolerance
 }
 
 /// Bits from `low` to `high`.
@@ -176,6 +224,15 @@ mod tests {
         let mut watch = watch();
         assert_eq!(watch.observe(at(1), 0, 1 << 20), None);
         assert_eq!(watch.observe(at(1), 1 << 20, 1 << 20), Some(Direction::Forward));
+    }
+
+    #[test]
+    fn is_dense_random_access_hardly_ever_a_stream() {
+        let mut watch = watch();
+        let places =
+            (0..200_000u64).map(|turn| (turn * turn + turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 46);
+        let found = places.filter(|place| watch.observe(at(1), place * 4096, 4096).is_some()).count();
+        assert!(found < 2000, "{found} of 200,000 over 1 GiB");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Who is next: the streams that have a turn, and the queues of those that want one.
 //!
 //! Turns go by rounds: a stream that has used its commands of this round waits for the next, whatever the order within a round.
-//! So the order may follow the arm, and each stream has as much as another.
+//! So the order may follow the arm, and each stream has as much as another. Where the arm is sent elsewhere again and again, who
+//! is near it may be a round ahead.
 
 use super::config::Turns;
 use super::stream::Queue;
@@ -17,9 +18,8 @@ pub(super) struct Dispatch {
     pub(super) active: Vec<u32>,
     /// Which of them is asked first.
     pub(super) next: usize,
-    /// Those whose clients wait: with something left of this round, and without.
-    needy: [Places; 2],
-    /// Which of the two is which; counts rounds.
+    /// Those whose clients wait, by the round in which they have something left: this, the next, and the one behind that.
+    needy: [Places; 3],
     round: u64,
     /// Those of which little is staged.
     hungry: Places,
@@ -42,7 +42,7 @@ impl Default for Dispatch {
             active: Vec::new(),
             next: 0,
             needy: Default::default(),
-            round: 0,
+            round: 1,
             hungry: Places::new(),
             urgent: BTreeSet::new(),
             arm: 0,
@@ -102,7 +102,7 @@ impl Dispatch {
 
     fn queue(&mut self, queue: Queue) -> &mut Places {
         match queue {
-            Queue::Needy(round) => &mut self.needy[(round % 2) as usize],
+            Queue::Needy(round) => &mut self.needy[(round % 3) as usize],
             Queue::Hungry => &mut self.hungry,
         }
     }
@@ -131,24 +131,28 @@ impl Dispatch {
         {
             return Some(id);
         }
-        let current = (self.round % 2) as usize;
-        if self.needy[current].is_empty() && !self.needy[1 - current].is_empty() {
+        while self.of(self.round).is_empty() && self.needy() > 0 {
             self.round += 1;
         }
-        let needy = &self.needy[(self.round % 2) as usize];
+        let needy = self.of(self.round);
         let queue = if needy.is_empty() { &self.hungry } else { needy };
         let found = match turns {
             Turns::RoundRobin => queue.first(),
-            Turns::Nearest if self.was_sent_off => nearest(queue, self.arm),
+            Turns::Nearest if self.was_sent_off => nearest([queue, self.of(self.round + 1)], self.arm),
             Turns::Nearest => queue.range((self.arm, 0)..).next().or_else(|| queue.first()),
         };
         found.map(|(_, id)| *id)
     }
+
+    /// Those who have something left of a round.
+    fn of(&self, round: u64) -> &Places {
+        &self.needy[(round % 3) as usize]
+    }
 }
 
 /// Who is nearest on either side.
-fn nearest(queue: &Places, arm: u64) -> Option<&(u64, u32)> {
-    let above = queue.range((arm, 0)..).next();
-    let below = queue.range(..(arm, 0)).next_back();
-    above.into_iter().chain(below).min_by_key(|(place, _)| place.abs_diff(arm))
+fn nearest(queues: [&Places; 2], arm: u64) -> Option<&(u64, u32)> {
+    let above = queues.map(|queue| queue.range((arm, 0)..).next());
+    let below = queues.map(|queue| queue.range(..(arm, 0)).next_back());
+    above.into_iter().chain(below).flatten().min_by_key(|(place, _)| place.abs_diff(arm))
 }

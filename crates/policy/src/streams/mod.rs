@@ -20,6 +20,7 @@ mod beside;
 mod classifier;
 mod config;
 mod dispatch;
+mod finding;
 mod frames;
 mod reading;
 mod stream;

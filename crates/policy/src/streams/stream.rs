@@ -56,6 +56,8 @@ pub(super) struct Stream {
     pub(super) filed: Option<(Queue, u64)>,
     /// The frame that writes are gathered in.
     pub(super) open: Option<u32>,
+    /// Whether its client lets what is staged lie for a while.
+    pub(super) is_slow: bool,
     /// From one record to the next, and the bytes of one, where there are gaps.
     pub(super) stride: Option<(u64, u64)>,
     /// Where the last request behind it ended: another reader may be there.
@@ -84,11 +86,12 @@ impl Stream {
             frames: 0,
             in_flight: 0,
             turn: None,
-            round: u64::MAX,
+            round: 0,
             left: 0,
             urgent: None,
             filed: None,
             open: None,
+            is_slow: false,
             stride: None,
             stray: u64::MAX,
             asked: now,

@@ -79,10 +79,14 @@ impl Streams {
             return false;
         }
         let Some(id) = self.dispatch.choose(self.now, self.config.turns) else { return false };
+        let round = match self.streams[id as usize].filed {
+            Some((Queue::Needy(round), _)) => round,
+            _ => self.dispatch.round(),
+        };
         self.unfile(id);
         self.dispatch.active.push(id);
         self.unpress(id);
-        let (round, requests) = (self.dispatch.round(), self.turn_requests().max(self.promised_requests(id)));
+        let requests = self.turn_requests().max(self.promised_requests(id));
         let stream = &mut self.streams[id as usize];
         if stream.round != round || stream.left == 0 {
             (stream.round, stream.left) = (round, requests);
@@ -174,10 +178,10 @@ impl Streams {
     pub(super) fn file(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id as usize) else { return };
         let round = self.dispatch.round();
-        let is_spent = stream.round == round && stream.left == 0;
+        let due = if stream.left > 0 { stream.round } else { stream.round + 1 };
         let wanted = match () {
             () if stream.turn.is_some() => None,
-            () if stream.is_needy() => Some(Queue::Needy(round + u64::from(is_spent))),
+            () if stream.is_needy() => Some(Queue::Needy(due.max(round))),
             () if stream.is_hungry(self.disk_bytes) => Some(Queue::Hungry),
             () => None,
         };

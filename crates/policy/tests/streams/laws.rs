@@ -268,3 +268,41 @@ fn do_requests_that_do_not_fit_together_lose_nothing() {
         );
     }
 }
+
+/// What slow clients get of what they ask for: each 64 KiB, and then a pause.
+fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
+    let mut world = world(Config { memory_bytes, ..Config::default() });
+    let mut read = reader(clients as usize, DISK, 64 << 10);
+    let (mut turns, mut owners) = (vec![0; clients as usize], std::collections::BTreeMap::new());
+    let mut due: std::collections::BTreeSet<_> =
+        (0..clients).map(|client| (Nanos(client * 1000), client)).collect();
+    let end = Nanos::from_secs(60);
+    loop {
+        let next = due.first().map_or(end, |(at, _)| *at).min(end);
+        while world.answered.is_empty() && world.step(next) {}
+        for (ticket, _) in std::mem::take(&mut world.answered) {
+            let client: u64 = owners.remove(&ticket).expect("it was asked");
+            due.insert((world.now + pause, client));
+        }
+        if world.now >= end {
+            break;
+        }
+        while let Some((at, client)) = due.first().copied().filter(|(at, _)| *at <= world.now) {
+            due.remove(&(at, client));
+            let turn = &mut turns[client as usize];
+            owners.insert(world.ask(client, read(client as usize, *turn), 1), client);
+            *turn += 1;
+        }
+    }
+    let asked = 60e9 / pause.0 as f64 * clients as f64;
+    turns.iter().sum::<u64>() as f64 / asked
+}
+
+#[test]
+fn do_slow_clients_get_what_they_ask_for() {
+    // 26 MB/s in all, of 50; a frame each is 40 MiB, or 10.
+    let shares = [(32 << 20, 40, 100), (8 << 20, 40, 100), (8 << 20, 20, 50), (8 << 20, 20, 100)]
+        .map(|(memory, clients, pause)| slow(memory, clients, Nanos(pause * 1_000_000)));
+    let least = [0.75, 0.6, 0.9, 0.95];
+    assert!(shares.iter().zip(least).all(|(share, least)| *share > least), "{shares:?}");
+}
