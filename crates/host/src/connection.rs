@@ -146,6 +146,8 @@ pub(crate) struct Link {
     pub(crate) volume: u32,
     /// What it is promised.
     pub(crate) promised: Option<Guarantee>,
+    /// Nobody is there any more.
+    pub(crate) is_gone: bool,
     /// Tells it from others that had its place before.
     pub(crate) number: u64,
     /// Answers that were not sent yet: the last byte of each, and when it was due.
@@ -154,7 +156,7 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(connection: Connection<Session>, volume: u32) -> Link {
-        Link { connection, volume, promised: None, number: 0, unsent: VecDeque::new() }
+        Link { connection, volume, promised: None, is_gone: false, number: 0, unsent: VecDeque::new() }
     }
 
     /// The same, promised something.

@@ -105,6 +105,10 @@ impl Serve {
 
     fn serve(&self, plan: &Plan, handed_over: Vec<Listener>, out: &mut dyn Write) -> Result<(), Failure> {
         let user = plan.user.as_deref().map(user::find).transpose()?;
+        if self.command.is_empty() {
+            // Before there are other threads, which have it from this one.
+            user::want_no_more_rights();
+        }
         // A command is asked to end first, and then made to.
         let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, false)?;
         let running = Running::start(plan, handed_over)?;
@@ -113,9 +117,6 @@ impl Serve {
         let endpoint = plan.metrics.as_deref().map(start).transpose()?;
         if let Some(user) = user {
             user::become_user(&user, &plan.listen)?;
-        }
-        if self.command.is_empty() {
-            user::want_no_more_rights();
         }
         // What the command prints is not to be mixed with what is said of the node.
         let mut said: Box<dyn Write + '_> =

@@ -77,6 +77,8 @@ impl Running {
     /// *Errors:* what could not be put there.
     pub(super) fn end(self) -> Result<(), Failure> {
         drop(self.server);
+        // All at once, since each may have to wait for its clients.
+        self.units.iter().for_each(|unit| unit.node.handle().ask_to_stop());
         let mut result = Ok(());
         for Unit { node, disk, .. } in self.units {
             let name = node.handle().name().to_string();

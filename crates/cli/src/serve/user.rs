@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use headstack_host::Address;
 use nix::unistd::{Uid, User, geteuid, initgroups, setgid, setuid};
 use std::ffi::CString;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::lchown;
 
 /// The user of a name or number.
 ///
@@ -32,7 +32,8 @@ pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Fail
     for address in addresses {
         if let Address::Unix(path) = address {
             let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
-            chown(path, Some(uid), Some(gid))
+            // Not what a link there leads to.
+            lchown(path, Some(uid), Some(gid))
                 .map_err(|error| Failure::Input(format!("{address}: {error}")))?;
         }
     }

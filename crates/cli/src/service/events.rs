@@ -55,6 +55,10 @@ impl Events {
                     continue;
                 }
                 let is_heard = tell.send(Event::End).is_ok();
+                if signal == SIGHUP && asked > 0 {
+                    // A terminal that goes says so more than once.
+                    continue;
+                }
                 if asked >= patience || (asked > 0 && !is_heard) {
                     // It comes back only where the system does not let a process end.
                     let _ = emulate_default_handler(signal);

@@ -70,6 +70,8 @@ impl Header {
     pub(super) fn weight(&self) -> usize {
         match self.command {
             proto::CMD_READ | proto::CMD_WRITE => self.length as usize,
+            // Stretches of sixteen bytes and their way out: of so many only where there are so many.
+            proto::CMD_BLOCK_STATUS => (self.length as usize / 512).clamp(1, 4096) * 24,
             _ => 0,
         }
     }

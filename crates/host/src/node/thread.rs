@@ -85,8 +85,7 @@ impl Node {
 
     fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.shared.lock().stopping = true;
-            self.shared.wake();
+            self.handle().ask_to_stop();
             // What it left when it failed is taken as it is.
             let _ = thread.join();
         }
@@ -121,6 +120,12 @@ pub struct NodeView {
 }
 
 impl NodeHandle {
+    /// Has it take nothing more and begin to end, as [`Node::stop`] does, which then waits for less.
+    pub fn ask_to_stop(&self) {
+        self.0.lock().stopping = true;
+        self.0.wake();
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.0.name

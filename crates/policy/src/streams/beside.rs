@@ -112,7 +112,7 @@ impl Streams {
             Ask::Look { .. } | Ask::Flush => {}
         }
         let result = match request.ask {
-            Ask::Flush => result.and(self.gathered.lost.take().map_or(Ok(()), Err)),
+            Ask::Flush => result.and(self.gathered.tell_loss(request.client)),
             _ => result,
         };
         self.answer(request.ticket, result.map(|()| Outcome::Done));

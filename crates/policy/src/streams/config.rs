@@ -89,7 +89,7 @@ impl Default for Config {
             queue_depth: 32,
             direct_bytes: 4 << 20,
             guard_cost: 0.05,
-            beside_bytes: 256 << 10,
+            beside_bytes: 512 << 10,
         }
     }
 }
@@ -143,6 +143,8 @@ impl Config {
         whole("memory_bytes", self.memory_bytes, Config::LEAST_MEMORY, MOST, "256 KiB to 1 TiB")?;
         let r = self.read_ahead_bytes.unwrap_or(64 << 10);
         whole("read_ahead_bytes", r, 4 << 10, self.memory_bytes / 2, "4 KiB to half of memory_bytes")?;
+        let whole_pages = if r.is_multiple_of(4 << 10) { r } else { 0 };
+        whole("read_ahead_bytes", whole_pages, 4 << 10, MOST, "multiples of 4096")?;
         whole("dispatch_set", self.dispatch_set.unwrap_or(1).into(), 1, 1 << 16, "1 to 65536")?;
         whole("requests_a_turn", self.requests_a_turn.unwrap_or(1).into(), 1, 1 << 20, "1 to 1048576")?;
         real("efficiency", self.efficiency, 0.5, 0.99, "0.5 to 0.99")?;

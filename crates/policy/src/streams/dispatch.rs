@@ -124,6 +124,11 @@ impl Dispatch {
         self.urgent.remove(&(at, id));
     }
 
+    /// Whether a stream that was promised something should have a turn by now.
+    pub(super) fn has_urgent(&self, now: Nanos) -> bool {
+        self.urgent.first().is_some_and(|(at, _)| *at <= now)
+    }
+
     /// The next that wants a turn.
     pub(super) fn choose(&mut self, now: Nanos, turns: Turns) -> Option<u32> {
         if let Some((at, id)) = self.urgent.first().copied()

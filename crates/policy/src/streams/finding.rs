@@ -52,9 +52,10 @@ impl Streams {
         // Bytes before the frontier must be in frames.
         let known = (at + bytes).min(frontier).saturating_sub(at);
         if known > 0 && !self.is_covered(turned(direction, disk_bytes, at, known), known) {
-            if at == expected && self.streams[id as usize].waiting == 0 {
+            let stream = &mut self.streams[id as usize];
+            if at == expected && stream.waiting == 0 && stream.stride.is_none() {
                 // What was read ahead there had to be given up.
-                self.streams[id as usize].frontier = at;
+                stream.frontier = at;
                 return true;
             }
             return false;

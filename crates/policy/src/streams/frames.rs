@@ -37,8 +37,8 @@ pub(super) struct Frame {
     /// Where its bytes are on the disk, and how many they are or will be.
     pub(super) place: u64,
     pub(super) bytes: u64,
-    /// How many of them clients have fetched.
-    pub(super) fetched: u64,
+    /// Which sixty-fourths of them clients have fetched.
+    fetched: u64,
     /// Nobody is to have it any more: it is not what the disk has, or all of it was fetched.
     pub(super) is_hidden: bool,
     /// Answers that name it and were not taken.
@@ -52,6 +52,18 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn end(&self) -> u64 {
         self.place + self.bytes
+    }
+
+    /// The sixty-fourths that a run of its bytes lies in.
+    fn parts(&self, begin: u64, end: u64) -> u64 {
+        let part = |place: u64| (place - self.place) * 64 / self.bytes;
+        let (first, last) = (part(begin), part(end - 1));
+        (u64::MAX << first) & (u64::MAX >> (63 - last))
+    }
+
+    /// About how many bytes nobody has fetched.
+    pub(super) fn unfetched(&self) -> u64 {
+        self.bytes * u64::from(self.fetched.count_zeros()) / 64
     }
 }
 
@@ -256,9 +268,9 @@ impl Frames {
             let id = self.readable_at(at).expect("it was there");
             let frame = self.get_mut(id);
             let upto = frame.end().min(end);
-            frame.fetched += upto - at;
+            frame.fetched |= frame.parts(at, upto);
             frame.touched = now;
-            if frame.fetched >= frame.bytes {
+            if frame.fetched == u64::MAX {
                 done(id);
             }
             at = upto;

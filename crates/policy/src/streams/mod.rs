@@ -181,6 +181,7 @@ impl Streams {
     pub fn submit(&mut self, now: Nanos, request: Request) {
         self.now = now;
         self.books.requests += 1;
+        self.gathered.meet(request.client);
         self.take(request);
         self.pump();
     }
@@ -229,6 +230,7 @@ impl Streams {
     pub fn forget(&mut self, now: Nanos, client: u64) {
         self.now = now;
         self.guarantees.remove(&client);
+        self.gathered.part(client);
         let is_its = |wait: &Wait| wait.request.client == client;
         let waits: Vec<_> = self.reads.iter().filter(|(_, wait)| is_its(wait)).map(|(key, _)| *key).collect();
         for key in waits {

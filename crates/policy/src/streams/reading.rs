@@ -13,11 +13,7 @@ use headstack_model::Nanos;
 /// Commands of a stream that the disk has at a time, so that it need not wait for the next.
 const AHEAD: u32 = 2;
 
-/// Frames that a stream may have staged in its turn however few are free: one that is fetched of, and what the next request lies in.
-const LEAST: usize = 3;
-
-/// For how long a frame is left to whoever fetches of it while the disk has other work: D frames are all there may be. And whose
-/// client takes longer between two requests is slow.
+/// For how long a frame is left to whoever fetches of it while the disk has other work: D frames are all there may be.
 const FRESH: Nanos = Nanos(20_000_000);
 
 /// For how long a frame is left to a slow client: to read it again would cost more than others lose.
@@ -52,11 +48,8 @@ impl Streams {
 
     /// Answers a read with what is staged.
     fn fetch(&mut self, request: Request, offset: u64, bytes: u64, pieces: super::Pieces, at_once: bool) {
-        let first = self.frames.get(self.frames.readable_at(offset).expect("it is staged"));
-        let (stream, waited) = (first.stream, self.now.since(first.touched));
-        if let Some(stream) = self.streams.get_mut(stream as usize).filter(|_| at_once) {
-            stream.is_slow = waited > FRESH;
-        }
+        let first = self.frames.readable_at(offset).expect("it is staged");
+        let stream = self.frames.get(first).stream;
         self.answer(request.ticket, Ok(Outcome::Staged(pieces)));
         self.frames.fetch(self.now, offset, bytes, |id| self.emptied.push(id));
         self.books.read_bytes += bytes;
@@ -107,7 +100,7 @@ impl Streams {
             let near =
                 turned(direction, self.disk_bytes, found.place, found.bytes) + found.bytes > behind + 1;
             if found.stream == id && found.state == State::Staged && !near {
-                self.books.unfetched_bytes += found.bytes - found.fetched.min(found.bytes);
+                self.books.unfetched_bytes += found.unfetched();
                 self.give_up(frame);
             }
         }
@@ -124,6 +117,9 @@ impl Streams {
             self.dispatch.arrive_early();
         }
         self.expected[set_of(stream.way)].remove(&(stream.expected, id));
+        if stream.frames == 0 {
+            return;
+        }
         let own: Vec<u32> =
             self.frames.iter().filter(|(_, frame)| frame.stream == id).map(|(frame, _)| frame).collect();
         for frame in own {
@@ -144,6 +140,8 @@ impl Streams {
         stream.asked = self.now;
         stream.request = bytes;
         stream.client = request.client;
+        // It waits for what the disk is just bringing, or has taken at once what it brought.
+        stream.is_slow &= stream.in_flight == 0 && self.now.since(stream.landed) > FRESH;
         let end = turned(stream.direction(), disk_bytes, offset, bytes) + bytes;
         stream.wanted = stream.wanted.max(end);
         let waits = if stream.is_writer() { &mut self.writes } else { &mut self.reads };
@@ -236,12 +234,13 @@ impl Streams {
             return Step::Over;
         }
         let staged = (stream.frames - stream.in_flight) as usize;
-        let most = match stream.is_slow {
-            true => (self.frames.free() / (1 + self.dispatch.needy())).max(1),
-            false => self.frames.free().max(LEAST),
-        };
+        // The more lies staged of others, the less may of this one; but what its next request lies in must find room.
+        let is_split = self.boundaries.is_some() || stream.request > self.read_bytes();
+        let spans = if is_split { stream.request.div_ceil(self.read_bytes()) + 2 } else { 1 };
+        let most = self.frames.free().max(spans as usize);
         if !is_needy && staged >= most {
             // Its client is slower than the disk, or has gone.
+            self.streams[id as usize].is_slow = true;
             return Step::Over;
         }
         let ahead = if self.beside.is_busy(self.now) { 1 } else { AHEAD };
@@ -274,17 +273,27 @@ impl Streams {
     /// Moves a stream on over what is in the memory already.
     fn skip_held(&mut self, id: u32) {
         let disk_bytes = self.disk_bytes;
-        let stream = &mut self.streams[id as usize];
-        let direction = stream.direction();
-        while stream.frontier < disk_bytes {
+        let direction = self.streams[id as usize].direction();
+        while let stream = &mut self.streams[id as usize]
+            && stream.frontier < disk_bytes
+        {
             let Some(holder) = self.frames.holder(turned(direction, disk_bytes, stream.frontier, 1)) else {
                 return;
             };
             let frame = self.frames.get(holder);
             let end = turned(direction, disk_bytes, frame.place, frame.bytes) + frame.bytes;
-            let next = stream.stride.map_or(end, |(stride, _)| stream.frontier + stride);
-            // A stride may lead beyond the disk.
-            stream.frontier = next.min(disk_bytes);
+            let Some((stride, record)) = stream.stride else {
+                stream.frontier = end;
+                continue;
+            };
+            let at = stream.frontier;
+            // It may lead beyond the disk.
+            stream.frontier = (at + stride).min(disk_bytes);
+            let record = record.min(disk_bytes - at);
+            if end < at + record {
+                // The rest of the record is not read ahead: who waits for it asks the disk.
+                self.dislodge(turned(direction, disk_bytes, at, record), record);
+            }
         }
     }
 
@@ -314,7 +323,7 @@ impl Streams {
             .filter_map(|(victim, frame)| Some((self.worth(id, is_needy, frame)?, frame.touched, victim)));
         if let Some((_, _, victim)) = rated.min() {
             let frame = self.frames.get(victim);
-            self.books.unfetched_bytes += frame.bytes - frame.fetched.min(frame.bytes);
+            self.books.unfetched_bytes += frame.unfetched();
             let (place, bytes) = (frame.place, frame.bytes);
             self.rewind(place, bytes);
             self.give_up(victim);
@@ -346,8 +355,8 @@ impl Streams {
         }
         let from = (frame.place.saturating_sub(self.longest()), 0);
         let age = self.now.since(frame.touched);
-        let is_slow = owner.is_some_and(|owner| owner.is_slow);
-        let is_fresh = if is_slow { age < HELD } else { !self.underway.is_empty() && age < FRESH };
+        let is_slow = owner.is_some_and(|owner| owner.is_slow && owner.waiting == 0);
+        let is_fresh = !self.underway.is_empty() && age < if is_slow { HELD } else { FRESH };
         match frame.stream == id {
             _ if !is_needy => None,
             false => (!is_fresh).then_some(1),

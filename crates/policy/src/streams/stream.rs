@@ -56,7 +56,10 @@ pub(super) struct Stream {
     pub(super) filed: Option<(Queue, u64)>,
     /// The frame that writes are gathered in.
     pub(super) open: Option<u32>,
-    /// Whether its client lets what is staged lie for a while.
+    /// When its turn began, and when a command of it ended last.
+    pub(super) began: Nanos,
+    pub(super) landed: Nanos,
+    /// Whether its client was slower than the disk in its last turn.
     pub(super) is_slow: bool,
     /// From one record to the next, and the bytes of one, where there are gaps.
     pub(super) stride: Option<(u64, u64)>,
@@ -91,6 +94,8 @@ impl Stream {
             urgent: None,
             filed: None,
             open: None,
+            began: now,
+            landed: now,
             is_slow: false,
             stride: None,
             stray: u64::MAX,

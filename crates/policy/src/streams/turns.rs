@@ -44,6 +44,10 @@ impl Streams {
             let place = (self.dispatch.next + turn) % count;
             // Room made for one may have ended the turn of another.
             let Some(id) = self.dispatch.active.get(place).copied() else { return Some(Step::Waits) };
+            if self.is_overdue(id) {
+                self.end_turn(id, false);
+                return Some(Step::Over);
+            }
             let is_writer = self.streams[id as usize].is_writer();
             let step = if is_writer { self.advance_writer(id) } else { self.advance_reader(id) };
             match step {
@@ -51,7 +55,7 @@ impl Streams {
                 Step::Waits if self.dispatch.active.get(place) == Some(&id) => continue,
                 // Its turn ended on the way.
                 Step::Waits => {}
-                Step::Over => self.end_turn(id),
+                Step::Over => self.end_turn(id, false),
             }
             return Some(step);
         }
@@ -66,8 +70,12 @@ impl Streams {
         // Else half a request would lie in the memory until the next round.
         let is_amid = left == 0 && stream.is_amid(longest);
         stream.turn = Some(if is_amid { 1 } else { left });
+        // Whoever was promised something and has waited for half the time does not wait for the rest of it.
+        let is_pressed = self.dispatch.has_urgent(self.now) && !self.guarantees.contains_key(&stream.client);
         if left == 0 && !is_amid {
-            self.end_turn(id);
+            self.end_turn(id, false);
+        } else if is_pressed {
+            self.end_turn(id, true);
         }
     }
 
@@ -93,6 +101,7 @@ impl Streams {
         }
         stream.turn = Some(stream.left);
         stream.was_fetched = false;
+        stream.began = self.now;
         if stream.in_flight > 0 {
             self.dispatch.leaving -= 1;
         }
@@ -140,12 +149,20 @@ impl Streams {
         self.config.read_bytes(self.frames.frame_bytes())
     }
 
-    fn end_turn(&mut self, id: u32) {
+    /// Whether a turn takes far longer than turns do while others wait: its client pauses, or the disk does.
+    fn is_overdue(&self, id: u32) -> bool {
+        let turn = f64::from(self.turn_requests()) * self.read_bytes() as f64 / self.tuning.bandwidth();
+        let longest = 4.0 * (turn + self.tuning.positioning().as_secs());
+        let took = self.now.since(self.streams[id as usize].began);
+        self.dispatch.needy() > 0 && took.as_secs() > longest
+    }
+
+    /// Ends a turn; what is left of it is for later, if it is `to_be_continued`.
+    fn end_turn(&mut self, id: u32, to_be_continued: bool) {
         self.dispatch.leave(id);
         let stream = &mut self.streams[id as usize];
         let left = stream.turn.take().expect("it has a turn");
-        // Who has nothing more to do does not get the rest later.
-        stream.left = if stream.is_needy() { left } else { 0 };
+        stream.left = if to_be_continued { left } else { 0 };
         if stream.in_flight > 0 {
             self.dispatch.leaving += 1;
         }
@@ -161,7 +178,7 @@ impl Streams {
         while let Some(id) =
             self.dispatch.active.iter().copied().find(|id| !self.streams[*id as usize].is_writer())
         {
-            self.end_turn(id);
+            self.end_turn(id, true);
         }
     }
 
@@ -169,6 +186,7 @@ impl Streams {
     pub(super) fn landed(&mut self, id: u32) {
         let Some(stream) = self.streams.get_mut(id as usize) else { return };
         stream.in_flight -= 1;
+        stream.landed = self.now;
         if stream.in_flight == 0 && stream.turn.is_none() {
             self.dispatch.leaving -= 1;
         }

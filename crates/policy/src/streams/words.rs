@@ -61,6 +61,17 @@ pub enum Ask {
     Flush,
 }
 
+impl Ask {
+    /// The bytes that it is about: the first, and how many.
+    pub(super) fn run(&self) -> Option<(u64, u64)> {
+        match *self {
+            Ask::Read { offset, bytes, .. } | Ask::Write { offset, bytes, .. } => Some((offset, bytes)),
+            Ask::Change { offset, bytes } | Ask::Look { offset, bytes } => Some((offset, bytes)),
+            Ask::Flush => None,
+        }
+    }
+}
+
 /// What is to be done next, in this order and at once: bytes that a piece names may be others after the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {

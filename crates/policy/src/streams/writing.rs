@@ -10,7 +10,7 @@ use super::turns::Step;
 use super::words::{Action, DiskError, Outcome, Piece, Pieces, Place, Request, Transfer};
 use super::{NEAR, Purpose, Streams, Wait};
 use headstack_model::Nanos;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// For how long a stream whose client pauses keeps its turn from others: less than it takes to get back.
 const GRACE: Nanos = Nanos(3_000_000);
@@ -27,8 +27,10 @@ pub(super) struct Gathered {
     held: Vec<Request>,
     /// Flushes, and what was gathered before them.
     flushes: VecDeque<(u64, Request)>,
-    /// Why bytes that were answered did not come to the disk, until a FLUSH has told of it.
-    pub(super) lost: Option<DiskError>,
+    /// How often bytes that were answered did not come to the disk, and why the last time.
+    losses: (u64, DiskError),
+    /// Of how many losses each client has been told: each hears of all while it is there, whoever wrote, because several may be one.
+    told: BTreeMap<u64, u64>,
     /// When gathered bytes have waited for long enough.
     pub(super) drain_at: Nanos,
 }
@@ -39,7 +41,8 @@ impl Default for Gathered {
             ready: VecDeque::new(),
             held: Vec::new(),
             flushes: VecDeque::new(),
-            lost: None,
+            losses: (0, DiskError::Medium),
+            told: BTreeMap::new(),
             drain_at: Nanos::MAX,
         }
     }
@@ -51,6 +54,35 @@ impl Gathered {
         !self.ready.is_empty()
     }
 
+    /// A client asks for something: what was lost before it came is not its own.
+    pub(super) fn meet(&mut self, client: u64) {
+        self.told.entry(client).or_insert(self.losses.0);
+    }
+
+    /// A client has gone.
+    pub(super) fn part(&mut self, client: u64) {
+        self.told.remove(&client);
+    }
+
+    fn lose(&mut self, error: DiskError) {
+        self.losses = (self.losses.0 + 1, error);
+    }
+
+    /// Whether a client is to be told of a loss by its flush, which it is then.
+    pub(super) fn tell_loss(&mut self, client: u64) -> Result<(), DiskError> {
+        let (losses, error) = self.losses;
+        let told = self.told.get_mut(&client).map_or(losses, |told| std::mem::replace(told, losses));
+        if told < losses { Err(error) } else { Ok(()) }
+    }
+
+    /// Whether a request that waits for gathered bytes is about a run, too.
+    fn has_held(&self, offset: u64, bytes: u64) -> bool {
+        let overlaps = |request: &Request| {
+            request.ask.run().is_some_and(|(begin, length)| begin < offset + bytes && offset < begin + length)
+        };
+        self.held.iter().any(overlaps)
+    }
+
     /// Whether nothing waits for the disk.
     pub(super) fn is_settled(&self) -> bool {
         self.ready.is_empty() && self.held.is_empty() && self.flushes.is_empty()
@@ -59,6 +91,10 @@ impl Gathered {
 
 impl Streams {
     pub(super) fn take_write(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
+        if self.gathered.has_held(offset, bytes) {
+            // Else those would wait for as long as others go on to write there.
+            return self.gathered.held.push(request);
+        }
         if !fua && self.is_overwritten(request, offset, bytes) || self.holds_back(request, offset, bytes) {
             return;
         }
@@ -286,7 +322,7 @@ impl Streams {
         match result {
             Ok(()) => self.books.written_bytes += frame.bytes,
             Err(error) => {
-                self.gathered.lost = Some(error);
+                self.gathered.lose(error);
                 self.books.lost_bytes += frame.bytes;
             }
         }
@@ -321,6 +357,10 @@ impl Streams {
         self.unwait(key);
         // It may meet bytes that others have had gathered since.
         let Wait { request, bytes, .. } = wait;
+        if self.gathered.has_held(frontier, bytes) {
+            self.gathered.held.push(request);
+            return Step::Began;
+        }
         if self.is_overwritten(request, frontier, bytes) || self.holds_back(request, frontier, bytes) {
             return Step::Began;
         }

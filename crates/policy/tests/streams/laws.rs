@@ -212,7 +212,7 @@ fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
         }
     }
     assert!(worst <= response, "{worst:?}");
-    assert!(turns[7] * 65536 >= 60_000_000, "{} bytes", turns[7] * 65536);
+    assert!(turns[7] * 65536 >= 60_000_000, "{} bytes {:?}", turns[7] * 65536, world.streams.view());
     assert!(turns[8] > 0, "others get something, too");
 }
 
@@ -247,10 +247,12 @@ impl Boundaries for Tracks {
 
 #[test]
 fn do_requests_end_at_boundaries_that_are_known() {
-    let mut world = world(Config { read_ahead_bytes: Some(1 << 20), ..Config::default() });
+    // A frame for each of ten streams, since what is left of a frame at a boundary lies there until the next turn.
+    let mut world =
+        world(Config { read_ahead_bytes: Some(1 << 20), memory_bytes: 16 << 20, ..Config::default() });
     world.streams.set_boundaries(Box::new(Tracks));
     let (rate, ..) = run(&mut world, &mut reader(10, DISK, 64 << 10), 10, 20);
-    assert!(rate > 0.85 * 50e6, "{rate:.0} B/s {:?}", world.streams.view());
+    assert!(rate > 0.75 * 50e6, "{rate:.0} B/s {:?}", world.streams.view());
     let crossing = world.ends.iter().filter(|end| *end % (300 << 10) != 0).count();
     // The last of a turn ends with a client's request instead.
     assert!(crossing * 5 < world.ends.len(), "{crossing} of {}", world.ends.len());
@@ -303,6 +305,6 @@ fn do_slow_clients_get_what_they_ask_for() {
     // 26 MB/s in all, of 50; a frame each is 40 MiB, or 10.
     let shares = [(32 << 20, 40, 100), (8 << 20, 40, 100), (8 << 20, 20, 50), (8 << 20, 20, 100)]
         .map(|(memory, clients, pause)| slow(memory, clients, Nanos(pause * 1_000_000)));
-    let least = [0.75, 0.6, 0.9, 0.95];
+    let least = [0.7, 0.65, 0.85, 0.95];
     assert!(shares.iter().zip(least).all(|(share, least)| *share > least), "{shares:?}");
 }

@@ -92,7 +92,7 @@ impl Place {
     }
 
     /// Most stretches told of at once.
-    const STRETCHES: usize = 4096;
+    const STRETCHES: usize = 128;
 }
 
 /// How the system is asked for zeros.
@@ -158,8 +158,20 @@ fn open(path: &Path, is_device: bool, read_only: bool) -> io::Result<(File, bool
         }
         _ => error,
     })?;
-    let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
-    locked.map_err(|_| io::Error::new(io::ErrorKind::ResourceBusy, "another program has it as a disk"))?;
+    // A ring that the kernel still takes down holds the file of a program that has just ended.
+    for patience in (0..50).rev() {
+        let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
+        match locked {
+            Ok(()) => break,
+            Err(_) if patience > 0 => {
+                #[allow(clippy::disallowed_methods, reason = "nobody tells when a lock is free")]
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+            Err(_) => {
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another program has it as a disk"));
+            }
+        }
+    }
     Ok((file, read_only))
 }
 

@@ -336,8 +336,8 @@ impl Drop for Uring {
             // SAFETY: it hands nothing over, and no argument.
             let entered = unsafe { self.ring.submitter().enter::<()>(0, 1, GET_EVENTS, None) };
             if entered.is_err_and(|error| !is_passing(&error)) {
-                // The kernel keeps the pages that it has.
-                return;
+                // What it may still read and write would be another's memory.
+                std::process::abort();
             }
             self.underway -= self.ring.completion().count();
         }
