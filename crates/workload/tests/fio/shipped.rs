@@ -23,6 +23,10 @@ fn does_every_shipped_job_run() {
     for path in jobs() {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(&path).expect("a job is text");
+        // Those for a node that runs are on exports and on devices that `make streams` names.
+        if text.contains("ioengine=nbd") || text.contains("ioengine=psync") {
+            continue;
+        }
         let mut include = |name: &str| std::fs::read_to_string(name);
         let file = JobFile::parse(&text, &name, &mut include).unwrap_or_else(|error| panic!("{error}"));
         let mut load = file.build(&volumes(), 1).unwrap_or_else(|error| panic!("{error}"));
