@@ -11,7 +11,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("policy", &["model"]),
     ("workload", &["model"]),
     ("sim", &["model", "policy", "workload"]),
-    ("tracks", &["model"]),
+    ("tracks", &["model", "policy", "workload", "sim"]),
     ("host", &["model", "policy", "workload", "sim", "tracks"]),
     ("studies", &["model", "policy", "workload", "sim", "tracks"]),
     ("cli", &["model", "policy", "workload", "sim", "tracks", "host", "studies"]),

@@ -1,0 +1,18 @@
+//! *Where do tracks begin, and how to lay data on them?*
+//!
+//! An [`Extraction`] learns something of a disk from outside: it says what to ask next (a [`Probe`]), is told how long the
+//! answer took (an [`Answer`]), and ends with what it learned. It knows no clock and no disk, so the same one runs on a
+//! simulated disk ([`simulated`]), on an emulated one and on a real one.
+//!
+//! What is learned of tracks is a [`TrackMap`], which [`check`] compares with another.
+
+pub mod check;
+pub mod drive;
+mod extraction;
+pub mod map;
+mod probe;
+pub mod simulated;
+
+pub use extraction::{Disk, Extraction, Progress, Ticket};
+pub use map::{Run, Track, TrackMap};
+pub use probe::{Answer, Ask, Facts, Outcome, Probe};

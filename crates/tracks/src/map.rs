@@ -1,0 +1,136 @@
+//! Where each track begins.
+
+use headstack_model::{Geometry, Lbn};
+
+/// Tracks that follow each other and hold equally many blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// First block of the first track.
+    pub first: Lbn,
+    /// Blocks of each track.
+    pub sectors: u32,
+    /// How many tracks.
+    pub tracks: u32,
+}
+
+impl Run {
+    /// The block after the last.
+    pub fn end(&self) -> Lbn {
+        self.first + u64::from(self.sectors) * u64::from(self.tracks)
+    }
+}
+
+/// The blocks of one track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// First block.
+    pub first: Lbn,
+    /// How many.
+    pub sectors: u32,
+}
+
+impl Track {
+    /// The block after the last.
+    pub fn end(&self) -> Lbn {
+        self.first + u64::from(self.sectors)
+    }
+}
+
+/// The tracks of a disk, in the order of their blocks, without a gap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrackMap {
+    runs: Vec<Run>,
+}
+
+impl TrackMap {
+    /// The map of no tracks yet.
+    pub fn new() -> TrackMap {
+        TrackMap::default()
+    }
+
+    /// The tracks that a drive's layout has.
+    pub fn of_geometry(geometry: &Geometry) -> TrackMap {
+        let mut map = TrackMap::new();
+        let mut first = Lbn(0);
+        while first.0 < geometry.sectors() {
+            let next = geometry.next_track_boundary(first).unwrap_or(Lbn(geometry.sectors()));
+            map.push((next - first) as u32, 1);
+            first = next;
+        }
+        map
+    }
+
+    /// Adds tracks behind those there are.
+    pub fn push(&mut self, sectors: u32, tracks: u32) {
+        assert!(sectors > 0, "a track holds blocks");
+        let first = self.end();
+        match self.runs.last_mut() {
+            _ if tracks == 0 => {}
+            Some(run) if run.sectors == sectors && run.tracks.checked_add(tracks).is_some() => {
+                run.tracks += tracks;
+            }
+            _ => self.runs.push(Run { first, sectors, tracks }),
+        }
+    }
+
+    /// Runs of equal tracks.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The block after the last of all tracks.
+    pub fn end(&self) -> Lbn {
+        self.runs.last().map_or(Lbn(0), Run::end)
+    }
+
+    /// How many tracks there are.
+    pub fn tracks(&self) -> u64 {
+        self.runs.iter().map(|run| u64::from(run.tracks)).sum()
+    }
+
+    /// The track that holds a block; `None` behind the last.
+    pub fn track_of(&self, lbn: Lbn) -> Option<Track> {
+        let place = self.runs.partition_point(|run| run.first <= lbn).checked_sub(1)?;
+        let run = self.runs[place];
+        let inside = (lbn - run.first) / u64::from(run.sectors);
+        let first = run.first + inside * u64::from(run.sectors);
+        (lbn < run.end()).then_some(Track { first, sectors: run.sectors })
+    }
+
+    /// First block of the track after that of a block; `None` on the last track.
+    pub fn next_boundary(&self, lbn: Lbn) -> Option<Lbn> {
+        self.track_of(lbn).map(|track| track.end()).filter(|end| *end < self.end())
+    }
+
+    /// All tracks.
+    pub fn iter(&self) -> impl Iterator<Item = Track> {
+        self.runs.iter().flat_map(|run| {
+            let sectors = u64::from(run.sectors);
+            (0..u64::from(run.tracks))
+                .map(move |track| Track { first: run.first + track * sectors, sectors: run.sectors })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_model::drives;
+
+    #[test]
+    fn does_the_map_of_a_layout_agree_with_it() {
+        let spec = drives::load("atlas-10k").expect("it is shipped");
+        let geometry = Geometry::new(&spec).expect("it holds");
+        let map = TrackMap::of_geometry(&geometry);
+        assert_eq!(map.end(), Lbn(geometry.sectors()));
+        for lbn in (0..geometry.sectors()).step_by(7919).map(Lbn) {
+            let track = geometry.track_at(lbn);
+            let found = map.track_of(lbn).expect("it lies on the disk");
+            assert_eq!((found.first, found.sectors), (track.first, track.sectors));
+            assert_eq!(map.next_boundary(lbn), geometry.next_track_boundary(lbn));
+        }
+        assert_eq!(map.track_of(map.end()), None);
+        assert_eq!(map.iter().count() as u64, map.tracks());
+        assert_eq!(map.iter().last().map(|track| track.end()), Some(map.end()));
+    }
+}

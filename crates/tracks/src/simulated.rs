@@ -1,0 +1,242 @@
+//! A simulated disk that answers probes in virtual time, as a host with a noisy clock sees it.
+
+use crate::drive::Answers;
+use crate::{Answer, Ask, Facts, Outcome, Probe};
+use headstack_model::{DriveSpec, Nanos, Request};
+use headstack_sim::{Device, DeviceError, DeviceOptions, Outcome as Ended};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a host's clock and its interrupts add to the time at which a disk is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Standard deviation, normally distributed.
+    pub sigma: Nanos,
+    /// Share of answers that come late beside that.
+    pub late_share: f64,
+    /// Most that they are late; they are so by anything up to it alike.
+    pub late_most: Nanos,
+}
+
+impl Noise {
+    /// A clock without fault.
+    pub const NONE: Noise = Noise { sigma: Nanos::ZERO, late_share: 0.0, late_most: Nanos::ZERO };
+    /// 8 µs, and of two hundred answers one that is up to 3 ms late.
+    pub const USUAL: Noise = Noise { sigma: Nanos(8_000), late_share: 0.005, late_most: Nanos(3_000_000) };
+}
+
+/// A simulated disk, and who asks it.
+#[derive(Debug)]
+pub struct SimulatedDisk {
+    device: Device,
+    facts: Facts,
+    noise: Noise,
+    random: Pcg64Mcg,
+    now: Nanos,
+    /// What the device works on, by tag.
+    under_way: BTreeMap<u32, (Probe, Nanos)>,
+    /// What is to be asked later.
+    later: VecDeque<Probe>,
+    /// Answers by the time they come.
+    ended: BTreeMap<(Nanos, u64), (Probe, Answer)>,
+    probes: u64,
+}
+
+impl SimulatedDisk {
+    /// A disk of a drive file.
+    ///
+    /// *Errors:* a drive file that does not hold.
+    pub fn new(spec: &DriveSpec, noise: Noise, seed: u64) -> Result<SimulatedDisk, DeviceError> {
+        let device = Device::new(spec, &DeviceOptions { seed, ..DeviceOptions::default() })?;
+        let facts = Facts {
+            sectors: device.sectors(),
+            sector_bytes: device.sector_bytes(),
+            physical_sectors: (spec.physical_sector_bytes / spec.sector_bytes).max(1),
+            depth: device.depth(),
+            may_write: true,
+            translates: true,
+        };
+        Ok(SimulatedDisk {
+            device,
+            facts,
+            noise,
+            random: Pcg64Mcg::seed_from_u64(seed ^ 0x9E37_79B9_7F4A_7C15),
+            now: Nanos::ZERO,
+            under_way: BTreeMap::new(),
+            later: VecDeque::new(),
+            ended: BTreeMap::new(),
+            probes: 0,
+        })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The time by the disk's clock.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Probes asked so far.
+    pub fn probes(&self) -> u64 {
+        self.probes
+    }
+
+    fn submit(&mut self, probe: Probe) {
+        let request = match probe.ask {
+            Ask::Read { lbn, sectors, from_media } => {
+                Request { fua: from_media, ..Request::read(lbn, sectors) }
+            }
+            Ask::Write { lbn, sectors, to_media } => {
+                Request { fua: to_media, ..Request::write(lbn, sectors) }
+            }
+            Ask::Flush => Request::flush(),
+            Ask::Locate(_) | Ask::BlockAt(..) | Ask::Defects => return self.translate(probe),
+        };
+        let tag = self.device.submit(self.now, request).expect("no more are under way than it takes");
+        self.under_way.insert(tag.0, (probe, self.now));
+    }
+
+    /// Answers from the layout; a translation takes a millisecond.
+    fn translate(&mut self, probe: Probe) {
+        let geometry = &self.device.drive().geometry;
+        let outcome = match probe.ask {
+            Ask::Locate(lbn) if lbn.0 < geometry.sectors() => geometry.locate(lbn).into(),
+            Ask::BlockAt(cylinder, head, sector) => Outcome::Block(geometry.lbn_at(cylinder, head, sector)),
+            _ => Outcome::Refused,
+        };
+        let ended = self.now + Nanos::from_ms(1.0);
+        self.ended.insert((ended, probe.number), (probe, Answer { issued: self.now, ended, outcome }));
+    }
+
+    /// What the device has done by now comes to the host.
+    fn collect(&mut self) {
+        while let Some(completion) = self.device.poll_completion() {
+            let (probe, issued) = self.under_way.remove(&completion.tag.0).expect("it was asked");
+            let outcome = match completion.outcome {
+                Ended::Done => Outcome::Done,
+                _ => Outcome::Failed,
+            };
+            let ended = self.seen(completion.completed).max(issued);
+            self.ended.insert((ended, probe.number), (probe, Answer { issued, ended, outcome }));
+        }
+    }
+
+    /// When the host sees what ended at a time.
+    fn seen(&mut self, at: Nanos) -> Nanos {
+        let noise = self.noise;
+        // Of Box and Muller's two numbers, one.
+        let (first, second): (f64, f64) = (self.random.random(), self.random.random());
+        let normal = libm::sqrt(-2.0 * libm::log(1.0 - first)) * libm::cos(std::f64::consts::TAU * second);
+        let late = match self.random.random_bool(noise.late_share) {
+            true => noise.late_most.0 as f64 * self.random.random::<f64>(),
+            false => 0.0,
+        };
+        Nanos((at.0 as f64 + normal * noise.sigma.0 as f64 + late).max(0.0) as u64)
+    }
+}
+
+impl Answers for SimulatedDisk {
+    type Error = std::convert::Infallible;
+
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        self.probes += 1;
+        // What is asked later keeps what comes behind it waiting, as one thread that asks does.
+        match probe.at > self.now || !self.later.is_empty() {
+            true => self.later.push_back(probe),
+            false => self.submit(probe),
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
+        loop {
+            let answer = self.ended.first_key_value().map(|((at, _), _)| *at);
+            let asked = self.later.front().map(|probe| probe.at.max(self.now));
+            let device = self.device.poll_timeout();
+            let next = [answer, asked, device].into_iter().flatten().min();
+            let next = next.expect("something is under way");
+            // The host may see an end before the device has it, where its clock errs to that side.
+            self.now = self.now.max(next);
+            if answer == Some(next) {
+                let (_, found) = self.ended.pop_first().expect("there is one");
+                return Ok(found);
+            }
+            self.device.handle_timeout(self.now);
+            self.collect();
+            if asked == Some(next)
+                && let Some(probe) = self.later.pop_front()
+            {
+                self.submit(probe);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Disk, Extraction, drive};
+    use headstack_model::{Lbn, drives};
+
+    /// Times between the ends of reads of one block, one after the other.
+    fn turns(noise: Noise, depth: u64) -> Vec<Nanos> {
+        let spec = drives::load("toshiba-x300").expect("it is shipped");
+        let mut disk = SimulatedDisk::new(&spec, noise, 1).expect("it holds");
+        let mut extraction = Extraction::new(disk.facts(), async move |disk: Disk| {
+            let mut ends = Vec::new();
+            for _ in 0..50 {
+                // Several at a time, far from each other, to see that none is lost.
+                let ask = |place| Ask::Read { lbn: Lbn(place * 80_000_000), sectors: 8, from_media: true };
+                let sent: Vec<_> = (0..depth).map(|place| disk.send(ask(place), Nanos::ZERO)).collect();
+                for (place, ticket) in sent.into_iter().enumerate() {
+                    let answer = disk.answer(ticket).await;
+                    if place == 0 {
+                        ends.push(answer.ended);
+                    }
+                }
+            }
+            ends
+        });
+        let ends = drive::run(&mut extraction, &mut disk, |_, _, _| true);
+        let ends = ends.expect("it cannot fail").expect("nobody ended it");
+        ends.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    #[test]
+    fn does_a_block_come_round_once_a_turn() {
+        let period = 60e9 / 7199.6;
+        for (noise, tolerance) in
+            [(Noise::NONE, 100.0), (Noise { late_share: 0.0, ..Noise::USUAL }, 80_000.0)]
+        {
+            for turn in turns(noise, 1) {
+                let turns = turn.0 as f64 / period;
+                let off = (turns - turns.round()).abs() * period;
+                assert!(turns > 0.9 && off < tolerance, "{turn} is off by {off} ns");
+            }
+        }
+    }
+
+    #[test]
+    fn are_many_answered_at_a_time() {
+        // One after the other they would take a seek each.
+        let (alone, many) = (turns(Noise::NONE, 1), turns(Noise::NONE, 16));
+        assert_eq!((alone.len(), many.len()), (49, 49));
+        assert!(many.iter().all(|turn| turn.0 < 16 * 8_000_000), "{many:?}");
+    }
+
+    #[test]
+    fn are_some_answers_late() {
+        let period = 60e9 / 7199.6;
+        let is_off = |turn: &&Nanos| ((turn.0 as f64 / period).fract() - 0.5).abs() < 0.45;
+        let late = turns(Noise { late_share: 0.5, ..Noise::USUAL }, 1);
+        assert!(late.iter().filter(is_off).count() > 10, "{late:?}");
+    }
+}
