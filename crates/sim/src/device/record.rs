@@ -5,7 +5,8 @@
 //! A destage writes what the cache holds when it starts: where a younger write has come in whole over blocks that an older
 //! one made dirty, or that an older one still waits to write, both accesses carry the younger one's data.
 //!
-//! *Assumptions:* a drive keeps energy enough to finish the physical sector under its head, and none for more. A drive that
+//! *Assumptions:* of two writes to a block, that is the younger which was submitted later, also where the drive takes its data
+//! first: what was read meanwhile does not change again. A drive keeps energy enough to finish the physical sector under its head, and none for more. A drive that
 //! has to read a physical sector first, in part of which it writes, has it in its buffer then.
 
 use super::media::{Drive, Pass};
@@ -36,6 +37,17 @@ struct Piece {
     submitted: Nanos,
     /// Place of the write among all that came in.
     order: u64,
+}
+
+impl Piece {
+    fn touches(&self, other: &Piece) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// Whether its data count for less than another's.
+    fn is_older(&self, other: &Piece) -> bool {
+        (self.submitted, self.order) < (other.submitted, other.order)
+    }
 }
 
 /// A write that makes older data stale once its own are here.
@@ -73,7 +85,14 @@ impl Record {
         if index >= lists.len() {
             lists.resize_with(index + 1, Vec::new);
         }
-        lists[index].push(piece);
+        let list = &mut lists[index];
+        let others = list.len();
+        list.push(piece);
+        // What was submitted later may have come first, and be no one's younger any more.
+        for index in 0..others {
+            let other = list[index];
+            give(list, others, &other);
+        }
         self.younger.push(Younger { piece, here });
     }
 
@@ -94,7 +113,7 @@ impl Record {
         younger.retain(|one| {
             let waits = one.here > begins;
             if !waits {
-                runs.iter_mut().chain(commands.iter_mut()).for_each(|list| give(list, &one.piece));
+                runs.iter_mut().chain(commands.iter_mut()).for_each(|list| give(list, 0, &one.piece));
             }
             waits
         });
@@ -156,17 +175,12 @@ enum List {
     Command(u32),
 }
 
-/// Gives the blocks of a list that a younger write has to it.
-fn give(list: &mut Vec<Piece>, younger: &Piece) {
-    let stale = |piece: &Piece| {
-        let touches = piece.start < younger.end && younger.start < piece.end;
-        touches && piece.order < younger.order
-    };
-    let mut index = 0;
+/// Gives the blocks that a younger write has to it, of a list from `index` on.
+fn give(list: &mut Vec<Piece>, mut index: usize, younger: &Piece) {
     while index < list.len() {
         let piece = list[index];
         index += 1;
-        if !stale(&piece) {
+        if !(piece.touches(younger) && piece.is_older(younger)) {
             continue;
         }
         let (start, end) = (piece.start.max(younger.start), piece.end.min(younger.end));
