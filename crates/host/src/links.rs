@@ -118,7 +118,7 @@ impl Links {
     }
 
     /// Sends what is to be sent, takes what was asked, and drops what is over. `sent` is told of each connection that has sent
-    /// something, `gone` of the number of each that is dropped.
+    /// something, `gone` of the number of each whose client has left, and once more when all is done that it had asked for.
     pub(crate) fn settle(
         &mut self,
         now: Nanos,
@@ -149,11 +149,13 @@ impl Links {
             link.connection.take_rest(now, take);
             if link.connection.is_over() {
                 link.connection.unwatch(epoll);
-                if !std::mem::replace(&mut link.is_gone, true) {
+                let is_news = !std::mem::replace(&mut link.is_gone, true);
+                // What it asked for takes memory until it is done, and counts as the client's so long.
+                let is_done = link.connection.wire.machine.in_flight() == 0;
+                if is_news || is_done {
                     gone(number);
                 }
-                // What it asked for takes memory until it is done, and counts as the client's so long.
-                if link.connection.wire.machine.in_flight() == 0 {
+                if is_done {
                     self.links.remove(place);
                 }
             } else {
@@ -245,6 +247,25 @@ mod tests {
         state.emulator.read(0, 0, &mut bytes).expect("it is within the disk");
         assert!(bytes.chunks(512).zip(0..200u8).all(|(block, turn)| block == [turn + 1; 512]));
         assert!(bytes[200 * 512..].iter().all(|byte| *byte == 0), "who takes its leave asks for no more");
+    }
+
+    #[test]
+    fn is_it_told_that_a_client_has_gone_and_again_when_all_is_done_that_it_asked_for() {
+        let (shared, epoll, mut links, mut client) = disk();
+        client.write_all(&[request(1, 0, 512), vec![7; 512]].concat()).expect("the other end is open");
+        drop(client);
+        links.handle_event(0, EventFlags::IN | EventFlags::HUP, Nanos::ZERO);
+        let mut gone = Vec::new();
+        links.settle(Nanos::ZERO, &epoll, |_| {}, |number| gone.push(number));
+        assert_eq!(gone, [1], "what waits for an answer is not worth while");
+        let mut state = shared.lock();
+        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
+        state.collect(&mut Vec::new());
+        answer(&mut links, &mut state, Nanos::ZERO);
+        drop(state);
+        links.settle(Nanos::ZERO, &epoll, |_| {}, |number| gone.push(number));
+        assert!(links.is_empty());
+        assert_eq!(gone, [1, 1], "who does something for it may have taken note of it again");
     }
 
     #[test]

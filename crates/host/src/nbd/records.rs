@@ -1,7 +1,7 @@
 //! The TLS of a connection: records in and out, and what they say.
 //!
-//! What is kept is bounded: [`INBOX`] of records that came, as much of what they said, and the records of [`BATCH`] bytes that
-//! are to be sent.
+//! What is kept is bounded: [`INBOX`] of records that came, as much of what they said, and of what is to be sent the records of
+//! [`BATCH`] bytes and as much again of TLS itself.
 //!
 //! *Source:* RFC 8446.
 
@@ -44,9 +44,14 @@ pub(super) struct Records {
     open: bool,
     /// Whether the client was told that nothing more comes.
     closed: bool,
+    /// Whether the client sends no more, and whether the machine was told so, behind all that was said.
+    ended: bool,
+    told: bool,
     failure: Option<Ending>,
     /// Since when the rest of a record is awaited.
     incomplete: Option<Nanos>,
+    /// Whether nothing was read, for want of room, when that was last looked at: the client cannot send the rest meanwhile.
+    stalled: bool,
     now: Nanos,
 }
 
@@ -95,8 +100,11 @@ impl Records {
             batch: None,
             open: false,
             closed: false,
+            ended: false,
+            told: false,
             failure: None,
             incomplete: None,
+            stalled: false,
             now,
         })
     }
@@ -107,7 +115,8 @@ impl Records {
 
     /// Whether there is room for records, and for what they say.
     pub(super) fn has_room(&self) -> bool {
-        self.failure.is_none() && self.said.is_empty() && self.outbox.len() <= BATCH && self.inbox.has_space()
+        let is_done = self.failure.is_some() || self.ended;
+        !is_done && self.said.is_empty() && self.outbox.len() <= 2 * BATCH && self.inbox.has_space()
     }
 
     pub(super) fn space(&mut self) -> &mut [u8] {
@@ -118,13 +127,26 @@ impl Records {
         self.now = now;
         self.inbox.commit(bytes);
         self.open_all(machine);
+        self.hand_on(machine);
     }
 
-    /// Gives the machine what was said before and it had no room for; whether it took any.
+    /// The client sends no more.
+    pub(super) fn input_ended(&mut self, machine: &mut impl Machine) {
+        self.ended = true;
+        self.hand_on(machine);
+    }
+
+    /// Gives the machine what was said before and it had no room for, and tells of the end behind that; whether there was
+    /// anything that it took.
     pub(super) fn hand_on(&mut self, machine: &mut impl Machine) -> bool {
         let taken = give(machine, self.now, self.said.bytes());
         self.said.consume(taken);
-        taken > 0
+        let is_over = self.ended && self.said.is_empty();
+        let is_news = is_over && !std::mem::replace(&mut self.told, is_over);
+        if is_news {
+            machine.input_ended();
+        }
+        taken > 0 || is_news
     }
 
     /// Opens all records that have come, and hands on what they say.
@@ -165,7 +187,7 @@ impl Records {
     }
 
     fn step(&mut self, machine: &mut impl Machine) -> Next {
-        let Records { connection, inbox, said, outbox, open, now, .. } = self;
+        let Records { connection, inbox, said, outbox, open, ended, now, .. } = self;
         let UnbufferedStatus { discard, state } = connection.process_tls_records(inbox.bytes_mut());
         let next = match state {
             // Before anything is heard, the machine is told who speaks.
@@ -186,7 +208,7 @@ impl Records {
                 Next::Again
             }
             Ok(ConnectionState::PeerClosed) => {
-                machine.input_ended();
+                *ended = true;
                 Next::Again
             }
             Ok(ConnectionState::WriteTraffic(_)) => Next::Open,
@@ -264,14 +286,27 @@ impl Records {
         }
     }
 
-    /// Until when the rest of a record may come, of a client that has begun one.
+    /// Until when the rest of a record may come, of a client that has begun one and is listened to.
     pub(super) fn deadline(&self, patience: Nanos) -> Option<Nanos> {
-        self.incomplete.filter(|_| self.open).map(|since| since.saturating_add(patience))
+        let since = self.incomplete.filter(|_| self.open && !self.stalled);
+        since.map(|since| since.saturating_add(patience))
     }
 
-    /// Goes on by another clock.
+    /// Nothing is read from the client for now.
+    pub(super) fn stall(&mut self) {
+        self.stalled = true;
+    }
+
+    /// The client is listened to, perhaps again: then it has all its time.
+    pub(super) fn listen(&mut self, now: Nanos) {
+        if std::mem::replace(&mut self.stalled, false) {
+            self.incomplete = self.incomplete.map(|_| now);
+        }
+    }
+
+    /// Goes on by another clock, and with another machine.
     pub(super) fn rebase(&mut self, now: Nanos) {
-        (self.now, self.incomplete) = (now, self.incomplete.map(|_| now));
+        (self.now, self.incomplete, self.told) = (now, self.incomplete.map(|_| now), false);
     }
 
     /// The client took too long.

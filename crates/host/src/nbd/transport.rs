@@ -35,6 +35,17 @@ impl<W: Machine> Transport<W> {
         Some(Transport { machine: change(machine)?, patience, records })
     }
 
+    /// Takes note whether the client is listened to, by a clock that says `now` where one does.
+    fn note_stall(&mut self, now: Option<Nanos>) {
+        let is_read = self.wants_input();
+        let Some(records) = &mut self.records else { return };
+        match now {
+            _ if !is_read => records.stall(),
+            Some(now) => records.listen(now),
+            None => {}
+        }
+    }
+
     /// Goes over to TLS where the machine has just agreed to it.
     fn upgrade(&mut self, now: Nanos) {
         let Some(Tls { config, .. }) = self.machine.take_tls() else { return };
@@ -60,6 +71,7 @@ impl Transport<Session> {
             // The machine may have room again for what came with the last record.
             let records = self.records.as_mut()?;
             if !records.hand_on(&mut self.machine) {
+                self.note_stall(None);
                 return None;
             }
         }
@@ -80,7 +92,10 @@ impl<W: Machine> Wire for Transport<W> {
 
     fn filled(&mut self, now: Nanos, bytes: usize) {
         match &mut self.records {
-            Some(records) => records.filled(&mut self.machine, now, bytes),
+            Some(records) => {
+                records.filled(&mut self.machine, now, bytes);
+                self.note_stall(Some(now));
+            }
             None => {
                 self.machine.filled(now, bytes);
                 self.upgrade(now);
@@ -89,7 +104,10 @@ impl<W: Machine> Wire for Transport<W> {
     }
 
     fn input_ended(&mut self) {
-        self.machine.input_ended();
+        match &mut self.records {
+            Some(records) => records.input_ended(&mut self.machine),
+            None => self.machine.input_ended(),
+        }
     }
 
     fn output(&mut self) -> &[u8] {
@@ -118,6 +136,7 @@ impl<W: Machine> Wire for Transport<W> {
                 records.sent(&mut self.machine, now, bytes);
                 // What came may have waited until replies were taken.
                 records.hand_on(&mut self.machine);
+                self.note_stall(Some(now));
             }
             None => {
                 self.machine.sent(now, bytes);
@@ -146,6 +165,7 @@ impl<W: Machine> Wire for Transport<W> {
 
     fn handle_timeout(&mut self, now: Nanos) {
         self.machine.handle_timeout(now);
+        self.note_stall(Some(now));
         if let Some(records) = &mut self.records {
             records.give_back();
             if records.deadline(self.patience).is_some_and(|deadline| deadline <= now) {

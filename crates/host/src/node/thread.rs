@@ -111,6 +111,8 @@ pub struct NodeView {
     pub outstanding: usize,
     /// Connections.
     pub connections: usize,
+    /// Whether its thread has failed: it serves nobody any more.
+    pub has_failed: bool,
     /// What was asked so far.
     pub books: Books,
     /// Time in which the disk had a command.
@@ -154,6 +156,7 @@ impl NodeHandle {
             at,
             outstanding: state.core.outstanding(),
             connections: state.connections,
+            has_failed: state.broken,
             books: state.books.clone(),
             busy: state.busy.until(at),
             clients: state.responses.views(),
@@ -459,5 +462,73 @@ impl Turning {
             }
         }
         self.links.settle(now, &self.epoll, |link| drop(link.take_sent()), |number| self.gone.push(number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Connection;
+    use crate::nbd::{Exports, Handshake, Limits, Wire};
+    use crate::node::words::Command;
+    use crate::server::seats::Seats;
+    use std::io::{Read, Write};
+    use std::os::fd::BorrowedFd;
+    use std::os::unix::net::UnixStream;
+
+    /// A disk that its first command breaks.
+    struct Broken;
+
+    impl Drive for Broken {
+        fn shape(&self) -> Shape {
+            Shape { bytes: 1 << 20, block_bytes: 512, read_only: false }
+        }
+
+        fn title(&self) -> String {
+            "broken".to_string()
+        }
+
+        fn wake(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn start(&mut self, _core: &mut NodeCore, command: Command) {
+            panic!("as planned: {command:?}");
+        }
+
+        fn issue(&mut self, _core: &mut NodeCore) {}
+
+        fn take_ended(&mut self, _core: &mut NodeCore, _ends: &mut Ends) {}
+
+        fn fetch(&self, _offset: u64, _into: &mut [u8]) {}
+    }
+
+    /// A connection to the only export, and its client's end.
+    fn link(node: &NodeHandle) -> (UnixStream, Link) {
+        let exports = Exports::new(vec![node.export("d")]).expect("it can be exported");
+        let mut handshake = Handshake::new(exports, Limits::default(), Nanos::ZERO);
+        let said = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 0]].concat();
+        handshake.input_space()[..said.len()].copy_from_slice(&said);
+        handshake.filled(Nanos::ZERO, said.len());
+        let greeting = handshake.output().len();
+        handshake.sent(Nanos::ZERO, greeting);
+        let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
+        let seat = Seats::default().take(None, 1, 1).expect("it is free");
+        let (client, server) = UnixStream::pair().expect("there are sockets");
+        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), seat), 0))
+    }
+
+    #[test]
+    fn is_it_seen_that_a_nodes_thread_failed() {
+        let backend = Backend { drive: Box::new(Broken), notes: Vec::new() };
+        let node = Node::start("n", backend, Config::default()).expect("there are threads");
+        assert!(!node.handle().view().has_failed);
+        let (mut client, link) = link(&node.handle());
+        node.handle().adopt(link);
+        let read = [&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 0][..], &[0; 16], &[0, 0, 2, 0]].concat();
+        client.write_all(&read).expect("it reads");
+        assert_eq!(client.read(&mut [0; 1]).expect("it is closed in order"), 0, "nobody serves it");
+        assert!(node.handle().view().has_failed);
+        assert_eq!(node.stop(), Err(BlockError::Dead));
     }
 }

@@ -153,6 +153,27 @@ fn does_each_disk_read_what_was_written_last() {
 }
 
 #[test]
+fn is_nothing_kept_of_a_thousand_clients_that_die_with_writes_queued() {
+    let setup = serve(Backend::memory(BYTES).expect("it is in whole blocks"), None);
+    let said: Vec<u8> = (0..20)
+        .flat_map(|turn| [request(0, WRITE, turn, turn * 4096, 4096), vec![turn as u8 + 1; 4096]].concat())
+        .collect();
+    for _ in 0..1000 {
+        // One that finds all seats taken by those before comes again.
+        while connect(&setup.path).write_all(&said).is_err() {}
+    }
+    let kept = || (setup.handle().view(), setup.handle().inspect(|core| core.streams().view().clients));
+    let is_gone = |_: &u64| {
+        let (view, clients) = kept();
+        view.connections == 0 && view.outstanding == 0 && clients == 0
+    };
+    assert!((0..1_000_000).any(|turn| is_gone(&turn)), "{:?}", kept());
+    let mut stream = connect(&setup.path);
+    assert_eq!(read(&mut stream, 0, 19 * 4096, 4096), [20; 4096], "all was done that they asked for");
+    setup.stop();
+}
+
+#[test]
 fn are_commands_at_the_end_of_the_disk_served_and_those_beyond_refused() {
     for (name, setup) in setups() {
         let end = setup.handle().shape().bytes;

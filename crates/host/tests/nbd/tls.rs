@@ -338,6 +338,97 @@ fn does_it_matter_in_which_pieces_records_come() {
     }
 }
 
+/// A session within TLS with these limits, and its client.
+fn secured(authority: &Authority, limits: Limits) -> (Transport<Session>, ClientConnection) {
+    let tls = authority.settings(ClientCertificates::Optional, true).load().expect("openssl made the files");
+    let handshake = Handshake::new(exports(), limits.clone(), Nanos::ZERO).with_tls(Some(tls));
+    let mut server = Transport::new(handshake, &limits);
+    get(&mut server, Nanos::ZERO);
+    say(&mut server, &[client_flags(0b11), starttls()].concat());
+    let (mut client, mut unread) = (authority.client(Some("client")), Vec::new());
+    exchange((&mut client, &mut unread), &mut server, &choose(7, "disk", &[]), &mut || 1 << 20);
+    let session = server.with(Nanos::ZERO, |handshake| handshake.into_session(Nanos::ZERO));
+    (session.expect("it is chosen"), client)
+}
+
+/// What a client says, as records.
+fn records(client: &mut ClientConnection, said: &[u8]) -> Vec<u8> {
+    let mut records = Vec::new();
+    client.set_buffer_limit(None);
+    client.writer().write_all(said).expect("it has room");
+    while client.wants_write() {
+        client.write_tls(&mut records).expect("a vector takes all");
+    }
+    records
+}
+
+#[test]
+fn is_all_taken_that_a_client_said_before_it_took_its_leave() {
+    let Some(authority) = Authority::new() else { return };
+    let (mut server, mut client) = secured(&authority, Limits::default());
+    // More than there is room for at a time.
+    let write = |cookie: u64, length: u32| {
+        [request(0, WRITE, cookie, 0, length), vec![cookie as u8; length as usize]].concat()
+    };
+    let mut said = records(&mut client, &[write(1, 256 << 10), write(2, 512), write(3, 512)].concat());
+    client.send_close_notify();
+    said.extend(records(&mut client, &[]));
+    let mut rest = &said[..];
+    let mut asked = Vec::new();
+    while !rest.is_empty() {
+        let taken = put(&mut server, Nanos::ZERO, rest, usize::MAX);
+        rest = &rest[taken..];
+        let requests: Vec<_> = std::iter::from_fn(|| server.next_request()).collect();
+        assert!(taken > 0 || !requests.is_empty(), "{} bytes are not taken", rest.len());
+        asked.extend(requests);
+    }
+    asked.extend(std::iter::from_fn(|| server.next_request()));
+    assert_eq!(asked.len(), 3);
+    assert_eq!(server.ending(), Some(&Ending::HungUp));
+    for request in asked {
+        server.machine.answer(Nanos::ZERO, request.handle, Ok(Answer::Done));
+    }
+    let heard = exchange((&mut client, &mut Vec::new()), &mut server, &[], &mut || 1 << 20);
+    assert_eq!(heard, [simple(OK, 1), simple(OK, 2), simple(OK, 3)].concat());
+    assert!(server.is_over());
+}
+
+#[test]
+fn is_a_client_given_all_its_time_once_it_is_listened_to_again() {
+    let Some(authority) = Authority::new() else { return };
+    let patience = Nanos::from_secs(1);
+    let (mut server, mut client) =
+        secured(&authority, Limits { requests: 1, request: patience, ..Limits::default() });
+    let first = records(&mut client, &request(0, READ, 1, 0, 512).repeat(2));
+    let second = records(&mut client, &request(0, READ, 2, 0, 512));
+    let (begun, rest) = second.split_at(9);
+    put(&mut server, Nanos::ZERO, &[&first[..], begun].concat(), usize::MAX);
+    let one = server.next_request().expect("it is a request");
+    assert_eq!(server.next_request(), None, "one at a time");
+    assert!(!server.wants_input());
+    // The disk takes longer than a client may.
+    let late = Nanos::from_secs(10);
+    server.handle_timeout(late);
+    assert_eq!((server.ending(), server.poll_timeout()), (None, None), "it could not go on");
+    let answer = |server: &mut Transport<Session>, handle| {
+        server.machine.answer_read(late, handle, |room| {
+            room.fill(1);
+            Ok(())
+        });
+        get(server, late);
+    };
+    answer(&mut server, one.handle);
+    let two = server.next_request().expect("there is room for another");
+    answer(&mut server, two.handle);
+    assert_eq!(server.next_request(), None);
+    assert!(server.wants_input());
+    server.handle_timeout(late);
+    assert_eq!(server.poll_timeout(), Some(late + patience), "now it is the client's turn");
+    put(&mut server, late + patience, rest, usize::MAX);
+    server.handle_timeout(late + patience);
+    assert!(server.ending().is_none() && server.next_request().is_some());
+}
+
 #[test]
 fn are_clients_that_stop_in_the_middle_of_tls_left() {
     let Some(authority) = Authority::new() else { return };

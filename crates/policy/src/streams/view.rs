@@ -33,6 +33,8 @@ pub struct View {
     pub waiting_streams: usize,
     /// Requests that wait for a stream's turn.
     pub waiting_requests: usize,
+    /// Clients that have asked for something and were not told to be gone since.
+    pub clients: usize,
     /// M, and how much of it is in use, was at most, is read ahead, and is gathered.
     pub memory_bytes: u64,
     /// Bytes of frames in use.
@@ -122,6 +124,7 @@ impl Streams {
             dispatched: self.dispatch.len(),
             waiting_streams: self.dispatch.needy(),
             waiting_requests: self.reads.len() + self.writes.len(),
+            clients: self.gathered.clients(),
             memory_bytes: self.memory_bytes(),
             used_bytes: self.frames.used() as u64 * frame_bytes,
             high_water_bytes: self.frames.high_water() as u64 * frame_bytes,

@@ -59,6 +59,11 @@ impl Gathered {
         self.told.entry(client).or_insert(self.losses.0);
     }
 
+    /// How many clients are known.
+    pub(super) fn clients(&self) -> usize {
+        self.told.len()
+    }
+
     /// A client has gone.
     pub(super) fn part(&mut self, client: u64) {
         self.told.remove(&client);

@@ -66,7 +66,7 @@ pub struct Opening {
 /// A disk for a [`Node`](super::Node).
 pub struct Backend {
     pub(super) drive: Box<dyn Drive>,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl fmt::Debug for Backend {
