@@ -9,6 +9,7 @@
 pub mod check;
 pub mod drive;
 mod extraction;
+pub mod learn;
 pub mod map;
 mod probe;
 pub mod simulated;

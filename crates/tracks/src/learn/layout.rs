@@ -1,0 +1,160 @@
+//! Which order the blocks have over surfaces and cylinders: from the pattern of the tracks, and from seeks.
+//!
+//! What no seek shows is not told apart: two heads whose change is hidden in a seek may be one.
+//! *Source:* the names of layouts are those of H. Wong.
+
+use super::bands::{self, Slice, Ways};
+use super::heads_first;
+use super::prober::Prober;
+use super::tracks::{Piece, Spot, Stretch};
+use headstack_model::spec::Layout;
+use std::ops::Range;
+
+/// Where all tracks lie.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Placing {
+    pub(super) layout: Layout,
+    pub(super) heads: u32,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// Resolution of the seeks that decide, in turns.
+const SHARE: f64 = 0.002;
+/// Times that differ by less are taken as the same, in turns.
+const SAME: f64 = 0.005;
+/// Slices that are compared with the first for the number of heads.
+const MOST_HEADS: usize = 24;
+
+/// Tracks of one density, of a disk whose surfaces have the same.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Zone {
+    pub(super) pieces: Range<usize>,
+    pub(super) cylinders: Range<u32>,
+}
+
+impl Placing {
+    pub(super) fn zones(&self) -> Vec<Zone> {
+        let mut zones = Vec::new();
+        let mut from = 0;
+        for group in self.pieces.chunk_by(|a, b| a.tracks.sectors_per_track == b.tracks.sectors_per_track) {
+            let low = group.iter().map(|piece| piece.cylinders().0).min().unwrap_or(0);
+            let high = group.iter().map(|piece| piece.cylinders().1).max().unwrap_or(0);
+            zones.push(Zone { pieces: from..from + group.len(), cylinders: low..high + 1 });
+            from += group.len();
+        }
+        zones
+    }
+
+    pub(super) fn is_heads_first(&self) -> bool {
+        matches!(self.layout, Layout::Cylinder | Layout::Serpentine)
+    }
+
+    /// Cylinders from the first that holds a block to the last.
+    pub(super) fn cylinders(&self) -> u32 {
+        self.pieces.iter().map(|piece| piece.cylinders().1 + 1).max().unwrap_or(1)
+    }
+}
+
+/// Finds the order of the blocks.
+pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch]) -> Placing {
+    let slices = bands::slices(stretches);
+    let usual = heads_first::usual_tracks(&slices);
+    if is_heads_first(prober, &slices, usual).await {
+        return heads_first(prober, stretches, usual).await;
+    }
+    let (heads, reverses) = match bands::heads_of_pattern(&slices) {
+        Some(found) => found,
+        None => (heads_by_seeks(prober, &slices).await, false),
+    };
+    let alternates = heads > 1 && alternates(prober, &slices).await;
+    let ways = Ways { alternates, reverses };
+    let layout = match (alternates, reverses) {
+        (false, false) => Layout::Ff,
+        (true, false) => Layout::Af,
+        (false, true) => Layout::Fa,
+        (true, true) => Layout::Aa,
+    };
+    Placing { layout, heads, pieces: bands::place(&slices, heads, ways) }
+}
+
+/// Whether a stretch is a cylinder: its last track is as near to its first as the second is.
+async fn is_heads_first(prober: &mut Prober, slices: &[Slice], usual: u32) -> bool {
+    let is_usual = |slice: &Slice| slice.tracks == usual && slice.stretches[0].run.tracks > 1;
+    let Some(slice) = middle(slices, is_usual) else { return false };
+    if usual <= 3 {
+        return usual > 1;
+    }
+    let near = least(prober, slice.first(), slice.stretches[0].spot(1)).await;
+    let far = least(prober, slice.first(), slice.last()).await;
+    near.zip(far).is_some_and(|(near, far)| far - near < SAME)
+}
+
+/// The slice nearest to the middle that is as wanted.
+fn middle(slices: &[Slice], is_wanted: impl Fn(&Slice) -> bool) -> Option<&Slice> {
+    let middle = slices.len() / 2;
+    let wanted = slices.iter().enumerate().filter(|(_, slice)| is_wanted(slice));
+    wanted.min_by_key(|(index, _)| index.abs_diff(middle)).map(|(_, slice)| slice)
+}
+
+async fn heads_first(prober: &mut Prober, stretches: &[Stretch], heads: u32) -> Placing {
+    let mut pieces = heads_first::place(stretches, heads);
+    let is_serpentine = is_serpentine(prober, &pieces, heads).await;
+    if is_serpentine {
+        heads_first::turn_odd_cylinders(&mut pieces, heads);
+    }
+    let layout = if is_serpentine { Layout::Serpentine } else { Layout::Cylinder };
+    Placing { layout, heads, pieces }
+}
+
+/// Whether the last track of the next cylinder lies under the head of this one's first, as a head switch that takes longer
+/// than a seek shows.
+async fn is_serpentine(prober: &mut Prober, pieces: &[Piece], heads: u32) -> bool {
+    let is_whole = |pair: &&[Piece]| {
+        pair.iter().all(|piece| piece.tracks.run.tracks == heads) && pair[1].cylinder == pair[0].cylinder + 1
+    };
+    let from = pieces.len() / 2;
+    let Some([here, next]) = pieces[from..].windows(2).find(is_whole) else { return false };
+    let (from, first, last) = (here.tracks.spot(0), next.tracks.spot(0), next.tracks.last());
+    let to_first = least(prober, from, first).await;
+    let to_last = least(prober, from, last).await;
+    to_first.zip(to_last).is_some_and(|(to_first, to_last)| to_first - to_last > SAME)
+}
+
+/// The number of heads from how many slices lie at the same cylinders.
+async fn heads_by_seeks(prober: &mut Prober, slices: &[Slice]) -> u32 {
+    let Some((first, others)) = slices.split_first() else { return 1 };
+    let Some(second) = others.first() else { return 1 };
+    let from = first.first();
+    let (Some(switch), Some(far)) =
+        (nearer_end(prober, from, second).await, least(prober, from, first.last()).await)
+    else {
+        return 1;
+    };
+    if far - switch < SAME {
+        return 1;
+    }
+    for (index, other) in others.iter().enumerate().take(MOST_HEADS) {
+        if nearer_end(prober, from, other).await.is_some_and(|time| time > (switch + far) / 2.0) {
+            return index as u32 + 1;
+        }
+    }
+    1
+}
+
+async fn nearer_end(prober: &mut Prober, from: Spot, slice: &Slice) -> Option<f64> {
+    let to_first = least(prober, from, slice.first()).await?;
+    let to_last = least(prober, from, slice.last()).await?;
+    Some(to_first.min(to_last))
+}
+
+/// Whether the second surface is read from where the first one ended.
+async fn alternates(prober: &mut Prober, slices: &[Slice]) -> bool {
+    let [first, second, ..] = slices else { return false };
+    let from_end = least(prober, first.last(), second.first()).await;
+    let from_start = least(prober, first.first(), second.first()).await;
+    from_end.zip(from_start).is_some_and(|(end, start)| start - end > SAME)
+}
+
+async fn least(prober: &mut Prober, from: Spot, to: Spot) -> Option<f64> {
+    prober.least(&from, &to, false, SHARE).await.map(|least| least.turns())
+}

@@ -1,0 +1,64 @@
+//! What a disk's mechanics are, learned from outside once its tracks and their angles are known.
+//!
+//! Learned: the order of blocks over surfaces and cylinders, the number of heads, seek times for reads and writes, head switch
+//! and write settle, the rate of each zone. Not learned: heads whose change no seek shows, cylinders without a block but for
+//! those between zones.
+//!
+//! *Source:* distances between two commands that just need no extra turn: B. Worthington, G. Ganger, Y. Patt, J. Wilkes,
+//! "On-line extraction of SCSI disk drive parameters" (1995); layouts: H. Wong, "Discovering hard disk physical geometry through
+//! microbenchmarking" (2019).
+
+mod bands;
+mod heads_first;
+mod layout;
+mod prober;
+mod seek;
+mod tracks;
+
+pub use seek::{SeekPoint, Seeks};
+pub use tracks::{Piece, Stretch};
+
+use crate::Disk;
+use headstack_model::spec::Layout;
+use prober::Prober;
+
+/// The mechanics of a disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnedMechanics {
+    /// Turns a minute.
+    pub rpm: f64,
+    /// Order of the blocks over tracks.
+    pub layout: Layout,
+    /// Surfaces that could be told apart.
+    pub heads: u32,
+    /// Cylinders from the first that holds a block to the last.
+    pub cylinders: u32,
+    /// Where all tracks lie, in the order of their blocks.
+    pub pieces: Vec<Piece>,
+    /// What the arm takes.
+    pub seeks: Seeks,
+}
+
+/// Learns the mechanics of a disk with these tracks, which turns once in `period` nanoseconds.
+pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64) -> LearnedMechanics {
+    let mut prober = Prober::new(disk, period);
+    if let Some(stretch) = stretches.first() {
+        prober.set_clock(&stretch.spot(0)).await;
+    }
+    let mut placing = layout::find(&mut prober, stretches).await;
+    if placing.is_heads_first() {
+        seek::widen(&mut prober, &mut placing).await;
+    }
+    let seeks = seek::measure(&mut prober, &placing).await;
+    LearnedMechanics {
+        rpm: 60e9 / period,
+        layout: placing.layout,
+        heads: placing.heads,
+        cylinders: placing.cylinders(),
+        pieces: placing.pieces,
+        seeks,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! The least time from one track to another.
+//!
+//! Where angles are known, a read of a block tells more than how long it took: it tells how many turns went by. The arm
+//! reaches the track at some time after the command; a block that comes by before that is read a turn later. So each read
+//! bounds that time from above, and from below by a turn less; and the next block, asked at the right moment, halves what is
+//! left. What the clock errs shows in the fraction of a turn and counts for nothing: only whole turns decide.
+
+use super::tracks::{Spot, turn_between};
+use crate::{Answer, Ask, Disk};
+use headstack_model::{Lbn, Nanos};
+
+/// Bounds of the time from a command to the first block that the arm reaches, and from that block to the answer, in turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Least {
+    above: f64,
+    most: f64,
+}
+
+impl Least {
+    pub(super) fn turns(&self) -> f64 {
+        (self.above + self.most) / 2.0
+    }
+}
+
+/// Asks a disk whose angles are known.
+#[derive(Debug)]
+pub(super) struct Prober {
+    disk: Disk,
+    period: f64,
+    /// Time at which an angle of 0 has come to an end of a read.
+    zero: f64,
+    /// How much later a write ends than a read at the same angle, in turns; none before that was learned.
+    write_ends: Option<f64>,
+    /// Mean square of what answers are off, in turns.
+    square: f64,
+    /// Blocks of a probe.
+    unit: u32,
+}
+
+/// How far an answer may be off that counts, in turns: at least and at most.
+const OFF: (f64, f64) = (0.01, 0.1);
+/// Reads of a bisection, those that came late included.
+const PATIENCE: u32 = 60;
+/// Times that a bound which did not hold is looked for again.
+const SECOND_THOUGHTS: u32 = 4;
+
+impl Prober {
+    /// *Units:* period in nanoseconds.
+    pub(super) fn new(disk: Disk, period: f64) -> Prober {
+        let unit = disk.facts().physical_sectors.max(1);
+        Prober { disk, period, zero: 0.0, write_ends: None, square: 0.0, unit }
+    }
+
+    pub(super) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// Length of a turn in nanoseconds.
+    pub(super) fn period(&self) -> f64 {
+        self.period
+    }
+
+    /// Blocks at a time that a track is read in.
+    fn units(&self, spot: &Spot) -> u32 {
+        (spot.sectors / self.unit).max(1)
+    }
+
+    /// First block of such a part, and the angle at its end.
+    fn part(&self, spot: &Spot, unit: u32) -> (Lbn, f64) {
+        let from = unit * self.unit;
+        let end = f64::from((from + self.unit).min(spot.sectors));
+        (spot.first + u64::from(from), spot.angle + end / f64::from(spot.sectors_per_track))
+    }
+
+    fn phase(&self, at: Nanos) -> f64 {
+        ((at.0 as f64 - self.zero) / self.period).rem_euclid(1.0)
+    }
+
+    fn most_off(&self) -> f64 {
+        (6.0 * self.square.sqrt()).clamp(OFF.0, OFF.1)
+    }
+
+    /// Takes what an answer is off into account; false where it came late.
+    fn follow(&mut self, off: f64) -> bool {
+        if off.abs() > self.most_off() {
+            return false;
+        }
+        self.square += 0.02 * (off * off - self.square);
+        // The clocks of the host and of the spindle drift apart.
+        self.zero += 0.1 * off * self.period;
+        true
+    }
+
+    /// Sets the clock by a track's blocks.
+    pub(super) async fn set_clock(&mut self, spot: &Spot) {
+        let mut zeros = Vec::new();
+        let units = self.units(spot);
+        for round in 0..15 {
+            let (lbn, angle) = self.part(spot, (round * 7) % units);
+            let ended = self.disk.read(lbn, self.unit).await.ended.0 as f64;
+            zeros.push((ended / self.period) - angle);
+        }
+        let (middle, spread) = middle_and_spread(&zeros);
+        self.zero = middle * self.period;
+        self.square = spread * spread;
+    }
+
+    /// Learns how much later writes end than reads. Writes what lies on the track.
+    pub(super) async fn compare_writes(&mut self, spot: &Spot) {
+        self.set_clock(spot).await;
+        let mut later = Vec::new();
+        let units = self.units(spot);
+        for round in 0..15 {
+            let (lbn, angle) = self.part(spot, (round * 7) % units);
+            let ask = Ask::Write { lbn, sectors: self.unit, to_media: true };
+            let answer = self.disk.ask(ask).await;
+            later.push(self.phase(answer.ended) - angle);
+        }
+        self.write_ends = Some(middle_and_spread(&later).0);
+    }
+
+    /// Leaves the arm on a track, far from its end, where what is read ahead keeps it for a while.
+    async fn settle_on(&mut self, spot: &Spot) {
+        let (lbn, angle) = self.part(spot, self.units(spot) / 5);
+        let answer = self.disk.read(lbn, self.unit).await;
+        let off = turn_between(angle, self.phase(answer.ended));
+        self.follow(off);
+    }
+
+    /// Reads or writes a block of a track so that it ends `wanted` turns after the command; the turns that it then took.
+    /// None where the answer came late.
+    async fn reach(&mut self, spot: &Spot, write: bool, wanted: f64) -> Option<f64> {
+        let now = self.disk.now();
+        let units = self.units(spot);
+        let ends_later = if write { self.write_ends.unwrap_or(0.0) } else { 0.0 };
+        let at = self.phase(now) + wanted.fract() - ends_later;
+        // The first block that ends no earlier than wanted, and what is left until its moment to be asked.
+        let along =
+            (at - spot.angle).rem_euclid(1.0) * f64::from(spot.sectors_per_track) / f64::from(self.unit);
+        let unit = (along - 1e-6).ceil().max(1.0) as u32 - 1;
+        let unit = if unit < units { unit } else { 0 };
+        let (lbn, angle) = self.part(spot, unit);
+        let later = (angle - at).rem_euclid(1.0);
+        let later = if later > 0.9999 { 0.0 } else { later * self.period };
+        let ask = match write {
+            true => Ask::Write { lbn, sectors: self.unit, to_media: true },
+            false => Ask::Read { lbn, sectors: self.unit, from_media: true },
+        };
+        let ticket = self.disk.send(ask, Nanos(now.0 + later as u64));
+        let answer = self.disk.answer(ticket).await;
+        self.turns(&answer, angle + ends_later)
+    }
+
+    fn turns(&mut self, answer: &Answer, angle: f64) -> Option<f64> {
+        if !answer.is_done() {
+            return None;
+        }
+        let lead = (angle - self.phase(answer.issued)).rem_euclid(1.0);
+        let took = answer.took().0 as f64 / self.period;
+        let turns = lead + (took - lead).round().max(0.0);
+        self.follow(took - turns).then_some(turns)
+    }
+
+    /// The least time from a track to another, until a block of the other is read (or written) and answered, to a share of a
+    /// turn; without the time of the block itself.
+    ///
+    /// None where answers are not those of the media.
+    pub(super) async fn least(&mut self, from: &Spot, to: &Spot, write: bool, share: f64) -> Option<Least> {
+        let mut bounds: Option<Least> = None;
+        let (mut doubts, mut wanted, mut is_sure) = (0, 0.5, false);
+        for _ in 0..PATIENCE {
+            self.settle_on(from).await;
+            let Some(turns) = self.reach(to, write, wanted).await else { continue };
+            let seen = Least { above: turns - 1.0, most: turns };
+            let old = bounds.unwrap_or(seen);
+            let mut new = Least { above: old.above.max(seen.above), most: old.most.min(seen.most) };
+            if new.most <= new.above {
+                // A block was missed that can be reached; one that was reached says more.
+                doubts += 1;
+                if doubts > SECOND_THOUGHTS {
+                    return None;
+                }
+                new = if seen.most < old.most { seen } else { old };
+                is_sure = false;
+            }
+            bounds = Some(new);
+            let is_close = new.most - new.above <= share;
+            if is_close && is_sure && seen.above >= new.above {
+                let block = f64::from(self.unit) / f64::from(to.sectors_per_track);
+                return Some(Least { above: new.above - block, most: new.most - block });
+            }
+            // What was missed is looked at again in the end, in case that was by chance.
+            is_sure = is_close;
+            wanted = if is_close { new.above } else { (new.above + new.most) / 2.0 }.max(0.0);
+        }
+        None
+    }
+}
+
+/// Median of angles and half the width of what lies around it, as a standard deviation would be.
+fn middle_and_spread(angles: &[f64]) -> (f64, f64) {
+    // Around the first, as they lie on a circle.
+    let first = angles.first().copied().unwrap_or(0.0);
+    let mut off: Vec<f64> = angles.iter().map(|angle| turn_between(first, *angle)).collect();
+    off.sort_by(f64::total_cmp);
+    let at = |share: usize| off.get(off.len() * share / 4).copied().unwrap_or(0.0);
+    (first + at(2), (at(3) - at(1)) / 1.35)
+}

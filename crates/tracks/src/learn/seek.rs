@@ -1,0 +1,261 @@
+//! Seek times over distances, and what a change of head and a write add.
+
+use super::layout::Placing;
+use super::prober::Prober;
+use super::tracks::Spot;
+use headstack_model::Nanos;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A distance, and how long the arm takes over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeekPoint {
+    /// Cylinders.
+    pub distance: u32,
+    /// Seek, settle for a read included, or for a write where it is a curve of writes.
+    pub time: Nanos,
+    /// How much longer outward seeks took than inward ones, in nanoseconds.
+    pub outward_ns: i64,
+}
+
+/// What the arm takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seeks {
+    /// For reads, by rising distance.
+    pub reads: Vec<SeekPoint>,
+    /// For writes, by rising distance; empty where nothing could be written.
+    pub writes: Vec<SeekPoint>,
+    /// To change heads on a cylinder; none where no two heads were told apart.
+    pub head_switch: Option<Nanos>,
+    /// What a write takes beyond a read, in nanoseconds; none where nothing could be written.
+    pub write_settle_ns: Option<i64>,
+    /// The least time of a read on the track where the head is, which is no seek: commands, electronics, bus and one block.
+    pub read_overhead: Option<Nanos>,
+    /// The same of a write.
+    pub write_overhead: Option<Nanos>,
+}
+
+/// Resolution of a sample, in turns.
+const SHARE: f64 = 0.0006;
+/// Places from which each distance is measured, in each direction.
+const PLACES: u32 = 3;
+/// Distances of the curve for writes.
+const WRITE_DISTANCES: usize = 12;
+
+/// Tracks by head and cylinder.
+pub(super) struct Finder<'a> {
+    placing: &'a Placing,
+    cylinders: u32,
+    /// Pieces of each head by their lowest cylinder.
+    by_head: BTreeMap<u32, Vec<(u32, usize)>>,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(placing: &'a Placing) -> Finder<'a> {
+        let mut by_head = BTreeMap::<u32, Vec<(u32, usize)>>::new();
+        for (index, piece) in placing.pieces.iter().enumerate() {
+            let heads = match piece.head_step {
+                0 => piece.head..piece.head + 1,
+                _ => {
+                    let last = piece.head_of(piece.tracks.run.tracks - 1);
+                    piece.head.min(last)..piece.head.max(last) + 1
+                }
+            };
+            heads.for_each(|head| by_head.entry(head).or_default().push((piece.cylinders().0, index)));
+        }
+        by_head.values_mut().for_each(|pieces| pieces.sort_unstable());
+        Finder { placing, cylinders: placing.cylinders(), by_head }
+    }
+
+    /// A whole track at a cylinder under a head.
+    pub(super) fn track(&self, cylinder: u32, head: u32) -> Option<Spot> {
+        let pieces = self.by_head.get(&head)?;
+        let behind = pieces.partition_point(|(low, _)| *low <= cylinder);
+        // What slips have cut lies in several pieces, which begin near each other.
+        pieces[..behind].iter().rev().take(8).find_map(|(_, index)| {
+            let piece = &self.placing.pieces[*index];
+            let track = piece.track_at(cylinder, head)?;
+            (piece.tracks.run.sectors + 4 >= piece.tracks.sectors_per_track).then(|| piece.tracks.spot(track))
+        })
+    }
+
+    /// Two tracks under one head, so many cylinders from each other, the first near to a cylinder.
+    fn pair(&self, near: u32, distance: u32) -> Option<(Spot, Spot)> {
+        let heads = self.placing.heads;
+        let most = self.cylinders - 1 - distance;
+        (0..64u32).find_map(|step| {
+            let from = if near + step <= most { near + step } else { most.saturating_sub(step) };
+            let head = step % heads;
+            Some((self.track(from, head)?, self.track(from + distance, head)?))
+        })
+    }
+}
+
+/// Distances to measure: one by one, then by their logarithm, and evenly up to the longest.
+fn distances(cylinders: u32) -> Vec<u32> {
+    let longest = cylinders.saturating_sub(1).max(1);
+    let mut all: Vec<u32> = (1..=10.min(longest)).collect();
+    let mut next = 10.0;
+    while next < f64::from(longest) {
+        all.push(next as u32);
+        next *= 1.25;
+    }
+    all.extend((1..=40).map(|step| (f64::from(longest) * f64::from(step) / 40.0) as u32));
+    all.sort_unstable();
+    all.dedup();
+    all.retain(|distance| (1..=longest).contains(distance));
+    all
+}
+
+/// Measures all.
+pub(super) async fn measure(prober: &mut Prober, placing: &Placing) -> Seeks {
+    let finder = Finder::new(placing);
+    let everywhere = 0..finder.cylinders;
+    let may_write = prober.disk().facts().may_write;
+    let mut seeks = Seeks::default();
+    let read = overhead(prober, &finder, false).await;
+    seeks.read_overhead = read.map(|turns| nanos(prober, turns));
+    let all = distances(finder.cylinders);
+    seeks.reads = curve(prober, &finder, &everywhere, &all, read.unwrap_or(0.0), false).await;
+    seeks.head_switch = head_switch(prober, &finder, read.unwrap_or(0.0)).await;
+    if may_write && let Some(write) = overhead(prober, &finder, true).await {
+        seeks.write_overhead = Some(nanos(prober, write));
+        let step = all.len().div_ceil(WRITE_DISTANCES).max(1);
+        let some: Vec<u32> = all.iter().copied().step_by(step).collect();
+        seeks.writes = curve(prober, &finder, &everywhere, &some, write, true).await;
+        seeks.write_settle_ns = settle(&seeks);
+    }
+    seeks
+}
+
+fn nanos(prober: &Prober, turns: f64) -> Nanos {
+    Nanos((turns * prober.period()).max(0.0).round() as u64)
+}
+
+/// What passes before the head that is on the track already reads there, in turns.
+async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Option<f64> {
+    let mut all = Vec::new();
+    for place in 0..PLACES * 2 {
+        let cylinder = (finder.cylinders - 1) / (PLACES * 2) * place;
+        let Some((spot, _)) = finder.pair(cylinder, 0) else { continue };
+        match write {
+            true => prober.compare_writes(&spot).await,
+            false => prober.set_clock(&spot).await,
+        }
+        all.extend(prober.least(&spot, &spot, write, SHARE).await.map(|least| least.turns()));
+    }
+    median(all)
+}
+
+/// Seek times over distances.
+async fn curve(
+    prober: &mut Prober,
+    finder: &Finder<'_>,
+    within: &Range<u32>,
+    distances: &[u32],
+    overhead: f64,
+    write: bool,
+) -> Vec<SeekPoint> {
+    let mut points = Vec::new();
+    for (index, distance) in distances.iter().copied().enumerate() {
+        prober.disk().tell("seeks", index as f64 / distances.len() as f64);
+        let (mut inward, mut outward) = (Vec::new(), Vec::new());
+        for place in 0..PLACES {
+            // Places differ from distance to distance, so that none of them counts much.
+            let share = (f64::from(place) + (index % 7) as f64 / 7.0) / f64::from(PLACES);
+            let room = (within.end - within.start).saturating_sub(1 + distance);
+            let near = within.start + (f64::from(room) * share) as u32;
+            let Some((outer, inner)) = finder.pair(near, distance) else { continue };
+            inward.extend(prober.least(&outer, &inner, write, SHARE).await.map(|least| least.turns()));
+            outward.extend(prober.least(&inner, &outer, write, SHARE).await.map(|least| least.turns()));
+        }
+        let (Some(inward), Some(outward)) = (median(inward), median(outward)) else { continue };
+        let time = nanos(prober, (inward + outward) / 2.0 - overhead);
+        let outward_ns = ((outward - inward) * prober.period()) as i64;
+        points.push(SeekPoint { distance, time, outward_ns });
+    }
+    points
+}
+
+/// The time to change heads on a cylinder.
+async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, overhead: f64) -> Option<Nanos> {
+    let heads = finder.placing.heads;
+    let mut all = Vec::new();
+    for place in 0..8u32 {
+        let cylinder = (finder.cylinders - 1) / 8 * place;
+        let head = place % heads.saturating_sub(1).max(1);
+        let found = (cylinder..(cylinder + 64).min(finder.cylinders))
+            .find_map(|cylinder| Some((finder.track(cylinder, head)?, finder.track(cylinder, head + 1)?)));
+        let Some((from, to)) = found else { continue };
+        all.extend(prober.least(&from, &to, false, SHARE).await.map(|least| least.turns()));
+    }
+    median(all).map(|turns| nanos(prober, turns - overhead))
+}
+
+/// Widens the places between zones to what seeks over them take: cylinders without a block lie there.
+pub(super) async fn widen(prober: &mut Prober, placing: &mut Placing) {
+    let zones = placing.zones();
+    let Some(longest) = zones.iter().max_by_key(|zone| zone.cylinders.end - zone.cylinders.start) else {
+        return;
+    };
+    if zones.len() < 2 {
+        return;
+    }
+    let room = longest.cylinders.end - longest.cylinders.start;
+    let short: Vec<u32> =
+        distances(room).into_iter().filter(|distance| *distance <= 200.min(room / 2)).collect();
+    let (mut borders, curve) = {
+        let finder = Finder::new(placing);
+        let Some(overhead) = overhead(prober, &finder, false).await else { return };
+        let curve = curve(prober, &finder, &longest.cylinders, &short, overhead, false).await;
+        let mut borders = Vec::new();
+        for pair in zones.windows(2) {
+            let from = placing.pieces[pair[0].pieces.end - 1].tracks.last();
+            let to = placing.pieces[pair[1].pieces.start].tracks.spot(0);
+            let least = prober.least(&from, &to, false, SHARE).await;
+            let time = least.map(|least| nanos(prober, least.turns() - overhead));
+            borders.push((pair[1].pieces.start, time));
+        }
+        (borders, curve)
+    };
+    borders.reverse();
+    for (index, time) in borders {
+        let distance = time.and_then(|time| distance_of(&curve, time)).unwrap_or(1);
+        for piece in &mut placing.pieces[index..] {
+            piece.cylinder += distance.saturating_sub(1);
+        }
+    }
+}
+
+/// The shortest distance over which a seek takes so long.
+fn distance_of(curve: &[SeekPoint], time: Nanos) -> Option<u32> {
+    let tolerance = 1.0 + time.0 as f64 * 0.005;
+    let time = time.0 as f64;
+    let first = curve.first()?;
+    if time <= first.time.0 as f64 + tolerance {
+        return Some(first.distance);
+    }
+    curve.windows(2).find_map(|pair| {
+        let (from, to) = (pair[0].time.0 as f64, pair[1].time.0 as f64);
+        let share = ((time - from) / (to - from).max(1.0)).clamp(0.0, 1.0);
+        let apart = f64::from(pair[1].distance - pair[0].distance);
+        (time <= to + tolerance).then(|| pair[0].distance + (share * apart).round() as u32)
+    })
+}
+
+/// What writes take beyond reads over the same distances.
+fn settle(seeks: &Seeks) -> Option<i64> {
+    let of_read = |distance| seeks.reads.iter().find(|point| point.distance == distance);
+    let differences = seeks.writes.iter().filter_map(|write| {
+        let read = of_read(write.distance)?;
+        Some(write.time.0 as f64 - read.time.0 as f64)
+    });
+    median(differences.collect()).map(|settle| settle as i64)
+}
+
+fn median(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_by(f64::total_cmp);
+    let middle = numbers.len() / 2;
+    let upper = *numbers.get(middle)?;
+    Some(if numbers.len() % 2 == 1 { upper } else { (numbers[middle - 1] + upper) / 2.0 })
+}

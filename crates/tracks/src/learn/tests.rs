@@ -1,0 +1,121 @@
+use super::*;
+use crate::simulated::{Noise, SimulatedDisk};
+use crate::{Extraction, Run, drive};
+use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, TrackPlace, drives};
+
+/// The tracks that a drive's layout has, as an extraction finds them.
+pub(crate) fn stretches_of(geometry: &Geometry) -> Vec<Stretch> {
+    let mut found: Vec<Stretch> = Vec::new();
+    let mut first = Lbn(0);
+    while first.0 < geometry.sectors() {
+        let track = geometry.track_at(first);
+        let angle = f64::from(geometry.extent_at(first).angle.0) / 4_294_967_296.0;
+        let next = Stretch {
+            run: Run { first, sectors: track.sectors, tracks: 1 },
+            sectors_per_track: track.sectors_per_track,
+            angle,
+            skew: 0.0,
+        };
+        let goes_on = |last: &Stretch| {
+            let skew = (angle - last.last().angle).rem_euclid(1.0);
+            let is_even = last.run.tracks == 1 || tracks::turn_between(last.skew, skew).abs() < 1e-6;
+            last.run.sectors == track.sectors && last.sectors_per_track == track.sectors_per_track && is_even
+        };
+        match found.last_mut().filter(|last| goes_on(last)) {
+            Some(last) => {
+                if last.run.tracks == 1 {
+                    last.skew = (angle - last.angle).rem_euclid(1.0);
+                }
+                last.run.tracks += 1;
+            }
+            None => found.push(next),
+        }
+        first = Lbn(first.0 + u64::from(track.sectors));
+    }
+    found
+}
+
+pub(crate) fn learn(spec: &DriveSpec, noise: Noise) -> (LearnedMechanics, SimulatedDisk) {
+    let mut disk = SimulatedDisk::new(spec, noise, 7).expect("it holds");
+    let stretches = stretches_of(&disk.device().drive().geometry);
+    let period = 60e9 / (spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0));
+    let mut extraction = Extraction::new(crate::drive::Answers::facts(&disk), async move |disk| {
+        mechanics_of(disk, &stretches, period).await
+    });
+    let learned = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
+    (learned.expect("nobody ended it"), disk)
+}
+
+/// Largest and mean error of a learned curve against the model's, as shares.
+fn errors(spec: &DriveSpec, learned: &LearnedMechanics) -> (f64, f64) {
+    let mechanics = Mechanics::new(spec);
+    let last = spec.geometry.cylinders - 1;
+    let truth = |distance: u32| {
+        let to = TrackPlace { cylinder: distance.min(last), head: 0 };
+        mechanics.reposition(TrackPlace::default(), to, false).0 as f64
+    };
+    let points = &learned.seeks.reads;
+    let errors = points.iter().map(|point| (point.time.0 as f64 / truth(point.distance) - 1.0).abs());
+    let (most, sum) =
+        errors.fold((0.0, 0.0), |(most, sum): (f64, f64), error| (most.max(error), sum + error));
+    (most, sum / points.len() as f64)
+}
+
+/// Pieces that the model has at other cylinders and heads, cylinders counted from the first.
+fn misplaced(learned: &LearnedMechanics, geometry: &Geometry) -> usize {
+    let base = geometry.track_at(Lbn(0)).cylinder;
+    let is_right = |piece: &&Piece| {
+        let track = geometry.track_at(piece.tracks.run.first);
+        (track.cylinder, track.head) == (piece.cylinder + base, piece.head)
+    };
+    learned.pieces.len() - learned.pieces.iter().filter(is_right).count()
+}
+
+#[test]
+fn are_mechanics_learned_as_they_are() {
+    // One that changes heads first, without slips, and one that seeks first, whose surfaces differ.
+    for (name, layout, heads) in [("dec-rz26", Layout::Cylinder, 14), ("toshiba-x300", Layout::Ff, 10)] {
+        let spec = drives::load(name).expect("it is shipped");
+        let (learned, disk) = learn(&spec, Noise::USUAL);
+        assert_eq!((learned.layout, learned.heads), (layout, heads), "{name}");
+        let geometry = &disk.device().drive().geometry;
+        assert_eq!(misplaced(&learned, geometry), 0, "{name}");
+        let (most, mean) = errors(&spec, &learned);
+        assert!(most < 0.02 && mean < 0.004, "{name}: seeks off by up to {most}, {mean} on average");
+        let switch = learned.seeks.head_switch.expect("it has heads").as_ms();
+        assert!((switch - spec.mechanics.head_switch_ms).abs() < 0.01, "{name}: {switch} ms to switch heads");
+    }
+}
+
+#[test]
+#[ignore = "a table of figures: make probe-full"]
+fn how_well_is_every_drive_learned() {
+    for (name, _) in drives::all() {
+        let spec = drives::load(name).expect("it is shipped");
+        if spec.mechanics.constant_access_ms.is_some() {
+            continue;
+        }
+        let (learned, disk) = learn(&spec, Noise::USUAL);
+        let (most, mean) = errors(&spec, &learned);
+        println!(
+            "{name}: {:?} (truly {:?}), {} heads ({}), {} cylinders ({}), {} of {} pieces elsewhere, seeks off by {:.2} % \
+             on average and {:.2} % at most, head switch {:?} ms ({}), write settle {:?} ms ({}); {} probes, {:.0} s",
+            learned.layout,
+            spec.geometry.layout,
+            learned.heads,
+            spec.geometry.heads,
+            learned.cylinders,
+            spec.geometry.cylinders,
+            misplaced(&learned, &disk.device().drive().geometry),
+            learned.pieces.len(),
+            100.0 * mean,
+            100.0 * most,
+            learned.seeks.head_switch.map(|switch| switch.as_ms()),
+            spec.mechanics.head_switch_ms,
+            learned.seeks.write_settle_ns.map(|settle| settle as f64 / 1e6),
+            spec.mechanics.write_settle_ms,
+            disk.probes(),
+            disk.now().as_secs(),
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Tracks with their angles, as an extraction found them, put where they lie: on a surface, at a cylinder.
+
+use crate::Run;
+use headstack_model::Lbn;
+
+/// Tracks in the order of their blocks that hold equally many and follow each other by one skew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// The tracks.
+    pub run: Run,
+    /// Sectors of a whole track, those without a block included.
+    pub sectors_per_track: u32,
+    /// Angle at which the first block begins, against all other angles of the disk.
+    ///
+    /// *Units:* turns.
+    pub angle: f64,
+    /// Angle from the first block of a track to that of the next.
+    ///
+    /// *Units:* turns.
+    pub skew: f64,
+}
+
+/// Tracks of a stretch that lie on one surface, or on one cylinder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    /// The tracks.
+    pub tracks: Stretch,
+    /// Cylinder of the first.
+    pub cylinder: u32,
+    /// Cylinders from one to the next: 1, -1, or 0 where they lie on one cylinder.
+    pub cylinder_step: i32,
+    /// Head of the first.
+    pub head: u32,
+    /// Heads from one to the next.
+    pub head_step: i32,
+}
+
+/// One track.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spot {
+    pub(super) first: Lbn,
+    pub(super) sectors: u32,
+    pub(super) sectors_per_track: u32,
+    pub(super) angle: f64,
+}
+
+impl Stretch {
+    pub(super) fn spot(&self, track: u32) -> Spot {
+        Spot {
+            first: self.run.first + u64::from(track) * u64::from(self.run.sectors),
+            sectors: self.run.sectors,
+            sectors_per_track: self.sectors_per_track,
+            angle: self.angle + f64::from(track) * self.skew,
+        }
+    }
+
+    pub(super) fn last(&self) -> Spot {
+        self.spot(self.run.tracks - 1)
+    }
+
+    /// The tracks from one on, so many.
+    pub(super) fn part(&self, from: u32, tracks: u32) -> Stretch {
+        let spot = self.spot(from);
+        Stretch { run: Run { first: spot.first, tracks, ..self.run }, angle: spot.angle, ..*self }
+    }
+}
+
+impl Piece {
+    /// The cylinder of a track.
+    pub fn cylinder_of(&self, track: u32) -> u32 {
+        self.cylinder.wrapping_add_signed(self.cylinder_step * track as i32)
+    }
+
+    /// The head of a track.
+    pub fn head_of(&self, track: u32) -> u32 {
+        self.head.wrapping_add_signed(self.head_step * track as i32)
+    }
+
+    /// Lowest and highest cylinder.
+    pub fn cylinders(&self) -> (u32, u32) {
+        let last = self.cylinder_of(self.tracks.run.tracks - 1);
+        (self.cylinder.min(last), self.cylinder.max(last))
+    }
+
+    /// The track at a cylinder and head, if it is one of these.
+    pub(super) fn track_at(&self, cylinder: u32, head: u32) -> Option<u32> {
+        let track = match self.cylinder_step {
+            0 if cylinder == self.cylinder => {
+                (i64::from(head) - i64::from(self.head)) * i64::from(self.head_step)
+            }
+            0 => return None,
+            step if head == self.head => (i64::from(cylinder) - i64::from(self.cylinder)) * i64::from(step),
+            _ => return None,
+        };
+        u32::try_from(track).ok().filter(|track| *track < self.tracks.run.tracks)
+    }
+}
+
+/// How far an angle is from another: from -½ to ½ turn.
+pub(super) fn turn_between(from: f64, to: f64) -> f64 {
+    let ahead = (to - from).rem_euclid(1.0);
+    if ahead > 0.5 { ahead - 1.0 } else { ahead }
+}
