@@ -9,12 +9,14 @@
 //! microbenchmarking" (2019).
 
 mod bands;
+pub mod electronics;
 mod heads_first;
 mod layout;
 mod prober;
 mod seek;
 mod tracks;
 
+pub use electronics::{LearnedElectronics, electronics};
 pub use seek::{SeekPoint, Seeks};
 pub use tracks::{Piece, Stretch};
 

@@ -1,0 +1,376 @@
+//! The cache for reads: how far it reads ahead, how much a segment holds, how many there are, and which gives way.
+//!
+//! Each test reads at a place of its own and then asks whether one more block comes from the cache. A block that does not is
+//! answered at the platter's leisure, and by chance now and then as soon as a hit; so two places have to agree.
+
+use super::bench::{Bench, Hits, Kind};
+use super::overhead;
+use super::{Findings, Sure};
+use headstack_model::spec::{CacheSpec, ReadAhead, Replacement, Segmentation};
+use headstack_model::{Lbn, Nanos};
+
+/// Most sectors of a segment or of read-ahead that are looked for.
+const MOST: u64 = 1 << 17;
+/// Tracks that are looked at, to see whether some are the last of something.
+const TRACKS: usize = 16;
+/// Most segments that are looked for.
+const MOST_SEGMENTS: usize = 2048;
+
+/// What is read before a test, and where in its track.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// First sector, counted from the end of the track where it is negative.
+    from: i64,
+    sectors: u32,
+}
+
+/// When the test comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum When {
+    /// Once all that is read ahead is there.
+    Later,
+    /// At once, another read in between.
+    CutOff,
+    /// Before much has been read ahead.
+    Soon,
+    /// Later, the read-ahead having been cut off and the request read once more when the arm rested, so many sectors later.
+    ReadAgain { rest: i64 },
+}
+
+/// Learns the part of `[cache]` that reads show.
+pub(super) async fn learn(bench: &Bench, hits: Option<&Hits>, findings: &mut Findings) -> CacheSpec {
+    let mut spec = CacheSpec { almost_hits: true, ..CacheSpec::default() };
+    let Some(hits) = hits else {
+        spec.enabled = false;
+        findings.add("cache.enabled", Sure::Seen);
+        return spec;
+    };
+    findings.add("cache.enabled", Sure::Seen);
+    let reads = Reads { bench, hits: *hits };
+    bench.disk().tell("cache", 0.0);
+    reads.learn_read_ahead(&mut spec, findings).await;
+    bench.disk().tell("cache", 0.5);
+    let (segments, sure) = reads.segments().await;
+    spec.segments = segments as u32;
+    findings.add("cache.segments", sure);
+    reads.learn_segment(&mut spec, findings).await;
+    bench.disk().tell("cache", 0.8);
+    spec.replacement = reads.replacement(segments, findings).await;
+    reads.learn_arrival(&mut spec, findings).await;
+    reads.learn_habits(&mut spec, findings).await;
+    spec
+}
+
+struct Reads<'a> {
+    bench: &'a Bench,
+    hits: Hits,
+}
+
+impl Reads<'_> {
+    fn is_hit(&self, answer: &crate::Answer, sectors: u32) -> bool {
+        self.hits.fits(answer, sectors)
+    }
+
+    /// Whether one block comes from the cache now.
+    async fn holds(&self, lbn: Lbn) -> bool {
+        self.holds_at(lbn, Nanos::ZERO).await
+    }
+
+    async fn holds_at(&self, lbn: Lbn, at: Nanos) -> bool {
+        self.is_hit(&self.bench.read(lbn, 1, at).await, 1)
+    }
+
+    /// Reads at a fresh place and tells whether the block `distance` beyond the end (or, negative, before it) is in the cache.
+    async fn reaches_once(&self, place: Place, distance: i64, when: When) -> bool {
+        let bench = self.bench;
+        let track = bench.fresh();
+        let from = if place.from < 0 { i64::from(track.sectors) + place.from } else { place.from };
+        let lbn = Lbn(track.first.0 + from.max(0) as u64);
+        bench.read(lbn, place.sectors, Nanos::ZERO).await;
+        if matches!(when, When::CutOff | When::ReadAgain { .. }) {
+            let far = bench.fresh().first;
+            bench.access(Kind::Read, far, bench.unit(), Nanos::ZERO).await;
+        }
+        if let When::ReadAgain { rest } = when {
+            // Not before the other read's own read-ahead is over.
+            let at = bench.disk().now() + self.reading(rest as f64);
+            bench.read(lbn, place.sectors, at).await;
+        }
+        let target = lbn.0 as i64 + i64::from(place.sectors) + distance;
+        let wait = match when {
+            When::CutOff => Nanos::ZERO,
+            When::Soon => bench.turns(0.2),
+            _ => self.reading(distance.max(0) as f64),
+        };
+        self.holds_at(Lbn(target as u64), bench.disk().now() + wait).await
+    }
+
+    /// The time in which so many sectors are read at any rate.
+    fn reading(&self, sectors: f64) -> Nanos {
+        // Skews and switches make tracks take longer than a turn each.
+        self.bench.turns(1.5 * sectors / f64::from(self.bench.size()) + 4.0)
+    }
+
+    async fn reaches(&self, place: Place, distance: i64, when: When) -> bool {
+        let (one, other) =
+            (self.reaches_once(place, distance, when).await, self.reaches_once(place, distance, when).await);
+        match one == other {
+            true => one,
+            false => self.reaches_once(place, distance, when).await,
+        }
+    }
+
+    /// Sectors beyond the end of a request that come to be in the cache.
+    async fn ahead(&self, place: Place, when: When) -> u64 {
+        if !self.reaches(place, 0, when).await {
+            return 0;
+        }
+        // Held and not held, as distances.
+        let (mut low, mut high) = (0i64, 8);
+        while self.reaches(place, high, when).await {
+            (low, high) = (high, high * 2);
+            if high as u64 > MOST {
+                return MOST;
+            }
+        }
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if self.reaches(place, middle, when).await { low = middle } else { high = middle }
+        }
+        high as u64
+    }
+
+    /// How far is read ahead where that pushes its own beginning out of the segment.
+    async fn ahead_of_small_segments(&self) -> u32 {
+        let place = Place { from: 0, sectors: self.bench.unit() };
+        if !self.reaches(place, 0, When::Soon).await {
+            return 0;
+        }
+        let mut high = 16;
+        // In steps of which one falls into the segment, wherever it has come to.
+        while !self.reaches(place, high, When::Later).await {
+            high += high / 32 + 1;
+            if high as u64 > MOST {
+                return 0;
+            }
+        }
+        let mut low = high;
+        while self.reaches(place, high, When::Later).await {
+            (low, high) = (high, high + high / 32 + 1);
+        }
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if self.reaches(place, middle, When::Later).await { low = middle } else { high = middle }
+        }
+        high as u32
+    }
+
+    async fn learn_read_ahead(&self, spec: &mut CacheSpec, findings: &mut Findings) {
+        let unit = self.bench.unit();
+        let sectors = i64::from(self.bench.size());
+        let left = 4 * i64::from(unit);
+        let whole = self.ahead(Place { from: 0, sectors: unit }, When::Later).await;
+        findings.add("cache.read_ahead", Sure::Seen);
+        if whole == 0 {
+            spec.read_ahead_max_sectors = self.ahead_of_small_segments().await;
+            if spec.read_ahead_max_sectors > 0 {
+                spec.read_ahead = ReadAhead::Segment;
+            }
+            return;
+        }
+        let near_end = Place { from: -left - i64::from(unit), sectors: unit };
+        let (mut beyond, mut as_far) = (0, 0);
+        for _ in 0..TRACKS {
+            beyond += usize::from(self.reaches_once(near_end, left, When::Later).await);
+            as_far += usize::from(self.reaches_once(near_end, whole as i64 - 1, When::Later).await);
+        }
+        let at_end = Place { from: -i64::from(unit), sectors: unit };
+        let next = self.reaches(at_end, 0, When::Later).await;
+        let of_track = (sectors - i64::from(unit)) as u64;
+        (spec.read_ahead, spec.read_ahead_max_sectors) = match beyond {
+            0..=1 if next => (ReadAhead::Stream, whole as u32),
+            // What a whole track hides is not bounded by it.
+            0..=1 if whole >= of_track => (ReadAhead::Track, self.bench.size()),
+            0..=1 => (ReadAhead::Track, whole as u32),
+            // Some tracks are nearer to the end of their cylinder.
+            _ if as_far + 1 < TRACKS => (ReadAhead::Cylinder, MOST as u32),
+            _ => (ReadAhead::Segment, whole as u32),
+        };
+        let is_whole = u64::from(spec.read_ahead_max_sectors) > whole;
+        let sure = if is_whole { Sure::AtLeastThat } else { Sure::Seen };
+        findings.add("cache.read_ahead_max_sectors", sure);
+    }
+
+    /// Learns how much a segment holds: what is kept of a long request, and what is read beyond it.
+    async fn learn_segment(&self, spec: &mut CacheSpec, findings: &mut Findings) {
+        findings.add("cache.segment_sectors", Sure::Seen);
+        let ahead = Place { from: 0, sectors: self.bench.unit() };
+        if spec.read_ahead == ReadAhead::Segment && !self.reaches(ahead, 0, When::Later).await {
+            // What is read ahead pushes its own beginning out: segments have become smaller than they can be.
+            let last = i64::from(spec.read_ahead_max_sectors) - 1;
+            let held = self.last_held(ahead, -last, last + 1).await;
+            return self.adapts(spec, (last + 1 + held) as u64, findings);
+        }
+        let mut sectors = 64u32;
+        let (place, kept) = loop {
+            let place = Place { from: 0, sectors };
+            let all = i64::from(sectors);
+            if !self.reaches(place, -all, When::Later).await {
+                break (place, self.last_held(place, 0, all).await);
+            }
+            if sectors >= 8192 {
+                findings.add("cache.segment_sectors", Sure::AtLeastThat);
+                break (place, all);
+            }
+            sectors *= 4;
+        };
+        let segment = kept as u32 + self.ahead(place, When::Later).await as u32;
+        let bounded = spec.read_ahead != ReadAhead::Cylinder;
+        spec.segment_sectors = segment.max(if bounded { spec.read_ahead_max_sectors } else { 1 });
+        spec.read_ahead_max_sectors = spec.read_ahead_max_sectors.min(spec.segment_sectors);
+    }
+
+    /// The greatest distance before the end of a request that is held, `low` being held and `high` not.
+    async fn last_held(&self, place: Place, mut low: i64, mut high: i64) -> i64 {
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if self.reaches(place, -middle, When::Later).await { low = middle } else { high = middle }
+        }
+        low
+    }
+
+    /// Describes a cache whose segments are of `small` sectors at the most.
+    fn adapts(&self, spec: &mut CacheSpec, small: u64, findings: &mut Findings) {
+        let all = u64::from(spec.segments) * small;
+        let large = u64::from(spec.read_ahead_max_sectors) + 1;
+        spec.segmentation = Segmentation::Adaptive;
+        spec.segments_max = Some(spec.segments);
+        spec.segment_sectors = large as u32;
+        spec.segments = ((all + large / 2) / large).max(1) as u32;
+        findings.add("cache.segmentation", Sure::Seen);
+    }
+
+    /// How many places are held at a time: many are read, and looked for from the last to the first.
+    async fn segments(&self) -> (usize, Sure) {
+        let mut count = 4;
+        loop {
+            let places: Vec<Lbn> = (0..count).map(|_| self.bench.fresh().first).collect();
+            for place in &places {
+                self.bench.read(*place, 1, Nanos::ZERO).await;
+            }
+            let (mut held, mut missed) = (0, 0);
+            for (back, place) in places.iter().rev().enumerate() {
+                match self.holds(*place).await {
+                    true => (held, missed) = (back + 1, 0),
+                    // One may be late.
+                    false => missed += 1,
+                }
+                if missed == 2 {
+                    break;
+                }
+            }
+            if held + 1 < count {
+                return (held.max(1), Sure::Seen);
+            }
+            if count >= MOST_SEGMENTS {
+                return (held, Sure::AtLeastThat);
+            }
+            count *= 4;
+        }
+    }
+
+    /// Whether a place that is used again outlives those that came after it.
+    async fn replacement(&self, segments: usize, findings: &mut Findings) -> Replacement {
+        if !(2..=256).contains(&segments) {
+            findings.add("cache.replacement", Sure::NotSeen);
+            return Replacement::Lru;
+        }
+        findings.add("cache.replacement", Sure::Seen);
+        let mut survived = 0;
+        const ROUNDS: usize = 9;
+        for _ in 0..ROUNDS {
+            let places: Vec<Lbn> = (0..=segments).map(|_| self.bench.fresh().first).collect();
+            for place in &places[..segments] {
+                self.bench.read(*place, 1, Nanos::ZERO).await;
+            }
+            self.bench.read(places[0], 1, Nanos::ZERO).await;
+            self.bench.read(places[segments], 1, Nanos::ZERO).await;
+            survived += usize::from(self.holds(places[0]).await);
+        }
+        match survived {
+            0..=1 => Replacement::Fifo,
+            _ if survived + 1 >= ROUNDS => Replacement::Lru,
+            _ => Replacement::Random,
+        }
+    }
+
+    /// Whether what goes by between the head's arrival and the request is kept, and whether the whole track is.
+    async fn learn_arrival(&self, spec: &mut CacheSpec, findings: &mut Findings) {
+        let (mut before, mut whole) = (0, 0);
+        let unit = self.bench.unit();
+        for _ in 0..9 {
+            let track = self.bench.fresh();
+            let half = track.sectors / 2 / unit * unit;
+            let lbn = track.first + u64::from(half);
+            self.bench.read(lbn, unit, Nanos::ZERO).await;
+            before += usize::from(self.holds(Lbn(lbn.0 - 1)).await);
+            let track = self.bench.fresh();
+            let lbn = track.first + u64::from(half);
+            self.bench.read(lbn, unit, Nanos::ZERO).await;
+            let at = self.bench.disk().now() + self.bench.turns(4.0);
+            whole += usize::from(self.holds_at(track.first, at).await);
+        }
+        findings.add("cache.read_on_arrival", Sure::Seen);
+        if whole >= 8 && spec.read_ahead == ReadAhead::Track {
+            spec.read_ahead = ReadAhead::OnArrival;
+        } else {
+            spec.read_on_arrival = before >= 6;
+        }
+    }
+
+    async fn learn_habits(&self, spec: &mut CacheSpec, findings: &mut Findings) {
+        if spec.read_ahead != ReadAhead::None {
+            let place = Place { from: 0, sectors: self.bench.unit() };
+            let far = i64::from((spec.read_ahead_max_sectors / 2).min(self.bench.size() / 2));
+            let rest = i64::from(spec.read_ahead_max_sectors);
+            spec.read_ahead_on_hit = self.reaches(place, far, When::ReadAgain { rest }).await;
+            findings.add("cache.read_ahead_on_hit", Sure::Seen);
+            // What is read while the next command is on its way is no minimum.
+            let on_the_way = 2.0 * self.hits.base / self.bench.turn * f64::from(self.bench.size()) + 2.0;
+            let cut_off = match self.reaches(place, on_the_way as i64 * 2, When::CutOff).await {
+                true => self.ahead(place, When::CutOff).await,
+                false => 0,
+            };
+            spec.read_ahead_min_sectors = (cut_off as u32).min(spec.read_ahead_max_sectors);
+            findings.add("cache.read_ahead_min_sectors", Sure::Seen);
+            let sectors = (spec.segment_sectors / 2).max(1);
+            let last = i64::from(spec.read_ahead_max_sectors) - 1;
+            if spec.read_ahead == ReadAhead::Segment {
+                let over = Place { from: 0, sectors };
+                spec.read_ahead_over_requested = self.reaches(over, last, When::Later).await;
+                findings.add("cache.read_ahead_over_requested", Sure::Seen);
+            }
+            spec.almost_hits = self.almost_hits(findings).await;
+        }
+        if self.bench.disk().facts().may_write {
+            spec.read_hits_on_written = overhead::hit_on_written(self.bench, &self.hits).await.is_some();
+            findings.add("cache.read_hits_on_written", Sure::Seen);
+        } else {
+            findings.add("cache.read_hits_on_written", Sure::NotSeen);
+        }
+    }
+
+    /// Whether reads one after the other keep up with the platter, which they do only where one that begins at the very sector
+    /// being read takes the read-ahead over.
+    async fn almost_hits(&self, findings: &mut Findings) -> bool {
+        let unit = self.bench.unit();
+        let (lbn, mut late) = (self.bench.fresh().first, 0);
+        for step in 0..40u64 {
+            let part = lbn + step * u64::from(unit);
+            let took = self.bench.read(part, unit, Nanos::ZERO).await.took();
+            late += usize::from(step > 0 && took.0 as f64 > 0.7 * self.bench.turn);
+        }
+        findings.add("cache.almost_hits", if late >= 20 { Sure::Seen } else { Sure::AtMostThat });
+        late < 20
+    }
+}

@@ -1,0 +1,354 @@
+//! Command overheads, the bus, and access on arrival.
+//!
+//! A shift of everything the media do against the host's clock cannot be seen from outside: what a read needs before the arm
+//! moves and what it needs after the last byte show only as their sum. So a learned drive has all of it before, and after it
+//! only as much as reads and writes of the same block differ in. Such a drive answers at the same times.
+
+use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
+use super::{Findings, Sure};
+use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, ZeroLatency};
+use headstack_model::{Lbn, Nanos};
+
+/// Differences of less than this are the clock's: ns.
+const JITTER: f64 = 12_000.0;
+
+/// What reads from the cache take. `None` where nothing is kept.
+pub(super) async fn hits(bench: &Bench) -> Option<Hits> {
+    let unit = bench.unit();
+    let is_ahead = bench.behind(unit).await;
+    let (small, tolerance) = match is_ahead {
+        Some(found) => found,
+        None => bench.again(bench.fresh().first, unit).await?,
+    };
+    let mut hits = Hits { base: small, sector: 0.0, tolerance };
+    for sectors in [32, 100, 500, 2000].into_iter().filter(|sectors| *sectors > unit) {
+        let found = match is_ahead {
+            Some(_) => bench.behind(sectors).await,
+            None => bench.again(bench.fresh().first, sectors).await,
+        };
+        let Some((time, _)) = found else { break };
+        hits.sector = ((time - small) / f64::from(sectors - unit)).max(0.0);
+        hits.base = small - hits.sector * f64::from(unit);
+    }
+    Some(hits)
+}
+
+/// Learns `[overhead]` and `[bus]`.
+pub(super) async fn learn(
+    bench: &Bench,
+    hits: Option<&Hits>,
+    findings: &mut Findings,
+) -> Option<(OverheadSpec, BusSpec)> {
+    let (track, unit) = (bench.fresh(), bench.unit());
+    let lbn = track.first;
+    let sector = bench.turn / f64::from(track.sectors);
+    let read = bench.lead(Kind::Read, Kind::Read, lbn, unit).await?;
+    let many = 48.clamp(unit, (track.sectors / 2).max(unit)) / unit * unit;
+    let wide = bench.lead(Kind::Read, Kind::Read, lbn, many).await?;
+    let mut bus = BusSpec::default();
+    let way = Way::learn(hits, sector, unit, many, wide.least - read.least, findings);
+    bus.read_us_per_sector = us(way.bus);
+    bus.write_us_per_sector = bus.read_us_per_sector;
+    bus.buffer_full_ratio = way.ratio;
+    let mut overhead = OverheadSpec::default();
+    let mut after_write = None;
+    let mut writes = None;
+    if bench.disk().facts().may_write {
+        after_write = bench.lead(Kind::Write, Kind::Read, lbn, unit).await;
+        writes = Writes::learn(bench, lbn, many, sector, way.bus, findings).await;
+    }
+    // What the end of a write comes later than that of a read of the same blocks, beyond what the bus explains.
+    let apart = writes.as_ref().map_or(0.0, |writes| {
+        wrap(writes.lead.phase - read.phase) * bench.turn + way.time(unit) - f64::from(unit) * sector
+    });
+    let (after_read, of_write) = if apart < 0.0 { (-apart, 0.0) } else { (0.0, apart) };
+    let miss = |lead: &Lead| ms(lead.least - way.time(unit) - after_read);
+    overhead.read_completion_ms = ms(after_read);
+    overhead.write_completion_ms = ms(of_write);
+    overhead.after_read.read_miss_ms = miss(&read);
+    overhead.after_write.read_miss_ms = miss(after_write.as_ref().unwrap_or(&read));
+    if let Some(writes) = &writes {
+        (bus.write_us_per_sector, bus.write_start_sectors) = (us(writes.bus), writes.start);
+        bus.write_seek_min_ms = ms(writes.seek);
+        let before = |lead: &Lead| {
+            ms(lead.least - f64::from(unit) * sector - of_write - writes.arrival(unit).max(writes.seek))
+        };
+        overhead.after_read.write_ms = before(&writes.lead);
+        overhead.after_write.write_ms = before(writes.after_write.as_ref().unwrap_or(&writes.lead));
+    } else {
+        overhead.after_read.write_ms = overhead.after_read.read_miss_ms;
+        overhead.after_write.write_ms = overhead.after_write.read_miss_ms;
+        findings.add("overhead.after_read.write_ms", Sure::NotSeen);
+    }
+    hit_overheads(bench, hits, after_read, &mut overhead, findings).await;
+    findings.add("overhead.after_read.read_miss_ms", Sure::Seen);
+    Some((overhead, bus))
+}
+
+/// A read's way from the media to the host.
+struct Way {
+    /// Time of a sector under the head and on the bus: ns.
+    sector: f64,
+    bus: f64,
+    /// Share of the data that are waited for.
+    ratio: f64,
+}
+
+impl Way {
+    /// `longer` is what reading `many` sectors takes longer than reading `unit`.
+    fn learn(
+        hits: Option<&Hits>,
+        sector: f64,
+        unit: u32,
+        many: u32,
+        longer: f64,
+        findings: &mut Findings,
+    ) -> Way {
+        let slope = longer / f64::from((many - unit).max(1));
+        let Some(hits) = hits else {
+            // Without a cache the bus shows only where it is slower than the media.
+            let is_slow = slope > 1.02 * sector;
+            findings.add("bus.read_us_per_sector", if is_slow { Sure::Seen } else { Sure::NotSeen });
+            return Way { sector, bus: if is_slow { slope } else { 0.0 }, ratio: 0.0 };
+        };
+        let bus = hits.sector;
+        findings.add("bus.read_us_per_sector", Sure::Seen);
+        let beyond = (slope - sector.max(bus)) * f64::from(many - unit);
+        let is_seen = beyond > 4.0 * JITTER && beyond > 0.05 * slope * f64::from(many - unit);
+        let seen = ((slope - bus) / sector).clamp(0.0, 1.0);
+        // A ratio that a bus faster than the media hides is none.
+        let ratio = if is_seen { libm::round(seen * 100.0) / 100.0 } else { 0.0 };
+        findings.add("bus.buffer_full_ratio", if is_seen { Sure::Seen } else { Sure::AtMostThat });
+        Way { sector, bus, ratio }
+    }
+
+    /// From when the first sector is under the head to when the last is at the host: ns.
+    fn time(&self, sectors: u32) -> f64 {
+        let all = f64::from(sectors);
+        let waited = libm::floor(all * self.ratio).clamp(1.0, all);
+        let in_step = (self.sector + all * self.bus).max(all * self.sector + self.bus);
+        in_step.max(waited * self.sector + all * self.bus)
+    }
+}
+
+/// What is learned from writes that are on the media when they end.
+struct Writes {
+    lead: Lead,
+    after_write: Option<Lead>,
+    /// Time of a sector on the bus, and under the head: ns.
+    bus: f64,
+    media: f64,
+    /// Sectors that must be there before the first is written.
+    start: u32,
+    /// Least time from the command's overhead to the first sector: ns.
+    seek: f64,
+}
+
+impl Writes {
+    async fn learn(
+        bench: &Bench,
+        lbn: Lbn,
+        many: u32,
+        media: f64,
+        read_bus: f64,
+        findings: &mut Findings,
+    ) -> Option<Writes> {
+        let unit = bench.unit();
+        let lead = bench.lead(Kind::Read, Kind::Write, lbn, unit).await?;
+        let after_write = bench.lead(Kind::Write, Kind::Write, lbn, unit).await;
+        let mut writes = Writes { lead, after_write, bus: read_bus, media, start: 1, seek: 0.0 };
+        findings.add("bus.write_us_per_sector", Sure::NotSeen);
+        let less = (many * 3 / 4 / unit * unit).max(unit);
+        if less == many {
+            return Some(writes);
+        }
+        let Some(wide) = bench.lead(Kind::Read, Kind::Write, lbn, many).await else { return Some(writes) };
+        let Some(short) = bench.lead(Kind::Read, Kind::Write, lbn, less).await else { return Some(writes) };
+        let waits = wide.least - short.least - f64::from(many - less) * media;
+        if waits < 4.0 * JITTER {
+            return Some(writes);
+        }
+        // The data come slower than the media take them.
+        writes.bus = media + waits / f64::from(many - less);
+        findings.add("bus.write_us_per_sector", Sure::Seen);
+        let base = wide.least - f64::from(many) * media - writes.arrival(many);
+        writes.find_start(bench, lbn, many, base).await;
+        let first = lead.least - f64::from(unit) * media - base;
+        if first > writes.arrival(unit) + 4.0 * JITTER {
+            writes.seek = first;
+            findings.add("bus.write_seek_min_ms", Sure::Seen);
+        }
+        Some(writes)
+    }
+
+    /// Finds how many sectors must be there first: a short write then waits for more than its own pace explains.
+    async fn find_start(&mut self, bench: &Bench, lbn: Lbn, many: u32, base: f64) {
+        let unit = bench.unit();
+        for few in [4 * unit, 12 * unit, 24 * unit].into_iter().filter(|few| *few < many) {
+            let Some(short) = bench.lead(Kind::Read, Kind::Write, lbn, few).await else { return };
+            let arrival = short.least - base - f64::from(few) * self.media;
+            let whole = libm::round(arrival / self.bus) as u32;
+            if arrival > self.arrival(few) + 0.7 * self.bus {
+                self.start = whole.clamp(1, few);
+            }
+        }
+    }
+
+    /// From when the data begin to flow to when the media may be written: ns.
+    fn arrival(&self, sectors: u32) -> f64 {
+        let all = f64::from(sectors);
+        let least = f64::from(self.start.min(sectors)) * self.bus;
+        least.max(all * self.bus - (all - 1.0) * self.media)
+    }
+}
+
+/// The overheads of reads from the cache: after a read, after a write, one after the other, beside another.
+async fn hit_overheads(
+    bench: &Bench,
+    hits: Option<&Hits>,
+    after_read: f64,
+    overhead: &mut OverheadSpec,
+    findings: &mut Findings,
+) {
+    let Some(hits) = hits else {
+        for set in [&mut overhead.after_read, &mut overhead.after_write] {
+            set.read_hit_ms = set.read_miss_ms;
+        }
+        return findings.add("overhead.after_read.read_hit_ms", Sure::NotSeen);
+    };
+    let hit = |base: f64| ms(base - after_read);
+    overhead.after_read.read_hit_ms = hit(hits.base);
+    findings.add("overhead.after_read.read_hit_ms", Sure::Seen);
+    let after_write = match bench.disk().facts().may_write {
+        true => match hit_after_write(bench, hits).await {
+            Some(base) => Some(base),
+            None => hit_on_written(bench, hits).await,
+        },
+        false => None,
+    };
+    let sure = if after_write.is_some() { Sure::Seen } else { Sure::NotSeen };
+    findings.add("overhead.after_write.read_hit_ms", sure);
+    overhead.after_write.read_hit_ms = hit(after_write.unwrap_or(hits.base));
+    if let Some(base) = hit_in_sequence(bench, hits).await
+        && (base - hits.base).abs() > 2.0 * JITTER
+    {
+        overhead.sequential_ms = Some(hit(base));
+        findings.add("overhead.sequential_ms", Sure::Seen);
+    }
+    if bench.disk().facts().depth >= 4 {
+        let first = first_of_four(bench, hits).await;
+        if first > 2.0 * JITTER {
+            overhead.first_ms = ms(first);
+            let less = |set: &mut OverheadSet| {
+                for time in [&mut set.read_hit_ms, &mut set.read_miss_ms, &mut set.write_ms] {
+                    *time = (*time - ms(first)).max(0.0);
+                }
+            };
+            less(&mut overhead.after_read);
+            less(&mut overhead.after_write);
+            overhead.sequential_ms = overhead.sequential_ms.map(|time| (time - ms(first)).max(0.0));
+        }
+        findings.add("overhead.first_ms", Sure::Seen);
+    } else {
+        findings.add("overhead.first_ms", Sure::NotSeen);
+    }
+}
+
+/// The base of a hit that follows a write elsewhere, where the write leaves it in the cache: ns.
+async fn hit_after_write(bench: &Bench, hits: &Hits) -> Option<f64> {
+    let (unit, mut took) = (bench.unit(), Vec::new());
+    let other = bench.fresh().first;
+    for step in 0..TRIES {
+        let lbn = bench.fresh().first;
+        let read = bench.read(lbn, unit, Nanos::ZERO).await.ended;
+        let at = read + bench.turns(0.3);
+        let end = bench.access(Kind::Write, other, unit, at).await.ended;
+        // What was read ahead is kept where the request itself may not be.
+        let next = lbn + u64::from(unit) + 1;
+        took.push(bench.read(next, unit, end + bench.turns(angle(step))).await.took().0 as f64);
+    }
+    let (time, _) = bench.is_steady(took)?;
+    Some(time - hits.sector * f64::from(unit))
+}
+
+/// The base of a hit on what was written just before, where that is kept: ns.
+pub(super) async fn hit_on_written(bench: &Bench, hits: &Hits) -> Option<f64> {
+    let (unit, mut took) = (bench.unit(), Vec::new());
+    for step in 0..TRIES {
+        let lbn = bench.fresh().first;
+        let end = bench.access(Kind::Write, lbn, unit, Nanos::ZERO).await.ended;
+        took.push(bench.read(lbn, unit, end + bench.turns(angle(step))).await.took().0 as f64);
+    }
+    let (time, _) = bench.is_steady(took)?;
+    Some(time - hits.sector * f64::from(unit))
+}
+
+/// The base of a hit that begins where the one before it ended: ns.
+async fn hit_in_sequence(bench: &Bench, hits: &Hits) -> Option<f64> {
+    let (unit, lbn) = (bench.unit(), bench.fresh().first);
+    bench.read(lbn, unit, Nanos::ZERO).await;
+    let mut took = Vec::new();
+    for step in 1..16u64 {
+        let part = lbn + step * u64::from(unit);
+        let at = bench.disk().now() + bench.turns(angle(step as usize));
+        took.push(bench.read(part, unit, at).await.took().0 as f64);
+    }
+    let (time, _) = bench.is_steady(took)?;
+    Some(time - hits.sector * f64::from(unit))
+}
+
+/// What a hit takes longer that finds no other command: ns.
+///
+/// Of four that come together the first is alone when it comes in, and the last when the others are done.
+async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
+    let (unit, lbn) = (bench.unit(), bench.fresh().first);
+    bench.read(lbn, unit, Nanos::ZERO).await;
+    let mut took = Vec::new();
+    for _ in 0..TRIES {
+        let at = bench.disk().now() + bench.turns(0.3);
+        let ask = crate::Ask::Read { lbn, sectors: unit, from_media: false };
+        let mut last = Nanos::ZERO;
+        for ticket in [0; 4].map(|_| bench.send(ask, at)) {
+            last = last.max(bench.disk().answer(ticket).await.took());
+        }
+        took.push(last.0 as f64);
+    }
+    let each = hits.base + hits.sector * f64::from(unit);
+    (4.0 * each - mid_mean(&mut took)) / 2.0
+}
+
+/// Whether sectors are accessed from wherever the head arrives.
+///
+/// The response to a whole track asked for from another place, at eight angles: with access on arrival it is the same at all
+/// of them, else it differs by up to a turn.
+pub(super) async fn zero_latency(bench: &Bench, kind: Kind) -> ZeroLatency {
+    if spread(bench, kind, 1).await > 0.35 {
+        return ZeroLatency::None;
+    }
+    match spread(bench, kind, 2).await > 0.35 {
+        true => ZeroLatency::WithinTrack,
+        false => ZeroLatency::PerFragment,
+    }
+}
+
+/// How far responses to so many whole tracks lie apart at different angles, in turns.
+async fn spread(bench: &Bench, kind: Kind, tracks: u32) -> f64 {
+    let (track, away) = (bench.fresh(), bench.fresh().first);
+    let mut took = Vec::new();
+    for step in 0..16 {
+        let ready = bench.access(Kind::Read, away, bench.unit(), Nanos::ZERO).await.ended;
+        let at = bench.upcoming(f64::from(step % 8) / 8.0, ready);
+        took.push(bench.access(kind, track.first, tracks * track.sectors, at).await.took().0 as f64);
+    }
+    took.sort_by(f64::total_cmp);
+    // But for the longest two, which may be late.
+    (took[13] - took[0]) / bench.turn
+}
+
+fn us(ns: f64) -> f64 {
+    libm::round(ns.max(0.0)) / 1e3
+}
+
+fn ms(ns: f64) -> f64 {
+    libm::round(ns.max(0.0) / 1e2) / 1e4
+}

@@ -1,0 +1,168 @@
+//! Are a disk's electronics learned from outside as its drive file has them?
+
+use headstack_model::spec::{OverheadSet, Segmentation};
+use headstack_model::{DriveSpec, drives};
+use headstack_tracks::learn::{LearnedElectronics, electronics};
+use headstack_tracks::simulated::{Noise, SimulatedDisk};
+use headstack_tracks::{Disk, Extraction, TrackMap, drive};
+
+fn spec(name: &str) -> DriveSpec {
+    drives::load(name).expect("it is shipped")
+}
+
+fn disk(spec: &DriveSpec) -> SimulatedDisk {
+    SimulatedDisk::new(spec, Noise::USUAL, 7).expect("the drive file is good")
+}
+
+fn learn(spec: &DriveSpec) -> LearnedElectronics {
+    let mut disk = disk(spec);
+    let map = TrackMap::of_geometry(&disk.device().drive().geometry);
+    let turn_ns = 60e9 / spec.mechanics.rpm;
+    let facts = drive::Answers::facts(&disk);
+    let mut extraction = Extraction::new(facts, |handle: Disk| electronics(handle, map, turn_ns));
+    let found = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
+    found.expect("nobody ended it").expect("it turns")
+}
+
+/// Drives of each decade and kind of cache.
+const DRIVES: [&str; 12] = [
+    "hp-c2247a",
+    "dec-rz26",
+    "atlas-iii",
+    "ultrastar-18es",
+    "cheetah-9lp",
+    "atlas-10k",
+    "atlas-10k-ii",
+    "wd800jd",
+    "st3300007lw",
+    "toshiba-x300",
+    "st2000dm006",
+    "exos-x18",
+];
+
+fn near(name: &str, what: &str, found_ms: f64, real_ms: f64) {
+    assert!((found_ms - real_ms).abs() < 0.012, "{name}: {what} is {real_ms} ms, and {found_ms} was found");
+}
+
+#[test]
+fn are_overheads_as_long_as_they_are() {
+    for name in DRIVES {
+        let (real, found) = (spec(name), learn(&spec(name)));
+        let (of, is) = (&real.overhead, &found.overhead);
+        // Only sums show: all from the command to the end but what the media and the bus take.
+        let (again, around) = (real.bus.reconnect_first_ms, of.data_preparation_ms);
+        let hit = |set: &OverheadSet| set.read_hit_ms + around + of.read_completion_ms;
+        let miss = |set: &OverheadSet| set.read_miss_ms + around + again + of.read_completion_ms;
+        for (after, set, seen) in
+            [("a read", &of.after_read, &is.after_read), ("a write", &of.after_write, &is.after_write)]
+        {
+            near(name, &format!("a hit after {after}"), seen.read_hit_ms + is.read_completion_ms, hit(set));
+            near(
+                name,
+                &format!("a miss after {after}"),
+                seen.read_miss_ms + is.read_completion_ms,
+                miss(set),
+            );
+            // Of a disconnection before the data, only what the first of them shows.
+            if real.bus.write_disconnect.is_none() {
+                let write = set.write_ms + around + again + of.write_completion_ms;
+                near(name, &format!("a write after {after}"), seen.write_ms + is.write_completion_ms, write);
+            }
+        }
+        assert_eq!(is.first_ms, 0.0, "{name}");
+        assert_eq!(is.sequential_ms, None, "{name}");
+    }
+}
+
+#[test]
+fn is_the_bus_as_fast_as_it_is() {
+    for name in DRIVES {
+        let (real, found) = (spec(name).bus, learn(&spec(name)).bus);
+        let off = (found.read_us_per_sector / real.read_us_per_sector - 1.0).abs();
+        assert!(
+            off < 0.02 || (found.read_us_per_sector - real.read_us_per_sector).abs() < 0.1,
+            "{name}: {found:?}"
+        );
+        assert!(
+            (found.write_us_per_sector / real.write_us_per_sector - 1.0).abs() < 0.05,
+            "{name}: {found:?}"
+        );
+        assert!((found.buffer_full_ratio - real.buffer_full_ratio).abs() < 0.02, "{name}: {found:?}");
+        assert_eq!(found.write_start_sectors, real.write_start_sectors, "{name}");
+    }
+}
+
+#[test]
+fn is_the_cache_for_reads_what_it_is() {
+    for name in DRIVES {
+        let (real, found) = (spec(name).cache, learn(&spec(name)).cache);
+        // A segment that reads never come to does not show when reading.
+        let segments = real.segments - u32::from(real.dedicated_write_segment);
+        let adapts = real.segmentation == Segmentation::Adaptive;
+        assert_eq!((found.enabled, found.segments), (true, segments), "{name}");
+        assert_eq!(
+            (found.segmentation, found.segments_max),
+            (real.segmentation, real.segments_max),
+            "{name}"
+        );
+        assert_eq!((found.read_ahead, found.replacement), (real.read_ahead, real.replacement), "{name}");
+        assert_eq!(found.segment_sectors, real.segment_sectors, "{name}");
+        if real.read_ahead == headstack_model::spec::ReadAhead::Segment {
+            assert_eq!(found.read_ahead_max_sectors, real.read_ahead_max_sectors, "{name}");
+        }
+        assert_eq!(found.read_ahead_min_sectors, 0, "{name}");
+        assert_eq!(found.read_on_arrival, real.read_on_arrival, "{name}");
+        assert_eq!(found.read_hits_on_written, real.read_hits_on_written, "{name}");
+        // What is pushed out of small segments cannot be read again.
+        assert!(adapts || found.read_ahead_on_hit == real.read_ahead_on_hit, "{name}");
+    }
+}
+
+#[test]
+fn is_a_disk_without_a_cache_seen_to_have_none() {
+    let found = learn(&spec("eagle-m2361a"));
+    assert!(!found.cache.enabled);
+    assert!(found.probes < 1000, "{}", found.probes);
+}
+
+#[test]
+fn are_rules_told_apart_that_no_shipped_drive_has() {
+    use headstack_model::spec::{ReadAhead, Replacement};
+    let of = |name: &str, change: &dyn Fn(&mut DriveSpec)| {
+        let mut spec = spec(name);
+        change(&mut spec);
+        learn(&spec)
+    };
+    let with = |change: &dyn Fn(&mut DriveSpec)| of("cheetah-9lp", change);
+    for kind in [ReadAhead::None, ReadAhead::Track, ReadAhead::Cylinder, ReadAhead::OnArrival] {
+        let found = with(&|spec| {
+            (spec.cache.read_ahead, spec.cache.segment_sectors) = (kind, 8192);
+            spec.cache.read_ahead_max_sectors = 8191;
+        });
+        assert_eq!(found.cache.read_ahead, kind);
+    }
+    for rule in [Replacement::Fifo, Replacement::Random] {
+        assert_eq!(with(&|spec| spec.cache.replacement = rule).cache.replacement, rule);
+    }
+    let found = with(&|spec| spec.cache.read_ahead_min_sectors = 200);
+    // It is cut off at the end of a sector.
+    assert!((200..=202).contains(&found.cache.read_ahead_min_sectors), "{found:?}");
+    // Which command is the first shows only where several are under way.
+    let found = of("st3300007lw", &|spec| {
+        (spec.overhead.first_ms, spec.overhead.sequential_ms) = (0.2, Some(0.04));
+    });
+    near("changed", "the first command", found.overhead.first_ms, 0.2);
+    near("changed", "a sequential command", found.overhead.sequential_ms.unwrap_or(9.0), 0.04);
+}
+
+#[test]
+fn is_a_disk_whose_turn_is_not_as_told_refused() {
+    let spec = spec("wd800jd");
+    let mut disk = disk(&spec);
+    let map = TrackMap::of_geometry(&disk.device().drive().geometry);
+    let facts = drive::Answers::facts(&disk);
+    let mut extraction = Extraction::new(facts, |handle: Disk| electronics(handle, map, 7e6));
+    let found = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
+    let error = found.expect("nobody ended it").expect_err("8.3 ms are not 7 ms");
+    assert!(error.to_string().contains("turns of 7 ms"), "{error}");
+}
