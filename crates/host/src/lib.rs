@@ -13,6 +13,7 @@ mod lead;
 mod links;
 pub mod nbd;
 pub mod node;
+pub mod probe;
 mod realtime;
 mod server;
 mod shared;

@@ -4,15 +4,20 @@
 //! answer took (an [`Answer`]), and ends with what it learned. It knows no clock and no disk, so the same one runs on a
 //! simulated disk ([`simulated`]), on an emulated one and on a real one.
 //!
+//! Before anything else [`spin`] looks whether it is a disk at all, and [`journal`] keeps answers, so that an extraction that was
+//! interrupted goes on where it was.
+//!
 //! What is learned of tracks is a [`TrackMap`], which [`check`] compares with another.
 
 pub mod check;
 pub mod drive;
 mod extraction;
+pub mod journal;
 pub mod learn;
 pub mod map;
 mod probe;
 pub mod simulated;
+pub mod spin;
 
 pub use extraction::{Disk, Extraction, Progress, Ticket};
 pub use map::{Run, Track, TrackMap};

@@ -16,6 +16,7 @@ mod access;
 mod budget;
 mod buffer;
 mod certificate;
+pub mod client;
 mod export;
 mod handshake;
 mod limits;

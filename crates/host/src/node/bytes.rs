@@ -17,7 +17,7 @@ pub(super) fn memory(bytes: u64) -> io::Result<MmapMut> {
 }
 
 /// The same of what a request or a thread needs.
-pub(super) fn pages(bytes: usize) -> MmapMut {
+pub(crate) fn pages(bytes: usize) -> MmapMut {
     memory(bytes as u64).expect("the system has memory for a request")
 }
 

@@ -9,7 +9,8 @@ use super::words::{Action, Answered, Command, Ended, Outcome, Shape, Work};
 use crate::{BlockError, Operation, Stretch};
 use headstack_model::Nanos;
 use headstack_policy::streams::{
-    self, Answer, Ask, Config, ConfigError, DiskError, Guarantee, Pieces, Place, Request, Streams, Transfer,
+    self, Answer, Ask, Boundaries, Config, ConfigError, DiskError, Guarantee, Pieces, Place, Request,
+    Streams, Transfer,
 };
 use memmap2::MmapMut;
 use slab::Slab;
@@ -112,6 +113,11 @@ impl NodeCore {
             last: None,
             pool: Pool::new(most),
         })
+    }
+
+    /// Has requests of streams end where these say.
+    pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
+        self.streams.set_boundaries(boundaries);
     }
 
     /// The disk.

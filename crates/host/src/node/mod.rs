@@ -5,10 +5,11 @@
 //! [`Backend`]: a device or file, memory, or an emulated disk of this process.
 
 mod backend;
-mod bytes;
+pub(crate) mod bytes;
 mod core;
 mod figures;
 mod thread;
+mod tracks;
 mod words;
 
 pub(crate) use backend::allocation;

@@ -39,9 +39,10 @@ impl Node {
     /// Starts the thread of a disk's node.
     ///
     /// *Errors:* a key of the configuration is out of its range; the system has no thread, or none of what one sleeps on.
-    pub fn start(name: &str, Backend { drive, .. }: Backend, config: Config) -> io::Result<Node> {
+    pub fn start(name: &str, Backend { drive, tracks, .. }: Backend, config: Config) -> io::Result<Node> {
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
-        let core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
+        let mut core = NodeCore::new(config, drive.shape()).map_err(wrong)?;
+        tracks.into_iter().for_each(|tracks| core.set_boundaries(Box::new(tracks)));
         let shared = Arc::new(Shared::new(name, drive.title(), core)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
@@ -520,7 +521,7 @@ mod tests {
 
     #[test]
     fn is_it_seen_that_a_nodes_thread_failed() {
-        let backend = Backend { drive: Box::new(Broken), notes: Vec::new() };
+        let backend = Backend::new(Box::new(Broken), Vec::new());
         let node = Node::start("n", backend, Config::default()).expect("there are threads");
         assert!(!node.handle().view().has_failed);
         let (mut client, link) = link(&node.handle());

@@ -7,9 +7,11 @@ mod plain;
 mod uring;
 
 use super::core::NodeCore;
+use super::tracks::Tracks;
 use super::words::{Command, Ended, Shape};
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
+use headstack_tracks::TrackMap;
 use memory::Memory;
 use place::Place;
 pub(crate) use place::allocation;
@@ -66,7 +68,8 @@ pub struct Opening {
 /// A disk for a [`Node`](super::Node).
 pub struct Backend {
     pub(super) drive: Box<dyn Drive>,
-    pub(super) notes: Vec<String>,
+    pub(super) tracks: Option<Tracks>,
+    notes: Vec<String>,
 }
 
 impl fmt::Debug for Backend {
@@ -76,6 +79,25 @@ impl fmt::Debug for Backend {
 }
 
 impl Backend {
+    pub(super) fn new(drive: Box<dyn Drive>, notes: Vec<String>) -> Backend {
+        Backend { drive, tracks: None, notes }
+    }
+
+    /// The same disk, of which it is known where its tracks begin: requests of streams end there. `sector_bytes` are those of a
+    /// block of the map.
+    ///
+    /// *Errors:* the map is of a disk of another size.
+    pub fn with_tracks(mut self, map: TrackMap, sector_bytes: u32) -> io::Result<Backend> {
+        let Shape { bytes, block_bytes, .. } = self.drive.shape();
+        let mapped = map.end().0.saturating_mul(sector_bytes.into());
+        if mapped != bytes {
+            let message = format!("the track map is of a disk of {mapped} bytes, and this one has {bytes}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        self.tracks = Some(Tracks::new(map, sector_bytes, block_bytes));
+        Ok(self)
+    }
+
     /// A disk in memory, whose zeros take no room; to measure what a node costs.
     ///
     /// *Errors:* a size that is no number of blocks of 512 bytes.
@@ -84,14 +106,14 @@ impl Backend {
             let message = format!("a disk of {bytes} bytes: it must be a multiple of {}", Memory::BLOCK);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        Ok(Backend { drive: Box::new(Memory::new(bytes)), notes: Vec::new() })
+        Ok(Backend::new(Box::new(Memory::new(bytes)), Vec::new()))
     }
 
     /// A volume of an emulated disk of this process.
     ///
     /// *Errors:* the system has nothing to be woken by.
     pub fn emulated(disk: DiskHandle, volume: u32) -> io::Result<Backend> {
-        Ok(Backend { drive: Box::new(Emulated::new(disk, volume)?), notes: Vec::new() })
+        Ok(Backend::new(Box::new(Emulated::new(disk, volume)?), Vec::new()))
     }
 
     /// A block device or a file. Nobody else may have it: not mounted, not another's disk.
@@ -110,7 +132,7 @@ impl Backend {
                 Box::new(Plain::new(place)?)
             }
         };
-        Ok(Backend { drive, notes })
+        Ok(Backend::new(drive, notes))
     }
 
     fn ring(place: Place) -> Result<Uring, (Place, Option<io::Error>)> {

@@ -1,0 +1,263 @@
+//! The other end of the protocol: what a client says to choose an export and to read and write it.
+//!
+//! It speaks fixed newstyle with simple replies, which is all that a probe needs; no TLS, no structured replies. Sockets belong to
+//! whoever calls.
+//!
+//! *Source:* "The NBD protocol", doc/proto.md of the NetworkBlockDevice project.
+
+use super::proto::{self, Fields};
+use super::{BlockSizes, Export};
+use std::io::{self, Read, Write};
+
+/// Why a server does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The connection.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It speaks something else.
+    #[error("{what} {met:#x} is none of NBD (newstyle)")]
+    Magic {
+        /// What is wrong.
+        what: &'static str,
+        /// What came.
+        met: u64,
+    },
+    /// It refuses the export.
+    #[error("the server refuses export `{export}`: {message}")]
+    Refused {
+        /// Its name.
+        export: String,
+        /// Why, in the server's words.
+        message: String,
+    },
+}
+
+/// Longest message that a server may send before the transmission.
+const MOST: u32 = 64 << 10;
+
+/// Kinds of refusals that say no more than their number.
+const REFUSALS: [(u32, &str); 4] = [
+    (proto::REP_ERR_UNSUP, "it does not know NBD_OPT_GO"),
+    (proto::REP_ERR_POLICY, "it is not for this client"),
+    (proto::REP_ERR_TLS_REQD, "it wants TLS, which is not spoken here"),
+    (proto::REP_ERR_UNKNOWN, "there is none of that name"),
+];
+
+fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Chooses an export by its name, the first where that is empty; what the server tells of it.
+///
+/// *Errors:* the connection breaks, the server speaks something else or refuses.
+pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, ClientError> {
+    for (what, magic) in ["greeting", "kind of handshake"].into_iter().zip(proto::GREETING) {
+        let met = u64::from_be_bytes(take(stream)?);
+        if met != magic {
+            return Err(ClientError::Magic { what, met });
+        }
+    }
+    take::<2>(stream)?;
+    let flags = u32::from(proto::FIXED_NEWSTYLE | proto::NO_ZEROES);
+    let asked = [proto::INFO_NAME, proto::INFO_DESCRIPTION, proto::INFO_BLOCK_SIZE];
+    let length = u32::try_from(name.len()).map_err(io::Error::other)?;
+    let mut said = flags.to_be_bytes().to_vec();
+    said.extend(proto::OPTION_MAGIC.to_be_bytes());
+    said.extend(proto::OPT_GO.to_be_bytes());
+    said.extend((length + 6 + 2 * asked.len() as u32).to_be_bytes());
+    said.extend(length.to_be_bytes());
+    said.extend(name.as_bytes());
+    said.extend((asked.len() as u16).to_be_bytes());
+    asked.iter().for_each(|item| said.extend(item.to_be_bytes()));
+    stream.write_all(&said)?;
+    // What is not told is not served.
+    let mut export = Export {
+        read_only: true,
+        rotational: false,
+        flush: false,
+        fua: false,
+        trim: false,
+        write_zeroes: false,
+        multi_conn: false,
+        cache: false,
+        ..Export::new(name, 0)
+    };
+    loop {
+        let (kind, data) = option_reply(stream)?;
+        match kind {
+            proto::REP_ACK => return Ok(export),
+            proto::REP_INFO => inform(&mut export, &data),
+            _ if kind >> 31 == 1 => {
+                let told = String::from_utf8_lossy(&data).into_owned();
+                let known = REFUSALS.iter().find(|(refusal, _)| *refusal == kind);
+                let known = known.map_or_else(|| format!("{kind:#x}"), |(_, words)| words.to_string());
+                let message = if told.is_empty() { known } else { told };
+                return Err(ClientError::Refused { export: name.to_string(), message });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn option_reply(stream: &mut impl Read) -> Result<(u32, Vec<u8>), ClientError> {
+    let met = u64::from_be_bytes(take(stream)?);
+    if met != proto::OPTION_REPLY_MAGIC {
+        return Err(ClientError::Magic { what: "reply to an option", met });
+    }
+    let _option = take::<4>(stream)?;
+    let (kind, length) = (u32::from_be_bytes(take(stream)?), u32::from_be_bytes(take(stream)?));
+    if length > MOST {
+        return Err(ClientError::Magic { what: "length", met: length.into() });
+    }
+    let mut data = vec![0; length as usize];
+    stream.read_exact(&mut data)?;
+    Ok((kind, data))
+}
+
+/// Takes up what the server tells; what is too short tells nothing.
+fn inform(export: &mut Export, data: &[u8]) {
+    let mut fields = Fields(data);
+    match fields.u16() {
+        Some(proto::INFO_EXPORT) => {
+            let (Some(bytes), Some(flags)) = (fields.u64(), fields.u16()) else { return };
+            export.bytes = bytes;
+            let has = |flag: u16| flags & flag != 0;
+            export.read_only = has(proto::EXPORT_READ_ONLY);
+            export.rotational = has(proto::EXPORT_ROTATIONAL);
+            export.flush = has(proto::EXPORT_SEND_FLUSH);
+            export.fua = has(proto::EXPORT_SEND_FUA);
+        }
+        Some(proto::INFO_NAME) => export.name = String::from_utf8_lossy(fields.0).into_owned(),
+        Some(proto::INFO_DESCRIPTION) => {
+            export.description = String::from_utf8_lossy(fields.0).into_owned();
+        }
+        Some(proto::INFO_BLOCK_SIZE) => {
+            if let (Some(minimum), Some(preferred), Some(maximum)) =
+                (fields.u32(), fields.u32(), fields.u32())
+            {
+                export.blocks = BlockSizes { minimum, preferred, maximum };
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Something to ask of the export. Places and lengths are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// To read, from the media if so told.
+    Read(u64, u32, bool),
+    /// To write what follows, to the media if so told.
+    Write(u64, u32, bool),
+    /// To bring what was written to the media.
+    Flush,
+}
+
+/// The bytes of a request, without the data of a write.
+pub fn request(cookie: u64, command: Command) -> [u8; 28] {
+    let (number, offset, length, fua) = match command {
+        Command::Read(offset, length, fua) => (proto::CMD_READ, offset, length, fua),
+        Command::Write(offset, length, fua) => (proto::CMD_WRITE, offset, length, fua),
+        Command::Flush => (proto::CMD_FLUSH, 0, 0, false),
+    };
+    let mut bytes = [0; 28];
+    bytes[..4].copy_from_slice(&proto::REQUEST_MAGIC.to_be_bytes());
+    bytes[4..6].copy_from_slice(&(if fua { proto::FLAG_FUA } else { 0 }).to_be_bytes());
+    bytes[6..8].copy_from_slice(&number.to_be_bytes());
+    bytes[8..16].copy_from_slice(&cookie.to_be_bytes());
+    bytes[16..24].copy_from_slice(&offset.to_be_bytes());
+    bytes[24..].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+/// Waits for the head of a reply: the request's cookie, and its error, 0 where there is none. Behind that of a read without
+/// an error its data follow.
+///
+/// *Errors:* the connection breaks, or something else comes.
+pub fn reply(stream: &mut impl Read) -> Result<(u64, u32), ClientError> {
+    let head = take::<16>(stream)?;
+    let mut fields = Fields(&head);
+    let all = (fields.u32(), fields.u32(), fields.u64());
+    let (Some(magic), Some(error), Some(cookie)) = all else { unreachable!("sixteen bytes are all three") };
+    match magic {
+        proto::SIMPLE_REPLY_MAGIC => Ok((cookie, error)),
+        met => Err(ClientError::Magic { what: "reply", met: met.into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Exports, Handshake, Limits, Wire};
+    use super::*;
+    use headstack_model::Nanos;
+
+    /// A server in place of a socket.
+    struct Server(Handshake);
+
+    impl Read for Server {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let output = self.0.output();
+            let count = into.len().min(output.len());
+            into[..count].copy_from_slice(&output[..count]);
+            self.0.sent(Nanos::ZERO, count);
+            Ok(count)
+        }
+    }
+
+    impl Write for Server {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let space = self.0.input_space();
+            let count = bytes.len().min(space.len());
+            space[..count].copy_from_slice(&bytes[..count]);
+            self.0.filled(Nanos::ZERO, count);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn server() -> Server {
+        let mut tape = Export { read_only: true, ..Export::new("tape", 1 << 20) };
+        (tape.fua, tape.description) = (false, "a tape".to_string());
+        tape.blocks.minimum = 4096;
+        let exports = Exports::new(vec![Export::new("disk", 1 << 30), tape]).expect("these can be exported");
+        Server(Handshake::new(exports, Limits::default(), Nanos::ZERO))
+    }
+
+    #[test]
+    fn is_an_export_chosen_and_told_of() {
+        let disk = choose(&mut server(), "").expect("the first is chosen");
+        assert_eq!((disk.name.as_str(), disk.bytes, disk.blocks.minimum), ("disk", 1 << 30, 512));
+        assert!(disk.rotational && disk.flush && disk.fua && !disk.read_only);
+        let tape = choose(&mut server(), "tape").expect("it is there");
+        assert_eq!((tape.description.as_str(), tape.blocks.minimum), ("a tape", 4096));
+        assert!(tape.read_only && !tape.fua);
+    }
+
+    #[test]
+    fn is_a_refusal_told_in_the_servers_words() {
+        let error = choose(&mut server(), "disc").expect_err("there is none").to_string();
+        assert!(error.starts_with("the server refuses export `disc`: no export `disc`"), "{error}");
+        let mut other = io::Cursor::new(b"SSH-2.0-OpenSSH_9.2p1 Debian".to_vec());
+        let error = choose(&mut other, "").expect_err("it is another protocol").to_string();
+        assert!(error.ends_with("is none of NBD (newstyle)"), "{error}");
+        let mut short = io::Cursor::new(b"NBDMAGIC".to_vec());
+        assert!(matches!(choose(&mut short, ""), Err(ClientError::Io(_))));
+    }
+
+    #[test]
+    fn are_replies_read_and_others_refused() {
+        let bytes = [&0x6744_6698u32.to_be_bytes()[..], &5u32.to_be_bytes(), &9u64.to_be_bytes()].concat();
+        assert_eq!(reply(&mut bytes.as_slice()).expect("it is one"), (9, 5));
+        assert!(matches!(
+            reply(&mut [0u8; 16].as_slice()),
+            Err(ClientError::Magic { what: "reply", met: 0 })
+        ));
+        assert!(matches!(reply(&mut &bytes[..15]), Err(ClientError::Io(_))));
+    }
+}

@@ -1,0 +1,286 @@
+//! A block device or a file that answers probes: calls past the page cache, each in a thread of its own.
+
+use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, start, user, wait_until};
+use crate::Clock;
+use crate::node::bytes::pages;
+use headstack_model::Nanos;
+use headstack_tracks::{Answer, Ask, Facts, Outcome};
+use memmap2::MmapMut;
+use rustix::fs::{FileType, OFlags, SeekFrom, ioctl_blkpbszget, ioctl_blksszget};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+#[allow(clippy::disallowed_types, reason = "threads share what is to be asked")]
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, PoisonError};
+
+/// Blocks of a file.
+const FILE_BLOCK: u32 = 512;
+
+pub(super) fn open(path: &Path, options: Options) -> Result<Opened, ProbeError> {
+    let wrong = |error: io::Error| ProbeError::Device { path: path.to_path_buf(), error };
+    let found = rustix::fs::stat(path).map_err(|error| wrong(error.into()))?;
+    let is_device = match FileType::from_raw_mode(found.st_mode) {
+        FileType::BlockDevice => true,
+        FileType::RegularFile => false,
+        _ => return Err(wrong(io::Error::other("it is neither a block device nor a file"))),
+    };
+    let in_use = |by: String| ProbeError::InUse { path: path.to_path_buf(), by };
+    if is_device && let Some(by) = user::of(found.st_rdev) {
+        return Err(in_use(by));
+    }
+    let exclusive = if is_device { OFlags::EXCL } else { OFlags::empty() };
+    let flags = (OFlags::DIRECT | exclusive).bits() as i32;
+    let file = OpenOptions::new().read(true).write(options.writes).custom_flags(flags).open(path);
+    let file = file.map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => in_use("another program has it".to_string()),
+        io::ErrorKind::InvalidInput => wrong(io::Error::other("it takes no direct I/O (O_DIRECT)")),
+        _ => wrong(error),
+    })?;
+    let facts = facts(&file, is_device, options).map_err(|error| match error {
+        Wrong::System(error) => wrong(error),
+        Wrong::Options(error) => error,
+    })?;
+    let (name, identity) = names(path, is_device.then_some(found.st_rdev));
+    let worker = Worker { file: Arc::new(file), path: path.to_path_buf(), facts };
+    worker.start(name, identity, options).map_err(wrong)
+}
+
+enum Wrong {
+    System(io::Error),
+    Options(ProbeError),
+}
+
+fn facts(file: &File, is_device: bool, options: Options) -> Result<Facts, Wrong> {
+    let system = |error: Errno| Wrong::System(error.into());
+    let bytes = rustix::fs::seek(file, SeekFrom::End(0)).map_err(system)?;
+    let (block, physical) = match is_device {
+        true => (ioctl_blksszget(file).map_err(system)?, ioctl_blkpbszget(file).map_err(system)?),
+        false => (FILE_BLOCK, FILE_BLOCK),
+    };
+    let physical = options.physical_bytes.unwrap_or(physical.max(block));
+    Ok(Facts {
+        sectors: bytes / u64::from(block),
+        sector_bytes: block,
+        physical_sectors: physical_sectors(physical, block).map_err(Wrong::Options)?,
+        depth: options.depth.unwrap_or(1),
+        may_write: options.writes,
+        translates: false,
+    })
+}
+
+/// What people call it, and what it calls itself.
+fn names(path: &Path, number: Option<u64>) -> (String, String) {
+    let Some(number) = number else {
+        return (path.display().to_string(), path.display().to_string());
+    };
+    let folder = format!("/sys/dev/block/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    let told = |name: &str| {
+        #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+        let text = std::fs::read_to_string(Path::new(&folder).join(name)).ok()?;
+        Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+    };
+    let parts =
+        ["device/vendor", "device/model", "device/serial", "device/wwid", "wwid", "loop/backing_file"];
+    let identity: Vec<String> = parts.iter().filter_map(|name| told(name)).collect();
+    let model = told("device/model").map(|model| format!(" ({model})")).unwrap_or_default();
+    (format!("{}{model}", path.display()), identity.join(" "))
+}
+
+/// What carries probes out.
+#[derive(Clone)]
+struct Worker {
+    file: Arc<File>,
+    path: PathBuf,
+    facts: Facts,
+}
+
+impl Worker {
+    #[allow(clippy::disallowed_types, reason = "threads share what is to be asked")]
+    fn start(self, name: String, identity: String, options: Options) -> io::Result<Opened> {
+        let (tasks, taken) = channel();
+        let (tell_over, over) = channel();
+        let (tell, told) = channel();
+        let taken = Arc::new(Mutex::new(taken));
+        let clock = Clock::new(1.0).expect("real time is a speed");
+        let facts = self.facts;
+        let begin = |_| {
+            let (worker, taken, tell_over) = (self.clone(), Arc::clone(&taken), tell_over.clone());
+            start("probe", options, tell.clone(), move || worker.run(&clock, &taken, &tell_over))
+        };
+        let threads = (0..facts.depth).map(begin).collect::<io::Result<Vec<_>>>()?;
+        let is_real_time = told.iter().take(facts.depth).all(|first| first);
+        Ok(Opened { facts, name, identity, tasks, over, threads, is_real_time })
+    }
+
+    #[allow(clippy::disallowed_types, reason = "threads share what is to be asked")]
+    fn run(&self, clock: &Clock, taken: &Mutex<Receiver<Task>>, tell: &Sender<Told>) {
+        let mut room = pages(1 << 20);
+        loop {
+            let (task, issued) = {
+                // Held while it waits: what comes behind is asked behind.
+                let taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+                let Ok(task) = taken.recv() else { return };
+                self.prepare(&task, &mut room);
+                wait_until(clock, task.probe.at);
+                (task, clock.now())
+            };
+            let told = self.answer(clock, task, issued, &mut room);
+            if tell.send(told).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// First byte and length of what is asked.
+    fn place(&self, ask: &Ask) -> (u64, usize) {
+        let bytes = u64::from(self.facts.sector_bytes);
+        match ask {
+            Ask::Read { lbn, sectors, .. } | Ask::Write { lbn, sectors, .. } => {
+                (lbn.0 * bytes, (u64::from(*sectors) * bytes) as usize)
+            }
+            _ => (0, 0),
+        }
+    }
+
+    /// Has room for it, with the data of a write in it.
+    fn prepare(&self, task: &Task, room: &mut MmapMut) {
+        let (_, length) = self.place(&task.probe.ask);
+        if length > room.len() {
+            *room = pages(length);
+        }
+        room[..task.data.len()].copy_from_slice(&task.data);
+    }
+
+    fn answer(&self, clock: &Clock, task: Task, issued: Nanos, room: &mut MmapMut) -> Told {
+        let Task { probe, keeps, .. } = task;
+        let (offset, length) = self.place(&probe.ask);
+        let done = self.carry_out(&probe.ask, offset, &mut room[..length]);
+        let ended = clock.now();
+        let outcome = match done {
+            Ok(()) => Outcome::Done,
+            Err(Errno::NODEV | Errno::NXIO | Errno::BADF) => {
+                let error = io::Error::other("the device has gone");
+                return Err(ProbeError::Device { path: self.path.clone(), error });
+            }
+            Err(_) => Outcome::Failed,
+        };
+        let data = if keeps { room[..length].to_vec() } else { Vec::new() };
+        Ok(Over { probe, answer: Answer { issued, ended, outcome }, data })
+    }
+
+    fn carry_out(&self, ask: &Ask, offset: u64, room: &mut [u8]) -> Result<(), Errno> {
+        let none = ReadWriteFlags::empty();
+        match ask {
+            Ask::Read { .. } => self.whole(room.len(), |done| {
+                preadv2(&self.file, &mut [IoSliceMut::new(&mut room[done..])], offset + done as u64, none)
+            }),
+            Ask::Write { to_media, .. } => {
+                let flags = if *to_media { ReadWriteFlags::DSYNC } else { none };
+                self.whole(room.len(), |done| {
+                    pwritev2(&self.file, &[IoSlice::new(&room[done..])], offset + done as u64, flags)
+                })
+            }
+            _ => rustix::fs::fdatasync(&self.file),
+        }
+    }
+
+    /// Goes on until all bytes are transferred; beyond the end of a disk there are none.
+    fn whole(&self, bytes: usize, mut step: impl FnMut(usize) -> Result<usize, Errno>) -> Result<(), Errno> {
+        let mut done = 0;
+        while done < bytes {
+            match step(done) {
+                Ok(0) => return Err(Errno::IO),
+                Ok(more) => done += more,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RealDisk;
+    use super::*;
+    use headstack_model::Lbn;
+    use headstack_tracks::{Disk, Extraction, drive};
+    use std::os::unix::fs::FileExt;
+
+    /// A file with a pattern in it, on a file system that takes direct I/O; nothing where there is none.
+    fn file() -> Option<tempfile::NamedTempFile> {
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("there is room");
+        file.as_file().write_all_at(&pattern(), 0).expect("there is room");
+        let direct =
+            OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(file.path());
+        if direct.is_err() {
+            eprintln!("skipped: no direct I/O here");
+        }
+        direct.ok().map(|_| file)
+    }
+
+    fn pattern() -> Vec<u8> {
+        (0..1u32 << 18).flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn outcomes(path: &Path, options: Options) -> (Vec<Outcome>, Vec<bool>) {
+        let mut disk = RealDisk::open(path, options).expect("it can be probed");
+        assert_eq!((disk.facts.sectors, disk.facts.sector_bytes), (2048, 512));
+        let mut extraction = Extraction::new(disk.facts, async |disk: Disk| {
+            let read = |lbn| Ask::Read { lbn: Lbn(lbn), sectors: 8, from_media: true };
+            let write = Ask::Write { lbn: Lbn(64), sectors: 4, to_media: true };
+            let asks = [read(0), write, Ask::Flush, write, read(2040), read(2048), Ask::Locate(Lbn(0))];
+            let at = |k: usize| disk.now() + Nanos(k as u64 * 1_000_000);
+            let sent: Vec<_> = asks.into_iter().enumerate().map(|(k, ask)| disk.send(ask, at(k))).collect();
+            let (mut outcomes, mut in_time) = (Vec::new(), Vec::new());
+            for (k, ticket) in sent.into_iter().enumerate() {
+                let answer = disk.answer(ticket).await;
+                in_time.push(answer.issued >= Nanos(k as u64 * 1_000_000) && answer.ended >= answer.issued);
+                outcomes.push(answer.outcome);
+            }
+            (outcomes, in_time)
+        });
+        let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
+        found.expect("it answers").expect("nobody ends it")
+    }
+
+    #[test]
+    fn is_it_read_and_written_with_what_was_there() {
+        let Some(file) = file() else { return };
+        use Outcome::{Done, Failed, Refused};
+        for depth in [1, 4] {
+            let options = Options { depth: Some(depth), writes: true, ..Options::default() };
+            let (outcomes, in_time) = outcomes(file.path(), options);
+            assert_eq!(outcomes, [Done, Done, Done, Done, Done, Failed, Refused]);
+            assert_eq!(in_time, [true; 7]);
+            let mut content = vec![0; pattern().len()];
+            file.as_file().read_exact_at(&mut content, 0).expect("it is as long as before");
+            assert!(content == pattern(), "its contents changed");
+        }
+    }
+
+    #[test]
+    fn is_nothing_written_where_that_was_not_asked_for() {
+        let Some(file) = file() else { return };
+        let (outcomes, _) = outcomes(file.path(), Options::default());
+        assert_eq!([&outcomes[1], &outcomes[3]], [&Outcome::Refused; 2]);
+    }
+
+    #[test]
+    fn is_what_can_be_no_disk_refused() {
+        let refused = |path: &Path, options| RealDisk::open(path, options).expect_err("no disk").to_string();
+        let none = Options::default();
+        assert_eq!(
+            refused(Path::new("/dev/null"), none),
+            "/dev/null: it is neither a block device nor a file"
+        );
+        assert!(refused(Path::new("/no/disk"), none).starts_with("/no/disk: No such file"));
+        let Some(file) = file() else { return };
+        let odd = Options { physical_bytes: Some(1536), ..none };
+        assert!(refused(file.path(), odd).starts_with("physical sectors of 1536 bytes: they are"));
+    }
+}

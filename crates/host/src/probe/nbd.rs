@@ -1,0 +1,224 @@
+//! An NBD export that answers probes: a thread that asks and one that takes the replies.
+
+use super::uri::{NbdServer, NbdUri};
+use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, start, wait_until};
+use crate::Clock;
+use crate::nbd::client::{self, ClientError, Command};
+use headstack_model::Nanos;
+use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// How long a server may take for anything: longer than a disk that tries again and again.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A connection, of which each thread has a half.
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn connect(server: &NbdServer) -> io::Result<Stream> {
+        match server {
+            NbdServer::Tcp(host) => {
+                #[allow(clippy::disallowed_methods, reason = "an export is reached over a socket")]
+                let stream = TcpStream::connect(host)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                Ok(Stream::Tcp(stream))
+            }
+            NbdServer::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                Ok(Stream::Unix(stream))
+            }
+        }
+    }
+
+    fn halves(self) -> io::Result<(Stream, Stream)> {
+        Ok(match self {
+            Stream::Tcp(stream) => (Stream::Tcp(stream.try_clone()?), Stream::Tcp(stream)),
+            Stream::Unix(stream) => (Stream::Unix(stream.try_clone()?), Stream::Unix(stream)),
+        })
+    }
+
+    /// Ends it for both halves.
+    fn shut(&self) {
+        // It may have ended already.
+        let _ = match self {
+            Stream::Tcp(stream) => stream.shutdown(std::net::Shutdown::Both),
+            Stream::Unix(stream) => stream.shutdown(std::net::Shutdown::Both),
+        };
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(into),
+            Stream::Unix(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What was asked, and when.
+struct Asked {
+    task: Task,
+    issued: Nanos,
+}
+
+pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeError> {
+    let place = match &uri.server {
+        NbdServer::Tcp(host) => format!("nbd://{host}/{}", uri.export),
+        NbdServer::Unix(path) => format!("{} (export `{}`)", path.display(), uri.export),
+    };
+    let wrong = |error: ClientError| ProbeError::Nbd { uri: place.clone(), error };
+    let mut stream = Stream::connect(&uri.server).map_err(|error| wrong(error.into()))?;
+    let export = client::choose(&mut stream, &uri.export).map_err(wrong)?;
+    let name = if export.description.is_empty() { export.name.clone() } else { export.description.clone() };
+    if options.writes && export.read_only {
+        return Err(ProbeError::ReadOnly { name });
+    }
+    let block = export.blocks.minimum.clamp(512, 4096);
+    let facts = Facts {
+        sectors: export.bytes / u64::from(block),
+        sector_bytes: block,
+        physical_sectors: physical_sectors(options.physical_bytes.unwrap_or(block), block)?,
+        depth: options.depth.unwrap_or(1),
+        may_write: options.writes,
+        translates: false,
+    };
+    let clock = Clock::new(1.0).expect("real time is a speed");
+    let (asks, replies) = stream.halves().map_err(|error| wrong(error.into()))?;
+    let (tasks, taken) = channel::<Task>();
+    let (tell_asked, asked) = channel::<Asked>();
+    let (tell_over, over) = channel();
+    let (tell, told) = channel();
+    let fua = export.fua;
+    let sends = move || send(asks, &clock, &facts, fua, &taken, &tell_asked);
+    let lost = move |error| ProbeError::Nbd { uri: place.clone(), error };
+    let receives = move || receive(replies, &clock, &facts, &asked, &tell_over, lost);
+    let thread = |error: io::Error| ProbeError::Nbd { uri: uri.export.clone(), error: error.into() };
+    let threads = vec![
+        start("probe asks", options, tell.clone(), sends).map_err(thread)?,
+        start("probe replies", options, tell, receives).map_err(thread)?,
+    ];
+    let is_real_time = told.iter().take(2).all(|first| first);
+    Ok(Opened {
+        facts,
+        identity: format!("{} {name}", export.name),
+        name,
+        tasks,
+        over,
+        threads,
+        is_real_time,
+    })
+}
+
+/// Sends what is asked, each at its time, until nothing more will be.
+fn send(
+    mut stream: Stream,
+    clock: &Clock,
+    facts: &Facts,
+    fua: bool,
+    taken: &Receiver<Task>,
+    tell: &Sender<Asked>,
+) {
+    let mut cookie = 0;
+    let mut bytes = Vec::new();
+    while let Ok(mut task) = taken.recv() {
+        let (offset, length) = place(&task.probe.ask, facts);
+        let command = match task.probe.ask {
+            Ask::Write { to_media, .. } => Command::Write(offset, length, to_media && fua),
+            Ask::Flush => Command::Flush,
+            Ask::Read { from_media, .. } => Command::Read(offset, length, from_media && fua),
+            _ => unreachable!("others are refused before"),
+        };
+        bytes.clear();
+        bytes.extend(client::request(cookie, command));
+        bytes.append(&mut task.data);
+        cookie += 1;
+        wait_until(clock, task.probe.at);
+        // Whoever takes the replies has to know of it before one can come.
+        let asked = Asked { task, issued: clock.now() };
+        if tell.send(asked).is_err() || stream.write_all(&bytes).is_err() {
+            break;
+        }
+    }
+    stream.shut();
+}
+
+/// First byte and length of what is asked.
+fn place(ask: &Ask, facts: &Facts) -> (u64, u32) {
+    match ask {
+        Ask::Read { lbn, sectors, .. } | Ask::Write { lbn, sectors, .. } => {
+            (lbn.0 * u64::from(facts.sector_bytes), sectors * facts.sector_bytes)
+        }
+        _ => (0, 0),
+    }
+}
+
+/// Takes replies until the connection ends.
+fn receive(
+    mut stream: Stream,
+    clock: &Clock,
+    facts: &Facts,
+    asked: &Receiver<Asked>,
+    tell: &Sender<Told>,
+    lost: impl Fn(ClientError) -> ProbeError,
+) {
+    let mut waiting: BTreeMap<u64, Asked> = BTreeMap::new();
+    let mut next = 0;
+    let mut data = Vec::new();
+    loop {
+        let head = client::reply(&mut stream);
+        let ended = clock.now();
+        for more in asked.try_iter() {
+            waiting.insert(next, more);
+            next += 1;
+        }
+        let over = head.and_then(|(cookie, error)| {
+            let unknown = ClientError::Magic { what: "cookie", met: cookie };
+            let Asked { task, issued } = waiting.remove(&cookie).ok_or(unknown)?;
+            if let (Ask::Read { .. }, 0) = (task.probe.ask, error) {
+                data.resize(place(&task.probe.ask, facts).1 as usize, 0);
+                stream.read_exact(&mut data)?;
+            }
+            Ok(over(task, Answer { issued, ended, outcome: outcome(error) }, &data))
+        });
+        let is_over = over.is_err();
+        if tell.send(over.map_err(&lost)).is_err() || is_over {
+            stream.shut();
+            return;
+        }
+    }
+}
+
+fn outcome(error: u32) -> Outcome {
+    if error == 0 { Outcome::Done } else { Outcome::Failed }
+}
+
+fn over(task: Task, answer: Answer, data: &[u8]) -> Over {
+    let Task { probe, keeps, .. } = task;
+    let probe: Probe = probe;
+    Over { probe, answer, data: if keeps { data.to_vec() } else { Vec::new() } }
+}

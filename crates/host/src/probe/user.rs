@@ -1,0 +1,78 @@
+//! Who uses a block device: mounts, swap, and devices that are made of it.
+
+#![allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// What uses a device or one of its partitions, if anything is known to.
+pub(super) fn of(number: u64) -> Option<String> {
+    let folder = Path::new("/sys/dev/block").join(text(number));
+    let mut parts = BTreeSet::from([text(number)]);
+    let mut holders = Vec::new();
+    look(&folder, &mut parts, &mut holders);
+    if let Some(holder) = holders.first() {
+        return Some(format!("{holder} is made of it"));
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    mounted(&mounts, &parts).map(|place| format!("mounted on {place}")).or_else(|| {
+        let is_part =
+            |path: &&str| device_number(Path::new(path)).is_some_and(|number| parts.contains(&number));
+        let swap = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).find(is_part);
+        swap.map(|path| format!("swap on {path}"))
+    })
+}
+
+/// A device's number as the system writes it.
+fn text(number: u64) -> String {
+    format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number))
+}
+
+fn device_number(path: &Path) -> Option<String> {
+    rustix::fs::stat(path).ok().map(|found| text(found.st_rdev))
+}
+
+/// Adds the numbers of the partitions of a device, and the names of what is made of it or them.
+fn look(folder: &Path, parts: &mut BTreeSet<String>, holders: &mut Vec<String>) {
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    holders.extend(names(&folder.join("holders")));
+    for name in names(folder) {
+        let part = folder.join(&name);
+        if part.join("partition").exists()
+            && let Ok(number) = fs::read_to_string(part.join("dev"))
+        {
+            parts.insert(number.trim().to_string());
+            holders.extend(names(&part.join("holders")));
+        }
+    }
+}
+
+/// Where one of these devices is mounted.
+///
+/// *Source:* proc(5), /proc/pid/mountinfo: the third field is the device's number, the fifth the place.
+fn mounted(mounts: &str, numbers: &BTreeSet<String>) -> Option<String> {
+    mounts.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let is_one = numbers.contains(*fields.get(2)?);
+        is_one.then(|| fields.get(4).map(|place| place.to_string()))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_mount_found_by_its_number() {
+        let mounts = "22 1 0:21 / /proc rw - proc proc rw\n36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw\n";
+        let numbers = |number: &str| BTreeSet::from([number.to_string()]);
+        assert_eq!(mounted(mounts, &numbers("98:0")), Some("/mnt2".to_string()));
+        assert_eq!(mounted(mounts, &numbers("98:1")), None);
+        assert_eq!(mounted("98:0\n", &numbers("98:0")), None, "a line that is cut off");
+    }
+}

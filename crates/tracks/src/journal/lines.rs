@@ -1,0 +1,385 @@
+//! The journal's file: a line an answer, each with a checksum, so that what is cut off or damaged is known.
+//!
+//! ```text
+//! headstack-probe-journal 1
+//! disk 17938986 512 1 1 atlas-10k
+//! task lattice tracks,seek
+//! 0 r 0 1 m 0 5833012 done 9c1f0a77
+//! ```
+//! After the head a line has the number of the probe, what was asked, when in nanoseconds, when it ended, what came of it, and
+//! the CRC-32 of all that. Only the last line may be torn.
+
+use super::Record;
+use crate::{Answer, Ask, Facts, Outcome};
+use headstack_model::{Lbn, Nanos};
+use std::fmt::Write as _;
+use std::io::{self, BufRead};
+use std::str::FromStr;
+
+/// What a journal is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The disk's blocks, the bytes in one, blocks in a physical sector, and probes under way at a time.
+    pub shape: (u64, u32, u32, usize),
+    /// What the disk calls itself.
+    pub name: String,
+    /// What is learned, and how.
+    pub task: String,
+}
+
+impl Head {
+    /// The head of the journal of a disk and a task.
+    pub fn new(facts: &Facts, name: &str, task: &str) -> Head {
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Head {
+            shape: (facts.sectors, facts.sector_bytes, facts.physical_sectors, facts.depth),
+            name: one_line(name),
+            task: one_line(task),
+        }
+    }
+
+    /// The lines that a journal begins with.
+    pub fn text(&self) -> String {
+        let (sectors, bytes, physical, depth) = self.shape;
+        let Head { name, task, .. } = self;
+        format!("{TITLE}\ndisk {sectors} {bytes} {physical} {depth} {name}\ntask {task}\n")
+    }
+}
+
+const TITLE: &str = "headstack-probe-journal 1";
+
+/// A journal that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    /// What it is of.
+    pub head: Head,
+    /// The answers.
+    pub records: Vec<Record>,
+    /// Bytes of it that are whole: what follows is a line that was cut off.
+    pub whole: u64,
+}
+
+/// Why a journal cannot be taken up.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    /// It is something else, or of another version.
+    #[error("line {line}: `{met}`, where a journal has {allowed}")]
+    Head {
+        /// The line, from 1.
+        line: usize,
+        /// What is there.
+        met: String,
+        /// What should be.
+        allowed: &'static str,
+    },
+    /// A line that is not the last is not as it was written.
+    #[error("line {line} is damaged (its checksum does not fit)")]
+    Damaged {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It is of another disk or another task.
+    #[error("it is of {what} `{met}`, not of `{wanted}`")]
+    Other {
+        /// What differs.
+        what: &'static str,
+        /// What it is of.
+        met: String,
+        /// What it should be of.
+        wanted: String,
+    },
+}
+
+impl Journal {
+    /// Reads a journal; a last line that was cut off is left out.
+    ///
+    /// *Errors:* it is no journal, or damaged before its last line.
+    pub fn read(mut from: impl BufRead) -> Result<Journal, JournalError> {
+        let mut lines = Lines { from: &mut from, number: 0, whole: 0 };
+        let head = lines.head()?;
+        let (mut records, mut whole) = (Vec::new(), lines.whole);
+        let mut torn = None;
+        while let Some(text) = lines.next()? {
+            if let Some(line) = torn {
+                return Err(JournalError::Damaged { line });
+            }
+            match text.strip_suffix('\n').and_then(record) {
+                Some(record) => {
+                    records.push(record);
+                    whole = lines.whole;
+                }
+                None => torn = Some(lines.number),
+            }
+        }
+        Ok(Journal { head, records, whole })
+    }
+
+    /// Whether it can be taken up for this.
+    ///
+    /// *Errors:* it is of another disk or another task.
+    pub fn fits(&self, wanted: &Head) -> Result<(), JournalError> {
+        let disk = |head: &Head| {
+            let (sectors, bytes, physical, depth) = head.shape;
+            format!(
+                "{} ({sectors} blocks of {bytes} bytes, {physical} together, {depth} at a time)",
+                head.name
+            )
+        };
+        let (met, want) = (&self.head, wanted);
+        for (what, met, wanted) in
+            [("disk", disk(met), disk(want)), ("task", met.task.clone(), want.task.clone())]
+        {
+            if met != wanted {
+                return Err(JournalError::Other { what, met, wanted });
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Lines<'a, R> {
+    from: &'a mut R,
+    number: usize,
+    /// Bytes up to the end of the last line.
+    whole: u64,
+}
+
+impl<R: BufRead> Lines<'_, R> {
+    /// The next line with its end; what is no text is of no line.
+    fn next(&mut self) -> io::Result<Option<String>> {
+        let mut bytes = Vec::new();
+        let count = self.from.read_until(b'\n', &mut bytes)?;
+        self.number += 1;
+        self.whole += count as u64;
+        Ok((count > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn head(&mut self) -> Result<Head, JournalError> {
+        let mut line = |allowed: &'static str, start: &str| {
+            let text = self.next()?.unwrap_or_default();
+            let number = self.number;
+            let wrong = |text: &str| JournalError::Head {
+                line: number,
+                met: text.chars().take(60).collect(),
+                allowed,
+            };
+            let text = text.strip_suffix('\n').ok_or_else(|| wrong(text.trim_end()))?;
+            text.strip_prefix(start).map(str::to_string).ok_or_else(|| wrong(text))
+        };
+        let rest = line("the line `headstack-probe-journal 1`", TITLE)?;
+        if !rest.is_empty() {
+            return Err(JournalError::Head { line: 1, met: format!("{TITLE}{rest}"), allowed: "version 1" });
+        }
+        let disk = line("`disk` and what it is of", "disk ")?;
+        let task = line("`task` and what is learned", "task ")?;
+        let wrong = || JournalError::Head { line: 2, met: disk.clone(), allowed: "four numbers of the disk" };
+        let mut fields = disk.splitn(5, ' ');
+        let shape = (|| {
+            Some((
+                number(fields.next())?,
+                number(fields.next())?,
+                number(fields.next())?,
+                number(fields.next())?,
+            ))
+        })();
+        let name = fields.next().unwrap_or_default().to_string();
+        Ok(Head { shape: shape.ok_or_else(wrong)?, name, task })
+    }
+}
+
+/// What was asked, as a line says it.
+pub(super) fn words(ask: &Ask) -> String {
+    let media = |is: &bool| if *is { "m" } else { "c" };
+    match ask {
+        Ask::Read { lbn, sectors, from_media } => format!("r {} {sectors} {}", lbn.0, media(from_media)),
+        Ask::Write { lbn, sectors, to_media } => format!("w {} {sectors} {}", lbn.0, media(to_media)),
+        Ask::Flush => "f".to_string(),
+        Ask::Locate(lbn) => format!("l {}", lbn.0),
+        Ask::BlockAt(cylinder, head, sector) => format!("b {cylinder} {head} {sector}"),
+        Ask::Defects => "d".to_string(),
+    }
+}
+
+/// The line of an answer.
+pub(super) fn line(record: &Record) -> String {
+    let Answer { issued, ended, outcome } = &record.answer;
+    let mut line = format!("{} {} {} {} ", record.number, words(&record.ask), issued.0, ended.0);
+    match outcome {
+        Outcome::Done => line += "done",
+        Outcome::Failed => line += "failed",
+        Outcome::Refused => line += "refused",
+        Outcome::Place { cylinder, head, sector } => put(&mut line, "place", [*cylinder, *head, *sector]),
+        Outcome::Block(None) => line += "no-block",
+        Outcome::Block(Some(lbn)) => {
+            let _ = write!(line, "block:{}", lbn.0);
+        }
+        Outcome::Defects(all) => {
+            line += "defects";
+            all.iter().for_each(|(cylinder, head, sector)| put(&mut line, "", [*cylinder, *head, *sector]));
+        }
+    }
+    let check = crc32fast::hash(line.as_bytes());
+    let _ = writeln!(line, " {check:08x}");
+    line
+}
+
+fn put(line: &mut String, name: &str, numbers: [u32; 3]) {
+    let [a, b, c] = numbers;
+    // Writing to a text does not fail.
+    let _ = write!(line, "{name}:{a}:{b}:{c}");
+}
+
+/// The answer of a line without its end; nothing where it is not as it was written.
+pub(super) fn record(line: &str) -> Option<Record> {
+    let (told, check) = line.rsplit_once(' ')?;
+    if u32::from_str_radix(check, 16).ok()? != crc32fast::hash(told.as_bytes()) || check.len() != 8 {
+        return None;
+    }
+    let mut fields = told.split(' ');
+    let number = number(fields.next())?;
+    let ask = ask(&mut fields)?;
+    let mut time = || self::number(fields.next()).map(Nanos);
+    let (issued, ended) = (time()?, time()?);
+    let outcome = outcome(fields.next()?)?;
+    Some(Record { number, ask, answer: Answer { issued, ended, outcome } })
+}
+
+fn number<N: FromStr>(field: Option<&str>) -> Option<N> {
+    field?.parse().ok()
+}
+
+fn ask<'a>(fields: &mut impl Iterator<Item = &'a str>) -> Option<Ask> {
+    let kind = fields.next()?;
+    let mut run = || {
+        let (lbn, sectors) = (Lbn(number(fields.next())?), number(fields.next())?);
+        Some((lbn, sectors, fields.next()? == "m"))
+    };
+    Some(match kind {
+        "r" => run().map(|(lbn, sectors, from_media)| Ask::Read { lbn, sectors, from_media })?,
+        "w" => run().map(|(lbn, sectors, to_media)| Ask::Write { lbn, sectors, to_media })?,
+        "f" => Ask::Flush,
+        "l" => Ask::Locate(Lbn(number(fields.next())?)),
+        "b" => Ask::BlockAt(number(fields.next())?, number(fields.next())?, number(fields.next())?),
+        "d" => Ask::Defects,
+        _ => return None,
+    })
+}
+
+fn outcome(text: &str) -> Option<Outcome> {
+    let mut fields = text.split(':');
+    let name = fields.next()?;
+    let numbers = || fields.map(|field| field.parse().ok()).collect::<Option<Vec<u64>>>();
+    let small = |number: u64| u32::try_from(number).ok();
+    Some(match (name, numbers()?.as_slice()) {
+        ("done", []) => Outcome::Done,
+        ("failed", []) => Outcome::Failed,
+        ("refused", []) => Outcome::Refused,
+        ("place", &[cylinder, head, sector]) => {
+            Outcome::Place { cylinder: small(cylinder)?, head: small(head)?, sector: small(sector)? }
+        }
+        ("no-block", []) => Outcome::Block(None),
+        ("block", &[lbn]) => Outcome::Block(Some(Lbn(lbn))),
+        ("defects", all) if all.len().is_multiple_of(3) => {
+            let each = all.chunks_exact(3).map(|at| Some((small(at[0])?, small(at[1])?, small(at[2])?)));
+            Outcome::Defects(each.collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            sectors: 100,
+            sector_bytes: 512,
+            physical_sectors: 8,
+            depth: 2,
+            may_write: false,
+            translates: true,
+        }
+    }
+
+    fn records() -> Vec<Record> {
+        let asked = [
+            (Ask::Read { lbn: Lbn(1 << 40), sectors: 7, from_media: true }, Outcome::Done),
+            (Ask::Write { lbn: Lbn(0), sectors: 1, to_media: false }, Outcome::Failed),
+            (Ask::Flush, Outcome::Refused),
+            (Ask::Locate(Lbn(9)), Outcome::Place { cylinder: 1, head: 2, sector: u32::MAX }),
+            (Ask::BlockAt(1, 2, 3), Outcome::Block(Some(Lbn(u64::MAX)))),
+            (Ask::BlockAt(1, 2, 4), Outcome::Block(None)),
+            (Ask::Defects, Outcome::Defects(Vec::new())),
+            (Ask::Defects, Outcome::Defects(vec![(1, 2, 3), (4, 5, 6)])),
+        ];
+        let each = asked.into_iter().zip(0..);
+        each.map(|((ask, outcome), number)| Record {
+            number,
+            ask,
+            answer: Answer { issued: Nanos(number * 10), ended: Nanos(number * 10 + 5), outcome },
+        })
+        .collect()
+    }
+
+    fn text() -> String {
+        let head = Head::new(&facts(), "a disk of\nmine", "lattice tracks,seek");
+        records().iter().fold(head.text(), |text, record| text + &line(record))
+    }
+
+    #[test]
+    fn is_what_is_written_read_again() {
+        let (text, head) = (text(), Head::new(&facts(), "a disk of mine", "lattice tracks,seek"));
+        let journal = Journal::read(text.as_bytes()).expect("it is whole");
+        assert_eq!(journal, Journal { head: head.clone(), records: records(), whole: text.len() as u64 });
+        journal.fits(&head).expect("it is of this");
+    }
+
+    #[test]
+    fn is_a_line_that_was_cut_off_left_out_wherever_it_was_cut() {
+        let text = text();
+        let last = text[..text.len() - 1].rfind('\n').expect("there are several") + 1;
+        for cut in last..text.len() {
+            let journal = Journal::read(&text.as_bytes()[..cut]).expect("only its end is missing");
+            assert_eq!((journal.records.len(), journal.whole), (records().len() - 1, last as u64), "{cut}");
+        }
+    }
+
+    #[test]
+    fn is_damage_told_with_its_line() {
+        let text = text();
+        let damaged = text.replacen("w 0 1 c", "w 0 2 c", 1);
+        let error = Journal::read(damaged.as_bytes()).expect_err("it is damaged").to_string();
+        assert_eq!(error, "line 5 is damaged (its checksum does not fit)");
+        let told = |text: &str| Journal::read(text.as_bytes()).expect_err("it is no journal").to_string();
+        assert_eq!(told(""), "line 1: ``, where a journal has the line `headstack-probe-journal 1`");
+        assert_eq!(
+            told("headstack-probe-journal 12\n"),
+            "line 1: `headstack-probe-journal 12`, where a journal has version 1"
+        );
+        assert!(
+            told(&text.replacen("disk 100 512", "disk 100 x", 1)).starts_with("line 2: `100 x 8 2 a disk")
+        );
+        assert!(told("headstack-probe-journal 1\ndisk 1 2 3 4 a\n").starts_with("line 3: ``"));
+        // Whatever it is, nothing panics.
+        for at in 0..text.len() {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] ^= 0x55;
+            let _ = Journal::read(bytes.as_slice());
+        }
+    }
+
+    #[test]
+    fn is_a_journal_of_another_disk_or_task_refused() {
+        let journal = Journal::read(text().as_bytes()).expect("it is whole");
+        let name = "a disk of mine";
+        let other = Facts { sectors: 101, ..facts() };
+        let error = journal.fits(&Head::new(&other, name, "lattice tracks,seek")).expect_err("it is larger");
+        assert!(error.to_string().starts_with("it is of disk `a disk of mine (100 blocks"), "{error}");
+        let error = journal.fits(&Head::new(&facts(), name, "timing tracks")).expect_err("another task");
+        assert_eq!(error.to_string(), "it is of task `lattice tracks,seek`, not of `timing tracks`");
+    }
+}

@@ -1,0 +1,232 @@
+//! A journal of answers: an extraction that was interrupted is taken up where it was.
+//!
+//! The same answers lead to the same probes. So a [`Journaled`] disk writes down each answer as it comes, and gives those that
+//! are written down already before it asks anything. Then the disk's clock is another one: [`rejoin`] finds by how much it is to
+//! be put forward, so that every block goes on to come round when it would have.
+//!
+//! What is not carried over: where the arm was, and what the disk's cache held. A read or two takes another time for it, once.
+
+mod lines;
+mod rejoin;
+
+pub use lines::{Head, Journal, JournalError};
+pub use rejoin::{RejoinError, rejoin};
+
+use crate::drive::{self, Answers};
+use crate::{Answer, Ask, Disk, Extraction, Facts, Probe};
+use headstack_model::Nanos;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+
+/// An answer that is written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The probe's number.
+    pub number: u64,
+    /// What was asked.
+    pub ask: Ask,
+    /// What came of it.
+    pub answer: Answer,
+}
+
+/// Why a journaled disk does not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken<E> {
+    /// The disk's error.
+    #[error("{0}")]
+    Disk(E),
+    /// What is written down is of another extraction.
+    #[error(
+        "the journal is of another extraction: answer {number} in it is to {met}, which is not asked now"
+    )]
+    Other {
+        /// The probe that was answered.
+        number: u64,
+        /// What it asked.
+        met: String,
+    },
+    /// The clock cannot be taken up.
+    #[error("{0}")]
+    Rejoin(RejoinError),
+    /// The journal cannot be written.
+    #[error("the journal cannot be written: {0}")]
+    Write(std::io::Error),
+}
+
+/// A disk whose answers are written down, and which first gives those that were.
+#[derive(Debug)]
+pub struct Journaled<D, W> {
+    disk: D,
+    to: W,
+    known: VecDeque<Record>,
+    /// Probes that wait for an answer that is written down, or for the end of those.
+    held: BTreeMap<u64, Probe>,
+    /// The last answers that were written down, until the clock is taken up by them.
+    last: Vec<Record>,
+    /// How much later it is by the journal than by the disk's clock.
+    ahead: Nanos,
+}
+
+/// Answers that the clock is taken up by.
+const LAST: usize = 64;
+
+impl<D: Answers, W: Write> Journaled<D, W> {
+    /// A disk, the answers that are known, and where to write those to come.
+    pub fn new(disk: D, known: Vec<Record>, to: W) -> Journaled<D, W> {
+        let last = known[known.len().saturating_sub(LAST)..].to_vec();
+        Journaled { disk, to, known: known.into(), held: BTreeMap::new(), last, ahead: Nanos::ZERO }
+    }
+
+    /// The disk.
+    pub fn disk(&self) -> &D {
+        &self.disk
+    }
+
+    /// Asks what waits for the disk, once no more is known.
+    fn go_over(&mut self) -> Result<(), Broken<D::Error>> {
+        if !self.last.is_empty() {
+            self.take_up_the_clock()?;
+        }
+        while let Some((_, probe)) = self.held.pop_first() {
+            self.pass(probe)?;
+        }
+        Ok(())
+    }
+
+    fn take_up_the_clock(&mut self) -> Result<(), Broken<D::Error>> {
+        let last = std::mem::take(&mut self.last);
+        let mut rejoining =
+            Extraction::new(self.disk.facts(), async move |disk: Disk| rejoin(&disk, &last).await);
+        let found = drive::run(&mut rejoining, &mut self.disk, |_, _, _| true).map_err(Broken::Disk)?;
+        self.ahead = found.expect("nobody ends it").map_err(Broken::Rejoin)?;
+        Ok(())
+    }
+
+    fn pass(&mut self, probe: Probe) -> Result<(), Broken<D::Error>> {
+        let at = Nanos(probe.at.0.saturating_sub(self.ahead.0));
+        self.disk.ask(Probe { at, ..probe }).map_err(Broken::Disk)
+    }
+
+    /// The next answer that is written down.
+    fn recall(&mut self, record: Record) -> Result<(Probe, Answer), Broken<D::Error>> {
+        match self.held.remove(&record.number) {
+            Some(probe) if probe.ask == record.ask => Ok((probe, record.answer)),
+            _ => Err(Broken::Other { number: record.number, met: lines::words(&record.ask) }),
+        }
+    }
+}
+
+impl<D: Answers, W: Write> Answers for Journaled<D, W> {
+    type Error = Broken<D::Error>;
+
+    fn facts(&self) -> Facts {
+        self.disk.facts()
+    }
+
+    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        self.held.insert(probe.number, probe);
+        match self.known.is_empty() {
+            true => self.go_over(),
+            false => Ok(()),
+        }
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
+        if let Some(record) = self.known.pop_front() {
+            return self.recall(record);
+        }
+        self.go_over()?;
+        let (probe, answer) = self.disk.wait().map_err(Broken::Disk)?;
+        let later = |at: Nanos| at + self.ahead;
+        let answer = Answer { issued: later(answer.issued), ended: later(answer.ended), ..answer };
+        let record = Record { number: probe.number, ask: probe.ask, answer: answer.clone() };
+        self.to.write_all(lines::line(&record).as_bytes()).map_err(Broken::Write)?;
+        Ok((probe, answer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::{Noise, SimulatedDisk};
+    use headstack_model::{Lbn, drives};
+
+    const COUNT: usize = 400;
+
+    fn disk(name: &str, seed: u64) -> SimulatedDisk {
+        SimulatedDisk::new(&drives::load(name).expect("it is shipped"), Noise::USUAL, seed).expect("it holds")
+    }
+
+    /// Places that were read, and the angles of the ends, in nanoseconds.
+    type Angles = Vec<(usize, u64)>;
+
+    /// Reads of a hundred places, each some times, several of them at a time.
+    async fn angles(disk: Disk) -> Angles {
+        let turn = 60e9 / 7199.6;
+        let mut found = Vec::new();
+        for round in 0..COUNT / 4 {
+            let place = |k: usize| (round * 4 + k) % 100;
+            let ask = |k| Ask::Read { lbn: Lbn(place(k) as u64 * 90_000_000), sectors: 8, from_media: true };
+            let sent: Vec<_> = (0..4).map(|k| (place(k), disk.send(ask(k), Nanos::ZERO))).collect();
+            for (place, ticket) in sent {
+                let ended = disk.answer(ticket).await.ended.0 as f64;
+                found.push((place, ((ended / turn).fract() * turn) as u64));
+            }
+        }
+        found
+    }
+
+    /// Runs it over a disk and what is known of it, up to so many answers; what it found, and the journal's lines.
+    fn run(disk: SimulatedDisk, known: Vec<Record>, most: usize) -> Result<(Option<Angles>, String), String> {
+        let mut journaled = Journaled::new(disk, known, Vec::new());
+        let mut extraction = Extraction::new(journaled.facts(), angles);
+        let mut answers = 0;
+        let found = drive::run(&mut extraction, &mut journaled, |_, _, _| {
+            answers += 1;
+            answers <= most
+        });
+        let found = found.map_err(|error| error.to_string())?;
+        Ok((found, String::from_utf8(journaled.to).expect("it is text")))
+    }
+
+    fn records(lines: &str) -> Vec<Record> {
+        lines.lines().map(|line| lines::record(line).expect("it was written so")).collect()
+    }
+
+    #[test]
+    fn does_it_go_on_where_it_was_with_the_platter_where_it_was() {
+        let (none, lines) = run(disk("toshiba-x300", 1), Vec::new(), 250).expect("it runs");
+        assert!(none.is_none(), "it was interrupted");
+        let known = records(&lines);
+        assert!((250..=251).contains(&known.len()), "{}", known.len());
+        // The disk turned on meanwhile: another one with other noise, whose clock begins anew.
+        let mut later = disk("toshiba-x300", 2);
+        let turned = async |disk: Disk| disk.read(Lbn(123_456), 8).await;
+        let mut turned = Extraction::new(later.facts(), turned);
+        drive::run(&mut turned, &mut later, |_, _, _| true).expect("it cannot fail");
+        let (found, more) = run(later, known, usize::MAX).expect("it goes on");
+        let found = found.expect("it comes to its end");
+        assert_eq!(found.len(), COUNT);
+        assert_eq!(records(&more).len() + records(&lines).len(), COUNT);
+        let turn = 60e9 / 7199.6;
+        let mut off: Vec<f64> = Vec::new();
+        for (place, angle) in &found[250..] {
+            let before = found.iter().find(|(other, _)| other == place).expect("all were read before").1;
+            let apart = (*angle as f64 - before as f64) / turn;
+            off.push((apart - apart.round()) * turn);
+        }
+        let middle = crate::spin::middle(&mut off).expect("there are some");
+        assert!(middle.abs() < 20_000.0, "the platter is {middle} ns off");
+    }
+
+    #[test]
+    fn is_what_is_of_another_extraction_or_disk_refused() {
+        let (_, lines) = run(disk("toshiba-x300", 1), Vec::new(), 150).expect("it runs");
+        let mut known = records(&lines);
+        let other = run(disk("exos-x16", 1), known.clone(), usize::MAX).expect_err("it is another disk");
+        assert!(other.contains("another disk"), "{other}");
+        known[9].ask = Ask::Flush;
+        let other = run(disk("toshiba-x300", 1), known, usize::MAX).expect_err("it asked something else");
+        assert!(other.starts_with("the journal is of another extraction: answer"), "{other}");
+    }
+}

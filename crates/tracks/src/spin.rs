@@ -1,0 +1,370 @@
+//! Whether what answers is a disk that turns, how long a turn takes and how exact the answers' times are.
+//!
+//! A block passes under its head at the same angle in every turn. So the ends of reads of one block lie a whole number of turns
+//! apart, whenever they were asked: they are asked at times that differ by chance, because a device that takes equally long for
+//! every read would seem to turn otherwise. What is answered from a cache says nothing; then more and more blocks are read in
+//! turn, until no cache holds them.
+//!
+//! Not told: a turn of which every answer is later than half of it by chance, and a speed that changes.
+//!
+//! *Source:* Worthington, Ganger, Patt and Wilkes, "On-line extraction of SCSI disk drive parameters" (1995), section 4: times
+//! between completions of the same block; the rest is arithmetic.
+
+use crate::{Ask, Disk};
+use headstack_model::{Lbn, Nanos};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::f64::consts::TAU;
+
+/// What was learned of a disk's turning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spin {
+    /// Nanoseconds in a turn.
+    pub turn_ns: f64,
+    /// How far the end of a read is from where it should be, of every two one is further.
+    pub noise: Nanos,
+    /// Blocks that had to be read in turn, so that they came from the media.
+    pub blocks: u64,
+}
+
+impl Spin {
+    /// Turns in a minute.
+    pub fn rpm(&self) -> f64 {
+        60e9 / self.turn_ns
+    }
+}
+
+/// Why it cannot be learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpinError {
+    /// It has no blocks.
+    #[error("the disk has no blocks")]
+    Empty,
+    /// No block can be read.
+    #[error("the disk cannot be read: reads at its beginning, in its middle and at its end failed")]
+    Unreadable,
+    /// The last blocks cannot be read.
+    #[error("the disk lies about its size: it tells {told} blocks, but none can be read from block {end} on")]
+    Short {
+        /// Blocks that it tells.
+        told: u64,
+        /// The block after the last that can be read.
+        end: u64,
+    },
+    /// Everything is answered more quickly than media can be reached.
+    #[error(
+        "every read is answered from a cache (of {blocks} blocks far apart, read in turn, most within {quick}): there is nothing to learn of the media"
+    )]
+    Cached {
+        /// Blocks that were read in turn.
+        blocks: u64,
+        /// What counts as quick.
+        quick: Nanos,
+    },
+    /// The times of the answers have nothing to do with a turn.
+    #[error(
+        "no turn shows in the times of its answers (the best fit is {fit_per_mille} of 1000, where {least} are needed): it does not rotate, or something before it delays answers at will"
+    )]
+    NoTurn {
+        /// How well the best turn fits, in thousandths.
+        fit_per_mille: u32,
+        /// What is needed.
+        least: u32,
+    },
+}
+
+/// An answer that is quicker comes from a cache: the electronics of a disk need up to so much for it, and its media more.
+pub const QUICK: Nanos = Nanos(300_000);
+
+/// Turns that are looked for: 60,000 to 1,500 rpm.
+const TURNS_NS: [f64; 2] = [1e6, 40e6];
+
+/// How well a turn must fit, in thousandths: 1000 where all ends lie at one angle, 0 where they lie anywhere.
+const FIT: u32 = 800;
+
+/// Reads of each trial.
+const READS: u64 = 96;
+
+/// Looks whether a disk can be read and how it turns.
+///
+/// *Errors:* what makes it none that can be learned from.
+pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
+    readable(disk).await?;
+    let mut random = Pcg64Mcg::seed_from_u64(7);
+    for blocks in [1, 2, 16, 96] {
+        let places = spread(disk, blocks);
+        let rounds = READS.div_ceil(blocks).max(4);
+        disk.tell("does it turn", (blocks as f64).log2() / 7.0);
+        let ends = ends(disk, &places, rounds, &mut random).await;
+        let found: usize = ends.iter().map(Vec::len).sum();
+        if (found as u64) < rounds * places.len() as u64 * 3 / 4 {
+            continue;
+        }
+        return turn(&ends, blocks);
+    }
+    Err(SpinError::Cached { blocks: 96, quick: QUICK })
+}
+
+/// The first blocks of so many places, far apart.
+fn spread(disk: &Disk, places: u64) -> Vec<Lbn> {
+    let facts = disk.facts();
+    let unit = u64::from(facts.physical_sectors.max(1));
+    let units = facts.sectors / unit;
+    // In an order in which none follows its neighbour: no read-ahead comes by the next one.
+    let stride = (0..places).map(|place| place * 37 % places);
+    stride.map(|place| Lbn((units / 16 + units / 2 * place / places) * unit)).collect()
+}
+
+/// The ends of reads of each place, in nanoseconds; without those that came from a cache or failed.
+async fn ends(disk: &Disk, places: &[Lbn], rounds: u64, random: &mut Pcg64Mcg) -> Vec<Vec<f64>> {
+    let sectors = disk.facts().physical_sectors.max(1);
+    let mut ends = vec![Vec::new(); places.len()];
+    for _ in 0..rounds {
+        for (place, lbn) in places.iter().enumerate() {
+            let pause = Nanos(random.random_range(0..25_000_000));
+            let ask = Ask::Read { lbn: *lbn, sectors, from_media: true };
+            let ticket = disk.send(ask, disk.now() + pause);
+            let answer = disk.answer(ticket).await;
+            if answer.is_done() && answer.took() >= QUICK {
+                ends[place].push(answer.ended.0 as f64);
+            }
+        }
+    }
+    ends
+}
+
+/// The turn that ends of reads tell.
+fn turn(ends: &[Vec<f64>], blocks: u64) -> Result<Spin, SpinError> {
+    let pairs = ends.iter().flat_map(|ends| ends.windows(2));
+    let apart: Vec<f64> = pairs.map(|pair| pair[1] - pair[0]).collect();
+    let longest = apart.iter().copied().fold(0.0, f64::max);
+    // So fine that the longest is off by a twentieth of a turn at most between two trials.
+    let step = 1.0 + 0.05 * TURNS_NS[0] / longest.max(TURNS_NS[1]);
+    let mut trials = Vec::new();
+    let mut trial = TURNS_NS[1];
+    while trial > TURNS_NS[0] {
+        trials.push((fit(&apart, trial), trial));
+        trial /= step;
+    }
+    let best = trials.iter().map(|(fit, _)| *fit).fold(0.0, f64::max);
+    if best < f64::from(FIT) / 1000.0 {
+        return Err(SpinError::NoTurn { fit_per_mille: (best * 1000.0) as u32, least: FIT });
+    }
+    // What fits a turn fits its half as well.
+    let first = trials.iter().position(|(fit, _)| *fit > 0.95 * best).expect("the best is one");
+    let peak = trials[first..].iter().take_while(|(fit, _)| *fit > 0.8 * best);
+    let rough = peak.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there is a first").1;
+    let (turn_ns, noise) = refine(ends, rough);
+    Ok(Spin { turn_ns, noise: Nanos(noise as u64), blocks })
+}
+
+/// How well distances are whole turns, from 0 to 1.
+fn fit(apart: &[f64], turn: f64) -> f64 {
+    let (mut x, mut y) = (0.0, 0.0);
+    for distance in apart {
+        let angle = TAU * libm::fmod(distance / turn, 1.0);
+        x += libm::cos(angle);
+        y += libm::sin(angle);
+    }
+    libm::hypot(x, y) / apart.len().max(1) as f64
+}
+
+/// The exact turn, by lines through ends over longer and longer times, and the noise: half of the ends are nearer.
+fn refine(ends: &[Vec<f64>], rough: f64) -> (f64, f64) {
+    let mut turn = rough;
+    let longest = ends.iter().map(Vec::len).max().unwrap_or(0);
+    let mut many = 3;
+    loop {
+        let points = |ends: &Vec<f64>| -> Vec<(f64, f64)> {
+            let mut turns = 0.0;
+            let mut points = vec![(0.0, 0.0)];
+            for pair in ends[..many.min(ends.len())].windows(2) {
+                turns += libm::round((pair[1] - pair[0]) / turn);
+                points.push((turns, pair[1] - ends[0]));
+            }
+            points
+        };
+        let lines: Vec<Vec<(f64, f64)>> = ends.iter().filter(|ends| ends.len() > 1).map(points).collect();
+        let mut slopes: Vec<f64> = lines.iter().flat_map(|line| slopes(line)).collect();
+        turn = middle(&mut slopes).unwrap_or(turn);
+        if many >= longest {
+            let offs = lines.iter().flat_map(|line| offs(line, turn));
+            let mut offs: Vec<f64> = offs.collect();
+            return (turn, middle(&mut offs).unwrap_or(0.0));
+        }
+        many = (many * 2).min(longest);
+    }
+}
+
+/// Slopes between points that are at least a third of all apart: few late answers among them do not move their middle.
+fn slopes(line: &[(f64, f64)]) -> Vec<f64> {
+    let apart = (line.len() / 3).max(1);
+    let each = (0..line.len()).flat_map(|a| (a + apart..line.len()).map(move |b| (line[a], line[b])));
+    each.filter(|(a, b)| b.0 > a.0).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0)).collect()
+}
+
+/// How far points are from the line with this slope through their middle.
+fn offs(line: &[(f64, f64)], turn: f64) -> Vec<f64> {
+    let mut offs: Vec<f64> = line.iter().map(|(turns, at)| at - turns * turn).collect();
+    let base = middle(&mut offs).unwrap_or(0.0);
+    offs.iter().map(|off| (off - base).abs()).collect()
+}
+
+/// The middle one of some values.
+pub(crate) fn middle(values: &mut [f64]) -> Option<f64> {
+    let at = values.len().checked_sub(1)? / 2;
+    Some(*values.select_nth_unstable_by(at, f64::total_cmp).1)
+}
+
+/// Whether blocks can be read, up to the last.
+async fn readable(disk: &Disk) -> Result<(), SpinError> {
+    let sectors = disk.facts().sectors;
+    if sectors == 0 {
+        return Err(SpinError::Empty);
+    }
+    // A block here and there may be bad; a run of places that double in distance from an end is not.
+    let near_end: Vec<u64> = (0..20).map(|power| sectors.saturating_sub(1 << power)).collect();
+    for lbn in near_end.iter().take(4) {
+        if is_readable(disk, *lbn).await {
+            return Ok(());
+        }
+    }
+    let mut bad = sectors - 1;
+    let mut good = None;
+    let others = near_end.iter().skip(4).copied();
+    let lower = (1..48).map(|power| sectors >> power);
+    for lbn in others.chain(lower).filter(|lbn| *lbn < sectors) {
+        if is_readable(disk, lbn).await {
+            good = Some(lbn);
+            break;
+        }
+        bad = bad.min(lbn);
+    }
+    let Some(mut good) = good else { return Err(SpinError::Unreadable) };
+    while bad - good > 1 {
+        let half = good + (bad - good) / 2;
+        match is_readable(disk, half).await {
+            true => good = half,
+            false => bad = half,
+        }
+    }
+    Err(SpinError::Short { told: sectors, end: good + 1 })
+}
+
+async fn is_readable(disk: &Disk, lbn: u64) -> bool {
+    disk.read(Lbn(lbn), 1).await.is_done()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::{self, Answers};
+    use crate::simulated::{Noise, SimulatedDisk};
+    use crate::{Answer, Extraction, Facts, Outcome, Probe};
+    use headstack_model::drives;
+    use std::convert::Infallible;
+
+    fn of<D: Answers<Error = Infallible>>(disk: &mut D) -> Result<Spin, SpinError> {
+        let mut extraction = Extraction::new(disk.facts(), async |disk: Disk| spin(&disk).await);
+        let found = drive::run(&mut extraction, disk, |_, _, _| true);
+        found.expect("it cannot fail").expect("nobody ended it")
+    }
+
+    /// What answers as it is told to.
+    struct Made<F> {
+        facts: Facts,
+        now: Nanos,
+        asked: Option<Probe>,
+        answer: F,
+    }
+
+    impl<F: FnMut(Nanos, u64) -> Option<Nanos>> Answers for Made<F> {
+        type Error = Infallible;
+
+        fn facts(&self) -> Facts {
+            self.facts
+        }
+
+        fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
+            self.asked = Some(probe);
+            Ok(())
+        }
+
+        fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
+            let probe = self.asked.take().expect("one was asked");
+            let Ask::Read { lbn, .. } = probe.ask else { panic!("{probe:?} is no read") };
+            let issued = self.now.max(probe.at);
+            let took = (self.answer)(issued, lbn.0);
+            self.now = issued + took.unwrap_or(Nanos(1_000_000));
+            let outcome = if took.is_some() { Outcome::Done } else { Outcome::Failed };
+            Ok((probe, Answer { issued, ended: self.now, outcome }))
+        }
+    }
+
+    fn made(answer: impl FnMut(Nanos, u64) -> Option<Nanos>) -> Result<Spin, SpinError> {
+        let facts = Facts {
+            sectors: 1_000_000,
+            sector_bytes: 512,
+            physical_sectors: 8,
+            depth: 1,
+            may_write: false,
+            translates: false,
+        };
+        of(&mut Made { facts, now: Nanos::ZERO, asked: None, answer })
+    }
+
+    #[test]
+    fn is_the_turn_of_every_shipped_drive_found() {
+        for (name, _) in drives::all() {
+            let spec = drives::load(name).expect("it is shipped");
+            let mut disk = SimulatedDisk::new(&spec, Noise::USUAL, 5).expect("it holds");
+            let spin = of(&mut disk).unwrap_or_else(|error| panic!("{}: {error}", spec.name));
+            let rpm = spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0);
+            let off = spin.rpm() / rpm - 1.0;
+            assert!(off.abs() < 1e-5, "{}: {} rpm", spec.name, spin.rpm());
+            assert!((2_000..20_000).contains(&spin.noise.0), "{}: {}", spec.name, spin.noise);
+        }
+    }
+
+    #[test]
+    fn is_a_device_that_is_shorter_than_it_says_refused() {
+        let short = |end: u64| made(move |_, lbn| (lbn < end).then_some(Nanos(5_000_000)));
+        for end in [999_990, 900_001, 123_457, 3, 1] {
+            assert_eq!(short(end), Err(SpinError::Short { told: 1_000_000, end }));
+        }
+        assert_eq!(short(0), Err(SpinError::Unreadable));
+    }
+
+    #[test]
+    fn is_a_device_without_a_turn_refused() {
+        let no_turn = |found: Result<Spin, SpinError>| matches!(found, Err(SpinError::NoTurn { .. }));
+        assert!(no_turn(made(|_, _| Some(Nanos(7_000_000)))), "equally long every time");
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        assert!(no_turn(made(|_, _| Some(Nanos(random.random_range(20_000_000..90_000_000))))));
+    }
+
+    #[test]
+    fn is_a_device_that_answers_from_a_cache_refused() {
+        assert_eq!(made(|_, _| Some(Nanos(90_000))), Err(SpinError::Cached { blocks: 96, quick: QUICK }));
+    }
+
+    #[test]
+    fn is_the_turn_found_behind_a_cache() {
+        // It keeps the last forty places that were read.
+        let mut kept = std::collections::VecDeque::new();
+        let found = made(move |now, lbn| {
+            let is_kept = kept.contains(&lbn);
+            kept.retain(|other| *other != lbn);
+            kept.push_back(lbn);
+            if kept.len() > 40 {
+                kept.pop_front();
+            }
+            let turn = 8_333_333;
+            let away = (lbn * 7919 + turn - now.0 % turn) % turn;
+            Some(if is_kept { Nanos(90_000) } else { Nanos(away + 2 * turn) })
+        });
+        let spin = found.expect("it turns");
+        assert!((spin.turn_ns - 8_333_333.0).abs() < 1.0, "{}", spin.turn_ns);
+        assert_eq!(spin.blocks, 96);
+    }
+}
