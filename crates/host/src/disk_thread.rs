@@ -51,7 +51,7 @@ impl Disk {
     ///
     /// *Errors:* the system has no thread, or none of what one sleeps on.
     pub fn start(name: &str, emulator: Emulator, clock: Clock, timing: Timing) -> io::Result<Disk> {
-        let has_deadlines = emulator.engine().is_some();
+        let has_deadlines = emulator.has_deadlines();
         let shared = Arc::new(Shared::new(emulator, clock)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;

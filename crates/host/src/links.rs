@@ -77,20 +77,17 @@ impl Links {
     pub(crate) fn next_request(&mut self, real: Nanos, is_stopping: bool) -> Option<Asked> {
         loop {
             let asked = self.requests.pop_front()?;
-            // Its place may be another's by now.
-            let Answerable { link: place, number, handle } = asked.answerable;
-            match self.links.get_mut(place).filter(|link| link.number == number) {
-                Some(link) if is_stopping || link.is_gone && !changes(&asked.operation) => {
-                    link.connection.wire.machine.answer(real, handle, Err(BlockError::ShuttingDown));
-                    self.touched.push(place);
-                }
-                None if is_stopping || !changes(&asked.operation) => {}
-                _ => return Some(asked),
+            let Answerable { link: place, handle, .. } = asked.answerable;
+            let link = self.links.get_mut(place).expect("it keeps its place until all is answered");
+            if !is_stopping && (!link.is_gone || changes(&asked.operation)) {
+                return Some(asked);
             }
+            link.connection.wire.machine.answer(real, handle, Err(BlockError::ShuttingDown));
+            self.touched.push(place);
         }
     }
 
-    /// Has `write` answer the session that asked, if it is still there, by the request's handle.
+    /// Has `write` answer the session that asked, by the request's handle, if not all were dropped meanwhile.
     pub(crate) fn answer(
         &mut self,
         Answerable { link: place, number, handle }: Answerable,
@@ -338,5 +335,23 @@ mod tests {
         drop(state);
         settle(&mut links, &shared, &epoll);
         assert!(links.links.len() == 1 && links.links[1].connection.wire.output().is_empty());
+    }
+
+    #[test]
+    fn is_what_was_asked_before_all_were_dropped_not_taken_for_a_newcomers() {
+        let (shared, epoll, mut links, mut client) = disk();
+        client.write_all(&request(0, 0, 512)).expect("the other end is open");
+        links.handle_event(0, EventFlags::IN, Nanos::ZERO);
+        settle(&mut links, &shared, &epoll);
+        let mut state = shared.lock();
+        submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
+        state.collect(&mut Vec::new());
+        assert_eq!(state.over.len(), 1, "it is done and not told");
+        links.clear();
+        let (_client, second) = link();
+        state.arrived.push(second);
+        links.take_arrived(&mut state.arrived, |_| {});
+        answer(&mut links, &mut state, Nanos::ZERO);
+        assert!(links.links[0].connection.wire.output().is_empty(), "the place is the newcomer's");
     }
 }

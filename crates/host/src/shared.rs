@@ -86,7 +86,8 @@ impl Ends {
 /// A request over a connection of the disk's own thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Answerable {
-    /// The connection's place and number; the place is another's once it has gone.
+    /// The connection's place and number; the place is its own until all that it asked for is answered, unless all connections are
+    /// dropped.
     pub(crate) link: usize,
     pub(crate) number: u64,
     /// The session's handle for the request.

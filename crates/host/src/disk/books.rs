@@ -3,6 +3,7 @@
 use crate::Operation;
 use headstack_model::Nanos;
 use headstack_sim::stats::TimeHistogram;
+use std::iter::Sum;
 
 /// What kind of operation was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,17 @@ pub struct Count {
     pub time: Nanos,
 }
 
+impl Sum for Count {
+    fn sum<I: Iterator<Item = Count>>(counts: I) -> Count {
+        counts.fold(Count::default(), |sum, one| Count {
+            done: sum.done + one.done,
+            failed: sum.failed + one.failed,
+            bytes: sum.bytes + one.bytes,
+            time: sum.time + one.time,
+        })
+    }
+}
+
 /// Operations of a volume.
 #[derive(Clone, Debug)]
 pub struct Books {
@@ -77,12 +89,7 @@ impl Books {
 
     /// Operations of all kinds; bytes are those that were transferred, which trimmed ones are not.
     pub fn all(&self) -> Count {
-        let sum = self.counts.iter().fold(Count::default(), |sum, one| Count {
-            done: sum.done + one.done,
-            failed: sum.failed + one.failed,
-            bytes: sum.bytes + one.bytes,
-            time: sum.time + one.time,
-        });
+        let sum: Count = self.counts.iter().copied().sum();
         Count { bytes: sum.bytes - self.of(Kind::Trim).bytes, ..sum }
     }
 

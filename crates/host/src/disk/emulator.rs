@@ -8,6 +8,7 @@ use super::volume::Volume;
 use crate::{BlockError, Operation, Stretch};
 use headstack_model::{Nanos, Op};
 use headstack_sim::{Engine, Outcome as Ending};
+use slab::Slab;
 use std::collections::VecDeque;
 
 /// Misbehaviour of an emulated disk as a whole.
@@ -55,8 +56,7 @@ pub struct Emulator {
     volumes: Vec<Volume>,
     books: Vec<Books>,
     faults: EmulatorFaults,
-    pending: Vec<Option<Pending>>,
-    free: Vec<usize>,
+    pending: Slab<Pending>,
     answered: VecDeque<Answered>,
     /// How far it was turned. A time before counts as this one: whoever turns it a little ahead, so as to tell in time what
     /// is done, may be asked for something meanwhile.
@@ -98,8 +98,7 @@ impl Emulator {
             books: volumes.iter().map(|_| Books::new()).collect(),
             volumes,
             faults,
-            pending: Vec::new(),
-            free: Vec::new(),
+            pending: Slab::new(),
             answered: VecDeque::new(),
             now: Nanos::ZERO,
             stopping: false,
@@ -117,6 +116,11 @@ impl Emulator {
         self.machine.engine()
     }
 
+    /// Whether it answers at its time and not as soon as it can.
+    pub(crate) fn has_deadlines(&self) -> bool {
+        self.engine().is_some()
+    }
+
     /// What was asked of a volume so far.
     pub fn books(&self, volume: u32) -> &Books {
         &self.books[volume as usize]
@@ -124,7 +128,7 @@ impl Emulator {
 
     /// Operations under way.
     pub fn outstanding(&self) -> usize {
-        self.pending.len() - self.free.len()
+        self.pending.len()
     }
 
     /// Whether the power was cut.
@@ -149,12 +153,7 @@ impl Emulator {
         let asked = Kind::of(&operation);
         match self.begin(volume, operation) {
             Ok((task, outcome)) => {
-                let pending = Pending { ticket, volume, task, outcome, asked, begun: now };
-                let slot = self.free.pop().unwrap_or_else(|| {
-                    self.pending.push(None);
-                    self.pending.len() - 1
-                });
-                self.pending[slot] = Some(pending);
+                let slot = self.pending.insert(Pending { ticket, volume, task, outcome, asked, begun: now });
                 self.go_on(now, slot);
                 self.collect(now);
             }
@@ -226,7 +225,8 @@ impl Emulator {
         self.settle_media();
         self.dark = true;
         self.volumes.iter_mut().for_each(Volume::forget);
-        for slot in 0..self.pending.len() {
+        let slots: Vec<_> = self.pending.iter().map(|(slot, _)| slot).collect();
+        for slot in slots {
             self.finish(slot, now, Err(BlockError::Dead));
         }
     }
@@ -299,7 +299,7 @@ impl Emulator {
 
     /// Gives the model the next piece of an operation, or ends it.
     fn go_on(&mut self, now: Nanos, slot: usize) {
-        let pending = self.pending[slot].as_mut().expect("it is under way");
+        let pending = &mut self.pending[slot];
         let place = &mut self.volumes[pending.volume as usize];
         let block = u64::from(place.info().sector_bytes);
         let (zeros, volume) = (pending.task.zeros, pending.volume);
@@ -332,7 +332,7 @@ impl Emulator {
     /// A piece is done: the last one ends the operation when the model said so, others are followed now, unless it cannot go
     /// on: the store does not take what is on the media, or the disk stops.
     fn end_piece(&mut self, now: Nanos, at: Nanos, slot: usize) {
-        let Some(pending) = &self.pending[slot] else { return };
+        let Some(pending) = self.pending.get(slot) else { return };
         let is_last = pending.task.is_over();
         let keeps = matches!(pending.asked, Some((Kind::Write | Kind::Flush, _)));
         match self.volumes[pending.volume as usize].failed().filter(|_| keeps) {
@@ -351,8 +351,7 @@ impl Emulator {
     }
 
     fn finish(&mut self, slot: usize, at: Nanos, result: Result<Outcome, BlockError>) {
-        if let Some(pending) = self.pending[slot].take() {
-            self.free.push(slot);
+        if let Some(pending) = self.pending.try_remove(slot) {
             self.record(pending.volume, pending.asked, at.since(pending.begun), result.is_ok());
             self.answered.push_back(Answered { ticket: pending.ticket, at, result });
         }

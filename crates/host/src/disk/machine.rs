@@ -27,47 +27,36 @@ impl Observer for Back<'_> {
     fn served(&mut self, _device: u32, _command: &Completion) {}
 }
 
-#[derive(Debug)]
-enum Kind {
-    Rig(Box<Engine>),
-    Null,
-}
-
 /// Turns a rig, or nothing.
 #[derive(Debug)]
 pub(super) struct Machine {
-    kind: Kind,
+    /// None for the null disk.
+    engine: Option<Box<Engine>>,
     inbox: Inbox,
     ended: VecDeque<Ended>,
 }
 
 impl Machine {
     pub(super) fn rig(engine: Engine) -> Machine {
-        Machine { kind: Kind::Rig(Box::new(engine)), inbox: Inbox::default(), ended: VecDeque::new() }
+        Machine { engine: Some(Box::new(engine)), ..Machine::null() }
     }
 
     pub(super) fn null() -> Machine {
-        Machine { kind: Kind::Null, inbox: Inbox::default(), ended: VecDeque::new() }
+        Machine { engine: None, inbox: Inbox::default(), ended: VecDeque::new() }
     }
 
     /// The rig's engine; none for the null disk.
     pub(super) fn engine(&self) -> Option<&Engine> {
-        match &self.kind {
-            Kind::Rig(engine) => Some(engine),
-            Kind::Null => None,
-        }
+        self.engine.as_deref()
     }
 
     pub(super) fn engine_mut(&mut self) -> Option<&mut Engine> {
-        match &mut self.kind {
-            Kind::Rig(engine) => Some(engine),
-            Kind::Null => None,
-        }
+        self.engine.as_deref_mut()
     }
 
     /// Takes a request for a volume.
     pub(super) fn submit(&mut self, now: Nanos, volume: u32, request: Request, id: u64) {
-        if matches!(self.kind, Kind::Null) {
+        if self.engine.is_none() {
             self.ended.push_back(Ended { id, at: now, outcome: Outcome::Done });
             return;
         }
@@ -77,9 +66,8 @@ impl Machine {
 
     /// Does all that is due up to `now`.
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
-        if let Kind::Rig(engine) = &mut self.kind {
-            let ended = &mut self.ended;
-            engine.advance(now, &mut self.inbox, &mut Back(ended));
+        if let Some(engine) = &mut self.engine {
+            engine.advance(now, &mut self.inbox, &mut Back(&mut self.ended));
         }
     }
 

@@ -124,7 +124,7 @@ impl Mount {
         };
         let session = Session::new(files, &folder, &config(options)).map_err(refused)?;
         let device = session.as_fd().try_clone_to_owned().map_err(refused)?;
-        let has_deadlines = disks.iter().any(|disk| disk.inspect(|emulator| emulator.engine().is_some()));
+        let has_deadlines = disks.iter().any(|disk| disk.inspect(|emulator| emulator.has_deadlines()));
         let run = move || {
             // The threads that it starts inherit it.
             if options.real_time && has_deadlines {

@@ -53,7 +53,7 @@ impl Target {
     /// Whether it is to answer at its time and not as soon as it can.
     fn has_deadlines(&self) -> bool {
         match self {
-            Target::Disk { disk, .. } => disk.inspect(|emulator| emulator.engine().is_some()),
+            Target::Disk { disk, .. } => disk.inspect(|emulator| emulator.has_deadlines()),
             Target::Node(_) => false,
         }
     }
