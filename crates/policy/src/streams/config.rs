@@ -79,7 +79,7 @@ impl Default for Config {
             read_ahead_bytes: None,
             dispatch_set: None,
             requests_a_turn: None,
-            efficiency: 0.93,
+            efficiency: 0.92,
             round_ms: 15_000.0,
             turns: Turns::default(),
             classifier: Classifier::default(),

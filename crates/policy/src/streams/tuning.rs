@@ -7,14 +7,35 @@
 use super::config::Config;
 use headstack_model::Nanos;
 
+/// Commands of a turn after which a disk has caught up: while the first of them went its way through the host, the disk read on,
+/// and the next come quicker than the media are.
+const CATCHES_UP: u32 = 4;
+
+/// Samples that are enough to go by.
+const ENOUGH: f64 = 16.0;
+
 /// Estimates that follow the disk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tuning {
-    /// Nanoseconds a byte.
+    /// Nanoseconds a byte, of commands that went on where the last ended: of all, and of those after which it had caught up.
     byte_ns: Mean,
+    settled_byte_ns: Mean,
     positioning_ns: Mean,
-    /// When the last command ended, and where; whether it was a read of a stream.
+    /// When the last command ended, and where.
     last: Option<(Nanos, u64)>,
+    /// What was read since the disk went elsewhere.
+    turn: Option<Turn>,
+}
+
+/// Commands that go on where the last ended, and one that got the disk there.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    took_ns: f64,
+    bytes: u64,
+    commands: u32,
+    /// Of that, what commands took after which the disk had caught up.
+    settled_ns: f64,
+    settled_bytes: u64,
 }
 
 /// A command of a stream that has ended.
@@ -53,8 +74,10 @@ impl Tuning {
     pub(super) fn new() -> Tuning {
         Tuning {
             byte_ns: Mean::guess(1e9 / 60e6, 8192.0),
+            settled_byte_ns: Mean::guess(0.0, 8192.0),
             positioning_ns: Mean::guess(10e6, 512.0),
             last: None,
+            turn: None,
         }
     }
 
@@ -62,26 +85,59 @@ impl Tuning {
     pub(super) fn learn(&mut self, sample: &Sample) {
         let Sample { issued, ended, place, bytes, is_clean } = *sample;
         let before = self.last.replace((ended, place + bytes)).filter(|_| is_clean);
-        let Some((last, last_end)) = before else { return };
-        let began = issued.max(last);
-        let took = ended.since(began).0 as f64;
-        if place == last_end && issued <= last {
-            // It went on where the one before ended, and was there by then.
-            self.byte_ns.add(took / bytes as f64);
-        } else if place != last_end {
-            let positioning = (took - bytes as f64 * self.byte_ns.value).max(0.0);
-            self.positioning_ns.add(positioning);
+        let Some((last, last_end)) = before else {
+            self.turn = None;
+            return;
+        };
+        let took_ns = ended.since(issued.max(last)).0 as f64;
+        if place != last_end {
+            self.finish_turn();
+            let (commands, settled_ns, settled_bytes) = (1, 0.0, 0);
+            self.turn = Some(Turn { took_ns, bytes, commands, settled_ns, settled_bytes });
+            return;
         }
+        // Whether it went on where the one before ended, and was there by then.
+        let is_on_time = issued <= last;
+        let mut is_settled = false;
+        if let Some(turn) = &mut self.turn {
+            turn.commands += 1;
+            (turn.took_ns, turn.bytes) = (turn.took_ns + took_ns, turn.bytes + bytes);
+            is_settled = is_on_time && turn.commands > CATCHES_UP;
+            if is_settled {
+                (turn.settled_ns, turn.settled_bytes) =
+                    (turn.settled_ns + took_ns, turn.settled_bytes + bytes);
+            }
+        }
+        if is_on_time {
+            self.byte_ns.add(took_ns / bytes as f64);
+        }
+        if is_settled {
+            self.settled_byte_ns.add(took_ns / bytes as f64);
+        }
+    }
+
+    /// What a turn took beyond the transfer of its bytes was the way there. The transfer is as quick as it was in the same turn, where
+    /// that is known: zones of a disk differ by more than the way takes.
+    fn finish_turn(&mut self) {
+        let Some(turn) = self.turn.take() else { return };
+        let is_long = turn.settled_bytes * 2 >= turn.bytes;
+        let byte_ns = if is_long { turn.settled_ns / turn.settled_bytes as f64 } else { self.byte_ns() };
+        self.positioning_ns.add((turn.took_ns - turn.bytes as f64 * byte_ns).max(0.0));
+    }
+
+    fn byte_ns(&self) -> f64 {
+        let is_settled = self.settled_byte_ns.samples >= ENOUGH;
+        if is_settled { self.settled_byte_ns.value } else { self.byte_ns.value }
     }
 
     /// Something else kept the disk busy.
     pub(super) fn disturb(&mut self) {
-        self.last = None;
+        (self.last, self.turn) = (None, None);
     }
 
     /// Bytes a second.
     pub(super) fn bandwidth(&self) -> f64 {
-        1e9 / self.byte_ns.value
+        1e9 / self.byte_ns()
     }
 
     /// What it takes to get to a stream.
@@ -91,7 +147,7 @@ impl Tuning {
 
     /// Bytes of a turn, where so many streams want one.
     pub(super) fn turn_bytes(&self, config: &Config, streams: usize) -> u64 {
-        let (byte_ns, positioning_ns) = (self.byte_ns.value, self.positioning_ns.value);
+        let (byte_ns, positioning_ns) = (self.byte_ns(), self.positioning_ns.value);
         let floor = positioning_ns / byte_ns;
         let wanted = floor * config.efficiency / (1.0 - config.efficiency);
         let round_ns = config.round_ms * 1e6 / streams.max(1) as f64;
