@@ -52,15 +52,7 @@ impl Live {
 impl Shown {
     /// What is seen now, with rates since the last look.
     fn line(&mut self, snapshot: &Snapshot) -> String {
-        let count = snapshot.volumes.iter().fold(Count::default(), |sum, volume| {
-            let all = volume.books.all();
-            Count {
-                done: sum.done + all.done,
-                bytes: sum.bytes + all.bytes,
-                time: sum.time + all.time,
-                ..sum
-            }
-        });
+        let count: Count = snapshot.volumes.iter().map(|volume| volume.books.all()).sum();
         let seconds = snapshot.at.since(self.at).as_secs();
         let done = (count.done - self.count.done) as f64;
         let mb_s = ratio((count.bytes - self.count.bytes) as f64 / 1e6, seconds);

@@ -27,7 +27,7 @@ use running::{Running, Ways};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
-use stolen::Stolen;
+use stolen::ProcessorTime;
 
 /// Run disks in real time: programs use them over NBD or as files and feel the arm, the rotation, the cache and the queue.
 ///
@@ -109,7 +109,7 @@ impl Emulate {
         }
         // A command is asked to end first, and then made to.
         let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, true)?;
-        let stolen = Stolen::watch();
+        let began = ProcessorTime::now();
         let running = self.start(&ways)?;
         let endpoint = self
             .metrics
@@ -129,7 +129,8 @@ impl Emulate {
         drop(events);
         drop(endpoint);
         let (ended, snapshots) = running.end();
-        let told = closing::print(&snapshots, stolen.share(), &mut said);
+        let stolen = began.and_then(ProcessorTime::stolen_share);
+        let told = closing::print(&snapshots, stolen, &mut said);
         outcome(ended, code, told)
     }
 
@@ -166,7 +167,7 @@ impl Emulate {
             match event {
                 Event::Look => live.iter_mut().for_each(Live::show),
                 Event::Ended(code) => return Ok(Some(code)),
-                Event::Cut | Event::PowerCut => {
+                Event::PowerCut => {
                     running.cut_power();
                     if child.is_none() {
                         return Ok(None);

@@ -25,26 +25,14 @@ impl ProcessorTime {
         Some(ProcessorTime { all: times.get(..8)?.iter().sum(), stolen: times[7] })
     }
 
-    /// Share of the processors' time since then that was stolen.
-    pub(super) fn stolen_since(self, then: ProcessorTime) -> f64 {
+    /// Share of the processors' time from this one up to now that was stolen; none where the system does not tell.
+    pub(super) fn stolen_share(self) -> Option<f64> {
+        Some(ProcessorTime::now()?.stolen_since(self))
+    }
+
+    fn stolen_since(self, then: ProcessorTime) -> f64 {
         let all = self.all.saturating_sub(then.all);
         self.stolen.saturating_sub(then.stolen) as f64 / all.max(1) as f64
-    }
-}
-
-/// A watch over stolen time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stolen(Option<ProcessorTime>);
-
-impl Stolen {
-    /// From now on.
-    pub(super) fn watch() -> Stolen {
-        Stolen(ProcessorTime::now())
-    }
-
-    /// The share stolen up to now; none where the system does not tell.
-    pub(super) fn share(&self) -> Option<f64> {
-        Some(ProcessorTime::now()?.stolen_since(self.0?))
     }
 }
 

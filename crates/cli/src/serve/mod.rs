@@ -227,7 +227,7 @@ impl Serve {
                 }
                 Event::Ended(code) => return Some(code),
                 // There is no power to cut.
-                Event::Cut | Event::PowerCut => {}
+                Event::PowerCut => {}
                 Event::End => match &mut child {
                     Some(child) => child.end(),
                     None => return None,

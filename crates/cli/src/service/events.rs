@@ -15,9 +15,7 @@ use std::time::{Duration, Instant};
 pub(crate) enum Event {
     /// Somebody wants it to end, or its time is over.
     End,
-    /// Somebody cuts the power.
-    Cut,
-    /// The time of a power cut has come.
+    /// Somebody cuts the power, or the time of a power cut has come.
     PowerCut,
     /// The command that was run ended with this code.
     Ended(u8),
@@ -51,7 +49,7 @@ impl Events {
             for signal in signals.forever() {
                 if signal == SIGUSR1 {
                     // Nobody hears it once the end is under way.
-                    let _ = tell.send(Event::Cut);
+                    let _ = tell.send(Event::PowerCut);
                     continue;
                 }
                 let is_heard = tell.send(Event::End).is_ok();

@@ -12,7 +12,7 @@ mod verdict;
 
 use super::EmulateTarget;
 use super::plan;
-use super::stolen::Stolen;
+use super::stolen::ProcessorTime;
 use crate::failure::Failure;
 use headstack_host::{Clock, Lateness};
 use headstack_model::Nanos;
@@ -109,7 +109,7 @@ impl Bench<'_> {
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} s  {msg}");
         let bar = ProgressBar::new(job::ALL.len() as u64 * self.seconds);
         bar.set_style(style.expect("the template is well formed"));
-        let (stolen, mut jobs, mut is_real_time) = (Stolen::watch(), Vec::new(), true);
+        let (began, mut jobs, mut is_real_time) = (ProcessorTime::now(), Vec::new(), true);
         for job in &job::ALL {
             bar.set_message(job.name);
             let (compared, first) = self.job(job, &bar)?;
@@ -117,7 +117,7 @@ impl Bench<'_> {
             is_real_time &= first;
         }
         bar.finish_and_clear();
-        let stolen = stolen.share();
+        let stolen = began.and_then(ProcessorTime::stolen_share);
         Ok(Comparison { drive, seconds: self.seconds, speed: self.speed, is_real_time, jobs, stolen })
     }
 
