@@ -17,6 +17,7 @@ pub mod learn;
 pub mod map;
 mod probe;
 pub mod simulated;
+pub mod spec;
 pub mod spin;
 
 pub use extraction::{Disk, Extraction, Progress, Ticket};

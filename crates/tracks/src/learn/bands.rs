@@ -5,6 +5,9 @@ use super::tracks::{Piece, Spot, Stretch, turn_between};
 /// How far angles may be off, in turns.
 const OFF: f64 = 0.004;
 
+/// Heads that a disk has at most.
+const MOST_HEADS: usize = 32;
+
 /// Stretches that follow each other on one surface as if they were one, but for sectors that are slipped.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slice {
@@ -62,7 +65,7 @@ pub(super) fn heads_of_pattern(slices: &[Slice]) -> Option<(u32, bool)> {
         return None;
     }
     // Zones end the pattern here and there.
-    (2..=32.min(usual)).find(|period| share(*period) > 0.7).map(|period| (period as u32, false))
+    (2..=MOST_HEADS.min(usual)).find(|period| share(*period) > 0.7).map(|period| (period as u32, false))
 }
 
 /// Where bands end and begin on one surface, that slice is twice as long as the others: how many slices later.
@@ -82,7 +85,7 @@ fn distance_of_doubles(slices: &[Slice]) -> Option<u32> {
 /// Puts all slices where they lie.
 pub(super) fn place(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let (mut cylinder, mut is_reversed) = (0, false);
+    let (mut cylinder, mut band, mut is_reversed) = (0, 0, false);
     let mut carried: Option<Slice> = None;
     let mut left = slices.iter();
     loop {
@@ -108,12 +111,14 @@ pub(super) fn place(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piece> {
                     cylinder_step: step,
                     head,
                     head_step: 0,
+                    band,
                 });
                 at = at.saturating_add_signed(step * stretch.run.tracks as i32);
             }
         }
         is_reversed = carried.is_some() && !is_reversed;
         cylinder += longest;
+        band += 1;
     }
 }
 

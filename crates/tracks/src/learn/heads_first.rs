@@ -4,11 +4,15 @@
 //! was slipped, by that of several tracks. So the jump of the angle tells how many tracks further the next one lies.
 
 use super::bands::Slice;
-use super::tracks::{Piece, Stretch, turn_between};
+use super::tracks::{Piece, Stretch, middle_angle, turn_between};
 use std::collections::BTreeMap;
 
 /// How far angles may be off, in turns.
 const OFF: f64 = 0.004;
+/// Sectors by which slips may push an angle, at most.
+const PUSHED: f64 = 8.5;
+/// Stretches that tell the skews of a zone.
+const BEGINNING: usize = 21;
 
 /// Skews of a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,16 +43,21 @@ pub(super) fn zones(stretches: &[Stretch]) -> Vec<std::ops::Range<usize>> {
 /// Puts all stretches where they lie.
 pub(super) fn place(stretches: &[Stretch], heads: u32) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let mut cylinder = 0;
+    let (mut cylinder, mut band) = (0, 0);
     for zone in zones(stretches) {
-        cylinder = place_zone(&stretches[zone], heads, cylinder, &mut pieces);
+        let mut left = &stretches[zone];
+        while !left.is_empty() {
+            let (placed, behind) = place_zone(left, heads, (cylinder, band), &mut pieces);
+            left = &left[placed..];
+            (cylinder, band) = (behind, band + 1);
+        }
     }
     pieces
 }
 
 /// Has every other cylinder of a zone run from the last head to the first.
 pub(super) fn turn_odd_cylinders(pieces: &mut [Piece], heads: u32) {
-    for zone in pieces.chunk_by_mut(|a, b| a.tracks.sectors_per_track == b.tracks.sectors_per_track) {
+    for zone in pieces.chunk_by_mut(|a, b| a.band == b.band) {
         let first = zone[0].cylinder;
         for piece in zone.iter_mut().filter(|piece| (piece.cylinder - first) % 2 == 1) {
             (piece.head, piece.head_step) = (heads - 1 - piece.head, -1);
@@ -56,16 +65,26 @@ pub(super) fn turn_odd_cylinders(pieces: &mut [Piece], heads: u32) {
     }
 }
 
-/// Puts a zone's stretches from a cylinder on; the cylinder behind them.
-fn place_zone(zone: &[Stretch], heads: u32, first: u32, pieces: &mut Vec<Piece>) -> u32 {
+/// Puts a zone's stretches from a cylinder on, up to a jump of the angle that no tracks between explain; how many those are,
+/// and the cylinder behind them.
+fn place_zone(
+    zone: &[Stretch],
+    heads: u32,
+    (first, band): (u32, u32),
+    pieces: &mut Vec<Piece>,
+) -> (usize, u32) {
     let skews = skews(zone, heads);
     // A zone that begins within a cylinder has what is missing before it.
-    let begins_late = zone.len() > 1 && zone[0].run.tracks < heads && is_cylinder_jump(zone, 0, skews);
+    let begins_late = zone.len() > 1 && zone[0].run.tracks < heads && is_cylinder_jump(zone, skews);
     let mut at = if begins_late { heads - zone[0].run.tracks } else { 0 };
-    let mut before: Option<&Stretch> = None;
-    for stretch in zone {
-        if let Some(before) = before {
-            at += ahead(at, turn_between(before.last().angle, stretch.angle), skews, heads) - 1;
+    for (index, stretch) in zone.iter().enumerate() {
+        if index > 0 {
+            let jump = turn_between(zone[index - 1].last().angle, stretch.angle);
+            let is_other = skews.differ(stretch);
+            match ahead(at, jump, skews, heads, stretch.sectors_per_track).filter(|_| !is_other) {
+                Some(tracks) => at += tracks - 1,
+                None => return (index, first + at.div_ceil(heads)),
+            }
         }
         let mut done = 0;
         while done < stretch.run.tracks {
@@ -77,48 +96,52 @@ fn place_zone(zone: &[Stretch], heads: u32, first: u32, pieces: &mut Vec<Piece>)
                 cylinder_step: 0,
                 head,
                 head_step: 1,
+                band,
             });
             done += tracks;
             at += tracks;
         }
-        before = Some(stretch);
     }
-    first + at.div_ceil(heads)
+    (zone.len(), first + at.div_ceil(heads))
 }
 
+impl Skews {
+    /// Whether a stretch has another track skew, by more than half a sector.
+    fn differ(&self, stretch: &Stretch) -> bool {
+        let sectors = turn_between(self.track, stretch.skew) * f64::from(stretch.sectors_per_track);
+        stretch.run.tracks > 1 && sectors.abs() > 0.5
+    }
+}
+
+/// The skews with which a zone begins.
 fn skews(zone: &[Stretch], heads: u32) -> Skews {
-    let of_tracks = zone.iter().filter(|stretch| stretch.run.tracks > 1).map(|stretch| stretch.skew);
-    let track = median_angle(of_tracks.collect()).unwrap_or(0.0);
+    let of_tracks = || zone.iter().filter(|stretch| stretch.run.tracks > 1);
+    let track =
+        middle_angle(of_tracks().take(BEGINNING).map(|stretch| stretch.skew).collect()).unwrap_or(0.0);
     let whole = |pair: &&[Stretch]| pair.iter().all(|stretch| stretch.run.tracks == heads);
-    let jumps = zone.windows(2).filter(whole).map(|pair| turn_between(pair[0].last().angle, pair[1].angle));
-    Skews { track, cylinder: median_angle(jumps.collect()).unwrap_or(track) }
+    let jumps = zone.windows(2).filter(whole).take(BEGINNING);
+    let jumps = jumps.map(|pair| turn_between(pair[0].last().angle, pair[1].angle));
+    Skews { track, cylinder: middle_angle(jumps.collect()).unwrap_or(track) }
 }
 
-fn is_cylinder_jump(zone: &[Stretch], index: usize, skews: Skews) -> bool {
-    let jump = turn_between(zone[index].last().angle, zone[index + 1].angle);
+fn is_cylinder_jump(zone: &[Stretch], skews: Skews) -> bool {
+    let jump = turn_between(zone[0].last().angle, zone[1].angle);
     turn_between(skews.cylinder, jump).abs() < OFF
 }
 
-/// How many tracks further the next one lies: the least number that the jump of the angle agrees with.
-fn ahead(at: u32, jump: f64, skews: Skews, heads: u32) -> u32 {
+/// How many tracks further the next one lies: the least number that the jump of the angle agrees with; none where nothing
+/// does. Slipped sectors may push angles by some sectors.
+fn ahead(at: u32, jump: f64, skews: Skews, heads: u32, sectors_per_track: u32) -> Option<u32> {
     // `at` is the track behind the last one.
     let mut turns = 0.0;
+    let mut is_pushed = false;
     for step in 0..2 * heads {
         turns += if (at + step).is_multiple_of(heads) { skews.cylinder } else { skews.track };
-        if turn_between(turns, jump).abs() < OFF {
-            return step + 1;
+        let off = turn_between(turns, jump);
+        if off.abs() < OFF {
+            return Some(step + 1);
         }
+        is_pushed |= step == 0 && off.abs() * f64::from(sectors_per_track) < PUSHED;
     }
-    1
-}
-
-/// Median of angles that lie near each other on the circle, or of any where they do not.
-pub(super) fn median_angle(mut angles: Vec<f64>) -> Option<f64> {
-    angles.iter_mut().for_each(|angle| *angle = angle.rem_euclid(1.0));
-    angles.sort_by(f64::total_cmp);
-    // The circle is cut where most angles lie far from the cut.
-    let middle = *angles.get(angles.len() / 2)?;
-    angles.iter_mut().for_each(|angle| *angle = turn_between(middle, *angle));
-    angles.sort_by(f64::total_cmp);
-    Some((middle + angles[angles.len() / 2]).rem_euclid(1.0))
+    is_pushed.then_some(1)
 }

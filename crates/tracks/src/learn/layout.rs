@@ -22,10 +22,10 @@ pub(super) struct Placing {
 const SHARE: f64 = 0.002;
 /// Times that differ by less are taken as the same, in turns.
 const SAME: f64 = 0.005;
-/// Slices that are compared with the first for the number of heads.
-const MOST_HEADS: usize = 24;
+/// Heads that a disk has at most.
+const MOST_HEADS: u32 = 32;
 
-/// Tracks of one density, of a disk whose surfaces have the same.
+/// Tracks of a disk that changes heads first which are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Zone {
     pub(super) pieces: Range<usize>,
@@ -36,7 +36,7 @@ impl Placing {
     pub(super) fn zones(&self) -> Vec<Zone> {
         let mut zones = Vec::new();
         let mut from = 0;
-        for group in self.pieces.chunk_by(|a, b| a.tracks.sectors_per_track == b.tracks.sectors_per_track) {
+        for group in self.pieces.chunk_by(|a, b| a.band == b.band) {
             let low = group.iter().map(|piece| piece.cylinders().0).min().unwrap_or(0);
             let high = group.iter().map(|piece| piece.cylinders().1).max().unwrap_or(0);
             zones.push(Zone { pieces: from..from + group.len(), cylinders: low..high + 1 });
@@ -81,8 +81,8 @@ pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch]) -> Placing 
 async fn is_heads_first(prober: &mut Prober, slices: &[Slice], usual: u32) -> bool {
     let is_usual = |slice: &Slice| slice.tracks == usual && slice.stretches[0].run.tracks > 1;
     let Some(slice) = middle(slices, is_usual) else { return false };
-    if usual <= 3 {
-        return usual > 1;
+    if usual <= 3 || usual > MOST_HEADS {
+        return (2..=3).contains(&usual);
     }
     let near = least(prober, slice.first(), slice.stretches[0].spot(1)).await;
     let far = least(prober, slice.first(), slice.last()).await;
@@ -133,7 +133,7 @@ async fn heads_by_seeks(prober: &mut Prober, slices: &[Slice]) -> u32 {
     if far - switch < SAME {
         return 1;
     }
-    for (index, other) in others.iter().enumerate().take(MOST_HEADS) {
+    for (index, other) in others.iter().enumerate().take(MOST_HEADS as usize) {
         if nearer_end(prober, from, other).await.is_some_and(|time| time > (switch + far) / 2.0) {
             return index as u32 + 1;
         }

@@ -19,6 +19,7 @@ mod tracks;
 pub use electronics::{LearnedElectronics, electronics};
 pub use seek::{SeekPoint, Seeks};
 pub use tracks::{Piece, Stretch};
+pub(crate) use tracks::{middle_angle, turn_between};
 
 use crate::Disk;
 use headstack_model::spec::Layout;
@@ -63,4 +64,4 @@ pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64) -> Lea
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -33,6 +33,8 @@ pub struct Piece {
     pub head: u32,
     /// Heads from one to the next.
     pub head_step: i32,
+    /// Number of the band that they are part of, or of the zone where all heads of a cylinder come before the next one.
+    pub band: u32,
 }
 
 /// One track.
@@ -97,7 +99,18 @@ impl Piece {
 }
 
 /// How far an angle is from another: from -½ to ½ turn.
-pub(super) fn turn_between(from: f64, to: f64) -> f64 {
+pub(crate) fn turn_between(from: f64, to: f64) -> f64 {
     let ahead = (to - from).rem_euclid(1.0);
     if ahead > 0.5 { ahead - 1.0 } else { ahead }
+}
+
+/// Median of angles that lie near each other on the circle.
+pub(crate) fn middle_angle(mut angles: Vec<f64>) -> Option<f64> {
+    angles.iter_mut().for_each(|angle| *angle = angle.rem_euclid(1.0));
+    angles.sort_by(f64::total_cmp);
+    // The circle is cut far from where most angles lie.
+    let middle = *angles.get(angles.len() / 2)?;
+    angles.iter_mut().for_each(|angle| *angle = turn_between(middle, *angle));
+    angles.sort_by(f64::total_cmp);
+    Some((middle + angles[angles.len() / 2]).rem_euclid(1.0))
 }

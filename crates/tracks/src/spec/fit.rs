@@ -1,0 +1,110 @@
+//! Angles that go on by steps: least squares on a circle.
+
+use crate::learn::turn_between;
+
+/// An angle that was seen after so many steps of two kinds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    pub(super) steps: [f64; 2],
+    pub(super) angle: f64,
+}
+
+/// An angle, and what each of two kinds of steps adds to it.
+///
+/// *Units:* turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Angles {
+    pub(super) first: f64,
+    pub(super) steps: [f64; 2],
+}
+
+/// Weight of the guess against that of an angle seen; it holds what no angle says anything about.
+const GUESS: f64 = 1.0;
+
+impl Angles {
+    /// The angle after so many steps.
+    pub(super) fn after(&self, steps: [f64; 2]) -> f64 {
+        self.first + steps[0] * self.steps[0] + steps[1] * self.steps[1]
+    }
+
+    /// The angles that agree best with what was seen, in the order of their steps, and with a guess of the steps.
+    ///
+    /// A step that is off by little is off by many turns after many. So the first angles give steps that hold for twice as
+    /// many, and so on.
+    pub(super) fn fit(seen: &[Seen], guess: [f64; 2]) -> Angles {
+        let mut found = Angles { first: seen.first().map_or(0.0, |seen| seen.angle), steps: guess };
+        let mut count = 2;
+        loop {
+            count = (count * 2).min(seen.len());
+            found = found.corrected(&seen[..count]);
+            if count == seen.len() {
+                return found.corrected(seen);
+            }
+        }
+    }
+
+    fn corrected(&self, seen: &[Seen]) -> Angles {
+        let mut matrix = [[0.0, 0.0, 0.0], [0.0, GUESS, 0.0], [0.0, 0.0, GUESS]];
+        let mut right = [0.0; 3];
+        for one in seen {
+            let off = turn_between(self.after(one.steps), one.angle);
+            let row = [1.0, one.steps[0], one.steps[1]];
+            for (line, factor) in row.iter().enumerate() {
+                right[line] += factor * off;
+                row.iter().enumerate().for_each(|(column, other)| matrix[line][column] += factor * other);
+            }
+        }
+        let more = solve(matrix, right);
+        Angles { first: self.first + more[0], steps: [self.steps[0] + more[1], self.steps[1] + more[2]] }
+    }
+}
+
+/// Solves three equations; an unknown that none tells anything of is 0.
+fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> [f64; 3] {
+    for pivot in 0..3 {
+        if matrix[pivot][pivot].abs() < 1e-12 {
+            continue;
+        }
+        for line in 0..3 {
+            if line != pivot {
+                let factor = matrix[line][pivot] / matrix[pivot][pivot];
+                let from = matrix[pivot];
+                from.iter().zip(&mut matrix[line]).for_each(|(from, to)| *to -= factor * from);
+                right[line] -= factor * right[pivot];
+            }
+        }
+    }
+    let of =
+        |line: usize| if matrix[line][line].abs() < 1e-12 { 0.0 } else { right[line] / matrix[line][line] };
+    [of(0), of(1), of(2)]
+}
+
+/// A number of sectors, whole where it is so nearly.
+pub(super) fn in_sectors(turns: f64, sectors_per_track: u32) -> f64 {
+    let sectors = turns.rem_euclid(1.0) * f64::from(sectors_per_track);
+    let near = sectors.round();
+    let sectors = if (sectors - near).abs() < 0.05 { near } else { (sectors * 1e6).round() / 1e6 };
+    if sectors >= f64::from(sectors_per_track) { 0.0 } else { sectors }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_steps_found_over_many_turns() {
+        let truth = Angles { first: 0.3, steps: [0.1887, 0.5619] };
+        let seen: Vec<Seen> = (0..2000)
+            .map(|index| {
+                let steps = [f64::from(index * 7), f64::from(index)];
+                let noise = f64::from(index * 7919 % 11 - 5) * 2e-4;
+                Seen { steps, angle: (truth.after(steps) + noise).rem_euclid(1.0) }
+            })
+            .collect();
+        let found = Angles::fit(&seen, [0.1886, 0.5625]);
+        for one in &seen {
+            assert!(turn_between(found.after(one.steps), truth.after(one.steps)).abs() < 1e-4, "{found:?}");
+        }
+        assert_eq!(Angles::fit(&[], [0.1, 0.2]), Angles { first: 0.0, steps: [0.1, 0.2] });
+    }
+}

@@ -1,0 +1,168 @@
+//! A drive file of what was learned: the simulator runs it.
+//!
+//! Where tracks lie as drives of a kind usually have it, it says so in `zones` or `band_zones`; everything else is said in
+//! `[geometry.extents]`. Either way the file is read back and compared with what was found before it is taken.
+
+mod bands;
+mod extents;
+mod fit;
+mod zones;
+
+use crate::Facts;
+use crate::learn::{LearnedMechanics, Piece, SeekPoint, turn_between};
+use headstack_model::spec::{
+    BusSpec, CacheSpec, Evidence, GeometrySpec, MechanicsSpec, OverheadSpec, QueueSpec, SeekSpec, ZeroLatency,
+};
+use headstack_model::{DriveSpec, Geometry};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The part of a drive file that is no mechanics.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Electronics {
+    /// `[overhead]`
+    pub overhead: OverheadSpec,
+    /// `[cache]`
+    pub cache: CacheSpec,
+    /// `[bus]`
+    pub bus: BusSpec,
+    /// `[queue]`
+    pub queue: QueueSpec,
+    /// What is read on arrival.
+    pub zero_latency_read: ZeroLatency,
+    /// What is written on arrival.
+    pub zero_latency_write: ZeroLatency,
+}
+
+/// How far angles of the file may be off from those found, in turns.
+const OFF: f64 = 0.005;
+/// Writes whose extra over a read differs by less than this share of the read have one settle time for all.
+const SAME_SETTLE: f64 = 0.05;
+
+/// The drive file of a disk.
+pub fn drive_file(
+    name: &str,
+    facts: &Facts,
+    learned: &LearnedMechanics,
+    electronics: Electronics,
+) -> DriveSpec {
+    let bytes = facts.sectors * u64::from(facts.sector_bytes);
+    let mut spec = DriveSpec {
+        name: name.to_string(),
+        title: format!("{name}, {:.1} GB, probed", bytes as f64 / 1e9),
+        year: None,
+        evidence: Evidence::Derived,
+        capacity_sectors: facts.sectors,
+        sector_bytes: facts.sector_bytes,
+        physical_sector_bytes: facts.sector_bytes * facts.physical_sectors.max(1),
+        sources: BTreeMap::from([(
+            "probed".to_string(),
+            "learned from outside by headstack probe, from the times of the disk's answers".to_string(),
+        )]),
+        geometry: extents::of(learned, learned.cylinders),
+        mechanics: mechanics(learned, &electronics),
+        overhead: electronics.overhead,
+        cache: electronics.cache,
+        bus: electronics.bus,
+        queue: electronics.queue,
+    };
+    if let Some(geometry) = natural(learned) {
+        let usual = std::mem::replace(&mut spec.geometry, geometry);
+        if !agrees(&spec, &learned.pieces) {
+            spec.geometry = usual;
+        }
+    }
+    spec
+}
+
+/// The layout in the words of its class, if it has some.
+fn natural(learned: &LearnedMechanics) -> Option<GeometrySpec> {
+    use headstack_model::spec::Layout;
+    match learned.layout {
+        Layout::Cylinder | Layout::Serpentine => Some(zones::of(learned, learned.cylinders)),
+        Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => Some(bands::of(learned, learned.cylinders)),
+        Layout::SerpentineAbsolute | Layout::Extents => None,
+    }
+}
+
+/// Whether a file has all pieces where they were found.
+pub fn agrees(spec: &DriveSpec, pieces: &[Piece]) -> bool {
+    let Ok(geometry) = Geometry::new(spec) else { return false };
+    let turns = |piece: &Piece, track: u32| {
+        let first = piece.tracks.run.first + u64::from(track) * u64::from(piece.tracks.run.sectors);
+        f64::from(geometry.extent_at(first).angle.0) / 4_294_967_296.0 - f64::from(track) * piece.tracks.skew
+    };
+    let Some(origin) = pieces.first().map(|piece| turns(piece, 0) - piece.tracks.angle) else { return false };
+    pieces.iter().all(|piece| {
+        let run = piece.tracks.run;
+        let is_at = |track: u32| {
+            let first = run.first + u64::from(track) * u64::from(run.sectors);
+            let found = geometry.track_at(first);
+            (found.first, found.sectors) == (first, run.sectors)
+                && (found.cylinder, found.head) == (piece.cylinder_of(track), piece.head_of(track))
+        };
+        let is_turned = |track| turn_between(piece.tracks.angle + origin, turns(piece, track)).abs() < OFF;
+        run.end().0 <= geometry.sectors()
+            && (0..run.tracks).all(is_at)
+            && is_turned(0)
+            && is_turned(run.tracks - 1)
+    })
+}
+
+fn mechanics(learned: &LearnedMechanics, electronics: &Electronics) -> MechanicsSpec {
+    let seeks = &learned.seeks;
+    let settle = seeks.write_settle_ns.unwrap_or(0) as f64;
+    let of_read = |distance| seeks.reads.iter().find(|read| read.distance == distance);
+    let differs = |write: &SeekPoint| {
+        of_read(write.distance).is_some_and(|read| {
+            let extra = write.time.0 as f64 - read.time.0 as f64;
+            (extra - settle).abs() > SAME_SETTLE * read.time.0 as f64
+        })
+    };
+    let own_curve = 2 * seeks.writes.iter().filter(|write| differs(write)).count() > seeks.writes.len();
+    MechanicsSpec {
+        rpm: (learned.rpm * 1e4).round() / 1e4,
+        rpm_deviation_percent: 0.0,
+        head_switch_ms: seeks.head_switch.map_or(0.0, |switch| in_ms(switch.0 as f64)),
+        write_settle_ms: in_ms(settle),
+        zero_latency_read: electronics.zero_latency_read,
+        zero_latency_write: electronics.zero_latency_write,
+        constant_access_ms: None,
+        seek: SeekSpec {
+            points_cylinders_ms: points(&seeks.reads),
+            write_points_cylinders_ms: if own_curve { points(&seeks.writes) } else { Vec::new() },
+            ..SeekSpec::default()
+        },
+        recalibration: None,
+        retries: None,
+    }
+}
+
+fn points(curve: &[SeekPoint]) -> Vec<(u32, f64)> {
+    curve.iter().map(|point| (point.distance, in_ms(point.time.0 as f64))).collect()
+}
+
+/// In milliseconds, to the tenth of a microsecond.
+fn in_ms(nanos: f64) -> f64 {
+    (nanos / 100.0).round() / 1e4
+}
+
+/// A drive file with its source beside every number that was probed.
+pub fn text(spec: &DriveSpec) -> String {
+    let mut text = format!("# {}: learned from outside, by the times of its answers.\n", spec.title);
+    let mut is_probed = true;
+    for line in spec.to_toml().lines() {
+        if line.starts_with('[') {
+            is_probed = line != "[sources]";
+        }
+        let is_number = line.split_once(" = ").is_some_and(|(_, value)| {
+            value.starts_with(|first: char| first.is_ascii_digit() || first == '-') && !value.ends_with(',')
+        });
+        let note = if is_probed && is_number { " # probed" } else { "" };
+        writeln!(text, "{line}{note}").expect("a string takes everything");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

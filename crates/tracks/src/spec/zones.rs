@@ -1,0 +1,173 @@
+//! Pieces as `zones`: all heads of a cylinder come before the next cylinder.
+
+use super::fit::{self, Angles, Seen};
+use crate::learn::{LearnedMechanics, Piece, middle_angle};
+use headstack_model::spec::{GeometrySpec, Sparing, Zone};
+
+/// The tracks of a zone, in the order in which they are numbered.
+struct Tracks<'a> {
+    pieces: &'a [Piece],
+    heads: u32,
+    first_cylinder: u32,
+    last_cylinder: u32,
+    sectors_per_track: u32,
+    /// Blocks of each track; 0 where it holds none.
+    blocks: Vec<u32>,
+}
+
+impl<'a> Tracks<'a> {
+    fn new(pieces: &'a [Piece], heads: u32) -> Tracks<'a> {
+        let first_cylinder = pieces.iter().map(|piece| piece.cylinder).min().unwrap_or(0);
+        let last_cylinder = pieces.iter().map(|piece| piece.cylinder).max().unwrap_or(0);
+        let mut blocks = vec![0; ((last_cylinder - first_cylinder + 1) * heads) as usize];
+        for piece in pieces {
+            let from = (piece.cylinder - first_cylinder) * heads + order(piece, heads);
+            let to = blocks.iter_mut().skip(from as usize).take(piece.tracks.run.tracks as usize);
+            to.for_each(|blocks| *blocks = piece.tracks.run.sectors);
+        }
+        let sectors_per_track = pieces.first().map_or(1, |piece| piece.tracks.sectors_per_track);
+        Tracks { pieces, heads, first_cylinder, last_cylinder, sectors_per_track, blocks }
+    }
+
+    /// Sectors of a track that hold no block.
+    fn lacks(&self, track: usize) -> u32 {
+        self.sectors_per_track.saturating_sub(self.blocks[track])
+    }
+
+    /// The tracks that hold blocks: the first, and the one after the last.
+    fn used(&self) -> (usize, usize) {
+        let first = self.blocks.iter().position(|blocks| *blocks > 0).unwrap_or(0);
+        let last = self.blocks.iter().rposition(|blocks| *blocks > 0).unwrap_or(0);
+        (first, last + 1)
+    }
+}
+
+/// Place of a piece's first track on its cylinder, in the order of blocks.
+fn order(piece: &Piece, heads: u32) -> u32 {
+    if piece.head_step < 0 { heads - 1 - piece.head } else { piece.head }
+}
+
+/// The geometry in zones; whether it agrees with the pieces is for others to see.
+pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
+    let zones: Vec<Tracks> = learned
+        .pieces
+        .chunk_by(|a, b| a.band == b.band)
+        .map(|pieces| Tracks::new(pieces, learned.heads))
+        .collect();
+    let sparing = sparing(&zones);
+    let mut origin = None;
+    GeometrySpec {
+        heads: learned.heads,
+        cylinders,
+        layout: learned.layout,
+        sparing,
+        slip_to_end: false,
+        range_cylinders: None,
+        zones: zones.iter().map(|zone| one_zone(zone, sparing, &mut origin)).collect(),
+        band_zones: Vec::new(),
+        extents: None,
+    }
+}
+
+/// Where spares lie, from which tracks hold fewer blocks than sectors.
+fn sparing(zones: &[Tracks]) -> Sparing {
+    let (mut tracks, mut short, mut ends, mut short_ends, mut missing) = (0, 0, 0, 0, 0);
+    for zone in zones {
+        let (first, behind) = zone.used();
+        for track in first..behind {
+            let is_short = zone.lacks(track) > 0 && zone.blocks[track] > 0;
+            let is_end = (track as u32 + 1).is_multiple_of(zone.heads);
+            tracks += 1;
+            missing += u32::from(zone.blocks[track] == 0);
+            short += u32::from(is_short);
+            ends += u32::from(is_end);
+            short_ends += u32::from(is_short && is_end);
+        }
+        missing += (zone.blocks.len() - behind) as u32;
+    }
+    match () {
+        () if 2 * short > tracks => Sparing::SectorsPerTrack,
+        () if ends > 0 && 2 * short_ends > ends && short_ends * 2 > short => Sparing::SectorsPerCylinder,
+        () if short > 0 => Sparing::SectorsPerZone,
+        () if missing > 0 => Sparing::TracksPerZone,
+        () => Sparing::None,
+    }
+}
+
+fn one_zone(zone: &Tracks, sparing: Sparing, origin: &mut Option<f64>) -> Zone {
+    let angles = angles(zone);
+    let sectors = zone.sectors_per_track;
+    let origin = *origin.get_or_insert(angles.first);
+    let cylinder_skew = angles.steps[0] - f64::from(zone.heads - 1) * angles.steps[1];
+    let (first, behind) = zone.used();
+    let mut found = Zone {
+        first_cylinder: zone.first_cylinder,
+        last_cylinder: zone.last_cylinder,
+        sectors_per_track: sectors,
+        first_sector_offset_sectors: fit::in_sectors(angles.first - origin, sectors),
+        track_skew_sectors: fit::in_sectors(angles.steps[1], sectors),
+        cylinder_skew_sectors: fit::in_sectors(cylinder_skew, sectors),
+        front_gap_sectors: first as u32 * sectors,
+        spares: 0,
+        slips: Vec::new(),
+        remaps: Vec::new(),
+    };
+    let all: u64 = zone.blocks.len() as u64 * u64::from(sectors);
+    let held: u64 = zone.blocks.iter().map(|blocks| u64::from(*blocks)).sum();
+    let free = all - held - u64::from(found.front_gap_sectors);
+    match sparing {
+        Sparing::TracksPerZone => {
+            found.spares = (free / u64::from(sectors)) as u32;
+            found.slips =
+                (first..behind).filter(|track| zone.blocks[*track] == 0).map(|track| track as u64).collect();
+        }
+        Sparing::SectorsPerTrack => found.spares = usual(zone, |_| true),
+        Sparing::SectorsPerCylinder => {
+            found.spares = usual(zone, |track| (track as u32 + 1).is_multiple_of(zone.heads));
+        }
+        Sparing::SectorsPerZone => {
+            found.spares = u32::try_from(free).unwrap_or(u32::MAX);
+            found.slips = (first..behind - 1).flat_map(|track| lacking(zone, track)).collect();
+        }
+        _ => {}
+    }
+    found
+}
+
+/// What tracks usually lack.
+fn usual(zone: &Tracks, counts: impl Fn(usize) -> bool) -> u32 {
+    let (first, behind) = zone.used();
+    let mut lacks: Vec<u32> =
+        (first..behind).filter(|track| counts(*track)).map(|track| zone.lacks(track)).collect();
+    lacks.sort_unstable();
+    lacks.get(lacks.len() / 2).copied().unwrap_or(0)
+}
+
+/// The sectors that a track lacks, taken as its last.
+fn lacking(zone: &Tracks, track: usize) -> std::ops::Range<u64> {
+    let end = (track as u64 + 1) * u64::from(zone.sectors_per_track);
+    end - u64::from(zone.lacks(track))..end
+}
+
+/// Angle of the zone's first track, from cylinder to cylinder, and from track to track.
+fn angles(zone: &Tracks) -> Angles {
+    let mut seen = Vec::new();
+    let place = |piece: &Piece| f64::from(piece.cylinder - zone.first_cylinder);
+    for piece in zone.pieces {
+        let (cylinder, order) = (place(piece), f64::from(order(piece, zone.heads)));
+        let more = f64::from(piece.tracks.run.tracks - 1);
+        seen.push(Seen { steps: [cylinder, order], angle: piece.tracks.angle });
+        if more > 0.0 {
+            let angle = piece.tracks.angle + more * piece.tracks.skew;
+            seen.push(Seen { steps: [cylinder, order + more], angle });
+        }
+    }
+    let longer = zone.pieces.iter().filter(|piece| piece.tracks.run.tracks > 1);
+    let track = middle_angle(longer.map(|piece| piece.tracks.skew).collect()).unwrap_or(0.0);
+    let neighbours = zone.pieces.windows(2).filter(|pair| pair[1].cylinder == pair[0].cylinder + 1);
+    let step = neighbours.map(|pair| {
+        let at_start = |piece: &Piece| piece.tracks.angle - f64::from(order(piece, zone.heads)) * track;
+        at_start(&pair[1]) - at_start(&pair[0])
+    });
+    Angles::fit(&seen, [middle_angle(step.collect()).unwrap_or(0.0), track])
+}
