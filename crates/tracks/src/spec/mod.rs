@@ -9,6 +9,7 @@ mod fit;
 mod zones;
 
 use crate::Facts;
+use crate::learn::electronics::LearnedElectronics;
 use crate::learn::{LearnedMechanics, Piece, SeekPoint, turn_between};
 use headstack_model::spec::{
     BusSpec, CacheSpec, Evidence, GeometrySpec, MechanicsSpec, OverheadSpec, QueueSpec, SeekSpec, ZeroLatency,
@@ -16,23 +17,6 @@ use headstack_model::spec::{
 use headstack_model::{DriveSpec, Geometry};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// The part of a drive file that is no mechanics.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Electronics {
-    /// `[overhead]`
-    pub overhead: OverheadSpec,
-    /// `[cache]`
-    pub cache: CacheSpec,
-    /// `[bus]`
-    pub bus: BusSpec,
-    /// `[queue]`
-    pub queue: QueueSpec,
-    /// What is read on arrival.
-    pub zero_latency_read: ZeroLatency,
-    /// What is written on arrival.
-    pub zero_latency_write: ZeroLatency,
-}
 
 /// How far angles of the file may be off from those found, in turns.
 const OFF: f64 = 0.005;
@@ -43,9 +27,16 @@ const SAME_SETTLE: f64 = 0.05;
 pub fn drive_file(
     name: &str,
     facts: &Facts,
-    learned: &LearnedMechanics,
-    electronics: Electronics,
+    mechanics: &LearnedMechanics,
+    electronics: &LearnedElectronics,
 ) -> DriveSpec {
+    let mut spec = mechanics_file(name, facts, mechanics);
+    electronics.put_into(&mut spec);
+    spec
+}
+
+/// The drive file of a disk whose electronics take no time.
+pub fn mechanics_file(name: &str, facts: &Facts, learned: &LearnedMechanics) -> DriveSpec {
     let bytes = facts.sectors * u64::from(facts.sector_bytes);
     let mut spec = DriveSpec {
         name: name.to_string(),
@@ -60,11 +51,11 @@ pub fn drive_file(
             "learned from outside by headstack probe, from the times of the disk's answers".to_string(),
         )]),
         geometry: extents::of(learned, learned.cylinders),
-        mechanics: mechanics(learned, &electronics),
-        overhead: electronics.overhead,
-        cache: electronics.cache,
-        bus: electronics.bus,
-        queue: electronics.queue,
+        mechanics: mechanics(learned),
+        overhead: OverheadSpec::default(),
+        cache: CacheSpec::default(),
+        bus: BusSpec::default(),
+        queue: QueueSpec::default(),
     };
     if let Some(geometry) = natural(learned) {
         let usual = std::mem::replace(&mut spec.geometry, geometry);
@@ -109,7 +100,7 @@ pub fn agrees(spec: &DriveSpec, pieces: &[Piece]) -> bool {
     })
 }
 
-fn mechanics(learned: &LearnedMechanics, electronics: &Electronics) -> MechanicsSpec {
+fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let seeks = &learned.seeks;
     let settle = seeks.write_settle_ns.unwrap_or(0) as f64;
     let of_read = |distance| seeks.reads.iter().find(|read| read.distance == distance);
@@ -125,8 +116,8 @@ fn mechanics(learned: &LearnedMechanics, electronics: &Electronics) -> Mechanics
         rpm_deviation_percent: 0.0,
         head_switch_ms: seeks.head_switch.map_or(0.0, |switch| in_ms(switch.0 as f64)),
         write_settle_ms: in_ms(settle),
-        zero_latency_read: electronics.zero_latency_read,
-        zero_latency_write: electronics.zero_latency_write,
+        zero_latency_read: ZeroLatency::None,
+        zero_latency_write: ZeroLatency::None,
         constant_access_ms: None,
         seek: SeekSpec {
             points_cylinders_ms: points(&seeks.reads),

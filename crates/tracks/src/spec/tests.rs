@@ -3,21 +3,21 @@ use crate::learn::tests::learn;
 use crate::simulated::Noise;
 use crate::{TrackMap, check, drive::Answers};
 use headstack_model::spec::Layout;
-use headstack_model::{Lbn, drives};
+use headstack_model::{Lbn, Nanos, Request, drives};
+use headstack_sim::stats::demerit;
+use headstack_sim::{Device, DeviceOptions};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 /// The file that comes of a drive, with the electronics of its own.
 fn probed(name: &str) -> (DriveSpec, DriveSpec) {
     let spec = drives::load(name).expect("it is shipped");
     let (learned, disk) = learn(&spec, Noise::USUAL);
-    let electronics = Electronics {
-        overhead: spec.overhead.clone(),
-        cache: spec.cache.clone(),
-        bus: spec.bus.clone(),
-        queue: spec.queue.clone(),
-        zero_latency_read: spec.mechanics.zero_latency_read,
-        zero_latency_write: spec.mechanics.zero_latency_write,
-    };
-    let file = drive_file(name, &disk.facts(), &learned, electronics);
+    let mut file = mechanics_file(name, &disk.facts(), &learned);
+    (file.overhead, file.cache) = (spec.overhead.clone(), spec.cache.clone());
+    (file.bus, file.queue) = (spec.bus.clone(), spec.queue.clone());
+    file.mechanics.zero_latency_read = spec.mechanics.zero_latency_read;
+    file.mechanics.zero_latency_write = spec.mechanics.zero_latency_write;
     let again = DriveSpec::parse(&text(&file), "probed.toml").expect("what is written can be read");
     assert_eq!(again, file);
     (spec, file)
@@ -56,6 +56,49 @@ fn does_the_file_have_every_track_where_it_lies() {
     }
 }
 
+/// Response times of requests one after the other: reads of a page, or reads and writes of several.
+fn response_times(spec: &DriveSpec, is_mixed: bool) -> Vec<Nanos> {
+    let mut device = Device::new(spec, &DeviceOptions::default()).expect("it holds");
+    let mut random = Pcg64Mcg::seed_from_u64(20);
+    let mut now = Nanos::ZERO;
+    (0..6000)
+        .map(|_| {
+            let sectors = if is_mixed { 8 * random.random_range(1..9) } else { 8 };
+            let lbn = Lbn(random.random_range(0..(device.sectors() - 64) / 8) * 8);
+            let is_write = is_mixed && random.random_bool(0.33);
+            let request = if is_write { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) };
+            now += Nanos(random.random_range(0..20_000_000));
+            device.submit(now, request).expect("none is under way");
+            loop {
+                if let Some(done) = device.poll_completion() {
+                    now = now.max(done.completed);
+                    return done.response();
+                }
+                now = now.max(device.poll_timeout().expect("one is under way"));
+                device.handle_timeout(now);
+            }
+        })
+        .collect()
+}
+
+/// Distance between the response times of a drive and of its probed file, as a share of the mean.
+fn demerit_share(spec: &DriveSpec, file: &DriveSpec, is_mixed: bool) -> f64 {
+    let (truth, found) = (response_times(spec, is_mixed), response_times(file, is_mixed));
+    let mean = truth.iter().map(|time| time.as_ms()).sum::<f64>() / truth.len() as f64;
+    demerit::exact_ms(&truth, &found).expect("there are some") / mean
+}
+
+#[test]
+fn does_the_file_take_as_long_as_the_drive() {
+    for name in ["hp-c2247a", "atlas-10k", "toshiba-x300"] {
+        let (spec, file) = probed(name);
+        for is_mixed in [false, true] {
+            let share = demerit_share(&spec, &file, is_mixed);
+            assert!(share < 0.03, "{name}, mixed: {is_mixed}: demerit {share}");
+        }
+    }
+}
+
 #[test]
 #[ignore = "a table of figures: make probe-full"]
 fn what_does_every_file_look_like() {
@@ -64,14 +107,16 @@ fn what_does_every_file_look_like() {
         let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
         let found = TrackMap::of_geometry(&Geometry::new(&file).expect("it holds"));
         println!(
-            "{name}: {:?} as {:?} {:?} ({:?}), {:?}, angles off by {:.6} turns, {} bytes",
+            "{name}: {:?} as {:?} {:?} ({:?}), {:?}, angles off by {:.6} turns, {} bytes, demerit {:.2} % and {:.2} %",
             spec.geometry.layout,
             file.geometry.layout,
             file.geometry.sparing,
             spec.geometry.sparing,
             check::compare(&found, &truth),
             angle_off(&spec, &file),
-            text(&file).len()
+            text(&file).len(),
+            100.0 * demerit_share(&spec, &file, false),
+            100.0 * demerit_share(&spec, &file, true),
         );
     }
 }
