@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const OFF: f64 = 0.004;
 /// Sectors by which slips may push an angle, at most.
 const PUSHED: f64 = 8.5;
-/// Stretches that tell the skews of a zone.
+/// Slices that tell the skews of a zone.
 const BEGINNING: usize = 21;
 
 /// Skews of a zone.
@@ -29,23 +29,12 @@ pub(super) fn usual_tracks(slices: &[Slice]) -> u32 {
     most.map_or(1, |(tracks, _)| *tracks)
 }
 
-/// Stretches of the same number of sectors a track, as ranges.
-pub(super) fn zones(stretches: &[Stretch]) -> Vec<std::ops::Range<usize>> {
-    let mut zones = Vec::new();
-    let mut from = 0;
-    for group in stretches.chunk_by(|a, b| a.sectors_per_track == b.sectors_per_track) {
-        zones.push(from..from + group.len());
-        from += group.len();
-    }
-    zones
-}
-
-/// Puts all stretches where they lie.
-pub(super) fn place(stretches: &[Stretch], heads: u32) -> Vec<Piece> {
+/// Puts all slices where they lie.
+pub(super) fn place(slices: &[Slice], heads: u32) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut cylinder, mut band) = (0, 0);
-    for zone in zones(stretches) {
-        let mut left = &stretches[zone];
+    let sectors = |slice: &Slice| slice.stretches[0].sectors_per_track;
+    for mut left in slices.chunk_by(|a, b| sectors(a) == sectors(b)) {
         while !left.is_empty() {
             let (placed, behind) = place_zone(left, heads, (cylinder, band), &mut pieces);
             left = &left[placed..];
@@ -65,44 +54,61 @@ pub(super) fn turn_odd_cylinders(pieces: &mut [Piece], heads: u32) {
     }
 }
 
-/// Puts a zone's stretches from a cylinder on, up to a jump of the angle that no tracks between explain; how many those are,
-/// and the cylinder behind them.
+/// Puts a zone's slices from a cylinder on, up to a jump of the angle that no tracks between explain; how many those are, and
+/// the cylinder behind them.
 fn place_zone(
-    zone: &[Stretch],
+    zone: &[Slice],
     heads: u32,
     (first, band): (u32, u32),
     pieces: &mut Vec<Piece>,
 ) -> (usize, u32) {
     let skews = skews(zone, heads);
     // A zone that begins within a cylinder has what is missing before it.
-    let begins_late = zone.len() > 1 && zone[0].run.tracks < heads && is_cylinder_jump(zone, skews);
-    let mut at = if begins_late { heads - zone[0].run.tracks } else { 0 };
-    for (index, stretch) in zone.iter().enumerate() {
+    let begins_late = zone.len() > 1 && zone[0].tracks < heads && is_cylinder_jump(zone, skews);
+    let mut at = if begins_late { heads - zone[0].tracks } else { 0 };
+    for (index, slice) in zone.iter().enumerate() {
         if index > 0 {
-            let jump = turn_between(zone[index - 1].last().angle, stretch.angle);
-            let is_other = skews.differ(stretch);
-            match ahead(at, jump, skews, heads, stretch.sectors_per_track).filter(|_| !is_other) {
-                Some(tracks) => at += tracks - 1,
-                None => return (index, first + at.div_ceil(heads)),
-            }
-        }
-        let mut done = 0;
-        while done < stretch.run.tracks {
-            let (cylinder, head) = (at / heads, at % heads);
-            let tracks = (stretch.run.tracks - done).min(heads - head);
-            pieces.push(Piece {
-                tracks: stretch.part(done, tracks),
-                cylinder: first + cylinder,
-                cylinder_step: 0,
-                head,
-                head_step: 1,
-                band,
-            });
-            done += tracks;
+            let Some(tracks) = between(&zone[index - 1], slice, at, skews, heads) else {
+                return (index, first + at.div_ceil(heads));
+            };
             at += tracks;
+        }
+        for stretch in &slice.stretches {
+            put(stretch, heads, (first, band), at, pieces);
+            at += stretch.run.tracks;
         }
     }
     (zone.len(), first + at.div_ceil(heads))
+}
+
+/// Puts a stretch that begins with the track `at` of a zone.
+fn put(stretch: &Stretch, heads: u32, (first, band): (u32, u32), at: u32, pieces: &mut Vec<Piece>) {
+    let mut done = 0;
+    while done < stretch.run.tracks {
+        let (cylinder, head) = ((at + done) / heads, (at + done) % heads);
+        let tracks = (stretch.run.tracks - done).min(heads - head);
+        pieces.push(Piece {
+            tracks: stretch.part(done, tracks),
+            cylinder: first + cylinder,
+            cylinder_step: 0,
+            head,
+            head_step: 1,
+            band,
+        });
+        done += tracks;
+    }
+}
+
+/// Tracks without a block between two slices, of which the second may begin with the track `at` of the zone; none where
+/// another zone begins.
+fn between(before: &Slice, slice: &Slice, at: u32, skews: Skews, heads: u32) -> Option<u32> {
+    let jump = turn_between(before.last().angle, slice.first().angle);
+    let is_other = slice.stretches.iter().any(|stretch| skews.differ(stretch));
+    let tracks =
+        ahead(at, jump, skews, heads, slice.stretches[0].sectors_per_track).filter(|_| !is_other)? - 1;
+    // As many tracks as there are heads are a cylinder.
+    let into = (at + tracks) % heads;
+    Some(if slice.tracks == heads && into > 0 { at.next_multiple_of(heads) - at } else { tracks })
 }
 
 impl Skews {
@@ -114,18 +120,18 @@ impl Skews {
 }
 
 /// The skews with which a zone begins.
-fn skews(zone: &[Stretch], heads: u32) -> Skews {
-    let of_tracks = || zone.iter().filter(|stretch| stretch.run.tracks > 1);
-    let track =
-        middle_angle(of_tracks().take(BEGINNING).map(|stretch| stretch.skew).collect()).unwrap_or(0.0);
-    let whole = |pair: &&[Stretch]| pair.iter().all(|stretch| stretch.run.tracks == heads);
+fn skews(zone: &[Slice], heads: u32) -> Skews {
+    let of_tracks = zone.iter().flat_map(|slice| &slice.stretches).filter(|stretch| stretch.run.tracks > 1);
+    let track = of_tracks.take(BEGINNING).map(|stretch| stretch.skew).collect();
+    let whole = |pair: &&[Slice]| pair.iter().all(|slice| slice.tracks == heads);
     let jumps = zone.windows(2).filter(whole).take(BEGINNING);
-    let jumps = jumps.map(|pair| turn_between(pair[0].last().angle, pair[1].angle));
+    let jumps = jumps.map(|pair| turn_between(pair[0].last().angle, pair[1].first().angle));
+    let track = middle_angle(track).unwrap_or(0.0);
     Skews { track, cylinder: middle_angle(jumps.collect()).unwrap_or(track) }
 }
 
-fn is_cylinder_jump(zone: &[Stretch], skews: Skews) -> bool {
-    let jump = turn_between(zone[0].last().angle, zone[1].angle);
+fn is_cylinder_jump(zone: &[Slice], skews: Skews) -> bool {
+    let jump = turn_between(zone[0].last().angle, zone[1].first().angle);
     turn_between(skews.cylinder, jump).abs() < OFF
 }
 

@@ -60,7 +60,7 @@ pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch]) -> Placing 
     let slices = bands::slices(stretches);
     let usual = heads_first::usual_tracks(&slices);
     if is_heads_first(prober, &slices, usual).await {
-        return heads_first(prober, stretches, usual).await;
+        return heads_first(prober, &slices, usual).await;
     }
     let (heads, reverses) = match bands::heads_of_pattern(&slices) {
         Some(found) => found,
@@ -96,8 +96,8 @@ fn middle(slices: &[Slice], is_wanted: impl Fn(&Slice) -> bool) -> Option<&Slice
     wanted.min_by_key(|(index, _)| index.abs_diff(middle)).map(|(_, slice)| slice)
 }
 
-async fn heads_first(prober: &mut Prober, stretches: &[Stretch], heads: u32) -> Placing {
-    let mut pieces = heads_first::place(stretches, heads);
+async fn heads_first(prober: &mut Prober, slices: &[Slice], heads: u32) -> Placing {
+    let mut pieces = heads_first::place(slices, heads);
     let is_serpentine = is_serpentine(prober, &pieces, heads).await;
     if is_serpentine {
         heads_first::turn_odd_cylinders(&mut pieces, heads);

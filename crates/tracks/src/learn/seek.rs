@@ -27,8 +27,10 @@ pub struct Seeks {
     pub writes: Vec<SeekPoint>,
     /// To change heads on a cylinder; none where no two heads were told apart.
     pub head_switch: Option<Nanos>,
-    /// What a write takes beyond a read, in nanoseconds; none where nothing could be written.
+    /// What a write takes beyond a read after a seek, in nanoseconds; none where nothing could be written.
     pub write_settle_ns: Option<i64>,
+    /// The same after a change of heads.
+    pub switch_settle_ns: Option<i64>,
     /// The least time of a read on the track where the head is, which is no seek: commands, electronics, bus and one block.
     pub read_overhead: Option<Nanos>,
     /// The same of a write.
@@ -117,13 +119,17 @@ pub(super) async fn measure(prober: &mut Prober, placing: &Placing) -> Seeks {
     seeks.read_overhead = read.map(|turns| nanos(prober, turns));
     let all = distances(finder.cylinders);
     seeks.reads = curve(prober, &finder, &everywhere, &all, read.unwrap_or(0.0), false).await;
-    seeks.head_switch = head_switch(prober, &finder, read.unwrap_or(0.0)).await;
+    let switch = head_switch(prober, &finder, false).await.map(|turns| turns - read.unwrap_or(0.0));
+    seeks.head_switch = switch.map(|turns| nanos(prober, turns));
     if may_write && let Some(write) = overhead(prober, &finder, true).await {
         seeks.write_overhead = Some(nanos(prober, write));
         let step = all.len().div_ceil(WRITE_DISTANCES).max(1);
         let some: Vec<u32> = all.iter().copied().step_by(step).collect();
         seeks.writes = curve(prober, &finder, &everywhere, &some, write, true).await;
         seeks.write_settle_ns = settle(&seeks);
+        let writing = head_switch(prober, &finder, true).await.map(|turns| turns - write);
+        let more = writing.zip(switch).map(|(write, read)| (write - read) * prober.period());
+        seeks.switch_settle_ns = more.map(|more| more as i64);
     }
     seeks
 }
@@ -177,8 +183,8 @@ async fn curve(
     points
 }
 
-/// The time to change heads on a cylinder.
-async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, overhead: f64) -> Option<Nanos> {
+/// The least time to the next head on a cylinder, in turns.
+async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Option<f64> {
     let heads = finder.placing.heads;
     let mut all = Vec::new();
     for place in 0..8u32 {
@@ -187,9 +193,9 @@ async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, overhead: f64) ->
         let found = (cylinder..(cylinder + 64).min(finder.cylinders))
             .find_map(|cylinder| Some((finder.track(cylinder, head)?, finder.track(cylinder, head + 1)?)));
         let Some((from, to)) = found else { continue };
-        all.extend(prober.least(&from, &to, false, SHARE).await.map(|least| least.turns()));
+        all.extend(prober.least(&from, &to, write, SHARE).await.map(|least| least.turns()));
     }
-    median(all).map(|turns| nanos(prober, turns - overhead))
+    median(all)
 }
 
 /// Widens the places between zones to what seeks over them take: cylinders without a block lie there.

@@ -32,6 +32,12 @@ pub(crate) fn stretches_of(geometry: &Geometry) -> Vec<Stretch> {
         }
         first = Lbn(first.0 + u64::from(track.sectors));
     }
+    // Of one track the skew is that of the tracks around it.
+    for index in 1..found.len() {
+        if found[index].run.tracks == 1 {
+            found[index].skew = found[index - 1].skew;
+        }
+    }
     found
 }
 

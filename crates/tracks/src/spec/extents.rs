@@ -17,7 +17,8 @@ pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
     let mut disk = Vec::new();
     let mut at = 0;
     while at < blocks.len() {
-        let periods = [1, learned.heads as usize];
+        let heads = learned.heads as usize;
+        let periods = [1, 2, heads, 2 * heads];
         let best = periods.into_iter().map(|period| (repeats(&blocks[at..], period), period));
         let (times, period) = best.max_by_key(|(times, period)| times * period).unwrap_or((1, 1));
         if times < WORTH {

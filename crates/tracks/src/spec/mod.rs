@@ -10,11 +10,11 @@ mod zones;
 
 use crate::Facts;
 use crate::learn::electronics::LearnedElectronics;
-use crate::learn::{LearnedMechanics, Piece, SeekPoint, turn_between};
+use crate::learn::{LearnedMechanics, Piece, SeekPoint, Seeks, turn_between};
 use headstack_model::spec::{
     BusSpec, CacheSpec, Evidence, GeometrySpec, MechanicsSpec, OverheadSpec, QueueSpec, SeekSpec, ZeroLatency,
 };
-use headstack_model::{DriveSpec, Geometry};
+use headstack_model::{DriveSpec, Geometry, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -22,6 +22,8 @@ use std::fmt::Write;
 const OFF: f64 = 0.005;
 /// Writes whose extra over a read differs by less than this share of the read have one settle time for all.
 const SAME_SETTLE: f64 = 0.05;
+/// Settle times that differ by no more are taken as one.
+const SAME_TIME: Nanos = Nanos(100_000);
 
 /// The drive file of a disk.
 pub fn drive_file(
@@ -102,26 +104,26 @@ pub fn agrees(spec: &DriveSpec, pieces: &[Piece]) -> bool {
 
 fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let seeks = &learned.seeks;
-    let settle = seeks.write_settle_ns.unwrap_or(0) as f64;
-    let of_read = |distance| seeks.reads.iter().find(|read| read.distance == distance);
-    let differs = |write: &SeekPoint| {
-        of_read(write.distance).is_some_and(|read| {
-            let extra = write.time.0 as f64 - read.time.0 as f64;
-            (extra - settle).abs() > SAME_SETTLE * read.time.0 as f64
-        })
+    let settle = seeks.write_settle_ns.unwrap_or(0);
+    // Unless it is told apart, it is the same after a change of heads as after a seek.
+    let after_switch = seeks.switch_settle_ns.unwrap_or(settle);
+    let write_points = match has_one_settle(seeks) {
+        true if settle.abs_diff(after_switch) <= SAME_TIME.0 => Vec::new(),
+        true => points(&seeks.reads, settle),
+        false => points(&seeks.writes, 0),
     };
-    let own_curve = 2 * seeks.writes.iter().filter(|write| differs(write)).count() > seeks.writes.len();
+    let write_settle = if write_points.is_empty() { settle } else { after_switch };
     MechanicsSpec {
         rpm: (learned.rpm * 1e4).round() / 1e4,
         rpm_deviation_percent: 0.0,
         head_switch_ms: seeks.head_switch.map_or(0.0, |switch| in_ms(switch.0 as f64)),
-        write_settle_ms: in_ms(settle),
+        write_settle_ms: in_ms(write_settle as f64),
         zero_latency_read: ZeroLatency::None,
         zero_latency_write: ZeroLatency::None,
         constant_access_ms: None,
         seek: SeekSpec {
-            points_cylinders_ms: points(&seeks.reads),
-            write_points_cylinders_ms: if own_curve { points(&seeks.writes) } else { Vec::new() },
+            points_cylinders_ms: points(&seeks.reads, 0),
+            write_points_cylinders_ms: write_points,
             ..SeekSpec::default()
         },
         recalibration: None,
@@ -129,8 +131,23 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     }
 }
 
-fn points(curve: &[SeekPoint]) -> Vec<(u32, f64)> {
-    curve.iter().map(|point| (point.distance, in_ms(point.time.0 as f64))).collect()
+/// Whether writes take as much more than reads over most distances.
+fn has_one_settle(seeks: &Seeks) -> bool {
+    let settle = seeks.write_settle_ns.unwrap_or(0) as f64;
+    let of_read = |distance| seeks.reads.iter().find(|read| read.distance == distance);
+    let differs = |write: &&SeekPoint| {
+        of_read(write.distance).is_some_and(|read| {
+            let extra = write.time.0 as f64 - read.time.0 as f64;
+            (extra - settle).abs() > SAME_SETTLE * read.time.0 as f64
+        })
+    };
+    2 * seeks.writes.iter().filter(differs).count() <= seeks.writes.len()
+}
+
+/// The points of a curve, each with so many nanoseconds more.
+fn points(curve: &[SeekPoint], more: i64) -> Vec<(u32, f64)> {
+    let time = |point: &SeekPoint| in_ms((point.time.0 as f64 + more as f64).max(0.0));
+    curve.iter().map(|point| (point.distance, time(point))).collect()
 }
 
 /// In milliseconds, to the tenth of a microsecond.
