@@ -39,7 +39,10 @@ fn label(disk: &DiskState) -> (&'static str, String) {
 type Measure = fn(&DiskState) -> f64;
 
 /// What may fall, of a disk.
-const GAUGES: [(&str, &str, Measure); 17] = [
+const GAUGES: [(&str, &str, Measure); 18] = [
+    ("failed", "Whether the disk's thread has failed, for which the node ends", |disk| {
+        f64::from(u8::from(disk.has_failed))
+    }),
     ("connections", "Connections", |disk| disk.connections as f64),
     ("outstanding", "Requests that are not answered yet", |disk| disk.outstanding as f64),
     ("streams", "Streams that there are", |disk| disk.scheduler.streams as f64),

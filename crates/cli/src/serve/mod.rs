@@ -10,7 +10,7 @@ pub(crate) mod state;
 mod user;
 mod watch;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, print_line};
 use crate::files;
 use crate::keys;
 use crate::service::child::Child;
@@ -133,9 +133,10 @@ impl Serve {
         tell_stopping();
         // Who asks for the end from here on is not heard any more.
         drop(events);
-        drop(endpoint);
         let handles = running.handles();
         let ended = running.end();
+        // Up to here it tells of disks that failed.
+        drop(endpoint);
         let told = closing::print(&handles, &mut said);
         outcome(ended, code, told)
     }
@@ -220,6 +221,16 @@ impl Serve {
                 Event::Look => {
                     if watch.next() <= next {
                         watch.look();
+                    }
+                    let failed = watch.failures();
+                    for name in &failed {
+                        print_line(&format!("{name}: its thread has failed: the node ends"));
+                    }
+                    if !failed.is_empty() {
+                        match &mut child {
+                            Some(child) => child.end(),
+                            None => return None,
+                        }
                     }
                     if let Some(live) = live.as_mut().filter(|live| live.next() <= next) {
                         live.show(&watch.seen().get());

@@ -22,6 +22,8 @@ pub(crate) struct DiskState {
     /// What it is.
     pub(crate) title: String,
     pub(crate) bytes: u64,
+    /// Whether its thread has failed, for which the node ends.
+    pub(crate) has_failed: bool,
     pub(crate) connections: usize,
     pub(crate) outstanding: usize,
     /// Since the last look.

@@ -33,6 +33,8 @@ pub(super) struct Watch {
     seen: Seen,
     disks: Vec<Watched>,
     due: Instant,
+    /// Disks of which it was told that their threads failed.
+    failed: Vec<String>,
 }
 
 /// A disk, and what the next look is compared with.
@@ -66,7 +68,7 @@ impl Watch {
     pub(super) fn new(nodes: Vec<NodeHandle>) -> Watch {
         let disks = nodes.into_iter().map(Watched::new).collect();
         let seen = Seen(Arc::new(Mutex::new(NodeState::default())));
-        let mut watch = Watch { seen, disks, due: now() };
+        let mut watch = Watch { seen, disks, due: now(), failed: Vec::new() };
         watch.look();
         watch
     }
@@ -79,6 +81,15 @@ impl Watch {
     /// When to look next.
     pub(super) fn next(&self) -> Instant {
         self.due
+    }
+
+    /// The disks whose threads were seen to have failed since the last time this was asked.
+    pub(super) fn failures(&mut self) -> Vec<String> {
+        let seen = self.seen.lock();
+        let failed = seen.disk.iter().filter(|disk| disk.has_failed).map(|disk| disk.name.clone());
+        let failed: Vec<String> = failed.filter(|name| !self.failed.contains(name)).collect();
+        self.failed.extend(failed.iter().cloned());
+        failed
     }
 
     /// Looks at all disks.
@@ -112,7 +123,7 @@ impl Watched {
     }
 
     fn look(&mut self) -> DiskState {
-        let NodeView { at, outstanding, connections, busy, books, clients, .. } = self.node.view();
+        let NodeView { at, outstanding, connections, has_failed, busy, books, clients } = self.node.view();
         let (scheduler, streams) = self.node.inspect(|core| {
             (core.streams().view(), core.streams().stream_views().collect::<Vec<StreamView>>())
         });
@@ -125,6 +136,7 @@ impl Watched {
             name: self.node.name().to_string(),
             title: self.node.title().to_string(),
             bytes: self.node.shape().bytes,
+            has_failed,
             connections,
             outstanding,
             read_mb_s: mb_s(read.bytes - self.read_bytes),
@@ -238,5 +250,22 @@ fn scheduler_state(view: &View, busy: Nanos) -> SchedulerState {
         requests_a_turn: view.requests_a_turn,
         dispatch_set: view.dispatch_set,
         busy_s: busy.as_secs(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_it_told_once_that_a_disks_thread_failed() {
+        let mut watch = Watch::new(Vec::new());
+        let disk =
+            |name: &str, has_failed| DiskState { name: name.to_string(), has_failed, ..DiskState::default() };
+        watch.seen.lock().disk = vec![disk("one", false), disk("two", true)];
+        assert_eq!(watch.failures(), ["two"]);
+        assert_eq!(watch.failures(), [""; 0]);
+        watch.seen.lock().disk[0].has_failed = true;
+        assert_eq!(watch.failures(), ["one"]);
     }
 }

@@ -1,16 +1,36 @@
 //! Texts over HTTP: what a long-running command tells of itself. A thread of normal priority serves them.
+//!
+//! What clients can take of it is bounded: so many connections, each for one text and a short time. Who comes beyond is sent away.
 
 use crate::failure::Failure;
 use axum::Router;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONNECTION, CONTENT_TYPE};
 use axum::routing::get;
-use std::future::ready;
+use axum::serve::Listener;
+use std::future::{Future, ready};
+use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
-use tokio::net::TcpListener;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{Sleep, sleep};
+
+/// What clients can take of an endpoint.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Connections at a time.
+    connections: usize,
+    /// From a connection's first moment to its last.
+    time: Duration,
+}
+
+const BOUNDS: Bounds = Bounds { connections: 32, time: Duration::from_secs(10) };
 
 /// A text, made anew for each who asks.
 pub(crate) struct Page {
@@ -33,13 +53,19 @@ impl Endpoint {
     ///
     /// *Errors:* an address that cannot be had.
     pub(crate) fn start(address: &str, pages: Vec<Page>) -> Result<Endpoint, Failure> {
+        Endpoint::within(BOUNDS, address, pages)
+    }
+
+    fn within(bounds: Bounds, address: &str, pages: Vec<Page>) -> Result<Endpoint, Failure> {
         let fault = |error| Failure::Input(format!("--metrics {address}: {error}"));
         // The clock, too: where no descriptor is left the server waits for a while.
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fault)?;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
         let (stop, stopped) = oneshot::channel();
-        let run = move || serve(&runtime, listener, pages, stopped);
+        let seats = Arc::new(Semaphore::new(bounds.connections));
+        let door = Door { listener, seats, time: bounds.time };
+        let run = move || serve(&runtime, door, pages, stopped);
         let thread = thread::Builder::new().name("metrics".to_string()).spawn(run).map_err(fault)?;
         Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
     }
@@ -60,16 +86,130 @@ impl Drop for Endpoint {
     }
 }
 
-fn serve(runtime: &Runtime, listener: TcpListener, pages: Vec<Page>, stopped: oneshot::Receiver<()>) {
+/// Who lets clients in.
+struct Door {
+    listener: TcpListener,
+    seats: Arc<Semaphore>,
+    time: Duration,
+}
+
+impl Listener for Door {
+    type Io = Visit;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Visit, SocketAddr) {
+        loop {
+            let (stream, address) = Listener::accept(&mut self.listener).await;
+            if let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() {
+                return (Visit { stream, end: Box::pin(sleep(self.time)), _seat: seat }, address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that breaks when its time is over.
+struct Visit {
+    stream: TcpStream,
+    end: Pin<Box<Sleep>>,
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Visit {
+    fn stream(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
+        if self.end.as_mut().poll(context).is_ready() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(Pin::new(&mut self.get_mut().stream))
+    }
+}
+
+impl AsyncRead for Visit {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.stream(context)?.poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Visit {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.stream(context)?.poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream(context)?.poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream(context)?.poll_shutdown(context)
+    }
+}
+
+fn serve(runtime: &Runtime, door: Door, pages: Vec<Page>, stopped: oneshot::Receiver<()>) {
     let router = pages.into_iter().fold(Router::new(), |router, Page { path, kind, text }| {
         let text = Arc::new(text);
-        router.route(path, get(move || ready(([(CONTENT_TYPE, kind)], text()))))
+        router.route(path, get(move || ready(([(CONTENT_TYPE, kind), (CONNECTION, "close")], text()))))
     });
     runtime.block_on(async {
         tokio::select! {
             // It ends by itself only where the socket fails for good: then there is nothing more to serve.
-            _ = axum::serve(listener, router) => {}
+            _ = axum::serve(door, router) => {}
             _ = stopped => {}
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream as Client;
+
+    fn endpoint(connections: usize, time: Duration) -> Endpoint {
+        let page = Page { path: "/", kind: "text/plain", text: Box::new(|| "good\n".to_string()) };
+        let bounds = Bounds { connections, time };
+        Endpoint::within(bounds, "127.0.0.1:0", vec![page]).expect("a port is free")
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a test has a client of its own")]
+    fn connect(endpoint: &Endpoint) -> Client {
+        Client::connect(endpoint.address()).expect("it listens")
+    }
+
+    /// Asks for the page and hears all there is up to the end; nothing where the end comes at once.
+    fn ask(mut client: Client) -> String {
+        let mut heard = String::new();
+        let asked = client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        // Who was sent away may find the connection broken at any of these.
+        let _ = asked.and_then(|()| client.read_to_string(&mut heard));
+        heard
+    }
+
+    #[test]
+    fn is_who_comes_beyond_the_bound_sent_away_and_let_in_once_another_has_gone() {
+        let endpoint = endpoint(2, Duration::from_secs(86_400));
+        let held = [connect(&endpoint), connect(&endpoint)];
+        assert_eq!(ask(connect(&endpoint)), "");
+        let [first, second] = held;
+        drop(first);
+        let heard = (0..100_000).map(|_| ask(connect(&endpoint))).find(|heard| !heard.is_empty());
+        assert!(heard.is_some_and(|heard| heard.ends_with("good\n")));
+        assert!(ask(second).ends_with("good\n"), "who was let in is served");
+    }
+
+    #[test]
+    fn is_a_client_that_takes_its_time_cut_off() {
+        let endpoint = endpoint(1, Duration::from_millis(20));
+        let mut silent = connect(&endpoint);
+        assert_eq!(silent.read(&mut [0; 1]).unwrap_or(0), 0, "it asks for nothing");
+        let mut slow = connect(&endpoint);
+        let _ = slow.write_all(b"GET / HT");
+        assert_eq!(slow.read(&mut [0; 1]).unwrap_or(0), 0, "it does not end what it asks for");
+    }
 }

@@ -1,8 +1,8 @@
 //! Clients that go away in the middle of things, and what they leave behind in the emulator: nothing.
 
-use crate::emulator::{Emulator, Setup, wait_for};
+use crate::emulator::{Emulator, Setup};
 use crate::noise::Noise;
-use crate::tools::{have, program};
+use crate::tools::{have, program, wait_for};
 use std::fs;
 use std::io::Write;
 use std::os::unix::net::UnixStream;

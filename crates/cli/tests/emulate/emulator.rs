@@ -1,28 +1,11 @@
 //! An emulator that runs for a test: started, waited for, cut off its power, and ended whatever becomes of the test.
 
 use crate::nbd::Client;
-use crate::tools::{attempt, folder, run, text};
+use crate::tools::{attempt, folder, run, text, wait_for};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// How long anything may take that takes moments, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits until something is there.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
 
 fn signal(process: u32, name: &str) {
     run("sh", &["-c", &format!("kill -{name} {process}")]);

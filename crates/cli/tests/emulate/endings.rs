@@ -1,7 +1,8 @@
 //! How an emulator ends that is asked to by a signal, with requests under way.
 
-use crate::emulator::{Emulator, Setup, wait_for};
+use crate::emulator::{Emulator, Setup};
 use crate::nbd::Client;
+use crate::tools::wait_for;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 

@@ -1,6 +1,7 @@
 //! Drives that fail in part or whole, as clients meet them.
 
-use crate::emulator::{Emulator, Setup, wait_for};
+use crate::emulator::{Emulator, Setup};
+use crate::tools::wait_for;
 
 fn emulator<'a>(rig: &'a str, fault: &'a str) -> Emulator {
     Emulator::start(&Setup { rig, fault: Some(fault), ..Setup::default() })

@@ -1,8 +1,9 @@
 //! Clients that do what they must not: the others are served on, and the one is told so or sent away.
 
-use crate::emulator::{Emulator, Setup, wait_for};
+use crate::emulator::{Emulator, Setup};
 use crate::nbd::Client;
 use crate::noise::Noise;
+use crate::tools::wait_for;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

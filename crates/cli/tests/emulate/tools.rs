@@ -1,7 +1,9 @@
-//! Programs of this machine: which are there, and running them.
+//! Programs of this machine: which are there, running them, and waiting for what they do.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Where programs are looked for; the path of a user may leave out those of the system.
 const FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -69,4 +71,19 @@ pub(crate) fn text(path: &Path) -> &str {
 /// A folder that goes away with the test.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("there is room for a folder")
+}
+
+/// How long anything may take that takes moments, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits until something is there.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
 }

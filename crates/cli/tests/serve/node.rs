@@ -1,28 +1,11 @@
 //! A node that runs for a test, and ends with it whatever becomes of it.
 
 use crate::nbd::Client;
-use crate::tools::{folder, run, text};
+use crate::tools::{folder, run, text, wait_for};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// How long anything may take that takes moments, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Waits until something is there.
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// A node at work. It ends with this value.
 pub(crate) struct Node {
