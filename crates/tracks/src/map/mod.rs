@@ -1,4 +1,20 @@
-//! Where each track begins.
+//! Where each track begins: the map in memory, as a [file](write()) and as [text](write_text), and as a
+//! [partition](TrackMap::view) sees it.
+//!
+//! In memory a map is its runs of equal tracks, which a search finds whatever the size of the disk. What lies on the tracks
+//! (heads, angles, defects) is no part of it.
+
+mod code;
+mod error;
+mod file;
+mod grammar;
+mod text;
+mod view;
+
+pub use error::{ForeignMap, MapError, TextError};
+pub use file::{Identity, read, write};
+pub use text::{read_text, write_text};
+pub use view::View;
 
 use headstack_model::{Geometry, Lbn};
 
@@ -102,8 +118,45 @@ impl TrackMap {
         self.track_of(lbn).map(|track| track.end()).filter(|end| *end < self.end())
     }
 
+    /// The tracks from that of a block on.
+    pub fn iter_from(&self, lbn: Lbn) -> impl Iterator<Item = Track> {
+        let mut next = lbn;
+        std::iter::from_fn(move || {
+            let track = self.track_of(next)?;
+            next = track.end();
+            Some(track)
+        })
+    }
+
+    /// The map of other tracks in the place of some: `tracks` from `from` on, up to where they end.
+    ///
+    /// `from` must begin a track, and so must the end of `tracks`, or end the map.
+    pub fn replaced(&self, from: Lbn, tracks: &[u32]) -> TrackMap {
+        let mut map = TrackMap::new();
+        for run in self.runs.iter().take_while(|run| run.first < from) {
+            map.push(run.sectors, ((from.0.min(run.end().0) - run.first.0) / u64::from(run.sectors)) as u32);
+        }
+        assert_eq!(map.end(), from, "a track begins where others are put");
+        for sectors in tracks {
+            map.push(*sectors, 1);
+        }
+        let to = map.end();
+        for run in self.runs.iter().filter(|run| run.end() > to) {
+            let begin = run.first.max(to);
+            assert_eq!(map.end(), begin, "a track ends where others end");
+            map.push(run.sectors, ((run.end() - begin) / u64::from(run.sectors)) as u32);
+        }
+        assert_eq!(map.end(), self.end().max(to), "tracks hold as much as those they replace");
+        map
+    }
+
+    /// The map as a partition sees it, which begins at a block and holds so many.
+    pub fn view(&self, start: Lbn, sectors: u64) -> View<'_> {
+        View::new(self, start, sectors)
+    }
+
     /// All tracks.
-    pub fn iter(&self) -> impl Iterator<Item = Track> {
+    pub fn iter(&self) -> impl Iterator<Item = Track> + Clone {
         self.runs.iter().flat_map(|run| {
             let sectors = u64::from(run.sectors);
             (0..u64::from(run.tracks))
@@ -132,5 +185,17 @@ mod tests {
         assert_eq!(map.track_of(map.end()), None);
         assert_eq!(map.iter().count() as u64, map.tracks());
         assert_eq!(map.iter().last().map(|track| track.end()), Some(map.end()));
+    }
+
+    #[test]
+    fn are_tracks_replaced_where_they_lie() {
+        let mut map = TrackMap::new();
+        map.push(10, 5);
+        map.push(8, 3);
+        let lengths = |map: &TrackMap| map.iter().map(|track| track.sectors).collect::<Vec<_>>();
+        assert_eq!(lengths(&map.replaced(Lbn(20), &[9, 11])), [10, 10, 9, 11, 10, 8, 8, 8]);
+        assert_eq!(lengths(&map.replaced(Lbn(40), &[9, 9])), [10, 10, 10, 10, 9, 9, 8, 8]);
+        assert_eq!(lengths(&map.replaced(Lbn(66), &[7, 1])), [10, 10, 10, 10, 10, 8, 8, 7, 1]);
+        assert_eq!(map.iter_from(Lbn(45)).map(|track| track.first.0).collect::<Vec<_>>(), [40, 50, 58, 66]);
     }
 }

@@ -1,0 +1,93 @@
+//! A map as a partition sees it.
+
+use super::{Track, TrackMap};
+use headstack_model::Lbn;
+
+/// A partition of a mapped disk. Blocks are counted from where it begins; the tracks that lie across its ends are seen as far
+/// as it reaches.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    map: &'a TrackMap,
+    start: Lbn,
+    sectors: u64,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(map: &'a TrackMap, start: Lbn, sectors: u64) -> View<'a> {
+        let sectors = sectors.min(map.end().0.saturating_sub(start.0));
+        View { map, start, sectors }
+    }
+
+    /// Blocks of the partition that lie on mapped tracks.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// The part of a track that holds a block.
+    pub fn track_of(&self, lbn: Lbn) -> Option<Track> {
+        (lbn.0 < self.sectors)
+            .then(|| self.map.track_of(self.start + lbn.0))
+            .flatten()
+            .map(|track| self.part(track))
+    }
+
+    /// First block of the track after that of a block; `None` on the last.
+    pub fn next_boundary(&self, lbn: Lbn) -> Option<Lbn> {
+        self.track_of(lbn).map(|track| track.end()).filter(|end| end.0 < self.sectors)
+    }
+
+    /// First block that begins a track: 0 where the partition begins with one.
+    pub fn first_boundary(&self) -> Option<Lbn> {
+        match self.is_whole(&self.track_of(Lbn(0))?) {
+            true => Some(Lbn(0)),
+            false => self.iter().nth(1).map(|track| track.first),
+        }
+    }
+
+    /// Whether a track of the partition lies in it as a whole.
+    pub fn is_whole(&self, track: &Track) -> bool {
+        self.map
+            .track_of(self.start + track.first.0)
+            .is_some_and(|whole| self.part(whole).sectors == whole.sectors)
+    }
+
+    /// All tracks, as far as the partition reaches.
+    pub fn iter(&self) -> impl Iterator<Item = Track> + use<'a> {
+        let view = *self;
+        let end = self.start + self.sectors;
+        let tracks = self.map.iter_from(self.start);
+        tracks.take_while(move |track| track.first < end).map(move |track| view.part(track))
+    }
+
+    fn part(&self, track: Track) -> Track {
+        let first = track.first.max(self.start);
+        let end = track.end().min(self.start + self.sectors);
+        Track { first: Lbn(first - self.start), sectors: (end - first) as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_boundaries_counted_from_the_partition() {
+        let mut map = TrackMap::new();
+        map.push(10, 10);
+        let tracks =
+            |view: View<'_>| view.iter().map(|track| (track.first.0, track.sectors)).collect::<Vec<_>>();
+        let view = map.view(Lbn(13), 24);
+        assert_eq!(tracks(view), [(0, 7), (7, 10), (17, 7)]);
+        assert_eq!((view.first_boundary(), view.next_boundary(Lbn(3))), (Some(Lbn(7)), Some(Lbn(7))));
+        assert_eq!((view.next_boundary(Lbn(16)), view.next_boundary(Lbn(17))), (Some(Lbn(17)), None));
+        let whole: Vec<bool> = view.iter().map(|track| view.is_whole(&track)).collect();
+        assert_eq!(whole, [false, true, false]);
+        assert_eq!(map.view(Lbn(20), 20).first_boundary(), Some(Lbn(0)));
+        assert_eq!((map.view(Lbn(95), 90).sectors(), tracks(map.view(Lbn(95), 90))), (5, vec![(0, 5)]));
+        assert_eq!(
+            (tracks(map.view(Lbn(31), 4)), map.view(Lbn(31), 4).first_boundary()),
+            (vec![(0, 4)], None)
+        );
+        assert_eq!((tracks(map.view(Lbn(200), 4)), map.view(Lbn(200), 4).track_of(Lbn(0))), (vec![], None));
+    }
+}
