@@ -1,6 +1,6 @@
 //! Are a disk's electronics learned from outside as its drive file has them?
 
-use headstack_model::spec::{OverheadSet, Segmentation};
+use headstack_model::spec::{OverheadSet, ReadAhead, Replacement, Segmentation, WriteCache};
 use headstack_model::{DriveSpec, drives};
 use headstack_tracks::learn::{LearnedElectronics, electronics};
 use headstack_tracks::simulated::{Noise, SimulatedDisk};
@@ -96,8 +96,7 @@ fn is_the_bus_as_fast_as_it_is() {
 fn is_the_cache_for_reads_what_it_is() {
     for name in DRIVES {
         let (real, found) = (spec(name).cache, learn(&spec(name)).cache);
-        // A segment that reads never come to does not show when reading.
-        let segments = real.segments - u32::from(real.dedicated_write_segment);
+        let segments = real.segments;
         let adapts = real.segmentation == Segmentation::Adaptive;
         assert_eq!((found.enabled, found.segments), (true, segments), "{name}");
         assert_eq!(
@@ -107,14 +106,43 @@ fn is_the_cache_for_reads_what_it_is() {
         );
         assert_eq!((found.read_ahead, found.replacement), (real.read_ahead, real.replacement), "{name}");
         assert_eq!(found.segment_sectors, real.segment_sectors, "{name}");
-        if real.read_ahead == headstack_model::spec::ReadAhead::Segment {
+        if real.read_ahead == ReadAhead::Segment {
             assert_eq!(found.read_ahead_max_sectors, real.read_ahead_max_sectors, "{name}");
         }
+        assert_eq!(found.dedicated_write_segment, real.dedicated_write_segment, "{name}");
         assert_eq!(found.read_ahead_min_sectors, 0, "{name}");
         assert_eq!(found.read_on_arrival, real.read_on_arrival, "{name}");
         assert_eq!(found.read_hits_on_written, real.read_hits_on_written, "{name}");
         // What is pushed out of small segments cannot be read again.
         assert!(adapts || found.read_ahead_on_hit == real.read_ahead_on_hit, "{name}");
+    }
+}
+
+#[test]
+fn is_the_cache_for_writes_what_it_is() {
+    for name in DRIVES {
+        let (real, found) = (spec(name).cache, learn(&spec(name)).cache);
+        assert_eq!(found.write_cache, real.write_cache, "{name}");
+        if real.write_cache != WriteCache::Full {
+            continue;
+        }
+        assert!((found.destage_idle_ms - real.destage_idle_ms).abs() < 0.3, "{name}: {found:?}");
+        assert_eq!(found.dirty_runs_max, real.dirty_runs_max, "{name}");
+        let off = (found.dirty_max_sectors as f64 / real.dirty_max_sectors as f64 - 1.0).abs();
+        assert!(off < 0.04, "{name}: {} dirty sectors", found.dirty_max_sectors);
+        assert_eq!(found.dirty_start_sectors, real.dirty_start_sectors, "{name}");
+        assert_eq!(found.destage_order, real.destage_order, "{name}");
+        near(name, "the work after a write", found.destage_extra_ms, real.destage_extra_ms);
+        near(name, "the work of a flush", found.flush_ms, real.flush_ms);
+    }
+}
+
+#[test]
+fn is_the_queue_what_it_is() {
+    for name in DRIVES {
+        let (real, found) = (spec(name).queue, learn(&spec(name)).queue);
+        assert_eq!((found.depth, found.window), (real.depth, real.window), "{name}");
+        assert_eq!(found.order, real.order, "{name}");
     }
 }
 
@@ -127,7 +155,6 @@ fn is_a_disk_without_a_cache_seen_to_have_none() {
 
 #[test]
 fn are_rules_told_apart_that_no_shipped_drive_has() {
-    use headstack_model::spec::{ReadAhead, Replacement};
     let of = |name: &str, change: &dyn Fn(&mut DriveSpec)| {
         let mut spec = spec(name);
         change(&mut spec);
@@ -147,6 +174,16 @@ fn are_rules_told_apart_that_no_shipped_drive_has() {
     let found = with(&|spec| spec.cache.read_ahead_min_sectors = 200);
     // It is cut off at the end of a sector.
     assert!((200..=202).contains(&found.cache.read_ahead_min_sectors), "{found:?}");
+    for order in ["fcfs", "sstf", "look", "c-look", "sptf"] {
+        let found = of("st3300007lw", &|spec| spec.queue.order = order.to_string());
+        assert_eq!(found.queue.order, order);
+    }
+    for order in ["fcfs", "c-look", "sptf"] {
+        let found = of("wd800jd", &|spec| spec.cache.destage_order = order.to_string());
+        assert_eq!(found.cache.destage_order, order);
+    }
+    let found = of("wd800jd", &|spec| spec.cache.flush_ms = 3.0);
+    near("changed", "the work of a flush", found.cache.flush_ms, 3.0);
     // Which command is the first shows only where several are under way.
     let found = of("st3300007lw", &|spec| {
         (spec.overhead.first_ms, spec.overhead.sequential_ms) = (0.2, Some(0.04));

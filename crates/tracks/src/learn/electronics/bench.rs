@@ -64,7 +64,7 @@ const OFF: f64 = 0.08;
 impl Bench {
     pub(super) fn new(disk: Disk, map: TrackMap, turn: f64) -> Bench {
         let mut bench = Bench { disk, map, turn, size: 0, places: Cell::new(0), probes: Cell::new(0) };
-        let mut sizes: Vec<u32> = (0..64).map(|_| bench.fresh().sectors).collect();
+        let mut sizes: Vec<u32> = (0..64).map(|_| bench.anywhere().sectors).collect();
         sizes.sort_unstable();
         // The size met most often.
         let often = sizes.chunk_by(|one, other| one == other).max_by_key(|equal| equal.len());
@@ -129,22 +129,52 @@ impl Bench {
         self.ask(Ask::Read { lbn, sectors, from_media: false }, at).await
     }
 
-    /// A track among equal ones, far from those of the calls before.
-    pub(super) fn fresh(&self) -> Track {
+    /// A write that may stay in the cache.
+    pub(super) async fn write(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
+        self.ask(Ask::Write { lbn, sectors, to_media: false }, at).await
+    }
+
+    /// Brings everything written to the media.
+    pub(super) async fn flush(&self) -> Answer {
+        self.ask(Ask::Flush, Nanos::ZERO).await
+    }
+
+    /// A track at least a third of the disk from a block.
+    pub(super) fn far_from(&self, lbn: Lbn) -> Track {
+        let is_far = |track: &Track| track.first.0.abs_diff(lbn.0) > self.map.end().0 / 3;
+        let far = (0..1000).map(|_| self.anywhere()).find(is_far);
+        far.unwrap_or_else(|| self.anywhere())
+    }
+
+    /// The track so many behind one, or before it, of those that hold as much.
+    pub(super) fn beside(&self, track: Track, tracks: i64) -> Option<Track> {
+        let lbn = track.first.0 as i64 + tracks * i64::from(track.sectors);
+        self.map.track_of(Lbn(u64::try_from(lbn).ok()?)).filter(|other| other.sectors == track.sectors)
+    }
+
+    /// A track at a share of the disk from another, if the disk has it.
+    pub(super) fn away(&self, track: Track, share: f64) -> Option<Track> {
+        let all = self.map.end().0 as f64;
+        let lbn = track.first.0 as f64 + share * all;
+        (0.0..all).contains(&lbn).then(|| self.map.track_of(Lbn(lbn as u64))).flatten()
+    }
+
+    /// A track of any size, far from those of the calls before.
+    pub(super) fn anywhere(&self) -> Track {
         // Steps of the golden section leave the places of many calls far from each other, whatever their number.
         const STEP: f64 = 0.618_033_988_749_894_9;
-        loop {
-            let place = self.places.get();
-            self.places.set(place + 1);
-            let share = 0.02 + 0.9 * ((place as f64 + 1.0) * STEP).fract();
-            let lbn = Lbn((share * self.map.end().0 as f64) as u64);
-            let track = self.map.track_of(lbn).expect("it lies on the disk");
-            let fits = self.size == 0 || track.sectors == self.size && self.is_among_equals(track);
-            // A disk of few equal tracks is tried where it is.
-            if fits || place > 1_000_000 {
-                return track;
-            }
-        }
+        let place = self.places.get() + 1;
+        self.places.set(place);
+        let share = 0.02 + 0.9 * (place as f64 * STEP).fract();
+        let lbn = Lbn((share * self.map.end().0 as f64) as u64);
+        self.map.track_of(lbn).expect("it lies on the disk")
+    }
+
+    /// A track of the size that is tried, among equal ones, far from those of the calls before.
+    pub(super) fn fresh(&self) -> Track {
+        let fits = |track: &Track| track.sectors == self.size && self.is_among_equals(*track);
+        // A disk of few equal tracks is tried where it is.
+        (0..20_000).map(|_| self.anywhere()).find(fits).unwrap_or_else(|| self.anywhere())
     }
 
     /// Whether the track before and those after hold as much.
@@ -162,7 +192,7 @@ impl Bench {
     }
 
     /// The phase at which answers end that belong to one block: the middle one. `None` where most do not end in step.
-    fn phase_of(&self, ends: &[Nanos]) -> Option<f64> {
+    pub(super) fn phase_of(&self, ends: &[Nanos]) -> Option<f64> {
         let phase = |end: &Nanos| (end.0 as f64 / self.turn).fract();
         // Off from one of the first, in case that one was late.
         for first in ends.iter().take(3).map(phase) {

@@ -6,11 +6,16 @@
 mod bench;
 mod cache;
 mod overhead;
+mod queue;
+mod writes;
+
+pub use queue::Rate;
+pub use writes::FlushCost;
 
 use crate::{Disk, TrackMap};
-use bench::{Bench, Kind};
-use headstack_model::DriveSpec;
+use bench::{Bench, Hits, Kind};
 use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLatency};
+use headstack_model::{DriveSpec, Nanos};
 
 /// How sure a key's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +68,13 @@ pub struct LearnedElectronics {
     pub zero_latency_read: ZeroLatency,
     /// How writes of a track begin.
     pub zero_latency_write: ZeroLatency,
+    /// What a write waits for on the track where the head is, beyond its overhead: for its data, or a shortest seek. Seeks of
+    /// writes that were measured against such a write are longer by that.
+    pub write_wait: Nanos,
+    /// What a flush costs.
+    pub flushes: Vec<FlushCost>,
+    /// Random reads a second.
+    pub rates: Vec<Rate>,
     /// How sure each key is.
     pub findings: Findings,
     /// Probes that it took.
@@ -100,7 +112,7 @@ pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<Lear
     bench.disk().tell("overheads", 0.0);
     let hits = overhead::hits(&bench).await;
     let learned = overhead::learn(&bench, hits.as_ref(), &mut findings).await;
-    let (overhead, bus) = learned.ok_or(LearnError::OutOfStep(turn_ns / 1e6))?;
+    let (overhead, mut bus, write_wait) = learned.ok_or(LearnError::OutOfStep(turn_ns / 1e6))?;
     bench.disk().tell("access on arrival", 0.0);
     let zero_latency_read = overhead::zero_latency(&bench, Kind::Read).await;
     findings.add("mechanics.zero_latency_read", Sure::Seen);
@@ -110,8 +122,16 @@ pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<Lear
     };
     let sure = if bench.disk().facts().may_write { Sure::Seen } else { Sure::NotSeen };
     findings.add("mechanics.zero_latency_write", sure);
-    let cache = cache::learn(&bench, hits.as_ref(), &mut findings).await;
-    let queue = QueueSpec { depth: bench.disk().facts().depth as u32, ..QueueSpec::default() };
+    let mut cache = cache::learn(&bench, hits.as_ref(), &mut findings).await;
+    let mut flushes = Vec::new();
+    if bench.disk().facts().may_write {
+        let after_write = (overhead.after_write.read_hit_ms + overhead.read_completion_ms) * 1e6;
+        let hits = hits.map(|hits| Hits { base: after_write, ..hits });
+        flushes = writes::learn(&bench, hits.as_ref(), &mut cache, &mut bus, &mut findings).await;
+    } else {
+        findings.add("cache.write_cache", Sure::NotSeen);
+    }
+    let (queue, rates) = queue::learn(&bench, &mut findings).await;
     let probes = bench.probes();
     Ok(LearnedElectronics {
         overhead,
@@ -120,6 +140,9 @@ pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<Lear
         queue,
         zero_latency_read,
         zero_latency_write,
+        write_wait,
+        flushes,
+        rates,
         findings,
         probes,
     })

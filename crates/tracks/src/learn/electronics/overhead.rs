@@ -33,12 +33,12 @@ pub(super) async fn hits(bench: &Bench) -> Option<Hits> {
     Some(hits)
 }
 
-/// Learns `[overhead]` and `[bus]`.
+/// Learns `[overhead]` and `[bus]`, and what a write on the head's own track waits for beyond its overhead.
 pub(super) async fn learn(
     bench: &Bench,
     hits: Option<&Hits>,
     findings: &mut Findings,
-) -> Option<(OverheadSpec, BusSpec)> {
+) -> Option<(OverheadSpec, BusSpec, Nanos)> {
     let (track, unit) = (bench.fresh(), bench.unit());
     let lbn = track.first;
     let sector = bench.turn / f64::from(track.sectors);
@@ -82,7 +82,8 @@ pub(super) async fn learn(
     }
     hit_overheads(bench, hits, after_read, &mut overhead, findings).await;
     findings.add("overhead.after_read.read_miss_ms", Sure::Seen);
-    Some((overhead, bus))
+    let write_wait = writes.map_or(0.0, |writes| writes.arrival(unit).max(writes.seek));
+    Some((overhead, bus, Nanos(write_wait as u64)))
 }
 
 /// A read's way from the media to the host.

@@ -1,0 +1,388 @@
+//! The write cache: whether there is one, how much it takes, when it is written to the media and in which order.
+//!
+//! What the arm does while nobody asks shows in the next read: one that could be served at once, as the head is on its track
+//! and its block about to come by, is late where the arm has gone off to write.
+
+use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
+use super::{Findings, Sure};
+use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
+use headstack_model::{Lbn, Nanos};
+
+/// What emptying the write cache took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushCost {
+    /// Scattered writes that were in it.
+    pub writes: u32,
+    /// Time of the flush, the middle one of three.
+    pub took: Nanos,
+}
+
+/// Longest idle time that is waited for a disk to begin to write.
+const LONGEST_IDLE: f64 = 2e9;
+/// Most sectors that are looked for in the write cache.
+const MOST: u64 = 1 << 21;
+/// Most writes that are looked for in it.
+const MOST_WRITES: usize = 1100;
+/// How much earlier than needed a read is asked for, in turns: the arm may have drifted off reading ahead.
+const EARLY: f64 = 0.35;
+
+/// Learns the part of `[cache]` that writes show; `hits` are those after a write.
+pub(super) async fn learn(
+    bench: &Bench,
+    hits: Option<&Hits>,
+    cache: &mut CacheSpec,
+    bus: &mut BusSpec,
+    findings: &mut Findings,
+) -> Vec<FlushCost> {
+    bench.disk().tell("write cache", 0.0);
+    findings.add("cache.write_cache", Sure::Seen);
+    let Some(buffered) = buffered(bench).await else {
+        learn_dedicated(bench, hits, cache, findings).await;
+        return Vec::new();
+    };
+    if buffered.sector > 0.0 {
+        bus.write_us_per_sector = libm::round(buffered.sector) / 1e3;
+        findings.add("bus.write_us_per_sector", Sure::Seen);
+    }
+    let parked = bench.fresh().first;
+    let Some(lead) = bench.lead(Kind::Read, Kind::Read, parked, bench.unit()).await else {
+        return Vec::new();
+    };
+    let writes = Writes { bench, buffered, parked, lead };
+    let idle = writes.idle().await;
+    let (count, blocked) = writes.until_slow(bench.unit(), MOST_WRITES).await;
+    bench.disk().tell("write cache", 0.3);
+    let at_once = idle.is_some_and(|idle| idle < 2.0 * buffered.base + 1e6);
+    if at_once {
+        cache.write_cache = WriteCache::Segment;
+        cache.write_segments = (count as u32).clamp(1, cache.segments);
+        findings.add("cache.write_segments", Sure::Seen);
+        learn_dedicated(bench, hits, cache, findings).await;
+        return writes.flushes(count).await;
+    }
+    cache.write_cache = WriteCache::Full;
+    let sure = if idle.is_some() { Sure::Seen } else { Sure::AtLeastThat };
+    cache.destage_idle_ms = libm::round(idle.unwrap_or(LONGEST_IDLE) / 1e5) / 10.0;
+    findings.add("cache.destage_idle_ms", sure);
+    writes.learn_limits(cache, (count, blocked), findings).await;
+    bench.disk().tell("write cache", 0.7);
+    writes.learn_extra(cache, findings).await;
+    cache.destage_order = writes.order(cache).await.to_string();
+    findings.add("cache.destage_order", Sure::Seen);
+    writes.flushes(cache.dirty_runs_max as usize).await
+}
+
+/// What writes into the cache take, where they end before the platter could have taken them.
+async fn buffered(bench: &Bench) -> Option<Hits> {
+    let unit = bench.unit();
+    let (small, tolerance) = steady_writes(bench, unit).await?;
+    let mut buffered = Hits { base: small, sector: 0.0, tolerance };
+    for sectors in [32, 100, 400].into_iter().filter(|sectors| *sectors > unit) {
+        let Some((time, _)) = steady_writes(bench, sectors).await else { break };
+        buffered.sector = ((time - small) / f64::from(sectors - unit)).max(0.0);
+        buffered.base = small - buffered.sector * f64::from(unit);
+    }
+    Some(buffered)
+}
+
+async fn steady_writes(bench: &Bench, sectors: u32) -> Option<(f64, f64)> {
+    let mut took = Vec::new();
+    for step in 0..TRIES {
+        let lbn = bench.fresh().first;
+        let flushed = bench.flush().await.ended;
+        took.push(bench.write(lbn, sectors, flushed + bench.turns(1.0 + angle(step))).await.took().0 as f64);
+    }
+    bench.flush().await;
+    bench.is_steady(took)
+}
+
+/// Whether one segment is kept for writes: none of those that reads fill gives way to a write then.
+async fn learn_dedicated(bench: &Bench, hits: Option<&Hits>, cache: &mut CacheSpec, findings: &mut Findings) {
+    let Some(hits) = hits else { return };
+    if cache.segments > 64 {
+        return findings.add("cache.dedicated_write_segment", Sure::NotSeen);
+    }
+    findings.add("cache.dedicated_write_segment", Sure::Seen);
+    let (mut kept, unit) = (0, bench.unit());
+    const ROUNDS: usize = 5;
+    for round in 0..ROUNDS {
+        let places: Vec<Lbn> = (0..cache.segments).map(|_| bench.fresh().first).collect();
+        for place in &places {
+            // Time enough to read something ahead.
+            bench.read(*place, unit, bench.disk().now() + bench.turns(0.5)).await;
+        }
+        let at = bench.disk().now() + bench.turns(0.5);
+        bench.access(Kind::Write, bench.fresh().first, unit, at).await;
+        let at = bench.disk().now() + bench.turns(angle(round));
+        // What was read ahead of the oldest: the request itself may have been pushed out of its segment.
+        let answer = bench.read(places[0] + u64::from(unit) + 1, 1, at).await;
+        kept += usize::from(hits.fits(&answer, 1));
+    }
+    if kept * 2 > ROUNDS {
+        cache.dedicated_write_segment = true;
+        cache.segments += 1;
+    }
+}
+
+struct Writes<'a> {
+    bench: &'a Bench,
+    buffered: Hits,
+    /// Where the arm waits, and how a read there is served at once.
+    parked: Lbn,
+    lead: Lead,
+}
+
+impl Writes<'_> {
+    /// Whether a read of the blocks over which the arm was left ends in time; else the arm has gone. `None` where the answer
+    /// was late by anything but turns.
+    async fn is_parked(&self, (end, at): (Nanos, Nanos)) -> Option<bool> {
+        let answer = self.bench.access(Kind::Read, self.parked, self.bench.unit(), at).await;
+        let late = (answer.ended.0 as f64 - end.0 as f64) / self.bench.turn;
+        (wrap(late).abs() < 0.1).then_some(late < 0.5)
+    }
+
+    /// When a read of those blocks ends that is asked for a little early, and when that is, not before `earliest`.
+    fn served_after(&self, earliest: Nanos) -> (Nanos, Nanos) {
+        let before = self.lead.least + EARLY * self.bench.turn;
+        let end = self.bench.upcoming(self.lead.phase, Nanos(earliest.0 + before as u64 + 1));
+        (end, Nanos(end.0 - before as u64))
+    }
+
+    /// Leaves the arm at its place, with nothing to be written.
+    async fn park(&self) -> Nanos {
+        self.bench.flush().await;
+        self.bench.access(Kind::Read, self.parked, self.bench.unit(), Nanos::ZERO).await.ended
+    }
+
+    /// Whether the arm is still there so long after a write elsewhere came in.
+    async fn waits(&self, idle: f64) -> bool {
+        for _ in 0..5 {
+            let ready = self.park().await;
+            let lbn = self.bench.far_from(self.parked).first;
+            let read = self.served_after(Nanos(ready.0 + idle as u64 + 1_000_000));
+            self.bench.write(lbn, self.bench.unit(), Nanos(read.1.0 - idle as u64)).await;
+            if let Some(is_parked) = self.is_parked(read).await {
+                return is_parked;
+            }
+        }
+        false
+    }
+
+    /// Time from a write to when the disk goes to write it to the media, if nobody asks for anything: ns.
+    async fn idle(&self) -> Option<f64> {
+        // No shorter than a write takes.
+        let (mut low, mut high) = (2.0 * self.buffered.base + 200_000.0, 5e6);
+        if !self.waits(low).await {
+            return Some(0.0);
+        }
+        while self.waits(high).await {
+            (low, high) = (high, high * 2.0);
+            if high > LONGEST_IDLE {
+                return None;
+            }
+        }
+        while high - low > 50_000.0 {
+            let middle = (low + high) / 2.0;
+            if self.waits(middle).await { low = middle } else { high = middle }
+        }
+        Some((low + high) / 2.0)
+    }
+
+    /// Scattered writes of so many sectors that are taken at once, one right after the other, and the time in which each later
+    /// one comes to be taken: ns, none where all were taken at once.
+    async fn until_slow(&self, sectors: u32, most: usize) -> (usize, f64) {
+        let ready = self.park().await;
+        let mut writes = Vec::new();
+        while writes.len() < most {
+            let answer = self.bench.write(self.bench.anywhere().first, sectors, Nanos::ZERO).await;
+            writes.push((answer.ended, !self.buffered.fits(&answer, sectors)));
+            let recent = &writes[writes.len().saturating_sub(24)..];
+            let slow = recent.iter().filter(|(_, is_slow)| *is_slow).count();
+            // One or two may only be late.
+            if slow >= 6 {
+                break;
+            }
+        }
+        self.bench.flush().await;
+        let from = writes.len().saturating_sub(24);
+        // One that was late before the cache was full has none of its kind behind it.
+        let slow = |range: &[(Nanos, bool)]| range.iter().filter(|(_, is_slow)| *is_slow).count();
+        let full = writes[from..].windows(5).position(|five| five[0].1 && slow(five) >= 3);
+        match full {
+            Some(first) if writes.len() < most => {
+                let count = from + first;
+                let began = count.checked_sub(1).map_or(ready, |last| writes[last].0);
+                let later = &writes[count..];
+                let took = later[later.len() - 1].0 - began;
+                (count, took.0 as f64 / later.len() as f64)
+            }
+            _ => (most, 0.0),
+        }
+    }
+
+    /// Whether the arm is still there right after so many sectors were written elsewhere.
+    async fn waits_with(&self, sectors: u64) -> bool {
+        for _ in 0..5 {
+            self.park().await;
+            let (mut lbn, mut left) = (self.bench.far_from(self.parked).first, sectors);
+            let mut ended = self.bench.disk().now();
+            while left > 0 {
+                let part = left.min(1024);
+                ended = self.bench.write(lbn, part as u32, Nanos::ZERO).await.ended;
+                (lbn, left) = (lbn + part, left - part);
+            }
+            if let Some(is_parked) = self.is_parked(self.served_after(ended)).await {
+                return is_parked;
+            }
+        }
+        false
+    }
+
+    /// Learns how much may be dirty, in sectors and in runs, and from how much on the disk goes to write.
+    async fn learn_limits(&self, cache: &mut CacheSpec, runs: (usize, f64), findings: &mut Findings) {
+        let unit = u64::from(self.bench.unit());
+        let idle_turns = cache.destage_idle_ms * 1e6 / self.bench.turn;
+        let start = if idle_turns > 2.0 { self.start(unit).await } else { None };
+        let sure = if start.is_some() { Sure::Seen } else { Sure::NotSeen };
+        findings.add("cache.dirty_start_sectors", sure);
+        let runs_kept = self.kept(runs.0, unit, start, runs.1) / unit;
+        // In parts large enough that few are written to the media meanwhile, and small against the whole.
+        let mut part = (start.unwrap_or(32768) / 64).clamp(unit, 2048) / unit * unit;
+        let (taken, sure) = loop {
+            let (count, blocked) = self.until_slow(part as u32, 2 * MOST_WRITES).await;
+            let kept = self.kept(count, part, start, blocked);
+            match count {
+                _ if count < 2 * MOST_WRITES && kept / part + 3 < runs_kept => break (kept, Sure::Seen),
+                _ if part < 8192 => part *= 4,
+                _ => break (kept, Sure::AtLeastThat),
+            }
+        };
+        cache.dirty_max_sectors = taken.max(1);
+        findings.add("cache.dirty_max_sectors", sure);
+        cache.dirty_start_sectors = start.unwrap_or(taken).min(taken);
+        // Where the sectors are the limit, the runs do not show.
+        let is_seen = runs.0 < MOST_WRITES && (runs_kept * unit) as f64 * 1.03 < taken as f64;
+        cache.dirty_runs_max = if is_seen { (runs_kept as u32).clamp(1, 1024) } else { 1024 };
+        findings.add("cache.dirty_runs_max", if is_seen { Sure::Seen } else { Sure::AtMostThat });
+    }
+
+    /// What is dirty when writes are first held up: those taken but for those written to the media since that began.
+    fn kept(&self, count: usize, sectors: u64, start: Option<u64>, blocked: f64) -> u64 {
+        let taken = count as u64 * sectors;
+        let each = self.buffered.base + self.buffered.sector * sectors as f64;
+        let since = taken.saturating_sub(start.unwrap_or(u64::MAX)) as f64 / sectors as f64 * each;
+        let written = if blocked > 0.0 { libm::floor(since / blocked) as u64 } else { 0 };
+        taken.saturating_sub(written * sectors)
+    }
+
+    /// Dirty sectors at which the disk goes to write though it is not idle.
+    async fn start(&self, unit: u64) -> Option<u64> {
+        let (mut low, mut high) = (unit, 1024);
+        while self.waits_with(high).await {
+            (low, high) = (high, high * 2);
+            if high > MOST {
+                return None;
+            }
+        }
+        while high - low > unit {
+            let middle = (low + high) / 2 / unit * unit;
+            if self.waits_with(middle).await { low = middle } else { high = middle }
+        }
+        Some(high)
+    }
+
+    /// Learns what the disk does after each write to the media, and for each flush.
+    async fn learn_extra(&self, cache: &mut CacheSpec, findings: &mut Findings) {
+        let (bench, unit, track) = (self.bench, self.bench.unit(), self.bench.fresh());
+        let (mut through, mut flushed) = (Vec::new(), Vec::new());
+        for _ in 0..15 {
+            through.push(bench.access(Kind::Write, track.first, unit, Nanos::ZERO).await.ended);
+            bench.write(track.first, unit, Nanos::ZERO).await;
+            flushed.push(bench.flush().await.ended);
+        }
+        findings.add("cache.flush_ms", Sure::Seen);
+        findings.add("cache.destage_extra_ms", Sure::Seen);
+        let (Some(through), Some(flushed)) = (bench.phase_of(&through), bench.phase_of(&flushed)) else {
+            return findings.add("cache.destage_extra_ms", Sure::NotSeen);
+        };
+        let more = (flushed - through).rem_euclid(1.0);
+        if !(0.01..0.99).contains(&more) {
+            return;
+        }
+        // A second block half that time behind the first comes a turn later where the arm is busy after each.
+        let behind = f64::from(track.sectors) * more / 2.0 / f64::from(unit);
+        let second = track.first + (libm::ceil(behind).max(2.0) as u64) * u64::from(unit);
+        let mut turns = Vec::new();
+        for _ in 0..9 {
+            // From before both, so that an order by place takes them as they lie.
+            bench.access(Kind::Read, Lbn(track.first.0 - u64::from(unit)), unit, Nanos::ZERO).await;
+            bench.write(track.first, unit, Nanos::ZERO).await;
+            let ready = bench.write(second, unit, Nanos::ZERO).await.ended;
+            // Early enough for the first block, as a read there would be, and some more.
+            let end = bench.upcoming(through, Nanos(ready.0 + (0.6 * bench.turn) as u64));
+            let at = Nanos(end.0 - (0.5 * bench.turn) as u64);
+            let answer = bench.ask(crate::Ask::Flush, at).await;
+            turns.push((answer.ended.0 as f64 - end.0 as f64) / bench.turn);
+        }
+        let time_ms = libm::round(more * bench.turn / 1e4) / 100.0;
+        match mid_mean(&mut turns) > more * 1.5 + 0.5 {
+            true => cache.destage_extra_ms = time_ms,
+            false => cache.flush_ms = time_ms,
+        }
+    }
+
+    /// In which order it writes: by how long many writes take that lie close together, and far apart.
+    async fn order(&self, cache: &CacheSpec) -> &'static str {
+        let (bench, unit) = (self.bench, self.bench.unit());
+        let count = (cache.dirty_runs_max / 2).clamp(1, 64);
+        let each = |flush: Nanos| flush.0 as f64 / f64::from(count) - cache.destage_extra_ms * 1e6;
+        let near = loop {
+            let track = bench.fresh();
+            if bench.beside(track, 64).is_some() {
+                break track;
+            }
+        };
+        self.park().await;
+        for step in 0..u64::from(count) {
+            // One a track, at angles that have nothing to do with each other.
+            let track = bench.beside(near, (step * 29 % 64) as i64).unwrap_or(near);
+            let part =
+                (step * step * 7919 + step * 104_729) % u64::from(track.sectors / unit) * u64::from(unit);
+            bench.write(track.first + part, unit, Nanos::ZERO).await;
+        }
+        if each(bench.flush().await.took()) < 0.45 * bench.turn {
+            return "sptf";
+        }
+        let mut through = Vec::new();
+        for _ in 0..TRIES {
+            through.push(
+                bench.access(Kind::Write, bench.anywhere().first, unit, Nanos::ZERO).await.took().0 as f64,
+            );
+        }
+        let together = self.flush_of(count).await;
+        let apart = through.iter().sum::<f64>() / through.len() as f64;
+        if each(together) < 0.8 * apart { "c-look" } else { "fcfs" }
+    }
+
+    async fn flush_of(&self, writes: u32) -> Nanos {
+        self.park().await;
+        for _ in 0..writes {
+            self.bench.write(self.bench.anywhere().first, self.bench.unit(), Nanos::ZERO).await;
+        }
+        self.bench.flush().await.took()
+    }
+
+    /// What a flush costs with so many scattered writes in the cache.
+    async fn flushes(&self, most: usize) -> Vec<FlushCost> {
+        let mut costs = Vec::new();
+        for writes in [0u32, 1, 4, 16, 64, 256].into_iter().filter(|writes| *writes as usize <= most) {
+            let mut took = [0; 3].map(|_| Nanos::ZERO);
+            for each in &mut took {
+                *each = self.flush_of(writes).await;
+            }
+            took.sort_unstable();
+            costs.push(FlushCost { writes, took: took[1] });
+        }
+        costs
+    }
+}
