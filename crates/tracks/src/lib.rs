@@ -13,12 +13,14 @@ pub mod check;
 pub mod drive;
 mod extraction;
 pub mod journal;
+pub mod lattice;
 pub mod learn;
 pub mod map;
 mod probe;
 pub mod simulated;
 pub mod spec;
 pub mod spin;
+pub mod synthetic;
 
 pub use extraction::{Disk, Extraction, Progress, Ticket};
 pub use map::{Run, Track, TrackMap};

@@ -1,0 +1,170 @@
+//! What repeats on a disk: tracks, runs of equal tracks, and sequences of runs.
+//!
+//! A [`Cell`] is a sequence of [`Part`]s, each a run of equal tracks, and comes round again and again with the same step
+//! of angle: one track of a surface, a cylinder of a disk that changes heads first, or a band over all surfaces. All that
+//! is learned is that the next boundaries lie where a cell repeated says they do ([`Thread`]), or where it breaks.
+
+/// Turns brought to between −0.5 and 0.5.
+pub(super) fn wrap(turns: f64) -> f64 {
+    turns - libm::round(turns)
+}
+
+/// Turns brought to between `least` and `least` + 1.
+pub(super) fn wrap_from(least: f64, turns: f64) -> f64 {
+    turns - libm::floor(turns - least)
+}
+
+/// A track and where the next one begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    /// Physical sectors that hold blocks.
+    pub(super) sectors: u64,
+    /// Physical sectors of a whole turn.
+    pub(super) turn: f64,
+    /// Turns from the beginning of a track to that of the next, without the whole ones.
+    pub(super) skew: f64,
+}
+
+impl Shape {
+    /// Turns from the first sector to the last.
+    pub(super) fn last(&self) -> f64 {
+        (self.sectors - 1) as f64 / self.turn
+    }
+
+    /// Turns by which the first sector of the next track is beyond the place behind the last of this.
+    pub(super) fn gap(&self) -> f64 {
+        wrap(self.skew - self.sectors as f64 / self.turn)
+    }
+
+    pub(super) fn is_like(&self, other: &Shape) -> bool {
+        self.sectors == other.sectors
+            && (self.turn - other.turn).abs() < 0.01 * self.turn
+            && wrap(self.skew - other.skew).abs() < 0.01
+    }
+}
+
+/// Tracks of one shape within a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) shape: Shape,
+    pub(super) tracks: u64,
+    /// Number in the cell of its first sector and track, and its angle from the cell's.
+    pub(super) sector: u64,
+    pub(super) track: u64,
+    pub(super) angle: f64,
+}
+
+/// What repeats.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) parts: Vec<Part>,
+    pub(super) sectors: u64,
+    pub(super) tracks: u64,
+    /// Turns from one time to the next.
+    pub(super) step: f64,
+}
+
+impl Cell {
+    /// One track.
+    pub(super) fn of_track(shape: Shape) -> Cell {
+        Cell::new([(shape, 1, 0.0)], shape.skew)
+    }
+
+    /// Runs of tracks, each with its angle.
+    pub(super) fn new(runs: impl IntoIterator<Item = (Shape, u64, f64)>, step: f64) -> Cell {
+        let (mut sector, mut track) = (0, 0);
+        let mut parts = Vec::new();
+        for (shape, tracks, angle) in runs {
+            parts.push(Part { shape, tracks, sector, track, angle });
+            sector += shape.sectors * tracks;
+            track += tracks;
+        }
+        Cell { parts, sectors: sector, tracks: track, step }
+    }
+
+    fn part_of(&self, track: u64) -> usize {
+        self.parts.partition_point(|part| part.track <= track % self.tracks) - 1
+    }
+}
+
+/// The beginning of a track.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) sector: u64,
+    pub(super) angle: f64,
+    pub(super) shape: Shape,
+}
+
+/// A cell laid on the disk, again and again.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) cell: Cell,
+    /// Where it begins; with slips behind it that may be before the disk.
+    sector: i64,
+    angle: f64,
+}
+
+impl Thread {
+    /// Lays a cell so that its track `track` begins at a sector and an angle.
+    pub(super) fn new(cell: Cell, track: u64, sector: u64, angle: f64) -> Thread {
+        let mut thread = Thread { cell, sector: 0, angle: 0.0 };
+        let begin = thread.start(track);
+        thread.sector = sector as i64 - begin.sector as i64;
+        thread.angle = angle - begin.angle;
+        thread
+    }
+
+    /// Where a track begins.
+    pub(super) fn start(&self, track: u64) -> Start {
+        let part = &self.cell.parts[self.cell.part_of(track)];
+        let (times, inside) = (track / self.cell.tracks, track % self.cell.tracks - part.track);
+        let sector = times * self.cell.sectors + part.sector + inside * part.shape.sectors;
+        let angle = times as f64 * self.cell.step + part.angle + inside as f64 * part.shape.skew;
+        Start {
+            sector: (self.sector + sector as i64).max(0) as u64,
+            angle: wrap(self.angle + angle),
+            shape: part.shape,
+        }
+    }
+
+    /// The part that holds a track, and the number of the track after the part.
+    pub(super) fn part(&self, track: u64) -> (usize, u64) {
+        let index = self.cell.part_of(track);
+        let part = &self.cell.parts[index];
+        (index, track - track % self.cell.tracks + part.track + part.tracks)
+    }
+
+    /// The tracks among which one is.
+    pub(super) fn part_of(&self, track: u64) -> Part {
+        self.cell.parts[self.cell.part_of(track)]
+    }
+
+    /// The last track that begins before a sector.
+    pub(super) fn last_before(&self, sector: u64) -> u64 {
+        let rest = (sector as i64 - 1 - self.sector).max(0) as u64;
+        let (times, rest) = (rest / self.cell.sectors, rest % self.cell.sectors);
+        let part = &self.cell.parts[self.cell.parts.partition_point(|part| part.sector <= rest) - 1];
+        times * self.cell.tracks + part.track + (rest - part.sector) / part.shape.sectors
+    }
+
+    /// Draws it back, where sectors were slipped.
+    pub(super) fn slip(&mut self, sectors: i64) {
+        self.sector -= sectors;
+    }
+
+    /// Corrects the step of angle so that a track begins `off` turns later, and one before stays where it is.
+    pub(super) fn refine(&mut self, from: u64, to: u64, off: f64) {
+        let times = to / self.cell.tracks - from / self.cell.tracks;
+        if times == 0 {
+            return;
+        }
+        let more = off / times as f64;
+        self.cell.step += more;
+        self.angle -= (from / self.cell.tracks) as f64 * more;
+        if let [part] = &mut self.cell.parts[..]
+            && part.tracks == 1
+        {
+            part.shape.skew = self.cell.step;
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Why no lattice was found.
+
+use headstack_model::Lbn;
+
+/// Why the tracks of a disk could not be found from the times of its answers.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LatticeError {
+    /// There is next to nothing to read.
+    #[error("the disk has {0} physical sectors; at least 1000 are needed")]
+    TooSmall(u64),
+    /// A block read again and again does not come round at equal times.
+    #[error(
+        "no turn found: of {reads} reads of one place {steady} came round at equal times, at least {needed} have to"
+    )]
+    NoPeriod {
+        /// Reads of one place.
+        reads: usize,
+        /// Those that came at a whole number of turns after the others.
+        steady: usize,
+        /// Those that have to.
+        needed: usize,
+    },
+    /// All answers come from a cache.
+    #[error(
+        "all answers come from a cache (block {lbn} in {micros} µs, after {others} others were read); turn it off, or read past it"
+    )]
+    Cached {
+        /// The block read.
+        lbn: Lbn,
+        /// Time of the last answer.
+        micros: u64,
+        /// Blocks read meanwhile.
+        others: usize,
+    },
+    /// A block comes at another angle each time.
+    #[error("block {lbn} came at {reads} angles in {reads} reads; the answers are too unsteady")]
+    Unsteady {
+        /// The block read.
+        lbn: Lbn,
+        /// How often.
+        reads: usize,
+    },
+    /// Nothing can be read here.
+    #[error("blocks {lbn} and around it cannot be read")]
+    Unreadable {
+        /// The block read.
+        lbn: Lbn,
+    },
+    /// No break in the angles is seen where a track must have ended.
+    #[error(
+        "no skew: from block {lbn} on the angles run through more than a turn without a break, so tracks cannot be told apart by angle"
+    )]
+    NoSkew {
+        /// Where the track began.
+        lbn: Lbn,
+    },
+    /// Nothing fits.
+    #[error("lost at block {lbn}: the last {tracks} tracks follow no rule")]
+    Lost {
+        /// Where it was given up.
+        lbn: Lbn,
+        /// Tracks that each had to be found by itself.
+        tracks: usize,
+    },
+}

@@ -1,0 +1,188 @@
+//! The closing pass: boundaries are looked at again, what is wrong is found anew, and what stays wrong is reported.
+//!
+//! Looked at are all runs that are not repetitions of what came before, and tracks drawn over the whole disk. The draw
+//! alone says how many boundaries may be wrong elsewhere.
+
+use super::LatticeError;
+use super::walk::{Piece, Walk};
+use headstack_model::Lbn;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Of so many tracks one is drawn, within bounds.
+const DRAWN: (u64, u64, u64) = (400, 100, 10_000);
+/// Times that wrong places are found anew, each time with more around them.
+const ROUNDS: usize = 3;
+
+/// What looking again came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verification {
+    /// Boundaries looked at again because they are irregular.
+    pub irregular: u64,
+    /// Boundaries drawn by chance.
+    pub drawn: u64,
+    /// Those of them that were wrong; of the drawn ones.
+    pub wrong: (u64, u64),
+    /// Most boundaries that are wrong outside the doubtful regions, as a share of all, with a confidence of 95 %.
+    pub error_rate: f64,
+    /// Where looking again did not find what was found before, however often it was found anew.
+    pub doubtful: Vec<Range<Lbn>>,
+}
+
+impl Walk {
+    /// Looks at boundaries again, and mends.
+    pub(super) async fn verify(&mut self) -> Result<Verification, LatticeError> {
+        self.prober.forget();
+        let mut draw = BTreeSet::new();
+        let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
+        let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
+        for number in 0..count {
+            // Steps of the golden section lie evenly, and in step with nothing.
+            let place = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            draw.insert(1 + ((u128::from(place) * u128::from(tracks - 1)) >> 64) as u64);
+        }
+        let (mut passed, mut looks) = (0, Vec::new());
+        for (index, piece) in self.found.iter().enumerate() {
+            if !piece.repeats && index > 0 {
+                looks.push((index, 0, false));
+            }
+            let drawn = draw.range(passed..passed + piece.tracks);
+            looks.extend(drawn.map(|track| (index, track - passed, true)));
+            passed += piece.tracks;
+        }
+        let mut seen = Verification {
+            irregular: looks.iter().filter(|look| !look.2).count() as u64,
+            drawn: draw.len() as u64,
+            wrong: (0, 0),
+            error_rate: 0.0,
+            doubtful: Vec::new(),
+        };
+        let mut bad = Vec::new();
+        for (number, (index, track, drawn)) in looks.iter().enumerate() {
+            self.prober.disk.tell("looking again", number as f64 / looks.len() as f64);
+            if !self.holds(*index, *track).await? {
+                match drawn {
+                    true => seen.wrong.1 += 1,
+                    false => seen.wrong.0 += 1,
+                }
+                bad.push(self.around(*index, *track));
+            }
+        }
+        seen.error_rate = at_most(seen.wrong.1) / seen.drawn.max(1) as f64;
+        for round in 0..ROUNDS {
+            bad = self.mend(merged(bad), round as u64).await?;
+        }
+        seen.doubtful = merged(bad)
+            .into_iter()
+            .map(|range| self.prober.lbn(range.start)..self.prober.lbn(range.end))
+            .collect();
+        Ok(seen)
+    }
+
+    /// Whether a track of a piece begins where it was found to.
+    async fn holds(&mut self, index: usize, track: u64) -> Result<bool, LatticeError> {
+        let piece = self.found[index];
+        let before = match track.checked_sub(1) {
+            Some(before) => piece.start(before),
+            None if index == 0 => return Ok(true),
+            None => self.found[index - 1].start(self.found[index - 1].tracks - 1),
+        };
+        Ok(self.meets(before, piece.start(track)).await?.is_some())
+    }
+
+    /// The sectors of the pieces on both sides of where a track begins.
+    fn around(&self, index: usize, track: u64) -> Range<u64> {
+        let before = if track == 0 { index.saturating_sub(1) } else { index };
+        self.found[before].first..self.found[index].end()
+    }
+
+    /// Finds regions anew; returns what is still wrong there.
+    async fn mend(&mut self, regions: Vec<Range<u64>>, more: u64) -> Result<Vec<Range<u64>>, LatticeError> {
+        let mut bad = Vec::new();
+        for region in regions {
+            let from = self.found.partition_point(|piece| piece.end() <= region.start);
+            let from = from.saturating_sub(more as usize);
+            let to = self.found.partition_point(|piece| piece.first < region.end);
+            let to = (to + more as usize).min(self.found.len());
+            if from >= to {
+                continue;
+            }
+            let whole = self.found[from].first..self.found[to - 1].end();
+            self.find_anew(from, to).await?;
+            let from = self.found.partition_point(|piece| piece.end() <= whole.start);
+            let to = self.found.partition_point(|piece| piece.first < whole.end);
+            for index in from..(to + 1).min(self.found.len()) {
+                for track in [0, self.found[index].tracks / 2] {
+                    if !self.holds(index, track).await? {
+                        bad.push(self.around(index, track));
+                    }
+                }
+            }
+        }
+        Ok(bad)
+    }
+
+    /// Walks some pieces again.
+    async fn find_anew(&mut self, from: usize, to: usize) -> Result<(), LatticeError> {
+        self.prober.forget();
+        let behind = self.found.split_off(to);
+        let old: Vec<Piece> = self.found.split_off(from);
+        let end = std::mem::replace(&mut self.end, old[old.len() - 1].end());
+        (self.at, self.strangers) = (old[0].first, 0);
+        let measured = self.prober.angle(self.at).await?;
+        self.angle = measured.unwrap_or(old[0].angle);
+        let walked = self.run().await;
+        if walked.is_err() {
+            // Nothing better was found.
+            while self.found.last().is_some_and(|piece| piece.first >= old[0].first) {
+                self.found.pop();
+            }
+            if let Some(last) = self.found.last_mut() {
+                last.tracks = (old[0].first - last.first) / last.shape.sectors;
+            }
+            self.found.extend(old);
+        }
+        self.found.extend(behind);
+        self.end = end;
+        Ok(())
+    }
+}
+
+/// Regions in order, those that touch as one.
+fn merged(mut regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    regions.sort_by_key(|region| region.start);
+    let mut merged: Vec<Range<u64>> = Vec::new();
+    for region in regions {
+        match merged.last_mut() {
+            Some(last) if last.end >= region.start => last.end = last.end.max(region.end),
+            _ => merged.push(region),
+        }
+    }
+    merged
+}
+
+/// The mean of a Poisson distribution of which so few are seen in one case of twenty.
+///
+/// *Source:* E. B. Wilson and M. M. Hilferty (1931), The distribution of chi-square.
+fn at_most(seen: u64) -> f64 {
+    let count = seen as f64 + 1.0;
+    count * libm::pow(1.0 - 1.0 / (9.0 * count) + 1.645 / (3.0 * libm::sqrt(count)), 3.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_many_may_there_be_where_few_were_seen() {
+        // Tables of the Poisson distribution: 3.00, 4.74, 16.96.
+        for (seen, most) in [(0, 2.996), (1, 4.744), (10, 16.96)] {
+            assert!((at_most(seen) - most).abs() < 0.02, "{seen}: {}", at_most(seen));
+        }
+    }
+
+    #[test]
+    fn are_regions_that_touch_one() {
+        assert_eq!(merged(vec![5..9, 1..3, 3..4, 8..12]), [1..4, 5..12]);
+    }
+}

@@ -1,0 +1,383 @@
+//! The walk over the disk: a cell is followed as far as it goes, and where it breaks the track is found by itself.
+//!
+//! A boundary *conforms* where the sector before it has the angle of its track's last, and that behind it the angle of
+//! the next track's first. Slipped sectors only ever move blocks forward, so a boundary far away that conforms says
+//! that all before it do: how many tracks conform is found by growing steps and halving. The track at which they cease
+//! to is looked at sector by sector ([`Walk::odd`]): a track ends where the angle from its first sector passes a whole
+//! turn, whatever was slipped in it.
+
+use super::LatticeError;
+use super::cell::{Cell, Shape, Start, Thread, wrap, wrap_from};
+use super::prober::Prober;
+
+/// Equal tracks that were found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) first: u64,
+    pub(super) shape: Shape,
+    pub(super) tracks: u64,
+    pub(super) angle: f64,
+    /// Whether it is one of many that repeat.
+    pub(super) repeats: bool,
+}
+
+impl Piece {
+    /// Where one of its tracks begins.
+    pub(super) fn start(&self, track: u64) -> Start {
+        Start {
+            sector: self.first + track * self.shape.sectors,
+            angle: wrap(self.angle + track as f64 * self.shape.skew),
+            shape: self.shape,
+        }
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.shape.sectors * self.tracks
+    }
+
+    /// The angle at which a further track would begin.
+    fn next_angle(&self) -> f64 {
+        self.angle + self.tracks as f64 * self.shape.skew
+    }
+}
+
+/// What a track is that its cell does not foretell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Odd {
+    /// Sectors that hold blocks.
+    pub(super) sectors: u64,
+    /// Where the next one begins; `None` at the end of the disk.
+    pub(super) next: Option<f64>,
+}
+
+/// What was found so far, and where the walk is: at the beginning of a track.
+#[derive(Debug)]
+pub(super) struct Walk {
+    pub(super) prober: Prober,
+    /// The sector behind the last to find.
+    pub(super) end: u64,
+    pub(super) at: u64,
+    pub(super) angle: f64,
+    pub(super) found: Vec<Piece>,
+    /// What repeated last, and which of its parts is expected next.
+    pub(super) cell: Option<Cell>,
+    pub(super) expected: usize,
+    /// Tracks that each had to be found by itself since something repeated.
+    pub(super) strangers: usize,
+    /// Whether the track that begins here is known to be none of those that came before.
+    pub(super) stranger: bool,
+}
+
+/// Tracks in a row that may each have to be found by itself.
+const STRANGERS: usize = 300;
+
+impl Walk {
+    /// Walks to the end.
+    pub(super) async fn run(&mut self) -> Result<(), LatticeError> {
+        while self.at < self.end {
+            self.prober.disk.tell("walking the tracks", self.at as f64 / self.end as f64);
+            let known = match std::mem::take(&mut self.stranger) {
+                true => None,
+                false => self.hypothesis().await?,
+            };
+            let (thread, from) = match known {
+                Some(found) => found,
+                None => match self.learn().await? {
+                    Some(thread) => (thread, 0),
+                    None => return Ok(()),
+                },
+            };
+            self.follow(thread, from).await?;
+            if self.strangers > STRANGERS {
+                let (lbn, tracks) = (self.prober.lbn(self.at), self.strangers);
+                return Err(LatticeError::Lost { lbn, tracks });
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows a thread from its track `from`, which begins here, over slipped sectors, to where it breaks.
+    async fn follow(&mut self, mut thread: Thread, mut from: u64) -> Result<(), LatticeError> {
+        loop {
+            let good = self.reach(&mut thread, from).await?;
+            self.emit(&thread, from, good);
+            let begin = thread.start(good);
+            self.at = begin.sector;
+            self.angle = self.prober.expect(self.at, begin.angle).await?.unwrap_or(begin.angle);
+            if wrap(self.angle - begin.angle).abs() > self.width(&begin.shape) {
+                // The sector is remapped elsewhere.
+                self.angle = begin.angle;
+            }
+            let next = thread.start(good + 1);
+            let odd = self.odd(begin.shape, Some(next.angle)).await?;
+            if odd.sectors != begin.shape.sectors && self.is_other(&thread, good, odd.sectors) {
+                self.stranger = true;
+                return Ok(());
+            }
+            self.push(Piece {
+                first: self.at,
+                shape: Shape { sectors: odd.sectors, ..begin.shape },
+                tracks: 1,
+                angle: self.angle,
+                repeats: false,
+            });
+            self.at += odd.sectors;
+            if thread.cell.tracks > 1 {
+                self.expected = thread.part(good + 1).0;
+            }
+            let Some(angle) = odd.next else { return Ok(()) };
+            self.angle = angle;
+            if wrap(angle - next.angle).abs() > self.width(&begin.shape) {
+                return Ok(());
+            }
+            thread.slip(next.sector as i64 - self.at as i64);
+            from = good + 1;
+        }
+    }
+
+    /// Whether a track of another size than foretold is rather one of another surface or zone than one with slipped sectors:
+    /// where a surface begins, and where the one before was as long.
+    fn is_other(&self, thread: &Thread, track: u64, sectors: u64) -> bool {
+        let is_first = thread.cell.tracks > 1 && thread.part(track).1 - thread.part_of(track).tracks == track;
+        let last = self.found.last().filter(|last| last.end() == self.at);
+        is_first || last.is_some_and(|last| last.shape.sectors == sectors)
+    }
+
+    /// The last track, from `from` on, at whose beginning a thread conforms; all that begin on the disk may.
+    async fn reach(&mut self, thread: &mut Thread, from: u64) -> Result<u64, LatticeError> {
+        let top = thread.last_before(self.end);
+        let repeat = thread.cell.tracks;
+        let (mut good, mut bad) = (from, top + 1);
+        let mut step = if repeat > 1 { thread.part(from).1 - from } else { 1 };
+        while good < top {
+            let to = (good + step).min(top);
+            match self.conforms(thread, to).await? {
+                Some(off) => {
+                    thread.refine(from, to, off);
+                    good = to;
+                }
+                None => {
+                    bad = to;
+                    break;
+                }
+            }
+            // A step of angle is as certain as it was followed far; twice as far, it still is.
+            step = (good - from).max(repeat);
+        }
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            match self.conforms(thread, middle).await? {
+                Some(_) => good = middle,
+                None => bad = middle,
+            }
+        }
+        Ok(good)
+    }
+
+    /// Whether a track begins where a thread has it; if so, by how much later in angle.
+    pub(super) async fn conforms(
+        &mut self,
+        thread: &Thread,
+        track: u64,
+    ) -> Result<Option<f64>, LatticeError> {
+        self.meets(thread.start(track - 1), thread.start(track)).await
+    }
+
+    /// Whether one track ends and another begins where and as foretold; if so, by how much later in angle.
+    pub(super) async fn meets(&mut self, before: Start, begin: Start) -> Result<Option<f64>, LatticeError> {
+        let within = self.width(&before.shape);
+        let last = wrap(before.angle + before.shape.last());
+        // The later sector first, since a cache would have it after the earlier one.
+        let first = self.prober.expect(begin.sector, begin.angle).await?;
+        let Some(off) = first.map(|angle| wrap(angle - begin.angle)).filter(|off| off.abs() <= within) else {
+            // The first sector may be remapped elsewhere, alone; not so where it is one more of the track before.
+            let beside = begin.angle + 3.0 / begin.shape.turn;
+            let goes_on = last + 1.0 / before.shape.turn;
+            let lies = begin.shape.sectors > 8
+                && first.is_none_or(|first| wrap(first - goes_on).abs() > within)
+                && self.lies(begin.sector - 1, last, within).await?
+                && self.lies(begin.sector + 3, beside, within).await?;
+            return Ok(lies.then_some(0.0));
+        };
+        let Some(angle) = self.prober.expect(begin.sector - 1, last).await? else { return Ok(None) };
+        let hole = wrap(angle - last);
+        if hole.abs() <= within {
+            return Ok(Some(off));
+        }
+        // Sectors slipped within a track leave its last one later, but within its turn.
+        let jump = wrap(angle - begin.angle + 1.0 / begin.shape.turn).abs() > 2.0 * within;
+        let room = 1.0 - before.shape.sectors as f64 / before.shape.turn;
+        let hole = wrap_from(-within, hole);
+        if jump && hole <= room + within {
+            return Ok(Some(off));
+        }
+        // The last sector may be remapped elsewhere, alone.
+        let beside = last - 3.0 / before.shape.turn;
+        let remapped = jump && self.lies(begin.sector.saturating_sub(4), beside, within).await?;
+        Ok(remapped.then_some(off))
+    }
+
+    /// Within how many turns an angle has to lie that was foretold from others: they are as uncertain as it, and farther
+    /// away the more so, but no further than tells a track from the next.
+    pub(super) fn width(&self, shape: &Shape) -> f64 {
+        let tolerance = self.prober.tolerance();
+        (2.4 * tolerance).min(0.4 * shape.gap().abs()).max(tolerance)
+    }
+
+    /// Whether a sector has an angle.
+    async fn lies(&mut self, sector: u64, angle: f64, within: f64) -> Result<bool, LatticeError> {
+        if sector >= self.end {
+            return Ok(false);
+        }
+        Ok(self.prober.expect(sector, angle).await?.is_some_and(|found| wrap(found - angle).abs() <= within))
+    }
+
+    /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
+    pub(super) async fn odd(&mut self, shape: Shape, next: Option<f64>) -> Result<Odd, LatticeError> {
+        let rest = self.end - self.at;
+        let limit = ((shape.turn * 1.012) as u64 + 2).min(rest);
+        let mut search = Search { turn: shape.turn, within: 0, beyond: limit };
+        if shape.sectors <= limit {
+            self.narrow(&mut search, shape.sectors - 1).await?;
+            if search.within + 1 == shape.sectors {
+                self.narrow(&mut search, shape.sectors).await?;
+            } else if let Some(next) = next
+                && let Some(angle) = self.prober.angle(self.at + shape.sectors - 1).await?
+            {
+                // It lies so many sectors into the next track.
+                let into = libm::round(wrap_from(-0.02, angle - next) * shape.turn).max(0.0) as u64;
+                let sectors = (shape.sectors - 1).saturating_sub(into);
+                self.narrow(&mut search, sectors.saturating_sub(1)).await?;
+                self.narrow(&mut search, sectors).await?;
+            }
+        }
+        self.close(&mut search).await?;
+        // A sector that was remapped elsewhere looks like an end, or like none.
+        for _ in 0..4 {
+            let behind = search.within + 4;
+            if behind < limit && search.beyond < limit && self.is_within(&search, behind).await? {
+                search = Search { within: behind, beyond: limit, ..search };
+                self.close(&mut search).await?;
+                continue;
+            }
+            let before = search.within.saturating_sub(3);
+            if before > 0 && !self.is_within(&search, before).await? {
+                search = Search { within: 0, beyond: before, ..search };
+                self.close(&mut search).await?;
+                continue;
+            }
+            break;
+        }
+        let mut sectors = search.within + 1;
+        if sectors == rest {
+            return Ok(Odd { sectors, next: None });
+        }
+        if let Some(earlier) = self.break_before(&search).await? {
+            sectors = earlier;
+        }
+        let next = self.prober.angle(self.at + sectors).await?;
+        Ok(Odd { sectors, next: Some(next.unwrap_or(wrap(self.angle + shape.skew))) })
+    }
+
+    /// The sectors of the track, where its turn seems to be full at a place without a break of the angles: the break before,
+    /// taken for slipped sectors, is then where it ends.
+    async fn break_before(&mut self, search: &Search) -> Result<Option<u64>, LatticeError> {
+        let least = 1.6 * self.prober.tolerance();
+        let (last, sector) = (self.at + search.within, 1.0 / search.turn);
+        let next = self.prober.angle(last + 1).await?;
+        let Some(last) = self.prober.angle(last).await? else { return Ok(None) };
+        if next.is_none_or(|next| wrap(next - last - sector).abs() > least) {
+            return Ok(None);
+        }
+        let hole =
+            |angle: f64, along: u64, start: f64| wrap_from(-0.01, angle - start - along as f64 * sector);
+        let all = hole(last, search.within, self.angle);
+        if all < least {
+            return Ok(None);
+        }
+        let (mut before, mut behind) = (0, search.within);
+        while behind - before > 1 {
+            let middle = before + (behind - before) / 2;
+            let angle = self.prober.angle(self.at + middle).await?;
+            match angle.is_some_and(|angle| hole(angle, middle, self.angle) > all / 2.0) {
+                true => behind = middle,
+                false => before = middle,
+            }
+        }
+        Ok(Some(behind))
+    }
+
+    /// Halves until the end of the track is known.
+    async fn close(&mut self, search: &mut Search) -> Result<(), LatticeError> {
+        while search.beyond - search.within > 1 {
+            let middle = search.within + (search.beyond - search.within) / 2;
+            self.narrow(search, middle).await?;
+        }
+        Ok(())
+    }
+
+    async fn narrow(&mut self, search: &mut Search, sector: u64) -> Result<(), LatticeError> {
+        if sector <= search.within || sector >= search.beyond {
+            return Ok(());
+        }
+        match self.is_within(search, sector).await? {
+            true => search.within = sector,
+            false => search.beyond = sector,
+        }
+        Ok(())
+    }
+
+    /// Whether the so-manieth sector from here lies on the track that begins here.
+    async fn is_within(&mut self, search: &Search, sector: u64) -> Result<bool, LatticeError> {
+        let slack = self.prober.tolerance() + 0.004;
+        let along = sector as f64 / search.turn;
+        let mut seen = None;
+        for beside in [0, 1, 2] {
+            // Where one cannot be read, its neighbour.
+            seen = self.prober.expect(self.at + sector - beside.min(sector), self.angle + along).await?;
+            if seen.is_some() {
+                break;
+            }
+        }
+        let Some(angle) = seen else {
+            return Err(LatticeError::Unreadable { lbn: self.prober.lbn(self.at + sector) });
+        };
+        let hole = wrap_from(-slack, angle - self.angle - along);
+        Ok(along + 1.0 / search.turn + hole <= 1.0 + slack)
+    }
+
+    /// Notes the tracks of a thread from one up to another.
+    fn emit(&mut self, thread: &Thread, mut from: u64, to: u64) {
+        while from < to {
+            let begin = thread.start(from);
+            let until = if thread.cell.tracks > 1 { thread.part(from).1.min(to) } else { to };
+            let tracks = until - from;
+            let repeats = from >= thread.cell.tracks && thread.cell.tracks > 1;
+            let (first, angle) = (begin.sector, begin.angle);
+            self.push(Piece { first, shape: begin.shape, tracks, angle, repeats });
+            from = until;
+        }
+    }
+
+    /// Notes tracks; those that go on as the last did belong to them.
+    fn push(&mut self, piece: Piece) {
+        let goes_on = 2.4 * self.prober.tolerance();
+        if let Some(last) = self.found.last_mut()
+            && last.shape.sectors == piece.shape.sectors
+            && last.shape.is_like(&piece.shape)
+            && wrap(last.next_angle() - piece.angle).abs() <= goes_on
+        {
+            last.tracks += piece.tracks;
+            return;
+        }
+        self.found.push(piece);
+    }
+}
+
+/// Between which sectors of a track its end lies.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    turn: f64,
+    within: u64,
+    beyond: u64,
+}
