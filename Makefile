@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test reproduce packages lint doc docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement clean
+.PHONY: demo test reproduce packages lint doc probe-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -37,6 +37,10 @@ planted:
 cuts:
 	$(CARGO) test --release --package headstack-sim --test laws -- --ignored cuts::
 	$(CARGO) test --release --package headstack-host --test cuts -- --ignored
+
+# Learns all shipped drives from outside, and says how well.
+probe-full:
+	$(CARGO) test --release --package headstack-tracks -- --ignored --nocapture
 
 # Brings the pages of docs/formats that tell keys up to date with the definitions in the code.
 docs-formats:

@@ -94,7 +94,7 @@ pub(super) fn place(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piece> {
         parts.extend(left.by_ref().take(missing).cloned());
         let Some(tracks) = parts.first().map(|slice| slice.tracks) else { return pieces };
         let last = parts.len() - 1;
-        if ways.reverses && last > 0 && parts[last].tracks > tracks + tracks / 2 {
+        if ways.reverses && last > 0 && parts[last].tracks > tracks {
             carried = Some(split(&mut parts[last], tracks));
         }
         let longest = parts.iter().map(|slice| slice.tracks).max().unwrap_or(tracks);

@@ -22,6 +22,8 @@ pub(super) struct Placing {
 const SHARE: f64 = 0.002;
 /// Times that differ by less are taken as the same, in turns.
 const SAME: f64 = 0.005;
+/// Places from which the ends of short bands are compared.
+const AFAR: usize = 6;
 /// Heads that a disk has at most.
 const MOST_HEADS: u32 = 32;
 
@@ -152,7 +154,37 @@ async fn alternates(prober: &mut Prober, slices: &[Slice]) -> bool {
     let [first, second, ..] = slices else { return false };
     let from_end = least(prober, first.last(), second.first()).await;
     let from_start = least(prober, first.first(), second.first()).await;
-    from_end.zip(from_start).is_some_and(|(end, start)| start - end > SAME)
+    match from_end.zip(from_start) {
+        Some((end, start)) if (start - end).abs() > SAME => start > end,
+        _ => alternates_from_afar(prober, slices).await,
+    }
+}
+
+/// The same for short bands, whose ends a change of heads makes equally near: from further away, which end is nearer?
+async fn alternates_from_afar(prober: &mut Prober, slices: &[Slice]) -> bool {
+    let [first, second, ..] = slices else { return false };
+    let (mut clearest, mut opposite) = (0.0, false);
+    let mut away = 8;
+    while away + AFAR < slices.len() {
+        let (mut of_first, mut of_second) = (0.0, 0.0);
+        for slice in &slices[away..away + AFAR] {
+            of_first += end_less_start(prober, slice.first(), first).await.unwrap_or(0.0);
+            of_second += end_less_start(prober, slice.first(), second).await.unwrap_or(0.0);
+        }
+        if f64::min(of_first.abs(), of_second.abs()) > clearest {
+            clearest = f64::min(of_first.abs(), of_second.abs());
+            opposite = of_first * of_second < 0.0;
+        }
+        away *= 2;
+    }
+    // Less than that may be chance.
+    opposite && clearest > SAME
+}
+
+async fn end_less_start(prober: &mut Prober, from: Spot, slice: &Slice) -> Option<f64> {
+    let to_first = least(prober, from, slice.first()).await?;
+    let to_last = least(prober, from, slice.last()).await?;
+    Some(to_last - to_first)
 }
 
 async fn least(prober: &mut Prober, from: Spot, to: Spot) -> Option<f64> {

@@ -22,6 +22,7 @@ pub use tracks::{Piece, Stretch};
 pub(crate) use tracks::{middle_angle, turn_between};
 
 use crate::Disk;
+use headstack_model::Lbn;
 use headstack_model::spec::Layout;
 use prober::Prober;
 
@@ -40,6 +41,35 @@ pub struct LearnedMechanics {
     pub pieces: Vec<Piece>,
     /// What the arm takes.
     pub seeks: Seeks,
+}
+
+/// How fast a zone is read from end to end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ZoneRate {
+    /// Its first block.
+    pub first: Lbn,
+    /// How many blocks.
+    pub blocks: u64,
+    /// Blocks a second, skews included.
+    pub blocks_a_second: f64,
+}
+
+impl LearnedMechanics {
+    /// The rate of each zone: of bands, or cylinders, whose tracks hold equally many blocks.
+    pub fn rates(&self) -> Vec<ZoneRate> {
+        let turns_a_second = self.rpm / 60.0;
+        let densest = |band: &[Piece]| band.iter().map(|piece| piece.tracks.sectors_per_track).max();
+        let bands: Vec<&[Piece]> = self.pieces.chunk_by(|a, b| a.band == b.band).collect();
+        let zones = bands.chunk_by(|a, b| densest(a) == densest(b));
+        let rate = |zone: &[&[Piece]]| {
+            let tracks = || zone.iter().flat_map(|band| band.iter()).map(|piece| &piece.tracks);
+            let blocks = tracks().map(|tracks| tracks.run.end() - tracks.run.first).sum();
+            let turns: f64 = tracks().map(Stretch::turns).sum();
+            let first = zone[0][0].tracks.run.first;
+            ZoneRate { first, blocks, blocks_a_second: blocks as f64 / turns * turns_a_second }
+        };
+        zones.map(rate).collect()
+    }
 }
 
 /// Learns the mechanics of a disk with these tracks, which turns once in `period` nanoseconds.

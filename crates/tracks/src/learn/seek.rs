@@ -41,6 +41,8 @@ pub struct Seeks {
 const SHARE: f64 = 0.0006;
 /// Places from which each distance is measured, in each direction.
 const PLACES: u32 = 3;
+/// Places at which heads are changed.
+const SWITCHES: u32 = 24;
 /// Distances of the curve for writes.
 const WRITE_DISTANCES: usize = 12;
 
@@ -187,8 +189,8 @@ async fn curve(
 async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Option<f64> {
     let heads = finder.placing.heads;
     let mut all = Vec::new();
-    for place in 0..8u32 {
-        let cylinder = (finder.cylinders - 1) / 8 * place;
+    for place in 0..SWITCHES {
+        let cylinder = (finder.cylinders - 1) / SWITCHES * place;
         let head = place % heads.saturating_sub(1).max(1);
         let found = (cylinder..(cylinder + 64).min(finder.cylinders))
             .find_map(|cylinder| Some((finder.track(cylinder, head)?, finder.track(cylinder, head + 1)?)));

@@ -2,6 +2,8 @@ use super::*;
 use crate::simulated::{Noise, SimulatedDisk};
 use crate::{Extraction, Run, drive};
 use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, TrackPlace, drives};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 /// The tracks that a drive's layout has, as an extraction finds them.
 pub(crate) fn stretches_of(geometry: &Geometry) -> Vec<Stretch> {
@@ -41,9 +43,17 @@ pub(crate) fn stretches_of(geometry: &Geometry) -> Vec<Stretch> {
     found
 }
 
+/// How far angles that are told are off, in turns.
+const ANGLE_OFF: f64 = 0.002;
+
 pub(crate) fn learn(spec: &DriveSpec, noise: Noise) -> (LearnedMechanics, SimulatedDisk) {
     let mut disk = SimulatedDisk::new(spec, noise, 7).expect("it holds");
-    let stretches = stretches_of(&disk.device().drive().geometry);
+    let mut stretches = stretches_of(&disk.device().drive().geometry);
+    // As the clock of the host sees them.
+    let mut random = Pcg64Mcg::seed_from_u64(3);
+    for stretch in &mut stretches {
+        stretch.angle += random.random_range(-ANGLE_OFF..ANGLE_OFF);
+    }
     let period = 60e9 / (spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0));
     let mut extraction = Extraction::new(crate::drive::Answers::facts(&disk), async move |disk| {
         mechanics_of(disk, &stretches, period).await
@@ -79,8 +89,10 @@ fn misplaced(learned: &LearnedMechanics, geometry: &Geometry) -> usize {
 
 #[test]
 fn are_mechanics_learned_as_they_are() {
-    // One that changes heads first, without slips, and one that seeks first, whose surfaces differ.
-    for (name, layout, heads) in [("dec-rz26", Layout::Cylinder, 14), ("toshiba-x300", Layout::Ff, 10)] {
+    // One that changes heads first, one of short bands that turn both ways, and one whose surfaces differ.
+    for (name, layout, heads) in
+        [("dec-rz26", Layout::Cylinder, 14), ("st3146707lw", Layout::Aa, 4), ("toshiba-x300", Layout::Ff, 10)]
+    {
         let spec = drives::load(name).expect("it is shipped");
         let (learned, disk) = learn(&spec, Noise::USUAL);
         assert_eq!((learned.layout, learned.heads), (layout, heads), "{name}");
@@ -89,8 +101,23 @@ fn are_mechanics_learned_as_they_are() {
         let (most, mean) = errors(&spec, &learned);
         assert!(most < 0.02 && mean < 0.004, "{name}: seeks off by up to {most}, {mean} on average");
         let switch = learned.seeks.head_switch.expect("it has heads").as_ms();
-        assert!((switch - spec.mechanics.head_switch_ms).abs() < 0.01, "{name}: {switch} ms to switch heads");
+        assert!(
+            (switch - spec.mechanics.head_switch_ms).abs() < 0.015,
+            "{name}: {switch} ms to switch heads"
+        );
     }
+}
+
+#[test]
+fn are_the_rates_of_zones_what_is_read_in_a_turn_and_a_skew() {
+    let (learned, _) = learn(&drives::load("wd800jd").expect("it is shipped"), Noise::USUAL);
+    let rates = learned.rates();
+    assert_eq!(rates.iter().map(|rate| rate.blocks).sum::<u64>(), 156_301_488);
+    assert!(rates.windows(2).all(|pair| pair[1].blocks_a_second < pair[0].blocks_a_second));
+    // All but one change of track in 600 has the same skew of a quarter turn.
+    let sectors = f64::from(learned.pieces[0].tracks.run.sectors);
+    let expected = sectors / 1.25 * 120.0;
+    assert!((rates[0].blocks_a_second / expected - 1.0).abs() < 0.002, "{:?} and {expected}", rates[0]);
 }
 
 #[test]

@@ -56,6 +56,14 @@ impl Stretch {
         }
     }
 
+    /// Turns that its tracks take one after the other, each up to where the next begins.
+    pub(super) fn turns(&self) -> f64 {
+        let held = f64::from(self.run.sectors) / f64::from(self.sectors_per_track);
+        // A track that begins no later than the one before ends, but for an error, has no gap.
+        let gap = turn_between(held, self.skew);
+        f64::from(self.run.tracks) * (held + if gap < -0.01 { gap + 1.0 } else { gap.max(0.0) })
+    }
+
     pub(super) fn last(&self) -> Spot {
         self.spot(self.run.tracks - 1)
     }

@@ -5,7 +5,7 @@ use crate::learn::{LearnedMechanics, Piece, turn_between};
 use headstack_model::spec::{ExtentRun, Extents, GeometrySpec, Layout, Repeated, Sparing, TrackKind};
 
 /// Angles that differ by less are taken as the same, in turns.
-const OFF: f64 = 0.003;
+const OFF: f64 = 0.005;
 /// Times that something has to come before it is written as a group.
 const WORTH: usize = 3;
 
@@ -121,12 +121,22 @@ fn group(blocks: &[Vec<ExtentRun>], period: usize) -> (Vec<ExtentRun>, ExtentRun
         .collect();
     let step = turn_between(start.angle_turns, blocks[period][0].angle_turns);
     let angles = Angles::fit(&seen, [step, 0.0]);
-    let own = |run: &ExtentRun| ExtentRun {
+    // Each angle is the mean of those that were seen.
+    let mut off = vec![0.0; blocks[..period].iter().map(Vec::len).sum()];
+    for (times, repeated) in blocks.chunks(period).enumerate() {
+        let from = angles.after([times as f64, 0.0]);
+        for (sum, (first, run)) in off.iter_mut().zip(blocks.iter().flatten().zip(repeated.iter().flatten()))
+        {
+            *sum += turn_between(from + first.angle_turns - start.angle_turns, run.angle_turns);
+        }
+    }
+    let count = (blocks.len() / period) as f64;
+    let own = |(run, off): (&ExtentRun, f64)| ExtentRun {
         cylinder: run.cylinder - start.cylinder,
-        angle_turns: rounded(run.angle_turns - start.angle_turns),
+        angle_turns: rounded(run.angle_turns - start.angle_turns + off / count),
         ..*run
     };
-    let group = blocks[..period].iter().flatten().map(own).collect();
+    let group = blocks[..period].iter().flatten().zip(off).map(own).collect();
     let run = ExtentRun {
         times: (blocks.len() / period) as u32,
         cylinder_step: blocks[period][0].cylinder - start.cylinder,
