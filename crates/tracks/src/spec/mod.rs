@@ -34,6 +34,12 @@ pub fn drive_file(
 ) -> DriveSpec {
     let mut spec = mechanics_file(name, facts, mechanics);
     electronics.put_into(&mut spec);
+    // Seeks of writes were measured against a write on the head's own track, which waits for its data where a seek does not.
+    let wait = electronics.write_wait.as_ms();
+    spec.mechanics.write_settle_ms += wait;
+    for (_, time_ms) in &mut spec.mechanics.seek.write_points_cylinders_ms {
+        *time_ms += wait;
+    }
     spec
 }
 
@@ -172,5 +178,7 @@ pub fn text(spec: &DriveSpec) -> String {
     text
 }
 
+#[cfg(test)]
+mod predicts;
 #[cfg(test)]
 mod tests;

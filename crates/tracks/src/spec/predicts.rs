@@ -1,0 +1,182 @@
+//! Does the drive file of a probed disk predict what the disk does?
+
+use super::drive_file;
+use crate::drive::Answers;
+use crate::learn::electronics::{LearnedElectronics, electronics};
+use crate::learn::{mechanics_of, tests::stretches_of};
+use crate::simulated::{Noise, SimulatedDisk};
+use crate::{Disk, Extraction, TrackMap, drive, spin};
+use headstack_model::{DriveSpec, Lbn, Nanos, Request, drives};
+use headstack_sim::stats::demerit;
+use headstack_sim::{Device, DeviceOptions};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::collections::VecDeque;
+
+/// Requests of a load.
+const REQUESTS: usize = 20_000;
+/// Sequential streams among them.
+const STREAMS: usize = 3;
+
+/// A drive, and the file that probing it gives.
+fn probed(name: &str) -> (DriveSpec, DriveSpec, LearnedElectronics) {
+    let spec = drives::load(name).expect("it is shipped");
+    let mut disk = SimulatedDisk::new(&spec, Noise::USUAL, 11).expect("it holds");
+    let stretches = stretches_of(&disk.device().drive().geometry);
+    let map = TrackMap::of_geometry(&disk.device().drive().geometry);
+    let facts = disk.facts();
+    let mut extraction = Extraction::new(facts, async move |disk: Disk| {
+        let turn = spin::spin(&disk).await.expect("it turns").turn_ns;
+        let mechanics = mechanics_of(disk.clone(), &stretches, turn).await;
+        (mechanics, electronics(disk, map, turn).await.expect("it turns"))
+    });
+    let found = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
+    let (mechanics, electronics) = found.expect("nobody ended it");
+    let file = drive_file(name, &facts, &mechanics, &electronics);
+    let again = DriveSpec::parse(&super::text(&file), "probed.toml").expect("what is written can be read");
+    assert_eq!(again, file);
+    (spec, file, electronics)
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Reads of a page anywhere.
+    Random,
+    /// Reads and writes of several pages, a third of them going on where another ended.
+    Mixed,
+}
+
+/// When.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pace {
+    /// So many under way.
+    Closed(usize),
+    /// By chance, so far apart on average.
+    Open(Nanos),
+}
+
+/// Requests from a seed.
+struct Asker {
+    random: Pcg64Mcg,
+    kind: Kind,
+    sectors: u64,
+    streams: [Lbn; STREAMS],
+}
+
+impl Asker {
+    fn anywhere(&mut self) -> Lbn {
+        Lbn(self.random.random_range(0..(self.sectors - 4096) / 8) * 8)
+    }
+
+    fn next(&mut self) -> Request {
+        if self.kind == Kind::Random {
+            return Request::read(self.anywhere(), 8);
+        }
+        let sectors = 8 * self.random.random_range(1..9u32);
+        if self.random.random_bool(0.33) {
+            let stream = self.random.random_range(0..STREAMS);
+            if self.random.random_bool(0.02) {
+                self.streams[stream] = self.anywhere();
+            }
+            let lbn = self.streams[stream];
+            let next = lbn + u64::from(sectors);
+            self.streams[stream] = if next.0 + 64 < self.sectors { next } else { Lbn(0) };
+            // One of them writes.
+            return if stream == 0 { Request::write(lbn, sectors) } else { Request::read(lbn, sectors) };
+        }
+        let lbn = self.anywhere();
+        match self.random.random_bool(0.33) {
+            true => Request::write(lbn, sectors),
+            false => Request::read(lbn, sectors),
+        }
+    }
+}
+
+/// Response times of a load, what finds the drive's queue full waiting in line.
+fn responses(spec: &DriveSpec, kind: Kind, pace: Pace) -> Vec<Nanos> {
+    let mut device = Device::new(spec, &DeviceOptions::default()).expect("it holds");
+    let sectors = device.sectors();
+    let random = Pcg64Mcg::seed_from_u64(20);
+    let mut asker = Asker { random, kind, sectors, streams: [1, 2, 3].map(|part| Lbn(sectors / 4 * part)) };
+    let (mut now, mut asked) = (Nanos::ZERO, 0);
+    let mut line: VecDeque<(Nanos, Request)> = VecDeque::new();
+    let mut came = vec![Nanos::ZERO; device.depth() * 2];
+    let mut found = Vec::with_capacity(REQUESTS);
+    let mut gaps = Pcg64Mcg::seed_from_u64(21);
+    let mut due = Nanos::ZERO;
+    while found.len() < REQUESTS {
+        let most = match pace {
+            Pace::Closed(most) => most,
+            Pace::Open(_) => usize::MAX,
+        };
+        while asked < REQUESTS && due <= now && asked - found.len() < most {
+            line.push_back((now, asker.next()));
+            asked += 1;
+            if let Pace::Open(mean) = pace {
+                due = now + Nanos((-libm::log(1.0 - gaps.random::<f64>()) * mean.0 as f64) as u64);
+            }
+        }
+        while device.outstanding() < device.depth()
+            && let Some((at, request)) = line.pop_front()
+        {
+            let tag = device.submit(now, request).expect("it has room");
+            came[tag.0 as usize] = at;
+        }
+        let arrival = if asked < REQUESTS && due > now { due } else { Nanos::MAX };
+        let next = device.poll_timeout().unwrap_or(Nanos::MAX).min(arrival);
+        if next < Nanos::MAX {
+            now = now.max(next);
+            device.handle_timeout(now);
+        }
+        while let Some(done) = device.poll_completion() {
+            found.push(done.completed.since(came[done.tag.0 as usize]));
+        }
+    }
+    found
+}
+
+fn mean_of(times: &[Nanos]) -> Nanos {
+    Nanos(times.iter().map(|time| time.0).sum::<u64>() / times.len() as u64)
+}
+
+/// Demerits of a file against its drive, as shares of the mean, on each load.
+fn demerits(spec: &DriveSpec, file: &DriveSpec) -> Vec<(Kind, Pace, f64)> {
+    let service = mean_of(&responses(spec, Kind::Random, Pace::Closed(1)));
+    let paces = [Pace::Closed(1), Pace::Closed(4), Pace::Open(Nanos(service.0 * 2))];
+    let loads = [Kind::Random, Kind::Mixed].into_iter().flat_map(|kind| paces.map(|pace| (kind, pace)));
+    let share = |(kind, pace)| {
+        let (truth, predicted) = (responses(spec, kind, pace), responses(file, kind, pace));
+        let off = demerit::exact_ms(&truth, &predicted).expect("there are some");
+        (kind, pace, off / mean_of(&truth).as_ms())
+    };
+    loads.map(share).collect()
+}
+
+fn worst_demerit(name: &str) -> f64 {
+    let (spec, file, learned) = probed(name);
+    let loads = demerits(&spec, &file);
+    for (kind, pace, share) in &loads {
+        println!("{name}: {kind:?} {pace:?}: demerit {:.2} %", 100.0 * share);
+    }
+    println!("{name}: {} probes of the electronics", learned.probes);
+    loads.iter().map(|(_, _, share)| *share).fold(0.0, f64::max)
+}
+
+#[test]
+fn does_a_probed_file_predict_its_disk() {
+    // Of three decades.
+    for name in ["hp-c2247a", "atlas-10k", "toshiba-x300"] {
+        let worst = worst_demerit(name);
+        assert!(worst < 0.03, "{name}: demerit {worst} of the mean");
+    }
+}
+
+#[test]
+#[ignore = "all drives: make probe-full"]
+fn does_every_probed_file_predict_its_disk() {
+    for (name, _) in drives::all() {
+        let worst = worst_demerit(name);
+        println!("{name}: worst demerit {:.2} %", 100.0 * worst);
+    }
+}
