@@ -3,7 +3,7 @@
 //! While streams want the disk, the two take turns: between two batches beside them, streams have a stated number of bytes. So
 //! such a request waits for that, and for what the disk has by then, and no longer.
 
-use super::words::{Ask, Command, DiskError, Outcome, Place, Request, Transfer};
+use super::words::{Ask, DiskError, Outcome, Place, Request, Transfer};
 use super::{Purpose, Streams};
 use headstack_model::Nanos;
 use std::collections::VecDeque;
@@ -73,9 +73,7 @@ impl Streams {
     /// Begins a request beside the streams, if there is one.
     pub(super) fn start_beside(&mut self) -> bool {
         let Some(request) = self.beside.waiting.front().copied() else { return false };
-        let command = command(0, request);
-        let carried =
-            if matches!(command.transfer, Transfer::Own | Transfer::Flush) { 0 } else { command.bytes };
+        let (carried, (transfer, run, place)) = (carried(&request), command(request));
         let beside = &mut self.beside;
         if beside.underway > 0 && beside.underway_bytes + carried > self.config.direct_bytes {
             return false;
@@ -87,20 +85,16 @@ impl Streams {
         self.books.direct += 1;
         if carried > 0 {
             self.suspend_turns();
-            self.dispatch.send_arm(command.offset + command.bytes, false);
+            self.dispatch.send_arm(run.0 + run.1, false);
         }
-        let Command { transfer, offset, bytes, place, .. } = command;
-        self.start(Purpose::Direct(request), transfer, (offset, bytes), place);
+        self.start(Purpose::Direct(request), transfer, run, place);
         true
     }
 
     /// A request beside the streams has ended.
     pub(super) fn direct_ended(&mut self, request: Request, result: Result<(), DiskError>) {
-        let command = command(0, request);
-        let carried =
-            if matches!(command.transfer, Transfer::Own | Transfer::Flush) { 0 } else { command.bytes };
         self.beside.underway -= 1;
-        self.beside.underway_bytes -= carried;
+        self.beside.underway_bytes -= carried(&request);
         self.tuning.disturb();
         match request.ask {
             Ask::Write { offset, bytes, .. } => {
@@ -119,14 +113,23 @@ impl Streams {
     }
 }
 
-fn command(id: u32, Request { ticket, ask, .. }: Request) -> Command {
-    let (transfer, offset, bytes, place) = match ask {
-        Ask::Read { offset, bytes, fua } => (Transfer::Read { fua }, offset, bytes, Place::Request(ticket)),
-        Ask::Write { offset, bytes, fua } => (Transfer::Write { fua }, offset, bytes, Place::Request(ticket)),
+/// Bytes that the disk transfers for a request.
+fn carried(request: &Request) -> u64 {
+    match request.ask {
+        Ask::Read { bytes, .. } | Ask::Write { bytes, .. } => bytes,
+        Ask::Change { .. } | Ask::Look { .. } | Ask::Flush => 0,
+    }
+}
+
+/// What the disk is to do for a request, with which run of its bytes, and where these are.
+fn command(Request { ticket, ask, .. }: Request) -> (Transfer, (u64, u64), Place) {
+    let place = Place::Request(ticket);
+    match ask {
+        Ask::Read { offset, bytes, fua } => (Transfer::Read { fua }, (offset, bytes), place),
+        Ask::Write { offset, bytes, fua } => (Transfer::Write { fua }, (offset, bytes), place),
         Ask::Change { offset, bytes } | Ask::Look { offset, bytes } => {
-            (Transfer::Own, offset, bytes, Place::Request(ticket))
+            (Transfer::Own, (offset, bytes), place)
         }
-        Ask::Flush => (Transfer::Flush, 0, 0, Place::None),
-    };
-    Command { id, transfer, offset, bytes, place }
+        Ask::Flush => (Transfer::Flush, (0, 0), Place::None),
+    }
 }

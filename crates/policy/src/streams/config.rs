@@ -143,20 +143,18 @@ impl Config {
         whole("memory_bytes", self.memory_bytes, Config::LEAST_MEMORY, MOST, "256 KiB to 1 TiB")?;
         let r = self.read_ahead_bytes.unwrap_or(64 << 10);
         whole("read_ahead_bytes", r, 4 << 10, self.memory_bytes / 2, "4 KiB to half of memory_bytes")?;
-        let whole_pages = if r.is_multiple_of(4 << 10) { r } else { 0 };
-        whole("read_ahead_bytes", whole_pages, 4 << 10, MOST, "multiples of 4096")?;
+        if !r.is_multiple_of(4 << 10) {
+            let (key, met) = ("read_ahead_bytes", r.to_string());
+            return Err(ConfigError { key, met, allowed: "multiples of 4096" });
+        }
         whole("dispatch_set", self.dispatch_set.unwrap_or(1).into(), 1, 1 << 16, "1 to 65536")?;
         whole("requests_a_turn", self.requests_a_turn.unwrap_or(1).into(), 1, 1 << 20, "1 to 1048576")?;
         real("efficiency", self.efficiency, 0.5, 0.99, "0.5 to 0.99")?;
         real("round_ms", self.round_ms, 1.0, 1e6, "1 to 1000000")?;
-        let whole_blocks = block_bytes.is_power_of_two() && block_bytes >= 512;
-        whole(
-            "classifier.block_bytes",
-            if whole_blocks { block_bytes } else { 0 },
-            512,
-            1 << 30,
-            "powers of two from 512",
-        )?;
+        if !block_bytes.is_power_of_two() || !(512..=1 << 30).contains(&block_bytes) {
+            let (key, met) = ("classifier.block_bytes", block_bytes.to_string());
+            return Err(ConfigError { key, met, allowed: "powers of two from 512 to 1073741824" });
+        }
         whole("classifier.region_blocks", region_blocks.into(), 8, 128, "8 to 128")?;
         whole("classifier.threshold", threshold.into(), 2, region_blocks.into(), "2 to region_blocks")?;
         real("classifier.window_ms", window_ms, 1.0, 1e6, "1 to 1000000")?;
@@ -203,6 +201,12 @@ mod tests {
         let config = Config { memory_bytes: 4096, ..Config::default() };
         let told = config.check().expect_err("that is too little").to_string();
         assert_eq!(told, "memory_bytes: 4096 is outside 256 KiB to 1 TiB");
+        let config = Config { read_ahead_bytes: Some(5000), ..Config::default() };
+        let told = config.check().expect_err("it is none").to_string();
+        assert_eq!(told, "read_ahead_bytes: 5000 is outside multiples of 4096");
+        let classifier = Classifier { block_bytes: 1000, ..Classifier::default() };
+        let told = Config { classifier, ..Config::default() }.check().expect_err("it is none").to_string();
+        assert!(told.starts_with("classifier.block_bytes: 1000 is outside powers of two"), "{told}");
         let config = Config { efficiency: f64::NAN, ..Config::default() };
         assert_eq!(config.check().expect_err("that is none").key, "efficiency");
     }

@@ -103,6 +103,15 @@ impl Streams {
         self.new_stream(Stream { stride: Some((stride, bytes)), ..stream })
     }
 
+    /// Expects a stream's next request there.
+    pub(super) fn expect_at(&mut self, id: u32, at: u64) {
+        let stream = &mut self.streams[id as usize];
+        let before = std::mem::replace(&mut stream.expected, at);
+        let set = &mut self.expected[set_of(stream.way)];
+        set.remove(&(before, id));
+        set.insert((at, id));
+    }
+
     pub(super) fn new_stream(&mut self, stream: Stream) -> Option<u32> {
         if self.streams.len() >= self.config.classifier.regions as usize {
             return None;

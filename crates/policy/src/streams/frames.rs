@@ -5,7 +5,7 @@
 
 use super::words::{Piece, Pieces};
 use headstack_model::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub(super) struct Frame {
     fetched: u64,
     /// Nobody is to have it any more: it is not what the disk has, or all of it was fetched.
     pub(super) is_hidden: bool,
+    /// Its stream has gone on behind it.
+    pub(super) is_behind: bool,
     /// Answers that name it and were not taken.
     pub(super) pins: u32,
     /// When somebody fetched of it, or it came in.
@@ -52,6 +54,12 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn end(&self) -> u64 {
         self.place + self.bytes
+    }
+
+    /// What it is told by among those that could be given up, if it is one, by when it was wanted last.
+    fn staged(&self, id: u32) -> Option<(bool, (Nanos, u32))> {
+        let is_there = self.state == State::Staged && !self.is_hidden;
+        is_there.then_some((self.is_behind, (self.touched, id)))
     }
 
     /// The sixty-fourths that a run of its bytes lies in.
@@ -77,6 +85,11 @@ pub(super) struct Frames {
     readable: BTreeMap<u64, u32>,
     /// Frames with bytes that the disk does not have, by place.
     dirty: BTreeMap<u64, u32>,
+    /// Frames that wait to be fetched, by when they were wanted last: those that their streams expect to be, and those that
+    /// these have gone on behind.
+    staged: [BTreeSet<(Nanos, u32)>; 2],
+    /// Frames by the stream whose they are.
+    owned: BTreeSet<(u32, u32)>,
     serials: u64,
     high_water: usize,
 }
@@ -90,6 +103,8 @@ impl Frames {
             free: (0..count).rev().collect(),
             readable: BTreeMap::new(),
             dirty: BTreeMap::new(),
+            staged: Default::default(),
+            owned: BTreeSet::new(),
             serials: 0,
             high_water: 0,
         }
@@ -133,9 +148,11 @@ impl Frames {
         self.high_water = self.high_water.max(self.used());
         self.serials += 1;
         let (serial, touched) = (self.serials, now);
+        let (fetched, is_hidden, is_behind, pins) = (0, false, false, 0);
         let frame =
-            Frame { state, stream, place, bytes, fetched: 0, is_hidden: false, pins: 0, touched, serial };
+            Frame { state, stream, place, bytes, fetched, is_hidden, is_behind, pins, touched, serial };
         self.frames[id as usize] = Some(frame);
+        self.owned.insert((stream, id));
         let map = if state.is_dirty() { &mut self.dirty } else { &mut self.readable };
         let before = map.insert(place, id);
         assert!(before.is_none(), "runs of one kind do not overlap");
@@ -144,11 +161,12 @@ impl Frames {
 
     /// Nobody finds the frame any more.
     fn hide(&mut self, id: u32) {
-        let frame = self.get_mut(id);
-        if std::mem::replace(&mut frame.is_hidden, true) {
+        let Frame { is_hidden, place, state, .. } = *self.get(id);
+        if is_hidden {
             return;
         }
-        let (place, is_dirty) = (frame.place, frame.state.is_dirty());
+        self.change(id, |frame| frame.is_hidden = true);
+        let is_dirty = state.is_dirty();
         let map = if is_dirty { &mut self.dirty } else { &mut self.readable };
         map.remove(&place);
     }
@@ -164,6 +182,7 @@ impl Frames {
         }
         let stream = frame.stream;
         self.frames[id as usize] = None;
+        self.owned.remove(&(stream, id));
         self.free.push(id);
         Some(stream)
     }
@@ -204,6 +223,61 @@ impl Frames {
 
     pub(super) fn get_mut(&mut self, id: u32) -> &mut Frame {
         self.frames[id as usize].as_mut().expect("the frame is in use")
+    }
+
+    /// Changes what a frame is found by among those that are staged.
+    fn change(&mut self, id: u32, change: impl FnOnce(&mut Frame)) {
+        let frame = self.get_mut(id);
+        let before = frame.staged(id);
+        change(frame);
+        let now = frame.staged(id);
+        if before == now {
+            return;
+        }
+        if let Some((is_behind, key)) = before {
+            self.staged[usize::from(is_behind)].remove(&key);
+        }
+        if let Some((is_behind, key)) = now {
+            self.staged[usize::from(is_behind)].insert(key);
+        }
+    }
+
+    /// A frame was read, and waits to be fetched.
+    pub(super) fn stage(&mut self, now: Nanos, id: u32) {
+        self.change(id, |frame| (frame.state, frame.touched) = (State::Staged, now));
+    }
+
+    /// A frame's stream has gone on behind it.
+    pub(super) fn leave_behind(&mut self, id: u32) {
+        self.change(id, |frame| frame.is_behind = true);
+    }
+
+    /// The frame that was wanted longest ago of those that their streams have gone on behind.
+    pub(super) fn left_behind(&self) -> Option<u32> {
+        self.staged[1].first().map(|(_, id)| *id)
+    }
+
+    /// The frames that are expected to be fetched, the one wanted longest ago first.
+    pub(super) fn expected(&self) -> impl Iterator<Item = (u32, &Frame)> {
+        self.staged[0].iter().map(|(_, id)| (*id, self.get(*id)))
+    }
+
+    /// The frames of a stream.
+    pub(super) fn of(&self, stream: u32) -> impl Iterator<Item = u32> {
+        self.owned.range((stream, 0)..=(stream, u32::MAX)).map(|(_, id)| *id)
+    }
+
+    /// A frame is that stream's from now on.
+    pub(super) fn give(&mut self, id: u32, stream: u32) {
+        let before = std::mem::replace(&mut self.get_mut(id).stream, stream);
+        self.owned.remove(&(before, id));
+        self.owned.insert((stream, id));
+    }
+
+    /// Frames that can be fetched from, with bytes between these two.
+    pub(super) fn readable_in(&self, begin: u64, end: u64) -> impl Iterator<Item = u32> {
+        let first = self.readable_at(begin);
+        first.into_iter().chain(self.readable.range(begin + 1..end.max(begin + 1)).map(|(_, id)| *id))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Frame)> {
@@ -269,8 +343,9 @@ impl Frames {
             let frame = self.get_mut(id);
             let upto = frame.end().min(end);
             frame.fetched |= frame.parts(at, upto);
-            frame.touched = now;
-            if frame.fetched == u64::MAX {
+            let is_done = frame.fetched == u64::MAX;
+            self.change(id, |frame| frame.touched = now);
+            if is_done {
                 done(id);
             }
             at = upto;
@@ -333,5 +408,11 @@ impl Frames {
         let kept = self.readable.len() + self.dirty.len();
         let hidden = self.iter().filter(|(_, frame)| frame.is_hidden).count();
         assert_eq!(kept + hidden, self.used(), "each frame in use is kept once");
+        let staged = self.iter().filter_map(|(id, frame)| frame.staged(id));
+        let is_listed = |(is_behind, key): (bool, _)| self.staged[usize::from(is_behind)].contains(&key);
+        let count = staged.inspect(|staged| assert!(is_listed(*staged), "{staged:?} is listed")).count();
+        assert_eq!(count, self.staged.iter().map(BTreeSet::len).sum::<usize>(), "and no other is");
+        assert!(self.iter().all(|(id, frame)| self.owned.contains(&(frame.stream, id))));
+        assert_eq!(self.owned.len(), self.used(), "each frame in use has one owner");
     }
 }

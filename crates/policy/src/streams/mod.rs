@@ -22,6 +22,7 @@ mod config;
 mod dispatch;
 mod finding;
 mod frames;
+mod promises;
 mod reading;
 mod stream;
 mod strides;
@@ -45,6 +46,7 @@ use classifier::Classifier as Watch;
 use dispatch::Dispatch;
 use frames::Frames;
 use headstack_model::Nanos;
+use promises::Promise;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stream::Stream;
@@ -102,7 +104,7 @@ pub struct Streams {
     writes: BTreeMap<(u64, u64), Wait>,
     dispatch: Dispatch,
     /// What clients were promised.
-    guarantees: BTreeMap<u64, Guarantee>,
+    promises: BTreeMap<u64, Promise>,
     gathered: Gathered,
     /// Frames of which all was fetched.
     emptied: Vec<u32>,
@@ -144,7 +146,7 @@ impl Streams {
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
             dispatch: Dispatch::default(),
-            guarantees: BTreeMap::new(),
+            promises: BTreeMap::new(),
             gathered: Gathered::default(),
             emptied: Vec::new(),
             spared: Vec::new(),
@@ -220,21 +222,16 @@ impl Streams {
         (at < Nanos::MAX).then_some(at)
     }
 
-    /// Promises a client something; whether the disk can keep it was for others to see.
-    pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
-        self.guarantees.insert(client, guarantee);
-    }
-
     /// A client is gone: nobody hears its answers. Its reads that wait for the disk are answered at once, as refused; all else
     /// is done.
     pub fn forget(&mut self, now: Nanos, client: u64) {
         self.now = now;
-        self.guarantees.remove(&client);
+        self.take_back(client);
         self.gathered.part(client);
         let is_its = |wait: &Wait| wait.request.client == client;
         let waits: Vec<_> = self.reads.iter().filter(|(_, wait)| is_its(wait)).map(|(key, _)| *key).collect();
         for key in waits {
-            let wait = self.take_wait(key);
+            let wait = self.take_wait(false, key);
             self.answer(wait.request.ticket, Err(DiskError::Refused));
         }
         for request in self.beside.forget(client) {
@@ -295,10 +292,7 @@ impl Streams {
             Ask::Read { offset, bytes, fua } => self.take_read(request, offset, bytes, fua),
             Ask::Write { offset, bytes, fua } => self.take_write(request, offset, bytes, fua),
             Ask::Change { offset, bytes } => self.take_change(request, offset, bytes),
-            Ask::Look { offset, bytes } => match self.holds_back(request, offset, bytes) {
-                true => {}
-                false => self.pass(request),
-            },
+            Ask::Look { offset, bytes } => self.pass_behind(request, offset, bytes),
             Ask::Flush => self.take_flush(request),
         }
     }
@@ -314,10 +308,10 @@ impl Streams {
     fn let_go(&mut self, pieces: &Pieces) {
         let (mut freed, mut any) = ([stream::NOBODY; 2 * MOST_PIECES + 2], 0);
         self.frames.unpin(pieces, |stream| {
-            freed[any.min(freed.len() - 1)] = stream;
+            freed[any] = stream;
             any += 1;
         });
-        freed.iter().take(any).for_each(|stream| self.frame_freed(*stream));
+        freed[..any].iter().for_each(|stream| self.frame_freed(*stream));
         if any > 0 {
             self.pump();
         }

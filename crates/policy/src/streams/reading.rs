@@ -3,12 +3,13 @@
 use super::classifier::Direction;
 use super::finding::set_of;
 use super::frames::{Frame, State};
-use super::stream::{NOBODY, turned};
+use super::stream::{NOBODY, Stream, turned};
 use super::tuning::Sample;
 use super::turns::Step;
 use super::words::{DiskError, Outcome, Place, Request, Transfer};
 use super::{NEAR, Purpose, Streams, Wait};
 use headstack_model::Nanos;
+use std::collections::BTreeMap;
 
 /// Commands of a stream that the disk has at a time, so that it need not wait for the next.
 const AHEAD: u32 = 2;
@@ -80,14 +81,36 @@ impl Streams {
         stream.hits += u64::from(is_hit);
         let direction = stream.direction();
         let end = stream.beyond(turned(direction, disk_bytes, offset, bytes), bytes).min(disk_bytes);
-        let way = stream.way;
         if end > stream.expected {
-            let before = std::mem::replace(&mut stream.expected, end);
-            self.expected[set_of(way)].remove(&(before, id));
-            self.expected[set_of(way)].insert((end, id));
+            let before = stream.expected;
+            self.expect_at(id, end);
+            self.leave_behind(id, before);
             self.pass_by(id, end);
         }
         self.file(id);
+    }
+
+    /// Whether a stream has gone on behind a run.
+    fn has_passed(&self, id: u32, place: u64, bytes: u64) -> bool {
+        let stream = &self.streams[id as usize];
+        turned(stream.direction(), self.disk_bytes, place, bytes) + bytes <= stream.expected
+    }
+
+    /// Takes note of the frames that a stream has gone on behind, which it expected from `before` on.
+    fn leave_behind(&mut self, id: u32, before: u64) {
+        let stream = &self.streams[id as usize];
+        let bytes = stream.expected - before;
+        let place = turned(stream.direction(), self.disk_bytes, before, bytes);
+        let is_passed = |streams: &Streams, frame: u32| {
+            let Frame { stream, place, bytes, is_behind, .. } = *streams.frames.get(frame);
+            stream == id && !is_behind && streams.has_passed(id, place, bytes)
+        };
+        let next = |streams: &Streams| {
+            streams.frames.readable_in(place, place + bytes).find(|frame| is_passed(streams, *frame))
+        };
+        while let Some(frame) = next(self) {
+            self.frames.leave_behind(frame);
+        }
     }
 
     /// Gives up frames of a stream that it has left far behind.
@@ -117,13 +140,9 @@ impl Streams {
             self.dispatch.arrive_early();
         }
         self.expected[set_of(stream.way)].remove(&(stream.expected, id));
-        if stream.frames == 0 {
-            return;
-        }
-        let own: Vec<u32> =
-            self.frames.iter().filter(|(_, frame)| frame.stream == id).map(|(frame, _)| frame).collect();
+        let own: Vec<u32> = self.frames.of(id).collect();
         for frame in own {
-            self.frames.get_mut(frame).stream = NOBODY;
+            self.frames.give(frame, NOBODY);
             match self.frames.get(frame).state {
                 State::Staged => self.give_up(frame),
                 State::Gathering => self.close(frame),
@@ -144,33 +163,40 @@ impl Streams {
         stream.is_slow &= stream.in_flight == 0 && self.now.since(stream.landed) > FRESH;
         let end = turned(stream.direction(), disk_bytes, offset, bytes) + bytes;
         stream.wanted = stream.wanted.max(end);
-        let waits = if stream.is_writer() { &mut self.writes } else { &mut self.reads };
-        waits.insert((offset, request.ticket), Wait { request, bytes, stream: id, is_again: false });
+        let is_writer = stream.is_writer();
+        let wait = Wait { request, bytes, stream: id, is_again: false };
+        self.waits(is_writer).insert((offset, request.ticket), wait);
         self.file(id);
         self.press(id);
     }
 
-    /// Takes out a read that waits.
-    pub(super) fn take_wait(&mut self, key: (u64, u64)) -> Wait {
-        let wait = self.reads.remove(&key).expect("it waits");
-        self.streams[wait.stream as usize].waiting -= 1;
+    /// Requests of readers, or of writers, that wait.
+    fn waits(&mut self, is_writer: bool) -> &mut BTreeMap<(u64, u64), Wait> {
+        if is_writer { &mut self.writes } else { &mut self.reads }
+    }
+
+    /// Takes out a read, or a write, that waits.
+    pub(super) fn take_wait(&mut self, is_writer: bool, key: (u64, u64)) -> Wait {
+        let wait = self.waits(is_writer).remove(&key).expect("it waits");
+        let stream = &mut self.streams[wait.stream as usize];
+        stream.waiting -= 1;
+        if stream.waiting == 0 {
+            self.unpress(wait.stream);
+        }
         self.file(wait.stream);
         wait
     }
 
     /// Sends reads that wait for bytes of a run, and will not get them from a frame, on another way.
     pub(super) fn dislodge(&mut self, place: u64, bytes: u64) {
-        let from = (place.saturating_sub(self.longest()), 0);
-        let mut from = from;
+        let mut from = (place.saturating_sub(self.longest()), 0);
         while let Some(key) = self.next_wait(place, bytes, from) {
             from = (key.0, key.1 + 1);
             if self.spared.contains(&key) {
                 continue;
             }
-            let wait = self.take_wait(key);
-            if !self.holds_back(wait.request, key.0, wait.bytes) {
-                self.pass(wait.request);
-            }
+            let Wait { request, bytes, .. } = self.take_wait(false, key);
+            self.pass_behind(request, key.0, bytes);
         }
     }
 
@@ -191,6 +217,21 @@ impl Streams {
             self.spared.push(key);
             self.file(id);
         }
+    }
+
+    /// Has a stream that a frame is taken from read ahead from there again.
+    fn read_again(&mut self, frame: &Frame) {
+        let Frame { stream: id, place, bytes, .. } = *frame;
+        // What those wait for that wait is read again in any case, and no more, so that two of them do not take frames from each other
+        // for ever.
+        let may_go_back = |stream: &Stream| stream.stride.is_none() && stream.waiting == 0;
+        if !self.streams.get(id as usize).is_some_and(may_go_back) || self.has_passed(id, place, bytes) {
+            return;
+        }
+        let disk_bytes = self.disk_bytes;
+        let stream = &mut self.streams[id as usize];
+        stream.frontier = stream.frontier.min(turned(stream.direction(), disk_bytes, place, bytes));
+        self.file(id);
     }
 
     /// The first read from `from` on that waits for bytes of a run.
@@ -318,19 +359,23 @@ impl Streams {
 
     /// Has a frame free for a stream, where that is fair; whether there is one.
     pub(super) fn make_room(&mut self, id: u32, is_needy: bool) -> bool {
-        let staged = self.frames.iter().filter(|(_, frame)| frame.state == State::Staged && !frame.is_hidden);
-        let rated = staged
-            .filter_map(|(victim, frame)| Some((self.worth(id, is_needy, frame)?, frame.touched, victim)));
-        if let Some((_, _, victim)) = rated.min() {
-            let frame = self.frames.get(victim);
+        let victim = self.frames.left_behind();
+        let victim = victim.or_else(|| if is_needy { self.victim(id) } else { None });
+        if let Some(victim) = victim {
+            let frame = *self.frames.get(victim);
             self.books.unfetched_bytes += frame.unfetched();
-            let (place, bytes) = (frame.place, frame.bytes);
-            self.rewind(place, bytes);
+            self.rewind(frame.place, frame.bytes);
+            if frame.stream != id {
+                self.read_again(&frame);
+            }
             self.give_up(victim);
             self.spared.clear();
             return self.frames.free() > 0;
         }
-        if is_needy && !self.close_oldest() && self.underway.is_empty() {
+        if !is_needy {
+            return false;
+        }
+        if !self.close_oldest() && self.underway.is_empty() {
             // All memory is with others that wait for more: this one does without.
             let stream = &self.streams[id as usize];
             let (direction, at) = (stream.direction(), stream.frontier);
@@ -342,26 +387,27 @@ impl Streams {
         false
     }
 
-    /// How much a staged frame is worth, where it may be given up for a stream: least, what its own has left behind; most, what
-    /// this one has still to fetch.
-    fn worth(&self, id: u32, is_needy: bool, frame: &Frame) -> Option<u8> {
-        let owner = self.streams.get(frame.stream as usize);
-        let is_behind = owner.is_none_or(|owner| {
-            turned(owner.direction(), self.disk_bytes, frame.place, frame.bytes) + frame.bytes
-                <= owner.expected
-        });
-        if is_behind {
-            return Some(0);
-        }
-        let from = (frame.place.saturating_sub(self.longest()), 0);
-        let age = self.now.since(frame.touched);
-        let is_slow = owner.is_some_and(|owner| owner.is_slow && owner.waiting == 0);
-        let is_fresh = !self.underway.is_empty() && age < if is_slow { HELD } else { FRESH };
-        match frame.stream == id {
-            _ if !is_needy => None,
-            false => (!is_fresh).then_some(1),
-            true => self.next_wait(frame.place, frame.bytes, from).is_none().then_some(2),
-        }
+    /// The staged frame, wanted longest ago, that may be given up for a stream whose client waits: one of others, or else of its own
+    /// that nobody waits for.
+    fn victim(&self, id: u32) -> Option<u32> {
+        let is_left = |frame: &Frame| {
+            let owner = self.streams.get(frame.stream as usize);
+            let is_slow = owner.is_some_and(|owner| owner.is_slow && owner.waiting == 0);
+            self.underway.is_empty() || self.now.since(frame.touched) >= if is_slow { HELD } else { FRESH }
+        };
+        let may_be_left = |frame: &Frame| self.underway.is_empty() || self.now.since(frame.touched) >= FRESH;
+        let old = self.frames.expected().take_while(|(_, frame)| may_be_left(frame));
+        let of_others =
+            old.filter(|(_, frame)| frame.stream != id && is_left(frame)).map(|(victim, _)| victim);
+        of_others.into_iter().next().or_else(|| {
+            let own = self.frames.of(id).map(|victim| (victim, self.frames.get(victim)));
+            let own = own.filter(|(_, frame)| frame.state == State::Staged && !frame.is_hidden);
+            let unwanted = own.filter(|(_, frame)| {
+                let from = (frame.place.saturating_sub(self.longest()), 0);
+                self.next_wait(frame.place, frame.bytes, from).is_none()
+            });
+            unwanted.min_by_key(|(victim, frame)| (frame.touched, *victim)).map(|(victim, _)| victim)
+        })
     }
 
     /// A command for a frame has ended.
@@ -383,8 +429,12 @@ impl Streams {
             }
             return;
         }
-        let staged = self.frames.get_mut(id);
-        (staged.state, staged.touched) = (State::Staged, now);
+        self.frames.stage(now, id);
+        if self.streams.contains(frame.stream as usize)
+            && self.has_passed(frame.stream, frame.place, frame.bytes)
+        {
+            self.frames.leave_behind(id);
+        }
         self.answer_waits(frame.place, frame.bytes);
         if self.streams.contains(frame.stream as usize) {
             self.file(frame.stream);
@@ -400,7 +450,7 @@ impl Streams {
             from = (key.0, key.1 + 1);
             let wait = self.reads[&key];
             if let Some(pieces) = self.frames.pieces(key.0, wait.bytes) {
-                self.take_wait(key);
+                self.take_wait(false, key);
                 self.fetch(wait.request, key.0, wait.bytes, pieces, false);
             }
         }

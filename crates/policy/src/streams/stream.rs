@@ -50,8 +50,10 @@ pub(super) struct Stream {
     /// The round of its last turn, and what it may still have in that.
     pub(super) round: u64,
     pub(super) left: u32,
-    /// From when on it goes before those that were promised nothing.
-    pub(super) urgent: Option<Nanos>,
+    /// Commands by which its turn brings what its client was promised; none where another turn is for that.
+    pub(super) promised: u32,
+    /// The client whose promise it waits for.
+    pub(super) pressed: Option<u64>,
     /// Where it stands in which queue.
     pub(super) filed: Option<(Queue, u64)>,
     /// The frame that writes are gathered in.
@@ -91,7 +93,8 @@ impl Stream {
             turn: None,
             round: 0,
             left: 0,
-            urgent: None,
+            promised: 0,
+            pressed: None,
             filed: None,
             open: None,
             began: now,

@@ -3,7 +3,6 @@
 use super::config::Turns;
 use super::stream::{Queue, turned};
 use super::{Streams, stream::Stream};
-use headstack_model::Nanos;
 
 /// What came of a stream's turn to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl Streams {
         let is_amid = left == 0 && stream.is_amid(longest);
         stream.turn = Some(if is_amid { 1 } else { left });
         // Whoever was promised something and has waited for half the time does not wait for the rest of it.
-        let is_pressed = self.dispatch.has_urgent(self.now) && !self.guarantees.contains_key(&stream.client);
+        let is_pressed = self.dispatch.has_urgent(self.now) && stream.promised == 0;
         if left == 0 && !is_amid {
             self.end_turn(id, false);
         } else if is_pressed {
@@ -93,12 +92,15 @@ impl Streams {
         };
         self.unfile(id);
         self.dispatch.active.push(id);
+        let promised = self.promised_requests(id);
         self.unpress(id);
-        let requests = self.turn_requests().max(self.promised_requests(id));
+        let requests = self.turn_requests().max(promised);
         let stream = &mut self.streams[id as usize];
+        stream.promised = promised;
         if stream.round != round || stream.left == 0 {
             (stream.round, stream.left) = (round, requests);
         }
+        stream.left = stream.left.max(promised);
         stream.turn = Some(stream.left);
         stream.was_fetched = false;
         stream.began = self.now;
@@ -118,32 +120,6 @@ impl Streams {
         })
     }
 
-    /// Commands of a turn that bring a stream what it was promised until the next.
-    fn promised_requests(&self, id: u32) -> u32 {
-        let promised = self.guarantees.get(&self.streams[id as usize].client);
-        let bytes = promised.map_or(0.0, |promised| promised.rate as f64 * promised.response.as_secs());
-        (bytes / self.read_bytes() as f64).ceil() as u32
-    }
-
-    /// A stream that waits goes before others when half of the time is over that it was promised.
-    pub(super) fn press(&mut self, id: u32) {
-        let stream = &mut self.streams[id as usize];
-        if stream.turn.is_some() || stream.urgent.is_some() || stream.waiting == 0 {
-            return;
-        }
-        if let Some(promised) = self.guarantees.get(&stream.client) {
-            let at = self.now + Nanos(promised.response.0 / 2);
-            stream.urgent = Some(at);
-            self.dispatch.expect_by(at, id);
-        }
-    }
-
-    pub(super) fn unpress(&mut self, id: u32) {
-        if let Some(at) = self.streams[id as usize].urgent.take() {
-            self.dispatch.expect_no_more(at, id);
-        }
-    }
-
     /// R.
     pub(super) fn read_bytes(&self) -> u64 {
         self.config.read_bytes(self.frames.frame_bytes())
@@ -151,7 +127,8 @@ impl Streams {
 
     /// Whether a turn takes far longer than turns do while others wait: its client pauses, or the disk does.
     fn is_overdue(&self, id: u32) -> bool {
-        let turn = f64::from(self.turn_requests()) * self.read_bytes() as f64 / self.tuning.bandwidth();
+        let requests = self.turn_requests().max(self.streams[id as usize].promised);
+        let turn = f64::from(requests) * self.read_bytes() as f64 / self.tuning.bandwidth();
         let longest = 4.0 * (turn + self.tuning.positioning().as_secs());
         let took = self.now.since(self.streams[id as usize].began);
         self.dispatch.needy() > 0 && took.as_secs() > longest

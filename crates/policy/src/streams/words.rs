@@ -2,7 +2,7 @@
 
 use headstack_model::Nanos;
 
-/// What a client was promised for each of its streams.
+/// What a client was promised, for all its streams together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guarantee {
     /// Bytes a second, for as long as it asks for them.

@@ -116,6 +116,14 @@ impl Streams {
         }
     }
 
+    /// Sends a request to the disk by itself, behind gathered bytes that it is about, too.
+    pub(super) fn pass_behind(&mut self, request: Request, offset: u64, bytes: u64) {
+        if !self.holds_back(request, offset, bytes) {
+            self.pass(request);
+        }
+    }
+
+    /// The same of one that changes bytes.
     pub(super) fn take_change(&mut self, request: Request, offset: u64, bytes: u64) {
         if !self.holds_back(request, offset, bytes) {
             self.outdate(offset, bytes);
@@ -156,7 +164,7 @@ impl Streams {
         }
         // A flush that waits for the frame closed it, so these bytes were gathered after all flushes.
         let piece = Piece { at: self.frames.at(id, offset), bytes };
-        self.keeps.push_back(Action::Keep { ticket: request.ticket, from: 0, piece });
+        self.keep(request.ticket, 0, piece);
         self.answer(request.ticket, Ok(Outcome::Done));
         true
     }
@@ -204,23 +212,18 @@ impl Streams {
             self.keep(request.ticket, first, Piece { at, bytes: bytes - first });
             self.close_full(second);
         }
-        let (now, before) = (self.now, self.streams[id as usize].expected);
         let stream = &mut self.streams[id as usize];
-        (stream.client, stream.asked) = (request.client, now);
+        (stream.client, stream.asked) = (request.client, self.now);
         stream.requests += 1;
         stream.bytes += bytes;
-        (stream.frontier, stream.expected) = (offset + bytes, offset + bytes);
-        self.expected[2].remove(&(before, id));
-        self.expected[2].insert((offset + bytes, id));
+        stream.frontier = offset + bytes;
+        self.expect_at(id, offset + bytes);
         self.answer(request.ticket, Ok(Outcome::Done));
         self.file(id);
         // Whoever wanted to write the same bytes at the same time does it by itself.
         while let Some((key, wait)) = self.first_write(id, offset, offset + bytes) {
-            self.unwait(key);
-            if !self.holds_back(wait.request, key.0, wait.bytes) {
-                self.outdate(key.0, wait.bytes);
-                self.pass(wait.request);
-            }
+            self.take_wait(true, key);
+            self.take_change(wait.request, key.0, wait.bytes);
         }
         true
     }
@@ -285,8 +288,8 @@ impl Streams {
 
     /// Has the frame written that gathers for the longest time, because memory is short; whether any is being written then.
     pub(super) fn close_oldest(&mut self) -> bool {
-        let open = self.frames.iter().filter(|(_, frame)| frame.state == State::Gathering);
-        if let Some(id) = open.min_by_key(|(_, frame)| frame.serial).map(|(id, _)| id) {
+        let open = self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Gathering);
+        if let Some(id) = open.min_by_key(|id| self.frames.get(*id).serial) {
             self.close(id);
         }
         self.frames.dirty() > 0
@@ -299,10 +302,11 @@ impl Streams {
             return;
         }
         let (mut late, mut next) = (Vec::new(), Nanos::MAX);
-        for (id, frame) in self.frames.iter().filter(|(_, frame)| frame.state == State::Gathering) {
-            let at = frame.touched + gather;
+        for id in self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Gathering) {
+            let at = self.frames.get(id).touched + gather;
             if at <= now { late.push(id) } else { next = next.min(at) }
         }
+        late.sort_unstable();
         late.into_iter().for_each(|id| self.close(id));
         self.gathered.drain_at = next;
     }
@@ -359,7 +363,7 @@ impl Streams {
         if !fits {
             return Step::Waits;
         }
-        self.unwait(key);
+        self.take_wait(true, key);
         // It may meet bytes that others have had gathered since.
         let Wait { request, bytes, .. } = wait;
         if self.gathered.has_held(frontier, bytes) {
@@ -397,19 +401,9 @@ impl Streams {
         if let Some(open) = self.streams[id as usize].open {
             self.close(open);
         }
-        let stream = &mut self.streams[id as usize];
-        let before = std::mem::replace(&mut stream.expected, key.0);
-        stream.frontier = key.0;
-        self.expected[2].remove(&(before, id));
-        self.expected[2].insert((key.0, id));
+        self.streams[id as usize].frontier = key.0;
+        self.expect_at(id, key.0);
         self.advance_writer(id)
-    }
-
-    /// Takes out a write that waits.
-    fn unwait(&mut self, key: (u64, u64)) {
-        let wait = self.writes.remove(&key).expect("it waits");
-        self.streams[wait.stream as usize].waiting -= 1;
-        self.file(wait.stream);
     }
 
     /// A stream has one more command under way.

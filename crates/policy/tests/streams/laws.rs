@@ -217,6 +217,34 @@ fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
 }
 
 #[test]
+fn has_a_client_of_many_streams_no_more_than_it_was_promised() {
+    // Of a hundred streams a client has one, or thirty.
+    let rate = |own: usize| {
+        let mut world = world(Config::default());
+        let guarantee = Guarantee { rate: 1_000_000, response: Nanos::from_secs(2) };
+        world.streams.set_guarantee(1000, guarantee);
+        let mut read = reader(100, DISK, 64 << 10);
+        let (mut owners, mut turns) = (std::collections::BTreeMap::new(), [0u64; 100]);
+        let client = |stream: usize| if stream < own { 1000 } else { stream as u64 };
+        for stream in 0..100 {
+            owners.insert(world.ask(client(stream), read(stream, 0), 1), stream);
+        }
+        while world.step(Nanos::from_secs(60)) {
+            for (ticket, _) in std::mem::take(&mut world.answered) {
+                let stream = owners.remove(&ticket).expect("it was asked");
+                turns[stream] += 1;
+                owners.insert(world.ask(client(stream), read(stream, turns[stream]), 1), stream);
+            }
+        }
+        let of = |streams: std::ops::Range<usize>| turns[streams].iter().sum::<u64>() * 65536 / 60;
+        (of(0..own), of(own..100))
+    };
+    let ((one, others), (thirty, rest)) = (rate(1), rate(30));
+    assert!(one >= 1_000_000 && thirty >= 1_000_000, "{one} {thirty}");
+    assert!(others > 0 && rest > others / 2, "{others} and {rest} bytes/s are left for the others");
+}
+
+#[test]
 fn is_a_stream_with_gaps_read_ahead() {
     for forward in [true, false] {
         let mut world = world(Config::default());

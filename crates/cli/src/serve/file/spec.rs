@@ -212,7 +212,7 @@ pub(crate) struct ExportSpec {
     /// `uid:NUMBER` for a user there, or `cert:NAME` for whom a client's certificate names; all may where it is empty.
     #[serde(default)]
     pub(crate) allow: Vec<Allow>,
-    /// What each connection is promised for its streams. The disk's `ability` says how many there may be; who comes beyond is
+    /// What each connection is promised for all streams. The disk's `ability` says how many there may be; who comes beyond is
     /// refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) guarantee: Option<Guarantee>,
