@@ -22,6 +22,7 @@ pub use tracks::{Piece, Stretch};
 pub(crate) use tracks::{middle_angle, turn_between};
 
 use crate::Disk;
+use crate::lattice::Lattice;
 use headstack_model::Lbn;
 use headstack_model::spec::Layout;
 use prober::Prober;
@@ -70,6 +71,12 @@ impl LearnedMechanics {
         };
         zones.map(rate).collect()
     }
+}
+
+/// Learns the mechanics of a disk whose tracks were found.
+pub async fn mechanics(disk: Disk, lattice: &Lattice) -> LearnedMechanics {
+    let stretches = tracks::of_lattice(lattice, disk.facts().physical_sectors);
+    mechanics_of(disk, &stretches, lattice.period.0 as f64).await
 }
 
 /// Learns the mechanics of a disk with these tracks, which turns once in `period` nanoseconds.

@@ -1,6 +1,7 @@
 //! Tracks with their angles, as an extraction found them, put where they lie: on a surface, at a cylinder.
 
 use crate::Run;
+use crate::lattice::{Lattice, LatticeRun};
 use headstack_model::Lbn;
 
 /// Tracks in the order of their blocks that hold equally many and follow each other by one skew.
@@ -104,6 +105,18 @@ impl Piece {
         };
         u32::try_from(track).ok().filter(|track| *track < self.tracks.run.tracks)
     }
+}
+
+/// The runs of a lattice, on media that hold units of so many blocks.
+pub(super) fn of_lattice(lattice: &Lattice, unit: u32) -> Vec<Stretch> {
+    let unit = f64::from(unit.max(1));
+    let stretch = |run: &LatticeRun| Stretch {
+        run: run.run,
+        sectors_per_track: (((run.turn / unit).round() * unit) as u32).max(run.run.sectors),
+        angle: run.angle,
+        skew: run.skew,
+    };
+    lattice.runs.iter().map(stretch).collect()
 }
 
 /// How far an angle is from another: from -½ to ½ turn.
