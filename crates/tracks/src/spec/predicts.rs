@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
 /// Requests of a load.
-const REQUESTS: usize = 20_000;
+const REQUESTS: usize = 40_000;
 /// Sequential streams among them.
 const STREAMS: usize = 3;
 

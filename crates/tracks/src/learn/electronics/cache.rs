@@ -331,7 +331,11 @@ impl Reads<'_> {
     async fn learn_habits(&self, spec: &mut CacheSpec, findings: &mut Findings) {
         if spec.read_ahead != ReadAhead::None {
             let place = Place { from: 0, sectors: self.bench.unit() };
-            let far = i64::from((spec.read_ahead_max_sectors / 2).min(self.bench.size() / 2));
+            let far = match spec.read_ahead {
+                // The last of it, which is kept in any case.
+                ReadAhead::Segment => i64::from(spec.read_ahead_max_sectors) - 1,
+                _ => i64::from((spec.read_ahead_max_sectors / 2).min(self.bench.size() / 2)),
+            };
             let rest = i64::from(spec.read_ahead_max_sectors);
             spec.read_ahead_on_hit = self.reaches(place, far, When::ReadAgain { rest }).await;
             findings.add("cache.read_ahead_on_hit", Sure::Seen);

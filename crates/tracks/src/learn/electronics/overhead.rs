@@ -87,6 +87,7 @@ pub(super) async fn learn(
 }
 
 /// A read's way from the media to the host.
+#[derive(Clone, Copy)]
 struct Way {
     /// Time of a sector under the head and on the bus: ns.
     sector: f64,
@@ -112,15 +113,29 @@ impl Way {
             findings.add("bus.read_us_per_sector", if is_slow { Sure::Seen } else { Sure::NotSeen });
             return Way { sector, bus: if is_slow { slope } else { 0.0 }, ratio: 0.0 };
         };
-        let bus = hits.sector;
         findings.add("bus.read_us_per_sector", Sure::Seen);
-        let beyond = (slope - sector.max(bus)) * f64::from(many - unit);
-        let is_seen = beyond > 4.0 * JITTER && beyond > 0.05 * slope * f64::from(many - unit);
-        let seen = ((slope - bus) / sector).clamp(0.0, 1.0);
-        // A ratio that a bus faster than the media hides is none.
-        let ratio = if is_seen { libm::round(seen * 100.0) / 100.0 } else { 0.0 };
+        let beyond = longer - f64::from(many - unit) * sector.max(hits.sector);
+        let is_seen = beyond > 4.0 * JITTER && beyond > 0.05 * longer;
         findings.add("bus.buffer_full_ratio", if is_seen { Sure::Seen } else { Sure::AtMostThat });
-        Way { sector, bus, ratio }
+        // A ratio that a bus faster than the media hides is none.
+        let mut way = Way { sector, bus: hits.sector, ratio: 0.0 };
+        if is_seen {
+            way.ratio = way.fitting(unit, many, longer);
+        }
+        way
+    }
+
+    /// The ratio with which reading `many` sectors takes as much longer than `unit` as it does: of those that fit equally well, the
+    /// roundest.
+    fn fitting(&self, unit: u32, many: u32, longer: f64) -> f64 {
+        let off = |hundredths: u32| {
+            let way = Way { ratio: f64::from(hundredths) / 100.0, ..*self };
+            (way.time(many) - way.time(unit) - longer).abs()
+        };
+        let least = (0..=100).map(off).fold(f64::MAX, f64::min);
+        let fits = |step: u32| (0..=100).step_by(step as usize).find(|ratio| off(*ratio) < least + JITTER);
+        let ratio = [25, 10, 5, 1].into_iter().find_map(fits);
+        f64::from(ratio.unwrap_or(0)) / 100.0
     }
 
     /// From when the first sector is under the head to when the last is at the host: ns.
