@@ -26,6 +26,11 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// A track that fills its turn.
+    pub(super) fn of_turn(turn: f64) -> Shape {
+        Shape { sectors: (libm::round(turn) as u64).max(2), turn, skew: 0.0 }
+    }
+
     /// Turns from the first sector to the last.
     pub(super) fn last(&self) -> f64 {
         (self.sectors - 1) as f64 / self.turn
@@ -150,6 +155,18 @@ impl Thread {
     /// Draws it back, where sectors were slipped.
     pub(super) fn slip(&mut self, sectors: i64) {
         self.sector -= sectors;
+    }
+
+    /// Corrects the skew within a part so that a track of it begins `off` turns later, and one before stays where it is.
+    pub(super) fn refine_part(&mut self, from: u64, to: u64, off: f64) {
+        let (index, end) = self.part(from);
+        if to >= end || to <= from || self.cell.tracks == 1 {
+            return;
+        }
+        let more = off / (to - from) as f64;
+        let part = &mut self.cell.parts[index];
+        part.shape.skew += more;
+        self.angle -= (from % self.cell.tracks - part.track) as f64 * more;
     }
 
     /// Corrects the step of angle so that a track begins `off` turns later, and one before stays where it is.

@@ -1,13 +1,15 @@
 //! What may come next: a cell that came before, a shape that came before, or something new.
 
 use super::LatticeError;
-use super::cell::{Cell, Shape, Thread, wrap, wrap_from};
+use super::cell::{Cell, Part, Shape, Thread, wrap, wrap_from};
 use super::walk::{Piece, Walk};
 
 /// Runs of tracks in a cell, at most.
 const LONGEST: usize = 64;
 /// Parts of a cell, and shapes of tracks, that are tried where a track begins.
 const TRIED: usize = 3;
+/// Sectors of a turn that are tried.
+const TURNS: usize = 12;
 
 impl Walk {
     /// What came before and does again; with the number of the track that begins here.
@@ -84,11 +86,17 @@ impl Walk {
             runs.iter().map(|run| (run.shape, run.tracks, wrap(run.angle - runs[0].angle))),
             wrap(self.angle - runs[0].angle),
         );
-        // The same as it is already known to break here.
-        let is_new = self
-            .cell
-            .as_ref()
-            .is_none_or(|known| !known.parts.iter().zip(&cell.parts).all(|(a, b)| a.shape.is_like(&b.shape)));
+        // The same as before is already known to break here.
+        let off = 0.6 * self.prober.tolerance();
+        let is_new = self.cell.as_ref().is_none_or(|known| {
+            let is_same = |a: &Part, b: &Part| {
+                a.shape.is_like(&b.shape)
+                    && wrap(a.angle - b.angle).abs() < off
+                    && (a.shape.skew - b.shape.skew).abs() * (a.tracks as f64) < off
+            };
+            wrap(known.step - cell.step).abs() > off
+                || !known.parts.iter().zip(&cell.parts).all(|(a, b)| is_same(a, b))
+        });
         (is_new && (count > 1 || runs[0].tracks > 1)).then_some(cell)
     }
 
@@ -103,12 +111,18 @@ impl Walk {
     /// Learns the track that begins here from nothing; `None` where it is the last.
     pub(super) async fn learn(&mut self) -> Result<Option<Thread>, LatticeError> {
         self.strangers += 1;
-        let turn = match self.found.last() {
-            Some(last) => self.rate(last.shape.turn).await?,
+        let known = self.turns();
+        let mut turn = match known.first() {
+            Some(last) => self.rate(*last, &known).await?,
             None => self.first_rate().await?,
         };
-        let guess = Shape { sectors: (libm::round(turn) as u64).max(2), turn, skew: 0.0 };
-        let odd = self.odd(guess, None).await?;
+        let mut odd = self.odd(Shape::of_turn(turn), None).await?;
+        for known in known {
+            if odd.breaks {
+                break;
+            }
+            (turn, odd) = (known, self.odd(Shape::of_turn(known), None).await?);
+        }
         let full = (turn - odd.sectors as f64).abs() < 0.008 * turn + 0.6;
         let turn = if full { odd.sectors as f64 } else { turn };
         let Some(next) = odd.next else {
@@ -146,31 +160,52 @@ impl Walk {
             known = true;
             far *= 2;
         }
-        let turn = (far / 2) as f64 / angle.max(1e-6);
-        self.rate(turn).await
+        let turn = (far / 2) as f64 / angle.max(1e-3);
+        self.rate(turn, &[turn]).await
     }
 
-    /// Sectors of a turn, where about so many are expected.
-    async fn rate(&mut self, turn: f64) -> Result<f64, LatticeError> {
-        let mut marks = vec![(0.0, 0.0)];
-        for share in [0.22, 0.46, 0.7] {
-            let far = (turn * share) as u64;
-            if far == 0 || self.at + far >= self.end {
-                break;
-            }
-            if let Some(angle) = self.along(far).await? {
-                marks.push((far as f64, wrap_from(share - 0.4, angle)));
+    /// Sectors of a turn of the tracks before: of those that come next in the cell first, then of the last ones.
+    fn turns(&self) -> Vec<f64> {
+        let next = self.cell.iter().map(|cell| cell.parts[self.expected % cell.parts.len()].shape.turn);
+        let runs = self.found.iter().rev().take(4 * LONGEST).filter(|piece| piece.tracks > 2);
+        let mut turns: Vec<f64> = Vec::new();
+        for turn in next.chain(runs.chain(self.found.last()).map(|piece| piece.shape.turn)) {
+            if turns.len() < TURNS && !turns.iter().any(|known| (known - turn).abs() < 0.002 * turn) {
+                turns.push(turn);
             }
         }
-        let Some((far, angle)) = marks.last().filter(|_| marks.len() > 1) else { return Ok(turn) };
-        let pieces: Vec<f64> = marks
-            .windows(2)
-            .map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1).max(1e-6))
-            .collect();
-        let most = pieces.iter().copied().fold(0.0, f64::max);
-        let least = pieces.iter().copied().fold(f64::MAX, f64::min);
-        // Slipped sectors make the way longer in angle, never shorter.
-        Ok(if most < 1.03 * least { far / angle } else { most })
+        turns
+    }
+
+    /// Sectors of a turn, where about so many are expected, and such were before.
+    async fn rate(&mut self, turn: f64, known: &[f64]) -> Result<f64, LatticeError> {
+        let mut rates = Vec::new();
+        // Over most of the track, and if that holds slipped sectors or the track's end, over less.
+        for scale in [1.0, 0.5] {
+            let mut marks = vec![(0.0, 0.0)];
+            for share in [0.22 * scale, 0.46 * scale, 0.7 * scale] {
+                let far = (turn * share) as u64;
+                if far == 0 || self.at + far >= self.end {
+                    break;
+                }
+                if let Some(angle) = self.along(far).await? {
+                    marks.push((far as f64, wrap_from(share - 0.4, angle)));
+                }
+            }
+            let Some((far, angle)) = marks.last().filter(|_| marks.len() > 2) else { return Ok(turn) };
+            let seen =
+                marks.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1).max(1e-6));
+            let seen: Vec<f64> = seen.filter(|rate| *rate > 0.45 * turn && *rate < 2.0 * turn).collect();
+            let most = seen.iter().copied().fold(0.0, f64::max);
+            let least = seen.iter().copied().fold(f64::MAX, f64::min);
+            if seen.len() + 1 == marks.len() && most < 1.03 * least {
+                return Ok(far / angle);
+            }
+            rates.extend(seen);
+        }
+        // Slipped sectors, or the end of the track, lie between: what was known before and is seen in some part of it.
+        let is_seen = |known: &&f64| rates.iter().any(|rate| (rate / **known - 1.0).abs() < 0.02);
+        Ok(known.iter().find(is_seen).copied().unwrap_or(turn))
     }
 
     /// Turns from here to the so-manieth sector.

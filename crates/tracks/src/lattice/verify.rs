@@ -87,7 +87,9 @@ impl Walk {
             None if index == 0 => return Ok(true),
             None => self.found[index - 1].start(self.found[index - 1].tracks - 1),
         };
-        Ok(self.meets(before, piece.start(track)).await?.is_some())
+        // Where angles go on without a break, nothing shows that a track ends, even if one is expected to.
+        let begin = piece.start(track);
+        Ok(self.meets(before, begin).await?.is_some() && self.breaks(begin.sector, before.shape.turn).await?)
     }
 
     /// The sectors of the pieces on both sides of where a track begins.

@@ -48,6 +48,8 @@ pub(super) struct Odd {
     pub(super) sectors: u64,
     /// Where the next one begins; `None` at the end of the disk.
     pub(super) next: Option<f64>,
+    /// Whether angles break where it ends, or its turn is full: if not, it was taken for one of other sectors.
+    pub(super) breaks: bool,
 }
 
 /// What was found so far, and where the walk is: at the beginning of a track.
@@ -80,24 +82,28 @@ impl Walk {
                 true => None,
                 false => self.hypothesis().await?,
             };
-            let (thread, from) = match known {
-                Some(found) => found,
+            match known {
+                Some((thread, from)) => self.follow(thread, from, true).await?,
                 None => match self.learn().await? {
-                    Some(thread) => (thread, 0),
+                    Some(thread) => self.follow(thread, 0, false).await?,
                     None => return Ok(()),
                 },
-            };
-            self.follow(thread, from).await?;
+            }
             if self.strangers > STRANGERS {
                 let (lbn, tracks) = (self.prober.lbn(self.at), self.strangers);
+                for p in self.found.iter().rev().take(310) {
+                    eprintln!("{p:?}");
+                }
                 return Err(LatticeError::Lost { lbn, tracks });
             }
         }
         Ok(())
     }
 
-    /// Follows a thread from its track `from`, which begins here, over slipped sectors, to where it breaks.
-    async fn follow(&mut self, mut thread: Thread, mut from: u64) -> Result<(), LatticeError> {
+    /// Follows a thread from its track `from`, which begins here, over slipped sectors, to where it breaks. Of a thread that
+    /// is not sure, as one track alone is not, no more is taken where it holds for no other.
+    async fn follow(&mut self, mut thread: Thread, mut from: u64, sure: bool) -> Result<(), LatticeError> {
+        let first = from;
         loop {
             let good = self.reach(&mut thread, from).await?;
             self.emit(&thread, from, good);
@@ -108,9 +114,13 @@ impl Walk {
                 // The sector is remapped elsewhere.
                 self.angle = begin.angle;
             }
+            if !sure && good == first + 1 {
+                return Ok(());
+            }
             let next = thread.start(good + 1);
             let odd = self.odd(begin.shape, Some(next.angle)).await?;
-            if odd.sectors != begin.shape.sectors && self.is_other(&thread, good, odd.sectors) {
+            let differs = odd.sectors != begin.shape.sectors;
+            if differs && (!odd.breaks || self.is_other(&thread, good, odd.sectors)) {
                 self.stranger = true;
                 return Ok(());
             }
@@ -124,6 +134,7 @@ impl Walk {
             self.at += odd.sectors;
             if thread.cell.tracks > 1 {
                 self.expected = thread.part(good + 1).0;
+                self.cell = Some(thread.cell.clone());
             }
             let Some(angle) = odd.next else { return Ok(()) };
             self.angle = angle;
@@ -167,7 +178,10 @@ impl Walk {
         while bad - good > 1 {
             let middle = good + (bad - good) / 2;
             match self.conforms(thread, middle).await? {
-                Some(_) => good = middle,
+                Some(off) => {
+                    thread.refine_part(from, middle, off);
+                    good = middle;
+                }
                 None => bad = middle,
             }
         }
@@ -194,7 +208,9 @@ impl Walk {
             let beside = begin.angle + 3.0 / begin.shape.turn;
             let goes_on = last + 1.0 / before.shape.turn;
             let lies = begin.shape.sectors > 8
-                && first.is_none_or(|first| wrap(first - goes_on).abs() > within)
+                && first.is_none_or(|first| {
+                    wrap(first - goes_on).abs() > within && wrap(first - begin.angle).abs() > 2.0 * within
+                })
                 && self.lies(begin.sector - 1, last, within).await?
                 && self.lies(begin.sector + 3, beside, within).await?;
             return Ok(lies.then_some(0.0));
@@ -202,7 +218,10 @@ impl Walk {
         let Some(angle) = self.prober.expect(begin.sector - 1, last).await? else { return Ok(None) };
         let hole = wrap(angle - last);
         if hole.abs() <= within {
-            return Ok(Some(off));
+            let break_seen = wrap(begin.angle + off - angle - 1.0 / before.shape.turn).abs();
+            let is_full = before.shape.sectors as f64 > 0.99 * before.shape.turn;
+            let breaks = is_full || break_seen > 1.6 * self.prober.tolerance();
+            return Ok(breaks.then_some(off));
         }
         // Sectors slipped within a track leave its last one later, but within its turn.
         let jump = wrap(angle - begin.angle + 1.0 / begin.shape.turn).abs() > 2.0 * within;
@@ -268,27 +287,70 @@ impl Walk {
             }
             break;
         }
-        let mut sectors = search.within + 1;
-        if sectors == rest {
-            return Ok(Odd { sectors, next: None });
+        if search.within + 1 == rest {
+            return self.ended(&search, shape).await;
         }
-        if let Some(earlier) = self.break_before(&search).await? {
-            sectors = earlier;
+        let mut odd = self.ended(&search, shape).await?;
+        let is_foretold = |odd: &Odd| {
+            let off = next.zip(odd.next).map(|(foretold, found)| wrap(foretold - found).abs());
+            odd.breaks && off.is_some_and(|off| off < 0.01)
+        };
+        if !is_foretold(&odd) && odd.sectors < shape.sectors {
+            // Where most of several tracks is slipped, sectors far behind the end seem to lie before it.
+            let stepwise = self.stepwise(shape.turn, limit).await?;
+            let other = self.ended(&stepwise, shape).await?;
+            if is_foretold(&other) || !odd.breaks {
+                (odd, search) = (other, stepwise);
+            }
         }
-        let next = self.prober.angle(self.at + sectors).await?;
-        Ok(Odd { sectors, next: Some(next.unwrap_or(wrap(self.angle + shape.skew))) })
+        if !odd.breaks
+            && let Some(sectors) = self.break_before(&search).await?
+        {
+            odd = Odd { sectors, next: self.prober.angle(self.at + sectors).await?, breaks: true };
+        }
+        odd.breaks |= odd.sectors as f64 > 0.99 * search.turn;
+        if self.at + odd.sectors < self.end {
+            // Where the first sector cannot be read.
+            odd.next = odd.next.or(Some(wrap(self.angle + shape.skew)));
+        }
+        Ok(odd)
+    }
+
+    /// The track that ends where a search ended.
+    async fn ended(&mut self, search: &Search, shape: Shape) -> Result<Odd, LatticeError> {
+        let sectors = search.within + 1;
+        if self.at + sectors >= self.end {
+            return Ok(Odd { sectors, next: None, breaks: true });
+        }
+        let breaks = self.breaks(self.at + sectors, shape.turn).await?;
+        Ok(Odd { sectors, next: self.prober.angle(self.at + sectors).await?, breaks })
+    }
+
+    /// Finds the end of the track in steps from its beginning.
+    async fn stepwise(&mut self, turn: f64, limit: u64) -> Result<Search, LatticeError> {
+        let mut search = Search { turn, within: 0, beyond: limit };
+        let step = (turn / 16.0) as u64 + 1;
+        while search.beyond == limit && search.within + step < limit {
+            let sector = search.within + step;
+            self.narrow(&mut search, sector).await?;
+        }
+        self.close(&mut search).await?;
+        Ok(search)
+    }
+
+    /// Whether the angles break before a sector.
+    pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> Result<bool, LatticeError> {
+        let next = self.prober.angle(sector).await?;
+        let last = self.prober.angle(sector - 1).await?;
+        let least = 1.6 * self.prober.tolerance();
+        Ok(next.zip(last).is_none_or(|(next, last)| wrap(next - last - 1.0 / turn).abs() > least))
     }
 
     /// The sectors of the track, where its turn seems to be full at a place without a break of the angles: the break before,
     /// taken for slipped sectors, is then where it ends.
     async fn break_before(&mut self, search: &Search) -> Result<Option<u64>, LatticeError> {
-        let least = 1.6 * self.prober.tolerance();
-        let (last, sector) = (self.at + search.within, 1.0 / search.turn);
-        let next = self.prober.angle(last + 1).await?;
-        let Some(last) = self.prober.angle(last).await? else { return Ok(None) };
-        if next.is_none_or(|next| wrap(next - last - sector).abs() > least) {
-            return Ok(None);
-        }
+        let (least, sector) = (1.6 * self.prober.tolerance(), 1.0 / search.turn);
+        let Some(last) = self.prober.angle(self.at + search.within).await? else { return Ok(None) };
         let hole =
             |angle: f64, along: u64, start: f64| wrap_from(-0.01, angle - start - along as f64 * sector);
         let all = hole(last, search.within, self.angle);

@@ -8,6 +8,7 @@ use headstack_tracks::simulated::{Noise, SimulatedDisk};
 use headstack_tracks::synthetic::{Plan, PlanZone};
 use headstack_tracks::{Extraction, TrackMap, drive};
 
+mod defects;
 mod layouts;
 
 /// What an extraction came to.
@@ -54,7 +55,10 @@ fn tell_first_difference(lattice: &Lattice, truth: &TrackMap) {
     };
     let near = lattice.runs.partition_point(|run| run.run.first <= found.first);
     eprintln!("track {number}: found {found:?}, is {real:?}");
-    for run in &lattice.runs[near.saturating_sub(5)..(near + 3).min(lattice.runs.len())] {
+    for real in truth.iter().skip(number.saturating_sub(3)).take(14) {
+        eprintln!("  {real:?}");
+    }
+    for run in &lattice.runs[near.saturating_sub(5)..(near + 13).min(lattice.runs.len())] {
         eprintln!("  {run:?}");
     }
 }
