@@ -91,9 +91,6 @@ impl Walk {
             }
             if self.strangers > STRANGERS {
                 let (lbn, tracks) = (self.prober.lbn(self.at), self.strangers);
-                for p in self.found.iter().rev().take(310) {
-                    eprintln!("{p:?}");
-                }
                 return Err(LatticeError::Lost { lbn, tracks });
             }
         }
@@ -120,7 +117,8 @@ impl Walk {
             let next = thread.start(good + 1);
             let odd = self.odd(begin.shape, Some(next.angle)).await?;
             let differs = odd.sectors != begin.shape.sectors;
-            if differs && (!odd.breaks || self.is_other(&thread, good, odd.sectors)) {
+            let taken = sure || good > first;
+            if differs && taken && (!odd.breaks || self.is_other(&thread, good, odd.sectors)) {
                 self.stranger = true;
                 return Ok(());
             }
