@@ -7,7 +7,8 @@
 //! Before anything else [`spin`] looks whether it is a disk at all, and [`journal`] keeps answers, so that an extraction that was
 //! interrupted goes on where it was.
 //!
-//! What is learned of tracks is a [`TrackMap`], which [`check`] compares with another.
+//! What is learned of tracks is a [`TrackMap`], which [`check`] compares with another. The classic ways to it are [`timing`],
+//! [`query`] and [`scsi`]; [`repair`] mends a map after a defect.
 
 pub mod check;
 pub mod drive;
@@ -16,12 +17,19 @@ pub mod journal;
 pub mod lattice;
 pub mod learn;
 pub mod map;
+mod places;
 mod probe;
+pub mod query;
+pub mod repair;
+pub mod scsi;
 pub mod simulated;
 pub mod spec;
 pub mod spin;
 pub mod synthetic;
+pub mod timing;
+mod track_end;
 
 pub use extraction::{Disk, Extraction, Progress, Ticket};
 pub use map::{Run, Track, TrackMap};
+pub use places::TranslationError;
 pub use probe::{Answer, Ask, Facts, Outcome, Probe};

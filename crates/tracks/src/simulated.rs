@@ -2,7 +2,8 @@
 
 use crate::drive::Answers;
 use crate::{Answer, Ask, Facts, Outcome, Probe};
-use headstack_model::{DriveSpec, Nanos, Request};
+use headstack_model::spec::Sparing;
+use headstack_model::{DriveSpec, Geometry, Nanos, Request};
 use headstack_sim::{Device, DeviceError, DeviceOptions, Outcome as Ended};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -31,6 +32,8 @@ impl Noise {
 pub struct SimulatedDisk {
     device: Device,
     facts: Facts,
+    /// Cylinder, head and sector of each defect.
+    defects: Vec<(u32, u32, u32)>,
     noise: Noise,
     random: Pcg64Mcg,
     now: Nanos,
@@ -57,9 +60,11 @@ impl SimulatedDisk {
             may_write: true,
             translates: true,
         };
+        let defects = defects(spec, &device.drive().geometry);
         Ok(SimulatedDisk {
             device,
             facts,
+            defects,
             noise,
             random: Pcg64Mcg::seed_from_u64(seed ^ 0x9E37_79B9_7F4A_7C15),
             now: Nanos::ZERO,
@@ -106,6 +111,7 @@ impl SimulatedDisk {
         let outcome = match probe.ask {
             Ask::Locate(lbn) if lbn.0 < geometry.sectors() => geometry.locate(lbn).into(),
             Ask::BlockAt(cylinder, head, sector) => Outcome::Block(geometry.lbn_at(cylinder, head, sector)),
+            Ask::Defects => Outcome::Defects(self.defects.clone()),
             _ => Outcome::Refused,
         };
         let ended = self.now + Nanos::from_ms(1.0);
@@ -178,6 +184,25 @@ impl Answers for SimulatedDisk {
             }
         }
     }
+}
+
+/// Cylinder, head and sector of all that a drive file says is slipped or remapped; of a layout read off a drive, all slips.
+fn defects(spec: &DriveSpec, geometry: &Geometry) -> Vec<(u32, u32, u32)> {
+    let whole_tracks = spec.geometry.sparing == Sparing::TracksPerZone;
+    let mut indices: Vec<(usize, u64)> = Vec::new();
+    for (number, zone) in spec.geometry.zones.iter().enumerate() {
+        let unit = if whole_tracks { u64::from(zone.sectors_per_track) } else { 1 };
+        let remapped = zone.remaps.iter().filter(|(from, to)| from != to).map(|(from, _)| from);
+        let sectors = zone.slips.iter().chain(remapped).flat_map(|index| index * unit..(index + 1) * unit);
+        indices.extend(sectors.map(|index| (number, index)));
+    }
+    for (number, zone) in spec.geometry.band_zones.iter().enumerate() {
+        indices.extend(zone.slips.iter().map(|index| (number, *index)));
+    }
+    for (first, sectors) in spec.geometry.extents.iter().flat_map(|extents| &extents.slips) {
+        indices.extend((*first..first + sectors).map(|index| (0, index)));
+    }
+    indices.into_iter().map(|(zone, index)| geometry.sector_at(zone, index)).collect()
 }
 
 #[cfg(test)]

@@ -276,6 +276,12 @@ impl Geometry {
         self.pieces.stored(zone, place).map(Lbn)
     }
 
+    /// Cylinder, head and sector of a zone's physical sector, counted as slips and remaps are in the drive file.
+    pub fn sector_at(&self, zone: usize, index: u64) -> (u32, u32, u32) {
+        let track = self.tracks.at(zone as u32, index, 0);
+        (track.cylinder, track.head, track.sector(index))
+    }
+
     #[inline]
     fn place_at(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);

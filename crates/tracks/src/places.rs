@@ -1,0 +1,85 @@
+//! Where a disk says that its blocks lie.
+
+use crate::{Ask, Disk, Outcome};
+use headstack_model::Lbn;
+
+/// Why an extraction that asks where blocks lie found nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TranslationError {
+    /// It does not answer such questions.
+    #[error("the disk does not say where its blocks lie; the methods that go by time do without")]
+    Unable,
+    /// It does not for one block.
+    #[error("block {lbn}: the disk does not say where it lies")]
+    Refused {
+        /// The block.
+        lbn: u64,
+    },
+}
+
+/// A place as the disk counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    pub(crate) cylinder: u32,
+    pub(crate) head: u32,
+    pub(crate) sector: u32,
+}
+
+impl Spot {
+    /// Whether both lie on one track.
+    pub(crate) fn is_beside(&self, other: &Spot) -> bool {
+        (self.cylinder, self.head) == (other.cylinder, other.head)
+    }
+}
+
+/// Asks where blocks lie, and counts how often.
+#[derive(Debug)]
+pub(crate) struct Places {
+    disk: Disk,
+    pub(crate) asked: u64,
+}
+
+impl Places {
+    pub(crate) fn new(disk: Disk) -> Result<Places, TranslationError> {
+        match disk.facts().translates {
+            true => Ok(Places { disk, asked: 0 }),
+            false => Err(TranslationError::Unable),
+        }
+    }
+
+    /// Blocks of the disk.
+    pub(crate) fn sectors(&self) -> Lbn {
+        Lbn(self.disk.facts().sectors)
+    }
+
+    pub(crate) async fn of(&mut self, lbn: Lbn) -> Result<Spot, TranslationError> {
+        self.asked += 1;
+        match self.disk.ask(Ask::Locate(lbn)).await.outcome {
+            Outcome::Place { cylinder, head, sector } => Ok(Spot { cylinder, head, sector }),
+            _ => Err(TranslationError::Refused { lbn: lbn.0 }),
+        }
+    }
+
+    /// The block at a place; `None` also where there is no such place.
+    pub(crate) async fn block_at(&mut self, spot: Spot) -> Option<Lbn> {
+        self.asked += 1;
+        match self.disk.ask(Ask::BlockAt(spot.cylinder, spot.head, spot.sector)).await.outcome {
+            Outcome::Block(lbn) => lbn,
+            _ => None,
+        }
+    }
+
+    /// The sectors out of use, by place.
+    pub(crate) async fn defects(&mut self) -> Option<Vec<Spot>> {
+        match self.disk.ask(Ask::Defects).await.outcome {
+            Outcome::Defects(defects) => {
+                let spot = |(cylinder, head, sector)| Spot { cylinder, head, sector };
+                let mut spots: Vec<Spot> = defects.into_iter().map(spot).collect();
+                spots.sort_unstable();
+                spots.dedup();
+                Some(spots)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A disk's rotation as a clock: at which angle the answer to a read comes.
+//!
+//! Once the [turn](crate::spin) is known, the end of a read, modulo the turn, is
+//! the angle at which the block ends, however long the seek took and however many turns were lost: what reads that all begin at
+//! one rotational phase would show, without waiting for that phase.
+
+use super::TimingError;
+use crate::Disk;
+use crate::spin::{QUICK, spin};
+use headstack_model::Lbn;
+
+/// Tolerances in units of the noise.
+const SIGMAS: f64 = 8.0;
+/// Least tolerance, in turns: some slipped sectors within a track.
+const LEAST_TOLERANCE: f64 = 0.012;
+/// Most that still tells the skew of a track from noise.
+const MOST_TOLERANCE: f64 = 0.04;
+
+/// The clock of a disk.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    disk: Disk,
+    /// A turn, in nanoseconds.
+    pub(super) turn: f64,
+    /// Standard deviation of an answer's time, in nanoseconds.
+    pub(super) noise: f64,
+    /// By how much the angles of two blocks that follow each other on a track may differ from what they should.
+    pub(super) tolerance: f64,
+}
+
+impl Clock {
+    /// Learns the turn.
+    pub(super) async fn new(disk: Disk) -> Result<Clock, TimingError> {
+        let spin = spin(&disk).await?;
+        // Half of normally distributed errors are below 0.67 of their deviation.
+        let (turn, noise) = (spin.turn_ns, 1.4826 * spin.noise.0 as f64);
+        let tolerance = (SIGMAS * noise / turn).max(LEAST_TOLERANCE);
+        if tolerance > MOST_TOLERANCE {
+            return Err(TimingError::Noisy { us: noise / 1e3, most: MOST_TOLERANCE / SIGMAS * turn / 1e3 });
+        }
+        Ok(Clock { disk, turn, noise, tolerance })
+    }
+
+    /// Blocks of the disk.
+    pub(super) fn sectors(&self) -> Lbn {
+        Lbn(self.disk.facts().sectors)
+    }
+
+    /// Blocks that are read together.
+    pub(super) fn unit(&self) -> u64 {
+        u64::from(self.disk.facts().physical_sectors)
+    }
+
+    /// The angle at which a block ends, in turns, by one read.
+    pub(super) async fn angle(&self, lbn: Lbn) -> Result<f64, TimingError> {
+        for _ in 0..4 {
+            let answer = self.disk.read(lbn, self.unit() as u32).await;
+            if answer.is_done() && answer.took() >= QUICK {
+                return Ok((answer.ended.0 as f64 / self.turn).fract());
+            }
+            if answer.is_done() {
+                self.forget(lbn).await;
+            }
+        }
+        Err(TimingError::Unreadable { lbn: lbn.0 })
+    }
+
+    /// The same by reads that agree.
+    pub(super) async fn sure_angle(&self, lbn: Lbn) -> Result<f64, TimingError> {
+        let mut seen: Vec<f64> = Vec::new();
+        for _ in 0..8 {
+            let angle = self.angle(lbn).await?;
+            if let Some(other) = seen.iter().find(|other| apart(angle, **other).abs() < self.tolerance) {
+                return Ok((other + apart(angle, *other) / 2.0).rem_euclid(1.0));
+            }
+            seen.push(angle);
+        }
+        Err(TimingError::Restless { lbn: lbn.0 })
+    }
+
+    /// Whether reading blocks up to `end` over and over takes more than a turn each time, as where the arm moves between them. They
+    /// are few.
+    pub(super) async fn is_broken(&self, begin: Lbn, end: Lbn) -> Result<bool, TimingError> {
+        let mut votes = 0i32;
+        let mut last: Option<u64> = None;
+        for _ in 0..8 {
+            let answer = self.disk.read(begin, (end - begin) as u32).await;
+            if !answer.is_done() {
+                return Err(TimingError::Unreadable { lbn: begin.0 });
+            }
+            if let Some(last) = last {
+                let turns = (answer.ended.0.saturating_sub(last) as f64 / self.turn).round();
+                votes += if turns > 1.5 { 1 } else { -1 };
+            }
+            last = Some(answer.ended.0);
+        }
+        Ok(votes > 0)
+    }
+
+    /// Reads elsewhere, so that a cache forgets a block.
+    async fn forget(&self, lbn: Lbn) {
+        let sectors = self.sectors().0;
+        for place in 1..=16 {
+            let elsewhere = (lbn.0 + sectors / 17 * place) % sectors / self.unit() * self.unit();
+            self.disk.read(Lbn(elsewhere), self.unit() as u32).await;
+        }
+    }
+}
+
+/// By how much an angle is before another, from -½ to ½.
+pub(super) fn apart(angle: f64, other: f64) -> f64 {
+    let apart = (angle - other).rem_euclid(1.0);
+    if apart > 0.5 { apart - 1.0 } else { apart }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn do_angles_wrap() {
+        assert!((apart(0.01, 0.99) - 0.02).abs() < 1e-12);
+        assert!((apart(0.99, 0.01) + 0.02).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,160 @@
+//! The search for a track's end that every extractor makes in its own way.
+
+use headstack_model::Lbn;
+
+/// Says whether a block lies on the track that is being searched.
+pub(crate) trait OnTrack {
+    /// Why it cannot be said.
+    type Error;
+
+    /// Whether a block behind the track's first one lies on it.
+    async fn is_on(&mut self, lbn: Lbn) -> Result<bool, Self::Error>;
+}
+
+/// The block after the last of a track, of which `first` is the first block known to lie on it.
+///
+/// Lengths that are likely are tried first, at two questions each; then the end is searched near to where it is not. All
+/// blocks are whole units of `unit` from `first`, and the track ends at `limit` at the latest.
+pub(crate) async fn track_end<T: OnTrack>(
+    track: &mut T,
+    first: Lbn,
+    limit: Lbn,
+    unit: u64,
+    guesses: &[u32],
+) -> Result<Lbn, T::Error> {
+    // `on` lies on the track, `off` does not; nobody has asked for `limit`.
+    let (mut on, mut off) = (first, limit);
+    for guess in guesses {
+        let end = (first + u64::from(*guess)).min(limit);
+        if end <= on || end > off {
+            continue;
+        }
+        for lbn in [Lbn(end.0 - unit), end] {
+            if lbn <= on || lbn >= off {
+                continue;
+            }
+            match track.is_on(lbn).await? {
+                true => on = lbn,
+                false => off = lbn,
+            }
+        }
+        if on + unit >= off {
+            return Ok(off);
+        }
+    }
+    let (mut down, mut up) = (unit, 64 * unit);
+    while on + unit < off {
+        let half = (off - on) / unit / 2 * unit;
+        let lbn = if off < limit { Lbn(off.0 - down.min(half)) } else { on + up.min(half) };
+        match track.is_on(lbn).await? {
+            true => (on, up) = (lbn, up * 2),
+            false => (off, down) = (lbn, down * 2),
+        }
+    }
+    Ok(off)
+}
+
+/// What the next track probably holds, from those before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lengths {
+    last: u32,
+    before: u32,
+    /// Tracks in a row that hold `last`, and those that held `before`.
+    row: u32,
+    row_before: u32,
+}
+
+impl Lengths {
+    /// Takes the length of a track.
+    pub(crate) fn push(&mut self, sectors: u32) {
+        if sectors == self.last {
+            self.row = self.row.saturating_add(1);
+        } else {
+            (self.before, self.row_before) = (self.last, self.row);
+            (self.last, self.row) = (sectors, 1);
+        }
+    }
+
+    /// The likeliest first. After a single track that is out of line, that is what was before.
+    pub(crate) fn guesses(&self) -> Vec<u32> {
+        let mut guesses = match self.row_before > 3 && self.row == 1 {
+            true => vec![self.before, self.last],
+            false => vec![self.last, self.before],
+        };
+        guesses.retain(|guess| *guess > 0);
+        guesses
+    }
+
+    /// Whether the likeliest length was that of the last tracks.
+    pub(crate) fn is_steady(&self) -> bool {
+        self.row > 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// A track that ends at a block, and how often it was asked.
+    struct Ends(u64, u32);
+
+    impl OnTrack for Ends {
+        type Error = Infallible;
+
+        async fn is_on(&mut self, lbn: Lbn) -> Result<bool, Infallible> {
+            self.1 += 1;
+            Ok(lbn.0 < self.0)
+        }
+    }
+
+    fn search(end: u64, limit: u64, unit: u64, guesses: &[u32]) -> (u64, u32) {
+        let mut track = Ends(end, 0);
+        let found = pin!(track_end(&mut track, Lbn(0), Lbn(limit), unit, guesses))
+            .poll(&mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(Ok(found)) = found else { panic!("it waits for nothing") };
+        (found.0, track.1)
+    }
+
+    #[test]
+    fn are_ends_found_wherever_they_are() {
+        for (end, limit, unit, guesses) in [
+            (334, 10_000, 1, &[334, 333][..]),
+            (333, 10_000, 1, &[334, 333]),
+            (332, 10_000, 1, &[334]),
+            (1, 10_000, 1, &[334]),
+            (5_000, 10_000, 1, &[334]),
+            (334, 334, 1, &[400]),
+            (334, 334, 1, &[334]),
+            (335, 400, 1, &[334, 333]),
+            (1, 1, 1, &[]),
+            (400, 100_000, 8, &[416, 392]),
+            (416, 100_000, 8, &[392]),
+        ] {
+            assert_eq!(search(end, limit, unit, guesses).0, end, "{end} of {limit}");
+        }
+    }
+
+    #[test]
+    fn do_likely_ends_take_two_questions() {
+        assert_eq!(search(334, 10_000, 1, &[334]).1, 2);
+        assert_eq!(search(333, 10_000, 1, &[334]).1, 2);
+        assert!(search(300, 10_000, 1, &[334]).1 <= 12);
+    }
+
+    #[test]
+    fn is_a_track_out_of_line_forgotten() {
+        let mut lengths = Lengths::default();
+        assert!(lengths.guesses().is_empty());
+        for _ in 0..5 {
+            lengths.push(334);
+        }
+        assert!(lengths.is_steady());
+        lengths.push(333);
+        assert_eq!((lengths.guesses(), lengths.is_steady()), (vec![334, 333], false));
+        lengths.push(333);
+        assert_eq!(lengths.guesses(), [333, 334]);
+    }
+}
