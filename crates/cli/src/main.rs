@@ -15,6 +15,7 @@ mod loads;
 mod measure;
 mod named;
 mod parameters;
+mod probe;
 mod report;
 mod reproduce;
 mod rig;
@@ -49,6 +50,7 @@ enum Command {
     #[command(subcommand)]
     Drive(drive::Command),
     Emulate(emulate::Emulate),
+    Probe(probe::Probe),
     Reproduce(reproduce::Reproduce),
     #[command(subcommand)]
     Rig(rig::Command),
@@ -70,6 +72,7 @@ impl Command {
             Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
             Command::Emulate(command) => command.run(out),
+            Command::Probe(command) => command.run(out),
             Command::Reproduce(command) => command.run(out),
             Command::Rig(command) => command.run(out),
             Command::Run(command) => command.run(out),

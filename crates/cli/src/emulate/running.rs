@@ -255,7 +255,8 @@ impl Unit {
             blocks: BlockSizes { minimum, preferred: usual.blocks.preferred.max(minimum), ..usual.blocks },
             rotational: self.plan.rig.is_some(),
             flush: self.plan.caches_writes,
-            fua: self.plan.caches_writes,
+            // A read past the drive's cache is served by all that have one.
+            fua: self.plan.rig.is_some(),
             ..usual
         }
     }

@@ -60,7 +60,8 @@ fn scheduled(plan: &Plan, disk: usize) -> String {
         streams.requests_a_turn.map(|count| format!("N {count}")),
     ];
     let parts = std::iter::once(format!("{} of stream memory", memory(streams.memory_bytes)));
-    parts.chain(fixed.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    let map = plan.disks[disk].map.as_ref().map(|path| format!("tracks as in {}", path.display()));
+    parts.chain(fixed.into_iter().flatten()).chain(map).collect::<Vec<_>>().join(", ")
 }
 
 /// Where the exports of a disk are.

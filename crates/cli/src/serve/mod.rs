@@ -48,6 +48,9 @@ pub(crate) struct Serve {
     /// The file that keeps an emulated disk's data, disk by disk; without it they go with the process.
     #[arg(long, value_name = "FILE", requires = "emulate")]
     data: Vec<String>,
+    /// The file that says where a disk's tracks begin (`headstack probe --map`), disk by disk: those of --disk, then of --emulate.
+    #[arg(long, value_name = "FILE")]
+    map: Vec<String>,
     /// Where clients find the node: HOST:PORT (port 0: any that is free), :PORT or unix:PATH. May be repeated.
     #[arg(long, value_name = "ADDRESS")]
     nbd: Vec<String>,
@@ -207,6 +210,12 @@ impl Serve {
             let mut disk = one("emulate", drive.as_str().into());
             disk.extend(self.data.get(at).map(|file| ("data".to_string(), file.as_str().into())));
             disks.push(disk);
+        }
+        if let Some(more) = self.map.get(disks.len()) {
+            return Err(Failure::Input(format!("--map {more}: the command line names no disk for it")));
+        }
+        for (disk, file) in disks.iter_mut().zip(&self.map) {
+            disk.insert("map".to_string(), file.as_str().into());
         }
         Ok(disks)
     }

@@ -3,14 +3,17 @@
 use super::file::{DiskPlan, ExportPlan, Plan, Source};
 use crate::emulate::single;
 use crate::failure::Failure;
+use crate::files;
 use crate::service::variable;
 use headstack_host::nbd::Export;
 use headstack_host::node::{Backend, Node, NodeHandle};
 use headstack_host::{
     Address, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsSettings,
 };
+use headstack_tracks::map;
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 
 /// A disk of a node.
 struct Unit {
@@ -123,6 +126,13 @@ fn served(plan: &ExportPlan, units: &[Unit]) -> Served {
     }
 }
 
+/// The same disk with its tracks known from a file.
+fn with_tracks(backend: Backend, path: &Path) -> Result<Backend, Failure> {
+    let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+    let (identity, map) = map::read(&mut files::open(path)?).map_err(|error| wrong(error.to_string()))?;
+    backend.with_tracks(map, identity.sector_bytes).map_err(|error| wrong(error.to_string()))
+}
+
 impl Unit {
     fn start(plan: &DiskPlan) -> Result<Unit, Failure> {
         let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
@@ -135,6 +145,10 @@ impl Unit {
             }
         };
         let notes = backend.notes().to_vec();
+        let backend = match &plan.map {
+            Some(path) => with_tracks(backend, path)?,
+            None => backend,
+        };
         let node = Node::start(&plan.name, backend, plan.streams.clone()).map_err(wrong)?;
         Ok(Unit { node, disk, notes })
     }

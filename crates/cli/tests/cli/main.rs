@@ -9,6 +9,7 @@ mod drive;
 mod emulate;
 mod keys;
 mod page;
+mod probe;
 mod reproduce;
 mod rig;
 mod run;

@@ -55,6 +55,11 @@ fn is_what_cannot_be_served_one_line() {
         (&["serve", "--disk", "memory:1M", "--nbd", "unix:x", "--stats=1ms"], "50ms"),
         (&["serve", "--emulate", "wd800j", "--nbd", "unix:x"], "did you mean `wd800jd`?"),
         (&["serve", "--emulate", "raid5", "--data", "a", "--data", "b", "--nbd", "unix:x"], "2 files for 1"),
+        (
+            &["serve", "--disk", "memory:1M", "--map", "a", "--map", "b", "--nbd", "unix:x"],
+            "--map b: the command line",
+        ),
+        (&["serve", "--disk", "memory:1M", "--map", text(&file), "--nbd", "unix:x"], "is no track map"),
         (&["top", "127.0.0.1:1"], "127.0.0.1:1"),
         (&["top"], "HOST:PORT"),
     ] {

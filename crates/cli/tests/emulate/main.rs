@@ -18,4 +18,5 @@ mod filesystems;
 mod hostile;
 mod nbd;
 mod noise;
+mod probe;
 mod tools;

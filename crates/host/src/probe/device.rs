@@ -4,6 +4,7 @@ use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, sta
 use crate::Clock;
 use crate::node::bytes::pages;
 use headstack_model::Nanos;
+use headstack_tracks::map::Identity;
 use headstack_tracks::{Answer, Ask, Facts, Outcome};
 use memmap2::MmapMut;
 use rustix::fs::{FileType, OFlags, SeekFrom, ioctl_blkpbszget, ioctl_blksszget};
@@ -44,7 +45,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Opened, ProbeError> 
         Wrong::System(error) => wrong(error),
         Wrong::Options(error) => error,
     })?;
-    let (name, identity) = names(path, is_device.then_some(found.st_rdev));
+    let (name, identity) = names(path, is_device.then_some(found.st_rdev), &facts);
     let worker = Worker { file: Arc::new(file), path: path.to_path_buf(), facts };
     worker.start(name, identity, options).map_err(wrong)
 }
@@ -73,21 +74,21 @@ fn facts(file: &File, is_device: bool, options: Options) -> Result<Facts, Wrong>
 }
 
 /// What people call it, and what it calls itself.
-fn names(path: &Path, number: Option<u64>) -> (String, String) {
-    let Some(number) = number else {
-        return (path.display().to_string(), path.display().to_string());
-    };
-    let folder = format!("/sys/dev/block/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) {
+    let folder = number.map(|number| {
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        PathBuf::from(format!("/sys/dev/block/{major}:{minor}"))
+    });
     let told = |name: &str| {
         #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
-        let text = std::fs::read_to_string(Path::new(&folder).join(name)).ok()?;
+        let text = std::fs::read_to_string(folder.as_ref()?.join(name)).ok()?;
         Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
     };
-    let parts =
-        ["device/vendor", "device/model", "device/serial", "device/wwid", "wwid", "loop/backing_file"];
-    let identity: Vec<String> = parts.iter().filter_map(|name| told(name)).collect();
-    let model = told("device/model").map(|model| format!(" ({model})")).unwrap_or_default();
-    (format!("{}{model}", path.display()), identity.join(" "))
+    let model = told("device/model");
+    let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(told);
+    let shown = model.as_ref().map(|model| format!(" ({model})")).unwrap_or_default();
+    let identity = Identity { name: model, serial, ..Identity::of(facts) };
+    (format!("{}{shown}", path.display()), identity)
 }
 
 /// What carries probes out.
@@ -100,7 +101,7 @@ struct Worker {
 
 impl Worker {
     #[allow(clippy::disallowed_types, reason = "threads share what is to be asked")]
-    fn start(self, name: String, identity: String, options: Options) -> io::Result<Opened> {
+    fn start(self, name: String, identity: Identity, options: Options) -> io::Result<Opened> {
         let (tasks, taken) = channel();
         let (tell_over, over) = channel();
         let (tell, told) = channel();

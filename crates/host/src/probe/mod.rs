@@ -19,6 +19,7 @@ use crate::nbd::client::ClientError;
 use crate::realtime::{self, Wakefulness};
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::drive::Answers;
+use headstack_tracks::map::Identity;
 use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -118,7 +119,7 @@ const BESIDE: u64 = u64::MAX;
 pub struct RealDisk {
     facts: Facts,
     name: String,
-    identity: String,
+    identity: Identity,
     /// Closed when the threads are to end.
     tasks: Option<Sender<Task>>,
     over: Receiver<Told>,
@@ -140,7 +141,7 @@ const KEPT: usize = 64 << 20;
 struct Opened {
     facts: Facts,
     name: String,
-    identity: String,
+    identity: Identity,
     tasks: Sender<Task>,
     over: Receiver<Told>,
     threads: Vec<JoinHandle<()>>,
@@ -184,8 +185,8 @@ impl RealDisk {
         &self.name
     }
 
-    /// What it calls itself; the same wherever it is found.
-    pub fn identity(&self) -> &str {
+    /// What tells it from other disks, wherever it is found.
+    pub fn identity(&self) -> &Identity {
         &self.identity
     }
 

@@ -5,6 +5,7 @@ use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, sta
 use crate::Clock;
 use crate::nbd::client::{self, ClientError, Command};
 use headstack_model::Nanos;
+use headstack_tracks::map::Identity;
 use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -123,15 +124,8 @@ pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeErr
         start("probe replies", options, tell, receives).map_err(thread)?,
     ];
     let is_real_time = told.iter().take(2).all(|first| first);
-    Ok(Opened {
-        facts,
-        identity: format!("{} {name}", export.name),
-        name,
-        tasks,
-        over,
-        threads,
-        is_real_time,
-    })
+    let identity = Identity { name: Some(name.clone()), ..Identity::of(&facts) };
+    Ok(Opened { facts, identity, name, tasks, over, threads, is_real_time })
 }
 
 /// Sends what is asked, each at its time, until nothing more will be.

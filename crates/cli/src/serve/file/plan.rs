@@ -33,6 +33,8 @@ pub(crate) struct DiskPlan {
     /// Whether no export of it takes writes.
     pub(crate) read_only: bool,
     pub(crate) streams: Config,
+    /// The file that says where its tracks begin.
+    pub(crate) map: Option<PathBuf>,
     /// What may be promised of it.
     pub(crate) ability: Option<Ability>,
 }
@@ -162,7 +164,8 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
     let file = spec.path.as_ref().and_then(|path| path.file_name());
     let own = file.map_or(format!("disk{at}"), |name| name.to_string_lossy().into_owned());
     let name = spec.name.clone().unwrap_or(own);
-    Ok(DiskPlan { name, source, read_only: spec.read_only, streams: spec.streams.clone(), ability })
+    let (map, streams) = (spec.map.clone(), spec.streams.clone());
+    Ok(DiskPlan { name, source, read_only: spec.read_only, streams, map, ability })
 }
 
 /// What may be promised of a disk with this stream memory.

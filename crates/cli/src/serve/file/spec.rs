@@ -151,6 +151,10 @@ pub(crate) struct DiskSpec {
     pub(crate) buffered: bool,
     /// Whether threads wait for the system in place of io_uring. They do, too, where the system refuses that.
     pub(crate) threads: bool,
+    /// A map of where its tracks begin, as `headstack probe --map` writes it: what streams ask of the disk ends there, where that
+    /// leaves at least a quarter of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) map: Option<PathBuf>,
     /// What it does in the worst case: what exports promise is held against it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ability: Option<AbilitySpec>,
@@ -170,6 +174,7 @@ impl Default for DiskSpec {
             read_only: false,
             buffered: false,
             threads: false,
+            map: None,
             ability: None,
             streams: Config::default(),
         }

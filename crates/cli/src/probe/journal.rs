@@ -1,0 +1,50 @@
+//! The file that keeps answers.
+
+use crate::failure::Failure;
+use crate::files;
+use headstack_tracks::journal::{Head, Journal, JournalError, Record};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// What is known from a journal, and where what comes is written.
+pub(super) struct Kept {
+    pub(super) known: Vec<Record>,
+    pub(super) to: Box<dyn Write>,
+}
+
+/// Opens a journal: a new one, or one to go on from.
+///
+/// *Errors:* it cannot be written; there is one already, or none to go on from; it is of another disk, or damaged.
+pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kept, Failure> {
+    let Some(path) = path else { return Ok(Kept { known: Vec::new(), to: Box::new(io::sink()) }) };
+    let at = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+    if !resume {
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
+                match error.kind() {
+                    io::ErrorKind::AlreadyExists => {
+                        at("it is there already: --resume goes on from it".to_string())
+                    }
+                    _ => at(error.to_string()),
+                }
+            })?;
+        file.write_all(head.text().as_bytes()).map_err(|error| at(error.to_string()))?;
+        return Ok(Kept { known: Vec::new(), to: Box::new(file) });
+    }
+    let journal = Journal::read(BufReader::new(files::open(path)?)).map_err(|error| match error {
+        JournalError::Head { line: 1, met, .. } if met.is_empty() => at("it is empty".to_string()),
+        error => at(error.to_string()),
+    })?;
+    journal.fits(head).map_err(|error| at(error.to_string()))?;
+    let file = append(path, journal.whole).map_err(|error| at(error.to_string()))?;
+    Ok(Kept { known: journal.records, to: Box::new(file) })
+}
+
+/// Opens a file to write behind so many of its bytes; what comes behind them goes.
+fn append(path: &Path, bytes: u64) -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(bytes)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(file)
+}

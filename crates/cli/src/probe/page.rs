@@ -1,0 +1,234 @@
+//! What was learned, as a report: what `--report` writes.
+
+use super::{Outcome, findings, text};
+use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
+use headstack_tracks::lattice::{Lattice, LatticeRun};
+use headstack_tracks::learn::{LearnedElectronics, SeekPoint, Seeks};
+use headstack_tracks::{Run, TrackMap};
+
+/// Parts of a disk that charts tell apart: more than a screen has columns.
+const PARTS: u64 = 1200;
+
+/// Most dots of a chart.
+const DOTS: usize = 4000;
+
+/// Runs that are shown close up.
+const CLOSE: usize = 160;
+
+/// The report of one probed disk.
+pub(super) fn report(outcome: &Outcome) -> Report {
+    let found = &outcome.found;
+    let mut sections = vec![summary(outcome)];
+    let turn_ns = found.spin.map(|spin| spin.turn_ns);
+    if let (Some(map), Some(turn_ns)) = (&found.map, turn_ns) {
+        let bytes = f64::from(outcome.disk.facts.sector_bytes);
+        let runs = found.lattice.as_ref().map_or(&[][..], |lattice| &lattice.runs);
+        sections.push(zones(map, runs, bytes, turn_ns));
+    }
+    sections.extend(found.mechanics.as_ref().map(|learned| seeks(&learned.seeks)));
+    sections.extend(found.lattice.as_ref().map(phases));
+    sections.extend(found.electronics.as_ref().map(electronics));
+    Report {
+        title: outcome.disk.name.clone(),
+        text: vec!["What headstack learned of it from the times of its answers.".to_string()],
+        sections,
+    }
+}
+
+fn summary(outcome: &Outcome) -> Section {
+    let mut table = Table::new("What was learned", &["", ""]);
+    table.words = 2;
+    text::lines(outcome).into_iter().for_each(|(name, value)| table.row([name.to_string(), value]));
+    Section { title: "Summary".to_string(), tables: vec![table], ..Section::default() }
+}
+
+/// A part of the disk: its first block in millions, and the least, mean and most of something over its tracks.
+struct Part {
+    at: f64,
+    least: f64,
+    mean: f64,
+    most: f64,
+}
+
+/// Takes values of runs of blocks together, by parts of the disk of equal size.
+fn parts(runs: impl Iterator<Item = (Run, f64)>, end: u64) -> Vec<Part> {
+    let size = end.div_ceil(PARTS).max(1);
+    let mut parts: Vec<Part> = Vec::new();
+    let mut held = 0.0;
+    for (run, value) in runs {
+        let (mut first, run_end) = (run.first.0, run.end().0);
+        while first < run_end {
+            let next = (first / size * size + size).min(run_end);
+            let (at, blocks) = ((first / size * size) as f64 / 1e6, (next - first) as f64);
+            match parts.last_mut().filter(|part| part.at == at) {
+                Some(part) => {
+                    part.mean = (part.mean * held + value * blocks) / (held + blocks);
+                    (part.least, part.most) = (part.least.min(value), part.most.max(value));
+                    held += blocks;
+                }
+                None => {
+                    parts.push(Part { at, least: value, mean: value, most: value });
+                    held = blocks;
+                }
+            }
+            first = next;
+        }
+    }
+    parts
+}
+
+/// Steps of the means, up to the end of the disk.
+fn means(name: &str, hue: usize, parts: &[Part], end: u64) -> Series {
+    let mut points: Vec<(f64, f64)> = parts.iter().map(|part| (part.at, part.mean)).collect();
+    points.extend(parts.last().map(|part| (end as f64 / 1e6, part.mean)));
+    Series { name: name.to_string(), points, draw: Draw::Steps, hue, ..Series::default() }
+}
+
+/// The means, and dots where tracks of a part hold fewer or more.
+fn sizes(parts: &[Part], end: u64) -> Vec<Series> {
+    let dots = |name: &str, hue: usize, value: fn(&Part) -> f64| {
+        let apart = parts.iter().filter(|part| part.most - part.least > 1e-6 * part.most);
+        let points: Vec<(f64, f64)> = apart.map(|part| (part.at, value(part))).collect();
+        Series { name: name.to_string(), points, draw: Draw::Dots, hue, ..Series::default() }
+    };
+    let least = dots("fewest on a track", 1, |part| part.least);
+    let most = dots("most on a track", 2, |part| part.most);
+    let all = [means("mean", 0, parts, end), least, most];
+    all.into_iter().filter(|series| !series.points.is_empty()).collect()
+}
+
+/// The zone map: tracks and bandwidth over the disk.
+fn zones(map: &TrackMap, runs: &[LatticeRun], bytes: f64, turn_ns: f64) -> Section {
+    let end = map.end().0;
+    let held = parts(map.runs().iter().map(|run| (*run, f64::from(run.sectors))), end);
+    let mb_s = |sectors: f64, turns: f64| sectors * bytes / (turns * turn_ns) * 1e3;
+    let passing = map.runs().iter().map(|run| (*run, mb_s(f64::from(run.sectors), 1.0)));
+    let long = runs.iter().map(|found| (found.run, mb_s(f64::from(found.run.sectors), turns_a_track(found))));
+    let rates =
+        [("while a track passes", parts(passing, end)), ("long reads, skew included", parts(long, end))];
+    let x = || Axis::linear("LBN (millions)");
+    let met = rates.iter().enumerate().filter(|(_, (_, parts))| !parts.is_empty());
+    let series = met.map(|(hue, (name, parts))| means(name, hue, parts, end)).collect();
+    Section {
+        title: "Zone map".to_string(),
+        text: vec!["From the first block to the last; means of parts of the disk of equal size.".to_string()],
+        charts: vec![
+            Chart {
+                title: "Sectors a track".to_string(),
+                x: x(),
+                y: Axis::linear("blocks"),
+                series: sizes(&held, end),
+            },
+            Chart { title: "Bandwidth".to_string(), x: x(), y: Axis::linear("MB/s"), series },
+        ],
+        tables: Vec::new(),
+    }
+}
+
+/// Turns from the beginning of a track to that of the next, in a read that goes on.
+fn turns_a_track(found: &LatticeRun) -> f64 {
+    let over = f64::from(found.run.sectors) / found.turn;
+    found.skew + (over - found.skew).ceil()
+}
+
+/// The seek curve, as it was measured.
+fn seeks(seeks: &Seeks) -> Section {
+    let curve = |name: &str, hue: usize, points: &[SeekPoint]| Series {
+        name: name.to_string(),
+        points: points.iter().map(|point| (f64::from(point.distance), point.time.as_ms())).collect(),
+        hue,
+        dashed: hue > 0,
+        ..Series::default()
+    };
+    let chart = |title: &str, x: Axis| {
+        let series = vec![curve("read", 0, &seeks.reads), curve("write", 1, &seeks.writes)];
+        Chart {
+            title: title.to_string(),
+            x,
+            y: Axis::linear("ms"),
+            series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
+        }
+    };
+    Section {
+        title: "Seek curve".to_string(),
+        text: vec![
+            "Time from one cylinder to another, settling included, rotation and commands not.".to_string(),
+        ],
+        charts: vec![
+            chart("All distances", Axis::linear("distance (cylinders)")),
+            chart("Short distances in view", Axis::log("distance (cylinders)")),
+        ],
+        tables: Vec::new(),
+    }
+}
+
+/// Overheads, bus, cache and queue.
+fn electronics(learned: &LearnedElectronics) -> Section {
+    Section {
+        title: "Electronics".to_string(),
+        text: vec!["Keys of a drive file, and whether the answers showed their values.".to_string()],
+        tables: vec![findings::table(learned)],
+        ..Section::default()
+    }
+}
+
+/// Where on the platter runs begin.
+fn phases(lattice: &Lattice) -> Section {
+    let runs = &lattice.runs;
+    let dot = |found: &LatticeRun| (found.run.first.0 as f64 / 1e6, found.angle);
+    let dots = |name: &str, points: Vec<(f64, f64)>| Series {
+        name: name.to_string(),
+        points,
+        draw: Draw::Dots,
+        ..Series::default()
+    };
+    let every = runs.len().div_ceil(DOTS).max(1);
+    let all = runs.iter().step_by(every).map(dot).collect();
+    let close: Vec<(f64, f64)> = runs.iter().take(CLOSE).map(dot).collect();
+    let skews = runs.iter().step_by(every).filter(|found| found.run.tracks > 1);
+    let skews = skews.map(|found| (found.run.first.0 as f64 / 1e6, found.skew)).collect();
+    let chart = |title: &str, y: &str, points| Chart {
+        title: title.to_string(),
+        x: Axis::linear("LBN (millions)"),
+        y: Axis::linear(y),
+        series: vec![dots(y, points)],
+    };
+    Section {
+        title: "Phases".to_string(),
+        text: vec![
+            "A run is a stretch of equal tracks; a dot is where its first sector begins, as a part of a turn. Lines of dots are \
+             regular; what leaves them is a defect, a spare or the edge of a zone."
+                .to_string(),
+        ],
+        charts: vec![
+            chart("Angle at which runs begin", "turns", all),
+            chart("The first of them", "turns", close),
+            chart("Skew from track to track", "turns a track", skews),
+        ],
+        tables: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_model::Lbn;
+
+    #[test]
+    fn does_a_long_read_take_the_turns_that_skew_leaves() {
+        let run = Run { first: Lbn(0), sectors: 100, tracks: 9 };
+        let turns = |skew: f64, turn: f64| turns_a_track(&LatticeRun { run, angle: 0.0, skew, turn });
+        assert_eq!(turns(0.125, 100.0), 1.125);
+        assert_eq!(turns(-0.25, 100.0), 1.75);
+        assert_eq!(turns(-0.0625, 110.0), 0.9375);
+    }
+
+    #[test]
+    fn are_parts_of_a_disk_means_of_their_blocks() {
+        let run = |first, sectors, tracks| Run { first: Lbn(first), sectors, tracks };
+        let runs = [(run(0, 30, 1), 10.0), (run(30, 10, 2), 20.0), (run(50, 5, 12), 4.0)];
+        let parts = parts(runs.into_iter(), 120_000);
+        let found: Vec<_> = parts.iter().map(|part| (part.at, part.least, part.mean, part.most)).collect();
+        assert_eq!(found, [(0.0, 4.0, 9.0, 20.0), (0.0001, 4.0, 4.0, 4.0)]);
+    }
+}

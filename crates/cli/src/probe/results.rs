@@ -1,0 +1,77 @@
+//! What was learned, as JSON.
+
+use super::{Outcome, findings, text};
+use headstack_tracks::learn::{LearnedMechanics, SeekPoint};
+use serde_json::{Value, json};
+
+/// The document.
+pub(super) fn to_json(outcome: &Outcome) -> String {
+    let Outcome { disk, found, .. } = outcome;
+    let time = if disk.is_simulated { "simulated_s" } else { "seconds" };
+    let mut document = json!({
+        "disk": disk.name,
+        "sectors": disk.facts.sectors,
+        "sector_bytes": disk.facts.sector_bytes,
+        "physical_sectors": disk.facts.physical_sectors,
+        "depth": disk.facts.depth,
+        "probes": outcome.probes,
+        time: outcome.took.as_secs(),
+    });
+    let mut put = |key: &str, value: Option<Value>| {
+        value.into_iter().for_each(|value| document[key] = value);
+    };
+    put(
+        "speed",
+        found.spin.map(|spin| json!({"rpm": spin.rpm(), "turn_ns": spin.turn_ns, "noise_ns": spin.noise.0})),
+    );
+    put("tracks", found.map.as_ref().map(|map| json!({"tracks": map.tracks(), "runs": map.runs().len()})));
+    put("mechanics", found.mechanics.as_ref().map(mechanics));
+    put(
+        "electronics",
+        found.electronics.as_ref().map(|learned| {
+            let mut parts = findings::parts(learned);
+            let sure =
+                learned.findings.iter().map(|(key, sure)| (key.to_string(), findings::word(sure).into()));
+            parts.insert("sure".to_string(), Value::Object(sure.collect()));
+            Value::Object(parts)
+        }),
+    );
+    put(
+        "left_open",
+        outcome
+            .open
+            .as_ref()
+            .map(|open| open.parts.iter().map(|part| part.name()).collect::<Vec<_>>().into()),
+    );
+    put(
+        "check",
+        outcome.verdict.as_ref().map(|verdict| {
+            let mut told = json!({"drive": verdict.name, "agrees": verdict.is_good()});
+            if let Some(found) = verdict.tracks {
+                told["boundaries"] = found.boundaries.into();
+                told["missed"] = found.missed.into();
+                told["false"] = found.false_ones.into();
+            }
+            verdict.rpm_off_ppm.into_iter().for_each(|off| told["rpm_off_ppm"] = off.into());
+            told
+        }),
+    );
+    let text = serde_json::to_string_pretty(&document).expect("plain values are expressible in JSON");
+    text + "\n"
+}
+
+fn mechanics(learned: &LearnedMechanics) -> Value {
+    let seeks = &learned.seeks;
+    let curve = |points: &[SeekPoint]| -> Vec<(u32, f64)> {
+        points.iter().map(|point| (point.distance, point.time.as_ms())).collect()
+    };
+    json!({
+        "layout": text::layout_name(learned),
+        "heads": learned.heads,
+        "cylinders": learned.cylinders,
+        "head_switch_ms": seeks.head_switch.map(|time| time.as_ms()),
+        "write_settle_ms": seeks.write_settle_ns.map(|time| time as f64 / 1e6),
+        "seek_cylinders_ms": curve(&seeks.reads),
+        "write_seek_cylinders_ms": curve(&seeks.writes),
+    })
+}

@@ -1,0 +1,171 @@
+//! The disk that is probed.
+
+use crate::catalog;
+use crate::failure::Failure;
+use headstack_host::probe::{NbdUri, Options, ProbeError, RealDisk};
+use headstack_model::Nanos;
+use headstack_tracks::drive::Answers;
+use headstack_tracks::map::Identity;
+use headstack_tracks::simulated::{Noise, SimulatedDisk};
+use headstack_tracks::{Answer, Facts, Probe};
+use std::path::PathBuf;
+
+/// Which disk is probed, and how it is asked.
+#[derive(clap::Args)]
+#[group(skip)]
+pub(super) struct SourceArgs {
+    /// A block device or a file.
+    #[arg(value_name = "DEVICE", required_unless_present_any = ["drive", "nbd"], conflicts_with_all = ["drive", "nbd"])]
+    device: Option<PathBuf>,
+    /// Probe a simulated drive, in virtual time: a shipped one or a drive file.
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "nbd")]
+    drive: Option<String>,
+    /// Probe an NBD export: nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=PATH.
+    #[arg(long, value_name = "URI")]
+    nbd: Option<NbdUri>,
+    /// Allow writes. They put there what was there, so the disk's contents stay as they are.
+    #[arg(long)]
+    writes: bool,
+    /// Questions under way at a time; of a simulated drive its queue's depth where not given, else 1.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=32))]
+    depth: Option<u16>,
+    /// Bytes of a physical sector, where the disk does not tell: 4096 of most of today's.
+    #[arg(long, value_name = "BYTES", conflicts_with = "drive")]
+    physical_bytes: Option<u32>,
+    /// Noise of a simulated drive's clock: standard deviation in microseconds. [default: 8]
+    #[arg(long, value_name = "MICROSECONDS", requires = "drive", value_parser = micros)]
+    noise_us: Option<f64>,
+    /// Share of a simulated drive's answers that are up to 3 ms late. [default: 0.005]
+    #[arg(long, value_name = "SHARE", requires = "drive", value_parser = share)]
+    late_share: Option<f64>,
+    /// Seed of a simulated drive's noise and defects.
+    #[arg(long, value_name = "NUMBER", requires = "drive", default_value_t = 0)]
+    seed: u64,
+}
+
+fn within(text: &str, most: f64) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=most).contains(&number) => Ok(number),
+        Ok(_) => Err(format!("must be 0 to {most}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn micros(text: &str) -> Result<f64, String> {
+    within(text, 10_000.0)
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    within(text, 1.0)
+}
+
+/// What is told of a disk.
+pub(super) struct Told {
+    /// What people call it.
+    pub(super) name: String,
+    /// What tells it from other disks.
+    pub(super) identity: Identity,
+    /// How it is asked.
+    pub(super) way: &'static str,
+    /// Whether its time is simulated.
+    pub(super) is_simulated: bool,
+    /// What it tells of itself.
+    pub(super) facts: Facts,
+}
+
+impl Told {
+    /// What it calls itself, in one line.
+    pub(super) fn own_name(&self) -> String {
+        let Identity { name, serial, .. } = &self.identity;
+        [name, serial].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A disk that answers.
+pub(super) enum Source {
+    Simulated { disk: Box<SimulatedDisk>, title: String, facts: Facts },
+    Real(RealDisk),
+}
+
+impl SourceArgs {
+    /// The simulated drive, if it is one.
+    pub(super) fn drive(&self) -> Option<&str> {
+        self.drive.as_deref()
+    }
+
+    pub(super) fn open(&self) -> Result<Source, Failure> {
+        let options = Options {
+            physical_bytes: self.physical_bytes,
+            depth: self.depth.map(usize::from),
+            writes: self.writes,
+            no_real_time: false,
+        };
+        match (&self.device, &self.nbd, &self.drive) {
+            (Some(path), ..) => RealDisk::open(path, options).map(Source::Real).map_err(Failure::input),
+            (_, Some(uri), _) => RealDisk::connect(uri, options).map(Source::Real).map_err(Failure::input),
+            (.., Some(drive)) => self.simulated(drive),
+            _ => Err(Failure::Input("DEVICE, --drive or --nbd says which disk".to_string())),
+        }
+    }
+
+    fn simulated(&self, drive: &str) -> Result<Source, Failure> {
+        let spec = catalog::load(drive)?;
+        let noise = Noise {
+            sigma: self.noise_us.map_or(Noise::USUAL.sigma, |micros| Nanos((micros * 1000.0) as u64)),
+            late_share: self.late_share.unwrap_or(Noise::USUAL.late_share),
+            ..Noise::USUAL
+        };
+        let disk = SimulatedDisk::new(&spec, noise, self.seed).map_err(Failure::input)?;
+        let facts = disk.facts();
+        let depth = self.depth.map_or(facts.depth, usize::from).min(facts.depth);
+        let facts = Facts { depth, may_write: self.writes, ..facts };
+        Ok(Source::Simulated { disk: Box::new(disk), title: spec.title.clone(), facts })
+    }
+}
+
+impl Source {
+    pub(super) fn told(&self) -> Told {
+        let facts = self.facts();
+        match self {
+            Source::Simulated { title, .. } => Told {
+                name: title.clone(),
+                identity: Identity { name: Some(title.clone()), ..Identity::of(&facts) },
+                way: "simulated",
+                is_simulated: true,
+                facts,
+            },
+            Source::Real(disk) => Told {
+                name: disk.name().to_string(),
+                identity: disk.identity().clone(),
+                way: if disk.is_real_time() { "in real time" } else { "without real-time priority" },
+                is_simulated: false,
+                facts,
+            },
+        }
+    }
+}
+
+impl Answers for Source {
+    type Error = ProbeError;
+
+    fn facts(&self) -> Facts {
+        match self {
+            Source::Simulated { facts, .. } => *facts,
+            Source::Real(disk) => disk.facts(),
+        }
+    }
+
+    fn ask(&mut self, probe: Probe) -> Result<(), ProbeError> {
+        match self {
+            Source::Simulated { disk, .. } => disk.ask(probe).map_err(|never| match never {}),
+            Source::Real(disk) => disk.ask(probe),
+        }
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), ProbeError> {
+        match self {
+            Source::Simulated { disk, .. } => disk.wait().map_err(|never| match never {}),
+            Source::Real(disk) => disk.wait(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What was learned, as text.
+
+use super::findings;
+use super::progress::round;
+use super::truth::Verdict;
+use super::{Open, Outcome};
+use crate::failure::Failure;
+use crate::units::{capacity, count, grouped, significant};
+use headstack_model::Nanos;
+use headstack_tracks::TrackMap;
+use headstack_tracks::learn::{LearnedMechanics, Seeks};
+use std::io::Write;
+
+/// Writes what was learned, a line each.
+pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failure> {
+    for (name, value) in lines(outcome) {
+        writeln!(out, "  {name:<16}{value}")?;
+    }
+    if let Some(electronics) = &outcome.found.electronics {
+        let table = findings::table(electronics);
+        writeln!(out, "\n{}", table.title)?;
+        out.write_all(table.to_text().as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Names and values.
+pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let Outcome { disk, found, .. } = outcome;
+    let facts = disk.facts;
+    let bytes = facts.sectors * u64::from(facts.sector_bytes);
+    let physical = match facts.physical_sectors {
+        1 => String::new(),
+        count => format!(" ({count} to a physical sector)"),
+    };
+    let mut lines = vec![
+        ("disk", format!("{}, {}", disk.name, disk.way)),
+        (
+            "blocks",
+            format!(
+                "{} of {} bytes{physical}, {}",
+                grouped(facts.sectors),
+                facts.sector_bytes,
+                capacity(bytes)
+            ),
+        ),
+    ];
+    if let Some(spin) = &found.spin {
+        lines.push((
+            "speed",
+            format!(
+                "{} rpm, a turn in {} ms",
+                significant(spin.rpm(), 7),
+                significant(spin.turn_ns / 1e6, 7)
+            ),
+        ));
+        let cache = match spin.blocks {
+            1 => "",
+            _ => "; answers from its cache were told apart",
+        };
+        lines.push(("clock", format!("half of the answers within {} of their turn{cache}", spin.noise)));
+    }
+    lines.extend(found.map.as_ref().map(|map| ("tracks", tracks(map))));
+    if let Some(learned) = &found.mechanics {
+        lines.push(("layout", layout(learned)));
+        lines.push(("arm", arm(&learned.seeks)));
+    }
+    let time = if disk.is_simulated { " simulated" } else { "" };
+    let per_track = found.map.as_ref().map(|map| outcome.probes as f64 / map.tracks().max(1) as f64);
+    let per_track = per_track.map(|share| format!(", {} a track", significant(share, 2))).unwrap_or_default();
+    lines.push((
+        "probes",
+        format!("{} in {}{time}{per_track}", grouped(outcome.probes), round(outcome.took.as_secs())),
+    ));
+    lines.extend(outcome.open.as_ref().map(|open| ("left open", left_open(open))));
+    lines.extend(outcome.verdict.as_ref().map(|verdict| ("check", agreement(verdict))));
+    lines
+}
+
+fn tracks(map: &TrackMap) -> String {
+    let sizes = || map.runs().iter().map(|run| run.sectors);
+    let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
+    format!(
+        "{} of {least} to {most} blocks, in {} runs of equal ones",
+        grouped(map.tracks()),
+        grouped(map.runs().len() as u64)
+    )
+}
+
+/// The name of a layout, as drive files have it.
+pub(super) fn layout_name(learned: &LearnedMechanics) -> String {
+    let name = serde_json::to_value(learned.layout).expect("a layout has a name");
+    name.as_str().unwrap_or_default().to_string()
+}
+
+fn layout(learned: &LearnedMechanics) -> String {
+    let (heads, cylinders) = (learned.heads as usize, learned.cylinders as usize);
+    format!("{}, {}, {}", layout_name(learned), count(heads, "head"), count(cylinders, "cylinder"))
+}
+
+fn arm(seeks: &Seeks) -> String {
+    let ms = |time: Nanos| format!("{} ms", significant(time.as_ms(), 3));
+    let mut told = Vec::new();
+    if let (Some(first), Some(last)) = (seeks.reads.first(), seeks.reads.last()) {
+        let far = grouped(last.distance.into());
+        told.push(format!(
+            "a seek takes {} over {} to {} over {far}",
+            ms(first.time),
+            first.distance,
+            ms(last.time)
+        ));
+    }
+    told.extend(seeks.head_switch.map(|time| format!("a change of heads {}", ms(time))));
+    let settle = seeks.write_settle_ns.map(|time| significant(time as f64 / 1e6, 3));
+    told.extend(settle.map(|settle| format!("a write {settle} ms more")));
+    told.join(", ")
+}
+
+fn left_open(open: &Open) -> String {
+    let parts: Vec<&str> = open.parts.iter().map(|part| part.name()).collect();
+    let how_far = format!("{} ({:.0} %)", open.progress.phase, 100.0 * open.progress.share);
+    format!("{}: the time was over at {how_far}", parts.join(", "))
+}
+
+fn agreement(verdict: &Verdict) -> String {
+    let tracks = verdict.tracks.map(|found| {
+        format!(
+            "boundaries {}, missed {}, false {}",
+            grouped(found.boundaries),
+            grouped(found.missed),
+            grouped(found.false_ones)
+        )
+    });
+    let speed = verdict.rpm_off_ppm.map(|off| format!("speed off by {off:.1} millionths"));
+    let told: Vec<String> = tracks.into_iter().chain(speed).collect();
+    let word = if verdict.is_good() { "agrees" } else { "DISAGREES" };
+    format!("{word} with {}: {}", verdict.name, told.join("; "))
+}

@@ -1,0 +1,61 @@
+//! What a drive file says, to compare with.
+
+use super::learn::Found;
+use crate::failure::Failure;
+use headstack_model::{DriveSpec, Geometry};
+use headstack_tracks::TrackMap;
+use headstack_tracks::check::{Agreement, compare};
+
+/// What is true of a drive.
+pub(super) struct Truth {
+    name: String,
+    map: TrackMap,
+    rpm: f64,
+}
+
+/// How what was learned agrees with it.
+pub(super) struct Verdict {
+    /// The drive file.
+    pub(super) name: String,
+    /// Where tracks begin, if that was learned.
+    pub(super) tracks: Option<Agreement>,
+    /// How far the speed is off, in millionths.
+    pub(super) rpm_off_ppm: Option<f64>,
+}
+
+/// A speed is known to so many millionths.
+const RPM_PPM: f64 = 100.0;
+
+impl Truth {
+    pub(super) fn of(spec: &DriveSpec) -> Result<Truth, Failure> {
+        let geometry = Geometry::new(spec).map_err(Failure::input)?;
+        let rpm = spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0);
+        Ok(Truth { name: spec.name.clone(), map: TrackMap::of_geometry(&geometry), rpm })
+    }
+
+    pub(super) fn judge(&self, found: &Found) -> Verdict {
+        Verdict {
+            name: self.name.clone(),
+            tracks: found.map.as_ref().map(|map| compare(map, &self.map)),
+            rpm_off_ppm: found.spin.map(|spin| (spin.rpm() / self.rpm - 1.0) * 1e6),
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether it agrees.
+    pub(super) fn is_good(&self) -> bool {
+        let tracks = self.tracks.is_none_or(|found| found.missed == 0 && found.false_ones == 0);
+        tracks && self.rpm_off_ppm.is_none_or(|off| off.abs() <= RPM_PPM)
+    }
+
+    /// Ends the command as it has to.
+    ///
+    /// *Errors:* what disagrees.
+    pub(super) fn end(&self) -> Result<(), Failure> {
+        match self.is_good() {
+            true => Ok(()),
+            false => Err(Failure::Check(format!("what was learned is not what {} says", self.name))),
+        }
+    }
+}

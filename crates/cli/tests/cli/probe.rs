@@ -1,0 +1,120 @@
+//! `headstack probe` on simulated drives: what it learns, what it keeps, what it refuses. Disks in real time are probed with the
+//! emulator's tests.
+
+use crate::common::{headstack, json, printed, refused};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the path is UTF-8")
+}
+
+/// A drive of few tracks, in a folder.
+fn small(folder: &Path) -> PathBuf {
+    let path = folder.join("small.toml");
+    fs::write(&path, include_str!("../small.toml")).expect("the folder is writable");
+    path
+}
+
+#[test]
+fn does_what_is_learned_of_a_drive_agree_with_its_file() {
+    let folder = folder();
+    let drive = small(folder.path());
+    let [learned, map, page] =
+        ["learned.toml", "small.map", "page.html"].map(|name| folder.path().join(name));
+    let files = ["-o", text(&learned), "--map", text(&map), "--report", text(&page)];
+    let found =
+        json(&[&["probe", "--drive", text(&drive), "--check", "--writes", "--json"], &files[..]].concat());
+    assert_eq!(found["check"]["agrees"], true, "{found:#}");
+    assert_eq!(found["check"]["boundaries"], 399);
+    assert_eq!((&found["check"]["missed"], &found["check"]["false"]), (&0.into(), &0.into()));
+    assert_eq!((&found["mechanics"]["heads"], &found["mechanics"]["cylinders"]), (&2.into(), &200.into()));
+    assert_eq!(found["electronics"]["cache"]["segments"], 4);
+    assert!(found["probes"].as_u64().is_some_and(|probes| probes > 100), "{found:#}");
+    assert!(found["simulated_s"].as_f64().is_some_and(|time| time > 1.0), "{found:#}");
+    assert!(printed(&["drive", "check", text(&learned)]).contains("220,000 sectors on 400 tracks"));
+    assert!(fs::metadata(&map).is_ok_and(|map| map.len() < 200));
+    let page = fs::read_to_string(page).expect("it was written");
+    for part in ["Zone map", "Seek curve", "Phases", "Electronics"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn is_the_same_seed_the_same_disk() {
+    let folder = folder();
+    let drive = small(folder.path());
+    let told =
+        |seed: &str| json(&["probe", "--drive", text(&drive), "--what", "tracks", "--seed", seed, "--json"]);
+    assert_eq!(told("3"), told("3"));
+    assert_ne!(told("3")["speed"], told("4")["speed"]);
+}
+
+#[test]
+fn does_it_stop_in_time_and_go_on_from_its_journal() {
+    let folder = folder();
+    let (drive, journal) = (small(folder.path()), folder.path().join("journal"));
+    let args = ["probe", "--drive", text(&drive), "--what", "tracks", "--json", "--journal", text(&journal)];
+    let first = json(&[&args[..], &["--budget", "3s"]].concat());
+    assert_eq!(first["left_open"], serde_json::json!(["tracks"]), "{first:#}");
+    assert!(first["simulated_s"].as_f64().is_some_and(|time| (3.0..3.1).contains(&time)), "{first:#}");
+    let there = refused(&args, 2);
+    assert!(there.ends_with("it is there already: --resume goes on from it"), "{there}");
+    // A last line that was cut off does no harm.
+    let kept = fs::read(&journal).expect("it was written");
+    fs::write(&journal, &kept[..kept.len() - 7]).expect("it is writable");
+    let rest = json(&[&args[..], &["--resume", "--check"]].concat());
+    assert_eq!(rest["check"]["agrees"], true, "{rest:#}");
+    assert!(rest["probes"].as_u64() > first["probes"].as_u64(), "{rest:#}");
+    // All of it is known now.
+    assert_eq!(json(&[&args[..], &["--resume", "--check"]].concat()), rest);
+    let other =
+        ["probe", "--drive", "atlas-10k", "--what", "tracks", "--journal", text(&journal), "--resume"];
+    let other = refused(&other, 2);
+    assert!(other.contains("it is of disk `A small disk (220000 blocks of 512 bytes"), "{other}");
+    let task = ["probe", "--drive", text(&drive), "--what", "speed", "--journal", text(&journal), "--resume"];
+    let task = refused(&task, 2);
+    assert!(task.ends_with("it is of task `lattice speed,tracks`, not of `lattice speed`"), "{task}");
+}
+
+#[test]
+fn does_a_check_that_fails_end_with_1() {
+    let folder = folder();
+    let drive = small(folder.path());
+    let done = headstack(&["probe", "--drive", text(&drive), "--what", "speed", "--check=wd800jd"]);
+    assert_eq!((done.code, done.err.as_str()), (1, "headstack: what was learned is not what wd800jd says\n"));
+    assert!(done.out.contains("DISAGREES with wd800jd: speed off by"), "{}", done.out);
+}
+
+#[test]
+fn is_what_cannot_be_probed_one_line() {
+    let folder = folder();
+    let drive = small(folder.path());
+    let drive = text(&drive);
+    for (args, told) in [
+        (&["probe"][..], "DEVICE"),
+        (&["probe", "/no/disk"], "/no/disk: No such file"),
+        (&["probe", "/dev/null"], "/dev/null: it is neither a block device nor a file"),
+        (&["probe", "--nbd", "disk"], "`disk` is no NBD URI: write nbd://"),
+        (&["probe", "--nbd", "nbd+unix:///a?socket=/no/socket"], "/no/socket (export `a`): No such file"),
+        (&["probe", "--drive", "wd800j"], "did you mean `wd800jd`?"),
+        (&["probe", "--drive", drive, "/dev/sda"], "cannot be used with"),
+        (&["probe", "--drive", drive, "--what", "track"], "tracks"),
+        (&["probe", "--drive", drive, "--noise-us", "20000"], "must be 0 to 10000"),
+        (
+            &["probe", "--drive", drive, "--what", "tracks", "-o", "x.toml"],
+            "--output needs seek among --what",
+        ),
+        (&["probe", "--drive", drive, "--what", "speed", "--map", "x"], "--map needs tracks among --what"),
+        (&["probe", "--drive", drive, "--resume"], "--journal"),
+        (&["probe", "--drive", drive, "--resume", "--journal", "/no/journal"], "/no/journal: No such file"),
+        (&["probe", "/dev/null", "--check"], "--check=NAME names the drive file"),
+    ] {
+        let said = refused(args, 2);
+        assert!(said.contains(told), "{args:?}: {said}");
+    }
+}

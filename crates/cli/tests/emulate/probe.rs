@@ -1,0 +1,103 @@
+//! Disks probed in real time: through NBD, and through a loop device over a mount. What is found has to be what the drive file
+//! says, however late a busy machine makes single answers.
+
+use crate::device::{Loop, Mount};
+use crate::emulator::{Emulator, Setup};
+use crate::tools::{folder, have_loops_and, output, run, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The drive's file, in a folder.
+fn drive(folder: &Path) -> PathBuf {
+    let path = folder.join("small.toml");
+    fs::write(&path, include_str!("../small.toml")).expect("the folder is writable");
+    path
+}
+
+/// Runs `headstack probe`: its exit code, and all it printed.
+fn probe(args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstack"));
+    let done = command.arg("probe").args(args).output().expect("the command starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (done.status.code(), text(&done.stdout), text(&done.stderr))
+}
+
+/// Probes a disk and compares its tracks with the drive's, which must agree.
+fn agrees(disk: &[&str], drive: &Path) -> Value {
+    let check = format!("--check={}", text(drive));
+    let (code, out, err) = probe(&[disk, &["--what", "tracks", &check, "--json"]].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+    let found: Value = serde_json::from_str(&out).expect("it prints JSON");
+    let check = &found["check"];
+    assert_eq!(
+        (&check["boundaries"], &check["missed"], &check["false"]),
+        (&399.into(), &0.into(), &0.into())
+    );
+    found
+}
+
+#[test]
+fn are_the_tracks_of_an_emulated_disk_found_over_nbd() {
+    let folder = folder();
+    let drive = drive(folder.path());
+    let emulator = Emulator::start(&Setup { rig: text(&drive), speed: "1", ..Setup::default() });
+    let found = agrees(&["--nbd", &emulator.uri()], &drive);
+    assert_eq!(found["disk"], "A small disk, queue depth 1");
+}
+
+#[test]
+fn are_the_tracks_of_an_emulated_disk_found_through_a_loop_device() {
+    if !have_loops_and(&[]) {
+        return;
+    }
+    let folder = folder();
+    let drive = drive(folder.path());
+    let emulator =
+        Emulator::start(&Setup { rig: text(&drive), speed: "1", mounted: true, ..Setup::default() });
+    let device = Loop::over(&emulator.file());
+    device.leave_order_to_the_disk();
+    agrees(&[device.device(), "--physical-bytes", "512"], &drive);
+}
+
+#[test]
+fn is_a_device_in_use_refused() {
+    if !have_loops_and(&["mkfs.ext4"]) {
+        return;
+    }
+    let folder = folder();
+    let image = folder.path().join("image");
+    fs::File::create(&image).and_then(|file| file.set_len(16 << 20)).expect("there is room");
+    let device = Loop::over(&image);
+    run("mkfs.ext4", &["-q", device.device()]);
+    let mount = Mount::new("ext4", device.device());
+    let (code, out, err) = probe(&[device.device()]);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    let place = text(mount.path());
+    let expected = format!("headstack: {} is in use (mounted on {place}): probe a disk", device.device());
+    assert!(err.starts_with(&expected), "{err}");
+    mount.unmount();
+}
+
+#[test]
+fn is_a_device_that_is_no_disk_refused() {
+    if !have_loops_and(&[]) {
+        return;
+    }
+    // In memory every read is as quick as the next.
+    let folder = folder();
+    let image = folder.path().join("image");
+    fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("there is room");
+    let device = Loop::over(&image);
+    let (code, out, err) = probe(&[device.device()]);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains("every read is answered from a cache") || err.contains("no turn shows"), "{err}");
+    // Behind its file's end it has none of the blocks that it tells.
+    fs::File::options().write(true).open(&image).and_then(|file| file.set_len(32 << 20)).expect("it shrinks");
+    let (code, _, err) = probe(&[device.device()]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("lies about its size: it tells 131072 blocks"), "{err}");
+    let gone = output("losetup", &["--list", device.device()]);
+    assert!(gone.status.success(), "it is still there");
+}
