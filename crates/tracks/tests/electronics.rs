@@ -111,6 +111,8 @@ fn is_the_cache_for_reads_what_it_is() {
         }
         assert_eq!(found.dedicated_write_segment, real.dedicated_write_segment, "{name}");
         assert_eq!(found.read_ahead_min_sectors, 0, "{name}");
+        // Where a command is under way for longer than a sector, none comes just as its sector does.
+        assert!(name != "dec-rz26" || !found.almost_hits);
         assert_eq!(found.read_on_arrival, real.read_on_arrival, "{name}");
         assert_eq!(found.read_hits_on_written, real.read_hits_on_written, "{name}");
         assert_eq!(found.read_ahead_on_hit, real.read_ahead_on_hit, "{name}");

@@ -143,7 +143,7 @@ fn mean_of(times: &[Nanos]) -> Nanos {
 /// Demerits of a file against its drive, as shares of the mean, on each load.
 fn demerits(spec: &DriveSpec, file: &DriveSpec) -> Vec<(Kind, Pace, f64)> {
     let service = mean_of(&responses(spec, Kind::Random, Pace::Closed(1)));
-    let paces = [Pace::Closed(1), Pace::Closed(4), Pace::Open(Nanos(service.0 * 2))];
+    let paces = [Pace::Closed(1), Pace::Closed(2), Pace::Open(Nanos(service.0 * 2))];
     let loads = [Kind::Random, Kind::Mixed].into_iter().flat_map(|kind| paces.map(|pace| (kind, pace)));
     let share = |(kind, pace)| {
         let (truth, predicted) = (responses(spec, kind, pace), responses(file, kind, pace));
