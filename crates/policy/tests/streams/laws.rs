@@ -190,7 +190,7 @@ fn is_a_flush_told_that_gathered_bytes_were_lost_and_the_next_not() {
 fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
     let mut world = world(Config::default());
     let response = Nanos::from_secs(2);
-    world.streams.set_guarantee(7, Guarantee { rate: 1_000_000, response });
+    world.streams.set_guarantee(7, Guarantee { rate: 15_000_000, response });
     let mut read = reader(100, DISK, 64 << 10);
     let mut worst = Nanos::ZERO;
     let mut since = Nanos::ZERO;
@@ -201,7 +201,8 @@ fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
         owners.insert(world.ask(client as u64, asks(client, 0), 1), client);
     }
     while world.step(Nanos::from_secs(60)) {
-        for (ticket, _) in std::mem::take(&mut world.answered) {
+        // An answer from the memory comes at once.
+        while let Some((ticket, _)) = world.answered.pop() {
             let client = owners.remove(&ticket).expect("it was asked");
             turns[client] += 1;
             if client == 7 {
@@ -212,7 +213,7 @@ fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
         }
     }
     assert!(worst <= response, "{worst:?}");
-    assert!(turns[7] * 65536 >= 60_000_000, "{} bytes {:?}", turns[7] * 65536, world.streams.view());
+    assert!(turns[7] * 65536 >= 60 * 15_000_000, "{} bytes in a minute", turns[7] * 65536);
     assert!(turns[8] > 0, "others get something, too");
 }
 
