@@ -73,7 +73,10 @@ impl Streams {
     fn advance_expected(&mut self, id: u32, client: u64, offset: u64, bytes: u64, is_hit: bool) {
         let disk_bytes = self.disk_bytes;
         let stream = &mut self.streams[id as usize];
-        (stream.client, stream.asked) = (client, self.now);
+        if is_hit {
+            stream.hear(self.now);
+        }
+        (stream.client, stream.asked, stream.answered) = (client, self.now, Some(self.now));
         stream.was_fetched = true;
         stream.requests += 1;
         stream.request = bytes;
@@ -156,6 +159,7 @@ impl Streams {
         let disk_bytes = self.disk_bytes;
         let stream = &mut self.streams[id as usize];
         stream.waiting += 1;
+        stream.hear(self.now);
         stream.asked = self.now;
         stream.request = bytes;
         stream.client = request.client;
@@ -279,7 +283,7 @@ impl Streams {
         let is_split = self.boundaries.is_some() || stream.request > self.read_bytes();
         let spans = if is_split { stream.request.div_ceil(self.read_bytes()) + 2 } else { 1 };
         let most = self.frames.free().max(spans as usize);
-        if !is_needy && staged >= most {
+        if !is_needy && staged >= most && !self.may_oust(id, staged) {
             // Its client is slower than the disk, or has gone.
             self.streams[id as usize].is_slow = true;
             return Step::Over;
@@ -288,7 +292,7 @@ impl Streams {
         if stream.in_flight >= ahead {
             return Step::Waits;
         }
-        if self.frames.free() == 0 && !self.make_room(id, is_needy) {
+        if self.frames.free() == 0 && !self.make_room(id, is_needy || self.may_oust(id, staged)) {
             return if is_needy { Step::Waits } else { Step::Over };
         }
         let bytes = self.streams[id as usize].stride.map_or(self.read_bytes(), |(_, bytes)| bytes);
@@ -309,6 +313,14 @@ impl Streams {
         self.start(Purpose::Frame(frame), Transfer::Read { fua: false }, (place, bytes), memory);
         self.spend_turn(id);
         Step::Began
+    }
+
+    /// Whether what others do not fetch is to be given up for a stream in its turn, as it would be if its client waited for more: the
+    /// client takes its bytes about as quickly as the disk brings them, so that they do not stay.
+    fn may_oust(&self, id: u32, staged: usize) -> bool {
+        let stream = &self.streams[id as usize];
+        let disk_ns = stream.request as f64 / self.tuning.bandwidth() * 1e9;
+        stream.thinks.0 as f64 <= disk_ns && staged < self.frames.count() / 4
     }
 
     /// Moves a stream on over what is in the memory already.

@@ -70,6 +70,9 @@ pub(super) struct Stream {
     /// When it was asked last, and whether anything was fetched since its last turn.
     pub(super) asked: Nanos,
     pub(super) was_fetched: bool,
+    /// When it was answered last, and how long after an answer its client asked for more.
+    pub(super) answered: Option<Nanos>,
+    pub(super) thinks: Nanos,
     /// When it was found, and what came of it.
     pub(super) since: Nanos,
     pub(super) requests: u64,
@@ -104,11 +107,18 @@ impl Stream {
             stray: u64::MAX,
             asked: now,
             was_fetched: true,
+            answered: None,
+            thinks: Nanos::MAX,
             since: now,
             requests: 0,
             hits: 0,
             bytes: 0,
         }
+    }
+
+    /// Its client asks for more.
+    pub(super) fn hear(&mut self, now: Nanos) {
+        self.thinks = self.answered.map_or(Nanos::MAX, |answered| now.since(answered));
     }
 
     pub(super) fn direction(&self) -> Direction {

@@ -300,8 +300,8 @@ fn do_requests_that_do_not_fit_together_lose_nothing() {
     }
 }
 
-/// What slow clients get of what they ask for: each 64 KiB, and then a pause.
-fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
+/// Requests of 64 KiB that each client has answered in a minute, where it makes a pause after each.
+fn paused(memory_bytes: u64, clients: u64, pause: impl Fn(u64) -> Nanos) -> Vec<u64> {
     let mut world = world(Config { memory_bytes, ..Config::default() });
     let mut read = reader(clients as usize, DISK, 64 << 10);
     let (mut turns, mut owners) = (vec![0; clients as usize], std::collections::BTreeMap::new());
@@ -313,20 +313,39 @@ fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
         while world.answered.is_empty() && world.step(next) {}
         for (ticket, _) in std::mem::take(&mut world.answered) {
             let client: u64 = owners.remove(&ticket).expect("it was asked");
-            due.insert((world.now + pause, client));
+            turns[client as usize] += 1;
+            due.insert((world.now + pause(client), client));
         }
         if world.now >= end {
-            break;
+            return turns;
         }
         while let Some((at, client)) = due.first().copied().filter(|(at, _)| *at <= world.now) {
             due.remove(&(at, client));
-            let turn = &mut turns[client as usize];
-            owners.insert(world.ask(client, read(client as usize, *turn), 1), client);
-            *turn += 1;
+            let turn = turns[client as usize];
+            owners.insert(world.ask(client, read(client as usize, turn), 1), client);
         }
     }
+}
+
+/// What slow clients get of what they ask for: each 64 KiB, and then a pause.
+fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
     let asked = 60e9 / pause.0 as f64 * clients as f64;
-    turns.iter().sum::<u64>() as f64 / asked
+    paused(memory_bytes, clients, |_| pause).iter().sum::<u64>() as f64 / asked
+}
+
+#[test]
+fn do_slow_clients_leave_quick_ones_their_share() {
+    // What is staged for fifty slow ones is 12 MiB and more.
+    for memory in [8, 32] {
+        let pause = |client| Nanos(if client % 2 == 0 { 100_000 } else { 300_000_000 });
+        let got = paused(memory << 20, 100, pause);
+        let of = |first: usize| got.iter().copied().skip(first).step_by(2);
+        let (quick, slow) = (of(0).sum::<u64>(), of(1).sum::<u64>());
+        let least = of(0).min().expect("there are some") as f64 / (quick as f64 / 50.0);
+        let rate = |requests: u64| requests * 65536 / 60;
+        assert!(least > 0.7, "{memory} MiB: the slowest of the quick has {least:.2} of their mean");
+        assert!(rate(quick) > 28_000_000 && rate(slow) > 2_500_000, "{} {}", rate(quick), rate(slow));
+    }
 }
 
 #[test]
