@@ -179,6 +179,4 @@ pub fn text(spec: &DriveSpec) -> String {
 }
 
 #[cfg(test)]
-mod predicts;
-#[cfg(test)]
 mod tests;
