@@ -163,8 +163,12 @@ impl Thread {
         if to >= end || to <= from || self.cell.tracks == 1 {
             return;
         }
-        let more = off / (to - from) as f64;
         let part = &mut self.cell.parts[index];
+        // Over a few of many tracks it would be less certain than it was.
+        if 2 * (to - from) < part.tracks {
+            return;
+        }
+        let more = off / (to - from) as f64;
         part.shape.skew += more;
         self.angle -= (from % self.cell.tracks - part.track) as f64 * more;
     }

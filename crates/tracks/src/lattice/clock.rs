@@ -28,18 +28,10 @@ impl Clock {
     pub(super) fn of_readings(ends: &[Nanos], period: f64, needed: usize) -> Result<Clock, usize> {
         let origin = ends[0].0 as f64;
         let mut clock = Clock { origin, period, sigma: 0.02, readings: VecDeque::new() };
-        // From one to the next the turns are certain while the period is not, so the line grows from reading to reading.
-        let mut steady = vec![(0.0, clock.origin)];
-        for end in &ends[1..] {
-            let (turn, at) = steady[steady.len() - 1];
-            let turns = (end.0 as f64 - at) / clock.period;
-            if wrap(turns).abs() < 0.03 {
-                steady.push((turn + libm::round(turns), end.0 as f64));
-                if steady.len() > 8 {
-                    clock.lay(&steady);
-                }
-            }
-        }
+        // A late one would have all others off, were it the first.
+        let chains = (0..ends.len().min(8)).map(|first| clock.clone().chain(&ends[first..]));
+        let (turned, mut steady) = chains.max_by_key(|(_, steady)| steady.len()).expect("there are readings");
+        clock = turned;
         if steady.len() < needed {
             return Err(steady.len());
         }
@@ -52,6 +44,24 @@ impl Clock {
         clock.lay(&steady);
         clock.readings = steady.iter().step_by(8).copied().collect();
         Ok(clock)
+    }
+
+    /// The readings at whole turns after the first, and the line through them.
+    fn chain(mut self, ends: &[Nanos]) -> (Clock, Vec<(f64, f64)>) {
+        self.origin = ends[0].0 as f64;
+        let mut steady = vec![(0.0, self.origin)];
+        // From one to the next the turns are certain while the period is not, so the line grows from reading to reading.
+        for end in &ends[1..] {
+            let (turn, at) = steady[steady.len() - 1];
+            let turns = (end.0 as f64 - at) / self.period;
+            if wrap(turns).abs() < 0.03 {
+                steady.push((turn + libm::round(turns), end.0 as f64));
+                if steady.len() > 8 {
+                    self.lay(&steady);
+                }
+            }
+        }
+        (self, steady)
     }
 
     /// The time most often between two readings, which is a turn where one follows the other.

@@ -46,6 +46,14 @@ pub enum LatticeError {
         /// The block read.
         lbn: Lbn,
     },
+    /// Sectors far from each other come at one angle.
+    #[error(
+        "all sectors from block {lbn} on come at one angle; no disk does that, but a device without a platter may"
+    )]
+    NoSectors {
+        /// Where they begin.
+        lbn: Lbn,
+    },
     /// No break in the angles is seen where a track must have ended.
     #[error(
         "no skew: from block {lbn} on the angles run through more than a turn without a break, so tracks cannot be told apart by angle"

@@ -140,18 +140,26 @@ impl Walk {
         if self.found.is_empty() && shape.gap().abs() < 2.0 * self.prober.tolerance() {
             return Err(LatticeError::NoSkew { lbn: self.prober.lbn(self.at) });
         }
-        self.prober.tell_apart(shape.gap());
+        if self.found.is_empty() {
+            self.prober.tell_apart(shape.gap());
+        }
         Ok(Some(Thread::new(Cell::of_track(shape), 0, self.at, self.angle)))
     }
 
-    /// Sectors of a turn, where nothing is known of them: twice as far and twice again, up to half a turn.
+    /// Sectors of a turn, where nothing is known of them.
     async fn first_rate(&mut self) -> Result<f64, LatticeError> {
+        let lbn = self.prober.lbn(self.at);
+        let turn = self.doubled().await?.ok_or(LatticeError::NoSectors { lbn })?;
+        self.rate(turn, &[turn]).await
+    }
+
+    /// Sectors of a turn by going twice as far and twice again, up to half a turn; `None` where angles stay the same.
+    async fn doubled(&mut self) -> Result<Option<f64>, LatticeError> {
         let (mut far, mut angle) = (1u64, 0.0);
         let within = 4.0 * self.prober.tolerance();
         let mut known = false;
         while far < self.end - self.at && angle < 0.42 {
-            let found = self.along(far).await?;
-            let Some(found) = found else { break };
+            let Some(found) = self.along(far).await? else { break };
             let off = wrap(found - 2.0 * angle);
             if known && off.abs() > within.max(0.1 * angle) {
                 break;
@@ -160,8 +168,7 @@ impl Walk {
             known = true;
             far *= 2;
         }
-        let turn = (far / 2) as f64 / angle.max(1e-3);
-        self.rate(turn, &[turn]).await
+        Ok((angle > 0.02).then(|| (far / 2) as f64 / angle))
     }
 
     /// Sectors of a turn of the tracks before: of those that come next in the cell first, then of the last ones.
@@ -205,7 +212,10 @@ impl Walk {
         }
         // Slipped sectors, or the end of the track, lie between: what was known before and is seen in some part of it.
         let is_seen = |known: &&f64| rates.iter().any(|rate| (rate / **known - 1.0).abs() < 0.02);
-        Ok(known.iter().find(is_seen).copied().unwrap_or(turn))
+        match known.iter().find(is_seen) {
+            Some(known) => Ok(*known),
+            None => Ok(self.doubled().await?.unwrap_or(turn)),
+        }
     }
 
     /// Turns from here to the so-manieth sector.

@@ -89,6 +89,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
         expected: 0,
         strangers: 0,
         stranger: false,
+        lead: 0.0,
     };
     walk.run().await?;
     let verification = walk.verify().await?;

@@ -153,7 +153,7 @@ impl Prober {
     /// Takes as many readings for an angle as are needed to tell a gap between tracks from none.
     pub(super) fn tell_apart(&mut self, gap: f64) {
         let needed = 30.0 * self.clock.sigma / gap.abs().max(1e-6);
-        self.votes = self.votes.max((needed * needed).ceil().min(MOST_VOTES) as usize);
+        self.votes = libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize;
     }
 
     /// The number of a sector's first block.

@@ -4,6 +4,7 @@
 //! alone says how many boundaries may be wrong elsewhere.
 
 use super::LatticeError;
+use super::cell::{Shape, wrap};
 use super::walk::{Piece, Walk};
 use headstack_model::Lbn;
 use std::collections::BTreeSet;
@@ -12,71 +13,117 @@ use std::ops::Range;
 /// Of so many tracks one is drawn, within bounds.
 const DRAWN: (u64, u64, u64) = (400, 100, 10_000);
 /// Times that wrong places are found anew, each time with more around them.
-const ROUNDS: usize = 3;
+const ROUNDS: u64 = 3;
+/// Times that tracks are drawn, where some of those drawn were wrong.
+const DRAWS: u64 = 4;
+/// Tracks of a run that is too long to be a mistake.
+const FEW: u64 = 20;
+/// Share of its turn that a track fills, and that without which it is easily mistaken.
+const FULL: f64 = 0.99;
+const MOST: f64 = 0.6;
 
 /// What looking again came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verification {
-    /// Boundaries looked at again because they are irregular.
-    pub irregular: u64,
-    /// Boundaries drawn by chance.
-    pub drawn: u64,
-    /// Those of them that were wrong; of the drawn ones.
-    pub wrong: (u64, u64),
+    /// Boundaries looked at again because they are irregular, and those of them that were wrong and were found anew.
+    pub irregular: (u64, u64),
+    /// Boundaries drawn by chance, over and over until few enough were wrong, and those that were wrong.
+    pub drawn: (u64, u64),
     /// Most boundaries that are wrong outside the doubtful regions, as a share of all, with a confidence of 95 %.
     pub error_rate: f64,
-    /// Where looking again did not find what was found before, however often it was found anew.
+    /// Where tracks may be wrong: looking again did not find what was found before, or their angles fit neither those before
+    /// nor any that a whole track may have.
     pub doubtful: Vec<Range<Lbn>>,
+}
+
+/// A boundary to look at.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    piece: usize,
+    track: u64,
+    drawn: bool,
 }
 
 impl Walk {
     /// Looks at boundaries again, and mends.
     pub(super) async fn verify(&mut self) -> Result<Verification, LatticeError> {
-        self.prober.forget();
-        let mut draw = BTreeSet::new();
+        let mut seen =
+            Verification { irregular: (0, 0), drawn: (0, 0), error_rate: 0.0, doubtful: Vec::new() };
+        let mut doubtful = Vec::new();
+        for draw in 0..DRAWS {
+            let (mut drawn, mut wrong, mut bad) = (0, 0, Vec::new());
+            self.prober.forget();
+            let looks = self.looks(draw);
+            for (number, look) in looks.iter().enumerate() {
+                self.prober.disk.tell("looking again", number as f64 / looks.len() as f64);
+                let holds = self.holds(look.piece, look.track).await?;
+                let count = if look.drawn { &mut seen.drawn } else { &mut seen.irregular };
+                (count.0, count.1) = (count.0 + 1, count.1 + u64::from(!holds));
+                (drawn, wrong) = (drawn + u64::from(look.drawn), wrong + u64::from(look.drawn && !holds));
+                if !holds {
+                    bad.push(self.around(look.piece, look.track));
+                }
+            }
+            seen.error_rate = at_most(wrong) / drawn.max(1) as f64;
+            for round in 0..ROUNDS {
+                bad = self.mend(merged(bad), round).await?;
+            }
+            doubtful.extend(bad);
+            if wrong == 0 {
+                break;
+            }
+        }
+        doubtful.extend(self.strange());
+        let doubtful = merged(doubtful).into_iter();
+        seen.doubtful =
+            doubtful.map(|range| self.prober.lbn(range.start)..self.prober.lbn(range.end)).collect();
+        Ok(seen)
+    }
+
+    /// What to look at: of the first draw also what is irregular.
+    fn looks(&self, draw: u64) -> Vec<Look> {
         let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
         let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
-        for number in 0..count {
-            // Steps of the golden section lie evenly, and in step with nothing.
-            let place = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            draw.insert(1 + ((u128::from(place) * u128::from(tracks - 1)) >> 64) as u64);
-        }
+        // Steps of the golden section lie evenly, and in step with nothing.
+        let place = |number: u64| (number + 1 + draw * count).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let track = |number: u64| 1 + ((u128::from(place(number)) * u128::from(tracks - 1)) >> 64) as u64;
+        let draw_of: BTreeSet<u64> = (0..count).map(track).collect();
         let (mut passed, mut looks) = (0, Vec::new());
-        for (index, piece) in self.found.iter().enumerate() {
-            if !piece.repeats && index > 0 {
-                looks.push((index, 0, false));
+        for (piece, found) in self.found.iter().enumerate() {
+            if draw == 0 && !found.repeats && piece > 0 {
+                looks.push(Look { piece, track: 0, drawn: false });
             }
-            let drawn = draw.range(passed..passed + piece.tracks);
-            looks.extend(drawn.map(|track| (index, track - passed, true)));
-            passed += piece.tracks;
+            let drawn = draw_of.range(passed..passed + found.tracks);
+            looks.extend(drawn.map(|track| Look { piece, track: track - passed, drawn: true }));
+            passed += found.tracks;
         }
-        let mut seen = Verification {
-            irregular: looks.iter().filter(|look| !look.2).count() as u64,
-            drawn: draw.len() as u64,
-            wrong: (0, 0),
-            error_rate: 0.0,
-            doubtful: Vec::new(),
-        };
-        let mut bad = Vec::new();
-        for (number, (index, track, drawn)) in looks.iter().enumerate() {
-            self.prober.disk.tell("looking again", number as f64 / looks.len() as f64);
-            if !self.holds(*index, *track).await? {
-                match drawn {
-                    true => seen.wrong.1 += 1,
-                    false => seen.wrong.0 += 1,
-                }
-                bad.push(self.around(*index, *track));
+        looks
+    }
+
+    /// Tracks of which much is missing, and such as are shorter than their turn and lie not where whole ones would.
+    fn strange(&self) -> Vec<Range<u64>> {
+        let mut regions: Vec<Range<u64>> = Vec::new();
+        let mut skew = None;
+        for (index, piece) in self.found.iter().enumerate().skip(1) {
+            if piece.tracks >= FEW {
+                skew = Some(piece.shape.skew);
+                continue;
+            }
+            let share = piece.shape.sectors as f64 / piece.shape.turn;
+            let before = self.found[index - 1].start(self.found[index - 1].tracks - 1);
+            let off = |from: f64, to: f64| skew.map_or(1.0, |skew| wrap(to - from - skew).abs());
+            let next =
+                self.found.get(index + 1).map(|next| off(piece.start(piece.tracks - 1).angle, next.angle));
+            let within = self.width(&Shape { skew: skew.unwrap_or(0.0), ..piece.shape });
+            let goes_on = off(before.angle, piece.angle).max(next.unwrap_or(0.0)) <= within;
+            // Much is missing on the disk's last track because the disk ends.
+            let misses_much = share < MOST && next.is_some();
+            let beside = regions.last().is_some_and(|last| last.end == piece.first);
+            if share < FULL && (misses_much || beside || !goes_on) {
+                regions.push(before.sector..piece.end());
             }
         }
-        seen.error_rate = at_most(seen.wrong.1) / seen.drawn.max(1) as f64;
-        for round in 0..ROUNDS {
-            bad = self.mend(merged(bad), round as u64).await?;
-        }
-        seen.doubtful = merged(bad)
-            .into_iter()
-            .map(|range| self.prober.lbn(range.start)..self.prober.lbn(range.end))
-            .collect();
-        Ok(seen)
+        regions
     }
 
     /// Whether a track of a piece begins where it was found to.

@@ -68,8 +68,12 @@ pub(super) struct Walk {
     pub(super) strangers: usize,
     /// Whether the track that begins here is known to be none of those that came before.
     pub(super) stranger: bool,
+    /// Turns of slipped sectors before the first sector here.
+    pub(super) lead: f64,
 }
 
+/// Tracks by which a run's skew is certain.
+const CERTAIN: u64 = 4;
 /// Tracks in a row that may each have to be found by itself.
 const STRANGERS: usize = 300;
 
@@ -105,6 +109,9 @@ impl Walk {
             let good = self.reach(&mut thread, from).await?;
             self.emit(&thread, from, good);
             let begin = thread.start(good);
+            if good - from >= CERTAIN && thread.cell.tracks == 1 {
+                self.prober.tell_apart(begin.shape.gap());
+            }
             self.at = begin.sector;
             self.angle = self.prober.expect(self.at, begin.angle).await?.unwrap_or(begin.angle);
             if wrap(self.angle - begin.angle).abs() > self.width(&begin.shape) {
@@ -136,11 +143,53 @@ impl Walk {
             }
             let Some(angle) = odd.next else { return Ok(()) };
             self.angle = angle;
-            if wrap(angle - next.angle).abs() > self.width(&begin.shape) {
-                return Ok(());
-            }
-            thread.slip(next.sector as i64 - self.at as i64);
             from = good + 1;
+            if wrap(angle - next.angle).abs() > self.width(&begin.shape) {
+                let inside = differs && thread.cell.tracks == 1
+                    || thread.cell.tracks > 1 && thread.part(good).1 > from;
+                let track = if inside { self.led(&thread, from).await? } else { None };
+                let Some(track) = track else { return Ok(()) };
+                from = track;
+            }
+            thread.slip(thread.start(from).sector as i64 - self.at as i64);
+        }
+    }
+
+    /// Goes over tracks whose first sectors are slipped, from a thread's track `track` on; returns the next that begins where it
+    /// does in the thread. Where they make no sense as such, it stays.
+    async fn led(&mut self, thread: &Thread, mut track: u64) -> Result<Option<u64>, LatticeError> {
+        let least = 2.0 * self.prober.tolerance();
+        loop {
+            let (begin, next) = (thread.start(track), thread.start(track + 1));
+            let lead = wrap_from(0.0, self.angle - begin.angle);
+            if lead < least || lead > 1.0 - least {
+                return Ok(None);
+            }
+            self.lead = lead;
+            let odd = self.odd(begin.shape, Some(next.angle)).await;
+            self.lead = 0.0;
+            let odd = odd?;
+            let Some(angle) = odd.next.filter(|_| odd.breaks && odd.sectors < begin.shape.sectors) else {
+                return Ok(None);
+            };
+            let within = self.width(&begin.shape);
+            let is_back = wrap(angle - next.angle).abs() <= within;
+            let is_same = wrap(angle - self.angle).abs() <= within;
+            if !is_back && !is_same {
+                return Ok(None);
+            }
+            self.push(Piece {
+                first: self.at,
+                shape: Shape { sectors: odd.sectors, ..begin.shape },
+                tracks: 1,
+                angle: self.angle,
+                repeats: false,
+            });
+            (self.at, self.angle) = (self.at + odd.sectors, angle);
+            track += 1;
+            if is_back {
+                return Ok(Some(track));
+            }
         }
     }
 
@@ -173,17 +222,38 @@ impl Walk {
             // A step of angle is as certain as it was followed far; twice as far, it still is.
             step = (good - from).max(repeat);
         }
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            match self.conforms(thread, middle).await? {
-                Some(off) => {
-                    thread.refine_part(from, middle, off);
-                    good = middle;
+        loop {
+            while bad - good > 1 {
+                let middle = good + (bad - good) / 2;
+                match self.conforms(thread, middle).await? {
+                    Some(off) => {
+                        thread.refine_part(from, middle, off);
+                        good = middle;
+                    }
+                    None => bad = middle,
                 }
-                None => bad = middle,
+            }
+            match self.first_lie(thread, from, good).await? {
+                Some(lie) => (good, bad) = (from, lie),
+                None => return Ok(good),
             }
         }
-        Ok(good)
+    }
+
+    /// A track at whose beginning a thread does not conform, though it does at a later one: where tracks of another size have
+    /// a boundary in common with those foretold, their angles may agree, too.
+    async fn first_lie(
+        &mut self,
+        thread: &Thread,
+        from: u64,
+        good: u64,
+    ) -> Result<Option<u64>, LatticeError> {
+        for track in [good - (good - from) / 4, good.saturating_sub(1)] {
+            if track > from && track < good && self.conforms(thread, track).await?.is_none() {
+                return Ok(Some(track));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a track begins where a thread has it; if so, by how much later in angle.
@@ -252,7 +322,7 @@ impl Walk {
     /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
     pub(super) async fn odd(&mut self, shape: Shape, next: Option<f64>) -> Result<Odd, LatticeError> {
         let rest = self.end - self.at;
-        let limit = ((shape.turn * 1.012) as u64 + 2).min(rest);
+        let limit = ((shape.turn * (1.012 - self.lead)) as u64 + 2).min(rest);
         let mut search = Search { turn: shape.turn, within: 0, beyond: limit };
         if shape.sectors <= limit {
             self.narrow(&mut search, shape.sectors - 1).await?;
@@ -289,6 +359,10 @@ impl Walk {
             return self.ended(&search, shape).await;
         }
         let mut odd = self.ended(&search, shape).await?;
+        if !odd.breaks {
+            self.nudge(&mut search, shape.sectors, limit).await?;
+            odd = self.ended(&search, shape).await?;
+        }
         let is_foretold = |odd: &Odd| {
             let off = next.zip(odd.next).map(|(foretold, found)| wrap(foretold - found).abs());
             odd.breaks && off.is_some_and(|off| off < 0.01)
@@ -312,6 +386,26 @@ impl Walk {
             odd.next = odd.next.or(Some(wrap(self.angle + shape.skew)));
         }
         Ok(odd)
+    }
+
+    /// Moves an end without a break to the break beside it, if there is one: where the angle at which the track begins is
+    /// known a little too early or too late, its turn seems to be full that much too late or too early.
+    /// Where there is none, no skew tells where the track ends; if it is about as long as those before, it is as long.
+    async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Result<(), LatticeError> {
+        let found = search.within;
+        let most = (0.014 * search.turn) as u64 + 1;
+        for off in 1..=most {
+            for within in [found.saturating_sub(off), found + off] {
+                if within > 0 && within < limit && self.breaks(self.at + within + 1, search.turn).await? {
+                    (search.within, search.beyond) = (within, within + 1);
+                    return Ok(());
+                }
+            }
+        }
+        if usual.abs_diff(found + 1) <= most {
+            (search.within, search.beyond) = (usual - 1, usual);
+        }
+        Ok(())
     }
 
     /// The track that ends where a search ended.
@@ -403,7 +497,7 @@ impl Walk {
             return Err(LatticeError::Unreadable { lbn: self.prober.lbn(self.at + sector) });
         };
         let hole = wrap_from(-slack, angle - self.angle - along);
-        Ok(along + 1.0 / search.turn + hole <= 1.0 + slack)
+        Ok(self.lead + along + 1.0 / search.turn + hole <= 1.0 + slack)
     }
 
     /// Notes the tracks of a thread from one up to another.
@@ -427,6 +521,11 @@ impl Walk {
             && last.shape.is_like(&piece.shape)
             && wrap(last.next_angle() - piece.angle).abs() <= goes_on
         {
+            if piece.tracks > last.tracks {
+                // The longer they are the better they are known.
+                last.angle = wrap(piece.angle - last.tracks as f64 * piece.shape.skew);
+                last.shape = piece.shape;
+            }
             last.tracks += piece.tracks;
             return;
         }

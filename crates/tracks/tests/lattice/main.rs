@@ -1,15 +1,17 @@
 //! Is every boundary found from the angles alone?
 
 use headstack_model::spec::Layout;
-use headstack_model::{DriveSpec, Geometry};
+use headstack_model::{DriveSpec, Geometry, Lbn};
 use headstack_tracks::check::{Agreement, compare};
 use headstack_tracks::lattice::{Lattice, LatticeError, extract};
 use headstack_tracks::simulated::{Noise, SimulatedDisk};
 use headstack_tracks::synthetic::{Plan, PlanZone};
 use headstack_tracks::{Extraction, TrackMap, drive};
+use std::collections::BTreeSet;
 
 mod defects;
 mod layouts;
+mod refusals;
 
 /// What an extraction came to.
 struct Found {
@@ -55,12 +57,29 @@ fn tell_first_difference(lattice: &Lattice, truth: &TrackMap) {
     };
     let near = lattice.runs.partition_point(|run| run.run.first <= found.first);
     eprintln!("track {number}: found {found:?}, is {real:?}");
-    for real in truth.iter().skip(number.saturating_sub(3)).take(14) {
+    for real in truth.iter().skip(number.saturating_sub(3)).take(4) {
         eprintln!("  {real:?}");
     }
-    for run in &lattice.runs[near.saturating_sub(5)..(near + 13).min(lattice.runs.len())] {
+    for run in &lattice.runs[near.saturating_sub(5)..(near + 3).min(lattice.runs.len())] {
         eprintln!("  {run:?}");
     }
+}
+
+/// Boundaries that the map has wrong, and those of them outside of what the verification doubts.
+fn wrong_outside_doubt(found: &Found, truth: &TrackMap) -> u64 {
+    let real: BTreeSet<Lbn> = truth.iter().map(|track| track.first).collect();
+    let mine: BTreeSet<Lbn> = found.lattice.map.iter().map(|track| track.first).collect();
+    let doubt = &found.lattice.verification.doubtful;
+    let is_doubted = |at: &Lbn| doubt.iter().any(|range| range.start <= *at && *at <= range.end);
+    let wrong: Vec<&Lbn> = real.symmetric_difference(&mine).filter(|at| !is_doubted(at)).collect();
+    for at in &wrong {
+        let near = found.lattice.runs.partition_point(|run| run.run.first <= **at);
+        eprintln!("wrong at {at}, is real: {}, within {:?}", real.contains(at), truth.track_of(**at));
+        for run in &found.lattice.runs[near.saturating_sub(4)..(near + 3).min(found.lattice.runs.len())] {
+            eprintln!("  {run:?}");
+        }
+    }
+    wrong.len() as u64
 }
 
 fn assert_exact(found: &Found) {

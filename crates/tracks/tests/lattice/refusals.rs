@@ -1,0 +1,101 @@
+//! Disks whose answers make no sense, and caches in the way.
+
+use super::*;
+use headstack_model::Nanos;
+use headstack_tracks::drive::Answers;
+use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
+use std::collections::VecDeque;
+
+/// A disk that answers after a time that depends on the probe's number alone.
+struct Nonsense {
+    took: fn(u64) -> u64,
+    outcome: Outcome,
+    now: Nanos,
+    asked: VecDeque<Probe>,
+}
+
+impl Answers for Nonsense {
+    type Error = std::convert::Infallible;
+
+    fn facts(&self) -> Facts {
+        Facts {
+            sectors: 1 << 30,
+            sector_bytes: 512,
+            physical_sectors: 8,
+            depth: 1,
+            may_write: false,
+            translates: false,
+        }
+    }
+
+    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        self.asked.push_back(probe);
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
+        let probe = self.asked.pop_front().expect("something was asked");
+        let issued = self.now;
+        self.now = issued + Nanos((self.took)(probe.number));
+        Ok((probe, Answer { issued, ended: self.now, outcome: self.outcome.clone() }))
+    }
+}
+
+fn refusal(took: fn(u64) -> u64, outcome: Outcome) -> LatticeError {
+    let mut disk = Nonsense { took, outcome, now: Nanos::ZERO, asked: VecDeque::new() };
+    let mut extraction = Extraction::new(disk.facts(), extract);
+    let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
+    found.expect("it answers").expect("nobody ended it").expect_err("there is no lattice")
+}
+
+fn scatter(number: u64) -> u64 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40
+}
+
+#[test]
+fn is_a_disk_that_makes_no_sense_refused() {
+    let cached = refusal(|_| 80_000, Outcome::Done);
+    assert!(matches!(cached, LatticeError::Cached { .. }), "{cached}");
+    let random = refusal(|number| 3_000_000 + scatter(number), Outcome::Done);
+    assert!(matches!(random, LatticeError::NoPeriod { .. }), "{random}");
+    // Every answer a turn after the last, wherever it is: no angle ever differs.
+    let even = refusal(|_| 8_333_333, Outcome::Done);
+    assert!(matches!(even, LatticeError::NoSectors { .. }), "{even}");
+    let failing = refusal(|_| 8_333_333, Outcome::Failed);
+    assert!(matches!(failing, LatticeError::Unreadable { .. }), "{failing}");
+}
+
+/// A disk that cannot be told to read from the media.
+struct Cached(SimulatedDisk);
+
+impl Answers for Cached {
+    type Error = std::convert::Infallible;
+
+    fn facts(&self) -> Facts {
+        Facts { depth: 1, ..self.0.facts() }
+    }
+
+    fn ask(&mut self, mut probe: Probe) -> Result<(), Self::Error> {
+        if let Ask::Read { from_media, .. } = &mut probe.ask {
+            *from_media = false;
+        }
+        self.0.ask(probe)
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
+        self.0.wait()
+    }
+}
+
+#[test]
+fn is_a_disk_with_a_cache_that_cannot_be_told_found_all_the_same() {
+    let spec = plan(Layout::Ff, 3, 4).spec();
+    let mut disk = Cached(SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("it holds"));
+    let mut extraction = Extraction::new(disk.facts(), extract);
+    let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
+    let lattice = found.expect("it answers").expect("nobody ended it").expect("it has a lattice");
+    let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
+    let agreement = compare(&lattice.map, &truth);
+    eprintln!("cached: {} probes, {:.1} min, {agreement:?}", lattice.probes, disk.0.now().as_secs() / 60.0);
+    assert_eq!((agreement.missed, agreement.false_ones), (0, 0));
+}
