@@ -3,7 +3,7 @@
 use super::tracks::{Piece, Spot, Stretch, turn_between};
 
 /// How far angles may be off, in turns.
-const OFF: f64 = 0.004;
+const OFF: f64 = 0.008;
 
 /// Heads that a disk has at most.
 const MOST_HEADS: usize = 32;

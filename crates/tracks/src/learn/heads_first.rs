@@ -8,7 +8,7 @@ use super::tracks::{Piece, Stretch, middle_angle, turn_between};
 use std::collections::BTreeMap;
 
 /// How far angles may be off, in turns.
-const OFF: f64 = 0.004;
+const OFF: f64 = 0.008;
 /// Sectors by which slips may push an angle, at most.
 const PUSHED: f64 = 8.5;
 /// Slices that tell the skews of a zone.

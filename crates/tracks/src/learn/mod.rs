@@ -26,6 +26,7 @@ use crate::lattice::Lattice;
 use headstack_model::Lbn;
 use headstack_model::spec::Layout;
 use prober::Prober;
+use std::collections::BTreeMap;
 
 /// The mechanics of a disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +86,9 @@ pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64) -> Lea
     if let Some(stretch) = stretches.first() {
         prober.set_clock(&stretch.spot(0)).await;
     }
-    let mut placing = layout::find(&mut prober, stretches).await;
+    let mut stretches = stretches.to_vec();
+    measure_turns(&mut prober, &mut stretches).await;
+    let mut placing = layout::find(&mut prober, &stretches).await;
     if placing.is_heads_first() {
         seek::widen(&mut prober, &mut placing).await;
     }
@@ -97,6 +100,31 @@ pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64) -> Lea
         cylinders: placing.cylinders(),
         pieces: placing.pieces,
         seeks,
+    }
+}
+
+/// Tracks with fewer sectors have them counted again: one more or less is some degrees of a turn.
+const FEW: u32 = 600;
+
+/// Counts the sectors of a turn again, where tracks are short or are said to hold fewer blocks than sectors.
+async fn measure_turns(prober: &mut Prober, stretches: &mut [Stretch]) {
+    let mut longest = BTreeMap::<u32, Stretch>::new();
+    for stretch in stretches.iter().filter(|stretch| stretch.run.tracks > 1) {
+        let known = longest.entry(stretch.sectors_per_track).or_insert(*stretch);
+        if known.run.tracks < stretch.run.tracks {
+            *known = *stretch;
+        }
+    }
+    let mut counted = BTreeMap::new();
+    for (said, stretch) in longest {
+        if said < FEW || said != stretch.run.sectors {
+            counted.extend(prober.sectors_of_turn(&stretch.spot(0)).await.map(|sectors| (said, sectors)));
+        }
+    }
+    for stretch in stretches {
+        if let Some(sectors) = counted.get(&stretch.sectors_per_track) {
+            stretch.sectors_per_track = stretch.run.sectors.max(*sectors);
+        }
     }
 }
 

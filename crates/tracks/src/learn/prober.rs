@@ -41,6 +41,8 @@ pub(super) struct Prober {
 const OFF: (f64, f64) = (0.01, 0.1);
 /// Reads of a bisection, those that came late included.
 const PATIENCE: u32 = 60;
+/// Pairs of reads that tell the sectors of a turn.
+const SAMPLES: u32 = 15;
 /// Times that a bound which did not hold is looked for again.
 const SECOND_THOUGHTS: u32 = 4;
 
@@ -105,6 +107,21 @@ impl Prober {
         self.square = spread * spread;
     }
 
+    /// Sectors of a whole turn, from the angle between the first and the last that a track holds.
+    pub(super) async fn sectors_of_turn(&mut self, spot: &Spot) -> Option<u32> {
+        let last = self.units(spot) - 1;
+        let mut between = Vec::new();
+        for _ in 0..SAMPLES {
+            let first = self.disk.read(self.part(spot, 0).0, self.unit).await;
+            let second = self.disk.read(self.part(spot, last).0, self.unit).await;
+            between.push(self.phase(second.ended) - self.phase(first.ended));
+        }
+        let turn = middle_and_spread(&between).0.rem_euclid(1.0);
+        let units = (f64::from(last) / turn).round();
+        (last > 0 && units < f64::from(u32::MAX / self.unit))
+            .then(|| (units as u32 * self.unit).max(spot.sectors))
+    }
+
     /// Learns how much later writes end than reads. Writes what lies on the track.
     pub(super) async fn compare_writes(&mut self, spot: &Spot) {
         self.set_clock(spot).await;
@@ -127,9 +144,9 @@ impl Prober {
         self.follow(off);
     }
 
-    /// Reads or writes a block of a track so that it ends `wanted` turns after the command; the turns that it then took.
-    /// None where the answer came late.
-    async fn reach(&mut self, spot: &Spot, write: bool, wanted: f64) -> Option<f64> {
+    /// Reads or writes a block of a track so that it ends `wanted` turns after the command; the turns that it then took, and
+    /// by how much more the answer came. None where it came late.
+    async fn reach(&mut self, spot: &Spot, write: bool, wanted: f64) -> Option<(f64, f64)> {
         let now = self.disk.now();
         let units = self.units(spot);
         let ends_later = if write { self.write_ends.unwrap_or(0.0) } else { 0.0 };
@@ -151,14 +168,14 @@ impl Prober {
         self.turns(&answer, angle + ends_later)
     }
 
-    fn turns(&mut self, answer: &Answer, angle: f64) -> Option<f64> {
+    fn turns(&mut self, answer: &Answer, angle: f64) -> Option<(f64, f64)> {
         if !answer.is_done() {
             return None;
         }
         let lead = (angle - self.phase(answer.issued)).rem_euclid(1.0);
         let took = answer.took().0 as f64 / self.period;
         let turns = lead + (took - lead).round().max(0.0);
-        self.follow(took - turns).then_some(turns)
+        self.follow(took - turns).then_some((turns, took - turns))
     }
 
     /// The least time from a track to another, until a block of the other is read (or written) and answered, to a share of a
@@ -168,9 +185,11 @@ impl Prober {
     pub(super) async fn least(&mut self, from: &Spot, to: &Spot, write: bool, share: f64) -> Option<Least> {
         let mut bounds: Option<Least> = None;
         let (mut doubts, mut wanted, mut is_sure) = (0, 0.5, false);
+        let mut more = Vec::new();
         for _ in 0..PATIENCE {
             self.settle_on(from).await;
-            let Some(turns) = self.reach(to, write, wanted).await else { continue };
+            let Some((turns, off)) = self.reach(to, write, wanted).await else { continue };
+            more.push(off);
             let seen = Least { above: turns - 1.0, most: turns };
             let old = bounds.unwrap_or(seen);
             let mut new = Least { above: old.above.max(seen.above), most: old.most.min(seen.most) };
@@ -186,8 +205,9 @@ impl Prober {
             bounds = Some(new);
             let is_close = new.most - new.above <= share;
             if is_close && is_sure && seen.above >= new.above {
-                let block = f64::from(self.unit) / f64::from(to.sectors_per_track);
-                return Some(Least { above: new.above - block, most: new.most - block });
+                // The track's angle may be off from what is said, as all its answers then are.
+                let off = middle_and_spread(&more).0 - f64::from(self.unit) / f64::from(to.sectors_per_track);
+                return Some(Least { above: new.above + off, most: new.most + off });
             }
             // What was missed is looked at again in the end, in case that was by chance.
             is_sure = is_close;

@@ -5,7 +5,7 @@ use crate::learn::{LearnedMechanics, Piece, turn_between};
 use headstack_model::spec::{ExtentRun, Extents, GeometrySpec, Layout, Repeated, Sparing, TrackKind};
 
 /// Angles that differ by less are taken as the same, in turns.
-const OFF: f64 = 0.005;
+const OFF: f64 = 0.01;
 /// Times that something has to come before it is written as a group.
 const WORTH: usize = 3;
 

@@ -79,11 +79,11 @@ fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> [f64; 3] {
     [of(0), of(1), of(2)]
 }
 
-/// A number of sectors, whole where it is so nearly.
-pub(super) fn in_sectors(turns: f64, sectors_per_track: u32) -> f64 {
+/// A number of sectors, whole where it is so but for `almost`.
+pub(super) fn in_sectors(turns: f64, sectors_per_track: u32, almost: f64) -> f64 {
     let sectors = turns.rem_euclid(1.0) * f64::from(sectors_per_track);
     let near = sectors.round();
-    let sectors = if (sectors - near).abs() < 0.05 { near } else { (sectors * 1e6).round() / 1e6 };
+    let sectors = if (sectors - near).abs() < almost { near } else { (sectors * 1e6).round() / 1e6 };
     if sectors >= f64::from(sectors_per_track) { 0.0 } else { sectors }
 }
 

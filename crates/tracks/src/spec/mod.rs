@@ -10,7 +10,7 @@ mod zones;
 
 use crate::Facts;
 use crate::learn::electronics::LearnedElectronics;
-use crate::learn::{LearnedMechanics, Piece, SeekPoint, Seeks, turn_between};
+use crate::learn::{LearnedMechanics, Piece, SeekPoint, Seeks, middle_angle, turn_between};
 use headstack_model::spec::{
     BusSpec, CacheSpec, Evidence, GeometrySpec, MechanicsSpec, OverheadSpec, QueueSpec, SeekSpec, ZeroLatency,
 };
@@ -18,8 +18,9 @@ use headstack_model::{DriveSpec, Geometry, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How far angles of the file may be off from those found, in turns.
-const OFF: f64 = 0.005;
+/// How far angles of the file may be off from those found, in turns: root of the mean square, and at most.
+const OFF: f64 = 0.004;
+const MOST_OFF: f64 = 0.015;
 /// Writes whose extra over a read differs by less than this share of the read have one settle time for all.
 const SAME_SETTLE: f64 = 0.05;
 /// Settle times that differ by no more are taken as one.
@@ -87,25 +88,35 @@ fn natural(learned: &LearnedMechanics) -> Option<GeometrySpec> {
 /// Whether a file has all pieces where they were found.
 pub fn agrees(spec: &DriveSpec, pieces: &[Piece]) -> bool {
     let Ok(geometry) = Geometry::new(spec) else { return false };
-    let turns = |piece: &Piece, track: u32| {
-        let first = piece.tracks.run.first + u64::from(track) * u64::from(piece.tracks.run.sectors);
-        f64::from(geometry.extent_at(first).angle.0) / 4_294_967_296.0 - f64::from(track) * piece.tracks.skew
+    let block = |piece: &Piece, track: u32| {
+        piece.tracks.run.first + u64::from(track) * u64::from(piece.tracks.run.sectors)
     };
-    let Some(origin) = pieces.first().map(|piece| turns(piece, 0) - piece.tracks.angle) else { return false };
-    pieces.iter().all(|piece| {
+    let is_there = |piece: &Piece| {
         let run = piece.tracks.run;
-        let is_at = |track: u32| {
-            let first = run.first + u64::from(track) * u64::from(run.sectors);
-            let found = geometry.track_at(first);
-            (found.first, found.sectors) == (first, run.sectors)
-                && (found.cylinder, found.head) == (piece.cylinder_of(track), piece.head_of(track))
-        };
-        let is_turned = |track| turn_between(piece.tracks.angle + origin, turns(piece, track)).abs() < OFF;
         run.end().0 <= geometry.sectors()
-            && (0..run.tracks).all(is_at)
-            && is_turned(0)
-            && is_turned(run.tracks - 1)
-    })
+            && (0..run.tracks).all(|track| {
+                let found = geometry.track_at(block(piece, track));
+                (found.first, found.sectors) == (block(piece, track), run.sectors)
+                    && (found.cylinder, found.head) == (piece.cylinder_of(track), piece.head_of(track))
+            })
+    };
+    if !pieces.iter().all(is_there) {
+        return false;
+    }
+    let turned = |piece: &Piece| {
+        let of = |track: u32| {
+            let angle = f64::from(geometry.extent_at(block(piece, track)).angle.0) / 4_294_967_296.0;
+            angle - piece.tracks.angle - f64::from(track) * piece.tracks.skew
+        };
+        [of(0), of(piece.tracks.run.tracks - 1)]
+    };
+    let turned: Vec<f64> = pieces.iter().flat_map(turned).collect();
+    // The angle of the first sector of all is nobody's.
+    let origin = middle_angle(turned.clone()).unwrap_or(0.0);
+    let off: Vec<f64> = turned.iter().map(|angle| turn_between(origin, *angle)).collect();
+    let most = off.iter().fold(0.0, |most: f64, off| most.max(off.abs()));
+    let squares: f64 = off.iter().map(|off| off * off).sum();
+    most < MOST_OFF && squares <= OFF * OFF * off.len() as f64
 }
 
 fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {

@@ -4,6 +4,9 @@ use super::fit::{self, Angles, Seen};
 use crate::learn::{LearnedMechanics, Piece, middle_angle};
 use headstack_model::spec::{GeometrySpec, Sparing, Zone};
 
+/// Sectors by which a skew may be off from a whole number that is taken for it.
+const ALMOST: f64 = 0.05;
+
 /// The tracks of a zone, in the order in which they are numbered.
 struct Tracks<'a> {
     pieces: &'a [Piece],
@@ -98,15 +101,19 @@ fn one_zone(zone: &Tracks, sparing: Sparing, origin: &mut Option<f64>) -> Zone {
     let angles = angles(zone);
     let sectors = zone.sectors_per_track;
     let origin = *origin.get_or_insert(angles.first);
-    let cylinder_skew = angles.steps[0] - f64::from(zone.heads - 1) * angles.steps[1];
+    // What is not quite whole adds up from track to track of a cylinder, and from cylinder to cylinder.
+    let track_skew = fit::in_sectors(angles.steps[1], sectors, ALMOST);
+    let of_tracks = f64::from(zone.heads - 1) * track_skew / f64::from(sectors);
+    let almost = ALMOST.min(0.5 / f64::from(zone.last_cylinder - zone.first_cylinder + 1));
+    let cylinder_skew = fit::in_sectors(angles.steps[0] - of_tracks, sectors, almost);
     let (first, behind) = zone.used();
     let mut found = Zone {
         first_cylinder: zone.first_cylinder,
         last_cylinder: zone.last_cylinder,
         sectors_per_track: sectors,
-        first_sector_offset_sectors: fit::in_sectors(angles.first - origin, sectors),
-        track_skew_sectors: fit::in_sectors(angles.steps[1], sectors),
-        cylinder_skew_sectors: fit::in_sectors(cylinder_skew, sectors),
+        first_sector_offset_sectors: fit::in_sectors(angles.first - origin, sectors, ALMOST),
+        track_skew_sectors: track_skew,
+        cylinder_skew_sectors: cylinder_skew,
         front_gap_sectors: first as u32 * sectors,
         spares: 0,
         slips: Vec::new(),
