@@ -100,7 +100,8 @@ impl Files {
             (self.drive, &found.mechanics, &found.electronics)
         {
             let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            file.fill(spec::drive_file(&name, facts, mechanics, electronics).to_toml().as_bytes())?;
+            let spec = spec::drive_file(&name, facts, mechanics, electronics);
+            file.fill(spec::text(&spec).as_bytes())?;
         }
         if let (Some(file), Some(tracks)) = (self.map, &found.map) {
             let mut bytes = Vec::new();
