@@ -2,6 +2,7 @@
 
 use super::LatticeError;
 use super::cell::{Cell, Part, Shape, Thread, wrap, wrap_from};
+use super::odd::Odd;
 use super::walk::{Piece, Walk};
 
 /// Runs of tracks in a cell, at most.
@@ -111,17 +112,9 @@ impl Walk {
     /// Learns the track that begins here from nothing; `None` where it is the last.
     pub(super) async fn learn(&mut self) -> Result<Option<Thread>, LatticeError> {
         self.strangers += 1;
-        let known = self.turns();
-        let mut turn = match known.first() {
-            Some(last) => self.rate(*last, &known).await?,
-            None => self.first_rate().await?,
-        };
-        let mut odd = self.odd(Shape::of_turn(turn), None).await?;
-        for known in known {
-            if odd.breaks {
-                break;
-            }
-            (turn, odd) = (known, self.odd(Shape::of_turn(known), None).await?);
+        let (mut turn, mut odd) = self.measured().await?;
+        if odd.sectors <= 2 && self.begins_beside(turn).await? {
+            (turn, odd) = self.measured().await?;
         }
         let full = (turn - odd.sectors as f64).abs() < 0.008 * turn + 0.6;
         let turn = if full { odd.sectors as f64 } else { turn };
@@ -144,6 +137,38 @@ impl Walk {
             self.prober.tell_apart(shape.gap());
         }
         Ok(Some(Thread::new(Cell::of_track(shape), 0, self.at, self.angle)))
+    }
+
+    /// Sectors of a turn, and the end of the track that begins here.
+    async fn measured(&mut self) -> Result<(f64, Odd), LatticeError> {
+        let known = self.turns();
+        let mut turn = match known.first() {
+            Some(last) => self.rate(*last, &known).await?,
+            None => self.first_rate().await?,
+        };
+        let mut odd = self.odd(Shape::of_turn(turn), None).await?;
+        for known in known {
+            if odd.breaks {
+                break;
+            }
+            (turn, odd) = (known, self.odd(Shape::of_turn(known), None).await?);
+        }
+        Ok((turn, odd))
+    }
+
+    /// Takes the angle here from the sectors behind, where they go on from one to the next but not from this: it is
+    /// remapped elsewhere.
+    async fn begins_beside(&mut self, turn: f64) -> Result<bool, LatticeError> {
+        let (near, far) = (self.along(2).await?, self.along(4).await?);
+        let Some((near, far)) = near.zip(far) else { return Ok(false) };
+        let tolerance = self.prober.tolerance();
+        let goes_on = wrap(far - near - 2.0 / turn).abs() <= 1.5 * tolerance;
+        let off = wrap(near - 2.0 / turn);
+        if !goes_on || off.abs() <= 2.0 * tolerance {
+            return Ok(false);
+        }
+        self.angle = wrap(self.angle + off);
+        Ok(true)
     }
 
     /// Sectors of a turn, where nothing is known of them.

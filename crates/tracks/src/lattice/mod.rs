@@ -13,6 +13,7 @@ mod cell;
 mod clock;
 mod error;
 mod learn;
+mod odd;
 mod prober;
 mod verify;
 mod walk;

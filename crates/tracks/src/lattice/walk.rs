@@ -3,7 +3,7 @@
 //! A boundary *conforms* where the sector before it has the angle of its track's last, and that behind it the angle of
 //! the next track's first. Slipped sectors only ever move blocks forward, so a boundary far away that conforms says
 //! that all before it do: how many tracks conform is found by growing steps and halving. The track at which they cease
-//! to is looked at sector by sector ([`Walk::odd`]): a track ends where the angle from its first sector passes a whole
+//! to is looked at sector by sector (`odd`): a track ends where the angle from its first sector passes a whole
 //! turn, whatever was slipped in it.
 
 use super::LatticeError;
@@ -39,17 +39,6 @@ impl Piece {
     fn next_angle(&self) -> f64 {
         self.angle + self.tracks as f64 * self.shape.skew
     }
-}
-
-/// What a track is that its cell does not foretell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Odd {
-    /// Sectors that hold blocks.
-    pub(super) sectors: u64,
-    /// Where the next one begins; `None` at the end of the disk.
-    pub(super) next: Option<f64>,
-    /// Whether angles break where it ends, or its turn is full: if not, it was taken for one of other sectors.
-    pub(super) breaks: bool,
 }
 
 /// What was found so far, and where the walk is: at the beginning of a track.
@@ -319,187 +308,6 @@ impl Walk {
         Ok(self.prober.expect(sector, angle).await?.is_some_and(|found| wrap(found - angle).abs() <= within))
     }
 
-    /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
-    pub(super) async fn odd(&mut self, shape: Shape, next: Option<f64>) -> Result<Odd, LatticeError> {
-        let rest = self.end - self.at;
-        let limit = ((shape.turn * (1.012 - self.lead)) as u64 + 2).min(rest);
-        let mut search = Search { turn: shape.turn, within: 0, beyond: limit };
-        if shape.sectors <= limit {
-            self.narrow(&mut search, shape.sectors - 1).await?;
-            if search.within + 1 == shape.sectors {
-                self.narrow(&mut search, shape.sectors).await?;
-            } else if let Some(next) = next
-                && let Some(angle) = self.prober.angle(self.at + shape.sectors - 1).await?
-            {
-                // It lies so many sectors into the next track.
-                let into = libm::round(wrap_from(-0.02, angle - next) * shape.turn).max(0.0) as u64;
-                let sectors = (shape.sectors - 1).saturating_sub(into);
-                self.narrow(&mut search, sectors.saturating_sub(1)).await?;
-                self.narrow(&mut search, sectors).await?;
-            }
-        }
-        self.close(&mut search).await?;
-        // A sector that was remapped elsewhere looks like an end, or like none.
-        for _ in 0..4 {
-            let behind = search.within + 4;
-            if behind < limit && search.beyond < limit && self.is_within(&search, behind).await? {
-                search = Search { within: behind, beyond: limit, ..search };
-                self.close(&mut search).await?;
-                continue;
-            }
-            let before = search.within.saturating_sub(3);
-            if before > 0 && !self.is_within(&search, before).await? {
-                search = Search { within: 0, beyond: before, ..search };
-                self.close(&mut search).await?;
-                continue;
-            }
-            break;
-        }
-        if search.within + 1 == rest {
-            return self.ended(&search, shape).await;
-        }
-        let mut odd = self.ended(&search, shape).await?;
-        if !odd.breaks {
-            self.nudge(&mut search, shape.sectors, limit).await?;
-            odd = self.ended(&search, shape).await?;
-        }
-        let is_foretold = |odd: &Odd| {
-            let off = next.zip(odd.next).map(|(foretold, found)| wrap(foretold - found).abs());
-            odd.breaks && off.is_some_and(|off| off < 0.01)
-        };
-        if !is_foretold(&odd) && odd.sectors < shape.sectors {
-            // Where most of several tracks is slipped, sectors far behind the end seem to lie before it.
-            let stepwise = self.stepwise(shape.turn, limit).await?;
-            let other = self.ended(&stepwise, shape).await?;
-            if is_foretold(&other) || !odd.breaks {
-                (odd, search) = (other, stepwise);
-            }
-        }
-        if !odd.breaks
-            && let Some(sectors) = self.break_before(&search).await?
-        {
-            odd = Odd { sectors, next: self.prober.angle(self.at + sectors).await?, breaks: true };
-        }
-        odd.breaks |= odd.sectors as f64 > 0.99 * search.turn;
-        if self.at + odd.sectors < self.end {
-            // Where the first sector cannot be read.
-            odd.next = odd.next.or(Some(wrap(self.angle + shape.skew)));
-        }
-        Ok(odd)
-    }
-
-    /// Moves an end without a break to the break beside it, if there is one: where the angle at which the track begins is
-    /// known a little too early or too late, its turn seems to be full that much too late or too early.
-    /// Where there is none, no skew tells where the track ends; if it is about as long as those before, it is as long.
-    async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Result<(), LatticeError> {
-        let found = search.within;
-        let most = (0.014 * search.turn) as u64 + 1;
-        for off in 1..=most {
-            for within in [found.saturating_sub(off), found + off] {
-                if within > 0 && within < limit && self.breaks(self.at + within + 1, search.turn).await? {
-                    (search.within, search.beyond) = (within, within + 1);
-                    return Ok(());
-                }
-            }
-        }
-        if usual.abs_diff(found + 1) <= most {
-            (search.within, search.beyond) = (usual - 1, usual);
-        }
-        Ok(())
-    }
-
-    /// The track that ends where a search ended.
-    async fn ended(&mut self, search: &Search, shape: Shape) -> Result<Odd, LatticeError> {
-        let sectors = search.within + 1;
-        if self.at + sectors >= self.end {
-            return Ok(Odd { sectors, next: None, breaks: true });
-        }
-        let breaks = self.breaks(self.at + sectors, shape.turn).await?;
-        Ok(Odd { sectors, next: self.prober.angle(self.at + sectors).await?, breaks })
-    }
-
-    /// Finds the end of the track in steps from its beginning.
-    async fn stepwise(&mut self, turn: f64, limit: u64) -> Result<Search, LatticeError> {
-        let mut search = Search { turn, within: 0, beyond: limit };
-        let step = (turn / 16.0) as u64 + 1;
-        while search.beyond == limit && search.within + step < limit {
-            let sector = search.within + step;
-            self.narrow(&mut search, sector).await?;
-        }
-        self.close(&mut search).await?;
-        Ok(search)
-    }
-
-    /// Whether the angles break before a sector.
-    pub(super) async fn breaks(&mut self, sector: u64, turn: f64) -> Result<bool, LatticeError> {
-        let next = self.prober.angle(sector).await?;
-        let last = self.prober.angle(sector - 1).await?;
-        let least = 1.6 * self.prober.tolerance();
-        Ok(next.zip(last).is_none_or(|(next, last)| wrap(next - last - 1.0 / turn).abs() > least))
-    }
-
-    /// The sectors of the track, where its turn seems to be full at a place without a break of the angles: the break before,
-    /// taken for slipped sectors, is then where it ends.
-    async fn break_before(&mut self, search: &Search) -> Result<Option<u64>, LatticeError> {
-        let (least, sector) = (1.6 * self.prober.tolerance(), 1.0 / search.turn);
-        let Some(last) = self.prober.angle(self.at + search.within).await? else { return Ok(None) };
-        let hole =
-            |angle: f64, along: u64, start: f64| wrap_from(-0.01, angle - start - along as f64 * sector);
-        let all = hole(last, search.within, self.angle);
-        if all < least {
-            return Ok(None);
-        }
-        let (mut before, mut behind) = (0, search.within);
-        while behind - before > 1 {
-            let middle = before + (behind - before) / 2;
-            let angle = self.prober.angle(self.at + middle).await?;
-            match angle.is_some_and(|angle| hole(angle, middle, self.angle) > all / 2.0) {
-                true => behind = middle,
-                false => before = middle,
-            }
-        }
-        Ok(Some(behind))
-    }
-
-    /// Halves until the end of the track is known.
-    async fn close(&mut self, search: &mut Search) -> Result<(), LatticeError> {
-        while search.beyond - search.within > 1 {
-            let middle = search.within + (search.beyond - search.within) / 2;
-            self.narrow(search, middle).await?;
-        }
-        Ok(())
-    }
-
-    async fn narrow(&mut self, search: &mut Search, sector: u64) -> Result<(), LatticeError> {
-        if sector <= search.within || sector >= search.beyond {
-            return Ok(());
-        }
-        match self.is_within(search, sector).await? {
-            true => search.within = sector,
-            false => search.beyond = sector,
-        }
-        Ok(())
-    }
-
-    /// Whether the so-manieth sector from here lies on the track that begins here.
-    async fn is_within(&mut self, search: &Search, sector: u64) -> Result<bool, LatticeError> {
-        let slack = self.prober.tolerance() + 0.004;
-        let along = sector as f64 / search.turn;
-        let mut seen = None;
-        for beside in [0, 1, 2] {
-            // Where one cannot be read, its neighbour.
-            seen = self.prober.expect(self.at + sector - beside.min(sector), self.angle + along).await?;
-            if seen.is_some() {
-                break;
-            }
-        }
-        let Some(angle) = seen else {
-            return Err(LatticeError::Unreadable { lbn: self.prober.lbn(self.at + sector) });
-        };
-        let hole = wrap_from(-slack, angle - self.angle - along);
-        Ok(self.lead + along + 1.0 / search.turn + hole <= 1.0 + slack)
-    }
-
     /// Notes the tracks of a thread from one up to another.
     fn emit(&mut self, thread: &Thread, mut from: u64, to: u64) {
         while from < to {
@@ -531,12 +339,4 @@ impl Walk {
         }
         self.found.push(piece);
     }
-}
-
-/// Between which sectors of a track its end lies.
-#[derive(Clone, Copy, Debug)]
-struct Search {
-    turn: f64,
-    within: u64,
-    beyond: u64,
 }

@@ -48,3 +48,30 @@ fn x300() -> Plan {
     let zones = spec.geometry.band_zones.iter().map(zone).collect();
     Plan { layout: Layout::Ff, heads: 10, physical_sectors: 8, track_skew: 0.0625, head_skew: 0.5625, zones }
 }
+
+#[test]
+fn is_a_remapped_sector_no_boundary() {
+    let mut spec = plan(Layout::Serpentine, 4, 10).spec();
+    spec.geometry.sparing = headstack_model::spec::Sparing::SectorsPerZone;
+    let mut spares = 0;
+    for zone in &mut spec.geometry.zones {
+        let cylinders = u64::from(zone.last_cylinder - zone.first_cylinder + 1);
+        let (track, places) =
+            (u64::from(zone.sectors_per_track), u64::from(zone.sectors_per_track) * cylinders * 4);
+        zone.spares = 800;
+        spares += 800;
+        // First and last sectors of tracks, and some between; each of eight blocks.
+        let at =
+            [40 * track, 77 * track - 8, 3_000 * track, 3_001 * track - 8, 1_234 * track + 800, 8 * track];
+        let pairs = at.iter().enumerate().flat_map(|(number, at)| {
+            (0..8).map(move |block| (at + block, places - 800 + 8 * number as u64 + block))
+        });
+        zone.remaps = pairs.collect();
+        zone.remaps.sort_unstable();
+    }
+    spec.capacity_sectors -= spares;
+    for seed in [1, 2, 3] {
+        let found = run(&spec, Noise::USUAL, seed).expect("it has a lattice");
+        assert_exact(&found);
+    }
+}

@@ -99,3 +99,11 @@ fn is_a_disk_with_a_cache_that_cannot_be_told_found_all_the_same() {
     eprintln!("cached: {} probes, {:.1} min, {agreement:?}", lattice.probes, disk.0.now().as_secs() / 60.0);
     assert_eq!((agreement.missed, agreement.false_ones), (0, 0));
 }
+
+#[test]
+fn is_a_disk_without_skew_refused() {
+    let mut plan = plan(Layout::Cylinder, 2, 4);
+    (plan.track_skew, plan.head_skew) = (0.0, 0.0);
+    let refused = run(&plan.spec(), Noise::USUAL, 1).map(|found| found.agreement);
+    assert!(matches!(refused, Err(LatticeError::NoSkew { .. })), "{refused:?}");
+}
