@@ -15,6 +15,7 @@ pub mod nbd;
 pub mod node;
 pub mod probe;
 mod realtime;
+pub mod scsi;
 mod server;
 mod shared;
 mod snapshot;

@@ -1,0 +1,323 @@
+//! SCSI commands and their data, as bytes.
+//!
+//! Source: T10 SPC-4 for SEND DIAGNOSTIC (6.42), RECEIVE DIAGNOSTIC RESULTS (6.31) and sense data (4.5); SBC-3 for READ CAPACITY
+//! (5.15, 5.16), READ DEFECT DATA(12) (5.18), the address formats and the Translate Address pages.
+
+use super::CommandError;
+use headstack_model::Lbn;
+use std::fmt;
+
+/// Code of the diagnostic pages that translate addresses.
+pub const TRANSLATE_ADDRESS: u8 = 0x40;
+
+const RECEIVE: &str = "RECEIVE DIAGNOSTIC RESULTS";
+const DEFECTS: &str = "READ DEFECT DATA(12)";
+
+/// A command descriptor block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What it is called.
+    pub name: &'static str,
+    bytes: [u8; 16],
+    length: usize,
+}
+
+impl Command {
+    fn new(name: &'static str, given: &[u8]) -> Command {
+        let mut bytes = [0; 16];
+        bytes[..given.len()].copy_from_slice(given);
+        Command { name, bytes, length: given.len() }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// SEND DIAGNOSTIC of a page of so many bytes (PF), and no self-test.
+    pub fn send_diagnostic(length: u16) -> Command {
+        let [high, low] = length.to_be_bytes();
+        Command::new("SEND DIAGNOSTIC", &[0x1D, 0x10, 0, high, low, 0])
+    }
+
+    /// RECEIVE DIAGNOSTIC RESULTS of a page (PCV), up to so many bytes.
+    pub fn receive_diagnostic(page: u8, most: u16) -> Command {
+        let [high, low] = most.to_be_bytes();
+        Command::new(RECEIVE, &[0x1C, 0x01, page, high, low, 0])
+    }
+
+    /// READ CAPACITY(10).
+    pub fn read_capacity_10() -> Command {
+        Command::new("READ CAPACITY(10)", &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    /// READ CAPACITY(16): SERVICE ACTION IN(16), action 0x10, up to so many bytes.
+    pub fn read_capacity_16(most: u32) -> Command {
+        let mut bytes = [0; 16];
+        (bytes[0], bytes[1]) = (0x9E, 0x10);
+        bytes[10..14].copy_from_slice(&most.to_be_bytes());
+        Command::new("READ CAPACITY(16)", &bytes)
+    }
+
+    /// READ DEFECT DATA(12) of both lists, the first one and the grown one, up to so many bytes.
+    pub fn read_defect_data_12(format: DefectFormat, most: u32) -> Command {
+        let mut bytes = [0; 12];
+        (bytes[0], bytes[1]) = (0xB7, 0x18 | format as u8);
+        bytes[6..10].copy_from_slice(&most.to_be_bytes());
+        Command::new(DEFECTS, &bytes)
+    }
+}
+
+/// How defects are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefectFormat {
+    /// Cylinder, head and sector.
+    PhysicalSector = 0b101,
+}
+
+/// An address as translation knows it, in eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A block below 2³².
+    Short(u32),
+    /// A block.
+    Long(u64),
+    /// A place; the cylinder has 24 bits and the head eight.
+    Physical {
+        /// The cylinder.
+        cylinder: u32,
+        /// The head.
+        head: u32,
+        /// The sector.
+        sector: u32,
+    },
+}
+
+impl Address {
+    /// Format of [`Address::Short`].
+    pub const SHORT: u8 = 0b000;
+    /// Format of [`Address::Long`].
+    pub const LONG: u8 = 0b011;
+    /// Format of [`Address::Physical`].
+    pub const PHYSICAL: u8 = 0b101;
+
+    /// A block, by the shortest format that it fits.
+    pub fn block(lbn: Lbn) -> Address {
+        u32::try_from(lbn.0).map_or(Address::Long(lbn.0), Address::Short)
+    }
+
+    /// The block, if it is one.
+    pub fn lbn(&self) -> Option<Lbn> {
+        match *self {
+            Address::Short(lbn) => Some(Lbn(u64::from(lbn))),
+            Address::Long(lbn) => Some(Lbn(lbn)),
+            Address::Physical { .. } => None,
+        }
+    }
+
+    fn format(&self) -> u8 {
+        match self {
+            Address::Short(_) => Address::SHORT,
+            Address::Long(_) => Address::LONG,
+            Address::Physical { .. } => Address::PHYSICAL,
+        }
+    }
+
+    /// Its bytes; none where a place is too large for its fields.
+    pub fn bytes(&self) -> Option<[u8; 8]> {
+        match *self {
+            Address::Short(lbn) => Some((u64::from(lbn) << 32).to_be_bytes()),
+            Address::Long(lbn) => Some(lbn.to_be_bytes()),
+            Address::Physical { cylinder, head, sector } => {
+                let fits = cylinder < 1 << 24 && head < 1 << 8;
+                let bits = u64::from(cylinder) << 40 | u64::from(head) << 32 | u64::from(sector);
+                fits.then(|| bits.to_be_bytes())
+            }
+        }
+    }
+
+    /// The address of a format; none where the format is another.
+    fn of(format: u8, bytes: [u8; 8]) -> Option<Address> {
+        let bits = u64::from_be_bytes(bytes);
+        match format {
+            Address::SHORT => Some(Address::Short((bits >> 32) as u32)),
+            Address::LONG => Some(Address::Long(bits)),
+            Address::PHYSICAL => Some(Address::Physical {
+                cylinder: (bits >> 40) as u32,
+                head: (bits >> 32) as u32 & 0xFF,
+                sector: bits as u32,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// The page that asks for a translation of an address into a format.
+///
+/// *Errors:* a place that does not fit.
+pub fn translate_page(supplied: Address, format: u8) -> Result<[u8; 14], CommandError> {
+    let address = supplied.bytes().ok_or_else(|| CommandError::Answer {
+        command: "SEND DIAGNOSTIC",
+        what: format!("{supplied:?} does not fit 24 bits of cylinder and 8 of head"),
+    })?;
+    let mut page = [0; 14];
+    // Behind the first four bytes, the page is ten long.
+    (page[0], page[3]) = (TRANSLATE_ADDRESS, 10);
+    (page[4], page[5]) = (supplied.format(), format);
+    page[6..].copy_from_slice(&address);
+    Ok(page)
+}
+
+/// The addresses in the page that answers. One block may lie at several places, and none may lie at a place.
+///
+/// *Errors:* another page, a shorter one than it says, and a format that is not known.
+pub fn translated(bytes: &[u8]) -> Result<Vec<Address>, CommandError> {
+    let wrong = |what: String| CommandError::Answer { command: RECEIVE, what };
+    let head: [u8; 4] =
+        bytes.get(..4).and_then(|head| head.try_into().ok()).ok_or_else(|| short(RECEIVE, bytes, 4))?;
+    if head[0] != TRANSLATE_ADDRESS {
+        return Err(wrong(format!("byte 0: page {:#04x}; {TRANSLATE_ADDRESS:#04x} was asked for", head[0])));
+    }
+    let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
+    let page = bytes.get(4..4 + length).ok_or_else(|| short(RECEIVE, bytes, 4 + length))?;
+    let Some((formats, addresses)) = page.split_at_checked(2) else { return Ok(Vec::new()) };
+    let format = formats[1] & 0b111;
+    let (addresses, rest) = addresses.as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(wrong(format!("byte 2: a page of {length} bytes; it has 2 and 8 for each address")));
+    }
+    let address = |bytes: &[u8; 8]| {
+        Address::of(format, *bytes)
+            .ok_or_else(|| wrong(format!("byte 5: format {format}; 0, 3 and 5 are known")))
+    };
+    addresses.iter().map(address).collect()
+}
+
+/// Blocks of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// How many.
+    pub sectors: u64,
+    /// Bytes in each.
+    pub sector_bytes: u32,
+    /// Blocks in a physical sector.
+    pub physical_sectors: u32,
+}
+
+/// What READ CAPACITY(10) answers.
+///
+/// *Errors:* too few bytes, and a disk too large for this command.
+pub fn capacity_10(bytes: &[u8]) -> Result<Capacity, CommandError> {
+    let command = "READ CAPACITY(10)";
+    let last = number(command, bytes, 0, 4)?;
+    if last == u64::from(u32::MAX) {
+        let what = "the disk has more blocks than this command can tell".to_string();
+        return Err(CommandError::Answer { command, what });
+    }
+    Ok(Capacity {
+        sectors: last + 1,
+        sector_bytes: number(command, bytes, 4, 4)? as u32,
+        physical_sectors: 1,
+    })
+}
+
+/// What READ CAPACITY(16) answers.
+///
+/// *Errors:* too few bytes, and a disk of 2⁶⁴ blocks.
+pub fn capacity_16(bytes: &[u8]) -> Result<Capacity, CommandError> {
+    let command = "READ CAPACITY(16)";
+    let sectors = number(command, bytes, 0, 8)?.checked_add(1);
+    let sectors = sectors.ok_or_else(|| CommandError::Answer {
+        command,
+        what: "byte 0: the last block is 2^64-1".to_string(),
+    })?;
+    let exponent = number(command, bytes, 13, 1)? & 0x0F;
+    let sector_bytes = number(command, bytes, 8, 4)? as u32;
+    Ok(Capacity { sectors, sector_bytes, physical_sectors: 1 << exponent })
+}
+
+/// Bytes of the list of defects that follow its head.
+///
+/// *Errors:* too few bytes.
+pub fn defect_bytes(bytes: &[u8]) -> Result<u32, CommandError> {
+    number(DEFECTS, bytes, 4, 4).map(|length| length as u32)
+}
+
+/// Cylinder, head and sector of the defects in a list.
+///
+/// *Errors:* a list that is shorter than it says, and one in another format, as disks may choose.
+pub fn defects(bytes: &[u8]) -> Result<Vec<(u32, u32, u32)>, CommandError> {
+    let length = defect_bytes(bytes)? as usize;
+    let list = bytes.get(8..8 + length).ok_or_else(|| short(DEFECTS, bytes, 8 + length))?;
+    let wrong = |what: String| CommandError::Answer { command: DEFECTS, what };
+    let format = bytes[1] & 0b111;
+    if format != DefectFormat::PhysicalSector as u8 && length > 0 {
+        return Err(wrong(format!("byte 1: defects in format {format}; 5 (physical sector) was asked for")));
+    }
+    let (entries, rest) = list.as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(wrong(format!("byte 4: a list of {length} bytes; each defect has 8")));
+    }
+    let place = |bytes: &[u8; 8]| match Address::of(Address::PHYSICAL, *bytes) {
+        Some(Address::Physical { cylinder, head, sector }) => Ok((cylinder, head, sector)),
+        _ => Err(wrong("a defect that is no place".to_string())),
+    };
+    entries.iter().map(place).collect()
+}
+
+/// Why a disk refused a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sense {
+    /// The kind of reason.
+    pub key: u8,
+    /// The reason.
+    pub code: u8,
+    /// Its qualifier.
+    pub qualifier: u8,
+}
+
+impl Sense {
+    /// Key of a command or a field that the disk does not know, or that is out of its range.
+    pub const ILLEGAL_REQUEST: u8 = 5;
+
+    /// Sense data, in fixed or descriptor format; all 0 where there are none.
+    pub fn of(bytes: &[u8]) -> Sense {
+        let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
+        match at(0) & 0x7F {
+            0x70 | 0x71 => Sense { key: at(2) & 0x0F, code: at(12), qualifier: at(13) },
+            0x72 | 0x73 => Sense { key: at(1) & 0x0F, code: at(2), qualifier: at(3) },
+            _ => Sense { key: 0, code: 0, qualifier: 0 },
+        }
+    }
+}
+
+impl fmt::Display for Sense {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = match self.key {
+            0 => "no sense",
+            1 => "recovered error",
+            2 => "not ready",
+            3 => "medium error",
+            4 => "hardware error",
+            Sense::ILLEGAL_REQUEST => "illegal request",
+            6 => "unit attention",
+            7 => "data protect",
+            11 => "aborted command",
+            _ => "another sense",
+        };
+        write!(out, "{key} ({:x}/{:02x}/{:02x})", self.key, self.code, self.qualifier)
+    }
+}
+
+/// A number of up to eight bytes, the highest first.
+fn number(command: &'static str, bytes: &[u8], at: usize, length: usize) -> Result<u64, CommandError> {
+    let field = bytes.get(at..at + length).ok_or_else(|| short(command, bytes, at + length))?;
+    Ok(field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+fn short(command: &'static str, bytes: &[u8], needed: usize) -> CommandError {
+    CommandError::Answer {
+        command,
+        what: format!("byte {}: the answer ends here, and needs {needed} bytes", bytes.len()),
+    }
+}
