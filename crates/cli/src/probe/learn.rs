@@ -1,10 +1,12 @@
 //! Learning one part after the other.
 
 use super::task::{Method, What};
-use headstack_tracks::lattice::{self, Lattice, LatticeRun};
-use headstack_tracks::learn::{LearnedElectronics, LearnedMechanics, Stretch, electronics, mechanics_of};
+use headstack_model::Lbn;
+use headstack_tracks::lattice::{self, Lattice};
+use headstack_tracks::learn::{LearnedElectronics, LearnedMechanics, electronics, mechanics};
+use headstack_tracks::repair::{notice, repair};
 use headstack_tracks::spin::{Spin, spin};
-use headstack_tracks::{Disk, TrackMap};
+use headstack_tracks::{Disk, TrackMap, query, scsi, timing};
 use std::cell::RefCell;
 
 /// What was learned so far.
@@ -13,6 +15,8 @@ pub(super) struct Found {
     pub(super) spin: Option<Spin>,
     pub(super) map: Option<TrackMap>,
     pub(super) lattice: Option<Lattice>,
+    /// Where a map that was known had to be mended.
+    pub(super) mended: Option<Vec<Lbn>>,
     pub(super) mechanics: Option<LearnedMechanics>,
     pub(super) electronics: Option<LearnedElectronics>,
 }
@@ -34,13 +38,13 @@ impl Found {
     }
 }
 
-/// Learns parts of a disk, each into `found` once it is known.
+/// Learns parts of a disk, each into `found` once it is known. A map that is known is looked at instead of learning tracks.
 ///
 /// *Errors:* why one cannot be learned, in words.
 pub(super) async fn learn(
     disk: Disk,
-    method: Method,
-    parts: Vec<What>,
+    (method, parts): (Method, Vec<What>),
+    mut known: Option<TrackMap>,
     found: &RefCell<Found>,
 ) -> Result<(), String> {
     for part in parts {
@@ -49,7 +53,7 @@ pub(super) async fn learn(
                 let spin = spin(&disk).await.map_err(|error| error.to_string())?;
                 found.borrow_mut().spin = Some(spin);
             }
-            What::Tracks => tracks(disk.clone(), method, found).await?,
+            What::Tracks => tracks(disk.clone(), method, known.take(), found).await?,
             What::Seek => seek(disk.clone(), found).await?,
             What::Cache => cache(disk.clone(), found).await?,
             What::All => unreachable!("it was taken apart"),
@@ -58,33 +62,59 @@ pub(super) async fn learn(
     Ok(())
 }
 
-async fn tracks(disk: Disk, method: Method, found: &RefCell<Found>) -> Result<(), String> {
-    match method {
+async fn tracks(
+    disk: Disk,
+    method: Method,
+    known: Option<TrackMap>,
+    found: &RefCell<Found>,
+) -> Result<(), String> {
+    if let Some(known) = known {
+        let (map, mended) = mended(disk, known).await?;
+        let mut found = found.borrow_mut();
+        (found.map, found.mended) = (Some(map), Some(mended));
+        return Ok(());
+    }
+    let map = match method {
         Method::Lattice => {
             let lattice = lattice::extract(disk).await.map_err(|error| error.to_string())?;
-            let mut found = found.borrow_mut();
-            found.map = Some(lattice.map.clone());
-            found.lattice = Some(lattice);
+            let map = lattice.map.clone();
+            found.borrow_mut().lattice = Some(lattice);
+            map
         }
-    }
+        Method::Timing => timing::extract(disk).await.map_err(|error| error.to_string())?.map,
+        Method::Query => query::extract(disk).await.map_err(|error| error.to_string())?.map,
+        Method::Scsi => scsi::extract(disk).await.map_err(|error| error.to_string())?.map,
+    };
+    found.borrow_mut().map = Some(map);
     Ok(())
+}
+
+/// Places at which a map is mended before it is taken for that of another disk.
+const MOST_MENDED: usize = 64;
+
+/// A map that was known, with what has changed mended, and where that was.
+async fn mended(disk: Disk, mut map: TrackMap) -> Result<(TrackMap, Vec<Lbn>), String> {
+    let mut places = Vec::new();
+    while let Some(at) = notice(disk.clone(), &map).await.map_err(|error| error.to_string())? {
+        let better = repair(disk.clone(), &map, at).await.map_err(|error| error.to_string())?;
+        if better == map || places.len() == MOST_MENDED {
+            let count = places.len();
+            return Err(format!(
+                "the map does not hold at block {at}, after {count} places were mended: learn it anew"
+            ));
+        }
+        places.push(at);
+        map = better;
+    }
+    Ok((map, places))
 }
 
 async fn seek(disk: Disk, found: &RefCell<Found>) -> Result<(), String> {
-    let known = found.borrow().lattice.as_ref().map(|lattice| {
-        let stretches: Vec<Stretch> = lattice.runs.iter().map(stretch).collect();
-        (stretches, lattice.period.0 as f64)
-    });
-    let (stretches, period) =
-        known.ok_or("seeks are learned from angles, which --method lattice alone finds")?;
-    let mechanics = mechanics_of(disk, &stretches, period).await;
-    found.borrow_mut().mechanics = Some(mechanics);
+    let lattice = found.borrow().lattice.clone();
+    let lattice = lattice.ok_or("seeks are learned from angles, which --method lattice alone finds")?;
+    let learned = mechanics(disk, &lattice).await;
+    found.borrow_mut().mechanics = Some(learned);
     Ok(())
-}
-
-fn stretch(found: &LatticeRun) -> Stretch {
-    let LatticeRun { run, angle, skew, turn } = *found;
-    Stretch { run, sectors_per_track: turn.round() as u32, angle, skew }
 }
 
 async fn cache(disk: Disk, found: &RefCell<Found>) -> Result<(), String> {

@@ -12,18 +12,18 @@ mod text;
 mod truth;
 
 use crate::failure::Failure;
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::report;
 use crate::sim::JsonOutput;
 use headstack_model::Nanos;
 use headstack_tracks::drive::{self, Answers};
 use headstack_tracks::journal::{Head, Journaled};
-use headstack_tracks::{Extraction, Progress, map, spec};
+use headstack_tracks::{Extraction, Progress, TrackMap, map, spec};
 use learn::Found;
 use source::{Source, SourceArgs};
 use std::cell::RefCell;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use task::{Method, What};
@@ -62,6 +62,10 @@ pub(crate) struct Probe {
     /// Write what was learned as charts into one self-contained HTML file.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    /// Look whether a map that was written before still holds, and mend it where defects have grown, instead of finding tracks
+    /// anew.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "method", "output"])]
+    known: Option<PathBuf>,
     /// Compare with a drive file, and end with 1 where it disagrees: that of --drive where none is named.
     #[arg(long, value_name = "NAME|FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     check: Option<String>,
@@ -123,7 +127,8 @@ impl Probe {
         let truth = self.truth()?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let page = NewFile::if_named(self.report.as_deref())?;
-        let parts = task::with_needs(&self.what);
+        let wanted = if self.known.is_some() { &[What::Tracks] } else { &self.what[..] };
+        let parts = task::with_needs(wanted, self.method).map_err(Failure::Input)?;
         let files = self.files(&parts)?;
         let source = self.source.open()?;
         let mut outcome = self.learn(source, &parts)?;
@@ -168,17 +173,24 @@ impl Probe {
         Truth::of(&crate::catalog::load(name)?).map(Some)
     }
 
+    /// What a journal calls what is done.
+    fn task(&self, parts: &[What]) -> String {
+        let known = self.known.as_ref().map(|path| format!(" {}", path.display()));
+        task::name(self.method, parts) + &known.unwrap_or_default()
+    }
+
     fn learn(&self, source: Source, parts: &[What]) -> Result<Outcome, Failure> {
         let told = source.told();
-        let head = Head::new(&source.facts(), &told.own_name(), &task::name(self.method, parts));
+        let known = self.known.as_deref().map(|path| known(path, &told)).transpose()?;
+        let head = Head::new(&source.facts(), &told.own_name(), &self.task(parts));
         let kept = journal::open(self.journal.as_deref(), self.resume, &head)?;
         let begun = kept.known.last().map_or(Nanos::ZERO, |record| record.answer.ended);
         let end = self.budget.map_or(Nanos::MAX, |budget| begun + Nanos(budget.as_nanos() as u64));
         let mut disk = Journaled::new(source, kept.known, kept.to);
         let found = Rc::new(RefCell::new(Found::default()));
         let mut extraction = {
-            let (method, parts, found) = (self.method, parts.to_vec(), Rc::clone(&found));
-            Extraction::new(disk.facts(), async move |disk| learn::learn(disk, method, parts, &found).await)
+            let (task, found) = ((self.method, parts.to_vec()), Rc::clone(&found));
+            Extraction::new(disk.facts(), async move |disk| learn::learn(disk, task, known, &found).await)
         };
         let mut bar = progress::Bar::new();
         let (mut probes, mut last, mut how_far) = (0, Nanos::ZERO, Progress::default());
@@ -198,4 +210,12 @@ impl Probe {
         let open = is_open.then(|| Open { parts: found.missing(parts), progress: how_far });
         Ok(Outcome { disk: told, found, open, probes, took: last, verdict: None })
     }
+}
+
+/// A map that was written before, of this disk.
+fn known(path: &Path, disk: &source::Told) -> Result<TrackMap, Failure> {
+    let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+    let (identity, map) = map::read(&mut files::open(path)?).map_err(|error| wrong(error.to_string()))?;
+    identity.admits(&disk.identity).map_err(|error| wrong(error.to_string()))?;
+    Ok(map)
 }

@@ -9,6 +9,9 @@ use headstack_tracks::{Run, TrackMap};
 /// Parts of a disk that charts tell apart: more than a screen has columns.
 const PARTS: u64 = 1200;
 
+/// Tracks of a part at least: fewer differ by the skews between them alone.
+const TRACKS: u64 = 40;
+
 /// Most dots of a chart.
 const DOTS: usize = 4000;
 
@@ -50,9 +53,8 @@ struct Part {
     most: f64,
 }
 
-/// Takes values of runs of blocks together, by parts of the disk of equal size.
-fn parts(runs: impl Iterator<Item = (Run, f64)>, end: u64) -> Vec<Part> {
-    let size = end.div_ceil(PARTS).max(1);
+/// Takes values of runs of blocks together, by parts of the disk of so many blocks.
+fn parts(runs: &mut dyn Iterator<Item = (Run, f64)>, size: u64) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut held = 0.0;
     for (run, value) in runs {
@@ -100,12 +102,16 @@ fn sizes(parts: &[Part], end: u64) -> Vec<Series> {
 /// The zone map: tracks and bandwidth over the disk.
 fn zones(map: &TrackMap, runs: &[LatticeRun], bytes: f64, turn_ns: f64) -> Section {
     let end = map.end().0;
-    let held = parts(map.runs().iter().map(|run| (*run, f64::from(run.sectors))), end);
+    let longest = map.runs().iter().map(|run| u64::from(run.sectors)).max().unwrap_or(1);
+    let size = end.div_ceil(PARTS).max(TRACKS * longest);
+    let parts = |values: &mut dyn Iterator<Item = (Run, f64)>| parts(values, size);
+    let held = parts(&mut map.runs().iter().map(|run| (*run, f64::from(run.sectors))));
     let mb_s = |sectors: f64, turns: f64| sectors * bytes / (turns * turn_ns) * 1e3;
-    let passing = map.runs().iter().map(|run| (*run, mb_s(f64::from(run.sectors), 1.0)));
-    let long = runs.iter().map(|found| (found.run, mb_s(f64::from(found.run.sectors), turns_a_track(found))));
+    let mut passing = map.runs().iter().map(|run| (*run, mb_s(f64::from(run.sectors), 1.0)));
+    let mut long =
+        runs.iter().map(|found| (found.run, mb_s(f64::from(found.run.sectors), turns_a_track(found))));
     let rates =
-        [("while a track passes", parts(passing, end)), ("long reads, skew included", parts(long, end))];
+        [("while a track passes", parts(&mut passing)), ("long reads, skew included", parts(&mut long))];
     let x = || Axis::linear("LBN (millions)");
     let met = rates.iter().enumerate().filter(|(_, (_, parts))| !parts.is_empty());
     let series = met.map(|(hue, (name, parts))| means(name, hue, parts, end)).collect();
@@ -185,8 +191,8 @@ fn phases(lattice: &Lattice) -> Section {
     let every = runs.len().div_ceil(DOTS).max(1);
     let all = runs.iter().step_by(every).map(dot).collect();
     let close: Vec<(f64, f64)> = runs.iter().take(CLOSE).map(dot).collect();
-    let skews = runs.iter().step_by(every).filter(|found| found.run.tracks > 1);
-    let skews = skews.map(|found| (found.run.first.0 as f64 / 1e6, found.skew)).collect();
+    let skew = |found: &LatticeRun| (found.run.first.0 as f64 / 1e6, found.skew);
+    let skews = runs.iter().step_by(every).map(skew).collect();
     let chart = |title: &str, y: &str, points| Chart {
         title: title.to_string(),
         x: Axis::linear("LBN (millions)"),
@@ -227,7 +233,7 @@ mod tests {
     fn are_parts_of_a_disk_means_of_their_blocks() {
         let run = |first, sectors, tracks| Run { first: Lbn(first), sectors, tracks };
         let runs = [(run(0, 30, 1), 10.0), (run(30, 10, 2), 20.0), (run(50, 5, 12), 4.0)];
-        let parts = parts(runs.into_iter(), 120_000);
+        let parts = parts(&mut runs.into_iter(), 100);
         let found: Vec<_> = parts.iter().map(|part| (part.at, part.least, part.mean, part.most)).collect();
         assert_eq!(found, [(0.0, 4.0, 9.0, 20.0), (0.0001, 4.0, 4.0, 4.0)]);
     }

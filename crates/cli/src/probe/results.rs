@@ -1,6 +1,7 @@
 //! What was learned, as JSON.
 
 use super::{Outcome, findings, text};
+use headstack_tracks::lattice::Verification;
 use headstack_tracks::learn::{LearnedMechanics, SeekPoint};
 use serde_json::{Value, json};
 
@@ -25,6 +26,11 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
         found.spin.map(|spin| json!({"rpm": spin.rpm(), "turn_ns": spin.turn_ns, "noise_ns": spin.noise.0})),
     );
     put("tracks", found.map.as_ref().map(|map| json!({"tracks": map.tracks(), "runs": map.runs().len()})));
+    put("verification", found.lattice.as_ref().map(|lattice| verification(&lattice.verification)));
+    put(
+        "mended_at",
+        found.mended.as_ref().map(|places| places.iter().map(|lbn| lbn.0).collect::<Vec<_>>().into()),
+    );
     put("mechanics", found.mechanics.as_ref().map(mechanics));
     put(
         "electronics",
@@ -58,6 +64,19 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
     );
     let text = serde_json::to_string_pretty(&document).expect("plain values are expressible in JSON");
     text + "\n"
+}
+
+fn verification(seen: &Verification) -> Value {
+    let doubtful: Vec<(u64, u64)> =
+        seen.doubtful.iter().map(|region| (region.start.0, region.end.0)).collect();
+    json!({
+        "irregular": seen.irregular.0,
+        "irregular_wrong": seen.irregular.1,
+        "drawn": seen.drawn.0,
+        "drawn_wrong": seen.drawn.1,
+        "error_rate_at_most": seen.error_rate,
+        "doubtful_blocks": doubtful,
+    })
 }
 
 fn mechanics(learned: &LearnedMechanics) -> Value {

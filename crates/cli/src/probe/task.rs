@@ -33,11 +33,12 @@ impl What {
     }
 
     /// What has to be known for it.
-    fn needs(self) -> &'static [What] {
+    fn needs(self, method: Method) -> &'static [What] {
         match self {
-            What::Speed => &[],
+            What::Tracks if method.translates() => &[],
             What::Tracks | What::All => &[What::Speed],
             What::Seek | What::Cache => &[What::Speed, What::Tracks],
+            What::Speed => &[],
         }
     }
 }
@@ -45,24 +46,50 @@ impl What {
 /// A way to find tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Method {
-    /// The angles at which sectors end, foretold over runs of equal tracks.
+    /// The angles at which sectors end, foretold over runs of equal tracks: few questions, any disk that turns.
     Lattice,
+    /// A binary search by time for the first track, then a look at the end of each: a question or two a track.
+    Timing,
+    /// A walk that asks the disk where its blocks lie: SCSI disks that say so, and simulated ones.
+    Query,
+    /// Five steps that ask it: geometry, defects, zones, slips and remaps. Few questions, layouts of the time.
+    Scsi,
 }
 
 impl Method {
     fn name(self) -> &'static str {
         match self {
             Method::Lattice => "lattice",
+            Method::Timing => "timing",
+            Method::Query => "query",
+            Method::Scsi => "scsi",
         }
+    }
+
+    /// Whether it asks the disk where blocks lie, and looks at no times.
+    pub(super) fn translates(self) -> bool {
+        matches!(self, Method::Query | Method::Scsi)
     }
 }
 
-/// The parts that are wanted and those that they need, in the order in which they are learned.
-pub(super) fn with_needs(wanted: &[What]) -> Vec<What> {
-    let is_wanted = |part: &What| {
-        wanted.iter().any(|what| *what == What::All || what == part || what.needs().contains(part))
+/// The parts that are wanted and those that they need, in the order in which they are learned. `all` is all that can be learned
+/// with a method.
+///
+/// *Errors:* a part that cannot be.
+pub(super) fn with_needs(wanted: &[What], method: Method) -> Result<Vec<What>, String> {
+    if wanted.contains(&What::Seek) && method != Method::Lattice {
+        let name = method.name();
+        return Err(format!("--what seek: seeks are learned from angles, and --method {name} finds none"));
+    }
+    let all = |part: &What| match method {
+        Method::Lattice => true,
+        _ => *part != What::Seek,
     };
-    What::EACH.into_iter().filter(is_wanted).collect()
+    let is_wanted = |part: &What| {
+        let needed = |what: &What| what == part || what.needs(method).contains(part);
+        wanted.iter().any(|what| if *what == What::All { all(part) } else { needed(what) })
+    };
+    Ok(What::EACH.into_iter().filter(is_wanted).collect())
 }
 
 /// What a journal calls it.
@@ -77,10 +104,20 @@ mod tests {
 
     #[test]
     fn is_what_a_part_needs_learned_before_it() {
-        assert_eq!(with_needs(&[What::Speed]), [What::Speed]);
-        assert_eq!(with_needs(&[What::Tracks]), [What::Speed, What::Tracks]);
-        assert_eq!(with_needs(&[What::Cache]), [What::Speed, What::Tracks, What::Cache]);
-        assert_eq!(with_needs(&[What::All]), What::EACH);
+        let lattice = |wanted: &[What]| with_needs(wanted, Method::Lattice).expect("all can be learned");
+        assert_eq!(lattice(&[What::Speed]), [What::Speed]);
+        assert_eq!(lattice(&[What::Tracks]), [What::Speed, What::Tracks]);
+        assert_eq!(lattice(&[What::Cache]), [What::Speed, What::Tracks, What::Cache]);
+        assert_eq!(lattice(&[What::All]), What::EACH);
         assert_eq!(name(Method::Lattice, &What::EACH), "lattice speed,tracks,seek,cache");
+    }
+
+    #[test]
+    fn is_what_a_method_finds_learned_and_no_more() {
+        let query = |wanted: &[What]| with_needs(wanted, Method::Query);
+        assert_eq!(query(&[What::Tracks]), Ok(vec![What::Tracks]));
+        assert_eq!(query(&[What::All]), Ok(vec![What::Speed, What::Tracks, What::Cache]));
+        let seek = query(&[What::Seek]).expect_err("it finds no angles");
+        assert_eq!(seek, "--what seek: seeks are learned from angles, and --method query finds none");
     }
 }

@@ -6,8 +6,9 @@ use super::truth::Verdict;
 use super::{Open, Outcome};
 use crate::failure::Failure;
 use crate::units::{capacity, count, grouped, significant};
-use headstack_model::Nanos;
+use headstack_model::{Lbn, Nanos};
 use headstack_tracks::TrackMap;
+use headstack_tracks::lattice::Verification;
 use headstack_tracks::learn::{LearnedMechanics, Seeks};
 use std::io::Write;
 
@@ -61,6 +62,8 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         lines.push(("clock", format!("half of the answers within {} of their turn{cache}", spin.noise)));
     }
     lines.extend(found.map.as_ref().map(|map| ("tracks", tracks(map))));
+    lines.extend(found.lattice.as_ref().map(|lattice| ("looked again", looked_again(&lattice.verification))));
+    lines.extend(found.mended.as_ref().map(|places| ("known map", mended(places))));
     if let Some(learned) = &found.mechanics {
         lines.push(("layout", layout(learned)));
         lines.push(("arm", arm(&learned.seeks)));
@@ -85,6 +88,34 @@ fn tracks(map: &TrackMap) -> String {
         grouped(map.tracks()),
         grouped(map.runs().len() as u64)
     )
+}
+
+fn looked_again(seen: &Verification) -> String {
+    let share = significant(100.0 * seen.error_rate, 2);
+    let doubtful: u64 = seen.doubtful.iter().map(|region| region.end - region.start).sum();
+    let elsewhere = match doubtful {
+        0 => String::new(),
+        blocks => format!(
+            " outside {} with {} blocks",
+            count(seen.doubtful.len(), "doubtful region"),
+            grouped(blocks)
+        ),
+    };
+    let (irregular, drawn) = (grouped(seen.irregular.0), grouped(seen.drawn.0));
+    format!(
+        "at {irregular} irregular boundaries and {drawn} drawn ones: at most {share} % are wrong{elsewhere} (95 % sure)"
+    )
+}
+
+fn mended(places: &[Lbn]) -> String {
+    let shown: Vec<String> = places.iter().take(4).map(|lbn| grouped(lbn.0)).collect();
+    match places.len() {
+        0 => "it holds".to_string(),
+        count => {
+            let more = if count > shown.len() { ", …" } else { "" };
+            format!("mended where it did not hold: at {}{more}", shown.join(" and "))
+        }
+    }
 }
 
 /// The name of a layout, as drive files have it.

@@ -118,3 +118,47 @@ fn is_what_cannot_be_probed_one_line() {
         assert!(said.contains(told), "{args:?}: {said}");
     }
 }
+
+#[test]
+fn do_all_methods_find_the_same_tracks() {
+    let folder = folder();
+    let drive = small(folder.path());
+    for (method, has_speed) in [("lattice", true), ("timing", true), ("query", false), ("scsi", false)] {
+        let args =
+            ["probe", "--drive", text(&drive), "--what", "tracks", "--method", method, "--check", "--json"];
+        let found = json(&args);
+        assert_eq!(found["check"]["agrees"], true, "{method}: {found:#}");
+        assert_eq!(found.get("speed").is_some(), has_speed, "{method}: {found:#}");
+    }
+    let seek = refused(&["probe", "--drive", text(&drive), "--what", "seek", "--method", "query"], 2);
+    assert!(seek.ends_with("seeks are learned from angles, and --method query finds none"), "{seek}");
+}
+
+#[test]
+fn is_a_known_map_looked_at_and_mended() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    // With spares at the end of each zone, so that blocks move up to there when a defect grows.
+    let spare = include_str!("../small.toml")
+        .replace("layout = \"cylinder\"", "layout = \"cylinder\"\nsparing = \"sectors-per-zone\"")
+        .replace("capacity_sectors = 220000", "capacity_sectors = 219980")
+        .replace("cylinder_skew_sectors = 1", "spares = 10, cylinder_skew_sectors = 1");
+    let (old, grown, map) = (path("old.toml"), path("grown.toml"), path("old.map"));
+    fs::write(&old, &spare).expect("the folder is writable");
+    let slips = spare.replacen("spares = 10,", "spares = 10, slips = [30000, 51234],", 1);
+    assert_ne!(slips, spare);
+    fs::write(&grown, slips).expect("the folder is writable");
+    json(&["probe", "--drive", text(&old), "--what", "tracks", "--check", "--map", text(&map), "--json"]);
+    let known =
+        |drive: &Path| json(&["probe", "--drive", text(drive), "--known", text(&map), "--check", "--json"]);
+    let (holds, mended) = (known(&old), known(&grown));
+    assert_eq!((&holds["check"]["agrees"], &mended["check"]["agrees"]), (&true.into(), &true.into()));
+    assert_eq!(holds["mended_at"], serde_json::json!([]));
+    assert!(mended["mended_at"].as_array().is_some_and(|places| !places.is_empty()), "{mended:#}");
+    let other = refused(&["probe", "--drive", "atlas-10k", "--known", text(&map)], 2);
+    assert!(other.ends_with("is of a disk whose number of blocks is 219980; that of this one is 17966953"));
+    let whole = fs::read(&map).expect("it was written");
+    fs::write(&map, &whole[..40]).expect("it is writable");
+    let cut = refused(&["probe", "--drive", text(&old), "--known", text(&map)], 2);
+    assert!(cut.contains("byte 40: the track map ends here, and should have"), "{cut}");
+}

@@ -69,6 +69,19 @@ impl Stretch {
         self.spot(self.run.tracks - 1)
     }
 
+    /// The one skew by which tracks follow each other in this and in the next, where it is one and either stands alone.
+    fn skew_to(&self, next: &Stretch) -> Option<f64> {
+        let is_alone = [self, next].map(|stretch| stretch.run.tracks == 1);
+        let shape = |stretch: &Stretch| (stretch.run.sectors, stretch.sectors_per_track);
+        if !is_alone.contains(&true) || shape(self) != shape(next) || self.run.end() != next.run.first {
+            return None;
+        }
+        let skew = turn_between(self.last().angle, next.angle);
+        let is_one =
+            |stretch: &Stretch| stretch.run.tracks == 1 || turn_between(stretch.skew, skew).abs() < SAME;
+        (is_one(self) && is_one(next)).then_some(skew)
+    }
+
     /// The tracks from one on, so many.
     pub(super) fn part(&self, from: u32, tracks: u32) -> Stretch {
         let spot = self.spot(from);
@@ -116,7 +129,25 @@ pub(super) fn of_lattice(lattice: &Lattice, unit: u32) -> Vec<Stretch> {
         angle: run.angle,
         skew: run.skew,
     };
-    lattice.runs.iter().map(stretch).collect()
+    joined(lattice.runs.iter().map(stretch))
+}
+
+/// Angles that differ by less are taken as the same, in turns.
+const SAME: f64 = 0.004;
+
+/// Tracks that stand alone, put together where they follow each other by one skew: of a disk of two heads no three tracks do.
+fn joined(stretches: impl Iterator<Item = Stretch>) -> Vec<Stretch> {
+    let mut joined: Vec<Stretch> = Vec::new();
+    for next in stretches {
+        match joined.last_mut().and_then(|last| last.skew_to(&next).map(|skew| (last, skew))) {
+            Some((last, skew)) => {
+                last.skew = skew;
+                last.run.tracks += next.run.tracks;
+            }
+            None => joined.push(next),
+        }
+    }
+    joined
 }
 
 /// How far an angle is from another: from -½ to ½ turn.
@@ -134,4 +165,28 @@ pub(crate) fn middle_angle(mut angles: Vec<f64>) -> Option<f64> {
     angles.iter_mut().for_each(|angle| *angle = turn_between(middle, *angle));
     angles.sort_by(f64::total_cmp);
     Some((middle + angles[angles.len() / 2]).rem_euclid(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_tracks_that_stand_alone_put_together() {
+        let one = |track: u32, sectors: u32, angle: f64| Stretch {
+            run: Run { first: Lbn(u64::from(track) * 600), sectors, tracks: 1 },
+            sectors_per_track: sectors,
+            angle,
+            skew: 0.2,
+        };
+        // Two heads: 0.15 to the other head, 0.25 to the next cylinder.
+        let angles = [0.0, 0.15, 0.40, 0.55, 0.80, 0.95];
+        let tracks = angles.iter().zip(0..).map(|(angle, track)| one(track, 600, *angle));
+        let found = joined(tracks);
+        let shapes: Vec<_> = found.iter().map(|found| (found.run.first.0, found.run.tracks)).collect();
+        assert_eq!(shapes, [(0, 2), (1200, 2), (2400, 2)]);
+        assert!(found.iter().all(|found| (found.skew - 0.15).abs() < 1e-9), "{found:?}");
+        let apart = joined([one(0, 600, 0.0), one(1, 599, 0.15)].into_iter());
+        assert_eq!(apart.len(), 2, "one holds fewer");
+    }
 }
