@@ -2,26 +2,32 @@
 
 use headstack_model::spec::{OverheadSet, ReadAhead, Replacement, WriteCache};
 use headstack_model::{DriveSpec, drives};
+use headstack_tracks::learn::electronics::Sure;
 use headstack_tracks::learn::{LearnedElectronics, electronics};
 use headstack_tracks::simulated::{Noise, SimulatedDisk};
-use headstack_tracks::{Disk, Extraction, TrackMap, drive};
+use headstack_tracks::{Ask, Disk, Extraction, Facts, Probe, TrackMap, drive};
 
 fn spec(name: &str) -> DriveSpec {
     drives::load(name).expect("it is shipped")
 }
 
-fn disk(spec: &DriveSpec) -> SimulatedDisk {
-    SimulatedDisk::new(spec, Noise::USUAL, 7).expect("the drive file is good")
+fn disk(spec: &DriveSpec, seed: u64) -> SimulatedDisk {
+    SimulatedDisk::new(spec, Noise::USUAL, seed).expect("the drive file is good")
+}
+
+fn learn_by(spec: &DriveSpec, seed: u64, may_write: bool) -> LearnedElectronics {
+    let mut disk = disk(spec, seed);
+    let map = TrackMap::of_geometry(&disk.device().drive().geometry);
+    let turn_ns = 60e9 / spec.mechanics.rpm;
+    let facts = Facts { may_write, ..drive::Answers::facts(&disk) };
+    let mut extraction = Extraction::new(facts, |handle: Disk| electronics(handle, map, turn_ns));
+    let is_read = |probe: &Probe| matches!(probe.ask, Ask::Read { .. });
+    let found = drive::run(&mut extraction, &mut disk, |probe, _, _| may_write || is_read(probe));
+    found.expect("it cannot fail").expect("nobody ended it").expect("it turns")
 }
 
 fn learn(spec: &DriveSpec) -> LearnedElectronics {
-    let mut disk = disk(spec);
-    let map = TrackMap::of_geometry(&disk.device().drive().geometry);
-    let turn_ns = 60e9 / spec.mechanics.rpm;
-    let facts = drive::Answers::facts(&disk);
-    let mut extraction = Extraction::new(facts, |handle: Disk| electronics(handle, map, turn_ns));
-    let found = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
-    found.expect("nobody ended it").expect("it turns")
+    learn_by(spec, 7, true)
 }
 
 /// Drives of each decade and kind of cache.
@@ -41,14 +47,43 @@ const DRIVES: [&str; 13] = [
     "exos-x18",
 ];
 
-fn near(name: &str, what: &str, found_ms: f64, real_ms: f64) {
-    assert!((found_ms - real_ms).abs() < 0.012, "{name}: {what} is {real_ms} ms, and {found_ms} was found");
+fn near(what: &str, found_ms: f64, real_ms: f64) {
+    assert!(is_near(found_ms, real_ms), "{what} is {real_ms} ms, and {found_ms} was found");
 }
 
-#[test]
-fn are_overheads_as_long_as_they_are() {
-    for name in DRIVES {
-        let (real, found) = (spec(name), learn(&spec(name)));
+fn is_near(found_ms: f64, real_ms: f64) -> bool {
+    (found_ms - real_ms).abs() < 0.012
+}
+
+/// What was learned wrong of a drive, as far as it shows.
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    fn of(real: &DriveSpec, found: &LearnedElectronics) -> Vec<String> {
+        let mut wrong = Wrong(Vec::new());
+        wrong.compare_overheads(real, found);
+        wrong.compare_bus(real, found);
+        wrong.compare_reads(real, found);
+        wrong.compare_writes(real, found);
+        wrong.0
+    }
+
+    fn unless(&mut self, is_right: bool, what: impl std::fmt::Display) {
+        if !is_right {
+            self.0.push(what.to_string());
+        }
+    }
+
+    fn same<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, real: T, found: T) {
+        self.unless(real == found, format_args!("{what} is {real:?}, and {found:?} was found"));
+    }
+
+    fn near(&mut self, what: &str, found_ms: f64, real_ms: f64) {
+        let message = format!("{what} is {real_ms} ms, and {found_ms} was found");
+        self.unless(is_near(found_ms, real_ms), message);
+    }
+
+    fn compare_overheads(&mut self, real: &DriveSpec, found: &LearnedElectronics) {
         let (of, is) = (&real.overhead, &found.overhead);
         // Only sums show: all from the command to the end but what the media and the bus take.
         let (again, around) = (real.bus.reconnect_first_ms, of.data_preparation_ms);
@@ -57,93 +92,131 @@ fn are_overheads_as_long_as_they_are() {
         for (after, set, seen) in
             [("a read", &of.after_read, &is.after_read), ("a write", &of.after_write, &is.after_write)]
         {
-            near(name, &format!("a hit after {after}"), seen.read_hit_ms + is.read_completion_ms, hit(set));
-            near(
-                name,
-                &format!("a miss after {after}"),
-                seen.read_miss_ms + is.read_completion_ms,
-                miss(set),
-            );
+            // Without a cache there is no hit.
+            if real.cache.enabled {
+                let seen_hit = seen.read_hit_ms + is.read_completion_ms;
+                self.near(&format!("a hit after {after}"), seen_hit, hit(set));
+                let seen_miss = seen.read_miss_ms + is.read_completion_ms;
+                self.near(&format!("a miss after {after}"), seen_miss, miss(set));
+            }
             // Of a disconnection before the data, only what the first of them shows.
-            if real.bus.write_disconnect.is_none() {
+            if real.bus.write_disconnect.is_none() && real.cache.enabled {
                 let write = set.write_ms + around + again + of.write_completion_ms;
-                near(name, &format!("a write after {after}"), seen.write_ms + is.write_completion_ms, write);
+                let seen_write = seen.write_ms + is.write_completion_ms;
+                self.near(&format!("a write after {after}"), seen_write, write);
             }
         }
-        assert_eq!(is.first_ms, 0.0, "{name}");
-        assert_eq!(is.sequential_ms, None, "{name}");
+        self.same("the first command's time", 0.0, is.first_ms);
+        self.same("sequential_ms", None, is.sequential_ms);
     }
-}
 
-#[test]
-fn is_the_bus_as_fast_as_it_is() {
-    for name in DRIVES {
-        let (real, found) = (spec(name).bus, learn(&spec(name)).bus);
-        let off = (found.read_us_per_sector / real.read_us_per_sector - 1.0).abs();
-        assert!(
-            off < 0.02 || (found.read_us_per_sector - real.read_us_per_sector).abs() < 0.1,
-            "{name}: {found:?}"
+    fn compare_bus(&mut self, real: &DriveSpec, found: &LearnedElectronics) {
+        let (real, found, has_cache) = (&real.bus, &found.bus, real.cache.enabled);
+        let off = |found: f64, real: f64, share: f64| (found / real - 1.0).abs() < share;
+        let read = (found.read_us_per_sector, real.read_us_per_sector);
+        self.unless(
+            !has_cache || off(read.0, read.1, 0.02) || (read.0 - read.1).abs() < 0.1,
+            format!("read bus {read:?}"),
         );
-        assert!(
-            (found.write_us_per_sector / real.write_us_per_sector - 1.0).abs() < 0.05,
-            "{name}: {found:?}"
-        );
-        assert_eq!(found.buffer_full_ratio, real.buffer_full_ratio, "{name}");
-        assert_eq!(found.write_start_sectors, real.write_start_sectors, "{name}");
+        let write = (found.write_us_per_sector, real.write_us_per_sector);
+        self.unless(!has_cache || off(write.0, write.1, 0.05), format!("write bus {write:?}"));
+        self.same("buffer_full_ratio", real.buffer_full_ratio, found.buffer_full_ratio);
+        // Where the shortest seek takes longer than that, it does not show.
+        let start_us = f64::from(real.write_start_sectors) * real.write_us_per_sector;
+        if start_us > real.write_seek_min_ms * 1e3 {
+            self.same("write_start_sectors", real.write_start_sectors, found.write_start_sectors);
+        }
     }
-}
 
-#[test]
-fn is_the_cache_for_reads_what_it_is() {
-    for name in DRIVES {
-        let (real, found) = (spec(name).cache, learn(&spec(name)).cache);
-        let segments = real.segments;
-        assert_eq!((found.enabled, found.segments), (true, segments), "{name}");
-        assert_eq!(
-            (found.segmentation, found.segments_max),
-            (real.segmentation, real.segments_max),
-            "{name}"
-        );
-        assert_eq!((found.read_ahead, found.replacement), (real.read_ahead, real.replacement), "{name}");
-        assert_eq!(found.segment_sectors, real.segment_sectors, "{name}");
+    fn compare_reads(&mut self, drive: &DriveSpec, found: &LearnedElectronics) {
+        let (real, found) = (&drive.cache, &found.cache);
+        self.same("enabled", real.enabled, found.enabled);
+        if !real.enabled {
+            return;
+        }
+        // Of very many, those found are a few less where an answer is late.
+        let segments = real.segments.abs_diff(found.segments) * 100 <= real.segments;
+        self.unless(segments, format!("{} segments, {} found", real.segments, found.segments));
+        self.same("segmentation", real.segmentation, found.segmentation);
+        self.same("segments_max", real.segments_max, found.segments_max);
+        self.same("segment_sectors", real.segment_sectors, found.segment_sectors);
+        self.same("read_ahead", real.read_ahead, found.read_ahead);
         if real.read_ahead == ReadAhead::Segment {
-            assert_eq!(found.read_ahead_max_sectors, real.read_ahead_max_sectors, "{name}");
+            self.same("read_ahead_max", real.read_ahead_max_sectors, found.read_ahead_max_sectors);
         }
-        assert_eq!(found.dedicated_write_segment, real.dedicated_write_segment, "{name}");
-        assert_eq!(found.read_ahead_min_sectors, 0, "{name}");
-        // Where a command is under way for longer than a sector, none comes just as its sector does.
-        assert!(name != "dec-rz26" || !found.almost_hits);
-        assert_eq!(found.read_on_arrival, real.read_on_arrival, "{name}");
-        assert_eq!(found.read_hits_on_written, real.read_hits_on_written, "{name}");
-        assert_eq!(found.read_ahead_on_hit, real.read_ahead_on_hit, "{name}");
+        self.same("read_ahead_min", real.read_ahead_min_sectors, found.read_ahead_min_sectors);
+        self.same("read_ahead_on_hit", real.read_ahead_on_hit, found.read_ahead_on_hit);
+        self.same("replacement", real.replacement, found.replacement);
+        self.same("dedicated_write_segment", real.dedicated_write_segment, found.dedicated_write_segment);
+        self.same("read_on_arrival", real.read_on_arrival, found.read_on_arrival);
+        self.same("read_hits_on_written", real.read_hits_on_written, found.read_hits_on_written);
+        // Elsewhere a command is under way for less than a sector, or for several, and none comes just as its sector does.
+        if drive.name == "dec-rz26" {
+            self.same("almost_hits", real.almost_hits, found.almost_hits);
+        }
+    }
+
+    fn compare_writes(&mut self, drive: &DriveSpec, found: &LearnedElectronics) {
+        let (real, learned) = (&drive.cache, &found.cache);
+        // One command at a time, none ends while another's data go to the media.
+        let shows = real.write_cache != WriteCache::Sequential || drive.queue.depth > 1;
+        let kind = if shows { real.write_cache } else { WriteCache::None };
+        self.same("write_cache", kind, learned.write_cache);
+        self.same("queue", (drive.queue.depth, drive.queue.window), (found.queue.depth, found.queue.window));
+        // The two differ in what is cached and in nothing else.
+        let order = drive.queue.order.replace("spctf", "sptf");
+        self.same("order", order.as_str(), &found.queue.order);
+        if kind != WriteCache::Full || learned.write_cache != kind {
+            return;
+        }
+        let idle = (learned.destage_idle_ms - real.destage_idle_ms).abs() < 0.3;
+        self.unless(idle, format!("destage_idle_ms {} found", learned.destage_idle_ms));
+        self.same("dirty_runs_max", real.dirty_runs_max, learned.dirty_runs_max);
+        let off = (learned.dirty_max_sectors as f64 / real.dirty_max_sectors as f64 - 1.0).abs();
+        self.unless(off < 0.04, format!("dirty_max_sectors {} found", learned.dirty_max_sectors));
+        self.same("dirty_start_sectors", real.dirty_start_sectors, learned.dirty_start_sectors);
+        self.same("destage_order", &real.destage_order, &learned.destage_order);
+        self.near("the work after a write", learned.destage_extra_ms, real.destage_extra_ms);
+        self.near("the work of a flush", learned.flush_ms, real.flush_ms);
     }
 }
 
 #[test]
-fn is_the_cache_for_writes_what_it_is() {
+fn is_learned_what_the_drive_file_says() {
     for name in DRIVES {
-        let (real, found) = (spec(name).cache, learn(&spec(name)).cache);
-        assert_eq!(found.write_cache, real.write_cache, "{name}");
-        if real.write_cache != WriteCache::Full {
-            continue;
-        }
-        assert!((found.destage_idle_ms - real.destage_idle_ms).abs() < 0.3, "{name}: {found:?}");
-        assert_eq!(found.dirty_runs_max, real.dirty_runs_max, "{name}");
-        let off = (found.dirty_max_sectors as f64 / real.dirty_max_sectors as f64 - 1.0).abs();
-        assert!(off < 0.04, "{name}: {} dirty sectors", found.dirty_max_sectors);
-        assert_eq!(found.dirty_start_sectors, real.dirty_start_sectors, "{name}");
-        assert_eq!(found.destage_order, real.destage_order, "{name}");
-        near(name, "the work after a write", found.destage_extra_ms, real.destage_extra_ms);
-        near(name, "the work of a flush", found.flush_ms, real.flush_ms);
+        let real = spec(name);
+        let wrong = Wrong::of(&real, &learn(&real));
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
     }
 }
 
 #[test]
-fn is_the_queue_what_it_is() {
-    for name in DRIVES {
-        let (real, found) = (spec(name).queue, learn(&spec(name)).queue);
-        assert_eq!((found.depth, found.window), (real.depth, real.window), "{name}");
-        assert_eq!(found.order, real.order, "{name}");
+#[ignore = "every drive, twenty times: make probe-full"]
+fn how_often_is_something_learned_wrong() {
+    for (name, _) in drives::all() {
+        let real = spec(name);
+        let (mut runs, mut probes) = (0, 0);
+        for seed in 0..20 {
+            let found = learn_by(&real, seed, true);
+            let wrong = Wrong::of(&real, &found);
+            runs += usize::from(!wrong.is_empty());
+            probes += found.probes / 20;
+            wrong.iter().for_each(|what| println!("{name}, seed {seed}: {what}"));
+        }
+        println!("{name}: something wrong in {runs} of 20 runs of {probes} probes");
+    }
+}
+
+#[test]
+fn is_a_disk_that_may_not_be_written_only_read() {
+    for name in ["hp-c2247a", "toshiba-x300"] {
+        let (real, found) = (spec(name), learn_by(&spec(name), 7, false));
+        let (of, is) = (&real.overhead, &found.overhead);
+        let read = of.after_read.read_hit_ms + of.data_preparation_ms + of.read_completion_ms;
+        near("a hit", is.after_read.read_hit_ms + is.read_completion_ms, read);
+        assert_eq!(found.findings.of("cache.write_cache"), Sure::NotSeen);
+        assert_eq!(found.findings.of("cache.segments"), Sure::Seen);
+        assert_eq!(found.cache.segment_sectors, real.cache.segment_sectors);
     }
 }
 
@@ -184,19 +257,19 @@ fn are_rules_told_apart_that_no_shipped_drive_has() {
         assert_eq!(found.cache.destage_order, order);
     }
     let found = of("wd800jd", &|spec| spec.cache.flush_ms = 3.0);
-    near("changed", "the work of a flush", found.cache.flush_ms, 3.0);
+    near("the work of a flush", found.cache.flush_ms, 3.0);
     // Which command is the first shows only where several are under way.
     let found = of("st3300007lw", &|spec| {
         (spec.overhead.first_ms, spec.overhead.sequential_ms) = (0.2, Some(0.04));
     });
-    near("changed", "the first command", found.overhead.first_ms, 0.2);
-    near("changed", "a sequential command", found.overhead.sequential_ms.unwrap_or(9.0), 0.04);
+    near("the first command", found.overhead.first_ms, 0.2);
+    near("a sequential command", found.overhead.sequential_ms.unwrap_or(9.0), 0.04);
 }
 
 #[test]
 fn is_a_disk_whose_turn_is_not_as_told_refused() {
     let spec = spec("wd800jd");
-    let mut disk = disk(&spec);
+    let mut disk = disk(&spec, 7);
     let map = TrackMap::of_geometry(&disk.device().drive().geometry);
     let facts = drive::Answers::facts(&disk);
     let mut extraction = Extraction::new(facts, |handle: Disk| electronics(handle, map, 7e6));

@@ -53,6 +53,7 @@ pub(super) struct Bench {
     /// Sectors of the tracks that are tried.
     size: u32,
     places: Cell<u64>,
+    angles: Cell<usize>,
     probes: Cell<u64>,
 }
 
@@ -63,7 +64,15 @@ const OFF: f64 = 0.08;
 
 impl Bench {
     pub(super) fn new(disk: Disk, map: TrackMap, turn: f64) -> Bench {
-        let mut bench = Bench { disk, map, turn, size: 0, places: Cell::new(0), probes: Cell::new(0) };
+        let mut bench = Bench {
+            disk,
+            map,
+            turn,
+            size: 0,
+            places: Cell::new(0),
+            angles: Cell::new(0),
+            probes: Cell::new(0),
+        };
         let mut sizes: Vec<u32> = (0..64).map(|_| bench.anywhere().sectors).collect();
         sizes.sort_unstable();
         // The size met most often.
@@ -157,6 +166,12 @@ impl Bench {
         let all = self.map.end().0 as f64;
         let lbn = track.first.0 as f64 + share * all;
         (0.0..all).contains(&lbn).then(|| self.map.track_of(Lbn(lbn as u64))).flatten()
+    }
+
+    /// An angle that differs from call to call, in turns.
+    pub(super) fn next_angle(&self) -> f64 {
+        self.angles.set(self.angles.get() + 1);
+        angle(self.angles.get())
     }
 
     /// A track of any size, far from those of the calls before.

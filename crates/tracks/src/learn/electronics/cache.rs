@@ -14,7 +14,7 @@ const MOST: u64 = 1 << 17;
 /// Tracks that are looked at, to see whether some are the last of something.
 const TRACKS: usize = 16;
 /// Most segments that are looked for.
-const MOST_SEGMENTS: usize = 2048;
+const MOST_SEGMENTS: usize = 4096;
 
 /// What is read before a test, and where in its track.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,8 @@ enum When {
     CutOff,
     /// Before much has been read ahead.
     Soon,
-    /// Later, the read-ahead having been cut off and the request read once more when the arm rested, so many sectors later.
-    ReadAgain { rest: i64 },
+    /// Later, the read-ahead having been cut off and the request read once more when the arm rested.
+    ReadAgain,
 }
 
 /// Learns the part of `[cache]` that reads show.
@@ -46,9 +46,10 @@ pub(super) async fn learn(bench: &Bench, hits: Option<&Hits>, findings: &mut Fin
         return spec;
     };
     findings.add("cache.enabled", Sure::Seen);
-    let reads = Reads { bench, hits: *hits };
+    let mut reads = Reads { bench, hits: *hits, ahead: 0 };
     bench.disk().tell("cache", 0.0);
     reads.learn_read_ahead(&mut spec, findings).await;
+    reads.ahead = spec.read_ahead_max_sectors;
     bench.disk().tell("cache", 0.5);
     let (segments, sure) = reads.segments().await;
     spec.segments = segments as u32;
@@ -64,6 +65,8 @@ pub(super) async fn learn(bench: &Bench, hits: Option<&Hits>, findings: &mut Fin
 struct Reads<'a> {
     bench: &'a Bench,
     hits: Hits,
+    /// Sectors read ahead at the most, once that is known.
+    ahead: u32,
 }
 
 impl Reads<'_> {
@@ -87,20 +90,22 @@ impl Reads<'_> {
         let from = if place.from < 0 { i64::from(track.sectors) + place.from } else { place.from };
         let lbn = Lbn(track.first.0 + from.max(0) as u64);
         bench.read(lbn, place.sectors, Nanos::ZERO).await;
-        if matches!(when, When::CutOff | When::ReadAgain { .. }) {
+        if matches!(when, When::CutOff | When::ReadAgain) {
             let far = bench.fresh().first;
             bench.access(Kind::Read, far, bench.unit(), Nanos::ZERO).await;
         }
-        if let When::ReadAgain { rest } = when {
+        if when == When::ReadAgain {
             // Not before the other read's own read-ahead is over.
-            let at = bench.disk().now() + self.reading(rest as f64);
+            let at = bench.disk().now() + self.reading(f64::from(self.ahead));
             bench.read(lbn, place.sectors, at).await;
         }
         let target = lbn.0 as i64 + i64::from(place.sectors) + distance;
+        // At another angle each time: at one of them a block that is not held comes by as soon as one that is.
+        let angle = bench.next_angle();
         let wait = match when {
             When::CutOff => Nanos::ZERO,
-            When::Soon => bench.turns(0.2),
-            _ => self.reading(distance.max(0) as f64),
+            When::Soon => bench.turns(0.1 + angle / 2.0),
+            _ => self.reading((distance.max(0) as f64).max(f64::from(self.ahead))) + bench.turns(angle),
         };
         self.holds_at(Lbn(target as u64), bench.disk().now() + wait).await
     }
@@ -187,14 +192,15 @@ impl Reads<'_> {
         let at_end = Place { from: -i64::from(unit), sectors: unit };
         let next = self.reaches(at_end, 0, When::Later).await;
         let of_track = (sectors - i64::from(unit)) as u64;
-        (spec.read_ahead, spec.read_ahead_max_sectors) = match beyond {
-            0..=1 if next => (ReadAhead::Stream, whole as u32),
+        let (ends_with_track, reaches_all) = (beyond * 4 < TRACKS, as_far * 4 >= TRACKS * 3);
+        (spec.read_ahead, spec.read_ahead_max_sectors) = match (ends_with_track, next) {
+            (true, true) => (ReadAhead::Stream, whole as u32),
             // What a whole track hides is not bounded by it.
-            0..=1 if whole >= of_track => (ReadAhead::Track, self.bench.size()),
-            0..=1 => (ReadAhead::Track, whole as u32),
+            (true, false) if whole >= of_track => (ReadAhead::Track, self.bench.size()),
+            (true, false) => (ReadAhead::Track, whole as u32),
+            (false, _) if reaches_all => (ReadAhead::Segment, whole as u32),
             // Some tracks are nearer to the end of their cylinder.
-            _ if as_far + 1 < TRACKS => (ReadAhead::Cylinder, MOST as u32),
-            _ => (ReadAhead::Segment, whole as u32),
+            (false, _) => (ReadAhead::Cylinder, MOST as u32),
         };
         let is_whole = u64::from(spec.read_ahead_max_sectors) > whole;
         let sure = if is_whole { Sure::AtLeastThat } else { Sure::Seen };
@@ -250,25 +256,12 @@ impl Reads<'_> {
         findings.add("cache.segmentation", Sure::Seen);
     }
 
-    /// How many places are held at a time: many are read, and looked for from the last to the first.
+    /// How many places are held at a time.
     async fn segments(&self) -> (usize, Sure) {
         let mut count = 4;
         loop {
-            let places: Vec<Lbn> = (0..count).map(|_| self.bench.fresh().first).collect();
-            for place in &places {
-                self.bench.read(*place, 1, Nanos::ZERO).await;
-            }
-            let (mut held, mut missed) = (0, 0);
-            for (back, place) in places.iter().rev().enumerate() {
-                match self.holds(*place).await {
-                    true => (held, missed) = (back + 1, 0),
-                    // One may be late.
-                    false => missed += 1,
-                }
-                if missed == 2 {
-                    break;
-                }
-            }
+            // What is late is taken for less, so that the larger of two is right.
+            let held = self.held_of(count).await.max(self.held_of(count).await);
             if held + 1 < count {
                 return (held.max(1), Sure::Seen);
             }
@@ -279,29 +272,55 @@ impl Reads<'_> {
         }
     }
 
+    /// How many of so many places are held that are read, and looked for from the last to the first.
+    async fn held_of(&self, count: usize) -> usize {
+        let places: Vec<Lbn> = (0..count).map(|_| self.bench.fresh().first).collect();
+        for place in &places {
+            self.bench.read(*place, 1, Nanos::ZERO).await;
+        }
+        let (mut held, mut missed) = (0, 0);
+        for (back, place) in places.iter().rev().enumerate() {
+            match self.holds(*place).await {
+                true => (held, missed) = (back + 1, 0),
+                false => missed += 1,
+            }
+            if missed == 3 {
+                break;
+            }
+        }
+        held
+    }
+
     /// Whether a place that is used again outlives those that came after it.
     async fn replacement(&self, segments: usize, findings: &mut Findings) -> Replacement {
-        if !(2..=256).contains(&segments) {
+        if !(2..=64).contains(&segments) {
             findings.add("cache.replacement", Sure::NotSeen);
             return Replacement::Lru;
         }
         findings.add("cache.replacement", Sure::Seen);
-        let mut survived = 0;
-        const ROUNDS: usize = 9;
-        for _ in 0..ROUNDS {
-            let places: Vec<Lbn> = (0..=segments).map(|_| self.bench.fresh().first).collect();
-            for place in &places[..segments] {
-                self.bench.read(*place, 1, Nanos::ZERO).await;
-            }
-            self.bench.read(places[0], 1, Nanos::ZERO).await;
-            self.bench.read(places[segments], 1, Nanos::ZERO).await;
-            survived += usize::from(self.holds(places[0]).await);
-        }
-        match survived {
-            0..=1 => Replacement::Fifo,
-            _ if survived + 1 >= ROUNDS => Replacement::Lru,
+        // One more after it was used pushes it out by age; as many more as there are segments, but for one, never by use.
+        let (one, many) = (self.outlives(segments, 1).await, self.outlives(segments, segments - 1).await);
+        match (one, many) {
+            (0..=2, _) => Replacement::Fifo,
+            (_, 12..) => Replacement::Lru,
             _ => Replacement::Random,
         }
+    }
+
+    /// How often of fifteen times the oldest of as many places as there are segments, used again, is held after so many more.
+    async fn outlives(&self, segments: usize, more: usize) -> usize {
+        let mut survived = 0;
+        for _ in 0..15 {
+            let places: Vec<Lbn> = (0..segments + more).map(|_| self.bench.fresh().first).collect();
+            for (index, place) in places.iter().enumerate() {
+                if index == segments {
+                    self.bench.read(places[0], 1, Nanos::ZERO).await;
+                }
+                self.bench.read(*place, 1, Nanos::ZERO).await;
+            }
+            survived += usize::from(self.holds(places[0]).await);
+        }
+        survived
     }
 
     /// Whether what goes by between the head's arrival and the request is kept, and whether the whole track is.
@@ -328,16 +347,30 @@ impl Reads<'_> {
         }
     }
 
+    /// Whether a hit at the end of what was read ahead has as much read ahead once more.
+    async fn goes_on_after_hit(&self) -> bool {
+        let (bench, ahead, mut yes) = (self.bench, u64::from(self.ahead), 0);
+        for _ in 0..3 {
+            let first = bench.fresh().first;
+            let end = bench.read(first, bench.unit(), Nanos::ZERO).await.ended;
+            let last = first + (u64::from(bench.unit()) + ahead - 1);
+            bench.read(last, 1, end + self.reading(ahead as f64)).await;
+            let at = bench.disk().now() + self.reading(ahead as f64);
+            yes += usize::from(self.holds_at(last + ahead, at).await);
+        }
+        yes >= 2
+    }
+
     async fn learn_habits(&self, spec: &mut CacheSpec, findings: &mut Findings) {
         if spec.read_ahead != ReadAhead::None {
             let place = Place { from: 0, sectors: self.bench.unit() };
-            let far = match spec.read_ahead {
-                // The last of it, which is kept in any case.
-                ReadAhead::Segment => i64::from(spec.read_ahead_max_sectors) - 1,
-                _ => i64::from((spec.read_ahead_max_sectors / 2).min(self.bench.size() / 2)),
+            spec.read_ahead_on_hit = match spec.read_ahead {
+                ReadAhead::Segment => self.goes_on_after_hit().await,
+                _ => {
+                    let far = i64::from((spec.read_ahead_max_sectors / 2).min(self.bench.size() / 2));
+                    spec.segments > 1 && self.reaches(place, far, When::ReadAgain).await
+                }
             };
-            let rest = i64::from(spec.read_ahead_max_sectors);
-            spec.read_ahead_on_hit = self.reaches(place, far, When::ReadAgain { rest }).await;
             findings.add("cache.read_ahead_on_hit", Sure::Seen);
             // What is read while the next command is on its way is no minimum.
             let on_the_way = 2.0 * self.hits.base / self.bench.turn * f64::from(self.bench.size()) + 2.0;
@@ -357,7 +390,10 @@ impl Reads<'_> {
             spec.almost_hits = self.almost_hits(findings).await;
         }
         if self.bench.disk().facts().may_write {
-            spec.read_hits_on_written = overhead::hit_on_written(self.bench, &self.hits).await.is_some();
+            spec.read_hits_on_written =
+                overhead::hit_on_written(self.bench, &self.hits, self.reading(f64::from(self.ahead)))
+                    .await
+                    .is_some();
             findings.add("cache.read_hits_on_written", Sure::Seen);
         } else {
             findings.add("cache.read_hits_on_written", Sure::NotSeen);

@@ -238,7 +238,7 @@ async fn hit_overheads(
     let after_write = match bench.disk().facts().may_write {
         true => match hit_after_write(bench, hits).await {
             Some(base) => Some(base),
-            None => hit_on_written(bench, hits).await,
+            None => hit_on_written(bench, hits, bench.turns(8.0)).await,
         },
         false => None,
     };
@@ -288,11 +288,13 @@ async fn hit_after_write(bench: &Bench, hits: &Hits) -> Option<f64> {
 }
 
 /// The base of a hit on what was written just before, where that is kept: ns.
-pub(super) async fn hit_on_written(bench: &Bench, hits: &Hits) -> Option<f64> {
+///
+/// Before each write the arm rests: where a read-ahead has the only segment, a write gets none.
+pub(super) async fn hit_on_written(bench: &Bench, hits: &Hits, rest: Nanos) -> Option<f64> {
     let (unit, mut took) = (bench.unit(), Vec::new());
     for step in 0..TRIES {
         let lbn = bench.fresh().first;
-        let end = bench.access(Kind::Write, lbn, unit, Nanos::ZERO).await.ended;
+        let end = bench.access(Kind::Write, lbn, unit, bench.disk().now() + rest).await.ended;
         took.push(bench.read(lbn, unit, end + bench.turns(angle(step))).await.took().0 as f64);
     }
     let (time, _) = bench.is_steady(took)?;
