@@ -123,6 +123,11 @@ impl Walk {
                 regions.push(before.sector..piece.end());
             }
         }
+        // Where one ends wrongly, another begins wrongly.
+        for region in &mut regions {
+            let next = self.found.partition_point(|piece| piece.first < region.end);
+            region.end = self.found.get(next).map_or(region.end, |piece| piece.start(1).sector);
+        }
         regions
     }
 
