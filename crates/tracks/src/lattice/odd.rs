@@ -25,6 +25,8 @@ struct Search {
     turn: f64,
     within: u64,
     beyond: u64,
+    /// Turns slipped before `within`; no fewer are behind it.
+    hole: f64,
 }
 
 impl Walk {
@@ -32,7 +34,7 @@ impl Walk {
     pub(super) async fn odd(&mut self, shape: Shape, next: Option<f64>) -> Result<Odd, LatticeError> {
         let rest = self.end - self.at;
         let limit = ((shape.turn * (1.012 - self.lead)) as u64 + 2).min(rest);
-        let mut search = Search { turn: shape.turn, within: 0, beyond: limit };
+        let mut search = Search { turn: shape.turn, within: 0, beyond: limit, hole: 0.0 };
         if shape.sectors <= limit {
             self.narrow(&mut search, shape.sectors - 1).await?;
             if search.within + 1 == shape.sectors {
@@ -51,14 +53,14 @@ impl Walk {
         // A sector that was remapped elsewhere looks like an end, or like none.
         for _ in 0..4 {
             let behind = search.within + 4;
-            if behind < limit && search.beyond < limit && self.is_within(&search, behind).await? {
+            if behind < limit && search.beyond < limit && self.hole_before(&search, behind).await?.is_some() {
                 search = Search { within: behind, beyond: limit, ..search };
                 self.close(&mut search).await?;
                 continue;
             }
             let before = search.within.saturating_sub(3);
-            if before > 0 && !self.is_within(&search, before).await? {
-                search = Search { within: 0, beyond: before, ..search };
+            if before > 0 && self.hole_before(&search, before).await?.is_none() {
+                search = Search { within: 0, beyond: before, hole: 0.0, ..search };
                 self.close(&mut search).await?;
                 continue;
             }
@@ -80,7 +82,7 @@ impl Walk {
             // Where most of several tracks is slipped, sectors far behind the end seem to lie before it.
             let stepwise = self.stepwise(shape.turn, limit).await?;
             let other = self.ended(&stepwise, shape).await?;
-            if is_foretold(&other) || !odd.breaks {
+            if is_foretold(&other) || other.breaks || !odd.breaks {
                 (odd, search) = (other, stepwise);
             }
         }
@@ -129,7 +131,7 @@ impl Walk {
 
     /// Finds the end of the track in steps from its beginning.
     async fn stepwise(&mut self, turn: f64, limit: u64) -> Result<Search, LatticeError> {
-        let mut search = Search { turn, within: 0, beyond: limit };
+        let mut search = Search { turn, within: 0, beyond: limit, hole: 0.0 };
         let step = (turn / 16.0) as u64 + 1;
         while search.beyond == limit && search.within + step < limit {
             let sector = search.within + step;
@@ -183,15 +185,15 @@ impl Walk {
         if sector <= search.within || sector >= search.beyond {
             return Ok(());
         }
-        match self.is_within(search, sector).await? {
-            true => search.within = sector,
-            false => search.beyond = sector,
+        match self.hole_before(search, sector).await? {
+            Some(hole) => (search.within, search.hole) = (sector, hole),
+            None => search.beyond = sector,
         }
         Ok(())
     }
 
-    /// Whether the so-manieth sector from here lies on the track that begins here.
-    async fn is_within(&mut self, search: &Search, sector: u64) -> Result<bool, LatticeError> {
+    /// Turns slipped before the so-manieth sector from here, if it lies on the track that begins here.
+    async fn hole_before(&mut self, search: &Search, sector: u64) -> Result<Option<f64>, LatticeError> {
         let slack = self.prober.tolerance() + 0.004;
         let along = sector as f64 / search.turn;
         let mut seen = None;
@@ -206,6 +208,9 @@ impl Walk {
             return Err(LatticeError::Unreadable { lbn: self.prober.lbn(self.at + sector) });
         };
         let hole = wrap_from(-slack, angle - self.angle - along);
-        Ok(self.lead + along + 1.0 / search.turn + hole <= 1.0 + slack)
+        // What is slipped before a sector is slipped before all behind it.
+        let is_more = sector < search.within || hole >= search.hole - slack;
+        let fits = self.lead + along + 1.0 / search.turn + hole <= 1.0 + slack;
+        Ok((fits && is_more).then_some(hole))
     }
 }

@@ -107,3 +107,46 @@ fn is_a_disk_without_skew_refused() {
     let refused = run(&plan.spec(), Noise::USUAL, 1).map(|found| found.agreement);
     assert!(matches!(refused, Err(LatticeError::NoSkew { .. })), "{refused:?}");
 }
+
+/// A disk of whose physical sectors one in a thousand cannot be read, after some tries.
+struct Damaged(SimulatedDisk);
+
+impl Answers for Damaged {
+    type Error = std::convert::Infallible;
+
+    fn facts(&self) -> Facts {
+        self.0.facts()
+    }
+
+    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        self.0.ask(probe)
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
+        let (probe, mut answer) = self.0.wait()?;
+        if let Ask::Read { lbn, .. } = probe.ask
+            && lbn.0 > 0
+            && scatter(lbn.0 / 8).is_multiple_of(1_000)
+        {
+            answer.outcome = Outcome::Failed;
+        }
+        Ok((probe, answer))
+    }
+}
+
+#[test]
+fn are_sectors_that_cannot_be_read_passed_over() {
+    for seed in 1..=4 {
+        let spec = plan(Layout::Ff, 4, 20).spec();
+        let mut disk = Damaged(SimulatedDisk::new(&spec, Noise::USUAL, seed).expect("it holds"));
+        let mut extraction = Extraction::new(disk.facts(), extract);
+        let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
+        let lattice = found.expect("it answers").expect("nobody ended it");
+        let lattice = lattice.unwrap_or_else(|error| panic!("{seed}: {error}"));
+        let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
+        let agreement = compare(&lattice.map, &truth);
+        tell_first_difference(&lattice, &truth);
+        eprintln!("damaged: {} probes, {agreement:?}", lattice.probes);
+        assert_eq!((agreement.missed, agreement.false_ones), (0, 0));
+    }
+}
