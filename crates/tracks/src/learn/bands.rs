@@ -36,17 +36,30 @@ pub(super) struct Ways {
 
 /// Joins what is broken by slipped sectors alone.
 pub(super) fn slices(stretches: &[Stretch]) -> Vec<Slice> {
-    let goes_on = |a: &Stretch, b: &Stretch| {
-        let skew = if a.run.tracks > 1 { a.skew } else { b.skew };
-        a.sectors_per_track == b.sectors_per_track
-            && (a.run.tracks > 1 || b.run.tracks > 1)
-            && turn_between(a.last().angle + skew, b.angle).abs() < OFF
-    };
-    let slice = |group: &[Stretch]| Slice {
-        stretches: group.to_vec(),
-        tracks: group.iter().map(|stretch| stretch.run.tracks).sum(),
-    };
-    stretches.chunk_by(goes_on).map(slice).collect()
+    let mut slices: Vec<Slice> = Vec::new();
+    // Of single tracks that follow each other, the skew is that of the tracks before.
+    let mut usual = 0.0;
+    let mut before: Option<&Stretch> = None;
+    for stretch in stretches {
+        let goes_on = before.is_some_and(|before| {
+            let skews = [before, stretch].into_iter().find(|one| one.run.tracks > 1);
+            let skew = skews.map_or(usual, |one| one.skew);
+            before.sectors_per_track == stretch.sectors_per_track
+                && turn_between(before.last().angle + skew, stretch.angle).abs() < OFF
+        });
+        match slices.last_mut().filter(|_| goes_on) {
+            Some(slice) => {
+                slice.stretches.push(*stretch);
+                slice.tracks += stretch.run.tracks;
+            }
+            None => slices.push(Slice { stretches: vec![*stretch], tracks: stretch.run.tracks }),
+        }
+        if stretch.run.tracks > 1 {
+            usual = stretch.skew;
+        }
+        before = Some(stretch);
+    }
+    slices
 }
 
 /// The number of heads that the pattern of track sizes and lengths shows; none where it shows none.
