@@ -229,9 +229,9 @@ mod tests {
 
     #[test]
     fn how_many_may_there_be_where_few_were_seen() {
-        // Tables of the Poisson distribution: 3.00, 4.74, 16.96.
+        // Of tables of the Poisson distribution; the formula is right within a hundredth.
         for (seen, most) in [(0, 2.996), (1, 4.744), (10, 16.96)] {
-            assert!((at_most(seen) - most).abs() < 0.02, "{seen}: {}", at_most(seen));
+            assert!((at_most(seen) / most - 1.0).abs() < 0.01, "{seen}: {}", at_most(seen));
         }
     }
 
