@@ -219,6 +219,10 @@ fn merged(mut regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
 ///
 /// *Source:* E. B. Wilson and M. M. Hilferty (1931), The distribution of chi-square.
 fn at_most(seen: u64) -> f64 {
+    if seen == 0 {
+        // Exactly, where the approximation is least good.
+        return -libm::log(0.05);
+    }
     let count = seen as f64 + 1.0;
     count * libm::pow(1.0 - 1.0 / (9.0 * count) + 1.645 / (3.0 * libm::sqrt(count)), 3.0)
 }
