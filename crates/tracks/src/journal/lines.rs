@@ -48,6 +48,9 @@ impl Head {
 
 const TITLE: &str = "headstack-probe-journal 1";
 
+/// A century after a disk's clock began: what is later was not written so, and would not leave room for what is to come.
+const LATEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
+
 /// A journal that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
@@ -243,6 +246,9 @@ pub(super) fn record(line: &str) -> Option<Record> {
     let ask = ask(&mut fields)?;
     let mut time = || self::number(fields.next()).map(Nanos);
     let (issued, ended) = (time()?, time()?);
+    if issued > ended || ended > LATEST {
+        return None;
+    }
     let outcome = outcome(fields.next()?)?;
     Some(Record { number, ask, answer: Answer { issued, ended, outcome } })
 }
@@ -370,6 +376,18 @@ mod tests {
             bytes[at] ^= 0x55;
             let _ = Journal::read(bytes.as_slice());
         }
+    }
+
+    #[test]
+    fn are_times_refused_that_no_clock_told() {
+        let read = |issued, ended| {
+            let answer = Answer { issued, ended, outcome: Outcome::Done };
+            record(line(&Record { number: 0, ask: Ask::Flush, answer }).trim_end())
+        };
+        assert!(read(LATEST, LATEST).is_some());
+        assert_eq!(read(Nanos(6), Nanos(5)), None, "it ended before it began");
+        assert_eq!(read(Nanos(5), Nanos(LATEST.0 + 1)), None, "nobody waited for it");
+        assert_eq!(read(Nanos(5), Nanos(u64::MAX)), None);
     }
 
     #[test]
