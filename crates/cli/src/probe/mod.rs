@@ -130,7 +130,7 @@ impl Probe {
         let wanted = if self.known.is_some() { &[What::Tracks] } else { &self.what[..] };
         let parts = task::with_needs(wanted, self.method).map_err(Failure::Input)?;
         let files = self.files(&parts)?;
-        let source = self.source.open()?;
+        let source = self.source.open(self.method)?;
         let mut outcome = self.learn(source, &parts)?;
         outcome.verdict = truth.map(|truth| truth.judge(&outcome.found));
         files.write(&outcome)?;

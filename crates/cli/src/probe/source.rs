@@ -1,14 +1,17 @@
 //! The disk that is probed.
 
+use super::task::Method;
 use crate::catalog;
 use crate::failure::Failure;
 use headstack_host::probe::{NbdUri, Options, ProbeError, RealDisk};
+use headstack_host::scsi::{Translating, Translator, sg};
 use headstack_model::Nanos;
 use headstack_tracks::drive::Answers;
 use headstack_tracks::map::Identity;
 use headstack_tracks::simulated::{Noise, SimulatedDisk};
 use headstack_tracks::{Answer, Facts, Probe};
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 /// Which disk is probed, and how it is asked.
 #[derive(clap::Args)]
@@ -83,8 +86,14 @@ impl Told {
 
 /// A disk that answers.
 pub(super) enum Source {
-    Simulated { disk: Box<SimulatedDisk>, title: String, facts: Facts },
+    Simulated {
+        disk: Box<SimulatedDisk>,
+        title: String,
+        facts: Facts,
+    },
     Real(RealDisk),
+    /// One that says where its blocks lie.
+    Translating(Box<Translating<RealDisk, sg::Device>>),
 }
 
 impl SourceArgs {
@@ -93,7 +102,7 @@ impl SourceArgs {
         self.drive.as_deref()
     }
 
-    pub(super) fn open(&self) -> Result<Source, Failure> {
+    pub(super) fn open(&self, method: Method) -> Result<Source, Failure> {
         let options = Options {
             physical_bytes: self.physical_bytes,
             depth: self.depth.map(usize::from),
@@ -101,7 +110,10 @@ impl SourceArgs {
             no_real_time: false,
         };
         match (&self.device, &self.nbd, &self.drive) {
-            (Some(path), ..) => RealDisk::open(path, options).map(Source::Real).map_err(Failure::input),
+            (Some(path), ..) => {
+                let disk = RealDisk::open(path, options).map_err(Failure::input)?;
+                if method.translates() { translating(path, disk) } else { Ok(Source::Real(disk)) }
+            }
             (_, Some(uri), _) => RealDisk::connect(uri, options).map(Source::Real).map_err(Failure::input),
             (.., Some(drive)) => self.simulated(drive),
             _ => Err(Failure::Input("DEVICE, --drive or --nbd says which disk".to_string())),
@@ -134,14 +146,29 @@ impl Source {
                 is_simulated: true,
                 facts,
             },
-            Source::Real(disk) => Told {
-                name: disk.name().to_string(),
-                identity: disk.identity().clone(),
-                way: if disk.is_real_time() { "in real time" } else { "without real-time priority" },
-                is_simulated: false,
-                facts,
-            },
+            Source::Real(disk) => told_of(disk, facts),
+            Source::Translating(disk) => told_of(disk.disk(), facts),
         }
+    }
+}
+
+/// A SCSI disk that is asked for places beside its blocks.
+fn translating(path: &Path, disk: RealDisk) -> Result<Source, Failure> {
+    let at = |what: &dyn Display| Failure::Input(format!("{}: {what}", path.display()));
+    let device = sg::Device::open(path).map_err(|error| at(&error))?;
+    let translator = Translator::new(device).tried().map_err(|error| {
+        at(&format_args!("it does not say where its blocks lie ({error}); --method lattice does without"))
+    })?;
+    Ok(Source::Translating(Box::new(Translating::new(disk, translator))))
+}
+
+fn told_of(disk: &RealDisk, facts: Facts) -> Told {
+    Told {
+        name: disk.name().to_string(),
+        identity: disk.identity().clone(),
+        way: if disk.is_real_time() { "in real time" } else { "without real-time priority" },
+        is_simulated: false,
+        facts,
     }
 }
 
@@ -152,6 +179,7 @@ impl Answers for Source {
         match self {
             Source::Simulated { facts, .. } => *facts,
             Source::Real(disk) => disk.facts(),
+            Source::Translating(disk) => disk.facts(),
         }
     }
 
@@ -159,6 +187,7 @@ impl Answers for Source {
         match self {
             Source::Simulated { disk, .. } => disk.ask(probe).map_err(|never| match never {}),
             Source::Real(disk) => disk.ask(probe),
+            Source::Translating(disk) => disk.ask(probe),
         }
     }
 
@@ -166,6 +195,7 @@ impl Answers for Source {
         match self {
             Source::Simulated { disk, .. } => disk.wait().map_err(|never| match never {}),
             Source::Real(disk) => disk.wait(),
+            Source::Translating(disk) => disk.wait(),
         }
     }
 }

@@ -132,6 +132,11 @@ fn do_all_methods_find_the_same_tracks() {
     }
     let seek = refused(&["probe", "--drive", text(&drive), "--what", "seek", "--method", "query"], 2);
     assert!(seek.ends_with("seeks are learned from angles, and --method query finds none"), "{seek}");
+    // What tells no places is refused before anything is learned.
+    let file = folder.path().join("file");
+    fs::write(&file, vec![0; 4 << 20]).expect("there is room");
+    let told = refused(&["probe", text(&file), "--method", "query", "--what", "tracks"], 2);
+    assert!(told.contains("file: ") && told.ends_with("--method lattice does without"), "{told}");
 }
 
 #[test]
