@@ -23,7 +23,7 @@ pub(super) struct SourceArgs {
     /// Probe a simulated drive, in virtual time: a shipped one or a drive file.
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "nbd")]
     drive: Option<String>,
-    /// Probe an NBD export: nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=PATH.
+    /// Probe an NBD export: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH.
     #[arg(long, value_name = "URI")]
     nbd: Option<NbdUri>,
     /// Allow writes. They put there what was there, so the disk's contents stay as they are.
