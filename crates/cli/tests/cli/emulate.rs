@@ -216,12 +216,12 @@ fn do_metrics_outlive_a_time_without_descriptors() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let socket = format!("unix:{}", folder.path().join("nbd").display());
     let args = ["emulate", "null", "--nbd", &socket, "--metrics", "127.0.0.1:0"];
-    let (running, _out, line) = start_as(shell("ulimit -n 64", &args), "metrics: ");
+    let (running, _out, line) = start_as(shell("ulimit -n 40", &args), "metrics: ");
     let address = line.trim().trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_string();
     let connect = |_| TcpStream::connect(&address).expect("it listens");
     let many: Vec<TcpStream> = (0..80).map(connect).collect();
     let open = || std::fs::read_dir(format!("/proc/{}/fd", running.0.id())).expect("it runs").count();
-    wait_until("no descriptor is left", || open() >= 64);
+    wait_until("no descriptor is left", || open() >= 40);
     let waits = std::thread::spawn({
         let address = address.clone();
         move || fetch(&address, "/metrics")
