@@ -7,6 +7,8 @@ use super::LatticeError;
 use super::cell::{Shape, wrap};
 use super::walk::{Piece, Walk};
 use headstack_model::Lbn;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -16,6 +18,8 @@ const DRAWN: (u64, u64, u64) = (400, 100, 10_000);
 const ROUNDS: u64 = 3;
 /// Times that tracks are drawn, where some of those drawn were wrong.
 const DRAWS: u64 = 4;
+/// Standard deviations that a normal distribution exceeds in one case of twenty for all draws together.
+const DEVIATIONS: f64 = 2.2414;
 /// Tracks of a run that is too long to be a mistake.
 const FEW: u64 = 20;
 /// Share of its turn that a track fills, and that without which it is easily mistaken.
@@ -73,6 +77,8 @@ impl Walk {
                 break;
             }
         }
+        let split = self.split();
+        doubtful.extend(self.mend(split, 0).await?);
         doubtful.extend(self.strange());
         let doubtful = merged(doubtful).into_iter();
         seen.doubtful =
@@ -84,10 +90,8 @@ impl Walk {
     fn looks(&self, draw: u64) -> Vec<Look> {
         let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
         let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
-        // Steps of the golden section lie evenly, and in step with nothing.
-        let place = |number: u64| (number + 1 + draw * count).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let track = |number: u64| 1 + ((u128::from(place(number)) * u128::from(tracks - 1)) >> 64) as u64;
-        let draw_of: BTreeSet<u64> = (0..count).map(track).collect();
+        let mut random = Pcg64Mcg::seed_from_u64(draw);
+        let draw_of: BTreeSet<u64> = (0..count).map(|_| random.random_range(1..tracks)).collect();
         let (mut passed, mut looks) = (0, Vec::new());
         for (piece, found) in self.found.iter().enumerate() {
             if draw == 0 && !found.repeats && piece > 0 {
@@ -98,6 +102,20 @@ impl Walk {
             passed += found.tracks;
         }
         looks
+    }
+
+    /// Pairs of tracks that are together one of those beside them: one may have been cut in two, and again wherever what it belongs to
+    /// repeats.
+    fn split(&self) -> Vec<Range<u64>> {
+        let sectors = |index: usize| self.found.get(index).map(|piece| piece.shape.sectors);
+        let is_split = |index: &usize| {
+            let (first, second) = (&self.found[*index], &self.found[index + 1]);
+            let whole = Some(first.shape.sectors + second.shape.sectors);
+            let beside = [index.checked_sub(1).and_then(sectors), sectors(index + 2)];
+            first.tracks == 1 && second.tracks == 1 && beside.contains(&whole)
+        };
+        let pairs = (0..self.found.len().saturating_sub(1)).filter(is_split);
+        merged(pairs.map(|index| self.found[index].first..self.found[index + 1].end()).collect())
     }
 
     /// Tracks of which much is missing, and such as are shorter than their turn and lie not where whole ones would.
@@ -183,6 +201,8 @@ impl Walk {
         let old: Vec<Piece> = self.found.split_off(from);
         let end = std::mem::replace(&mut self.end, old[old.len() - 1].end());
         (self.at, self.strangers) = (old[0].first, 0);
+        // What repeated may have been wrong as a whole.
+        (self.cell, self.expected) = (None, 0);
         let measured = self.prober.angle(self.at).await?;
         self.angle = measured.unwrap_or(old[0].angle);
         let walked = self.run().await;
@@ -215,16 +235,17 @@ fn merged(mut regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// The mean of a Poisson distribution of which so few are seen in one case of twenty.
+/// The mean of a Poisson distribution of which so few are seen in one case of twenty, over all draws together: the last of them was
+/// the first without a fault.
 ///
 /// *Source:* E. B. Wilson and M. M. Hilferty (1931), The distribution of chi-square.
 fn at_most(seen: u64) -> f64 {
     if seen == 0 {
         // Exactly, where the approximation is least good.
-        return -libm::log(0.05);
+        return -libm::log(0.05 / DRAWS as f64);
     }
     let count = seen as f64 + 1.0;
-    count * libm::pow(1.0 - 1.0 / (9.0 * count) + 1.645 / (3.0 * libm::sqrt(count)), 3.0)
+    count * libm::pow(1.0 - 1.0 / (9.0 * count) + DEVIATIONS / (3.0 * libm::sqrt(count)), 3.0)
 }
 
 #[cfg(test)]
@@ -234,7 +255,7 @@ mod tests {
     #[test]
     fn how_many_may_there_be_where_few_were_seen() {
         // Of tables of the Poisson distribution; the formula is right within a hundredth.
-        for (seen, most) in [(0, 2.996), (1, 4.744), (10, 16.96)] {
+        for (seen, most) in [(0, 4.382), (1, 6.385), (10, 19.722)] {
             assert!((at_most(seen) / most - 1.0).abs() < 0.01, "{seen}: {}", at_most(seen));
         }
     }

@@ -29,7 +29,6 @@ fn are_blobs_of_defects_found() {
 }
 
 #[test]
-#[ignore = "millions of tracks: make probe-full"]
 fn are_four_hundred_blobs_found() {
     for seed in 1..=8 {
         check_blobs(x300(), 400, seed);

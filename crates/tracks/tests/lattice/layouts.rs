@@ -149,9 +149,8 @@ fn twenty_terabytes() -> DriveSpec {
 }
 
 #[test]
-#[ignore = "millions of tracks: make probe-full"]
 fn are_shipped_drives_found_whole() {
-    for name in ["samsung-hd400ld", "toshiba-x300", "exos-x18"] {
+    for name in ["samsung-hd400ld", "toshiba-x300", "exos-x18", "st2000dm006", "ultrastar-7k8", "exos-x16"] {
         check_whole(&drives::load(name).expect("it is shipped"), 0.05);
     }
     let spec = twenty_terabytes();
@@ -174,8 +173,9 @@ fn is_a_drive_of_1999_with_slips_and_spares_found() {
 }
 
 fn check_whole(spec: &DriveSpec, most: f64) {
-    for seed in [1, 2, 3] {
-        let found = run(spec, Noise::USUAL, seed).unwrap_or_else(|error| panic!("{}: {error}", spec.name));
+    for (seed, is_known_to_turn) in [(1, true), (2, true), (3, true), (0, false), (1, false), (2, false)] {
+        let found = run_after(spec, Noise::USUAL, seed, is_known_to_turn);
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", spec.name));
         assert_exact(&found);
         assert!(found.probes_a_track() <= most, "{}: {}", spec.name, found.probes_a_track());
     }

@@ -5,8 +5,9 @@ use headstack_model::{DriveSpec, Geometry, Lbn};
 use headstack_tracks::check::{Agreement, compare};
 use headstack_tracks::lattice::{Lattice, LatticeError, extract};
 use headstack_tracks::simulated::{Noise, SimulatedDisk};
+use headstack_tracks::spin::spin;
 use headstack_tracks::synthetic::{Plan, PlanZone};
-use headstack_tracks::{Extraction, TrackMap, drive};
+use headstack_tracks::{Disk, Extraction, TrackMap, drive};
 use std::collections::BTreeSet;
 
 mod defects;
@@ -27,8 +28,25 @@ impl Found {
 }
 
 fn run(spec: &DriveSpec, noise: Noise, seed: u64) -> Result<Found, LatticeError> {
+    run_after(spec, noise, seed, true)
+}
+
+fn run_after(
+    spec: &DriveSpec,
+    noise: Noise,
+    seed: u64,
+    is_known_to_turn: bool,
+) -> Result<Found, LatticeError> {
     let mut disk = SimulatedDisk::new(spec, noise, seed).expect("the drive file holds");
-    let mut extraction = Extraction::new(drive::Answers::facts(&disk), extract);
+    // As the command does, which looks first whether the disk turns.
+    let after_spin = async |disk: Disk| {
+        spin(&disk).await.expect("it turns");
+        extract(disk).await
+    };
+    let mut extraction = match is_known_to_turn {
+        true => Extraction::new(drive::Answers::facts(&disk), extract),
+        false => Extraction::new(drive::Answers::facts(&disk), after_spin),
+    };
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("a simulated disk answers").expect("nobody ended it")?;
     let truth = TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
