@@ -41,6 +41,9 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Opened, ProbeError> 
         io::ErrorKind::InvalidInput => wrong(io::Error::other("it takes no direct I/O (O_DIRECT)")),
         _ => wrong(error),
     })?;
+    if !is_device && user::has_file(&file) {
+        return Err(in_use("another program, a loop device or swap has it open".to_string()));
+    }
     let facts = facts(&file, is_device, options).map_err(|error| match error {
         Wrong::System(error) => wrong(error),
         Wrong::Options(error) => error,
@@ -213,11 +216,12 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     /// A file with a pattern in it, on a file system that takes direct I/O; nothing where there is none.
-    fn file() -> Option<tempfile::NamedTempFile> {
+    fn file() -> Option<tempfile::TempPath> {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("there is room");
         file.as_file().write_all_at(&pattern(), 0).expect("there is room");
-        let direct =
-            OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(file.path());
+        // Nobody else may have it open.
+        let file = file.into_temp_path();
+        let direct = OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&file);
         if direct.is_err() {
             eprintln!("skipped: no direct I/O here");
         }
@@ -255,19 +259,29 @@ mod tests {
         use Outcome::{Done, Failed, Refused};
         for depth in [1, 4] {
             let options = Options { depth: Some(depth), writes: true, ..Options::default() };
-            let (outcomes, in_time) = outcomes(file.path(), options);
+            let (outcomes, in_time) = outcomes(&file, options);
             assert_eq!(outcomes, [Done, Done, Done, Done, Done, Failed, Refused]);
             assert_eq!(in_time, [true; 7]);
-            let mut content = vec![0; pattern().len()];
-            file.as_file().read_exact_at(&mut content, 0).expect("it is as long as before");
+            #[allow(clippy::disallowed_methods, reason = "what there is now is what was there before")]
+            let content = std::fs::read(&file).expect("it is there");
             assert!(content == pattern(), "its contents changed");
         }
     }
 
     #[test]
+    fn is_a_file_that_somebody_has_open_refused() {
+        let Some(path) = file() else { return };
+        let reader = File::open(&path).expect("it is there");
+        let told = RealDisk::open(&path, Options::default()).expect_err("it is open").to_string();
+        assert!(told.contains("has it open"), "{told}");
+        drop(reader);
+        RealDisk::open(&path, Options::default()).expect("nobody else has it open");
+    }
+
+    #[test]
     fn is_nothing_written_where_that_was_not_asked_for() {
         let Some(file) = file() else { return };
-        let (outcomes, _) = outcomes(file.path(), Options::default());
+        let (outcomes, _) = outcomes(&file, Options::default());
         assert_eq!([&outcomes[1], &outcomes[3]], [&Outcome::Refused; 2]);
     }
 
@@ -282,6 +296,6 @@ mod tests {
         assert!(refused(Path::new("/no/disk"), none).starts_with("/no/disk: No such file"));
         let Some(file) = file() else { return };
         let odd = Options { physical_bytes: Some(1536), ..none };
-        assert!(refused(file.path(), odd).starts_with("physical sectors of 1536 bytes: they are"));
+        assert!(refused(&file, odd).starts_with("physical sectors of 1536 bytes: they are"));
     }
 }

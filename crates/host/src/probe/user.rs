@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// What uses a device or one of its partitions, if anything is known to.
@@ -23,6 +25,21 @@ pub(super) fn of(number: u64) -> Option<String> {
         let swap = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).find(is_part);
         swap.map(|path| format!("swap on {path}"))
     })
+}
+
+/// Whether a file is open elsewhere, as that of a running machine or of a loop device is. Where the file system cannot tell, it is not.
+///
+/// *Source:* fcntl(2), F_SETLEASE: a write lease is given only on a file that nobody else has open.
+pub(super) fn has_file(file: &File) -> bool {
+    let lease = |kind: i32| {
+        // SAFETY: the descriptor is open, and the call takes a number and no pointer.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) }
+    };
+    let is_refused = lease(libc::F_WRLCK) < 0;
+    let is_elsewhere = is_refused && io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+    // Else whoever opens it later would wait for us.
+    lease(libc::F_UNLCK);
+    is_elsewhere
 }
 
 /// A device's number as the system writes it.
