@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn is_a_file_that_somebody_has_open_refused() {
         let Some(path) = file() else { return };
-        let reader = File::open(&path).expect("it is there");
+        let reader = OpenOptions::new().read(true).open(&path).expect("it is there");
         let told = RealDisk::open(&path, Options::default()).expect_err("it is open").to_string();
         assert!(told.contains("has it open"), "{told}");
         drop(reader);
