@@ -62,6 +62,18 @@ pub enum LatticeError {
         /// Where the track began.
         lbn: Lbn,
     },
+    /// What was found does not hold when it is looked at again.
+    #[error(
+        "what was found is not to be relied on: {percent_wrong} % of the boundaries looked at again were wrong, and {percent_doubtful} % of the blocks are in doubt; do physical sectors begin at multiples of {physical_sectors} blocks?"
+    )]
+    Unreliable {
+        /// Of the boundaries drawn last.
+        percent_wrong: u32,
+        /// Of the disk's blocks.
+        percent_doubtful: u32,
+        /// Blocks of a physical sector.
+        physical_sectors: u32,
+    },
     /// Nothing fits.
     #[error("lost at block {lbn}: the last {tracks} tracks follow no rule")]
     Lost {

@@ -73,9 +73,12 @@ pub struct Lattice {
     pub probes: u64,
 }
 
+/// Share of the boundaries looked at again that may be wrong in what is still told as found.
+const MOST_WRONG: f64 = 0.02;
+
 /// Finds the tracks of a disk from the times of its answers.
 ///
-/// *Errors:* a disk whose answers make no sense.
+/// *Errors:* a disk whose answers make no sense, and tracks that do not hold when they are looked at again.
 pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     let mut prober = Prober::begin(disk).await?;
     let angle = prober.angle(0).await?.ok_or(LatticeError::Unreadable { lbn: Lbn(0) })?;
@@ -94,6 +97,16 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     };
     walk.run().await?;
     let verification = walk.verify().await?;
+    let facts = walk.prober.disk.facts();
+    let doubtful: u64 = verification.doubtful.iter().map(|range| range.end - range.start).sum();
+    let doubtful_share = doubtful as f64 / facts.sectors as f64;
+    if verification.wrong_share > MOST_WRONG {
+        return Err(LatticeError::Unreliable {
+            percent_wrong: (100.0 * verification.wrong_share) as u32,
+            percent_doubtful: (100.0 * doubtful_share) as u32,
+            physical_sectors: facts.physical_sectors,
+        });
+    }
     Ok(lattice(&walk.prober, &walk.found, verification))
 }
 

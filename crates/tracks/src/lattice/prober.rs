@@ -26,6 +26,8 @@ const MOST: usize = 24;
 const MOST_OTHERS: usize = 4_096;
 /// Most readings for an angle.
 const MOST_VOTES: f64 = 16.0;
+/// Sectors without a steady angle that a disk may have.
+const MOST_UNSTEADY: usize = 100;
 /// Angles remembered.
 const REMEMBERED: usize = 20_000;
 
@@ -44,6 +46,8 @@ pub(super) struct Prober {
     /// Readings that make an angle, where one alone is too uncertain.
     votes: usize,
     settled: BTreeMap<u64, f64>,
+    /// Sectors that came at another angle each time.
+    unsteady: usize,
 }
 
 /// A cache between the reads and the media.
@@ -141,8 +145,8 @@ impl Prober {
         let period = if usual < QUICK { Clock::common_turn(&ends) } else { Clock::usual_gap(&ends) };
         let clock = Clock::of_readings(&ends, period, needed).map_err(lost)?;
         let looked = disk.now();
-        let settled = BTreeMap::new();
-        Ok(Prober { disk, clock, sectors, blocks, probes, cache, looked, votes: 1, settled })
+        let (settled, unsteady) = (BTreeMap::new(), 0);
+        Ok(Prober { disk, clock, sectors, blocks, probes, cache, looked, votes: 1, settled, unsteady })
     }
 
     /// Within how many turns an angle has to be predicted.
@@ -229,7 +233,12 @@ impl Prober {
             }
             seen.push(angle);
         }
-        Err(LatticeError::Unsteady { lbn: self.lbn(sector), reads: MOST })
+        // A sector that the disk reads with effort comes when it does: as one that cannot be read. Where many are so, the answers are.
+        self.unsteady += 1;
+        match self.unsteady > MOST_UNSTEADY {
+            true => Err(LatticeError::Unsteady { lbn: self.lbn(sector), reads: MOST }),
+            false => Ok(None),
+        }
     }
 
     /// The angle of a sector of which one is predicted: believed at once where it is that, settled otherwise.

@@ -33,7 +33,9 @@ pub struct Verification {
     pub irregular: (u64, u64),
     /// Boundaries drawn by chance, over and over until few enough were wrong, and those that were wrong.
     pub drawn: (u64, u64),
-    /// Most boundaries that are wrong outside the doubtful regions, as a share of all, with a confidence of 95 %.
+    /// Share of the boundaries drawn last that were wrong.
+    pub wrong_share: f64,
+    /// Most boundaries of the map that are wrong outside the doubtful regions, as a share of all, with a confidence of 95 %.
     pub error_rate: f64,
     /// Where tracks may be wrong: looking again did not find what was found before, or their angles fit neither those before
     /// nor any that a whole track may have.
@@ -51,11 +53,18 @@ struct Look {
 impl Walk {
     /// Looks at boundaries again, and mends.
     pub(super) async fn verify(&mut self) -> Result<Verification, LatticeError> {
-        let mut seen =
-            Verification { irregular: (0, 0), drawn: (0, 0), error_rate: 0.0, doubtful: Vec::new() };
+        let mut seen = Verification {
+            irregular: (0, 0),
+            drawn: (0, 0),
+            wrong_share: 0.0,
+            error_rate: 0.0,
+            doubtful: Vec::new(),
+        };
         let mut doubtful = Vec::new();
         for draw in 0..DRAWS {
-            let (mut drawn, mut wrong, mut bad) = (0, 0, Vec::new());
+            let split = self.split();
+            let (mut drawn, mut wrong) = (0, 0);
+            let mut bad = self.mend(split, 0).await?;
             self.prober.forget();
             let looks = self.looks(draw);
             for (number, look) in looks.iter().enumerate() {
@@ -68,7 +77,8 @@ impl Walk {
                     bad.push(self.around(look.piece, look.track));
                 }
             }
-            seen.error_rate = at_most(wrong) / drawn.max(1) as f64;
+            seen.error_rate = (at_most(wrong) / drawn.max(1) as f64).min(1.0);
+            seen.wrong_share = wrong as f64 / drawn.max(1) as f64;
             for round in 0..ROUNDS {
                 bad = self.mend(merged(bad), round).await?;
             }
@@ -77,8 +87,6 @@ impl Walk {
                 break;
             }
         }
-        let split = self.split();
-        doubtful.extend(self.mend(split, 0).await?);
         doubtful.extend(self.strange());
         let doubtful = merged(doubtful).into_iter();
         seen.doubtful =
@@ -183,6 +191,8 @@ impl Walk {
             self.find_anew(from, to).await?;
             let from = self.found.partition_point(|piece| piece.end() <= whole.start);
             let to = self.found.partition_point(|piece| piece.first < whole.end);
+            // What the walk believed must not confirm itself.
+            self.prober.forget();
             for index in from..(to + 1).min(self.found.len()) {
                 for track in [0, self.found[index].tracks / 2] {
                     if !self.holds(index, track).await? {
@@ -199,6 +209,7 @@ impl Walk {
         self.prober.forget();
         let behind = self.found.split_off(to);
         let old: Vec<Piece> = self.found.split_off(from);
+        let last = self.found.last().copied();
         let end = std::mem::replace(&mut self.end, old[old.len() - 1].end());
         (self.at, self.strangers) = (old[0].first, 0);
         // What repeated may have been wrong as a whole.
@@ -211,8 +222,8 @@ impl Walk {
             while self.found.last().is_some_and(|piece| piece.first >= old[0].first) {
                 self.found.pop();
             }
-            if let Some(last) = self.found.last_mut() {
-                last.tracks = (old[0].first - last.first) / last.shape.sectors;
+            if let (Some(changed), Some(last)) = (self.found.last_mut(), last) {
+                *changed = last;
             }
             self.found.extend(old);
         }

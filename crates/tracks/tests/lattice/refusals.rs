@@ -108,8 +108,14 @@ fn is_a_disk_without_skew_refused() {
     assert!(matches!(refused, Err(LatticeError::NoSkew { .. })), "{refused:?}");
 }
 
-/// A disk of whose physical sectors one in a thousand cannot be read, after some tries.
-struct Damaged(SimulatedDisk);
+/// A disk of whose physical sectors one in a thousand cannot be read, or comes at another time whenever it is read.
+struct Damaged(SimulatedDisk, Damage);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Damage {
+    Unreadable,
+    Unsteady,
+}
 
 impl Answers for Damaged {
     type Error = std::convert::Infallible;
@@ -128,17 +134,23 @@ impl Answers for Damaged {
             && lbn.0 > 0
             && scatter(lbn.0 / 8).is_multiple_of(1_000)
         {
-            answer.outcome = Outcome::Failed;
+            match self.1 {
+                Damage::Unreadable => answer.outcome = Outcome::Failed,
+                Damage::Unsteady => answer.ended += Nanos(scatter(probe.number) % 8_000_000),
+            }
         }
         Ok((probe, answer))
     }
 }
 
 #[test]
-fn are_sectors_that_cannot_be_read_passed_over() {
-    for seed in 1..=4 {
+fn are_sectors_that_cannot_be_read_or_not_in_time_passed_over() {
+    for (seed, damage) in
+        (1..=4).flat_map(|seed| [Damage::Unreadable, Damage::Unsteady].map(|damage| (seed, damage)))
+    {
         let spec = plan(Layout::Ff, 4, 20).spec();
-        let mut disk = Damaged(SimulatedDisk::new(&spec, Noise::USUAL, seed).expect("it holds"));
+        let simulated = SimulatedDisk::new(&spec, Noise::USUAL, seed).expect("it holds");
+        let mut disk = Damaged(simulated, damage);
         let mut extraction = Extraction::new(disk.facts(), extract);
         let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
         let lattice = found.expect("it answers").expect("nobody ended it");
@@ -149,4 +161,18 @@ fn are_sectors_that_cannot_be_read_passed_over() {
         eprintln!("damaged: {} probes, {agreement:?}", lattice.probes);
         assert_eq!((agreement.missed, agreement.false_ones), (0, 0));
     }
+}
+
+#[test]
+fn is_a_map_that_does_not_hold_refused() {
+    // Tracks of odd numbers of sectors, of which the disk says that eight are one on its media.
+    let zone = |sectors| PlanZone { cylinders: 800, band: 100, sectors: vec![sectors; 3], slips: Vec::new() };
+    let zones = vec![zone(117), zone(109), zone(93)];
+    let (track_skew, head_skew) = (0.1, 0.3);
+    let plan = Plan { layout: Layout::Ff, heads: 3, physical_sectors: 1, track_skew, head_skew, zones };
+    let mut spec = plan.spec();
+    spec.physical_sector_bytes = 8 * spec.sector_bytes;
+    let refused = run(&spec, Noise::USUAL, 1).map(|found| found.agreement);
+    let refusal = refused.expect_err("no boundary lies where one is looked for");
+    assert!(matches!(refusal, LatticeError::Unreliable { .. } | LatticeError::Lost { .. }), "{refusal}");
 }
