@@ -15,6 +15,19 @@ pub enum TranslationError {
         /// The block.
         lbn: u64,
     },
+    /// No end of a track shows.
+    #[error("block {lbn}: its track would hold {blocks} blocks; at most {} are possible", u32::MAX)]
+    Long {
+        /// Its first block.
+        lbn: u64,
+        /// Blocks to its end.
+        blocks: u64,
+    },
+}
+
+/// Blocks of a track that begins at one.
+pub(crate) fn length(first: Lbn, blocks: u64) -> Result<u32, TranslationError> {
+    u32::try_from(blocks).map_err(|_| TranslationError::Long { lbn: first.0, blocks })
 }
 
 /// A place as the disk counts.
@@ -81,5 +94,17 @@ impl Places {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_track_longer_than_any_told() {
+        assert_eq!(length(Lbn(9), u64::from(u32::MAX)), Ok(u32::MAX));
+        let error = length(Lbn(9), 1 << 32).expect_err("it is too long").to_string();
+        assert_eq!(error, "block 9: its track would hold 4294967296 blocks; at most 4294967295 are possible");
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Source: "expertise-free" extraction, J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, FAST 2002, section 4.1.
 
-use crate::places::{Places, Spot, TranslationError};
+use crate::places::{Places, Spot, TranslationError, length};
 use crate::track_end::{Lengths, OnTrack, track_end};
 use crate::{Disk, TrackMap};
 use headstack_model::Lbn;
@@ -35,7 +35,7 @@ pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
             }
         }
     }
-    map.push(walk.held as u32, 1);
+    map.push(length(map.end(), walk.held)?, 1);
     Ok(QueryMap { map, translations: walk.places.asked })
 }
 
@@ -86,12 +86,13 @@ impl Walk {
             (end, next) = end_of(&mut self.places, self.first, beside, limit, &guesses).await?;
         }
         let (sectors, held_spot) = (end - self.first, self.spot);
-        self.lengths.push(sectors as u32);
+        self.lengths.push(length(self.first, sectors)?);
         self.first = end;
         self.go_to(next).await?;
         let before = std::mem::replace(&mut self.held, sectors);
         self.held_spot = held_spot;
-        Ok((before > 0).then_some(before as u32))
+        let before = length(self.first, before)?;
+        Ok((before > 0).then_some(before))
     }
 
     async fn go_to(&mut self, next: Option<Spot>) -> Result<(), TranslationError> {

@@ -7,7 +7,9 @@
 //!
 //! The disk is asked where blocks lie, if it says so, and else when they come. A defect that is remapped moves no boundary.
 
-use crate::places::{Places, TranslationError};
+mod foreign;
+
+use crate::places::{self, Places, TranslationError};
 use crate::query;
 use crate::timing::{Ear, TimingError};
 use crate::{Disk, TrackMap};
@@ -37,6 +39,26 @@ pub enum RepairError {
         /// Where the disk does.
         disk: u64,
     },
+    /// It is of another disk of as many blocks.
+    #[error("the map is of another disk: {wrong} of {looked} {what}")]
+    Other {
+        /// How many speak against it.
+        wrong: u64,
+        /// How many were looked at.
+        looked: u64,
+        /// Of what.
+        what: &'static str,
+    },
+    /// It cuts what the media hold as one.
+    #[error(
+        "the map is of another disk: a track begins at block {lbn}, within a physical sector of {unit} blocks"
+    )]
+    Cuts {
+        /// Where a track begins.
+        lbn: u64,
+        /// Blocks of a physical sector.
+        unit: u64,
+    },
     /// Too much has changed.
     #[error(
         "the map is wrong from block {from} to {to}, {tracks} tracks that follow no rule: extract it anew"
@@ -51,21 +73,27 @@ pub enum RepairError {
     },
 }
 
-/// Looks whether the map still holds, at the last boundary of each run of tracks, and says where it does not.
+/// Looks whether the map still holds, at tracks drawn by chance and at the first and the last boundary within each run of tracks,
+/// and says where it does not.
 ///
-/// What moves tracks up to the end of their zone shows there.
+/// A map of another disk shows in the tracks that are drawn; what moves tracks up to the end of their zone, at the last ones.
 ///
 /// *Errors:* a disk that says neither where blocks lie nor when they come, and the map of another one.
 pub async fn notice(disk: Disk, map: &TrackMap) -> Result<Option<Lbn>, RepairError> {
     let mut channel = Channel::new(&disk, map).await?;
+    let drawn = foreign::refuse(&mut channel, &Tracks { map }).await?;
     for (number, run) in map.runs().iter().enumerate() {
         disk.tell("checking the map", number as f64 / map.runs().len() as f64);
         let last = Lbn(run.end().0 - u64::from(run.sectors));
+        let second = run.first + u64::from(run.sectors);
         if last.0 > 0 && !channel.begins(last).await? {
             return Ok(Some(last));
         }
+        if second < last && !channel.begins(second).await? {
+            return Ok(Some(second));
+        }
     }
-    Ok(None)
+    Ok(drawn)
 }
 
 /// The map, mended around a block where it does not hold; the same map, where it does.
@@ -145,6 +173,15 @@ impl Tracks<'_> {
     }
 }
 
+/// The first track that begins within a physical sector.
+fn cut(map: &TrackMap, unit: u64) -> Option<Lbn> {
+    let firsts = map.runs().iter().flat_map(|run| {
+        let second = (run.tracks > 1).then(|| run.first + u64::from(run.sectors));
+        [Some(run.first), second]
+    });
+    firsts.flatten().find(|first| first.0 % unit != 0)
+}
+
 /// What tells where tracks begin.
 enum Channel {
     Places(Places),
@@ -156,6 +193,10 @@ impl Channel {
         let sectors = disk.facts().sectors;
         if map.end().0 != sectors {
             return Err(RepairError::Foreign { map: map.end().0, disk: sectors });
+        }
+        let unit = u64::from(disk.facts().physical_sectors.max(1));
+        if let Some(lbn) = cut(map, unit) {
+            return Err(RepairError::Cuts { lbn: lbn.0, unit });
         }
         Ok(match disk.facts().translates {
             true => Channel::Places(Places::new(disk.clone())?),
@@ -180,9 +221,9 @@ impl Channel {
             Channel::Places(places) => {
                 let (spot, limit) = (places.of(first).await?, places.sectors());
                 let (end, _) = query::end_of(places, first, spot, limit, &[guess]).await?;
-                (end - first) as u32
+                places::length(first, end - first)?
             }
-            Channel::Ear(ear) => (ear.end_of(first, guess).await? - first) as u32,
+            Channel::Ear(ear) => places::length(first, ear.end_of(first, guess).await? - first)?,
         })
     }
 

@@ -51,6 +51,14 @@ pub enum SpinError {
         /// The block after the last that can be read.
         end: u64,
     },
+    /// Many reads fail.
+    #[error("the disk cannot be relied upon: {failed} of {reads} reads spread over it failed")]
+    Failing {
+        /// Reads that failed.
+        failed: u64,
+        /// All reads.
+        reads: u64,
+    },
     /// Everything is answered more quickly than media can be reached.
     #[error(
         "every read is answered from a cache (of {blocks} blocks far apart, read in turn, most within {quick}): there is nothing to learn of the media"
@@ -82,6 +90,9 @@ const TURNS_NS: [f64; 2] = [1e6, 40e6];
 /// How well a turn must fit, in thousandths: 1000 where all ends lie at one angle, 0 where they lie anywhere.
 const FIT: u32 = 800;
 
+/// Reads of the last block before it is taken for missing.
+const LAST_READS: u32 = 3;
+
 /// Reads of each trial.
 const READS: u64 = 96;
 
@@ -95,9 +106,13 @@ pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
         let places = spread(disk, blocks);
         let rounds = READS.div_ceil(blocks).max(4);
         disk.tell("does it turn", (blocks as f64).log2() / 7.0);
-        let ends = ends(disk, &places, rounds, &mut random).await;
+        let (ends, failed) = ends(disk, &places, rounds, &mut random).await;
+        let reads = rounds * places.len() as u64;
+        if failed > reads / 4 {
+            return Err(SpinError::Failing { failed, reads });
+        }
         let found: usize = ends.iter().map(Vec::len).sum();
-        if (found as u64) < rounds * places.len() as u64 * 3 / 4 {
+        if (found as u64 + failed) < reads * 3 / 4 {
             continue;
         }
         return turn(&ends, blocks);
@@ -115,22 +130,23 @@ fn spread(disk: &Disk, places: u64) -> Vec<Lbn> {
     stride.map(|place| Lbn((units / 16 + units / 2 * place / places) * unit)).collect()
 }
 
-/// The ends of reads of each place, in nanoseconds; without those that came from a cache or failed.
-async fn ends(disk: &Disk, places: &[Lbn], rounds: u64, random: &mut Pcg64Mcg) -> Vec<Vec<f64>> {
+/// The ends of reads of each place, in nanoseconds, without those that came from a cache; and how many failed.
+async fn ends(disk: &Disk, places: &[Lbn], rounds: u64, random: &mut Pcg64Mcg) -> (Vec<Vec<f64>>, u64) {
     let sectors = disk.facts().physical_sectors.max(1);
-    let mut ends = vec![Vec::new(); places.len()];
+    let (mut ends, mut failed) = (vec![Vec::new(); places.len()], 0);
     for _ in 0..rounds {
         for (place, lbn) in places.iter().enumerate() {
             let pause = Nanos(random.random_range(0..25_000_000));
             let ask = Ask::Read { lbn: *lbn, sectors, from_media: true };
             let ticket = disk.send(ask, disk.now() + pause);
             let answer = disk.answer(ticket).await;
+            failed += u64::from(!answer.is_done());
             if answer.is_done() && answer.took() >= QUICK {
                 ends[place].push(answer.ended.0 as f64);
             }
         }
     }
-    ends
+    (ends, failed)
 }
 
 /// The turn that ends of reads tell.
@@ -222,16 +238,16 @@ async fn readable(disk: &Disk) -> Result<(), SpinError> {
     if sectors == 0 {
         return Err(SpinError::Empty);
     }
-    // A block here and there may be bad; a run of places that double in distance from an end is not.
     let near_end: Vec<u64> = (0..20).map(|power| sectors.saturating_sub(1 << power)).collect();
-    for lbn in near_end.iter().take(4) {
-        if is_readable(disk, *lbn).await {
+    // Whatever is missing, the last block is: it is asked for again, so that one failure is no lie.
+    for _ in 0..LAST_READS {
+        if is_readable(disk, sectors - 1).await {
             return Ok(());
         }
     }
     let mut bad = sectors - 1;
     let mut good = None;
-    let others = near_end.iter().skip(4).copied();
+    let others = near_end.iter().skip(1).copied();
     let lower = (1..48).map(|power| sectors >> power);
     for lbn in others.chain(lower).filter(|lbn| *lbn < sectors) {
         if is_readable(disk, lbn).await {
@@ -329,7 +345,7 @@ mod tests {
     #[test]
     fn is_a_device_that_is_shorter_than_it_says_refused() {
         let short = |end: u64| made(move |_, lbn| (lbn < end).then_some(Nanos(5_000_000)));
-        for end in [999_990, 900_001, 123_457, 3, 1] {
+        for end in [999_999, 999_998, 999_993, 999_990, 900_001, 123_457, 3, 1] {
             assert_eq!(short(end), Err(SpinError::Short { told: 1_000_000, end }));
         }
         assert_eq!(short(0), Err(SpinError::Unreadable));
@@ -341,6 +357,30 @@ mod tests {
         assert!(no_turn(made(|_, _| Some(Nanos(7_000_000)))), "equally long every time");
         let mut random = Pcg64Mcg::seed_from_u64(1);
         assert!(no_turn(made(|_, _| Some(Nanos(random.random_range(20_000_000..90_000_000))))));
+    }
+
+    #[test]
+    fn is_a_last_block_that_fails_once_no_lie() {
+        let mut failures = 1;
+        let found = made(move |now, lbn| {
+            if lbn == 999_999 && failures > 0 {
+                failures -= 1;
+                return None;
+            }
+            let turn = 5_000_000;
+            Some(Nanos((lbn * 7919 + turn - now.0 % turn) % turn + turn))
+        });
+        assert!(found.is_ok(), "{found:?}");
+    }
+
+    #[test]
+    fn are_reads_that_fail_not_taken_for_cached_ones() {
+        let mut number = 0;
+        let found = made(move |_, lbn| {
+            number += 1;
+            (lbn == 999_999 || number % 2 == 0).then_some(Nanos(7_000_000))
+        });
+        assert_eq!(found, Err(SpinError::Failing { failed: 48, reads: 96 }));
     }
 
     #[test]

@@ -295,3 +295,46 @@ fn does_a_map_that_holds_stay_and_one_of_another_disk_not() {
     let error = found(&mut disk, async move |disk: Disk| repair::repair(disk, &other, Lbn(9)).await);
     assert!(error.expect_err("it is foreign").to_string().starts_with("the map ends at block 3006"));
 }
+
+/// The small disk of the tests of the command line.
+fn two_zones() -> DriveSpec {
+    let text = include_str!("../../cli/tests/small.toml");
+    DriveSpec::parse(text, "small.toml").expect("it holds")
+}
+
+#[test]
+fn is_a_map_of_another_disk_of_the_same_size_refused_after_few_probes() {
+    let spec = two_zones();
+    let truth = truth(&spec);
+    for (hides, most) in [(false, 120), (true, 900)] {
+        for (sectors, tracks) in [(220_000, 1), (1_000, 220), (550, 400), (250, 880), (500, 440)] {
+            let mut disk = asked(&spec, Noise::USUAL, hides);
+            let mut other = TrackMap::new();
+            other.push(sectors, tracks);
+            let error = found(&mut disk, async move |disk: Disk| repair::notice(disk, &other).await);
+            let error = error.expect_err("it is of another disk").to_string();
+            let probes = disk.disk.probes();
+            eprintln!("{tracks} x {sectors}, hides {hides}: {error} ({probes} probes)");
+            assert!(error.starts_with("the map is of another disk: "), "{error}");
+            assert!(probes < most, "{probes} probes");
+        }
+        let (known, mut disk) = (truth.clone(), asked(&spec, Noise::USUAL, hides));
+        let holds = found(&mut disk, async move |disk: Disk| repair::notice(disk, &known).await);
+        eprintln!("{} probes, hides {hides}", disk.disk.probes());
+        assert_eq!(holds, Ok(None));
+    }
+}
+
+#[test]
+fn is_a_map_that_cuts_physical_sectors_refused() {
+    let mut spec = two_zones();
+    spec.physical_sector_bytes = 4096;
+    let mut map = TrackMap::new();
+    map.push(504, 10);
+    map.push(500, 429);
+    map.push(460, 1);
+    let error =
+        found(&mut asked(&spec, Noise::NONE, true), async move |disk: Disk| repair::notice(disk, &map).await);
+    let error = error.expect_err("it is of another disk").to_string();
+    assert!(error.ends_with("a track begins at block 5540, within a physical sector of 8 blocks"), "{error}");
+}

@@ -258,7 +258,11 @@ pub fn defects(bytes: &[u8]) -> Result<Vec<(u32, u32, u32)>, CommandError> {
     if !rest.is_empty() {
         return Err(wrong(format!("byte 4: a list of {length} bytes; each defect has 8")));
     }
+    // So the standard marks a whole track; how many sectors that are, nothing here says.
     let place = |bytes: &[u8; 8]| match Address::of(Address::PHYSICAL, *bytes) {
+        Some(Address::Physical { cylinder, head, sector: u32::MAX }) => Err(wrong(format!(
+            "the whole track of cylinder {cylinder}, head {head} is a defect; only single sectors are understood"
+        ))),
         Some(Address::Physical { cylinder, head, sector }) => Ok((cylinder, head, sector)),
         _ => Err(wrong("a defect that is no place".to_string())),
     };
@@ -279,6 +283,10 @@ pub struct Sense {
 impl Sense {
     /// Key of a command or a field that the disk does not know, or that is out of its range.
     pub const ILLEGAL_REQUEST: u8 = 5;
+    /// Key of a command that was carried out after all.
+    pub const RECOVERED_ERROR: u8 = 1;
+    /// Key of news that the disk had to tell before the command, which it did not carry out.
+    pub const UNIT_ATTENTION: u8 = 6;
 
     /// Sense data, in fixed or descriptor format; all 0 where there are none.
     pub fn of(bytes: &[u8]) -> Sense {
@@ -295,12 +303,12 @@ impl fmt::Display for Sense {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = match self.key {
             0 => "no sense",
-            1 => "recovered error",
+            Sense::RECOVERED_ERROR => "recovered error",
             2 => "not ready",
             3 => "medium error",
             4 => "hardware error",
             Sense::ILLEGAL_REQUEST => "illegal request",
-            6 => "unit attention",
+            Sense::UNIT_ATTENTION => "unit attention",
             7 => "data protect",
             11 => "aborted command",
             _ => "another sense",

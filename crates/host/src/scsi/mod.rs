@@ -70,6 +70,20 @@ pub enum CommandError {
         /// Why.
         sense: Sense,
     },
+    /// Commands go to another disk than reads, as those for a partition do.
+    #[error(
+        "SCSI commands go to the whole disk of {sectors} blocks of {bytes} bytes, and this is a part of it or another: {here} of {here_bytes}"
+    )]
+    Elsewhere {
+        /// Blocks of the disk that takes commands.
+        sectors: u64,
+        /// Bytes in each.
+        bytes: u32,
+        /// Blocks of what is read.
+        here: u64,
+        /// Bytes in each.
+        here_bytes: u32,
+    },
     /// Its answer makes no sense.
     #[error("{command}: {what}")]
     Answer {
@@ -120,6 +134,18 @@ impl<T: Transport> Translator<T> {
     /// *Errors:* what it answers else.
     pub fn tried(mut self) -> Result<Translator<T>, CommandError> {
         self.locate(Lbn(0)).map(|_| self)
+    }
+
+    /// A disk that has the blocks of what is read.
+    ///
+    /// *Errors:* [`CommandError::Elsewhere`], and what it answers to the question for its capacity.
+    pub fn of(mut self, facts: &Facts) -> Result<Translator<T>, CommandError> {
+        let Capacity { sectors, sector_bytes: bytes, .. } = self.capacity()?;
+        let (here, here_bytes) = (facts.sectors, facts.sector_bytes);
+        match (sectors, bytes) == (here, here_bytes) {
+            true => Ok(self),
+            false => Err(CommandError::Elsewhere { sectors, bytes, here, here_bytes }),
+        }
     }
 
     /// Cylinder, head and sector of a block.

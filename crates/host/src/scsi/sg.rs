@@ -17,6 +17,8 @@ const SG_IO: libc::c_ulong = 0x2285;
 /// `SG_DXFER_TO_DEV` and `SG_DXFER_FROM_DEV`.
 const TO_DEVICE: i32 = -2;
 const FROM_DEVICE: i32 = -3;
+/// The status that comes with sense data.
+const CHECK_CONDITION: u8 = 2;
 /// How long a disk may take.
 const TIMEOUT_MS: u32 = 60_000;
 /// The driver says that there are sense data: no fault of its own.
@@ -78,48 +80,76 @@ impl Transport for Device {
             command: name,
             error: io::Error::other("more than 4 GiB of data"),
         })?;
-        let mut sense = [0u8; 64];
-        let bytes = command.bytes();
-        let mut header = Header {
-            interface_id: i32::from(b'S'),
-            direction,
-            command_length: bytes.len() as u8,
-            sense_room: sense.len() as u8,
-            pieces: 0,
-            data_length,
-            data: address.cast(),
-            command: bytes.as_ptr(),
-            sense: sense.as_mut_ptr(),
-            timeout: TIMEOUT_MS,
-            flags: 0,
-            pack_id: 0,
-            user: std::ptr::null_mut(),
-            status: 0,
-            masked_status: 0,
-            message_status: 0,
-            sense_written: 0,
-            host_status: 0,
-            driver_status: 0,
-            residue: 0,
-            duration: 0,
-            info: 0,
-        };
-        // SAFETY: the header has the layout of `struct sg_io_hdr`; command, data and sense are borrowed until the call is over,
-        // with the lengths that it says, and only data from the device and sense are written, both of which are mutable.
-        let done = unsafe { libc::ioctl(self.file.as_raw_fd(), SG_IO as _, &raw mut header) };
-        if done < 0 {
-            return Err(CommandError::System { command: name, error: io::Error::last_os_error() });
+        let mut again = true;
+        loop {
+            let mut sense = [0u8; 64];
+            let bytes = command.bytes();
+            let mut header = Header {
+                interface_id: i32::from(b'S'),
+                direction,
+                command_length: bytes.len() as u8,
+                sense_room: sense.len() as u8,
+                pieces: 0,
+                data_length,
+                data: address.cast(),
+                command: bytes.as_ptr(),
+                sense: sense.as_mut_ptr(),
+                timeout: TIMEOUT_MS,
+                flags: 0,
+                pack_id: 0,
+                user: std::ptr::null_mut(),
+                status: 0,
+                masked_status: 0,
+                message_status: 0,
+                sense_written: 0,
+                host_status: 0,
+                driver_status: 0,
+                residue: 0,
+                duration: 0,
+                info: 0,
+            };
+            // SAFETY: the header has the layout of `struct sg_io_hdr`; command, data and sense are borrowed until the call is over,
+            // with the lengths that it says, and only data from the device and sense are written, both of which are mutable.
+            let done = unsafe { libc::ioctl(self.file.as_raw_fd(), SG_IO as _, &raw mut header) };
+            if done < 0 {
+                return Err(CommandError::System { command: name, error: io::Error::last_os_error() });
+            }
+            if header.status != 0 {
+                let written = usize::from(header.sense_written).min(sense.len());
+                let sense = Sense::of(&sense[..written]);
+                match fate(header.status, sense) {
+                    Fate::Done => {}
+                    Fate::Again if again => {
+                        again = false;
+                        continue;
+                    }
+                    _ => return Err(CommandError::Refused { command: name, status: header.status, sense }),
+                }
+            }
+            if header.host_status != 0 || header.driver_status & !DRIVER_SENSE != 0 {
+                let (host, driver) = (header.host_status, header.driver_status);
+                return Err(CommandError::Lost { command: name, host, driver });
+            }
+            return Ok(length.saturating_sub(header.residue.max(0) as usize));
         }
-        if header.status != 0 {
-            let written = usize::from(header.sense_written).min(sense.len());
-            let sense = Sense::of(&sense[..written]);
-            return Err(CommandError::Refused { command: name, status: header.status, sense });
-        }
-        if header.host_status != 0 || header.driver_status & !DRIVER_SENSE != 0 {
-            let (host, driver) = (header.host_status, header.driver_status);
-            return Err(CommandError::Lost { command: name, host, driver });
-        }
-        Ok(length.saturating_sub(header.residue.max(0) as usize))
+    }
+}
+
+/// What becomes of a command that a disk did not simply carry out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It was carried out, with trouble that is over.
+    Done,
+    /// The disk had news; the command is to come again.
+    Again,
+    Refused,
+}
+
+fn fate(status: u8, sense: Sense) -> Fate {
+    match (status, sense.key) {
+        (CHECK_CONDITION, Sense::RECOVERED_ERROR) => Fate::Done,
+        (CHECK_CONDITION, Sense::UNIT_ATTENTION) => Fate::Again,
+        _ => Fate::Refused,
     }
 }
 
@@ -133,6 +163,14 @@ mod tests {
         #[cfg(target_pointer_width = "64")]
         assert_eq!((size_of::<Header>(), std::mem::offset_of!(Header, status)), (88, 64));
         assert_eq!(std::mem::offset_of!(Header, data), 16);
+    }
+
+    #[test]
+    fn is_a_recovered_error_no_refusal_and_news_no_answer() {
+        let of = |status, key| fate(status, Sense { key, code: 0, qualifier: 0 });
+        assert_eq!((of(2, 1), of(2, 6), of(2, 5)), (Fate::Done, Fate::Again, Fate::Refused));
+        // Busy, whatever lies where sense data would.
+        assert_eq!(of(8, 1), Fate::Refused);
     }
 
     #[test]

@@ -46,6 +46,9 @@ fn do_capacities_and_defects_come_out_of_bytes() {
     assert_eq!(found, Capacity { sectors: 0x09_184E_72B0, sector_bytes: 512, physical_sectors: 8 });
     let list = [0, 0x1D, 0, 0, 0, 0, 0, 16, 0, 0, 7, 2, 0, 0, 0, 99, 0, 1, 0, 0, 0, 0, 1, 0];
     assert_eq!(commands::defects(&list).expect("it is whole"), [(7, 2, 99), (256, 0, 256)]);
+    let whole = [0, 0x1D, 0, 0, 0, 0, 0, 8, 0, 0, 7, 2, 0xFF, 0xFF, 0xFF, 0xFF];
+    let error = commands::defects(&whole).expect_err("it is a whole track").to_string();
+    assert!(error.contains("the whole track of cylinder 7, head 2 is a defect"), "{error}");
 }
 
 #[test]
@@ -178,4 +181,16 @@ fn is_a_disk_asked_by_the_command_that_it_knows() {
     assert_eq!(translator.answer(&Ask::Locate(Lbn(1 << 40))), Some(Outcome::Refused));
     assert_eq!(translator.answer(&Ask::BlockAt(99_999, 0, 0)), Some(Outcome::Block(None)));
     assert_eq!(translator.answer(&Ask::Flush), None);
+}
+
+#[test]
+fn is_a_partition_refused() {
+    let spec = drives::load("atlas-10k").expect("it is shipped");
+    let facts = drive::Answers::facts(&SimulatedDisk::new(&spec, Noise::NONE, 1).expect("it holds"));
+    let translator = || Translator::new(Target::new(&spec));
+    assert!(translator().of(&facts).is_ok());
+    let error = translator().of(&Facts { sectors: 1_000, ..facts }).err().expect("it is a part");
+    assert!(error.to_string().ends_with("a part of it or another: 1000 of 512"), "{error}");
+    let error = translator().of(&Facts { sector_bytes: 4096, ..facts }).err().expect("it is another");
+    assert!(matches!(error, CommandError::Elsewhere { here_bytes: 4096, .. }), "{error}");
 }

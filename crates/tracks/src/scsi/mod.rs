@@ -169,7 +169,7 @@ async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
                 return Err(ScsiError::Scheme { cylinder: next.cylinder, what });
             }
             let (end, _) = crate::query::end_of(places, first, next, places.sectors(), &[length]).await?;
-            length = (end - first) as u32;
+            length = crate::places::length(first, end - first)?;
             (spot, first) = (next, end);
         }
     }
@@ -178,13 +178,16 @@ async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
 
 /// Defects that follow each other on a track.
 fn neighbours(defects: &[Spot]) -> Vec<&[Spot]> {
-    defects.chunk_by(|a, b| a.is_beside(b) && b.sector == a.sector + 1).collect()
+    defects.chunk_by(|a, b| a.is_beside(b) && a.sector.checked_add(1) == Some(b.sector)).collect()
 }
 
 /// The blocks that would lie on neighbouring defects and lie elsewhere: none, if the defects are slipped.
 async fn moved_blocks(places: &mut Places, group: &[Spot]) -> Result<Vec<Lbn>, ScsiError> {
     let (first, last) = (group[0], group[group.len() - 1]);
-    let behind = places.block_at(Spot { sector: last.sector + 1, ..last }).await;
+    let behind = match last.sector.checked_add(1) {
+        Some(sector) => places.block_at(Spot { sector, ..last }).await,
+        None => None,
+    };
     let before = match first.sector.checked_sub(1) {
         Some(sector) => places.block_at(Spot { sector, ..first }).await,
         None => None,

@@ -2,7 +2,7 @@
 
 use super::ScsiError;
 use super::rules::Pattern;
-use crate::places::Places;
+use crate::places::{Places, length};
 use crate::query::end_of;
 use crate::{Disk, TrackMap};
 use headstack_model::Lbn;
@@ -171,7 +171,8 @@ impl Walk<'_> {
             return Ok(false);
         }
         let (end, _) = end_of(self.places, first, spot, limit, &[zone.sectors_per_track]).await?;
-        let (length, slips) = ((end - first) as u32, self.slips.get(&spot.cylinder).copied().unwrap_or(0));
+        let (length, slips) =
+            (length(first, end - first)?, self.slips.get(&spot.cylinder).copied().unwrap_or(0));
         let is_like = length.abs_diff(zone.sectors_per_track) <= slips;
         if is_like || zone.pattern == Some(Pattern::ShortFirst) {
             return Ok(true);
@@ -186,7 +187,7 @@ impl Walk<'_> {
         let spot = self.places.of(first).await?;
         let limit = self.places.sectors();
         let (end, _) = end_of(self.places, first, spot, limit, &[zone.sectors_per_track]).await?;
-        Ok((end - first) as u32 == zone.sectors_per_track)
+        Ok(end - first == u64::from(zone.sectors_per_track))
     }
 
     async fn cylinder_follows(&mut self, last: u32) -> Result<bool, ScsiError> {
@@ -211,7 +212,7 @@ impl Walk<'_> {
         while spot.cylinder == cylinder.number {
             let first = self.found.map.end();
             let (end, next) = end_of(self.places, first, spot, self.places.sectors(), &guesses).await?;
-            let sectors = (end - first) as u32;
+            let sectors = length(first, end - first)?;
             self.found.map.push(sectors, 1);
             cylinder.tracks.push(sectors);
             if guesses.is_empty() {

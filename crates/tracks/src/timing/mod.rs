@@ -21,7 +21,7 @@ use crate::track_end::Lengths;
 use crate::{Disk, TrackMap};
 use clock::{Clock, apart};
 use headstack_model::{Lbn, Nanos};
-use search::{End, end_of, jump};
+use search::{End, end_of, jump, slope};
 
 /// Walks that take turns.
 const WALKS: u64 = 100;
@@ -121,6 +121,28 @@ impl Ear {
     /// Whether a track begins at a block. A sector's angle is less than the tolerance allows for, whatever it is.
     pub(crate) async fn begins(&self, lbn: Lbn) -> Result<bool, TimingError> {
         Ok(jump(&self.clock, lbn, 0.0).await?.is_some())
+    }
+
+    /// Whether a track may begin in a number of units before a block; also where that cannot be told.
+    pub(crate) async fn begins_before(&self, lbn: Lbn, units: u64) -> Result<bool, TimingError> {
+        let back = units * self.clock.unit();
+        let angle = self.clock.sure_angle(lbn).await?;
+        match slope(&self.clock, lbn, angle).await? {
+            Some(slope) if lbn.0 >= back => {
+                let before = self.clock.sure_angle(Lbn(lbn.0 - back)).await?;
+                let off = apart(angle - before, slope * units as f64).abs();
+                Ok(off > 3.0 * self.clock.tolerance)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Whether the blocks from one to another pass by within a turn, as those of a track; also where that cannot be told.
+    pub(crate) async fn fits_a_turn(&self, first: Lbn, end: Lbn) -> Result<bool, TimingError> {
+        let angle = self.clock.sure_angle(first).await?;
+        let units = ((end - first) / self.clock.unit()) as f64;
+        let slope = slope(&self.clock, first, angle).await?;
+        Ok(slope.is_none_or(|slope| units * slope <= 1.0 + 2.0 * self.clock.tolerance))
     }
 
     /// Where the track ends that begins at a block.
