@@ -89,7 +89,7 @@ impl Default for Config {
             queue_depth: 32,
             direct_bytes: 4 << 20,
             guard_cost: 0.05,
-            beside_bytes: 512 << 10,
+            beside_bytes: 256 << 10,
         }
     }
 }

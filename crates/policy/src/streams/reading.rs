@@ -316,11 +316,13 @@ impl Streams {
     }
 
     /// Whether what others do not fetch is to be given up for a stream in its turn, as it would be if its client waited for more: the
-    /// client takes its bytes about as quickly as the disk brings them, so that they do not stay.
+    /// client takes its bytes about as quickly as the disk brings them, so that they do not stay. Where D is given, what others have is of
+    /// turns as good as this one.
     fn may_oust(&self, id: u32, staged: usize) -> bool {
         let stream = &self.streams[id as usize];
         let disk_ns = stream.request as f64 / self.tuning.bandwidth() * 1e9;
-        stream.thinks.0 as f64 <= disk_ns && staged < self.frames.count() / 4
+        let is_quick = stream.thinks.0 as f64 <= disk_ns;
+        self.config.dispatch_set.is_none() && is_quick && staged < self.frames.count() / 4
     }
 
     /// Moves a stream on over what is in the memory already.

@@ -334,6 +334,22 @@ fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
 }
 
 #[test]
+fn does_each_stream_keep_its_memory_where_all_have_a_turn() {
+    // As in the study: D streams, a frame each.
+    let config = Config {
+        dispatch_set: Some(20),
+        requests_a_turn: Some(1),
+        read_ahead_bytes: Some(1 << 20),
+        memory_bytes: 20 << 20,
+        ..Config::default()
+    };
+    let mut world = world(config);
+    let (rate, least, _) = run(&mut world, &mut reader(20, DISK, 64 << 10), 20, 20);
+    // A MiB takes 21 ms and the way there 10.
+    assert!(rate > 0.9 * (1 << 20) as f64 / 0.031 && least > 0.9, "{rate:.0} B/s, the slowest {least:.2}");
+}
+
+#[test]
 fn do_slow_clients_leave_quick_ones_their_share() {
     // What is staged for fifty slow ones is 12 MiB and more.
     for memory in [8, 32] {
