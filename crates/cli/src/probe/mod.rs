@@ -140,7 +140,7 @@ impl Probe {
         if !json.write(|| results::to_json(&outcome), out)? {
             text::print(&outcome, out)?;
         }
-        outcome.verdict.as_ref().map_or(Ok(()), truth::Verdict::end)
+        outcome.verdict.as_ref().map_or(Ok(()), |verdict| verdict.end(outcome.open.is_some()))
     }
 
     /// Files of what is to be learned, so that a place that cannot be written is told before the work is done.

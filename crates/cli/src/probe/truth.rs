@@ -46,14 +46,16 @@ impl Verdict {
     /// Whether it agrees.
     pub(super) fn is_good(&self) -> bool {
         let tracks = self.tracks.is_none_or(|found| found.missed == 0 && found.false_ones == 0);
-        tracks && self.rpm_off_ppm.is_none_or(|off| off.abs() <= RPM_PPM)
+        let is_any = self.tracks.is_some() || self.rpm_off_ppm.is_some();
+        is_any && tracks && self.rpm_off_ppm.is_none_or(|off| off.abs() <= RPM_PPM)
     }
 
-    /// Ends the command as it has to.
+    /// Ends the command as it has to, where something was left open or nothing was.
     ///
-    /// *Errors:* what disagrees.
-    pub(super) fn end(&self) -> Result<(), Failure> {
+    /// *Errors:* what disagrees, and what was not learned.
+    pub(super) fn end(&self, is_open: bool) -> Result<(), Failure> {
         match self.is_good() {
+            _ if is_open => Err(Failure::Check("not all was learned that was to be compared".to_string())),
             true => Ok(()),
             false => Err(Failure::Check(format!("what was learned is not what {} says", self.name))),
         }

@@ -88,6 +88,37 @@ fn does_a_check_that_fails_end_with_1() {
     let done = headstack(&["probe", "--drive", text(&drive), "--what", "speed", "--check=wd800jd"]);
     assert_eq!((done.code, done.err.as_str()), (1, "headstack: what was learned is not what wd800jd says\n"));
     assert!(done.out.contains("DISAGREES with wd800jd: speed off by"), "{}", done.out);
+    // So does one of which something is missing.
+    let cut = headstack(&["probe", "--drive", text(&drive), "--what", "tracks", "--check", "--budget", "3s"]);
+    assert_eq!(
+        (cut.code, cut.err.as_str()),
+        (1, "headstack: not all was learned that was to be compared\n"),
+        "{}",
+        cut.out
+    );
+}
+
+#[test]
+fn does_a_walk_over_places_go_on_where_it_ended() {
+    let folder = folder();
+    let (drive, journal) = (small(folder.path()), folder.path().join("journal"));
+    let args = [
+        "probe",
+        "--drive",
+        text(&drive),
+        "--what",
+        "tracks",
+        "--method",
+        "query",
+        "--json",
+        "--journal",
+        text(&journal),
+    ];
+    let first = json(&[&args[..], &["--budget", "300ms"]].concat());
+    assert_eq!(first["left_open"], serde_json::json!(["tracks"]), "{first:#}");
+    let rest = json(&[&args[..], &["--resume", "--check"]].concat());
+    assert_eq!(rest["check"]["agrees"], true, "{rest:#}");
+    assert!(rest["probes"].as_u64() > first["probes"].as_u64(), "{rest:#}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub use rejoin::{RejoinError, rejoin};
 use crate::drive::{self, Answers};
 use crate::{Answer, Ask, Disk, Extraction, Facts, Probe};
 use headstack_model::Nanos;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 
 /// An answer that is written down.
@@ -61,20 +61,34 @@ pub struct Journaled<D, W> {
     known: VecDeque<Record>,
     /// Probes that wait for an answer that is written down, or for the end of those.
     held: BTreeMap<u64, Probe>,
-    /// The last answers that were written down, until the clock is taken up by them.
+    /// The last answers from the media that were written down, one a block, until the clock is taken up by them.
     last: Vec<Record>,
+    /// When the last answer of all came.
+    end: Nanos,
     /// How much later it is by the journal than by the disk's clock.
     ahead: Nanos,
 }
 
-/// Answers that the clock is taken up by.
+/// Blocks that the clock is taken up by, those read last.
 const LAST: usize = 64;
+
+fn ended(known: &[Record]) -> Nanos {
+    known.iter().map(|record| record.answer.ended).max().unwrap_or_default()
+}
 
 impl<D: Answers, W: Write> Journaled<D, W> {
     /// A disk, the answers that are known, and where to write those to come.
     pub fn new(disk: D, known: Vec<Record>, to: W) -> Journaled<D, W> {
-        let last = known[known.len().saturating_sub(LAST)..].to_vec();
-        Journaled { disk, to, known: known.into(), held: BTreeMap::new(), last, ahead: Nanos::ZERO }
+        let mut blocks = BTreeSet::new();
+        let tells = known
+            .iter()
+            .rev()
+            .filter(|record| rejoin::block_of(record).is_some_and(|lbn| blocks.insert(lbn)));
+        let last: Vec<Record> = tells.take(LAST).cloned().collect();
+        // Where places were asked for and nothing was read, there is no clock to take up.
+        let end = ended(&known);
+        let ahead = if last.is_empty() { end } else { Nanos::ZERO };
+        Journaled { disk, to, known: known.into(), held: BTreeMap::new(), last, end, ahead }
     }
 
     /// The disk.
@@ -94,9 +108,9 @@ impl<D: Answers, W: Write> Journaled<D, W> {
     }
 
     fn take_up_the_clock(&mut self) -> Result<(), Broken<D::Error>> {
-        let last = std::mem::take(&mut self.last);
+        let (last, end) = (std::mem::take(&mut self.last), self.end);
         let mut rejoining =
-            Extraction::new(self.disk.facts(), async move |disk: Disk| rejoin(&disk, &last).await);
+            Extraction::new(self.disk.facts(), async move |disk: Disk| rejoin(&disk, &last, end).await);
         let found = drive::run(&mut rejoining, &mut self.disk, |_, _, _| true).map_err(Broken::Disk)?;
         self.ahead = found.expect("nobody ends it").map_err(Broken::Rejoin)?;
         Ok(())

@@ -3,7 +3,7 @@
 use super::Record;
 use crate::spin::{QUICK, SpinError, spin};
 use crate::{Answer, Ask, Disk};
-use headstack_model::Nanos;
+use headstack_model::{Lbn, Nanos};
 use std::f64::consts::TAU;
 
 /// Why a clock cannot be taken up.
@@ -25,20 +25,24 @@ pub enum RejoinError {
 /// How near to each other blocks agree, in turns.
 const NEAR: f64 = 0.01;
 
-/// By how much the disk's clock is to be put forward, so that it is later than all of the last answers of a journal and the
-/// blocks that they were of come round as they would have.
+/// The block that a read from the media was of, if an answer is of one.
+pub(super) fn block_of(record: &Record) -> Option<Lbn> {
+    match record.ask {
+        Ask::Read { lbn, .. } if is_of_media(&record.answer) => Some(lbn),
+        _ => None,
+    }
+}
+
+/// By how much the disk's clock is to be put forward, so that it is later than `end`, when the last answer of a journal came, and
+/// the blocks that some of its answers were of come round as they would have.
 ///
 /// *Errors:* the disk cannot be learned from, or is another one.
-pub async fn rejoin(disk: &Disk, last: &[Record]) -> Result<Nanos, RejoinError> {
+pub async fn rejoin(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, RejoinError> {
     let spin = spin(disk).await.map_err(RejoinError::Spin)?;
-    let end = last.iter().map(|record| record.answer.ended).max().unwrap_or_default();
     let forward = Nanos(end.0.saturating_sub(disk.now().0));
     let mut offs = Vec::new();
     for record in last {
         let Ask::Read { lbn, sectors, .. } = record.ask else { continue };
-        if !is_of_media(&record.answer) {
-            continue;
-        }
         // The second time, too, where the first was late by chance.
         for _ in 0..2 {
             let answer = disk.read(lbn, sectors).await;
