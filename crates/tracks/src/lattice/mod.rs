@@ -74,7 +74,7 @@ pub struct Lattice {
 }
 
 /// Share of the boundaries looked at again that may be wrong in what is still told as found.
-const MOST_WRONG: f64 = 0.02;
+const MOST_WRONG: f64 = 0.1;
 
 /// Finds the tracks of a disk from the times of its answers.
 ///
