@@ -11,6 +11,7 @@ mod emulate;
 mod failure;
 mod files;
 mod keys;
+mod layout;
 mod loads;
 mod measure;
 mod named;
@@ -50,6 +51,8 @@ enum Command {
     #[command(subcommand)]
     Drive(drive::Command),
     Emulate(emulate::Emulate),
+    #[command(subcommand)]
+    Layout(layout::Command),
     Probe(probe::Probe),
     Reproduce(reproduce::Reproduce),
     #[command(subcommand)]
@@ -72,6 +75,7 @@ impl Command {
             Command::Demo(command) => command.run(out),
             Command::Drive(command) => command.run(out),
             Command::Emulate(command) => command.run(out),
+            Command::Layout(command) => command.run(out),
             Command::Probe(command) => command.run(out),
             Command::Reproduce(command) => command.run(out),
             Command::Rig(command) => command.run(out),

@@ -16,4 +16,5 @@ mod st2000dm006;
 mod streams;
 mod striping;
 pub mod study;
+mod traxtents;
 pub mod validation;

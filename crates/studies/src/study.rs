@@ -6,7 +6,7 @@
 use crate::expect::{self, ExpectError, Expected};
 use crate::figure::Section;
 use crate::judge::{self, Judged, Measured, Verdict};
-use crate::{modern_drives, ncq, scheduling, st2000dm006, streams, striping, validation};
+use crate::{modern_drives, ncq, scheduling, st2000dm006, streams, striping, traxtents, validation};
 use headstack_model::SpecError;
 use headstack_model::spec::nearest;
 use headstack_sim::{DeviceError, RigError};
@@ -29,13 +29,14 @@ pub struct Study {
     pub run: fn(&Setting<'_>) -> Result<Findings, StudyError>,
 }
 
-const ALL: [Study; 7] = [
+const ALL: [Study; 8] = [
     modern_drives::STUDY,
     ncq::STUDY,
     scheduling::STUDY,
     st2000dm006::STUDY,
     streams::STUDY,
     striping::STUDY,
+    traxtents::STUDY,
     validation::STUDY,
 ];
 

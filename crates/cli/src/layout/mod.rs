@@ -1,0 +1,21 @@
+//! `headstack layout`: lays data on the tracks of a map.
+
+mod align;
+mod partition;
+
+use crate::failure::Failure;
+use std::io::Write;
+
+/// Lay data on the tracks of a disk, so that no request crosses from one to the next.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Align(align::Align),
+}
+
+impl Command {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Command::Align(command) => command.run(out),
+        }
+    }
+}
