@@ -4,15 +4,16 @@ use super::{Drive, Ends};
 use crate::Stretch;
 use crate::node::core::NodeCore;
 use crate::node::words::{Command, Ended, Shape, Work};
+use memmap2::{Advice, MmapMut};
 use std::os::fd::BorrowedFd;
 
-/// What memory is had by at a time.
-const CHUNK: usize = 1 << 20;
+/// What memory is had by at a time: a huge page, because reads anywhere cost mostly the search for their pages.
+const CHUNK: usize = 2 << 20;
 
 #[derive(Debug)]
 pub(super) struct Memory {
     bytes: u64,
-    chunks: Vec<Option<Box<[u8]>>>,
+    chunks: Vec<Option<MmapMut>>,
     ended: Ends,
 }
 
@@ -21,12 +22,12 @@ impl Memory {
 
     pub(super) fn new(bytes: u64) -> Memory {
         let chunks = usize::try_from(bytes.div_ceil(CHUNK as u64)).expect("memory is addressed");
-        Memory { bytes, chunks: vec![None; chunks], ended: Vec::new() }
+        Memory { bytes, chunks: (0..chunks).map(|_| None).collect(), ended: Vec::new() }
     }
 
     fn write(&mut self, offset: u64, mut data: &[u8]) {
         for (number, from, bytes) in parts(offset, data.len() as u64) {
-            let chunk = self.chunks[number].get_or_insert_with(|| vec![0; CHUNK].into_boxed_slice());
+            let chunk = self.chunks[number].get_or_insert_with(zeros);
             let (part, rest) = data.split_at(bytes);
             chunk[from..from + bytes].copy_from_slice(part);
             data = rest;
@@ -50,6 +51,14 @@ impl Memory {
         };
         parts(offset, bytes).map(stretch).collect()
     }
+}
+
+/// Memory of a chunk. The system ends the program where it has none, as for all memory.
+fn zeros() -> MmapMut {
+    let chunk = MmapMut::map_anon(CHUNK).expect("a mapping of memory fails where there is none left");
+    // Where the system has no huge pages, it is slower.
+    let _ = chunk.advise(Advice::HugePage);
+    chunk
 }
 
 /// The chunks that a run lies in: of each its number, the run's first byte in it, and how many.
@@ -122,17 +131,17 @@ mod tests {
 
     #[test]
     fn are_bytes_across_chunks_kept_and_cleared_again() {
-        let mut memory = Memory::new(4 << 20);
-        let edge = (1 << 20) - 512;
+        let mut memory = Memory::new(8 << 20);
+        let edge = (2 << 20) - 512;
         memory.write(edge, &[7; 1024]);
         let mut read = [1; 1536];
         memory.fetch(edge, &mut read);
         assert!(read[..1024] == [7; 1024] && read[1024..] == [0; 512]);
-        let (data, hole) = (Stretch { bytes: 1 << 20, hole: false }, Stretch { bytes: 1 << 20, hole: true });
-        assert_eq!(memory.look(0, 4 << 20), [data, data, hole, hole]);
-        memory.clear(1 << 20, 3 << 20);
+        let (data, hole) = (Stretch { bytes: 2 << 20, hole: false }, Stretch { bytes: 2 << 20, hole: true });
+        assert_eq!(memory.look(0, 8 << 20), [data, data, hole, hole]);
+        memory.clear(2 << 20, 6 << 20);
         memory.fetch(edge, &mut read);
         assert!(read[..512] == [7; 512] && read[512..] == [0; 1024]);
-        assert_eq!(memory.look(512, (2 << 20) - 512), [Stretch { bytes: (1 << 20) - 512, ..data }, hole]);
+        assert_eq!(memory.look(512, (4 << 20) - 512), [Stretch { bytes: (2 << 20) - 512, ..data }, hole]);
     }
 }
