@@ -8,10 +8,12 @@
 //! interrupted goes on where it was.
 //!
 //! What is learned of tracks is a [`TrackMap`], which [`check`] compares with another. The classic ways to it are [`timing`],
-//! [`query`] and [`scsi`]; [`repair`] mends a map after a defect.
+//! [`query`] and [`scsi`]; [`repair`] mends a map after a defect. With a map in hand [`exclude`] says which blocks a file system
+//! leaves out so that its data keep to the tracks.
 
 pub mod check;
 pub mod drive;
+pub mod exclude;
 mod extraction;
 pub mod journal;
 pub mod lattice;

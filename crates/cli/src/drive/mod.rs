@@ -1,21 +1,23 @@
-//! `headstack drive`: list, show, check, plot and import drive files, and their keys.
+//! `headstack drive`: list, show, check, plot, map and import drive files, and their keys.
 
 mod check;
 mod import;
 mod keys;
 mod list;
+mod map;
 pub(crate) mod plot;
 mod show;
 
 use crate::failure::Failure;
 use std::io::Write;
 
-/// List, show, check, plot and import drives, and tell the keys of a drive file.
+/// List, show, check, map, plot and import drives, and tell the keys of a drive file.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     List(list::List),
     Show(show::Show),
     Check(check::Check),
+    Map(map::Map),
     Plot(plot::Plot),
     Import(import::Import),
     Keys(keys::Keys),
@@ -27,6 +29,7 @@ impl Command {
             Command::List(command) => command.run(out),
             Command::Show(command) => command.run(out),
             Command::Check(command) => command.run(out),
+            Command::Map(command) => command.run(out),
             Command::Plot(command) => command.run(out),
             Command::Import(command) => command.run(out),
             Command::Keys(command) => command.run(out),

@@ -1,6 +1,7 @@
 //! `headstack layout`: lays data on the tracks of a map.
 
 mod align;
+mod exclude;
 mod partition;
 
 use crate::failure::Failure;
@@ -10,12 +11,14 @@ use std::io::Write;
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Align(align::Align),
+    Exclude(exclude::Exclude),
 }
 
 impl Command {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Align(command) => command.run(out),
+            Command::Exclude(command) => command.run(out),
         }
     }
 }

@@ -1,0 +1,50 @@
+//! `headstack drive map`.
+
+use crate::catalog;
+use crate::failure::Failure;
+use crate::files;
+use crate::units::count;
+use headstack_model::Geometry;
+use headstack_tracks::TrackMap;
+use headstack_tracks::map::{self, Identity};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Write the track map that a drive's file describes.
+///
+/// It is the map of that file, not of a disk of the same model on your desk, whose tracks are its own: `headstack probe` learns those.
+#[derive(clap::Args)]
+pub(crate) struct Map {
+    /// A shipped drive or a drive file.
+    #[arg(value_name = "NAME|FILE")]
+    drive: String,
+    /// Where to write the map.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write it as text, a line of `lbn sectors` for each track.
+    #[arg(long)]
+    text: bool,
+}
+
+impl Map {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let spec = catalog::load(&self.drive)?;
+        let geometry = Geometry::new(&spec).map_err(Failure::input)?;
+        let tracks = TrackMap::of_geometry(&geometry);
+        let identity = Identity {
+            name: Some(spec.title.clone()),
+            physical_sectors: spec.physical_sector_bytes / spec.sector_bytes,
+            ..Identity::new(geometry.sectors(), spec.sector_bytes)
+        };
+        let mut bytes = Vec::new();
+        match self.text {
+            true => map::write_text(&mut bytes, &identity, &tracks),
+            false => map::write(&mut bytes, &identity, &tracks),
+        }
+        .map_err(Failure::input)?;
+        files::write_whole(&self.output, &bytes)?;
+        let (tracks, runs) = (count(tracks.tracks() as usize, "track"), tracks.runs().len());
+        writeln!(out, "{}: {tracks} in {}", spec.title, count(runs, "run"))?;
+        Ok(())
+    }
+}

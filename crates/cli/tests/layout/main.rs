@@ -1,0 +1,10 @@
+//! File systems laid on the tracks of a disk, with the programs that people make, check and use them with.
+//!
+//! What a test needs and this machine has not is said aloud, and the test is skipped.
+
+#![allow(clippy::disallowed_methods, reason = "tests run programs and read files")]
+
+#[path = "../cli/common.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
+mod exclude;

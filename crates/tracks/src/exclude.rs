@@ -1,0 +1,160 @@
+//! Blocks of a file system that its data must leave out, so that none of its extents crosses a track boundary.
+//!
+//! An allocator that knows nothing of tracks still keeps to them where the blocks between them are taken: an extent ends where the
+//! next block is not free. A block that spans a boundary is always one of those. Where a boundary falls on a block's end no block
+//! spans it, as on disks whose tracks hold whole blocks; then the last block before it can be taken in its place.
+//!
+//! *Source:* J. Schindler, J. L. Griffin, C. R. Lumb, G. R. Ganger, "Track-aligned Extents: Matching Access Patterns to Disk Drive
+//! Characteristics", FAST 2002, section 4.2 (excluded blocks). That a whole block is taken where none spans is this module's.
+
+use crate::map::View;
+
+/// At which boundaries a block is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundaries {
+    /// At those that a block spans: the block itself.
+    Spanned,
+    /// At all: where none spans it, the block that ends with the track.
+    Every,
+}
+
+/// Why blocks of this size cannot lie on a disk.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("blocks of {block_bytes} bytes are no whole sectors of {sector_bytes} bytes")]
+pub struct OddBlock {
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Bytes of a sector.
+    pub sector_bytes: u32,
+}
+
+/// The blocks that a file system on a partition leaves out.
+///
+/// *Shapes:* the first block begins with the partition, and only whole blocks are part of the file system. A list of any length takes
+/// no memory: it is worked out from the map each time.
+#[derive(Clone, Copy, Debug)]
+pub struct Exclusion<'a> {
+    view: View<'a>,
+    block_sectors: u64,
+    boundaries: Boundaries,
+}
+
+impl<'a> Exclusion<'a> {
+    /// What a file system with blocks of so many bytes leaves out.
+    ///
+    /// *Errors:* a block that is not a whole number of sectors.
+    pub fn new(
+        view: View<'a>,
+        block_bytes: u64,
+        sector_bytes: u32,
+        boundaries: Boundaries,
+    ) -> Result<Exclusion<'a>, OddBlock> {
+        let sector = u64::from(sector_bytes);
+        match block_bytes > 0 && block_bytes.is_multiple_of(sector) {
+            true => Ok(Exclusion { view, block_sectors: block_bytes / sector, boundaries }),
+            false => Err(OddBlock { block_bytes, sector_bytes }),
+        }
+    }
+
+    /// Blocks of the file system.
+    pub fn blocks(&self) -> u64 {
+        self.view.sectors() / self.block_sectors
+    }
+
+    /// The blocks to leave out, in ascending order and each once.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let (size, every, blocks) = (self.block_sectors, self.boundaries == Boundaries::Every, self.blocks());
+        let boundaries = self.view.iter().map(|track| track.first.0).filter(|first| *first > 0);
+        let mut last = None;
+        boundaries
+            .take_while(move |boundary| boundary / size < blocks)
+            .filter_map(move |boundary| match boundary.is_multiple_of(size) {
+                false => Some(boundary / size),
+                true => every.then(|| boundary / size - 1),
+            })
+            .filter(move |block| last.replace(*block) != Some(*block))
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> u64 {
+        self.iter().count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TrackMap;
+    use headstack_model::Lbn;
+    use proptest::prelude::*;
+
+    /// First sectors of the tracks of a partition, as it counts them, but for its own first.
+    fn boundaries(map: &TrackMap, start: u64, sectors: u64) -> Vec<u64> {
+        let firsts = map.iter().map(|track| track.first.0);
+        firsts
+            .filter(|first| (start + 1..start + sectors).contains(first))
+            .map(|first| first - start)
+            .collect()
+    }
+
+    fn spans(boundaries: &[u64], block: u64, size: u64) -> bool {
+        boundaries.iter().any(|boundary| (block * size + 1..(block + 1) * size).contains(boundary))
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_block_listed_if_and_only_if_it_spans_a_boundary(
+            tracks in prop::collection::vec((1u32..70, 1u32..6), 1..40),
+            start in 0u64..300, sectors in 1u64..2000, size in 1u64..17,
+        ) {
+            let mut map = TrackMap::new();
+            tracks.iter().for_each(|(sectors, count)| map.push(*sectors, *count));
+            let start = start.min(map.end().0 - 1);
+            let sectors = sectors.min(map.end().0 - start);
+            let of = |which| Exclusion::new(map.view(Lbn(start), sectors), size * 512, 512, which).expect("whole");
+            let boundaries = boundaries(&map, start, sectors);
+
+            let spanned = of(Boundaries::Spanned);
+            let expected: Vec<u64> =
+                (0..sectors / size).filter(|block| spans(&boundaries, *block, size)).collect();
+            prop_assert_eq!(spanned.iter().collect::<Vec<_>>(), &expected[..]);
+            prop_assert_eq!((spanned.count(), spanned.blocks()), (expected.len() as u64, sectors / size));
+
+            // What runs of blocks are left cross no boundary, and nothing is left out but beside one.
+            let every: Vec<u64> = of(Boundaries::Every).iter().collect();
+            prop_assert!(every.is_sorted_by(|one, next| one < next));
+            for block in 0..sectors / size {
+                let (first, end) = (block * size, (block + 1) * size);
+                let touches = boundaries.iter().any(|boundary| (first + 1..=end).contains(boundary));
+                let runs_on = block + 1 < sectors / size;
+                let must = spans(&boundaries, block, size) || (touches && runs_on);
+                prop_assert_eq!(every.contains(&block), must, "block {}", block);
+            }
+        }
+    }
+
+    #[test]
+    fn are_blocks_that_end_with_a_track_left_out_only_where_asked() {
+        let mut map = TrackMap::new();
+        map.push(16, 4);
+        let list = |start, which| {
+            let view = map.view(Lbn(start), 64);
+            Exclusion::new(view, 4096, 512, which).expect("they are whole").iter().collect::<Vec<_>>()
+        };
+        assert!(list(0, Boundaries::Spanned).is_empty());
+        assert_eq!(list(0, Boundaries::Every), [1, 3, 5]);
+        assert_eq!(
+            list(3, Boundaries::Spanned),
+            [1, 3, 5],
+            "the partition begins within a block of the disk"
+        );
+        assert_eq!(list(3, Boundaries::Every), [1, 3, 5]);
+    }
+
+    #[test]
+    fn are_odd_blocks_refused() {
+        let map = TrackMap::new();
+        let told = Exclusion::new(map.view(Lbn(0), 1), 1024, 4096, Boundaries::Every).expect_err("it is odd");
+        assert_eq!(told.to_string(), "blocks of 1024 bytes are no whole sectors of 4096 bytes");
+    }
+}
