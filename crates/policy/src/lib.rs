@@ -17,7 +17,8 @@
 //!
 //! [`streams::Streams`] finds sequential streams among a disk's requests and serves them in turns that are worth the seek.
 //!
-//! [`admission::Admission`] promises streams no more than a disk can keep.
+//! [`admission::Admission`] promises streams no more than a disk can keep; [`rounds`] says how long rounds of
+//! sorted requests take at worst.
 //!
 //! [`order::all`], [`elevator::all`] and [`stripe::advise::all`] are the lists: what is in them has a name on the command
 //! line and in files, and is tested.
@@ -27,6 +28,7 @@ pub mod elevator;
 mod guard;
 pub mod order;
 mod queue;
+pub mod rounds;
 pub mod streams;
 pub mod stripe;
 

@@ -123,32 +123,40 @@ pub(crate) fn spread(spec: &DriveSpec, regions: u64, sectors: u64) -> impl Itera
     (0..regions).map(move |index| Region { first: first(index), sectors })
 }
 
-/// Requests of a list, one after the other.
+/// Requests of a list in their order, so many outstanding.
 pub(crate) struct Script {
     requests: Vec<Request>,
     next: usize,
-    waiting: bool,
+    out: u32,
+    depth: u32,
 }
 
 impl Script {
+    /// One after the other.
     pub(crate) fn new(requests: Vec<Request>) -> Script {
-        Script { requests, next: 0, waiting: false }
+        Script::with_depth(requests, 1)
+    }
+
+    pub(crate) fn with_depth(requests: Vec<Request>, depth: u32) -> Script {
+        Script { requests, next: 0, out: 0, depth }
     }
 }
 
 impl Load for Script {
     fn poll(&mut self, _now: Nanos) -> Poll {
-        if self.waiting {
+        if self.out == self.depth {
             return Poll::Waiting;
         }
-        let Some(request) = self.requests.get(self.next).copied() else { return Poll::Done };
-        self.waiting = true;
+        let Some(request) = self.requests.get(self.next).copied() else {
+            return if self.out == 0 { Poll::Done } else { Poll::Waiting };
+        };
+        self.out += 1;
         self.next += 1;
         Poll::Issue(Issue::new(0, request, self.next as u64 - 1))
     }
 
     fn handle_completion(&mut self, _now: Nanos, _id: u64) {
-        self.waiting = false;
+        self.out -= 1;
     }
 }
 

@@ -7,6 +7,8 @@
 //! ask whatever the disk does, a *closed* one ([`Closed`], [`Streams`], [`TrackLoad`], and
 //! [`trace::Replay`] where the trace waits) waits for what it asked before, and [`process::Processes`] do either. [`Mix`]
 //! makes one load of several.
+//!
+//! A [`personality`] is what a file system or a server asks of its disk for what its users ask of it.
 
 mod aligned;
 mod closed;
@@ -17,6 +19,7 @@ mod inbox;
 pub mod load_file;
 mod mix;
 mod open;
+pub mod personality;
 pub mod process;
 mod shape;
 mod streams;

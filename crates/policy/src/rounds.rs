@@ -1,0 +1,174 @@
+//! Rounds of sorted requests: how long one takes at worst, and how many streams fit into it.
+//!
+//! A server that has a request of each stream before it sorts them, so that the arm goes over the disk once. No matter where the
+//! requests lie, `n` of them then cost at most one way to the first, as long as the disk is wide, and `n - 1` seeks that
+//! together are no longer than the disk is wide. Where a seek curve bends downwards, these cost most when all are equally long; where
+//! it does not, the least curve above it that does is a bound.
+//!
+//! [`crate::admission`] counts the longest way for each turn, because its turns come in no order of places.
+//!
+//! Not modelled: requests that wait for others in the drive, retries, recalibrations.
+//!
+//! *Source:* Y.-J. Oyang, "A tight upper bound of the lumped disk seek time for the SCAN disk scheduling policy" (1995), for equally
+//! long seeks as the worst; its way to the first request is ours.
+
+use headstack_model::Nanos;
+
+/// The longest times that sweeps over a disk can take.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// Corners of the least curve above the seek curve that bends downwards only: distance and ns, by rising distance.
+    corners: Vec<(u32, u64)>,
+}
+
+impl Sweep {
+    /// Of a disk, or a part of it, with so many cylinders, where `time` is the longest time from a track to one so many cylinders
+    /// away. There is at least one cylinder.
+    pub fn new(cylinders: u32, time: impl Fn(u32) -> Nanos) -> Sweep {
+        assert!(cylinders > 0, "a disk has a cylinder");
+        let mut corners: Vec<(u32, u64)> = Vec::new();
+        for distance in 0..cylinders {
+            let here = (distance, time(distance).0);
+            while let [.., before, last] = corners[..] {
+                if is_above(before, last, here) {
+                    break;
+                }
+                corners.pop();
+            }
+            corners.push(here);
+        }
+        Sweep { corners }
+    }
+
+    /// The longest time of all seeks of a sweep over so many requests.
+    pub fn longest(&self, requests: u32) -> Nanos {
+        let (width, across) = self.corners[self.corners.len() - 1];
+        let others = u64::from(requests.saturating_sub(1));
+        if others == 0 {
+            return Nanos(if requests == 0 { 0 } else { self.highest() });
+        }
+        Nanos(self.highest().max(across) + self.sum(others, u64::from(width)))
+    }
+
+    /// The longest of all seeks.
+    fn highest(&self) -> u64 {
+        self.corners.iter().map(|(_, time)| *time).max().unwrap_or(0)
+    }
+
+    /// `seeks` times the bound at `width / seeks` cylinders, rounded up.
+    fn sum(&self, seeks: u64, width: u64) -> u64 {
+        let after = self.corners.partition_point(|(distance, _)| u64::from(*distance) * seeks < width);
+        let Some((to, high)) = self.corners.get(after).copied() else { return 0 };
+        let Some((from, low)) = after.checked_sub(1).map(|before| self.corners[before]) else {
+            return seeks * high;
+        };
+        // seeks (low + (high - low) (width / seeks - from) / (to - from))
+        let (run, rise) = (i128::from(to - from), i128::from(high) - i128::from(low));
+        let beyond = i128::from(width) - i128::from(seeks) * i128::from(from);
+        let more = (rise * beyond).div_euclid(run) + 1;
+        u64::try_from(i128::from(seeks) * i128::from(low) + more).expect("no seek takes less than no time")
+    }
+}
+
+/// Whether `middle` lies above the line from `from` to `to`.
+fn is_above(from: (u32, u64), middle: (u32, u64), to: (u32, u64)) -> bool {
+    let rise = |end: (u32, u64)| i128::from(end.1) - i128::from(from.1);
+    let run = |end: (u32, u64)| i128::from(end.0 - from.0);
+    rise(middle) * run(to) > rise(to) * run(middle)
+}
+
+/// The most streams, from 1 to `limit`, whose round takes no longer than `period`; 0 where one is too many.
+///
+/// `round` tells how long the round of so many streams takes, and must not fall as they become more.
+///
+/// *Errors:* the first of `round`.
+pub fn most_streams<E>(
+    limit: u32,
+    period: Nanos,
+    mut round: impl FnMut(u32) -> Result<Nanos, E>,
+) -> Result<u32, E> {
+    // All up to `fits` do, and none from `beyond` on.
+    let (mut fits, mut beyond) = (0, limit.saturating_add(1));
+    while beyond - fits > 1 {
+        let middle = fits + (beyond - fits) / 2;
+        if round(middle)? <= period {
+            fits = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    Ok(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstack_model::{Mechanics, TrackPlace, drives};
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    /// A curve with a dent, as measured ones have.
+    fn dented(distance: u32) -> Nanos {
+        let ms = 1.0 + 0.05 * f64::from(distance).sqrt() - if distance % 17 == 3 { 0.4 } else { 0.0 };
+        Nanos::from_ms(if distance == 0 { 0.6 } else { ms })
+    }
+
+    proptest! {
+        /// No sweep, wherever the arm was and whatever is asked for, takes longer than the bound.
+        #[test]
+        fn is_no_sweep_longer_than_the_longest(
+            mut places in prop::collection::vec(0..3000u32, 1..40),
+            arm in 0..3000u32,
+        ) {
+            places.sort_unstable();
+            let sweep = Sweep::new(3000, dented);
+            let mut took = dented(arm.abs_diff(places[0]));
+            for pair in places.windows(2) {
+                took += dented(pair[1] - pair[0]);
+            }
+            prop_assert!(took <= sweep.longest(places.len() as u32), "{took}");
+        }
+    }
+
+    #[test]
+    fn does_the_longest_sweep_stop_at_equal_steps() {
+        // 3000 cylinders are 2999 steps: a way over all of them, then one of 2999 and three of 2999 / 3.
+        let root = |distance: u32| Nanos((1000.0 * f64::from(distance).sqrt()) as u64);
+        let sweep = Sweep::new(3000, root);
+        assert_eq!(sweep.longest(0), Nanos::ZERO);
+        assert_eq!(sweep.longest(1), root(2999));
+        assert!(sweep.longest(2).0.abs_diff(2 * root(2999).0) <= 1);
+        let equal = root(2999).0 as f64 + 3.0 * 1000.0 * (2999.0f64 / 3.0).sqrt();
+        assert!((sweep.longest(4).0 as f64 - equal).abs() < 5.0);
+    }
+
+    #[test]
+    fn does_a_round_of_more_streams_never_take_less() {
+        for (name, _) in drives::all() {
+            let spec = drives::load(name).expect("it is shipped");
+            let mechanics = Mechanics::new(&spec);
+            let to = |cylinder| TrackPlace { cylinder, head: 1 };
+            let sweep = Sweep::new(spec.geometry.cylinders, |distance| {
+                mechanics.reposition(TrackPlace::default(), to(distance), false)
+            });
+            let mut before = Nanos::ZERO;
+            for streams in 1..200 {
+                let now = sweep.longest(streams);
+                assert!(now >= before, "{}: {streams}", spec.name);
+                before = now;
+            }
+        }
+    }
+
+    #[test]
+    fn do_more_streams_fit_into_longer_rounds_and_none_too_many() {
+        let round = |streams: u32| Ok::<_, Infallible>(Nanos(u64::from(streams) * 7 + 3));
+        let most =
+            |limit, period| most_streams(limit, Nanos(period), round).unwrap_or_else(|never| match never {});
+        assert_eq!([9, 10, 16, 17, 73].map(|period| most(100, period)), [0, 1, 1, 2, 10]);
+        assert_eq!(most(9, 73), 9);
+        assert_eq!(most(u32::MAX, u64::MAX), u32::MAX - 1);
+        let failing = |_| Err("no disk");
+        assert_eq!(most_streams(5, Nanos(1), failing), Err("no disk"));
+    }
+}

@@ -1,0 +1,314 @@
+//! A log-structured file system: what a write costs with segments of each size, aligned to tracks and not.
+//!
+//! Overall write cost is write cost, blocks moved for each that was written, times transfer inefficiency, time of a segment's write over that
+//! of its media transfer alone. Write cost comes from the simulated log and its cleaner, transfer inefficiency from the simulated drive.
+//! Not to be had: the write costs of the Auspex trace, which the study took from Matthews et al. (1997), and the trace. Whole files that
+//! are written again stand in, of 24 KB on average, a tenth of them hot with nine tenths of the updates, on a disk that is 75 % full:
+//! mean size and fullness are those of a file system that Rosenblum and Ousterhout watched, the rest is their test load.
+//!
+//! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 5.4; M. Rosenblum and J. Ousterhout, "The design and implementation of a
+//! log-structured file system" (1992).
+
+use super::Part;
+use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
+use crate::judge::Measured;
+use crate::runs::{Script, engine};
+use crate::study::{Setting, StudyError};
+use headstack_model::spec::DriveSpec;
+use headstack_model::{Geometry, Lbn, Op, Request, drives};
+use headstack_workload::Region;
+use headstack_workload::personality::lfs::{Choice, Cleaning, Lfs, SegmentTable, UpdateShape, Updates};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Sectors of a file-system block of 4 KB, and of a track of the first zone.
+const BLOCK: u32 = 8;
+const TRACK: u32 = 528;
+
+/// Sectors of a segment: 32 KB to 4 MB, whole tracks from a track on.
+const SIZES: [u32; 8] = [64, 128, 264, TRACK, 2 * TRACK, 4 * TRACK, 8 * TRACK, 16 * TRACK];
+
+/// Where a partition begins that knows nothing of tracks.
+const PARTITION: Lbn = Lbn(63);
+
+/// Cylinders on either side of the end of the first zone on which the log is played: half of its tracks are shorter.
+const AROUND: u32 = 400;
+
+/// What files are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Files {
+    name: &'static str,
+    mean_blocks: f64,
+    hot: f64,
+    to_hot: f64,
+}
+
+const LOADS: [Files; 3] = [
+    Files { name: "files of 24 KB, hot and cold", mean_blocks: 6.0, hot: 0.1, to_hot: 0.9 },
+    Files { name: "blocks of 4 KB, hot and cold", mean_blocks: 1.0, hot: 0.1, to_hot: 0.9 },
+    Files { name: "blocks of 4 KB, uniform", mean_blocks: 1.0, hot: 0.5, to_hot: 0.5 },
+];
+
+/// Share of the segments that is live data.
+const FULL: f64 = 0.75;
+
+/// Runs the log until it is in its steady state and then some; what it cost then, and its transfers.
+fn log(table: SegmentTable, files: Files, setting: &Setting<'_>) -> Result<(f64, Vec<Request>), StudyError> {
+    let blocks = (table.blocks() as f64 * FULL) as u32;
+    let segments = table.segments().len() as u32;
+    // As many clean segments as are a fiftieth to a twenty-fifth of the disk, whatever their size.
+    let cleaning =
+        Cleaning { choice: Choice::CostBenefit, low: (segments / 50).max(2), high: (segments / 25).max(4) };
+    let shape = UpdateShape { blocks, file_blocks: files.mean_blocks, hot: files.hot, to_hot: files.to_hot };
+    let mut updates = Updates::new(shape, 1).map_err(|error| StudyError::Input(error.to_string()))?;
+    let mut lfs = Lfs::new(table, cleaning, blocks);
+    let write = |lfs: &mut Lfs, file: std::ops::Range<u32>| {
+        file.into_iter()
+            .try_for_each(|block| lfs.write(block))
+            .map_err(|full| StudyError::Input(full.to_string()))
+    };
+    for block in 0..blocks {
+        write(&mut lfs, block..block + 1)?;
+    }
+    for turns in [setting.length.pick(8, 4), setting.length.pick(6, 2)] {
+        lfs.take_cost();
+        lfs.take_transfers();
+        let mut written = 0;
+        while written < turns * u64::from(blocks) {
+            let file = updates.draw();
+            written += u64::from(file.end - file.start);
+            write(&mut lfs, file)?;
+        }
+    }
+    Ok((lfs.take_cost().write_cost(), lfs.take_transfers()))
+}
+
+/// Where segments are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    Aligned,
+    Anywhere,
+}
+
+const LIES: [(&str, Lie); 2] = [("aligned", Lie::Aligned), ("unaligned", Lie::Anywhere)];
+
+/// Time of a segment's write over that of its media transfer: random segments of the first zone, so many outstanding.
+fn inefficiency(spec: &DriveSpec, sectors: u32, lie: Lie, depth: u32, count: u32) -> Result<f64, StudyError> {
+    let tracks = spec.geometry.zones[1].first_cylinder * spec.geometry.heads;
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    let spanned = sectors.div_ceil(TRACK);
+    let requests = (0..count).map(|_| {
+        let lbn = match lie {
+            Lie::Aligned => {
+                let track = random.random_range(0..=tracks - spanned);
+                track * TRACK + random.random_range(0..(TRACK / sectors).max(1)) * sectors
+            }
+            Lie::Anywhere => random.random_range(0..=tracks * TRACK - sectors),
+        };
+        Request::write(Lbn(lbn.into()), sectors)
+    });
+    let mut engine = engine(spec)?;
+    engine.run(&mut Script::with_depth(requests.collect(), depth), &mut |_| ());
+    Ok(engine.now().as_ms() / f64::from(count) / media_ms(spec, sectors))
+}
+
+/// The media transfer alone, in the first zone.
+fn media_ms(spec: &DriveSpec, sectors: u32) -> f64 {
+    60e3 / spec.mechanics.rpm * f64::from(sectors) / f64::from(TRACK)
+}
+
+/// The tracks around the end of the first zone.
+fn tracks(spec: &DriveSpec) -> Result<Vec<Lbn>, StudyError> {
+    let geometry = Geometry::new(spec)?;
+    let border = spec.geometry.zones[1].first_cylinder;
+    let at = |cylinder| geometry.lbn_at(cylinder, 0, 0).expect("each of these cylinders begins with a block");
+    let end = at(border + AROUND);
+    let mut tracks = vec![at(border - AROUND)];
+    while let Some(next) = geometry.next_track_boundary(tracks[tracks.len() - 1]).filter(|next| *next <= end)
+    {
+        tracks.push(next);
+    }
+    Ok(tracks)
+}
+
+/// Time on the drive of all that the log did, over that of the media transfer of what was new: overall write cost itself.
+fn played(spec: &DriveSpec, transfers: Vec<Request>, write_cost: f64) -> Result<f64, StudyError> {
+    let moved: f64 = transfers.iter().map(|transfer| media_ms(spec, transfer.sectors)).sum();
+    let mut engine = engine(spec)?;
+    engine.run(&mut Script::with_depth(transfers, 2), &mut |_| ());
+    Ok(engine.now().as_ms() / (moved / write_cost))
+}
+
+/// Of a size of segments: write cost for each load, and inefficiency for each lie at depths 2 and 1.
+struct Found {
+    costs: [f64; LOADS.len()],
+    inefficiency: [[f64; 2]; LIES.len()],
+}
+
+impl Found {
+    fn overall(&self, load: usize, lie: usize) -> f64 {
+        self.costs[load] * self.inefficiency[lie][0]
+    }
+}
+
+fn find(setting: &Setting<'_>, spec: &DriveSpec, sectors: u32) -> Result<Found, StudyError> {
+    let region = Region::whole(setting.length.pick(2 << 20, 1 << 18));
+    let count = setting.length.pick(5000, 300);
+    let mut found = Found { costs: [0.0; LOADS.len()], inefficiency: [[0.0; 2]; LIES.len()] };
+    for (cost, files) in found.costs.iter_mut().zip(LOADS) {
+        *cost = log(SegmentTable::fixed(region, sectors, BLOCK), files, setting)?.0;
+    }
+    for (row, (_, lie)) in found.inefficiency.iter_mut().zip(LIES) {
+        for (value, depth) in row.iter_mut().zip([2, 1]) {
+            *value = inefficiency(spec, sectors, lie, depth, count)?;
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
+    let spec = drives::load("atlas-10k-ii")?;
+    let found = setting.map(&SIZES, |sectors| find(setting, &spec, *sectors))?;
+    let best = |lie: usize| {
+        let overall = |index: &usize| found[*index].overall(0, lie);
+        (0..SIZES.len()).min_by(|a, b| overall(a).total_cmp(&overall(b))).expect("there are sizes")
+    };
+    let track = SIZES.iter().position(|size| *size == TRACK).expect("a track is among the sizes");
+    let [aligned, unaligned] = [0, 1].map(|lie| found[track].overall(0, lie));
+    let least = found[best(1)].overall(0, 1);
+    let measured = vec![
+        Measured::new("lfs.best_segment", f64::from(SIZES[best(0)]) / f64::from(TRACK)),
+        Measured::new("lfs.lower", 1.0 - aligned / unaligned),
+        Measured::new("lfs.higher", unaligned / aligned - 1.0),
+        Measured::new("lfs.lower_than_best", 1.0 - found[best(0)].overall(0, 0) / least),
+    ];
+    let sections = vec![overall(&found), direct(setting, &spec)?];
+    Ok((measured, sections))
+}
+
+fn kb(sectors: u32) -> f64 {
+    f64::from(sectors) / 2.0
+}
+
+/// The product of both, over the size of segments.
+fn overall(found: &[Found]) -> Section {
+    let mut table = Table::new(
+        "Write cost, transfer inefficiency of a write (two outstanding; one) and their product",
+        [
+            "segment KB",
+            "cost: files",
+            "cost: hot blocks",
+            "cost: uniform",
+            "aligned",
+            "(one)",
+            "unaligned",
+            "(one)",
+            "overall: aligned",
+            "overall: unaligned",
+        ],
+    );
+    for (sectors, found) in SIZES.iter().zip(found) {
+        let [aligned, unaligned] = found.inefficiency;
+        let numbers = found.costs.into_iter().chain(aligned).chain(unaligned);
+        let products = [0, 1].map(|lie| found.overall(0, lie));
+        let numbers = numbers.chain(products).map(Cell::from);
+        table.row(std::iter::once(Cell::from(format!("{:.0}", kb(*sectors)))).chain(numbers));
+    }
+    let line = |name: String, family: usize, load: usize, lie: usize| Line {
+        name,
+        points: SIZES.iter().zip(found).map(|(size, found)| (kb(*size), found.overall(load, lie))).collect(),
+        family,
+        dashed: load > 0,
+        ..Line::default()
+    };
+    let lines = [0, 1].into_iter().flat_map(|load| {
+        (0..LIES.len()).map(move |lie| line(format!("{}, {}", LIES[lie].0, LOADS[load].name), lie, load, lie))
+    });
+    let figure = Figure {
+        title: "Overall write cost of a log-structured file system".to_string(),
+        x: Axis::log("KB a segment").with_ticks(SIZES.map(kb)),
+        y: Axis::linear("times the media transfer of what is written"),
+        lines: lines.collect(),
+    };
+    let text = "Files that are written again whole, a tenth of them with nine tenths of the updates, on a disk that is 75 % full, stand in \
+                for the Auspex trace."
+        .to_string();
+    Section {
+        title: "Log-structured file system".to_string(),
+        text: vec![text],
+        figures: vec![figure],
+        tables: vec![table],
+    }
+}
+
+/// The log's own transfers on the drive, at the end of the first zone, where half of the tracks are shorter.
+fn direct(setting: &Setting<'_>, spec: &DriveSpec) -> Result<Section, StudyError> {
+    let tracks = tracks(spec)?;
+    let (first, end) = (tracks[0], tracks[tracks.len() - 1]);
+    let region = Region { first: first + PARTITION.0, sectors: end - first - PARTITION.0 };
+    let mut cases = vec![("a track".to_string(), SegmentTable::of_tracks(&tracks, 1, BLOCK))];
+    cases.push(("two tracks".to_string(), SegmentTable::of_tracks(&tracks, 2, BLOCK)));
+    for kib in setting.length.pick(&[64, 128, 256, 512, 1024, 4096][..], &[256][..]) {
+        cases.push((format!("{kib} KB"), SegmentTable::fixed(region, 2 * kib, BLOCK)));
+    }
+    let rows = setting.map(&cases, |(_, table)| {
+        let (write_cost, transfers) = log(table.clone(), LOADS[0], setting)?;
+        let reads = transfers.iter().filter(|transfer| transfer.op == Op::Read).count() as f64;
+        let share = reads / transfers.len() as f64;
+        Ok((write_cost, share, played(spec, transfers, write_cost)?))
+    })?;
+    let mut table = Table::new(
+        "The log's own reads and writes, played on the drive",
+        ["segments", "how many", "write cost", "reads", "overall write cost"],
+    );
+    for ((name, segments), (write_cost, share, overall)) in cases.iter().zip(rows) {
+        let count = segments.segments().len() as f64;
+        table.row([
+            Cell::from(name.clone()),
+            Cell::from(count),
+            Cell::from(write_cost),
+            Cell::from(share),
+            Cell::from(overall),
+        ]);
+    }
+    let text = "Segments of tracks have the sizes of the tracks, 264 KB on this side of the zone's end and 255 KB beyond; those of one size \
+                begin at sector 63, as partitions did."
+        .to_string();
+    Ok(Section {
+        title: "Log-structured file system, played".to_string(),
+        text: vec![text],
+        tables: vec![table],
+        ..Section::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_alignment_never_worse_and_worth_most_at_a_track() {
+        let spec = drives::load("atlas-10k-ii").expect("it is shipped");
+        let gains: Vec<f64> = SIZES[..6]
+            .iter()
+            .map(|sectors| {
+                let [aligned, unaligned] = LIES
+                    .map(|(_, lie)| inefficiency(&spec, *sectors, lie, 2, 400).expect("the drive is good"));
+                assert!(aligned >= 1.0 && aligned <= unaligned, "{sectors}: {aligned} and {unaligned}");
+                unaligned / aligned
+            })
+            .collect();
+        let most = gains.iter().copied().fold(0.0, f64::max);
+        assert_eq!(gains[3], most, "{gains:?}");
+    }
+
+    #[test]
+    fn do_the_tracks_around_the_zone_have_two_sizes() {
+        let spec = drives::load("atlas-10k-ii").expect("it is shipped");
+        let tracks = tracks(&spec).expect("the drive is good");
+        let table = SegmentTable::of_tracks(&tracks, 1, BLOCK);
+        let lengths: Vec<u32> = table.segments().iter().map(|segment| segment.sectors).collect();
+        assert_eq!((lengths.len(), lengths[0], lengths[3999]), (4000, 528, 511));
+        assert!(lengths.iter().all(|length| [528, 511].contains(length)));
+    }
+}

@@ -1,0 +1,226 @@
+//! Hard real time: so many streams that a round is over in time if everything goes as badly as it can.
+//!
+//! A request takes its overhead, its transfer, a revolution where it begins anywhere, and a switch for each track end in it. The seeks
+//! of a round take what a sweep over the disk does at worst. Which seek the study took for the worst is lost with its footnote; its
+//! four numbers leave 1.95 to 2.07 ms for seek and overhead of an aligned request of a track, and a sweep over the whole disk is what
+//! takes so long. A sweep of the first zone, where the requests of this study lie, is shown beside it.
+
+use super::super::Part;
+use super::Server;
+use super::soft::Reads;
+use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
+use crate::judge::Measured;
+use headstack_model::spec::{DriveSpec, ZeroLatency};
+use headstack_model::{Mechanics, Nanos, TrackPlace};
+use headstack_policy::rounds::{Sweep, most_streams};
+use std::convert::Infallible;
+
+/// Bytes of 264 KB and 528 KB, the study's requests: a track and two.
+const TRACK: f64 = 264.0 * 1024.0;
+
+/// What is counted for the worst.
+pub(super) struct Worst {
+    sweep: Sweep,
+    overhead: Nanos,
+    turn: Nanos,
+    /// Blocks of a track.
+    sectors: f64,
+    /// The longest wait at a track that is read whole: for the end of the sector that passes, or for the track's first.
+    at_track: Nanos,
+    switch: Nanos,
+    /// For the data of the last request to cross the bus.
+    last: Nanos,
+}
+
+impl Worst {
+    /// As the study counts: a head switch for each track end, over so many cylinders.
+    pub(super) fn study(server: &Server, cylinders: u32) -> Worst {
+        let turn = Nanos::from_ms(60e3 / server.spec.mechanics.rpm);
+        let skew = longest_skew(&server.spec, false);
+        let sectors = server.track_sectors();
+        let at_track = match server.spec.mechanics.zero_latency_read {
+            ZeroLatency::None => turn,
+            _ => Nanos::from_ms(turn.as_ms() / sectors),
+        };
+        Worst {
+            sweep: sweep(&server.spec, cylinders),
+            overhead: Nanos::from_ms(server.spec.overhead.after_read.read_miss_ms),
+            turn,
+            sectors,
+            at_track,
+            switch: Nanos::from_ms(turn.as_ms() * skew),
+            last: Nanos::ZERO,
+        }
+    }
+
+    /// With all that a drive may need: switches to the next cylinder, and the last request's way over the bus.
+    pub(super) fn complete(server: &Server, cylinders: u32, sectors: f64) -> Worst {
+        let study = Worst::study(server, cylinders);
+        let skew = longest_skew(&server.spec, true);
+        Worst {
+            switch: Nanos::from_ms(study.turn.as_ms() * skew),
+            last: Nanos::from_us(server.spec.bus.read_us_per_sector * sectors),
+            ..study
+        }
+    }
+
+    /// The longest round of so many streams that get so many blocks each.
+    pub(super) fn round(&self, reads: Reads, sectors: f64, streams: u32) -> Nanos {
+        let tracks = sectors / self.sectors;
+        let transfer = tracks * self.turn.as_ms();
+        let (requests, ends, latency) = match reads {
+            Reads::Tracks => (tracks.ceil(), tracks.ceil() - 1.0, tracks.ceil() * self.at_track.as_ms()),
+            Reads::Anywhere => (1.0, ((sectors - 1.0) / self.sectors).ceil(), self.turn.as_ms()),
+        };
+        let each = requests * self.overhead.as_ms() + latency + transfer + ends * self.switch.as_ms();
+        self.sweep.longest(streams) + Nanos::from_ms(each * f64::from(streams)) + self.last
+    }
+
+    /// The most streams of so many bytes a request.
+    pub(super) fn most(&self, server: &Server, reads: Reads, bytes: f64) -> u32 {
+        let sectors = bytes / f64::from(server.spec.sector_bytes);
+        let period = Nanos::from_ms(bytes / server.rate * 1e3);
+        let round = |streams| Ok::<_, Infallible>(self.round(reads, sectors, streams));
+        most_streams(server.limit, period, round).unwrap_or_else(|never| match never {})
+    }
+
+    /// The least request, in bytes, with which unaligned reads serve so many streams. None below 64 MiB.
+    fn least(&self, server: &Server, streams: u32) -> Option<f64> {
+        let kib = (1..=64 * 1024)
+            .find(|kib| self.most(server, Reads::Anywhere, f64::from(*kib) * 1024.0) >= streams)?;
+        Some(f64::from(kib) * 1024.0)
+    }
+}
+
+/// The worst sweeps over so many cylinders of a drive.
+fn sweep(spec: &DriveSpec, cylinders: u32) -> Sweep {
+    let mechanics = Mechanics::new(spec);
+    let to = |cylinder| TrackPlace { cylinder, head: 1 };
+    Sweep::new(cylinders, |distance| mechanics.reposition(TrackPlace::default(), to(distance), false))
+}
+
+/// The longest switch at a track's end, in turns: to the next head, or to whatever track comes next.
+fn longest_skew(spec: &DriveSpec, any: bool) -> f64 {
+    let zones = spec.geometry.zones.iter().map(|zone| {
+        let sectors = if any {
+            zone.cylinder_skew_sectors.max(zone.track_skew_sectors)
+        } else {
+            zone.track_skew_sectors
+        };
+        sectors / f64::from(zone.sectors_per_track)
+    });
+    let bands = spec.geometry.band_zones.iter().map(|zone| {
+        if any { zone.track_skew_turns.max(zone.head_skew_turns) } else { zone.track_skew_turns }
+    });
+    zones.chain(bands).fold(0.0, f64::max)
+}
+
+pub(super) fn run(server: &Server) -> Part {
+    let cylinders = server.spec.geometry.cylinders;
+    let worst = Worst::study(server, cylinders);
+    let mut measured = Vec::new();
+    for (name, tracks) in [("264_kb", 1.0), ("528_kb", 2.0)] {
+        for reads in Reads::BOTH {
+            let streams = f64::from(worst.most(server, reads, tracks * TRACK));
+            let metric = format!("video.hard.{name}.{}", reads.name());
+            measured.push(Measured::new(format!("{metric}.streams"), streams));
+            if tracks == 1.0 {
+                measured
+                    .push(Measured::new(format!("{metric}.efficiency"), streams / f64::from(server.limit)));
+            }
+        }
+    }
+    let [one, two] = [1.0, 2.0].map(|tracks| worst.most(server, Reads::Tracks, tracks * TRACK));
+    let mut matching = Table::new(
+        "Unaligned requests that hold as many streams as aligned ones",
+        ["as", "streams", "request MB", "start-up s"],
+    );
+    for (name, metric, streams) in [("264 KB aligned", "264_kb", one), ("528 KB aligned", "528_kb", two)] {
+        let bytes = worst.least(server, streams);
+        let start_up = bytes.map(|bytes| server.start_up(bytes / server.rate));
+        let mb = bytes.map(|bytes| bytes / 1e6);
+        matching.row([
+            Cell::from(name),
+            Cell::from(f64::from(streams)),
+            Cell::from(mb),
+            Cell::from(start_up),
+        ]);
+        for (what, value) in [("mb", mb), ("start_up", start_up)] {
+            measured
+                .extend(value.map(|value| Measured::new(format!("video.hard.match_{metric}.{what}"), value)));
+        }
+    }
+    (measured, vec![section(server, &worst, matching)])
+}
+
+/// Figure and tables.
+fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
+    let zone =
+        server.spec.geometry.zones.get(1).map_or(server.spec.geometry.cylinders, |zone| zone.first_cylinder);
+    let all = server.spec.geometry.cylinders;
+    let mut table = Table::new(
+        "Streams a disk",
+        [
+            "request",
+            "reads",
+            "published",
+            "sweep of the disk",
+            "sweep of the first zone",
+            "with cylinder switches and bus",
+        ],
+    );
+    table.words = 2;
+    let published = [[67.0, 36.0], [75.0, 52.0]];
+    for (row, tracks) in published.iter().zip([1.0, 2.0]) {
+        for (value, reads) in row.iter().zip(Reads::BOTH) {
+            let bytes = tracks * TRACK;
+            let complete = Worst::complete(server, all, bytes / f64::from(server.spec.sector_bytes));
+            table.row([
+                Cell::from(format!("{:.0} KB", bytes / 1024.0)),
+                Cell::from(reads.name()),
+                Cell::from(*value),
+                Cell::from(f64::from(worst.most(server, reads, bytes))),
+                Cell::from(f64::from(Worst::study(server, zone).most(server, reads, bytes))),
+                Cell::from(f64::from(complete.most(server, reads, bytes))),
+            ]);
+        }
+    }
+    let line = |family: usize, reads: Reads, sizes: &[f64]| Line {
+        name: reads.name().to_string(),
+        points: sizes
+            .iter()
+            .map(|tracks| (tracks * TRACK / 1024.0, f64::from(worst.most(server, reads, tracks * TRACK))))
+            .collect(),
+        family,
+        ..Line::default()
+    };
+    let marks = |family: usize, reads: Reads| Line {
+        name: format!("{}, published", reads.name()),
+        points: vec![(264.0, published[0][family]), (528.0, published[1][family])],
+        look: Look::Marks,
+        family,
+        ..Line::default()
+    };
+    let whole: Vec<f64> = [1, 2, 3, 4, 6, 8, 12, 16].map(f64::from).to_vec();
+    let any: Vec<f64> = (1..=64).map(|quarter| f64::from(quarter) / 4.0).collect();
+    let figure = Figure {
+        title: "Streams a disk that are always in time".to_string(),
+        x: Axis::log("KB a request").with_ticks([66.0, 132.0, 264.0, 528.0, 1056.0, 2112.0, 4224.0]),
+        y: Axis::linear("streams"),
+        lines: vec![
+            line(0, Reads::Tracks, &whole),
+            line(1, Reads::Anywhere, &any),
+            marks(0, Reads::Tracks),
+            marks(1, Reads::Anywhere),
+        ],
+    };
+    let text = "Each request is counted with its overhead, its transfer, a revolution unless it is aligned, a head switch for each \
+                track end in it, and its share of the worst sweep."
+        .to_string();
+    Section {
+        title: "Video server, hard real time".to_string(),
+        text: vec![text],
+        figures: vec![figure],
+        tables: vec![table, matching],
+    }
+}
