@@ -2,7 +2,7 @@
 //!
 //! Their mechanics and electronics are those of the shipped `toshiba-x300`.
 
-use headstack_model::spec::{BandZone, Layout, Sparing, Zone};
+use headstack_model::spec::{BandZone, ExtentRun, Extents, Layout, Repeated, Sparing, TrackKind, Zone};
 use headstack_model::{DriveSpec, drives};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -56,7 +56,7 @@ impl Plan {
         (geometry.layout, geometry.heads, geometry.sparing) = (self.layout, self.heads, Sparing::None);
         geometry.slip_to_end = true;
         (geometry.zones, geometry.band_zones) = (Vec::new(), Vec::new());
-        let banded = matches!(self.layout, Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa);
+        let banded = self.is_banded();
         let (mut first, mut sectors) = (0, 0);
         for zone in &self.zones {
             let last = first + zone.cylinders - 1;
@@ -97,6 +97,124 @@ impl Plan {
         spec
     }
 
+    /// A disk with tracks of 1 to 2 MB, in 4 KB sectors; its skews are drawn by chance.
+    ///
+    /// The zones are the so many outermost of thirty that hold a little over 20 TB, which become shorter and sparser inwards. Surfaces of disks
+    /// of bands differ by some sectors, and bands are longer in some zones than in others. Where a surface is read whole in each zone
+    /// (`whole_surfaces`) a band is as long as its zone.
+    pub fn dense(layout: Layout, zones: u64, whole_surfaces: bool, seed: u64) -> Plan {
+        const ZONES: u64 = 30;
+        const BYTES: f64 = 20e12;
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let heads = random.random_range(16..21);
+        let banded = matches!(layout, Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa);
+        let surfaces: Vec<f64> = (0..heads).map(|_| random.random_range(0.95..1.05)).collect();
+        let zone = |number: u64| {
+            let outer = 490.0 - 245.0 * number as f64 / ZONES as f64;
+            let sectors = match banded {
+                true => surfaces.iter().map(|of_head| libm::round(of_head * outer) as u32).collect(),
+                false => vec![libm::round(outer) as u32],
+            };
+            let share = 1.4 - 0.8 * number as f64 / ZONES as f64;
+            let cylinders = share * BYTES / (ZONES * u64::from(heads) * 4096) as f64 / outer;
+            let cylinders = cylinders as u32 + random.random_range(0..1000);
+            let band = if whole_surfaces { cylinders } else { random.random_range(150..400) };
+            PlanZone { cylinders, band, sectors, slips: Vec::new() }
+        };
+        let zones = (0..zones).map(zone).collect();
+        let (track_skew, head_skew) = (random.random_range(0.06..0.36), random.random_range(0.06..0.9));
+        Plan { layout, heads, physical_sectors: 8, track_skew, head_skew, zones }
+    }
+
+    /// The drive file of a disk with these zones of which each surface is read whole, inwards and outwards in turn, each with a
+    /// skew that is larger by as much; slips are left out.
+    pub fn spec_of_surfaces(&self, more_skew: f64) -> DriveSpec {
+        let mut spec = self.spec();
+        let geometry = &mut spec.geometry;
+        let (mut tracks, mut runs) = (Vec::new(), Vec::new());
+        let (mut angle, mut sectors) = (0.0, 0);
+        for head in 0..self.heads {
+            let skew = self.track_skew + f64::from(head) * more_skew;
+            let mut zones: Vec<(u32, &PlanZone)> = Vec::new();
+            for zone in &self.zones {
+                let first = zones.last().map_or(0, |(first, last)| first + last.cylinders);
+                zones.push((first, zone));
+            }
+            let inward = head % 2 == 0;
+            if !inward {
+                zones.reverse();
+            }
+            for (first, zone) in zones {
+                let of_track = zone.of_head(head) as u32 * self.physical_sectors;
+                tracks.push(TrackKind { first_sector: 0, sectors: of_track, sectors_per_track: of_track });
+                let last = first + zone.cylinders - 1;
+                runs.push(ExtentRun {
+                    of: Repeated::Track { head, kind: tracks.len() as u32 - 1 },
+                    times: zone.cylinders,
+                    cylinder: if inward { first } else { last } as i32,
+                    cylinder_step: if inward { 1 } else { -1 },
+                    angle_turns: angle,
+                    angle_step_turns: skew,
+                });
+                angle = (angle + skew * f64::from(zone.cylinders)).rem_euclid(1.0);
+                sectors += u64::from(of_track) * u64::from(zone.cylinders);
+            }
+            angle = (angle - skew + self.head_skew).rem_euclid(1.0);
+        }
+        (geometry.layout, geometry.slip_to_end) = (Layout::Extents, false);
+        (geometry.zones, geometry.band_zones) = (Vec::new(), Vec::new());
+        geometry.extents = Some(Extents { tracks, groups: vec![runs], ..Extents::default() });
+        spec.capacity_sectors = sectors;
+        spec
+    }
+
+    /// Slips some sectors of a few adjacent tracks at one angle, in so many places; returns how many tracks are hit.
+    pub fn add_holes(&mut self, count: u32, seed: u64) -> u64 {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut hit = 0;
+        for _ in 0..count {
+            let index = random.random_range(0..self.zones.len());
+            let order = random.random_range(0..self.heads);
+            let (banded, skew) = (self.is_banded(), self.track_skew);
+            let heads = u64::from(self.heads);
+            let zone = &mut self.zones[index];
+            let tracks = u64::from(if banded { zone.band } else { zone.cylinders });
+            let band = random.random_range(0..u64::from(zone.cylinders) / tracks);
+            // Orders that reverse do not matter: some other surface is hit.
+            let before: u64 = (0..order).map(|head| zone.of_head(head)).sum();
+            let slice: u64 = (0..self.heads).map(|head| zone.of_head(head)).sum();
+            let sectors = zone.of_head(order);
+            let (long, lost) = (random.random_range(1..7u64), random.random_range(1..9u64));
+            let first = random.random_range(0..tracks - long);
+            let angle: f64 = random.random();
+            for track in first..first + long {
+                let (begin, turns) = match banded {
+                    true => ((band * slice + before) * tracks + track * sectors, track as f64 * skew),
+                    false => {
+                        let track = track * heads + u64::from(order);
+                        (track * sectors, track as f64 * skew)
+                    }
+                };
+                let at = ((angle - turns).rem_euclid(1.0) * sectors as f64) as u64;
+                zone.slips.extend((at..at + lost).map(|sector| begin + sector % sectors));
+            }
+            hit += long;
+        }
+        self.sort_slips();
+        hit
+    }
+
+    fn is_banded(&self) -> bool {
+        matches!(self.layout, Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa)
+    }
+
+    fn sort_slips(&mut self) {
+        for zone in &mut self.zones {
+            zone.slips.sort_unstable();
+            zone.slips.dedup();
+        }
+    }
+
     /// Slips places in blobs of defects, somewhere on a disk of bands; returns how many tracks are hit.
     ///
     /// Most of them take some sectors of adjacent tracks at one angle, some nearly the whole of each, some lie on the last
@@ -108,10 +226,7 @@ impl Plan {
             let index = random.random_range(0..self.zones.len());
             hit += self.add_blob(index, &mut random);
         }
-        for zone in &mut self.zones {
-            zone.slips.sort_unstable();
-            zone.slips.dedup();
-        }
+        self.sort_slips();
         hit
     }
 

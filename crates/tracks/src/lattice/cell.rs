@@ -67,6 +67,8 @@ pub(super) struct Cell {
     pub(super) tracks: u64,
     /// Turns from one time to the next.
     pub(super) step: f64,
+    /// Its number among those learned.
+    pub(super) number: u64,
 }
 
 impl Cell {
@@ -84,7 +86,7 @@ impl Cell {
             sector += shape.sectors * tracks;
             track += tracks;
         }
-        Cell { parts, sectors: sector, tracks: track, step }
+        Cell { parts, sectors: sector, tracks: track, step, number: 0 }
     }
 
     fn part_of(&self, track: u64) -> usize {

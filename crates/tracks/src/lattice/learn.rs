@@ -15,7 +15,9 @@ const TURNS: usize = 12;
 impl Walk {
     /// What came before and does again; with the number of the track that begins here.
     pub(super) async fn hypothesis(&mut self) -> Result<Option<(Thread, u64)>, LatticeError> {
-        if let Some(cell) = self.repeated() {
+        if let Some(mut cell) = self.repeated() {
+            self.cells += 1;
+            cell.number = self.cells;
             let thread = Thread::new(cell.clone(), 0, self.at, self.angle);
             if self.begins(&thread, cell.parts[0].tracks).await? {
                 (self.cell, self.expected, self.strangers) = (Some(cell), 0, 0);
@@ -26,7 +28,9 @@ impl Walk {
             self.strangers = 0;
             return Ok(Some(found));
         }
-        for shape in self.shapes() {
+        // A stranger has none of the shapes that came before, but may be the beginning of what repeats.
+        let shapes = if self.stranger { Vec::new() } else { self.shapes() };
+        for shape in shapes {
             let thread = Thread::new(Cell::of_track(shape), 0, self.at, self.angle);
             if self.begins(&thread, 1).await? {
                 self.strangers = 0;
@@ -124,7 +128,7 @@ impl Walk {
                 shape: Shape { sectors: odd.sectors, turn, skew: 0.0 },
                 tracks: 1,
                 angle: self.angle,
-                repeats: false,
+                copy: None,
             });
             self.at += odd.sectors;
             return Ok(None);

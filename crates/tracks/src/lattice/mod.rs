@@ -91,6 +91,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
         found: Vec::new(),
         cell: None,
         expected: 0,
+        cells: 0,
         strangers: 0,
         stranger: false,
         lead: 0.0,

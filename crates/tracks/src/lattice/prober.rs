@@ -275,6 +275,11 @@ impl Prober {
         self.settled.insert(sector, angle);
     }
 
+    /// Forgets what was read of one sector.
+    pub(super) fn forget_one(&mut self, sector: u64) {
+        self.settled.remove(&sector);
+    }
+
     /// Forgets what was read, so that it is read anew.
     pub(super) fn forget(&mut self) {
         self.settled.clear();

@@ -1,15 +1,15 @@
 //! The closing pass: boundaries are looked at again, what is wrong is found anew, and what stays wrong is reported.
 //!
-//! Looked at are all runs that are not repetitions of what came before, and tracks drawn over the whole disk. The draw
-//! alone says how many boundaries may be wrong elsewhere.
+//! Looked at are all runs that are not repetitions of what came before, of what repeats each part once, and tracks drawn over
+//! the whole disk. The draw alone says how many boundaries may be wrong elsewhere.
 
 use super::LatticeError;
 use super::cell::{Shape, wrap};
-use super::walk::{Piece, Walk};
+use super::walk::{Copied, Piece, Walk};
 use headstack_model::Lbn;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Of so many tracks one is drawn, within bounds.
@@ -74,7 +74,7 @@ impl Walk {
                 (count.0, count.1) = (count.0 + 1, count.1 + u64::from(!holds));
                 (drawn, wrong) = (drawn + u64::from(look.drawn), wrong + u64::from(look.drawn && !holds));
                 if !holds {
-                    bad.push(self.around(look.piece, look.track));
+                    bad.extend(self.suspected(look).await?);
                 }
             }
             seen.error_rate = (at_most(wrong) / drawn.max(1) as f64).min(1.0);
@@ -100,9 +100,11 @@ impl Walk {
         let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
         let mut random = Pcg64Mcg::seed_from_u64(draw);
         let draw_of: BTreeSet<u64> = (0..count).map(|_| random.random_range(1..tracks)).collect();
+        let copies = self.copies(&mut random);
         let (mut passed, mut looks) = (0, Vec::new());
         for (piece, found) in self.found.iter().enumerate() {
-            if draw == 0 && !found.repeats && piece > 0 {
+            let is_one = found.copy.is_none_or(|copy| copies.get(&copy).is_some_and(|one| one.1 == piece));
+            if draw == 0 && piece > 0 && is_one {
                 looks.push(Look { piece, track: 0, drawn: false });
             }
             let drawn = draw_of.range(passed..passed + found.tracks);
@@ -110,6 +112,34 @@ impl Walk {
             passed += found.tracks;
         }
         looks
+    }
+
+    /// Of each part of what repeats, how many copies there are, and the number of one drawn by chance.
+    fn copies(&self, random: &mut Pcg64Mcg) -> BTreeMap<Copied, (u64, usize)> {
+        let mut copies: BTreeMap<Copied, (u64, usize)> = BTreeMap::new();
+        for (index, piece) in self.found.iter().enumerate() {
+            let Some(copy) = piece.copy else { continue };
+            let of_part = copies.entry(copy).or_default();
+            of_part.0 += 1;
+            if random.random_range(0..of_part.0) == 0 {
+                of_part.1 = index;
+            }
+        }
+        copies
+    }
+
+    /// What to find anew where a boundary is wrong. Of what repeats, and is wrong elsewhere too, that is all of it.
+    async fn suspected(&mut self, look: &Look) -> Result<Vec<Range<u64>>, LatticeError> {
+        let around = self.around(look.piece, look.track);
+        let Some(copy) = self.found[look.piece].copy else { return Ok(vec![around]) };
+        let of_cell = |piece: &&Piece| piece.copy.is_some_and(|other| other.cell == copy.cell);
+        let is_far = |(index, piece): &(usize, &Piece)| piece.copy == Some(copy) && *index != look.piece;
+        let Some((other, _)) = self.found.iter().enumerate().rfind(is_far) else { return Ok(vec![around]) };
+        if self.holds(other, look.track.min(self.found[other].tracks - 1)).await? {
+            return Ok(vec![around]);
+        }
+        let all = self.found.iter().filter(of_cell).map(|piece| piece.first..piece.end());
+        Ok(merged(all.chain([around]).collect()))
     }
 
     /// Pairs of tracks that are together one of those beside them: one may have been cut in two, and again wherever what it belongs to
@@ -165,9 +195,14 @@ impl Walk {
             None if index == 0 => return Ok(true),
             None => self.found[index - 1].start(self.found[index - 1].tracks - 1),
         };
-        // Where angles go on without a break, nothing shows that a track ends, even if one is expected to.
         let begin = piece.start(track);
-        Ok(self.meets(before, begin).await?.is_some() && self.breaks(begin.sector, before.shape.turn).await?)
+        if self.meets(before, begin).await?.is_none() {
+            return Ok(false);
+        }
+        // Where angles go on without a break, nothing shows that a track ends, but that it is full and begins with one.
+        let is_full = before.shape.sectors as f64 > FULL * before.shape.turn;
+        Ok(self.breaks(begin.sector, before.shape.turn).await?
+            || is_full && (before.sector == 0 || self.breaks(before.sector, before.shape.turn).await?))
     }
 
     /// The sectors of the pieces on both sides of where a track begins.
@@ -193,7 +228,11 @@ impl Walk {
             let to = self.found.partition_point(|piece| piece.first < whole.end);
             // What the walk believed must not confirm itself.
             self.prober.forget();
+            let mut seen = BTreeSet::new();
             for index in from..(to + 1).min(self.found.len()) {
+                if self.found[index].copy.is_some_and(|copy| !seen.insert(copy)) {
+                    continue;
+                }
                 for track in [0, self.found[index].tracks / 2] {
                     if !self.holds(index, track).await? {
                         bad.push(self.around(index, track));

@@ -17,8 +17,17 @@ pub(super) struct Piece {
     pub(super) shape: Shape,
     pub(super) tracks: u64,
     pub(super) angle: f64,
-    /// Whether it is one of many that repeat.
-    pub(super) repeats: bool,
+    /// What it is a repetition of.
+    pub(super) copy: Option<Copied>,
+}
+
+/// A part of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Copied {
+    /// The cell's number among those learned.
+    pub(super) cell: u64,
+    /// The part's in the cell.
+    pub(super) part: usize,
 }
 
 impl Piece {
@@ -53,6 +62,8 @@ pub(super) struct Walk {
     /// What repeated last, and which of its parts is expected next.
     pub(super) cell: Option<Cell>,
     pub(super) expected: usize,
+    /// Cells learned so far.
+    pub(super) cells: u64,
     /// Tracks that each had to be found by itself since something repeated.
     pub(super) strangers: usize,
     /// Whether the track that begins here is known to be none of those that came before.
@@ -69,16 +80,26 @@ const STRANGERS: usize = 300;
 impl Walk {
     /// Walks to the end.
     pub(super) async fn run(&mut self) -> Result<(), LatticeError> {
+        let mut tried = None;
         while self.at < self.end {
             self.prober.disk.tell("walking the tracks", self.at as f64 / self.end as f64);
-            let known = match std::mem::take(&mut self.stranger) {
+            // What was tried here and broke at once would do so again.
+            let known = match self.stranger && tried == Some(self.at) {
                 true => None,
                 false => self.hypothesis().await?,
             };
+            (self.stranger, tried) = (false, Some(self.at));
             match known {
                 Some((thread, from)) => self.follow(thread, from, true).await?,
                 None => match self.learn().await? {
-                    Some(thread) => self.follow(thread, 0, false).await?,
+                    Some(thread) => {
+                        let first = self.at;
+                        let few = CERTAIN * thread.cell.sectors;
+                        self.follow(thread, 0, false).await?;
+                        if self.at - first > few {
+                            self.strangers = 0;
+                        }
+                    }
                     None => return Ok(()),
                 },
             }
@@ -114,16 +135,19 @@ impl Walk {
             let odd = self.odd(begin.shape, Some(next.angle)).await?;
             let differs = odd.sectors != begin.shape.sectors;
             let taken = sure || good > first;
-            if differs && taken && (!odd.breaks || self.is_other(&thread, good, odd.sectors)) {
-                self.stranger = true;
-                return Ok(());
+            if differs && taken {
+                let is_other = !odd.breaks || self.is_other(&thread, good, odd.sectors);
+                if is_other || self.is_whole(&begin.shape, odd.sectors).await? {
+                    self.stranger = true;
+                    return Ok(());
+                }
             }
             self.push(Piece {
                 first: self.at,
                 shape: Shape { sectors: odd.sectors, ..begin.shape },
                 tracks: 1,
                 angle: self.angle,
-                repeats: false,
+                copy: None,
             });
             self.at += odd.sectors;
             if thread.cell.tracks > 1 {
@@ -172,7 +196,7 @@ impl Walk {
                 shape: Shape { sectors: odd.sectors, ..begin.shape },
                 tracks: 1,
                 angle: self.angle,
-                repeats: false,
+                copy: None,
             });
             (self.at, self.angle) = (self.at + odd.sectors, angle);
             track += 1;
@@ -188,6 +212,19 @@ impl Walk {
         let is_first = thread.cell.tracks > 1 && thread.part(track).1 - thread.part_of(track).tracks == track;
         let last = self.found.last().filter(|last| last.end() == self.at);
         is_first || last.is_some_and(|last| last.shape.sectors == sectors)
+    }
+
+    /// Whether a track of fewer sectors than foretold is one of lower density, and not one with slipped sectors: those would
+    /// have the sector in its middle half of them too early or too late.
+    async fn is_whole(&mut self, foretold: &Shape, sectors: u64) -> Result<bool, LatticeError> {
+        let lost = foretold.turn - sectors as f64;
+        let tolerance = self.prober.tolerance();
+        if lost < 0.0 || 0.5 * lost / foretold.turn < 1.6 * tolerance {
+            return Ok(false);
+        }
+        let middle = sectors / 2;
+        let angle = wrap(self.angle + middle as f64 / sectors as f64);
+        self.lies(self.at + middle, angle, tolerance).await
     }
 
     /// The last track, from `from` on, at whose beginning a thread conforms; all that begin on the disk may.
@@ -224,9 +261,18 @@ impl Walk {
             }
             match self.first_lie(thread, from, good).await? {
                 Some(lie) => (good, bad) = (from, lie),
-                None => return Ok(good),
+                None if good == from || self.still_conforms(thread, good).await? => return Ok(good),
+                None => (good, bad) = (from, good),
             }
         }
+    }
+
+    /// Whether a track begins where a thread has it when it is read again: of many late answers one comes just when it is foretold.
+    async fn still_conforms(&mut self, thread: &Thread, track: u64) -> Result<bool, LatticeError> {
+        let sector = thread.start(track).sector;
+        self.prober.forget_one(sector);
+        self.prober.forget_one(sector - 1);
+        Ok(self.conforms(thread, track).await?.is_some())
     }
 
     /// A track at whose beginning a thread does not conform, though it does at a later one: where tracks of another size have
@@ -262,13 +308,17 @@ impl Walk {
         let first = self.prober.expect(begin.sector, begin.angle).await?;
         let Some(off) = first.map(|angle| wrap(angle - begin.angle)).filter(|off| off.abs() <= within) else {
             // The first sector may be remapped elsewhere, alone; not so where it is one more of the track before.
+            let is_near = first.is_some_and(|first| wrap(first - begin.angle).abs() <= 2.0 * within);
+            if begin.shape.sectors <= 8 || is_near {
+                return Ok(None);
+            }
+            let before_it = self.prober.expect(begin.sector - 1, last).await?;
+            let Some(angle) = before_it.filter(|angle| wrap(angle - last).abs() <= within) else {
+                return Ok(None);
+            };
+            let goes_on = angle + 1.0 / before.shape.turn;
             let beside = begin.angle + 3.0 / begin.shape.turn;
-            let goes_on = last + 1.0 / before.shape.turn;
-            let lies = begin.shape.sectors > 8
-                && first.is_none_or(|first| {
-                    wrap(first - goes_on).abs() > within && wrap(first - begin.angle).abs() > 2.0 * within
-                })
-                && self.lies(begin.sector - 1, last, within).await?
+            let lies = first.is_none_or(|first| wrap(first - goes_on).abs() > within)
                 && self.lies(begin.sector + 3, beside, within).await?;
             return Ok(lies.then_some(0.0));
         };
@@ -315,8 +365,9 @@ impl Walk {
             let until = if thread.cell.tracks > 1 { thread.part(from).1.min(to) } else { to };
             let tracks = until - from;
             let repeats = from >= thread.cell.tracks && thread.cell.tracks > 1;
+            let copy = repeats.then(|| Copied { cell: thread.cell.number, part: thread.part(from).0 });
             let (first, angle) = (begin.sector, begin.angle);
-            self.push(Piece { first, shape: begin.shape, tracks, angle, repeats });
+            self.push(Piece { first, shape: begin.shape, tracks, angle, copy });
             from = until;
         }
     }

@@ -40,7 +40,9 @@ fn are_the_angles_of_all_runs_those_of_one_clock() {
         off - off.round()
     };
     let runs = &found.lattice.runs;
-    let common = runs[0].angle - begins(&runs[0]);
+    // From the first run, and by as much as they are off from there on average.
+    let first = runs[0].angle - begins(&runs[0]);
+    let common = first + runs.iter().map(|run| off(run, first)).sum::<f64>() / runs.len() as f64;
     let mut all: Vec<f64> = runs.iter().map(|run| off(run, common).abs()).collect();
     all.sort_by(f64::total_cmp);
     // A deviation of the noise is a thousandth of a turn.

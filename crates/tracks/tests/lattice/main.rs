@@ -11,6 +11,7 @@ use headstack_tracks::{Disk, Extraction, TrackMap, drive};
 use std::collections::BTreeSet;
 
 mod defects;
+mod large;
 mod layouts;
 mod refusals;
 
