@@ -9,9 +9,10 @@
 //!
 //! What is learned of tracks is a [`TrackMap`], which [`check`] compares with another. The classic ways to it are [`timing`],
 //! [`query`] and [`scsi`]; [`repair`] mends a map after a defect. With a map in hand [`exclude`] says which blocks a file system
-//! leaves out so that its data keep to the tracks.
+//! leaves out so that its data keep to the tracks, [`crossings`] what data cross, and [`unit`] what one constant length can do.
 
 pub mod check;
+pub mod crossings;
 pub mod drive;
 pub mod exclude;
 mod extraction;
@@ -30,6 +31,7 @@ pub mod spin;
 pub mod synthetic;
 pub mod timing;
 mod track_end;
+pub mod unit;
 
 pub use extraction::{Disk, Extraction, Progress, Ticket};
 pub use map::{Run, Track, TrackMap};

@@ -2,10 +2,21 @@
 
 use super::partition::{MapArgs, Mapped, Span};
 use crate::failure::Failure;
+use serde_json::json;
 use std::io::Write;
 
-/// Print the largest partition within a span that begins and ends with a track.
+/// What partition tables, their copies and boot loaders take at either end of a disk.
+///
+/// *Source:* 1 MiB is where fdisk and parted let the first partition begin; a GPT takes 33 sectors and its copy as many.
+const TABLE_BYTES: u64 = 1 << 20;
+
+/// Print the largest partition that begins and ends with a track.
+///
+/// It is printed as START,LEN in sectors, as `--partition` of the other commands takes it. Nothing is written to any disk.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Without --partition, 1 MiB is left free at either end of the disk for partition tables."
+)]
 pub(crate) struct Align {
     #[command(flatten)]
     map: MapArgs,
@@ -13,17 +24,64 @@ pub(crate) struct Align {
     /// [default: a physical sector of the disk]
     #[arg(long, value_name = "SECTORS", value_parser = clap::value_parser!(u64).range(1..))]
     multiple: Option<u64>,
+    /// Print it as a line that sfdisk reads.
+    #[arg(long)]
+    sfdisk: bool,
+    /// Print it as a command of parted.
+    #[arg(long, conflicts_with = "sfdisk")]
+    parted: bool,
+    /// Print it as JSON.
+    #[arg(long, conflicts_with_all = ["sfdisk", "parted"])]
+    json: bool,
 }
 
 impl Align {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mapped = self.map.read()?;
+        let mapped = self.mapped()?;
         let multiple = self.multiple.unwrap_or(mapped.identity.physical_sectors.into());
-        let Span { start, sectors } = aligned(&mapped, multiple).ok_or_else(|| {
-            Failure::Input(format!("no track of the span begins at a multiple of {multiple} sectors"))
+        let found = aligned(&mapped, multiple).ok_or_else(|| {
+            let Span { start, sectors } = mapped.span;
+            Failure::Input(format!(
+                "no track begins at a multiple of {} and ends within the {sectors} sectors from {start}",
+                crate::units::count(multiple as usize, "sector"),
+            ))
         })?;
-        writeln!(out, "{start},{sectors}")?;
+        let Span { start, sectors } = found;
+        if self.sfdisk {
+            writeln!(out, "start={start}, size={sectors}")?;
+        } else if self.parted {
+            writeln!(out, "unit s mkpart data {start} {}", start + sectors - 1)?;
+        } else if self.json {
+            let bytes = u64::from(mapped.identity.sector_bytes);
+            let told = json!({
+                "start": start,
+                "sectors": sectors,
+                "sector_bytes": bytes,
+                "tracks": mapped.map.view(headstack_model::Lbn(start), sectors).iter().count(),
+                "left_before": start - mapped.span.start,
+                "left_behind": mapped.span.start + mapped.span.sectors - start - sectors,
+            });
+            writeln!(out, "{told:#}")?;
+        } else {
+            writeln!(out, "{found}")?;
+        }
         Ok(())
+    }
+
+    /// The map, and where the partition may lie.
+    fn mapped(&self) -> Result<Mapped, Failure> {
+        let mapped = self.map.read()?;
+        if self.map.is_part() {
+            return Ok(mapped);
+        }
+        let Span { start, sectors } = mapped.span;
+        let table = TABLE_BYTES / u64::from(mapped.identity.sector_bytes);
+        match sectors.checked_sub(2 * table) {
+            None | Some(0) => {
+                Err(Failure::Input("the disk holds no more than its partition tables".to_string()))
+            }
+            Some(sectors) => mapped.within(Span { start: start + table, sectors }),
+        }
     }
 }
 

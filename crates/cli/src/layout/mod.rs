@@ -2,7 +2,11 @@
 
 mod align;
 mod exclude;
+mod extents;
+mod hints;
 mod partition;
+mod show;
+mod whereabouts;
 
 use crate::failure::Failure;
 use std::io::Write;
@@ -12,6 +16,9 @@ use std::io::Write;
 pub(crate) enum Command {
     Align(align::Align),
     Exclude(exclude::Exclude),
+    #[command(subcommand)]
+    Hints(hints::Command),
+    Show(show::Show),
 }
 
 impl Command {
@@ -19,6 +26,8 @@ impl Command {
         match self {
             Command::Align(command) => command.run(out),
             Command::Exclude(command) => command.run(out),
+            Command::Hints(command) => command.run(out),
+            Command::Show(command) => command.run(out),
         }
     }
 }

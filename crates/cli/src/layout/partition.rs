@@ -5,7 +5,8 @@ use crate::files;
 use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 use headstack_tracks::map::{self, Identity, View};
-use std::path::PathBuf;
+use std::fmt::{self, Display, Formatter};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A map, and a partition of its disk.
@@ -42,6 +43,12 @@ impl FromStr for Span {
     }
 }
 
+impl Display for Span {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.start, self.sectors)
+    }
+}
+
 /// A map that was read, and the partition that was asked for.
 pub(super) struct Mapped {
     /// The disk of the map.
@@ -51,6 +58,31 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
+    /// A map and the whole of its disk.
+    ///
+    /// *Errors:* it is no map, or one without tracks.
+    pub(super) fn whole(path: &Path) -> Result<Mapped, Failure> {
+        let read = map::read(&mut files::open(path)?);
+        let (identity, map) =
+            read.map_err(|error| Failure::input(error).within(&path.display().to_string()))?;
+        let span = Span { start: 0, sectors: map.end().0 };
+        if span.sectors == 0 {
+            return Err(Failure::Input(format!("{}: a map of no tracks", path.display())));
+        }
+        Ok(Mapped { identity, map, span })
+    }
+
+    /// The same map and a part of its disk.
+    ///
+    /// *Errors:* the part reaches beyond the tracks of the map.
+    pub(super) fn within(self, span: Span) -> Result<Mapped, Failure> {
+        let end = self.map.end();
+        if span.start.checked_add(span.sectors).is_none_or(|last| last > end.0) {
+            return Err(Failure::Input(format!("reaches beyond the map, whose tracks end at sector {end}")));
+        }
+        Ok(Mapped { span, ..self })
+    }
+
     /// The tracks as the partition sees them.
     pub(super) fn view(&self) -> View<'_> {
         self.map.view(Lbn(self.span.start), self.span.sectors)
@@ -62,18 +94,17 @@ impl MapArgs {
     ///
     /// *Errors:* it is none, or the partition reaches beyond it.
     pub(super) fn read(&self) -> Result<Mapped, Failure> {
-        let place = self.map.display().to_string();
-        let (identity, map) =
-            map::read(&mut files::open(&self.map)?).map_err(|error| Failure::input(error).within(&place))?;
-        let whole = Span { start: 0, sectors: map.end().0 };
-        let span = self.partition.unwrap_or(whole);
-        if span.start.checked_add(span.sectors).is_none_or(|end| end > map.end().0) {
-            let Span { start, sectors } = span;
-            let end = map.end();
-            return Err(Failure::Input(format!(
-                "--partition {start},{sectors} reaches beyond {place}, whose tracks end at sector {end}"
-            )));
+        let mapped = Mapped::whole(&self.map)?;
+        match self.partition {
+            None => Ok(mapped),
+            Some(span) => {
+                mapped.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))
+            }
         }
-        Ok(Mapped { identity, map, span })
+    }
+
+    /// Whether a partition was named.
+    pub(super) fn is_part(&self) -> bool {
+        self.partition.is_some()
     }
 }

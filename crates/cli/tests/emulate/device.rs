@@ -11,9 +11,18 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
+    /// A loop device over a file.
     pub(crate) fn over(file: &Path) -> Loop {
         let device = run("losetup", &["--find", "--show", "--direct-io=on", text(file)]).trim().to_string();
         Loop { device }
+    }
+
+    /// A loop device over so many bytes of a file, from one on, through the page cache.
+    #[allow(dead_code, reason = "the tests of layouts use it")]
+    pub(crate) fn part(file: &Path, offset: u64, bytes: u64) -> Loop {
+        let (offset, bytes) = (offset.to_string(), bytes.to_string());
+        let args = ["--find", "--show", "--offset", &offset, "--sizelimit", &bytes, text(file)];
+        Loop { device: run("losetup", &args).trim().to_string() }
     }
 
     /// Lets requests through as they come: the disk has an order of its own.

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A folder with the map of a shipped drive in it.
-fn map_of(drive: &str) -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn map_of(drive: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let map = folder.path().join("map");
     printed(&["drive", "map", drive, "-o", text(&map)]);
     (folder, map)
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("temporary folders have names in UTF-8")
 }
 

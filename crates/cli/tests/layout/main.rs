@@ -7,4 +7,14 @@
 #[path = "../cli/common.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
+#[path = "../emulate/device.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod device;
+#[path = "../emulate/tools.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod tools;
+
+mod align;
 mod exclude;
+mod hints;
+mod show;

@@ -1,6 +1,6 @@
 //! A map as a partition sees it.
 
-use super::{Track, TrackMap};
+use super::{Run, Track, TrackMap};
 use headstack_model::Lbn;
 
 /// A partition of a mapped disk. Blocks are counted from where it begins; the tracks that lie across its ends are seen as far
@@ -59,6 +59,41 @@ impl<'a> View<'a> {
         tracks.take_while(move |track| track.first < end).map(move |track| view.part(track))
     }
 
+    /// Runs of equal tracks; those that lie across the ends are runs of their own.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + use<'a> {
+        let view = *self;
+        let (start, end) = (self.start, self.start + self.sectors);
+        let runs = self.map.runs();
+        let from = runs.partition_point(|run| run.end() <= start);
+        let overlapping = runs[from..].iter().take_while(move |run| run.first < end);
+        overlapping.flat_map(move |run| view.parts(run)).filter(|run| run.tracks > 0)
+    }
+
+    /// A run that the partition overlaps, in what it sees of it: a part of a track, whole tracks, a part of a track.
+    fn parts(&self, run: &Run) -> [Run; 3] {
+        let length = u64::from(run.sectors);
+        let track_at = |lbn: Lbn| (lbn - run.first) / length;
+        let (start, end) = (self.start.max(run.first), (self.start + self.sectors).min(run.end()));
+        let whole = track_at(start + (length - 1))..track_at(end);
+        let partial = |from: Lbn, to: Lbn| {
+            let sectors = to.0.saturating_sub(from.0) as u32;
+            Run { first: Lbn(from.0 - self.start.0), sectors, tracks: u32::from(sectors > 0) }
+        };
+        let at = |track: u64| run.first + track * length;
+        if whole.is_empty() {
+            // All that is seen lies on a track, or on two of which neither is whole.
+            let between = at(whole.start).min(end);
+            let none = Run { first: Lbn(0), sectors: 1, tracks: 0 };
+            return [partial(start, between), none, partial(between, end)];
+        }
+        let tracks = Run {
+            first: Lbn(at(whole.start) - self.start),
+            sectors: run.sectors,
+            tracks: (whole.end - whole.start) as u32,
+        };
+        [partial(start, at(whole.start)), tracks, partial(at(whole.end), end)]
+    }
+
     fn part(&self, track: Track) -> Track {
         let first = track.first.max(self.start);
         let end = track.end().min(self.start + self.sectors);
@@ -89,5 +124,20 @@ mod tests {
             (vec![(0, 4)], None)
         );
         assert_eq!((tracks(map.view(Lbn(200), 4)), map.view(Lbn(200), 4).track_of(Lbn(0))), (vec![], None));
+    }
+    #[test]
+    fn are_runs_the_tracks_one_by_one() {
+        let mut map = TrackMap::new();
+        for (sectors, tracks) in [(10, 4), (7, 3), (3, 1), (10, 2)] {
+            map.push(sectors, tracks);
+        }
+        for (start, sectors) in (0..90).flat_map(|start| (1..90).map(move |sectors| (start, sectors))) {
+            let view = map.view(Lbn(start), sectors);
+            let of_runs = view.runs().flat_map(|run| {
+                (0..run.tracks).map(move |track| (run.first + u64::from(track * run.sectors), run.sectors))
+            });
+            let tracks = view.iter().map(|track| (track.first, track.sectors));
+            assert_eq!(of_runs.collect::<Vec<_>>(), tracks.collect::<Vec<_>>(), "{start}, {sectors}");
+        }
     }
 }

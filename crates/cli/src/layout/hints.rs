@@ -1,0 +1,210 @@
+//! `headstack layout hints`: what a file system that knows one constant length can do for tracks of many.
+
+use super::partition::{MapArgs, Mapped};
+use crate::failure::Failure;
+use crate::report::Table;
+use crate::units::{grouped, memory, parse_bytes, significant};
+use headstack_tracks::unit::{self, Fit};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Suggest options of file systems that align to one length, and tell how many tracks that length fits.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Xfs(Xfs),
+}
+
+impl Command {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Command::Xfs(command) => command.run(out),
+        }
+    }
+}
+
+/// Suggest a stripe unit, an extent size and a preallocation for XFS.
+///
+/// XFS begins files, allocation groups and hinted extents at multiples of one length from the start of the partition; it cannot follow
+/// tracks of many lengths. Of the multiples of a block up to the longest track, that is chosen which spares a request of its size the
+/// most boundaries, if requests begin at multiples of it.
+#[derive(clap::Args)]
+#[command(
+    after_help = "A partition that begins with a track (`headstack layout align`) has the most to gain."
+)]
+pub(crate) struct Xfs {
+    #[command(flatten)]
+    map: MapArgs,
+    /// Size of a block of the file system.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "4096")]
+    block: u64,
+    /// Tell of this unit, and choose none.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    unit: Option<u64>,
+    /// Print it as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Below this share of boundaries avoided the hints are not worth their cost in space and mount options.
+const WORTH: f64 = 0.1;
+/// *Source:* xfs(5), allocsize: powers of two from the page size to 1 GiB.
+const ALLOCSIZE_MOST: u64 = 1 << 30;
+/// *Source:* mkfs.xfs(8): blocks of XFS.
+const BLOCKS: std::ops::RangeInclusive<u64> = 512..=65536;
+/// *Source:* mkfs.xfs(8): a stripe unit of the log above 256 KiB is not taken, and becomes this.
+const LOG_UNIT: u64 = 32 << 10;
+
+impl Xfs {
+    fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mapped = self.map.read()?;
+        let step = self.step(&mapped)?;
+        let shown = self.shown(&mapped, step)?;
+        match self.json {
+            true => writeln!(out, "{:#}", to_json(&mapped, &shown))?,
+            false => write!(out, "{}", to_text(&mapped, &shown))?,
+        }
+        Ok(())
+    }
+
+    /// Sectors of a block.
+    fn step(&self, mapped: &Mapped) -> Result<u64, Failure> {
+        let sector = u64::from(mapped.identity.sector_bytes);
+        if !self.block.is_power_of_two()
+            || !BLOCKS.contains(&self.block)
+            || !self.block.is_multiple_of(sector)
+        {
+            return Err(Failure::Input(format!(
+                "--block {}: XFS has blocks of a power of two from {} to {} bytes, at least a sector of {sector}",
+                self.block,
+                BLOCKS.start(),
+                BLOCKS.end()
+            )));
+        }
+        Ok(self.block / sector)
+    }
+
+    /// What is suggested, and then the best of shorter units.
+    fn shown(&self, mapped: &Mapped, step: u64) -> Result<Vec<Fit>, Failure> {
+        let view = mapped.view();
+        if let Some(unit) = self.unit {
+            let sector = u64::from(mapped.identity.sector_bytes);
+            let unit = match unit.is_multiple_of(self.block) && unit / sector <= view.sectors() {
+                true => unit / sector,
+                false => {
+                    return Err(Failure::Input(format!(
+                        "--unit {unit}: must be whole blocks of {} bytes, and no longer than the partition",
+                        self.block
+                    )));
+                }
+            };
+            return Ok(vec![Fit::of(&view, unit)]);
+        }
+        let mut shown: Vec<Fit> = Vec::new();
+        let mut most = unit::longest_track(&view);
+        while shown.len() < 4 {
+            let Some(fit) = unit::best(&view, step, most) else { break };
+            most = fit.unit / 2;
+            shown.push(fit);
+        }
+        match shown.is_empty() {
+            true => Err(Failure::Input(format!(
+                "no track of the partition holds a block of {} bytes",
+                self.block
+            ))),
+            false => Ok(shown),
+        }
+    }
+}
+
+/// The smallest preallocation of XFS that holds a unit.
+fn allocsize(unit_bytes: u64) -> u64 {
+    unit_bytes.next_power_of_two().clamp(64 << 10, ALLOCSIZE_MOST)
+}
+
+/// What to give to XFS for a unit of so many bytes.
+fn commands(bytes: u64) -> [(&'static str, String); 3] {
+    let log = if bytes > 256 << 10 { format!(" -l su={LOG_UNIT}") } else { String::new() };
+    [
+        ("make it", format!("mkfs.xfs -d su={bytes},sw=1{log} DEVICE")),
+        ("mount it", format!("mount -o allocsize={},swalloc DEVICE FOLDER", allocsize(bytes))),
+        ("in folders of large files", format!("xfs_io -c 'extsize {bytes}' FOLDER")),
+    ]
+}
+
+fn to_text(mapped: &Mapped, shown: &[Fit]) -> String {
+    let best = shown[0];
+    let sector = u64::from(mapped.identity.sector_bytes);
+    let mut table = Table::new(
+        "units",
+        &["unit", "tracks it fits", "boundaries avoided", "crossings a request", "at any place"],
+    );
+    let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
+    for fit in shown {
+        table.row([
+            memory(fit.unit * sector),
+            percent(fit.share_fit()),
+            percent(fit.share_avoided()),
+            significant(fit.crossed(), 3),
+            significant(fit.crossed_anywhere(), 3),
+        ]);
+    }
+    let mut text = format!("partition  {}\n\n{}\n", mapped.span, table.to_text());
+    text += &format!(
+        "One length fits {} of {} tracks; requests that begin at multiples of it still cross {} of {} boundaries.\n",
+        grouped(best.tracks_fit),
+        grouped(best.tracks),
+        grouped(best.boundaries - best.avoided),
+        grouped(best.boundaries),
+    );
+    if best.share_avoided() < WORTH {
+        text += "That is too little to be worth it: take another file system for data that are to keep to tracks.\n";
+    }
+    if !unit::begins_a_track(&mapped.view()) {
+        text += "The partition does not begin with a track; `headstack layout align` finds one that does.\n";
+    }
+    text.push('\n');
+    for (what, command) in commands(best.unit * sector) {
+        text += &format!("{what}:\n  {command}\n");
+    }
+    text
+}
+
+fn to_json(mapped: &Mapped, shown: &[Fit]) -> Value {
+    let sector = u64::from(mapped.identity.sector_bytes);
+    let unit = shown[0].unit * sector;
+    let fits = shown.iter().map(|fit| {
+        json!({
+            "unit_bytes": fit.unit * sector,
+            "tracks": fit.tracks,
+            "tracks_fit": fit.tracks_fit,
+            "boundaries": fit.boundaries,
+            "boundaries_avoided": fit.avoided,
+            "crossings_a_request": fit.crossed(),
+            "crossings_a_request_anywhere": fit.crossed_anywhere(),
+        })
+    });
+    json!({
+        "partition": { "start": mapped.span.start, "sectors": mapped.span.sectors },
+        "begins_a_track": unit::begins_a_track(&mapped.view()),
+        "su": unit,
+        "sw": 1,
+        "extsize": unit,
+        "allocsize": allocsize(unit),
+        "is_worth_it": shown[0].share_avoided() >= WORTH,
+        "units": fits.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_preallocation_what_xfs_takes() {
+        for (unit, expected) in
+            [(4096, 65536), (270_336, 524_288), (1 << 20, 1 << 20), ((1 << 30) + 1, 1 << 30)]
+        {
+            assert_eq!(allocsize(unit), expected);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! `headstack layout show`: the tracks that files lie on.
+
+use super::extents::{self, Place};
+use super::partition::{Mapped, Span};
+use super::whereabouts::{self, Whereabouts};
+use crate::failure::Failure;
+use crate::files;
+use crate::report::Table;
+use crate::units::{capacity, count, grouped, significant};
+use headstack_model::Lbn;
+use headstack_tracks::crossings::Crossings;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use walkdir::WalkDir;
+
+/// Show which tracks the extents of files lie on, and how often reading them crosses from one to the next.
+///
+/// An extent crosses a track boundary where it goes on beyond it; reading it then waits for a change of heads or a seek. An extent is
+/// on a track if it begins with the first block that lies on the track as a whole.
+#[derive(clap::Args)]
+#[command(
+    after_help = "A folder stands for the files below it on the same file system. Exit code 1 with --check if any extent crosses."
+)]
+pub(crate) struct Show {
+    /// Files and folders, all on one file system.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The track map of the disk, as `headstack probe --map` writes it.
+    #[arg(long, value_name = "MAP")]
+    map: PathBuf,
+    /// Where the partition of the file system begins and how long it is, in sectors of the disk. [default: as the system tells]
+    #[arg(long, value_name = "START,LEN")]
+    partition: Option<Span>,
+    /// Print the totals alone.
+    #[arg(short, long)]
+    summary: bool,
+    /// Fail if any extent crosses a boundary.
+    #[arg(long)]
+    check: bool,
+    /// Print it as JSON.
+    #[arg(long)]
+    json: bool,
+    /// With all extents, in the order of each file: first sector of the partition, sectors, boundaries crossed.
+    #[arg(long, requires = "json", conflicts_with = "summary")]
+    extents: bool,
+}
+
+/// A file and what it touches.
+struct Shown {
+    path: PathBuf,
+    extents: Vec<Range<Lbn>>,
+    inline: u64,
+    counted: Crossings,
+}
+
+/// All that is asked for.
+struct Findings {
+    mapped: Mapped,
+    /// Where the partition was taken from.
+    source: String,
+    files: Vec<Shown>,
+    total: Crossings,
+}
+
+impl Show {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let findings = self.find()?;
+        match self.json {
+            true => writeln!(out, "{:#}", self.to_json(&findings))?,
+            false => write!(out, "{}", self.to_text(&findings))?,
+        }
+        match findings.total.crossings {
+            crossings @ 1.. if self.check => {
+                Err(Failure::Check(format!("extents cross {}", boundaries(crossings))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn find(&self) -> Result<Findings, Failure> {
+        let paths = found(&self.files)?;
+        let (mapped, source) = self.mapped(&paths[0])?;
+        let view = mapped.view();
+        let mut seen = BTreeSet::new();
+        let (mut files, mut all) = (Vec::new(), Vec::new());
+        let (mut device, mut block) = (None, 1);
+        for path in paths {
+            let wrong = |told: String| Failure::Input(format!("{}: {told}", path.display()));
+            let file = files::open(&path)?;
+            let stat = rustix::fs::fstat(&file).map_err(|error| wrong(error.to_string()))?;
+            if *device.get_or_insert(stat.st_dev) != stat.st_dev {
+                return Err(wrong(
+                    "is on another file system than the first; ask for one at a time".to_string(),
+                ));
+            }
+            if !seen.insert(stat.st_ino) {
+                continue;
+            }
+            let Place { extents, inline } = extents::of(&file).map_err(wrong)?;
+            let sector = u64::from(mapped.identity.sector_bytes);
+            let extents: Vec<_> = extents
+                .into_iter()
+                .map(|bytes| Lbn(bytes.start / sector)..Lbn(bytes.end.div_ceil(sector)))
+                .collect();
+            block = block_bytes(&file).map_err(wrong)?.div_ceil(sector);
+            let counted = Crossings::of(&view, block, &extents).map_err(|extent| {
+                let Range { start, end } = extent;
+                let Span { sectors, .. } = mapped.span;
+                wrong(format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map"))
+            })?;
+            all.extend(extents.iter().cloned());
+            files.push(Shown { path, extents, inline, counted });
+        }
+        let total = Crossings::of(&view, block, &all).expect("each extent lies in the partition");
+        Ok(Findings { mapped, source, files, total })
+    }
+
+    /// The map, with the partition on which a file lies.
+    fn mapped(&self, path: &Path) -> Result<(Mapped, String), Failure> {
+        let whole = Mapped::whole(&self.map)?;
+        if let Some(span) = self.partition {
+            let mapped =
+                whole.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))?;
+            return Ok((mapped, "as given".to_string()));
+        }
+        let file = files::open(path)?;
+        let found = whereabouts::device_of(&file).and_then(Whereabouts::of).map_err(|told| {
+            Failure::Input(format!("{}: {told}; give --partition START,LEN", path.display()))
+        })?;
+        let span = found.span(whole.identity.sectors, whole.identity.sector_bytes)?;
+        Ok((
+            whole.within(span).map_err(|failure| failure.within(&found.name))?,
+            format!("{}, as the system tells", found.name),
+        ))
+    }
+
+    fn to_text(&self, findings: &Findings) -> String {
+        let sector = findings.mapped.identity.sector_bytes;
+        let mut table =
+            Table::new("files", &["file", "extents", "size", "tracks", "crossings", "on a track"]);
+        if !self.summary {
+            for file in &findings.files {
+                table.row(row(file.path.display().to_string(), &file.counted, sector));
+            }
+        }
+        table.row(row(count(findings.files.len(), "file"), &findings.total, sector));
+        let inline = findings.files.iter().filter(|file| file.inline > 0).count();
+        let note = match inline {
+            0 => String::new(),
+            _ => format!("{} kept with the metadata\n", count(inline, "file")),
+        };
+        format!("partition  {} ({})\n\n{}{note}", findings.mapped.span, findings.source, table.to_text())
+    }
+
+    fn to_json(&self, findings: &Findings) -> Value {
+        let Span { start, sectors } = findings.mapped.span;
+        let mut told = json!({
+            "partition": { "start": start, "sectors": sectors, "source": findings.source },
+            "sector_bytes": findings.mapped.identity.sector_bytes,
+        });
+        if !self.summary {
+            let files = findings.files.iter().map(|file| self.file_to_json(findings, file));
+            told["files"] = Value::Array(files.collect());
+        }
+        told["total"] = numbers(&findings.total, findings.mapped.identity.sector_bytes);
+        told["total"]["files"] = findings.files.len().into();
+        told
+    }
+
+    fn file_to_json(&self, findings: &Findings, file: &Shown) -> Value {
+        let mut told = json!({ "path": file.path.display().to_string() });
+        let counted = numbers(&file.counted, findings.mapped.identity.sector_bytes);
+        for (key, value) in counted.as_object().expect("it is one") {
+            told[key] = value.clone();
+        }
+        if self.extents {
+            let view = findings.mapped.view();
+            let extent = |extent: &Range<Lbn>| {
+                let one = std::slice::from_ref(extent);
+                let counted = Crossings::of(&view, 1, one).expect("each extent lies in the partition");
+                json!([extent.start.0, counted.sectors, counted.crossings])
+            };
+            told["extents_at"] = file.extents.iter().map(extent).collect();
+        }
+        told
+    }
+}
+
+/// The files that were named, and those below folders that were.
+fn found(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = Vec::new();
+    for named in named {
+        for entry in WalkDir::new(named).same_file_system(true).sort_by_file_name() {
+            let entry = entry.map_err(|error| {
+                let place = error.path().unwrap_or(named).display().to_string();
+                Failure::Input(match error.into_io_error() {
+                    Some(error) => format!("{place}: {error}"),
+                    None => format!("{place}: its folders lead in a circle"),
+                })
+            })?;
+            let is_named = entry.depth() == 0;
+            let is_file = match is_named {
+                // What a link was given for is what it leads to.
+                true => std::fs::metadata(entry.path()).is_ok_and(|found| found.is_file()),
+                false => entry.file_type().is_file(),
+            };
+            if is_file {
+                paths.push(entry.into_path());
+            } else if is_named && !entry.path().is_dir() {
+                return Err(Failure::Input(format!("{}: is neither a file nor a folder", named.display())));
+            }
+        }
+    }
+    match paths.is_empty() {
+        true => Err(Failure::Input("there are no files in what was named".to_string())),
+        false => Ok(paths),
+    }
+}
+
+/// Bytes of a block of a file's file system.
+fn block_bytes(file: &File) -> Result<u64, String> {
+    let found = rustix::fs::fstatvfs(file).map_err(|error| error.to_string())?;
+    Ok(found.f_frsize.max(1))
+}
+
+fn boundaries(count: u64) -> String {
+    match count {
+        1 => "1 track boundary".to_string(),
+        _ => format!("{} track boundaries", grouped(count)),
+    }
+}
+
+fn row(name: String, counted: &Crossings, sector_bytes: u32) -> Vec<String> {
+    let Crossings { extents, sectors, tracks, crossings, on_track } = *counted;
+    let share = match extents {
+        0 => "-".to_string(),
+        _ => format!("{} %", significant(100.0 * on_track as f64 / extents as f64, 3)),
+    };
+    let size = capacity(sectors * u64::from(sector_bytes));
+    vec![name, grouped(extents), size, grouped(tracks), grouped(crossings), share]
+}
+
+fn numbers(counted: &Crossings, sector_bytes: u32) -> Value {
+    let Crossings { extents, sectors, tracks, crossings, on_track } = *counted;
+    json!({
+        "extents": extents,
+        "bytes": sectors * u64::from(sector_bytes),
+        "tracks": tracks,
+        "crossings": crossings,
+        "extents_on_track": on_track,
+    })
+}

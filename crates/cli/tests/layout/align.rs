@@ -1,0 +1,60 @@
+//! Partitions that begin and end with a track.
+
+use crate::common::{json, printed, refused};
+use crate::exclude::{map_of, text};
+
+/// First sectors of the tracks of a shipped drive.
+fn firsts(drive: &str) -> Vec<u64> {
+    let (folder, _) = map_of(drive);
+    let path = folder.path().join("text");
+    printed(&["drive", "map", drive, "--text", "-o", text(&path)]);
+    let tracks = std::fs::read_to_string(&path).expect("it was written");
+    let lines = tracks.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
+}
+
+#[test]
+fn does_a_partition_of_a_real_layout_begin_and_end_with_a_track() {
+    let (_folder, map) = map_of("atlas-10k-ii");
+    let firsts = firsts("atlas-10k-ii");
+    let is_first = |sector: u64| firsts.binary_search(&sector).is_ok();
+    for more in [&[][..], &["--multiple", "8"], &["--partition", "1000001,2000000", "--multiple", "3"]] {
+        let found = json(&[&["layout", "align", text(&map), "--json"], more].concat());
+        let number = |key: &str| found[key].as_u64().unwrap_or_else(|| panic!("no {key} in {found}"));
+        let (start, end) = (number("start"), number("start") + number("sectors"));
+        assert!(is_first(start) && is_first(end), "{start} to {end}");
+        let tracks = firsts.iter().filter(|first| (start..end).contains(*first)).count();
+        assert_eq!(number("tracks"), tracks as u64);
+        // No more would fit: the next track at the end lies beyond, and so does any at the start that begins at a multiple.
+        let longest = 528;
+        assert!(number("left_behind") < longest && number("left_before") < 8 * longest, "{found}");
+    }
+    let found = json(&["layout", "align", text(&map), "--json"]);
+    assert!(found["start"].as_u64() >= Some(2048), "partition tables have room: {found}");
+}
+
+#[test]
+fn do_partitioning_tools_get_their_own_words() {
+    let (_folder, map) = map_of("atlas-10k-ii");
+    let align = |more: &[&str]| printed(&[&["layout", "align", text(&map)], more].concat());
+    let span = align(&[]);
+    let (start, sectors) = span.trim().split_once(',').expect("START,LEN");
+    assert_eq!(align(&["--sfdisk"]), format!("start={start}, size={sectors}\n"));
+    let last = start.parse::<u64>().expect("a number") + sectors.parse::<u64>().expect("a number") - 1;
+    assert_eq!(align(&["--parted"]), format!("unit s mkpart data {start} {last}\n"));
+    // What is printed is what the other commands take, and there is nothing left to align.
+    assert_eq!(align(&["--partition", span.trim()]), span);
+}
+
+#[test]
+fn are_spans_without_a_track_refused() {
+    let (_folder, map) = map_of("atlas-10k-ii");
+    let align = |span: &str| refused(&["layout", "align", text(&map), "--partition", span], 2);
+    assert!(align("5,0").contains("1 sector at least"));
+    assert!(align("34,100").contains("no track begins"), "{}", align("34,100"));
+    assert!(align("35860000,9999").contains("reaches beyond the map"));
+    assert!(align("18446744073709551615,2").contains("reaches beyond the map"));
+    assert!(align("1-2").contains("START,LEN"));
+    assert!(refused(&["layout", "align", "no-such.map"], 2).contains("no-such.map"));
+    assert!(refused(&["layout", "align", env!("CARGO_MANIFEST_PATH")], 2).contains("Cargo.toml"));
+}

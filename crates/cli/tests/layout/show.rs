@@ -1,0 +1,157 @@
+//! The tracks that files lie on, of file systems that the kernel made.
+
+use crate::common::{headstack, json, printed, refused};
+use crate::device::{Loop, Mount};
+use crate::exclude::{map_of, text};
+use crate::tools::{folder, have, have_loops_and, run};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+/// Sectors of a small drive, as an image of it has.
+const SMALL_SECTORS: u64 = 220_000;
+
+/// A map of a small drive, and an image of the drive beside it.
+fn small(folder: &Path) -> (String, String) {
+    let [drive, map, image] = ["small.toml", "small.map", "image"].map(|name| folder.join(name));
+    fs::write(&drive, include_str!("../small.toml")).expect("the folder is writable");
+    printed(&["drive", "map", text(&drive), "-o", text(&map)]);
+    let made = File::create(&image).and_then(|file| file.set_len(SMALL_SECTORS * 512));
+    made.expect("there is room for a file of holes");
+    (text(&map).to_string(), text(&image).to_string())
+}
+
+/// Extents of a file, first block and blocks of 4 KiB, as filefrag tells them.
+fn told_by_filefrag(path: &str) -> Vec<(u64, u64)> {
+    let told = run("filefrag", &["-v", "-b4096", path]);
+    let rows = told.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').map(str::trim).collect();
+        fields.first()?.parse::<u64>().ok()?;
+        let first = fields.get(2)?.split("..").next()?.parse().ok()?;
+        Some((first, fields.get(3)?.parse().ok()?))
+    });
+    let mut extents: Vec<(u64, u64)> = Vec::new();
+    for (first, blocks) in rows {
+        match extents.last_mut() {
+            Some(last) if last.0 + last.1 == first => last.1 += blocks,
+            _ => extents.push((first, blocks)),
+        }
+    }
+    extents
+}
+
+#[test]
+fn are_crossings_those_of_the_extents_that_filefrag_tells() {
+    if !have_loops_and(&["mke2fs", "filefrag", "sync"]) {
+        return;
+    }
+    let folder = folder();
+    let (map, image) = small(folder.path());
+    let tracks = folder.path().join("tracks");
+    printed(&["drive", "map", text(&folder.path().join("small.toml")), "--text", "-o", text(&tracks)]);
+    let tracks = fs::read_to_string(tracks).expect("it was written");
+    let firsts: Vec<u64> = tracks
+        .lines()
+        .filter_map(|line| line.split(' ').next()?.parse().ok())
+        .filter(|&first| first > 0)
+        .collect();
+
+    // A partition from sector 2048 on, which sysfs tells as the loop device's offset.
+    let device = Loop::part(Path::new(&image), 2048 * 512, 200_000 * 512);
+    run("mke2fs", &["-q", "-t", "ext4", "-b", "4096", device.device()]);
+    let mount = Mount::new("ext4", device.device());
+    let at = |name: &str| mount.path().join(name);
+    fs::create_dir(at("sub")).expect("it is mounted");
+    for index in 0..20 {
+        let name = if index % 2 == 0 { format!("sub/{index}") } else { index.to_string() };
+        fs::write(at(&name), vec![index; 300_000 * (1 + usize::from(index % 7))]).expect("there is room");
+    }
+    fs::write(at("empty"), []).expect("there is room");
+    fs::hard_link(at("1"), at("again")).expect("it is the same file system");
+    std::os::unix::fs::symlink("/etc/passwd", at("link")).expect("it is only a name");
+    run("sync", &["-f", text(mount.path())]);
+
+    let shown = json(&["layout", "show", text(mount.path()), "--map", &map, "--json", "--extents"]);
+    assert_eq!(
+        (&shown["partition"]["start"], &shown["partition"]["sectors"]),
+        (&2048.into(), &200_000.into())
+    );
+    assert_eq!(shown["total"]["files"], 21, "twenty and an empty one; links are none: {shown:#}");
+    let (mut extents, mut crossings) = (0, 0);
+    for file in shown["files"].as_array().expect("it lists files") {
+        let path = file["path"].as_str().expect("it has a path");
+        let expected: Vec<[u64; 3]> = told_by_filefrag(path)
+            .into_iter()
+            .map(|(first, blocks)| {
+                let (begin, end) = (2048 + first * 8, 2048 + (first + blocks) * 8);
+                let crossed = firsts.iter().filter(|&&first| begin < first && first < end).count();
+                [first * 8, blocks * 8, crossed as u64]
+            })
+            .collect();
+        assert_eq!(file["extents_at"], serde_json::json!(expected), "{path}");
+        extents += expected.len() as u64;
+        crossings += expected.iter().map(|extent| extent[2]).sum::<u64>();
+    }
+    assert!(crossings > 10, "nothing was asked of it: {shown:#}");
+    assert_eq!(
+        (&shown["total"]["extents"], &shown["total"]["crossings"]),
+        (&extents.into(), &crossings.into())
+    );
+
+    let checked = headstack(&["layout", "show", text(mount.path()), "--map", &map, "--summary", "--check"]);
+    assert_eq!(checked.code, 1, "{}", checked.err);
+    assert!(
+        checked.out.contains("as the system tells") && checked.err.contains("track boundaries"),
+        "{}",
+        checked.err
+    );
+    let alone = refused(&["layout", "show", text(mount.path()), "/etc/passwd", "--map", &map], 2);
+    assert!(alone.contains("another file system"), "{alone}");
+    let elsewhere = refused(&["layout", "show", text(&at("3")), "--map", &map, "--partition", "2048,100"], 2);
+    assert!(elsewhere.contains("of a partition of 100"), "{elsewhere}");
+    let (_other_folder, other) = map_of("atlas-10k");
+    let foreign = refused(&["layout", "show", text(&at("3")), "--map", text(&other)], 2);
+    assert!(foreign.contains("another disk"), "{foreign}");
+    mount.unmount();
+}
+
+#[test]
+fn is_a_file_refused_that_is_not_on_the_disk_yet() {
+    if !have_loops_and(&["mke2fs", "sync"]) {
+        return;
+    }
+    let folder = folder();
+    let (map, image) = small(folder.path());
+    let device = Loop::over(Path::new(&image));
+    run("mke2fs", &["-q", "-t", "ext4", "-b", "4096", device.device()]);
+    let mount = Mount::new("ext4", device.device());
+    let path = mount.path().join("file");
+    // Written and still open: ext4 has not chosen blocks for it.
+    let mut file = File::create(&path).expect("it is mounted");
+    file.write_all(&[1; 50_000]).expect("there is room");
+    let told = headstack(&["layout", "show", text(&path), "--map", &map]);
+    assert!(told.code == 2 && told.err.contains("run sync first"), "{}{}", told.out, told.err);
+    file.sync_all().expect("there is room");
+    assert_eq!(json(&["layout", "show", text(&path), "--map", &map, "--json"])["total"]["extents"], 1);
+    drop(file);
+    mount.unmount();
+}
+
+#[test]
+fn are_files_without_a_place_refused() {
+    if !have(&["mount"]) {
+        return;
+    }
+    let folder = folder();
+    let (map, _) = small(folder.path());
+    let show =
+        |path: &str, more: &[&str]| refused(&[&["layout", "show", path, "--map", &map], more].concat(), 2);
+    assert!(show("/proc/version", &[]).contains("no block device"), "{}", show("/proc/version", &[]));
+    assert!(show("/proc/version", &["--partition", "0,1000"]).contains("no FIEMAP"));
+    assert!(show("/dev/null", &[]).contains("neither a file nor a folder"));
+    assert!(show("no-such-file", &[]).contains("no-such-file: "));
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).expect("the folder is writable");
+    assert!(show(text(&empty), &[]).contains("no files"));
+    assert!(show("/proc/version", &["--partition", "0,999999"]).contains("beyond the map"));
+}

@@ -1,0 +1,106 @@
+//! How often data cross from one track to the next.
+
+use crate::map::View;
+use headstack_model::Lbn;
+use std::ops::Range;
+
+/// What tracks the extents of some data touch, as a partition sees them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crossings {
+    /// Extents.
+    pub extents: u64,
+    /// Blocks in all extents.
+    pub sectors: u64,
+    /// Tracks that hold any of the blocks, each counted once.
+    pub tracks: u64,
+    /// Track boundaries within extents: how often the heads change over in reading each extent from end to end.
+    pub crossings: u64,
+    /// Extents that begin a track.
+    pub on_track: u64,
+}
+
+impl Crossings {
+    /// Counts what some extents touch. Where a file system has blocks of several sectors, an extent begins a track if it begins
+    /// less than such a block behind the boundary, for no block of it can begin nearer.
+    ///
+    /// *Errors:* the first extent, in the order of the disk, that reaches beyond the partition.
+    pub fn of(view: &View<'_>, block_sectors: u64, extents: &[Range<Lbn>]) -> Result<Crossings, Range<Lbn>> {
+        let mut sorted = extents.to_vec();
+        sorted.sort_by_key(|extent| (extent.start, extent.end));
+        let mut counted = Crossings::default();
+        // Files may share blocks: what lies below was counted.
+        let mut next_new = Lbn(0);
+        for extent in sorted.into_iter().filter(|extent| !extent.is_empty()) {
+            if extent.end.0 > view.sectors() {
+                return Err(extent);
+            }
+            counted.extents += 1;
+            counted.sectors += extent.end - extent.start;
+            let first = view.track_of(extent.start).expect("the extent lies in the partition");
+            counted.on_track += u64::from(extent.start - first.first < block_sectors);
+            let mut track = first;
+            loop {
+                counted.tracks += u64::from(track.first >= next_new);
+                next_new = next_new.max(track.end());
+                match view.track_of(track.end()).filter(|_| track.end() < extent.end) {
+                    None => break,
+                    Some(after) => track = after,
+                }
+                counted.crossings += 1;
+            }
+        }
+        Ok(counted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TrackMap;
+
+    fn of(extents: &[Range<u64>]) -> Result<Crossings, Range<Lbn>> {
+        let mut map = TrackMap::new();
+        map.push(100, 10);
+        map.push(80, 10);
+        let extents: Vec<_> = extents.iter().map(|extent| Lbn(extent.start)..Lbn(extent.end)).collect();
+        Crossings::of(&map.view(Lbn(50), 1700), 8, &extents)
+    }
+
+    #[test]
+    fn are_boundaries_within_extents_counted() {
+        let counted = of(&[50..150, 157..158, 250..351, 400..700]).expect("they lie inside");
+        let Crossings { extents, sectors, tracks, crossings, on_track } = counted;
+        assert_eq!((extents, sectors, tracks), (4, 502, 7));
+        assert_eq!(
+            (crossings, on_track),
+            (4, 3),
+            "one in the third, three in the last; that begins mid-track"
+        );
+    }
+
+    #[test]
+    fn is_the_count_that_of_a_walk_block_by_block() {
+        let mut map = TrackMap::new();
+        for (sectors, tracks) in [(7, 3), (5, 9), (11, 4)] {
+            map.push(sectors, tracks);
+        }
+        let view = map.view(Lbn(4), 90);
+        let track = |lbn| view.track_of(Lbn(lbn)).expect("it lies inside").first;
+        for (start, end) in (0..90).flat_map(|start| (start + 1..=90).map(move |end| (start, end))) {
+            let counted = Crossings::of(&view, 1, &[Lbn(start)..Lbn(end)]).expect("it lies inside");
+            let steps = (start + 1..end).filter(|&lbn| track(lbn) != track(lbn - 1)).count() as u64;
+            assert_eq!((counted.crossings, counted.tracks), (steps, steps + 1), "{start}..{end}");
+        }
+    }
+
+    #[test]
+    fn is_a_track_that_files_share_counted_once() {
+        let counted = of(&[0..200, 10..20, 60..90, 140..160]).expect("they lie inside");
+        assert_eq!((counted.extents, counted.tracks), (4, 3));
+    }
+
+    #[test]
+    fn is_an_extent_beyond_the_partition_named() {
+        assert_eq!(of(&[0..10, 1690..1701]), Err(Lbn(1690)..Lbn(1701)));
+    }
+}
