@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test reproduce packages lint doc probe-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement clean
+.PHONY: demo test reproduce packages lint doc probe-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -99,6 +99,11 @@ cuts-real: packages
 # Response times that fio measures on emulated disks, beside those of `headstack sim`: ten minutes of a quiet machine, and root.
 emulate-agreement: packages
 	$(CARGO) test --release --package headstack-cli --test emulate -- --ignored --test-threads 1 --nocapture agreement::
+
+# What reads gain that keep to tracks, through the kernel and in the simulator: three minutes of a quiet machine, and root.
+layout-gain: packages
+	$(CARGO) build --release --package headstack-cli
+	scripts/layout-gain --out $(OUT)/layout-gain.json
 
 clean:
 	$(CARGO) clean
