@@ -2,7 +2,7 @@
 
 use super::task::Method;
 use crate::catalog;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use headstack_host::probe::{NbdUri, Options, ProbeError, RealDisk};
 use headstack_host::scsi::{Translating, Translator, sg};
 use headstack_model::Nanos;
@@ -26,7 +26,8 @@ pub(super) struct SourceArgs {
     /// Probe an NBD export: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH.
     #[arg(long, value_name = "URI")]
     nbd: Option<NbdUri>,
-    /// Allow writes. They put there what was there, so the disk's contents stay as they are.
+    /// Allow writes. They put back what was read there before, so the disk's contents stay as they are, but what somebody else
+    /// writes there meanwhile is lost. A device is taken so that nothing mounts it; an NBD export nobody else may use.
     #[arg(long)]
     writes: bool,
     /// Questions under way at a time; of a simulated drive its queue's depth where not given, else 1.
@@ -91,7 +92,7 @@ pub(super) enum Source {
         title: String,
         facts: Facts,
     },
-    Real(RealDisk),
+    Real(Box<RealDisk>),
     /// One that says where its blocks lie.
     Translating(Box<Translating<RealDisk, sg::Device>>),
 }
@@ -112,9 +113,18 @@ impl SourceArgs {
         match (&self.device, &self.nbd, &self.drive) {
             (Some(path), ..) => {
                 let disk = RealDisk::open(path, options).map_err(Failure::input)?;
-                if method.translates() { translating(path, disk) } else { Ok(Source::Real(disk)) }
+                if method.translates() { translating(path, disk) } else { Ok(Source::Real(Box::new(disk))) }
             }
-            (_, Some(uri), _) => RealDisk::connect(uri, options).map(Source::Real).map_err(Failure::input),
+            (_, Some(uri), _) => {
+                let disk = RealDisk::connect(uri, options).map_err(Failure::input)?;
+                if self.writes {
+                    failure::print_line(&format!(
+                        "--writes puts back what was read before: whatever else writes to {} meanwhile loses its data",
+                        disk.name()
+                    ));
+                }
+                Ok(Source::Real(Box::new(disk)))
+            }
             (.., Some(drive)) => self.simulated(drive),
             _ => Err(Failure::Input("DEVICE, --drive or --nbd says which disk".to_string())),
         }
@@ -160,7 +170,8 @@ fn translating(path: &Path, disk: RealDisk) -> Result<Source, Failure> {
         at(&format_args!("it does not say where its blocks lie ({error}); --method lattice does without"))
     })?;
     let translator = translator.of(&disk.facts()).map_err(|error| at(&error))?;
-    Ok(Source::Translating(Box::new(Translating::new(disk, translator))))
+    let clock = disk.clock();
+    Ok(Source::Translating(Box::new(Translating::new(disk, translator, clock))))
 }
 
 fn told_of(disk: &RealDisk, facts: Facts) -> Told {

@@ -31,10 +31,20 @@ pub enum ClientError {
         /// Why, in the server's words.
         message: String,
     },
+    /// It goes on telling.
+    #[error("the server tells {told} things of export `{export}` and comes to no end")]
+    Endless {
+        /// Its name.
+        export: String,
+        /// Replies that came.
+        told: usize,
+    },
 }
 
 /// Longest message that a server may send before the transmission.
 const MOST: u32 = 64 << 10;
+/// Messages that a server may send before the transmission: there are not so many kinds of them.
+const MOST_REPLIES: usize = 64;
 
 /// Kinds of refusals that say no more than their number.
 const REFUSALS: [(u32, &str); 4] = [
@@ -85,7 +95,7 @@ pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, Cl
         cache: false,
         ..Export::new(name, 0)
     };
-    loop {
+    for _ in 0..MOST_REPLIES {
         let (kind, data) = option_reply(stream)?;
         match kind {
             proto::REP_ACK => return Ok(export),
@@ -100,6 +110,7 @@ pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, Cl
             _ => {}
         }
     }
+    Err(ClientError::Endless { export: name.to_string(), told: MOST_REPLIES })
 }
 
 fn option_reply(stream: &mut impl Read) -> Result<(u32, Vec<u8>), ClientError> {
@@ -248,6 +259,50 @@ mod tests {
         assert!(error.ends_with("is none of NBD (newstyle)"), "{error}");
         let mut short = io::Cursor::new(b"NBDMAGIC".to_vec());
         assert!(matches!(choose(&mut short, ""), Err(ClientError::Io(_))));
+    }
+
+    /// A server that says the same again and again.
+    struct Endless {
+        greeting: io::Cursor<Vec<u8>>,
+        said: Vec<u8>,
+        at: usize,
+    }
+
+    impl Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.greeting.read(into)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            let count = into.len().min(self.said.len() - self.at);
+            into[..count].copy_from_slice(&self.said[self.at..self.at + count]);
+            self.at = (self.at + count) % self.said.len();
+            Ok(count)
+        }
+    }
+
+    impl Write for Endless {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn is_a_server_that_comes_to_no_end_refused() {
+        let words = proto::GREETING.iter().flat_map(|word| word.to_be_bytes());
+        let greeting = words.chain(proto::FIXED_NEWSTYLE.to_be_bytes()).collect();
+        let mut said = proto::OPTION_REPLY_MAGIC.to_be_bytes().to_vec();
+        for word in [proto::OPT_GO, proto::REP_INFO, 2] {
+            said.extend(word.to_be_bytes());
+        }
+        said.extend(99u16.to_be_bytes());
+        let mut server = Endless { greeting: io::Cursor::new(greeting), said, at: 0 };
+        let error = choose(&mut server, "tape").expect_err("it never ends").to_string();
+        assert_eq!(error, "the server tells 64 things of export `tape` and comes to no end");
     }
 
     #[test]

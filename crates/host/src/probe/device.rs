@@ -76,7 +76,8 @@ fn facts(file: &File, is_device: bool, options: Options) -> Result<Facts, Wrong>
     })
 }
 
-/// What people call it, and what it calls itself.
+/// What people call it, and what it calls itself. A partition has the name of its disk, and which part of it it is, so that the
+/// map of the one is none of the other.
 fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) {
     let folder = number.map(|number| {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -87,11 +88,25 @@ fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) 
         let text = std::fs::read_to_string(folder.as_ref()?.join(name)).ok()?;
         Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
     };
-    let model = told("device/model");
-    let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(told);
-    let shown = model.as_ref().map(|model| format!(" ({model})")).unwrap_or_default();
-    let identity = Identity { name: model, serial, ..Identity::of(facts) };
+    let part = told("partition").zip(told("start"));
+    // What follows the link to a partition and goes up is the disk.
+    let whole = if part.is_some() { "../" } else { "" };
+    let of_disk = |name: &str| told(&format!("{whole}{name}"));
+    let model = of_disk("device/model");
+    let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(of_disk);
+    let name = part_name(model.as_deref(), part);
+    let shown = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let identity = Identity { name, serial, ..Identity::of(facts) };
     (format!("{}{shown}", path.display()), identity)
+}
+
+/// The name of a disk, or of a partition by its number and where it starts, which the system counts in 512 bytes.
+fn part_name(model: Option<&str>, part: Option<(String, String)>) -> Option<String> {
+    let part = part.map(|(number, start)| format!("partition {number} from sector {start}"));
+    match (model, part) {
+        (Some(model), Some(part)) => Some(format!("{model}, {part}")),
+        (model, part) => part.or(model.map(str::to_string)),
+    }
 }
 
 /// What carries probes out.
@@ -117,7 +132,8 @@ impl Worker {
         };
         let threads = (0..facts.depth).map(begin).collect::<io::Result<Vec<_>>>()?;
         let is_real_time = told.iter().take(facts.depth).all(|first| first);
-        Ok(Opened { facts, name, identity, tasks, over, threads, is_real_time })
+        let (to_media, flushes) = (true, true);
+        Ok(Opened { facts, name, identity, tasks, over, threads, is_real_time, to_media, flushes, clock })
     }
 
     #[allow(clippy::disallowed_types, reason = "threads share what is to be asked")]
@@ -276,6 +292,22 @@ mod tests {
         assert!(told.contains("has it open"), "{told}");
         drop(reader);
         RealDisk::open(&path, Options::default()).expect("nobody else has it open");
+    }
+
+    #[test]
+    fn is_a_partition_told_from_its_disk() {
+        let part = || Some(("2".to_string(), "2048".to_string()));
+        assert_eq!(part_name(Some("ST3000"), None).as_deref(), Some("ST3000"));
+        assert_eq!(
+            part_name(Some("ST3000"), part()).as_deref(),
+            Some("ST3000, partition 2 from sector 2048")
+        );
+        assert_eq!(part_name(None, part()).as_deref(), Some("partition 2 from sector 2048"));
+        let of = |name: Option<String>| Identity { name, ..Identity::new(100, 512) };
+        let (whole, part) = (of(part_name(Some("ST3000"), None)), of(part_name(Some("ST3000"), part())));
+        let told = whole.admits(&part).expect_err("it is a part").to_string();
+        assert!(told.contains("whose name is \"ST3000\"") && told.contains("partition 2 from"), "{told}");
+        assert!(part.admits(&whole).is_err());
     }
 
     #[test]

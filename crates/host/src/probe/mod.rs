@@ -5,7 +5,9 @@
 //! machine's.
 //!
 //! A disk is only read, unless it may be written. Then a write puts there what was there before, which is read first and kept; so
-//! whatever happens its contents stay as they were.
+//! whatever happens its contents stay as they were. What somebody else writes there meanwhile is lost: a block device is opened so
+//! that nothing else on the machine mounts or claims it, a file while nobody has it open; an NBD export cannot be kept from others.
+//! Where a way to a disk cannot make writes end on the media (no FUA), such writes are refused rather than timed in a cache.
 
 mod device;
 mod nbd;
@@ -67,6 +69,12 @@ pub enum ProbeError {
         met: u32,
         /// Bytes of a block.
         block: u32,
+    },
+    /// A smallest block that cannot be.
+    #[error("blocks of at least {met} bytes: NBD has powers of two up to 64 KiB")]
+    Block {
+        /// What the server tells.
+        met: u32,
     },
     /// A server that does not serve.
     #[error("{uri}: {error}")]
@@ -131,6 +139,11 @@ pub struct RealDisk {
     /// What was asked before.
     before: Option<Ask>,
     is_real_time: bool,
+    /// Whether a write can be told to end on the media.
+    to_media: bool,
+    /// Whether what was written can be brought there.
+    flushes: bool,
+    clock: Clock,
     _wakefulness: Wakefulness,
 }
 
@@ -146,6 +159,9 @@ struct Opened {
     over: Receiver<Told>,
     threads: Vec<JoinHandle<()>>,
     is_real_time: bool,
+    to_media: bool,
+    flushes: bool,
+    clock: Clock,
 }
 
 impl RealDisk {
@@ -164,7 +180,8 @@ impl RealDisk {
     }
 
     fn new(opened: Opened, options: Options) -> RealDisk {
-        let Opened { facts, name, identity, tasks, over, threads, is_real_time } = opened;
+        let Opened { facts, name, identity, tasks, over, threads, is_real_time, to_media, flushes, clock } =
+            opened;
         RealDisk {
             facts,
             name,
@@ -176,6 +193,9 @@ impl RealDisk {
             kept: BTreeMap::new(),
             before: None,
             is_real_time,
+            to_media,
+            flushes,
+            clock,
             _wakefulness: Wakefulness::ask(!options.no_real_time),
         }
     }
@@ -193,6 +213,21 @@ impl RealDisk {
     /// Whether its threads go before all that is not real-time.
     pub fn is_real_time(&self) -> bool {
         self.is_real_time
+    }
+
+    /// The clock of its answers.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Whether it can do what is asked.
+    fn can(&self, ask: &Ask) -> bool {
+        match ask {
+            Ask::Read { .. } => true,
+            Ask::Write { to_media, .. } => self.facts.may_write && (self.to_media || !to_media),
+            Ask::Flush => self.flushes,
+            _ => false,
+        }
     }
 
     fn hand_over(&self, task: Task) -> Result<(), ProbeError> {
@@ -242,7 +277,7 @@ impl RealDisk {
 
     /// Ends a probe that is not carried out.
     fn end(&mut self, probe: Probe, outcome: Outcome) {
-        let at = self.ready.back().map_or(probe.at, |(_, answer)| answer.ended.max(probe.at));
+        let at = self.clock.now().max(probe.at);
         self.ready.push_back((probe, Answer { issued: at, ended: at, outcome }));
     }
 }
@@ -255,19 +290,19 @@ impl Answers for RealDisk {
     }
 
     fn ask(&mut self, probe: Probe) -> Result<(), ProbeError> {
+        if !self.can(&probe.ask) {
+            self.end(probe, Outcome::Refused);
+            return Ok(());
+        }
         let data = match probe.ask {
-            Ask::Read { .. } | Ask::Flush => Vec::new(),
-            Ask::Write { lbn, sectors, .. } if self.facts.may_write => match self.content(lbn, sectors)? {
+            Ask::Write { lbn, sectors, .. } => match self.content(lbn, sectors)? {
                 Some(content) => content,
                 None => {
                     self.end(probe, Outcome::Failed);
                     return Ok(());
                 }
             },
-            _ => {
-                self.end(probe, Outcome::Refused);
-                return Ok(());
-            }
+            _ => Vec::new(),
         };
         self.before = Some(probe.ask);
         self.hand_over(Task { probe, data, keeps: false })

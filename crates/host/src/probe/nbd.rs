@@ -17,6 +17,9 @@ use std::time::Duration;
 /// How long a server may take for anything: longer than a disk that tries again and again.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Bytes of the largest block that a server may insist on.
+const MOST_BLOCK: u32 = 64 << 10;
+
 /// A connection, of which each thread has a half.
 #[derive(Debug)]
 enum Stream {
@@ -32,11 +35,13 @@ impl Stream {
                 let stream = TcpStream::connect(host)?;
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
                 Ok(Stream::Tcp(stream))
             }
             NbdServer::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
                 stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
                 Ok(Stream::Unix(stream))
             }
         }
@@ -99,7 +104,7 @@ pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeErr
     if options.writes && export.read_only {
         return Err(ProbeError::ReadOnly { name });
     }
-    let block = export.blocks.minimum.clamp(512, 4096);
+    let block = block_bytes(export.blocks.minimum)?;
     let facts = Facts {
         sectors: export.bytes / u64::from(block),
         sector_bytes: block,
@@ -125,7 +130,19 @@ pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeErr
     ];
     let is_real_time = told.iter().take(2).all(|first| first);
     let identity = Identity { name: Some(name.clone()), ..Identity::of(&facts) };
-    Ok(Opened { facts, identity, name, tasks, over, threads, is_real_time })
+    let (to_media, flushes) = (fua, export.flush);
+    Ok(Opened { facts, identity, name, tasks, over, threads, is_real_time, to_media, flushes, clock })
+}
+
+/// Bytes of a block that a server with this smallest one takes.
+///
+/// *Source:* "The NBD protocol", block size constraints: a power of two of at most 64 KiB.
+fn block_bytes(minimum: u32) -> Result<u32, ProbeError> {
+    let block = minimum.max(512);
+    match block.is_power_of_two() && block <= MOST_BLOCK {
+        true => Ok(block),
+        false => Err(ProbeError::Block { met: minimum }),
+    }
 }
 
 /// Sends what is asked, each at its time, until nothing more will be.
@@ -215,4 +232,20 @@ fn over(task: Task, answer: Answer, data: &[u8]) -> Over {
     let Task { probe, keeps, .. } = task;
     let probe: Probe = probe;
     Over { probe, answer, data: if keeps { data.to_vec() } else { Vec::new() } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_blocks_no_smaller_than_a_server_takes() {
+        for (minimum, block) in [(1, 512), (512, 512), (4096, 4096), (65_536, 65_536)] {
+            assert_eq!(block_bytes(minimum).ok(), Some(block), "{minimum}");
+        }
+        for minimum in [1000, 3 << 12, 1 << 17, u32::MAX] {
+            let error = block_bytes(minimum).expect_err("no server may have it").to_string();
+            assert!(error.starts_with(&format!("blocks of at least {minimum} bytes")), "{error}");
+        }
+    }
 }

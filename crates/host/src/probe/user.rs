@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 /// What uses a device or one of its partitions, if anything is known to.
 pub(super) fn of(number: u64) -> Option<String> {
@@ -31,6 +33,16 @@ pub(super) fn of(number: u64) -> Option<String> {
 ///
 /// *Source:* fcntl(2), F_SETLEASE: a write lease is given only on a file that nobody else has open.
 pub(super) fn has_file(file: &File) -> bool {
+    // A program that somebody is just starting has all that they have open, for a moment.
+    let looks = [0, 20, 60, 200, 500].map(Duration::from_millis);
+    looks.into_iter().all(|pause| {
+        #[allow(clippy::disallowed_methods, reason = "whoever has it only in passing is waited for")]
+        thread::sleep(pause);
+        is_elsewhere(file)
+    })
+}
+
+fn is_elsewhere(file: &File) -> bool {
     let lease = |kind: i32| {
         // SAFETY: the descriptor is open, and the call takes a number and no pointer.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) }

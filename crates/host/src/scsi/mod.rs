@@ -10,8 +10,9 @@
 pub mod commands;
 pub mod sg;
 
+use crate::Clock;
 use commands::{Address, Capacity, Command, DefectFormat, Sense};
-use headstack_model::{Lbn, Nanos};
+use headstack_model::Lbn;
 use headstack_tracks::drive::Answers;
 use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
 use std::collections::VecDeque;
@@ -224,14 +225,14 @@ pub struct Translating<D, T> {
     disk: D,
     translator: Translator<T>,
     answered: VecDeque<(Probe, Answer)>,
-    /// When the disk last answered: translations are of no time.
-    now: Nanos,
+    /// The clock of the disk's answers.
+    clock: Clock,
 }
 
 impl<D: Answers, T: Transport> Translating<D, T> {
-    /// Puts a translator beside a disk.
-    pub fn new(disk: D, translator: Translator<T>) -> Translating<D, T> {
-        Translating { disk, translator, answered: VecDeque::new(), now: Nanos::ZERO }
+    /// Puts a translator beside a disk, whose answers are of this clock.
+    pub fn new(disk: D, translator: Translator<T>, clock: Clock) -> Translating<D, T> {
+        Translating { disk, translator, answered: VecDeque::new(), clock }
     }
 
     /// The disk.
@@ -248,9 +249,10 @@ impl<D: Answers, T: Transport> Answers for Translating<D, T> {
     }
 
     fn ask(&mut self, probe: Probe) -> Result<(), D::Error> {
+        let issued = self.clock.now();
         match self.translator.answer(&probe.ask) {
             Some(outcome) => {
-                let answer = Answer { issued: self.now, ended: self.now, outcome };
+                let answer = Answer { issued, ended: self.clock.now(), outcome };
                 self.answered.push_back((probe, answer));
                 Ok(())
             }
@@ -262,9 +264,7 @@ impl<D: Answers, T: Transport> Answers for Translating<D, T> {
         if let Some(answered) = self.answered.pop_front() {
             return Ok(answered);
         }
-        let (probe, answer) = self.disk.wait()?;
-        self.now = self.now.max(answer.ended);
-        Ok((probe, answer))
+        self.disk.wait()
     }
 }
 

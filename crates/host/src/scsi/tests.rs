@@ -157,7 +157,8 @@ where
     F: Future<Output = T> + 'static,
 {
     let disk = SimulatedDisk::new(spec, Noise::NONE, 1).expect("it holds");
-    let mut disk = Translating::new(disk, Translator::new(Target::new(spec)));
+    let clock = Clock::new(1.0).expect("real time is a speed");
+    let mut disk = Translating::new(disk, Translator::new(Target::new(spec)), clock);
     let mut extraction = Extraction::new(disk.facts(), extractor);
     drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail").expect("nobody ends it")
 }
@@ -171,6 +172,20 @@ fn does_a_disk_of_bytes_lead_to_its_map() {
     assert_eq!(check::compare(&steps.map, &truth), exact);
     let walk = found(&spec, query::extract).expect("it translates");
     assert_eq!(check::compare(&walk.map, &truth), exact);
+}
+
+#[test]
+fn do_translations_take_time() {
+    let spec = drives::load("atlas-10k").expect("it is shipped");
+    let ends = async |disk: Disk| {
+        let mut ends = Vec::new();
+        for lbn in 0..100 {
+            ends.push(disk.ask(Ask::Locate(Lbn(lbn))).await.ended);
+        }
+        ends
+    };
+    let ends = found(&spec, ends);
+    assert!(ends.is_sorted() && ends[0] < ends[99], "{:?} to {:?}", ends[0], ends[99]);
 }
 
 #[test]

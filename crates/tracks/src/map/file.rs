@@ -55,6 +55,15 @@ impl Identity {
     ///
     /// *Errors:* the first thing in which they differ.
     pub fn admits(&self, disk: &Identity) -> Result<(), ForeignMap> {
+        let texts = [("serial number", &self.serial, &disk.serial), ("name", &self.name, &disk.name)];
+        for (what, of_map, of_disk) in texts {
+            if let (Some(of_map), Some(of_disk)) = (of_map, of_disk)
+                && of_map != of_disk
+            {
+                let (of_map, of_disk) = (format!("{of_map:?}"), format!("{of_disk:?}"));
+                return Err(ForeignMap { what, of_map, of_disk });
+            }
+        }
         let numbers = [
             ("number of blocks", self.sectors, disk.sectors),
             ("number of bytes in a block", u64::from(self.sector_bytes), u64::from(disk.sector_bytes)),
@@ -67,15 +76,6 @@ impl Identity {
         for (what, of_map, of_disk) in numbers {
             if of_map != of_disk {
                 return Err(ForeignMap { what, of_map: of_map.to_string(), of_disk: of_disk.to_string() });
-            }
-        }
-        let texts = [("serial number", &self.serial, &disk.serial), ("name", &self.name, &disk.name)];
-        for (what, of_map, of_disk) in texts {
-            if let (Some(of_map), Some(of_disk)) = (of_map, of_disk)
-                && of_map != of_disk
-            {
-                let (of_map, of_disk) = (format!("{of_map:?}"), format!("{of_disk:?}"));
-                return Err(ForeignMap { what, of_map, of_disk });
             }
         }
         Ok(())
