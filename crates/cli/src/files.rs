@@ -34,22 +34,27 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
     NewFile::beside(path)?.fill(content)
 }
 
-/// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind.
+/// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind. What is there
+/// and is no file, as a device or a pipe, is not replaced but written to.
 pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
     path: PathBuf,
+    is_special: bool,
 }
 
 impl NewFile {
     /// A new file that is to lie at `path`.
     pub(crate) fn beside(path: &Path) -> Result<NewFile, Failure> {
+        let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        let elsewhere = std::env::temp_dir();
         let folder = match path.parent() {
+            _ if is_special => &elsewhere,
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
         let beside =
             new_file(folder).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-        Ok(NewFile { beside, path: path.to_path_buf() })
+        Ok(NewFile { beside, path: path.to_path_buf(), is_special })
     }
 
     /// A new file for each path that was given, so that a place that cannot be written is told before the work is done.
@@ -72,6 +77,10 @@ impl NewFile {
     /// Puts it there.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.path.display()));
+        if self.is_special {
+            let mut to = File::options().write(true).open(&self.path).map_err(fault)?;
+            return io::copy(&mut self.beside.reopen().map_err(fault)?, &mut to).map(|_| ()).map_err(fault);
+        }
         self.beside.persist(&self.path).map_err(|error| fault(error.error))?;
         Ok(())
     }
@@ -97,4 +106,23 @@ fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn is_a_device_written_to_and_not_replaced() {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let link = folder.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &link).expect("the folder is writable");
+        write_whole(&link, b"gone").unwrap_or_else(|failure| panic!("{failure}"));
+        let found = fs::symlink_metadata(&link).expect("it is there");
+        assert!(found.is_symlink(), "it was replaced");
+        let file = folder.path().join("file");
+        write_whole(&file, b"kept").unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(read_text(&file).ok().as_deref(), Some("kept"));
+    }
 }
