@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files;
-use headstack_tracks::journal::{Head, Journal, JournalError, Record};
+use headstack_tracks::journal::{Head, Journal, JournalError, Record, is_enough};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -37,8 +37,13 @@ pub(super) fn open(path: Option<&Path>, resume: bool, head: &Head) -> Result<Kep
         error => at(error.to_string()),
     })?;
     journal.fits(head).map_err(|error| at(error.to_string()))?;
-    let file = append(path, journal.whole).map_err(|error| at(error.to_string()))?;
-    Ok(Kept { known: journal.records, to: Box::new(file) })
+    // Where the disk cannot be known again by what is in it, all is asked anew.
+    let (known, whole) = match is_enough(&journal.records) {
+        true => (journal.records, journal.whole),
+        false => (Vec::new(), head.text().len() as u64),
+    };
+    let file = append(path, whole).map_err(|error| at(error.to_string()))?;
+    Ok(Kept { known, to: Box::new(file) })
 }
 
 /// Opens a file to write behind so many of its bytes; what comes behind them goes.

@@ -1,8 +1,9 @@
 //! A journal of answers: an extraction that was interrupted is taken up where it was.
 //!
 //! The same answers lead to the same probes. So a [`Journaled`] disk writes down each answer as it comes, and gives those that
-//! are written down already before it asks anything. Then the disk's clock is another one: [`rejoin`] finds by how much it is to
-//! be put forward, so that every block goes on to come round when it would have.
+//! are written down already before it asks anything of its own. The disk's clock is another one then: by how much it is to be put
+//! forward, so that every block goes on to come round when it would have, some blocks tell that are read again before anything
+//! else. So they tell a journal of another disk, too, even where nothing is left to be asked.
 //!
 //! What is not carried over: where the arm was, and what the disk's cache held. A read or two takes another time for it, once.
 
@@ -10,12 +11,13 @@ mod lines;
 mod rejoin;
 
 pub use lines::{Head, Journal, JournalError};
-pub use rejoin::{RejoinError, rejoin};
+pub use rejoin::RejoinError;
 
 use crate::drive::{self, Answers};
 use crate::{Answer, Ask, Disk, Extraction, Facts, Probe};
 use headstack_model::Nanos;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use rejoin::{Marks, rejoin};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 
 /// An answer that is written down.
@@ -45,7 +47,7 @@ pub enum Broken<E> {
         /// What it asked.
         met: String,
     },
-    /// The clock cannot be taken up.
+    /// It is not the disk that answered before, or cannot be known again.
     #[error("{0}")]
     Rejoin(RejoinError),
     /// The journal cannot be written.
@@ -61,34 +63,31 @@ pub struct Journaled<D, W> {
     known: VecDeque<Record>,
     /// Probes that wait for an answer that is written down, or for the end of those.
     held: BTreeMap<u64, Probe>,
-    /// The last answers from the media that were written down, one a block, until the clock is taken up by them.
-    last: Vec<Record>,
+    /// What the disk is known by again, until it is.
+    marks: Option<Marks>,
     /// When the last answer of all came.
     end: Nanos,
     /// How much later it is by the journal than by the disk's clock.
     ahead: Nanos,
 }
 
-/// Blocks that the clock is taken up by, those read last.
-const LAST: usize = 64;
+/// Whether a disk can be known again by answers that were written down; where not, they are of no use.
+pub fn is_enough(known: &[Record]) -> bool {
+    Marks::of(known).is_some()
+}
 
 fn ended(known: &[Record]) -> Nanos {
     known.iter().map(|record| record.answer.ended).max().unwrap_or_default()
 }
 
 impl<D: Answers, W: Write> Journaled<D, W> {
-    /// A disk, the answers that are known, and where to write those to come.
+    /// A disk, the answers that are known, and where to write those to come. Too few answers to know it by
+    /// ([`is_enough`]) are taken for none.
     pub fn new(disk: D, known: Vec<Record>, to: W) -> Journaled<D, W> {
-        let mut blocks = BTreeSet::new();
-        let tells = known
-            .iter()
-            .rev()
-            .filter(|record| rejoin::block_of(record).is_some_and(|lbn| blocks.insert(lbn)));
-        let last: Vec<Record> = tells.take(LAST).cloned().collect();
-        // Where places were asked for and nothing was read, there is no clock to take up.
+        let marks = Marks::of(&known);
+        let known = if marks.is_some() { known } else { Vec::new() };
         let end = ended(&known);
-        let ahead = if last.is_empty() { end } else { Nanos::ZERO };
-        Journaled { disk, to, known: known.into(), held: BTreeMap::new(), last, end, ahead }
+        Journaled { disk, to, known: known.into(), held: BTreeMap::new(), marks, end, ahead: Nanos::ZERO }
     }
 
     /// The disk.
@@ -98,19 +97,17 @@ impl<D: Answers, W: Write> Journaled<D, W> {
 
     /// Asks what waits for the disk, once no more is known.
     fn go_over(&mut self) -> Result<(), Broken<D::Error>> {
-        if !self.last.is_empty() {
-            self.take_up_the_clock()?;
-        }
         while let Some((_, probe)) = self.held.pop_first() {
             self.pass(probe)?;
         }
         Ok(())
     }
 
-    fn take_up_the_clock(&mut self) -> Result<(), Broken<D::Error>> {
-        let (last, end) = (std::mem::take(&mut self.last), self.end);
+    /// Looks whether it is the disk that answered before, and takes up its clock.
+    fn know_again(&mut self, marks: Marks) -> Result<(), Broken<D::Error>> {
+        let end = self.end;
         let mut rejoining =
-            Extraction::new(self.disk.facts(), async move |disk: Disk| rejoin(&disk, &last, end).await);
+            Extraction::new(self.disk.facts(), async move |disk: Disk| rejoin(&disk, &marks, end).await);
         let found = drive::run(&mut rejoining, &mut self.disk, |_, _, _| true).map_err(Broken::Disk)?;
         self.ahead = found.expect("nobody ends it").map_err(Broken::Rejoin)?;
         Ok(())
@@ -138,6 +135,9 @@ impl<D: Answers, W: Write> Answers for Journaled<D, W> {
     }
 
     fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        if let Some(marks) = self.marks.take() {
+            self.know_again(marks)?;
+        }
         self.held.insert(probe.number, probe);
         match self.known.is_empty() {
             true => self.go_over(),
@@ -231,6 +231,49 @@ mod tests {
         }
         let middle = crate::spin::middle(&mut off).expect("there are some");
         assert!(middle.abs() < 20_000.0, "the platter is {middle} ns off");
+    }
+
+    #[test]
+    fn is_a_journal_that_came_to_its_end_refused_for_another_disk() {
+        let (found, lines) = run(disk("toshiba-x300", 1), Vec::new(), usize::MAX).expect("it runs");
+        assert!(found.is_some(), "it came to its end");
+        let (again, more) =
+            run(disk("toshiba-x300", 2), records(&lines), usize::MAX).expect("it is the disk");
+        assert_eq!((again, more.as_str()), (found, ""), "nothing is asked again but what it is known by");
+        let other = run(disk("exos-x16", 1), records(&lines), usize::MAX).expect_err("it is another disk");
+        assert!(other.contains("another disk"), "{other}");
+    }
+
+    #[test]
+    fn are_answers_too_few_to_know_a_disk_by_of_no_use() {
+        let (_, lines) = run(disk("toshiba-x300", 1), Vec::new(), 5).expect("it runs");
+        let known = records(&lines);
+        assert!(!is_enough(&known) && !is_enough(&[]));
+        // Another disk asks all of them anew.
+        let (found, lines) =
+            run(disk("exos-x16", 1), known, usize::MAX).expect("nothing of the journal is taken");
+        assert_eq!((found.map(|found| found.len()), records(&lines).len()), (Some(COUNT), COUNT));
+        assert!(is_enough(&records(&lines)));
+    }
+
+    #[test]
+    fn are_places_that_were_told_those_of_the_disk() {
+        let walk = |name: &str, known: Vec<Record>| {
+            let mut journaled = Journaled::new(disk(name, 1), known, Vec::new());
+            let places = async |disk: Disk| {
+                for place in 0..200 {
+                    disk.ask(Ask::Locate(Lbn(place * 89_003))).await;
+                }
+            };
+            let mut extraction = Extraction::new(journaled.facts(), places);
+            let done = drive::run(&mut extraction, &mut journaled, |_, _, _| true);
+            done.map_err(|error| error.to_string())?;
+            Ok::<_, String>(String::from_utf8(journaled.to).expect("it is text"))
+        };
+        let known = records(&walk("atlas-10k", Vec::new()).expect("it runs"));
+        assert_eq!(walk("atlas-10k", known.clone()).as_deref(), Ok(""));
+        let other = walk("atlas-10k-ii", known).expect_err("it is another disk");
+        assert!(other.starts_with("the journal is of another disk: of 50 places"), "{other}");
     }
 
     #[test]

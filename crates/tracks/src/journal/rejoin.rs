@@ -1,12 +1,14 @@
-//! Taking up a clock: how much later it is by a journal than by the clock of a disk that was begun anew.
+//! Taking up a clock: how much later it is by a journal than by the clock of a disk that was begun anew, and whether it is the
+//! journal's disk at all.
 
 use super::Record;
 use crate::spin::{QUICK, SpinError, spin};
-use crate::{Answer, Ask, Disk};
+use crate::{Answer, Ask, Disk, Outcome};
 use headstack_model::{Lbn, Nanos};
+use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 
-/// Why a clock cannot be taken up.
+/// Why a journal cannot be taken up on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RejoinError {
     /// The disk cannot be learned from.
@@ -20,31 +22,106 @@ pub enum RejoinError {
         /// Those of them that lie where they did, but for one turn of all.
         agree: usize,
     },
+    /// Blocks lie elsewhere.
+    #[error("the journal is of another disk: of {asked} places {agree} are as they were told")]
+    OtherPlaces {
+        /// Places that were asked for again.
+        asked: usize,
+        /// Those of them that are told as they were.
+        agree: usize,
+    },
+    /// Too few blocks come from the media to know the disk by.
+    #[error(
+        "the disk cannot be known again: {asked} blocks of the journal come from its media, {LEAST} are needed"
+    )]
+    Few {
+        /// Blocks that were read again.
+        asked: usize,
+    },
 }
 
 /// How near to each other blocks agree, in turns.
 const NEAR: f64 = 0.01;
+/// Blocks or places by which a disk is known: fewer agree by chance.
+pub(super) const LEAST: usize = 8;
+/// One of so many places may have changed: defects grow.
+const CHANGED: usize = 8;
 
 /// The block that a read from the media was of, if an answer is of one.
-pub(super) fn block_of(record: &Record) -> Option<Lbn> {
+fn block_of(record: &Record) -> Option<Lbn> {
     match record.ask {
         Ask::Read { lbn, .. } if is_of_media(&record.answer) => Some(lbn),
         _ => None,
     }
 }
 
+/// What a disk is known by again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// The last reads from the media, one a block.
+    Reads(Vec<Record>),
+    /// Places that were told, where too little was read.
+    Places(Vec<Record>),
+}
+
+impl Marks {
+    /// Those of some answers; none where there are too few of them.
+    pub(super) fn of(known: &[Record]) -> Option<Marks> {
+        let mut blocks = BTreeSet::new();
+        let is_new = |record: &&Record| block_of(record).is_some_and(|lbn| blocks.insert(lbn));
+        let reads: Vec<Record> = known.iter().rev().filter(is_new).take(MOST).cloned().collect();
+        if reads.len() >= LEAST {
+            return Some(Marks::Reads(reads));
+        }
+        let is_told = |record: &&Record| {
+            matches!(record.answer.outcome, Outcome::Place { .. } | Outcome::Block(Some(_)))
+        };
+        let told: Vec<&Record> = known.iter().filter(is_told).collect();
+        // Spread over all of them: disks of one kind differ in few places.
+        let spread = told.iter().step_by(told.len().div_ceil(MOST).max(1)).map(|record| (*record).clone());
+        let places: Vec<Record> = spread.collect();
+        (places.len() >= LEAST).then_some(Marks::Places(places))
+    }
+}
+
+/// Blocks or places that are asked for again, at most.
+const MOST: usize = 64;
+
 /// By how much the disk's clock is to be put forward, so that it is later than `end`, when the last answer of a journal came, and
 /// the blocks that some of its answers were of come round as they would have.
 ///
 /// *Errors:* the disk cannot be learned from, or is another one.
-pub async fn rejoin(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, RejoinError> {
+pub(super) async fn rejoin(disk: &Disk, marks: &Marks, end: Nanos) -> Result<Nanos, RejoinError> {
+    match marks {
+        Marks::Reads(last) => by_reads(disk, last, end).await,
+        Marks::Places(places) => by_places(disk, places).await.map(|()| forward(disk, end)),
+    }
+}
+
+fn forward(disk: &Disk, end: Nanos) -> Nanos {
+    Nanos(end.0.saturating_sub(disk.now().0))
+}
+
+async fn by_places(disk: &Disk, places: &[Record]) -> Result<(), RejoinError> {
+    let mut agree = 0;
+    for record in places {
+        agree += usize::from(disk.ask(record.ask).await.outcome == record.answer.outcome);
+    }
+    let asked = places.len();
+    match (asked - agree) * CHANGED <= asked {
+        true => Ok(()),
+        false => Err(RejoinError::OtherPlaces { asked, agree }),
+    }
+}
+
+async fn by_reads(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, RejoinError> {
     let spin = spin(disk).await.map_err(RejoinError::Spin)?;
-    let forward = Nanos(end.0.saturating_sub(disk.now().0));
-    let mut offs = Vec::new();
-    for record in last {
-        let Ask::Read { lbn, sectors, .. } = record.ask else { continue };
-        // The second time, too, where the first was late by chance.
-        for _ in 0..2 {
+    let forward = forward(disk, end);
+    let mut offs = vec![Vec::new(); last.len()];
+    // The second time, too, where the first was late by chance; after all others, so that it does not come from a cache.
+    for _ in 0..2 {
+        for (offs, record) in offs.iter_mut().zip(last) {
+            let Ask::Read { lbn, sectors, .. } = record.ask else { continue };
             let answer = disk.read(lbn, sectors).await;
             if is_of_media(&answer) {
                 let apart = record.answer.ended.0 as f64 - (answer.ended.0 + forward.0) as f64;
@@ -53,9 +130,13 @@ pub async fn rejoin(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, R
             }
         }
     }
-    let (off, agree) = most_agreed(&offs);
-    if offs.is_empty() || agree * 3 < offs.len() * 2 {
-        return Err(RejoinError::OtherDisk { asked: offs.len(), agree });
+    offs.retain(|offs| !offs.is_empty());
+    let (asked, (off, agree)) = (offs.len(), most_agreed(&offs));
+    if asked < LEAST {
+        return Err(RejoinError::Few { asked });
+    }
+    if agree * 3 < asked * 2 {
+        return Err(RejoinError::OtherDisk { asked, agree });
     }
     Ok(forward + Nanos((off * spin.turn_ns) as u64))
 }
@@ -64,10 +145,15 @@ fn is_of_media(answer: &Answer) -> bool {
     answer.is_done() && answer.took() > QUICK
 }
 
-/// The angle that most agree on, and how many do.
-fn most_agreed(offs: &[f64]) -> (f64, usize) {
-    let near = |off: f64| offs.iter().map(move |other| apart(*other, off)).filter(|apart| apart.abs() < NEAR);
-    let best = offs.iter().map(|off| (near(*off).count(), *off)).max_by(|a, b| a.0.cmp(&b.0));
+/// The angle that most blocks agree on, each of which was seen once or several times, and how many do.
+fn most_agreed(blocks: &[Vec<f64>]) -> (f64, usize) {
+    let nearest = |block: &Vec<f64>, off: f64| {
+        let aparts = block.iter().map(|other| apart(*other, off));
+        aparts.min_by(|a, b| a.abs().total_cmp(&b.abs())).filter(|apart| apart.abs() < NEAR)
+    };
+    let near = |off: f64| blocks.iter().filter_map(move |block| nearest(block, off));
+    let all = blocks.iter().flatten();
+    let best = all.map(|off| (near(*off).count(), *off)).max_by(|a, b| a.0.cmp(&b.0));
     let Some((agree, off)) = best else { return (0.0, 0) };
     let mut aparts: Vec<f64> = near(off).collect();
     let middle = off + crate::spin::middle(&mut aparts).unwrap_or(0.0);
@@ -86,7 +172,8 @@ mod tests {
 
     #[test]
     fn is_the_angle_found_that_most_agree_on() {
-        let (off, agree) = most_agreed(&[0.999, 0.001, 0.5, 0.0005, 0.7]);
+        let blocks = [vec![0.999], vec![0.001, 0.4], vec![0.5], vec![0.9, 0.0005], vec![0.7]];
+        let (off, agree) = most_agreed(&blocks);
         assert_eq!(agree, 3);
         assert!(apart(off, 0.0005).abs() < 1e-9, "{off}");
         assert_eq!(most_agreed(&[]), (0.0, 0));
