@@ -29,7 +29,7 @@ fn probed(truth: &DriveSpec) -> Result<DriveSpec, String> {
         let mechanics = mechanics(handle.clone(), &lattice).await;
         let turn = 60e9 / mechanics.rpm;
         let electronics = electronics(handle, lattice.map, turn).await.map_err(|error| error.to_string())?;
-        Ok(spec::drive_file(&name, &facts, &mechanics, &electronics))
+        spec::drive_file(&name, &facts, &mechanics, &electronics).map_err(|error| error.to_string())
     });
     let found = run(&mut extraction, &mut disk, |_, _, progress| progress.probes < MOST_PROBES);
     let found = found.expect("it cannot fail");
@@ -166,13 +166,18 @@ fn boundaries_and_worst_demerit(name: &str) -> Result<(check::Agreement, f64), S
     Ok((agreement, loads.iter().map(|(_, _, share)| *share).fold(0.0, f64::max)))
 }
 
+/// Boundaries of a drive that may be off: of each of these three one was, by some blocks, beside a slipped sector
+/// (`docs/VALIDATION.md`). It is a miss of the lattice, not of the file.
+fn boundaries_off(name: &str) -> u64 {
+    u64::from(matches!(name, "atlas-10k" | "cheetah-4lp" | "cheetah-9lp"))
+}
+
 #[test]
 fn does_the_probed_file_predict_the_disk() {
     // Of 1992, of 1999, of 2004 and of 2015.
     for name in ["hp-c2247a", "atlas-10k", "wd800jd", "toshiba-x300"] {
         let (agreement, demerit) = boundaries_and_worst_demerit(name).expect(name);
-        // One boundary of a disk with slipped sectors may be off: ten thousand are looked at for each.
-        let most = if name == "atlas-10k" { agreement.boundaries / 10_000 } else { 0 };
+        let most = boundaries_off(name);
         assert!(agreement.missed.max(agreement.false_ones) <= most, "{name}: {agreement:?}");
         assert!(demerit <= 0.03, "{name}: a demerit of {demerit} of the mean");
     }
@@ -181,8 +186,22 @@ fn does_the_probed_file_predict_the_disk() {
 #[test]
 #[ignore = "a table of figures: make probe-full"]
 fn how_well_does_every_probed_file_predict_its_disk() {
-    drives::all().iter().for_each(|(name, _)| match boundaries_and_worst_demerit(name) {
-        Ok((_, demerit)) => println!("{name}: worst demerit {:.2} %", 100.0 * demerit),
-        Err(error) => println!("{name}: {error}"),
-    });
+    let mut misses = Vec::new();
+    for (name, _) in drives::all() {
+        let is_good = match boundaries_and_worst_demerit(name) {
+            Ok((agreement, demerit)) => {
+                println!("{name}: worst demerit {:.2} %", 100.0 * demerit);
+                demerit <= 0.03 && agreement.missed.max(agreement.false_ones) <= boundaries_off(name)
+            }
+            Err(error) => {
+                println!("{name}: {error}");
+                false
+            }
+        };
+        if !is_good {
+            misses.push(*name);
+        }
+    }
+    // Its layout was read off a real drive, with defects everywhere: its tracks are not found after three million reads.
+    assert_eq!(misses, ["atlas-10k-v-300"]);
 }

@@ -32,6 +32,11 @@ impl Found {
         }
     }
 
+    /// Whether nothing is known.
+    pub(super) fn is_empty(&self) -> bool {
+        What::EACH.into_iter().all(|part| !self.has(part))
+    }
+
     /// Parts that are not among it.
     pub(super) fn missing(&self, wanted: &[What]) -> Vec<What> {
         wanted.iter().copied().filter(|part| !self.has(*part)).collect()

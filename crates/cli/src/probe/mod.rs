@@ -6,12 +6,13 @@ mod learn;
 mod page;
 mod progress;
 mod results;
+mod signals;
 mod source;
 mod task;
 mod text;
 mod truth;
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::files::{self, NewFile};
 use crate::report;
 use crate::sim::JsonOutput;
@@ -20,8 +21,10 @@ use headstack_tracks::drive::{self, Answers};
 use headstack_tracks::journal::{Head, Journaled};
 use headstack_tracks::{Extraction, Progress, TrackMap, map, spec};
 use learn::Found;
+use signals::Signals;
 use source::{Source, SourceArgs};
 use std::cell::RefCell;
+use std::fmt::{self, Display};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -80,7 +83,7 @@ pub(crate) struct Outcome {
     disk: source::Told,
     /// What was learned.
     found: Found,
-    /// What was not, and how far it had come.
+    /// What was not, and why.
     open: Option<Open>,
     /// Questions that were answered, those in the journal included.
     probes: u64,
@@ -88,6 +91,31 @@ pub(crate) struct Outcome {
     took: Nanos,
     /// How it agrees with the truth.
     verdict: Option<truth::Verdict>,
+    /// Files that were asked for and not written, and why.
+    not_written: Vec<String>,
+}
+
+impl Outcome {
+    /// Ends the command as it has to.
+    ///
+    /// *Errors:* what failed, what was stopped, what was not written, what does not agree.
+    fn end(&self, journal: Option<&Path>) -> Result<(), Failure> {
+        match self.open.as_ref().map(|open| &open.why) {
+            Some(Why::Failed(why)) => return Err(Failure::Input(format!("{}: {why}", self.disk.name))),
+            Some(Why::Stopped { signal, .. }) => {
+                failure::print_line(&match journal {
+                    Some(path) => format!("stopped: --journal {} --resume goes on from here", path.display()),
+                    None => "stopped: with --journal FILE, --resume would go on from here".to_string(),
+                });
+                return Err(Failure::Command(128 + signal));
+            }
+            _ => {}
+        }
+        if !self.not_written.is_empty() {
+            return Err(Failure::Check(self.not_written.join("; ")));
+        }
+        self.verdict.as_ref().map_or(Ok(()), truth::Verdict::end)
+    }
 }
 
 /// Files that are written of what was learned.
@@ -97,33 +125,86 @@ struct Files {
 }
 
 impl Files {
-    /// Writes those for which enough was learned.
-    fn write(self, outcome: &Outcome) -> Result<(), Failure> {
-        let (facts, found) = (&outcome.disk.facts, &outcome.found);
-        if let (Some(file), Some(mechanics), Some(electronics)) =
-            (self.drive, &found.mechanics, &found.electronics)
-        {
-            let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let spec = spec::drive_file(&name, facts, mechanics, electronics);
-            file.fill(spec::text(&spec).as_bytes())?;
+    /// Writes those for which enough was learned; says which were not written and why.
+    ///
+    /// *Errors:* one cannot be written.
+    fn write(self, outcome: &Outcome) -> Result<Vec<String>, Failure> {
+        let found = &outcome.found;
+        let mut not_written = Vec::new();
+        let mut skip = |file: &NewFile, why: &dyn Display| {
+            not_written.push(format!("{} was not written: {why}", file.path().display()));
+        };
+        if let Some(file) = self.map {
+            match &found.map {
+                Some(tracks) => {
+                    let mut bytes = Vec::new();
+                    map::write(&mut bytes, &outcome.disk.identity, tracks).map_err(Failure::input)?;
+                    file.fill(&bytes)?;
+                }
+                None => skip(&file, &left_open(found, MAP_NEEDS)),
+            }
         }
-        if let (Some(file), Some(tracks)) = (self.map, &found.map) {
-            let mut bytes = Vec::new();
-            map::write(&mut bytes, &outcome.disk.identity, tracks).map_err(Failure::input)?;
-            file.fill(&bytes)?;
+        if let Some(file) = self.drive {
+            match drive_file(&file, outcome) {
+                Ok(text) => file.fill(text.as_bytes())?,
+                Err(why) => skip(&file, &why),
+            }
         }
-        Ok(())
+        Ok(not_written)
     }
 }
 
-/// What was left when the time was over.
+/// What files are written of.
+const DRIVE_NEEDS: &[What] = &[What::Seek, What::Cache];
+const MAP_NEEDS: &[What] = &[What::Tracks];
+
+/// The drive file, or why there is none.
+fn drive_file(file: &NewFile, outcome: &Outcome) -> Result<String, String> {
+    let found = &outcome.found;
+    let (Some(mechanics), Some(electronics)) = (&found.mechanics, &found.electronics) else {
+        return Err(left_open(found, DRIVE_NEEDS));
+    };
+    let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let spec = spec::drive_file(&name, &outcome.disk.facts, mechanics, electronics);
+    spec.map(|spec| spec::text(&spec)).map_err(|error| error.to_string())
+}
+
+fn left_open(found: &Found, needed: &[What]) -> String {
+    format!("{} left open", task::names(&found.missing(needed)))
+}
+
+/// What was left, and why.
 struct Open {
     parts: Vec<What>,
-    progress: Progress,
+    why: Why,
+}
+
+/// Why something was left open.
+enum Why {
+    /// The time was over.
+    Time(Progress),
+    /// Somebody stopped it.
+    Stopped { signal: u8, at: Progress },
+    /// It cannot be learned.
+    Failed(String),
+}
+
+impl Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |f: &mut fmt::Formatter<'_>, what: &str, at: &Progress| {
+            write!(f, "{what} at {} ({:.0} %)", at.phase, 100.0 * at.share)
+        };
+        match self {
+            Why::Time(progress) => at(f, "the time was over", progress),
+            Why::Stopped { at: progress, .. } => at(f, "stopped", progress),
+            Why::Failed(why) => f.write_str(why),
+        }
+    }
 }
 
 impl Probe {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let signals = Signals::watch()?;
         let truth = self.truth()?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let page = NewFile::if_named(self.report.as_deref())?;
@@ -131,16 +212,17 @@ impl Probe {
         let parts = task::with_needs(wanted, self.method).map_err(Failure::Input)?;
         let files = self.files(&parts)?;
         let source = self.source.open(self.method)?;
-        let mut outcome = self.learn(source, &parts)?;
-        outcome.verdict = truth.map(|truth| truth.judge(&outcome.found));
-        files.write(&outcome)?;
+        let mut outcome = self.learn(source, &parts, &signals)?;
+        outcome.verdict = truth.map(|truth| truth.judge(&outcome.found, outcome.open.is_some()));
+        outcome.not_written = files.write(&outcome)?;
         if let Some(page) = page {
             page.fill(report::to_html(&page::report(&outcome)).as_bytes())?;
         }
         if !json.write(|| results::to_json(&outcome), out)? {
             text::print(&outcome, out)?;
         }
-        outcome.verdict.as_ref().map_or(Ok(()), |verdict| verdict.end(outcome.open.is_some()))
+        out.flush()?;
+        outcome.end(self.journal.as_deref())
     }
 
     /// Files of what is to be learned, so that a place that cannot be written is told before the work is done.
@@ -152,8 +234,8 @@ impl Probe {
                 None => Ok(()),
             }
         };
-        needs("--output", &self.output, &[What::Seek, What::Cache])?;
-        needs("--map", &self.map, &[What::Tracks])?;
+        needs("--output", &self.output, DRIVE_NEEDS)?;
+        needs("--map", &self.map, MAP_NEEDS)?;
         Ok(Files {
             drive: NewFile::if_named(self.output.as_deref())?,
             map: NewFile::if_named(self.map.as_deref())?,
@@ -179,7 +261,7 @@ impl Probe {
         task::name(self.method, parts) + &known.unwrap_or_default()
     }
 
-    fn learn(&self, source: Source, parts: &[What]) -> Result<Outcome, Failure> {
+    fn learn(&self, source: Source, parts: &[What], signals: &Signals) -> Result<Outcome, Failure> {
         let told = source.told();
         let known = self.known.as_deref().map(|path| known(path, &told)).transpose()?;
         let head = Head::new(&source.facts(), &told.own_name(), &self.task(parts));
@@ -198,17 +280,25 @@ impl Probe {
             (probes, last) = (probes + 1, last.max(answer.ended));
             bar.show(progress, probes, last);
             how_far.clone_from(progress);
-            last < end
+            last < end && signals.asked().is_none()
         });
         bar.finish();
-        let at = |message: String| Failure::Input(format!("{}: {message}", told.name));
-        let result = ended.map_err(|error| at(error.to_string()))?;
-        let is_open = result.is_none();
-        result.unwrap_or(Ok(())).map_err(at)?;
         drop(extraction);
+        let why = match ended {
+            Ok(Some(Ok(()))) => None,
+            Ok(Some(Err(why))) => Some(Why::Failed(why)),
+            Ok(None) => Some(match signals.asked() {
+                Some(signal) => Why::Stopped { signal, at: how_far },
+                None => Why::Time(how_far),
+            }),
+            Err(error) => Some(Why::Failed(error.to_string())),
+        };
         let found = found.take();
-        let open = is_open.then(|| Open { parts: found.missing(parts), progress: how_far });
-        Ok(Outcome { disk: told, found, open, probes, took: last, verdict: None })
+        if let (Some(Why::Failed(why)), true) = (&why, found.is_empty()) {
+            return Err(Failure::Input(format!("{}: {why}", told.name)));
+        }
+        let open = why.map(|why| Open { parts: found.missing(parts), why });
+        Ok(Outcome { disk: told, found, open, probes, took: last, verdict: None, not_written: Vec::new() })
     }
 }
 

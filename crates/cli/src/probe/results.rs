@@ -49,10 +49,13 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
             .as_ref()
             .map(|open| open.parts.iter().map(|part| part.name()).collect::<Vec<_>>().into()),
     );
+    put("left_open_why", outcome.open.as_ref().map(|open| open.why.to_string().into()));
+    put("not_written", (!outcome.not_written.is_empty()).then(|| outcome.not_written.clone().into()));
     put(
         "check",
         outcome.verdict.as_ref().map(|verdict| {
-            let mut told = json!({"drive": verdict.name, "agrees": verdict.is_good()});
+            let mut told =
+                json!({"drive": verdict.name, "agrees": verdict.is_good(), "whole": verdict.is_whole});
             if let Some(found) = verdict.tracks {
                 told["boundaries"] = found.boundaries.into();
                 told["missed"] = found.missed.into();

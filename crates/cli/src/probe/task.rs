@@ -98,6 +98,12 @@ pub(super) fn name(method: Method, parts: &[What]) -> String {
     format!("{} {}", method.name(), parts.join(","))
 }
 
+/// The names of parts, for people.
+pub(super) fn names(parts: &[What]) -> String {
+    let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+    names.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

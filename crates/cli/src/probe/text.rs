@@ -2,6 +2,7 @@
 
 use super::findings;
 use super::progress::round;
+use super::task::names;
 use super::truth::Verdict;
 use super::{Open, Outcome};
 use crate::failure::Failure;
@@ -76,6 +77,7 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         format!("{} in {}{time}{per_track}", grouped(outcome.probes), round(outcome.took.as_secs())),
     ));
     lines.extend(outcome.open.as_ref().map(|open| ("left open", left_open(open))));
+    lines.extend(outcome.not_written.iter().map(|file| ("not written", file.clone())));
     lines.extend(outcome.verdict.as_ref().map(|verdict| ("check", agreement(verdict))));
     lines
 }
@@ -148,9 +150,7 @@ fn arm(seeks: &Seeks) -> String {
 }
 
 fn left_open(open: &Open) -> String {
-    let parts: Vec<&str> = open.parts.iter().map(|part| part.name()).collect();
-    let how_far = format!("{} ({:.0} %)", open.progress.phase, 100.0 * open.progress.share);
-    format!("{}: the time was over at {how_far}", parts.join(", "))
+    format!("{}: {}", names(&open.parts), open.why)
 }
 
 fn agreement(verdict: &Verdict) -> String {
@@ -164,6 +164,11 @@ fn agreement(verdict: &Verdict) -> String {
     });
     let speed = verdict.rpm_off_ppm.map(|off| format!("speed off by {off:.1} millionths"));
     let told: Vec<String> = tracks.into_iter().chain(speed).collect();
-    let word = if verdict.is_good() { "agrees" } else { "DISAGREES" };
-    format!("{word} with {}: {}", verdict.name, told.join("; "))
+    let word = match (verdict.is_good(), verdict.is_whole) {
+        (true, _) => "agrees with",
+        (false, false) => "NOT WHOLE, so far compared with",
+        (false, true) => "DISAGREES with",
+    };
+    let told = if told.is_empty() { "nothing was learned".to_string() } else { told.join("; ") };
+    format!("{word} {}: {told}", verdict.name)
 }

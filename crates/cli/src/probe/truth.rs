@@ -21,6 +21,8 @@ pub(super) struct Verdict {
     pub(super) tracks: Option<Agreement>,
     /// How far the speed is off, in millionths.
     pub(super) rpm_off_ppm: Option<f64>,
+    /// Whether all was learned that was to be.
+    pub(super) is_whole: bool,
 }
 
 /// A speed is known to so many millionths.
@@ -33,31 +35,32 @@ impl Truth {
         Ok(Truth { name: spec.name.clone(), map: TrackMap::of_geometry(&geometry), rpm })
     }
 
-    pub(super) fn judge(&self, found: &Found) -> Verdict {
+    pub(super) fn judge(&self, found: &Found, is_open: bool) -> Verdict {
         Verdict {
             name: self.name.clone(),
             tracks: found.map.as_ref().map(|map| compare(map, &self.map)),
             rpm_off_ppm: found.spin.map(|spin| (spin.rpm() / self.rpm - 1.0) * 1e6),
+            is_whole: !is_open,
         }
     }
 }
 
 impl Verdict {
-    /// Whether it agrees.
+    /// Whether it agrees, and nothing is missing.
     pub(super) fn is_good(&self) -> bool {
         let tracks = self.tracks.is_none_or(|found| found.missed == 0 && found.false_ones == 0);
         let is_any = self.tracks.is_some() || self.rpm_off_ppm.is_some();
-        is_any && tracks && self.rpm_off_ppm.is_none_or(|off| off.abs() <= RPM_PPM)
+        self.is_whole && is_any && tracks && self.rpm_off_ppm.is_none_or(|off| off.abs() <= RPM_PPM)
     }
 
-    /// Ends the command as it has to, where something was left open or nothing was.
+    /// Ends the command as it has to.
     ///
     /// *Errors:* what disagrees, and what was not learned.
-    pub(super) fn end(&self, is_open: bool) -> Result<(), Failure> {
-        match self.is_good() {
-            _ if is_open => Err(Failure::Check("not all was learned that was to be compared".to_string())),
-            true => Ok(()),
-            false => Err(Failure::Check(format!("what was learned is not what {} says", self.name))),
+    pub(super) fn end(&self) -> Result<(), Failure> {
+        match (self.is_whole, self.is_good()) {
+            (false, _) => Err(Failure::Check("not all was learned that was to be compared".to_string())),
+            (true, true) => Ok(()),
+            (true, false) => Err(Failure::Check(format!("what was learned is not what {} says", self.name))),
         }
     }
 }

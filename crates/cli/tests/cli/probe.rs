@@ -81,6 +81,113 @@ fn does_it_stop_in_time_and_go_on_from_its_journal() {
     assert!(task.ends_with("it is of task `lattice speed,tracks`, not of `lattice speed`"), "{task}");
 }
 
+/// The small drive with other zones and another speed: of another make, by the same name, and as large.
+fn stranger(folder: &Path) -> PathBuf {
+    let path = folder.join("stranger.toml");
+    let spec = include_str!("../small.toml").replace("rpm = 12000", "rpm = 10000");
+    let spec = spec.replace("sectors_per_track = 600", "sectors_per_track = 540");
+    let spec = spec.replace("sectors_per_track = 500", "sectors_per_track = 560");
+    fs::write(&path, spec).expect("the folder is writable");
+    path
+}
+
+#[test]
+fn is_a_journal_of_another_disk_refused_where_nothing_is_left_to_ask() {
+    let folder = folder();
+    let (drive, other) = (small(folder.path()), stranger(folder.path()));
+    for method in ["lattice", "query"] {
+        let journal = folder.path().join(method);
+        let args = ["--what", "tracks", "--method", method, "--json", "--journal", text(&journal)];
+        let on = |drive: &Path, more: &[&str]| {
+            headstack(&[&["probe", "--drive", text(drive)], &args[..], more].concat())
+        };
+        let (whole, again) = (on(&drive, &[]), on(&drive, &["--resume"]));
+        assert_eq!((again.code, again.out), (0, whole.out), "{method}: {}", again.err);
+        let told = on(&other, &["--resume"]);
+        assert!(told.err.contains("the journal is of another disk: of "), "{method}: {}", told.err);
+        assert_eq!((told.code, told.out.as_str()), (2, ""), "{method}");
+    }
+}
+
+#[test]
+fn is_a_journal_too_short_to_know_the_disk_by_begun_anew() {
+    let folder = folder();
+    let (drive, other) = (small(folder.path()), stranger(folder.path()));
+    let journal = folder.path().join("journal");
+    let on = |drive: &Path, more: &[&str]| {
+        let args =
+            ["probe", "--drive", text(drive), "--what", "speed", "--json", "--journal", text(&journal)];
+        json(&[&args[..], more].concat())["speed"]["rpm"].as_f64().expect("it turns").round()
+    };
+    // One block is read again and again: in its angles alone any disk is the same.
+    assert_eq!((on(&drive, &[]), on(&other, &["--resume"])), (12000.0, 10000.0));
+}
+
+#[test]
+fn is_told_what_was_not_written_when_the_time_was_over() {
+    let folder = folder();
+    let drive = small(folder.path());
+    let [learned, map] = ["learned.toml", "small.map"].map(|name| folder.path().join(name));
+    let args = ["probe", "--drive", text(&drive), "-o", text(&learned), "--map", text(&map), "--check"];
+    let done = headstack(&[&args[..], &["--budget", "3s"]].concat());
+    assert_eq!(done.code, 1, "{}{}", done.out, done.err);
+    let told =
+        format!("headstack: {} was not written: tracks left open; {} was not", text(&map), text(&learned));
+    assert!(done.err.starts_with(&told), "{}", done.err);
+    assert!(done.out.contains("small.map was not written"), "{}", done.out);
+    assert!(!done.out.contains("agrees with") && done.out.contains("NOT WHOLE"), "{}", done.out);
+    let done = headstack(&[&args[..], &["--budget", "3s", "--json"]].concat());
+    let found: serde_json::Value = serde_json::from_str(&done.out).expect("it prints JSON");
+    assert_eq!((&found["check"]["agrees"], &found["check"]["whole"]), (&false.into(), &false.into()));
+    assert_eq!(found["not_written"].as_array().map(Vec::len), Some(2), "{found:#}");
+    // What comes to its end within the time is written.
+    let done = headstack(&[&args[..], &["--budget", "25s"]].concat());
+    assert_eq!((done.code, map.exists(), learned.exists()), (1, true, false), "{}{}", done.out, done.err);
+}
+
+#[test]
+fn is_what_was_learned_kept_when_something_fails_later() {
+    let folder = folder();
+    let drive = small(folder.path());
+    let map = folder.path().join("small.map");
+    // So noisy that its turn shows, and its tracks do not.
+    let args = ["probe", "--drive", text(&drive), "--noise-us", "250", "--map", text(&map)];
+    let done = headstack(&args);
+    assert_eq!(done.code, 2, "{}{}", done.out, done.err);
+    assert!(done.out.contains("rpm, a turn in"), "{}", done.out);
+    assert!(done.out.contains("left open       tracks, seek, cache: "), "{}", done.out);
+    assert!(done.out.contains("small.map was not written"), "{}", done.out);
+    assert!(done.err.starts_with("headstack: A small disk: ") && !map.exists(), "{}", done.err);
+}
+
+#[test]
+fn does_it_leave_nothing_but_its_journal_when_it_is_stopped() {
+    let folder = folder();
+    let drive = small(folder.path());
+    let [journal, map] = ["journal", "small.map"].map(|name| folder.path().join(name));
+    let args = ["probe", "--drive", "toshiba-x300", "--journal", text(&journal), "--map", text(&map)];
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_headstack"));
+        let more: &[&str] = if signal == "TERM" { &["--resume"] } else { &[] };
+        let piped = || std::process::Stdio::piped();
+        let probe = command.args(args).args(more).stdout(piped()).stderr(piped()).spawn().expect("it starts");
+        let grown = fs::metadata(&journal).map_or(0, |journal| journal.len()) + 9_000;
+        while fs::metadata(&journal).map_or(0, |journal| journal.len()) < grown {
+            std::thread::yield_now();
+        }
+        let kill = std::process::Command::new("kill").args(["-s", signal, &probe.id().to_string()]).status();
+        assert!(kill.is_ok_and(|kill| kill.success()));
+        let done = probe.wait_with_output().expect("it ends");
+        let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert_eq!(done.status.code(), Some(code), "{out}{err}");
+        let told = format!("headstack: stopped: --journal {} --resume goes on from here\n", text(&journal));
+        assert_eq!(err, told);
+        assert!(out.contains("stopped at "), "{out}");
+        let left = fs::read_dir(folder.path()).expect("it is there").count();
+        assert_eq!((left, drive.exists()), (2, true), "the drive's file and the journal");
+    }
+}
+
 #[test]
 fn does_a_check_that_fails_end_with_1() {
     let folder = folder();
@@ -192,7 +299,10 @@ fn is_a_known_map_looked_at_and_mended() {
     assert_eq!(holds["mended_at"], serde_json::json!([]));
     assert!(mended["mended_at"].as_array().is_some_and(|places| !places.is_empty()), "{mended:#}");
     let other = refused(&["probe", "--drive", "atlas-10k", "--known", text(&map)], 2);
-    assert!(other.ends_with("is of a disk whose number of blocks is 219980; that of this one is 17966953"));
+    assert!(
+        other.contains("whose name is \"A small disk\"; that of this one is \"Quantum Atlas 10K"),
+        "{other}"
+    );
     let whole = fs::read(&map).expect("it was written");
     fs::write(&map, &whole[..40]).expect("it is writable");
     let cut = refused(&["probe", "--drive", text(&old), "--known", text(&map)], 2);

@@ -83,8 +83,12 @@ pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch]) -> Placing 
 async fn is_heads_first(prober: &mut Prober, slices: &[Slice], usual: u32) -> bool {
     let is_usual = |slice: &Slice| slice.tracks == usual && slice.stretches[0].run.tracks > 1;
     let Some(slice) = middle(slices, is_usual) else { return false };
-    if usual <= 3 || usual > MOST_HEADS {
-        return (2..=3).contains(&usual);
+    if usual > MOST_HEADS {
+        return false;
+    }
+    // The second of two is the last, and nobody makes bands of two tracks.
+    if usual == 2 {
+        return true;
     }
     let near = least(prober, slice.first(), slice.stretches[0].spot(1)).await;
     let far = least(prober, slice.first(), slice.last()).await;

@@ -97,7 +97,10 @@ impl<'a> Finder<'a> {
 
 /// Distances to measure: one by one, then by their logarithm, and evenly up to the longest.
 fn distances(cylinders: u32) -> Vec<u32> {
-    let longest = cylinders.saturating_sub(1).max(1);
+    let longest = cylinders.saturating_sub(1);
+    if longest == 0 {
+        return Vec::new();
+    }
     let mut all: Vec<u32> = (1..=10.min(longest)).collect();
     let mut next = 10.0;
     while next < f64::from(longest) {

@@ -9,8 +9,8 @@ const OFF: f64 = 0.01;
 /// Times that something has to come before it is written as a group.
 const WORTH: usize = 3;
 
-/// The geometry as runs of tracks.
-pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
+/// The geometry as runs of tracks, with groups of what repeats or without.
+pub(super) fn of(learned: &LearnedMechanics, cylinders: u32, groups: bool) -> GeometrySpec {
     let mut extents = Extents::default();
     let blocks: Vec<Vec<ExtentRun>> =
         learned.pieces.iter().map(|piece| runs(piece, &mut extents.tracks)).collect();
@@ -19,7 +19,8 @@ pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
     while at < blocks.len() {
         let heads = learned.heads as usize;
         let periods = [1, 2, heads, 2 * heads];
-        let best = periods.into_iter().map(|period| (repeats(&blocks[at..], period), period));
+        let best =
+            periods.into_iter().filter(|_| groups).map(|period| (repeats(&blocks[at..], period), period));
         let (times, period) = best.max_by_key(|(times, period)| times * period).unwrap_or((1, 1));
         if times < WORTH {
             disk.extend(blocks[at].iter().copied());

@@ -1,7 +1,8 @@
 //! A drive file of what was learned: the simulator runs it.
 //!
 //! Where tracks lie as drives of a kind usually have it, it says so in `zones` or `band_zones`; everything else is said in
-//! `[geometry.extents]`. Either way the file is read back and compared with what was found before it is taken.
+//! `[geometry.extents]`, with groups for what repeats, or without where groups are not exact enough. Each is compared with what was
+//! found before it is taken.
 
 mod bands;
 mod extents;
@@ -26,14 +27,27 @@ const SAME_SETTLE: f64 = 0.05;
 /// Settle times that differ by no more are taken as one.
 const SAME_TIME: Nanos = Nanos(100_000);
 
+/// Why no drive file can be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// No way of saying where tracks lie says what was found.
+    #[error("no drive file has all {pieces} runs of tracks where they were found")]
+    Geometry {
+        /// Runs that were found.
+        pieces: usize,
+    },
+}
+
 /// The drive file of a disk.
+///
+/// *Errors:* its tracks cannot be told.
 pub fn drive_file(
     name: &str,
     facts: &Facts,
     mechanics: &LearnedMechanics,
     electronics: &LearnedElectronics,
-) -> DriveSpec {
-    let mut spec = mechanics_file(name, facts, mechanics);
+) -> Result<DriveSpec, SpecError> {
+    let mut spec = mechanics_file(name, facts, mechanics)?;
     electronics.put_into(&mut spec);
     // Seeks of writes were measured against a write on the head's own track, which waits for its data where a seek does not.
     let wait = electronics.write_wait.as_ms();
@@ -41,13 +55,15 @@ pub fn drive_file(
     for (_, time_ms) in &mut spec.mechanics.seek.write_points_cylinders_ms {
         *time_ms += wait;
     }
-    spec
+    Ok(spec)
 }
 
 /// The drive file of a disk whose electronics take no time.
-pub fn mechanics_file(name: &str, facts: &Facts, learned: &LearnedMechanics) -> DriveSpec {
+///
+/// *Errors:* its tracks cannot be told.
+pub fn mechanics_file(name: &str, facts: &Facts, learned: &LearnedMechanics) -> Result<DriveSpec, SpecError> {
     let bytes = facts.sectors * u64::from(facts.sector_bytes);
-    let mut spec = DriveSpec {
+    let with = |geometry: GeometrySpec| DriveSpec {
         name: name.to_string(),
         title: format!("{name}, {:.1} GB, probed", bytes as f64 / 1e9),
         year: None,
@@ -59,20 +75,19 @@ pub fn mechanics_file(name: &str, facts: &Facts, learned: &LearnedMechanics) -> 
             "probed".to_string(),
             "learned from outside by headstack probe, from the times of the disk's answers".to_string(),
         )]),
-        geometry: extents::of(learned, learned.cylinders),
+        geometry,
         mechanics: mechanics(learned),
         overhead: OverheadSpec::default(),
         cache: CacheSpec::default(),
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     };
-    if let Some(geometry) = natural(learned) {
-        let usual = std::mem::replace(&mut spec.geometry, geometry);
-        if !agrees(&spec, &learned.pieces) {
-            spec.geometry = usual;
-        }
-    }
-    spec
+    let grouped = || Some(extents::of(learned, learned.cylinders, true));
+    let single = || Some(extents::of(learned, learned.cylinders, false));
+    let ways: [&dyn Fn() -> Option<GeometrySpec>; 3] = [&|| natural(learned), &grouped, &single];
+    let mut files = ways.into_iter().filter_map(|way| way()).map(with);
+    let found = files.find(|spec| agrees(spec, &learned.pieces));
+    found.ok_or(SpecError::Geometry { pieces: learned.pieces.len() })
 }
 
 /// The layout in the words of its class, if it has some.
@@ -130,6 +145,11 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
         false => points(&seeks.writes, 0),
     };
     let write_settle = if write_points.is_empty() { settle } else { after_switch };
+    let mut read_points = points(&seeks.reads, 0);
+    if read_points.is_empty() && learned.cylinders == 1 {
+        // On one cylinder nothing seeks, and a file has to say something.
+        read_points.push((1, 0.0));
+    }
     MechanicsSpec {
         rpm: (learned.rpm * 1e4).round() / 1e4,
         rpm_deviation_percent: 0.0,
@@ -139,7 +159,7 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
         zero_latency_write: ZeroLatency::None,
         constant_access_ms: None,
         seek: SeekSpec {
-            points_cylinders_ms: points(&seeks.reads, 0),
+            points_cylinders_ms: read_points,
             write_points_cylinders_ms: write_points,
             ..SeekSpec::default()
         },

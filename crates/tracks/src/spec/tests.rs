@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Mcg;
 fn probed(name: &str) -> (DriveSpec, DriveSpec) {
     let spec = drives::load(name).expect("it is shipped");
     let (learned, disk) = learn(&spec, Noise::USUAL);
-    let mut file = mechanics_file(name, &disk.facts(), &learned);
+    let mut file = mechanics_file(name, &disk.facts(), &learned).expect("its tracks can be told");
     (file.overhead, file.cache) = (spec.overhead.clone(), spec.cache.clone());
     (file.bus, file.queue) = (spec.bus.clone(), spec.queue.clone());
     file.mechanics.zero_latency_read = spec.mechanics.zero_latency_read;
@@ -97,6 +97,51 @@ fn does_the_file_take_as_long_as_the_drive() {
             assert!(share < 0.03, "{name}, mixed: {is_mixed}: demerit {share}");
         }
     }
+}
+
+/// A drive of so few tracks, under so many heads.
+fn tiny(heads: u32, cylinders: u32) -> DriveSpec {
+    let mut spec = drives::load("dec-rz26").expect("it is shipped");
+    spec.geometry.sparing = headstack_model::spec::Sparing::None;
+    spec.geometry.zones.truncate(1);
+    let zone = &mut spec.geometry.zones[0];
+    (zone.first_cylinder, zone.last_cylinder, zone.spares, zone.front_gap_sectors) = (0, cylinders - 1, 0, 0);
+    zone.slips.clear();
+    zone.remaps.clear();
+    (spec.geometry.heads, spec.geometry.cylinders) = (heads, cylinders);
+    spec.capacity_sectors = u64::from(heads * cylinders * zone.sectors_per_track);
+    spec
+}
+
+#[test]
+fn do_tiny_disks_give_files_that_hold() {
+    for (heads, cylinders) in [(1, 1), (2, 1), (1, 2), (3, 1), (1, 3), (2, 2), (3, 2), (8, 1), (1, 8)] {
+        let spec = tiny(heads, cylinders);
+        let (learned, disk) = learn(&spec, Noise::USUAL);
+        let case = format!("{heads} heads, {cylinders} cylinders");
+        let file =
+            mechanics_file("tiny", &disk.facts(), &learned).unwrap_or_else(|error| panic!("{case}: {error}"));
+        let file =
+            DriveSpec::parse(&text(&file), "tiny.toml").unwrap_or_else(|error| panic!("{case}: {error}"));
+        let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
+        assert_eq!(TrackMap::of_geometry(&Geometry::new(&file).expect("it holds")), truth, "{case}");
+        let off = angle_off(&spec, &file);
+        assert!(off < 5e-3, "{case}: angles off by {off}");
+    }
+}
+
+#[test]
+fn are_extents_looked_at_as_any_other_file_is() {
+    let spec = drives::load("hp-c2247a").expect("it is shipped");
+    let (mut learned, disk) = learn(&spec, Noise::USUAL);
+    // Nothing in words of its class.
+    learned.layout = Layout::Extents;
+    let file = mechanics_file("hp", &disk.facts(), &learned).expect("its tracks can be told");
+    assert!(file.geometry.layout == Layout::Extents && agrees(&file, &learned.pieces));
+    // Blocks between two tracks that lie on neither: there is no such disk.
+    learned.pieces[5].tracks.run.first = learned.pieces[5].tracks.run.first + 1;
+    let error = mechanics_file("hp", &disk.facts(), &learned).expect_err("a block lies nowhere");
+    assert_eq!(error, SpecError::Geometry { pieces: learned.pieces.len() });
 }
 
 #[test]
