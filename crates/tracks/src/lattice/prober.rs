@@ -4,11 +4,15 @@
 //! held to the disk by reading one place again every second. Late answers are known by being surprises: what was
 //! predicted is believed, what was not is read again until two readings agree. An answer quicker than media can be
 //! comes from a cache: others are read until it no longer does.
+//!
+//! Where the disk queues, sectors whose angles are foretold are asked for together, in whatever order it serves them: an angle
+//! is that of the end alone. Whether ends are where they would be alone is tried out first, with the reference as one of two.
+//! What comes of it is a first reading, like any; a surprise is read again by itself.
 
 use super::LatticeError;
 use super::cell::wrap;
 use super::clock::Clock;
-use crate::Disk;
+use crate::{Ask, Disk};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeMap;
 
@@ -28,6 +32,11 @@ const MOST_OTHERS: usize = 4_096;
 const MOST_VOTES: f64 = 16.0;
 /// Sectors without a steady angle that a disk may have.
 const MOST_UNSTEADY: usize = 100;
+/// Others with which the reference is asked for together: beside it, near and far away, as shares of the disk.
+const BESIDE: [u64; 4] = [1, 2, 37, 500];
+const AWAY: u64 = 8;
+/// Most sectors asked for together.
+const MOST_TOGETHER: usize = 16;
 /// Angles remembered.
 const REMEMBERED: usize = 20_000;
 
@@ -46,6 +55,10 @@ pub(super) struct Prober {
     /// Readings that make an angle, where one alone is too uncertain.
     votes: usize,
     settled: BTreeMap<u64, f64>,
+    /// Sectors that may be asked for together.
+    together: usize,
+    /// First readings of sectors that were asked for together.
+    ahead: BTreeMap<u64, f64>,
     /// Sectors that came at another angle each time.
     unsteady: usize,
 }
@@ -146,7 +159,89 @@ impl Prober {
         let clock = Clock::of_readings(&ends, period, needed).map_err(lost)?;
         let looked = disk.now();
         let (settled, unsteady) = (BTreeMap::new(), 0);
-        Ok(Prober { disk, clock, sectors, blocks, probes, cache, looked, votes: 1, settled, unsteady })
+        let (together, ahead) = (1, BTreeMap::new());
+        let mut prober = Prober {
+            disk,
+            clock,
+            sectors,
+            blocks,
+            probes,
+            cache,
+            looked,
+            votes: 1,
+            settled,
+            together,
+            ahead,
+            unsteady,
+        };
+        if facts.depth > 1 && usual >= QUICK {
+            prober.try_together(facts.depth.min(MOST_TOGETHER)).await;
+        }
+        Ok(prober)
+    }
+
+    /// Finds out whether ends of reads that are under way together are where they would be alone.
+    async fn try_together(&mut self, depth: usize) {
+        let part = self.sectors / AWAY;
+        let far = (1..AWAY).map(|share| share * part);
+        let mut off = Vec::new();
+        for other in BESIDE.into_iter().chain(far) {
+            for both in [[0, other], [other, 0]] {
+                let seen = self.read_together(&both).await;
+                off.extend(seen.into_iter().filter(|(sector, _)| *sector == 0).map(|(_, angle)| angle));
+            }
+        }
+        off.sort_by(f64::total_cmp);
+        let steady = off.iter().filter(|off| off.abs() < 3.0 * self.clock.sigma).count();
+        let is_same = off.get(off.len() / 2).is_some_and(|middle| middle.abs() < self.clock.sigma);
+        if is_same && steady as f64 > 0.8 * off.len() as f64 {
+            self.together = depth;
+        }
+    }
+
+    /// One reading of each of some sectors that are asked for at once.
+    async fn read_together(&mut self, sectors: &[u64]) -> Vec<(u64, f64)> {
+        let mut tickets = Vec::new();
+        for sector in sectors {
+            let read = Ask::Read { lbn: self.lbn(*sector), sectors: self.blocks as u32, from_media: true };
+            tickets.push((*sector, self.disk.send(read, Nanos::ZERO)));
+        }
+        self.probes += sectors.len() as u64;
+        let mut seen = Vec::new();
+        for (sector, ticket) in tickets {
+            let answer = self.disk.answer(ticket).await;
+            if answer.is_done() {
+                seen.push((sector, self.clock.angle(answer.ended)));
+            }
+        }
+        seen
+    }
+
+    /// How many sectors may be asked for together; 1 where each has to be asked for by itself.
+    pub(super) fn together(&self) -> usize {
+        if self.votes > 1 { 1 } else { self.together }
+    }
+
+    /// Asks for sectors that will be needed next, as many at once as may be.
+    pub(super) async fn ask_ahead(&mut self, sectors: &[u64]) -> Result<(), LatticeError> {
+        let is_wanted = |sector: &u64| {
+            *sector < self.sectors && !self.settled.contains_key(sector) && !self.ahead.contains_key(sector)
+        };
+        let wanted: Vec<u64> = sectors.iter().copied().filter(is_wanted).collect();
+        if wanted.len() < 2 || self.together() < 2 {
+            return Ok(());
+        }
+        if self.ahead.len() > REMEMBERED {
+            self.ahead.clear();
+        }
+        for some in wanted.chunks(self.together()) {
+            if self.disk.now().since(self.looked) > REFERENCE {
+                self.look().await?;
+            }
+            let seen = self.read_together(some).await;
+            self.ahead.extend(seen);
+        }
+        Ok(())
     }
 
     /// Within how many turns an angle has to be predicted.
@@ -173,6 +268,9 @@ impl Prober {
 
     /// One reading of a sector's angle.
     async fn reading(&mut self, sector: u64) -> Result<Option<f64>, LatticeError> {
+        if let Some(angle) = self.ahead.remove(&sector) {
+            return Ok(Some(angle));
+        }
         if self.disk.now().since(self.looked) > REFERENCE {
             self.look().await?;
         }
@@ -278,10 +376,12 @@ impl Prober {
     /// Forgets what was read of one sector.
     pub(super) fn forget_one(&mut self, sector: u64) {
         self.settled.remove(&sector);
+        self.ahead.remove(&sector);
     }
 
     /// Forgets what was read, so that it is read anew.
     pub(super) fn forget(&mut self) {
         self.settled.clear();
+        self.ahead.clear();
     }
 }

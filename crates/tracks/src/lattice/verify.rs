@@ -69,6 +69,7 @@ impl Walk {
             let looks = self.looks(draw);
             for (number, look) in looks.iter().enumerate() {
                 self.prober.disk.tell("looking again", number as f64 / looks.len() as f64);
+                self.ask_ahead(&looks, number).await?;
                 let holds = self.holds(look.piece, look.track).await?;
                 let count = if look.drawn { &mut seen.drawn } else { &mut seen.irregular };
                 (count.0, count.1) = (count.0 + 1, count.1 + u64::from(!holds));
@@ -92,6 +93,18 @@ impl Walk {
         seen.doubtful =
             doubtful.map(|range| self.prober.lbn(range.start)..self.prober.lbn(range.end)).collect();
         Ok(seen)
+    }
+
+    /// Asks for what the next looks will read, once for as many as may be asked for together.
+    async fn ask_ahead(&mut self, looks: &[Look], number: usize) -> Result<(), LatticeError> {
+        let few = self.prober.together() / 2;
+        if few < 2 || !number.is_multiple_of(few) {
+            return Ok(());
+        }
+        let begins =
+            looks[number..].iter().take(few).map(|look| self.found[look.piece].start(look.track).sector);
+        let sectors: Vec<u64> = begins.flat_map(|begin| [begin - 1, begin]).collect();
+        self.prober.ask_ahead(&sectors).await
     }
 
     /// What to look at: of the first draw also what is irregular.

@@ -304,6 +304,7 @@ impl Walk {
     pub(super) async fn meets(&mut self, before: Start, begin: Start) -> Result<Option<f64>, LatticeError> {
         let within = self.width(&before.shape);
         let last = wrap(before.angle + before.shape.last());
+        self.prober.ask_ahead(&[begin.sector - 1, begin.sector]).await?;
         // The later sector first, since a cache would have it after the earlier one.
         let first = self.prober.expect(begin.sector, begin.angle).await?;
         let Some(off) = first.map(|angle| wrap(angle - begin.angle)).filter(|off| off.abs() <= within) else {

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 mod defects;
 mod large;
 mod layouts;
+mod queue;
 mod refusals;
 
 /// What an extraction came to.
