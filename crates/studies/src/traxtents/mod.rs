@@ -7,6 +7,7 @@
 //! characteristics" (FAST 2002).
 
 mod disk;
+mod ffs;
 mod lfs;
 mod video;
 
@@ -28,7 +29,8 @@ type Part = (Vec<Measured>, Vec<Section>);
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let mut findings = Findings::default();
-    let parts: [Part; 3] = [disk::run(setting)?, video::run(setting)?, lfs::run(setting)?];
+    let parts: [Part; 4] =
+        [disk::run(setting)?, ffs::run(setting)?, video::run(setting)?, lfs::run(setting)?];
     for (measured, sections) in parts {
         findings.measured.extend(measured);
         findings.sections.extend(sections);

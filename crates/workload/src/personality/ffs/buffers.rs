@@ -1,0 +1,116 @@
+//! The buffer cache: which blocks of the disk memory holds, in whole or in part.
+
+use super::BLOCK_SECTORS;
+use std::collections::VecDeque;
+
+/// Sectors of a block, one bit each.
+type Sectors = u16;
+
+const ALL: Sectors = Sectors::MAX;
+
+/// What memory knows of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Buffer {
+    /// Sectors that were asked for, or are there.
+    asked: Sectors,
+    /// Sectors that are there.
+    valid: Sectors,
+    /// Whether some of it waits to be written.
+    dirty: bool,
+    /// Whether it is in the list of those that may go.
+    listed: bool,
+}
+
+/// Buffers of blocks. When there are too many, the one that came first goes, unless it is dirty or on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Buffers {
+    of: Vec<Buffer>,
+    by_age: VecDeque<u32>,
+    most: usize,
+}
+
+impl Buffers {
+    /// No more than `most` buffers of a disk's `blocks`.
+    pub(super) fn new(blocks: u32, most: usize) -> Buffers {
+        Buffers { of: vec![Buffer::default(); blocks as usize], by_age: VecDeque::new(), most }
+    }
+
+    /// Whether all of a block is there.
+    pub(super) fn is_valid(&self, block: u32) -> bool {
+        self.of[block as usize].valid == ALL
+    }
+
+    /// Whether all of a block is there or was asked for.
+    pub(super) fn is_asked(&self, block: u32) -> bool {
+        self.of[block as usize].asked == ALL
+    }
+
+    /// The first sector of a block that was not asked for; the block's number of sectors where all were.
+    pub(super) fn first_unasked(&self, block: u32) -> u32 {
+        self.of[block as usize].asked.trailing_ones()
+    }
+
+    /// Notes that sectors of the disk are asked for.
+    pub(super) fn ask(&mut self, first: u64, sectors: u32) {
+        for (block, part) in parts(first, sectors) {
+            let buffer = &mut self.of[block as usize];
+            assert!(buffer.asked & part == 0, "block {block} is fetched once");
+            buffer.asked |= part;
+        }
+    }
+
+    /// Takes sectors of the disk that came.
+    pub(super) fn arrive(&mut self, first: u64, sectors: u32) {
+        for (block, part) in parts(first, sectors) {
+            let buffer = &mut self.of[block as usize];
+            // A block that was forgotten meanwhile stays so.
+            buffer.valid |= part & buffer.asked;
+            self.list(block);
+        }
+    }
+
+    /// A block that was written to, and so is there.
+    pub(super) fn write(&mut self, block: u32) {
+        let listed = self.of[block as usize].listed;
+        self.of[block as usize] = Buffer { asked: ALL, valid: ALL, dirty: true, listed };
+        self.list(block);
+    }
+
+    /// A block of which nothing waits to be written any more.
+    pub(super) fn clean(&mut self, block: u32) {
+        self.of[block as usize].dirty = false;
+    }
+
+    /// Forgets a block.
+    pub(super) fn forget(&mut self, block: u32) {
+        let listed = self.of[block as usize].listed;
+        self.of[block as usize] = Buffer { listed, ..Buffer::default() };
+    }
+
+    fn list(&mut self, block: u32) {
+        if !std::mem::replace(&mut self.of[block as usize].listed, true) {
+            self.by_age.push_back(block);
+        }
+        // Each is looked at once at most: where all are dirty or on their way, there are more for a while.
+        for _ in self.most..self.by_age.len() {
+            let Some(oldest) = self.by_age.pop_front() else { return };
+            let buffer = &mut self.of[oldest as usize];
+            if buffer.dirty || buffer.asked != buffer.valid {
+                self.by_age.push_back(oldest);
+            } else {
+                *buffer = Buffer::default();
+            }
+        }
+    }
+}
+
+/// The blocks of a run of sectors, with the sectors of each.
+fn parts(first: u64, sectors: u32) -> impl Iterator<Item = (u32, Sectors)> {
+    let of_block = u64::from(BLOCK_SECTORS);
+    let end = first + u64::from(sectors);
+    (first / of_block..end.div_ceil(of_block)).map(move |block| {
+        let from = first.saturating_sub(block * of_block);
+        let to = (end - block * of_block).min(of_block);
+        (block as u32, ALL << from & ALL >> (of_block - to))
+    })
+}

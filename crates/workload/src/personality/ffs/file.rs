@@ -1,0 +1,107 @@
+//! A file: where its blocks lie, and how much of it is on the disk.
+
+use super::{BLOCK_BYTES, BLOCK_SECTORS, DIRECT_BLOCKS, POINTERS, sector_of};
+
+/// A file as its inode and indirect blocks describe it, and what of it waits to be written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct File {
+    /// Number of its inode, which is also the place of its name.
+    pub(super) number: u32,
+    /// Group of its inode.
+    pub(super) group: u32,
+    /// Length.
+    pub(super) bytes: u64,
+    /// Its blocks so far as they have places.
+    pub(super) blocks: Vec<u32>,
+    /// Blocks that lead to others, in the order in which they came: the indirect one, the double indirect one, and those that
+    /// this leads to.
+    pub(super) leads: Vec<u32>,
+    /// Group of its last block.
+    pub(super) last_group: u32,
+    /// Blocks that it has in that group.
+    pub(super) in_group: u32,
+    /// Sectors of the file, from its start, that are on the disk or on their way.
+    pub(super) written: u64,
+    /// Leading blocks that are on the disk or on their way.
+    pub(super) leads_written: usize,
+}
+
+impl File {
+    /// Blocks that the length takes.
+    pub(super) fn length(&self) -> u32 {
+        self.bytes.div_ceil(BLOCK_BYTES) as u32
+    }
+
+    /// Blocks without a place.
+    pub(super) fn unplaced(&self) -> u32 {
+        self.length() - self.blocks.len() as u32
+    }
+
+    /// The kinds of blocks that lead to a block of the file, the first one first.
+    pub(super) fn leads_to(index: u32) -> &'static [LeadKind] {
+        if index < DIRECT_BLOCKS {
+            &[]
+        } else if index < DIRECT_BLOCKS + POINTERS {
+            &[LeadKind::Single]
+        } else {
+            &[LeadKind::Double, LeadKind::OfDouble]
+        }
+    }
+
+    /// Where a leading block is in `leads`.
+    pub(super) fn lead_place(kind: LeadKind, index: u32) -> usize {
+        match kind {
+            LeadKind::Single => 0,
+            LeadKind::Double => 1,
+            LeadKind::OfDouble => section_of(index) as usize,
+        }
+    }
+
+    /// Blocks of the file from `index` on that follow each other on the disk, within a section and below `end`.
+    pub(super) fn contiguous(&self, index: u32, end: u32) -> u32 {
+        let end = end.min(section_end(index)).min(self.blocks.len() as u32);
+        let first = self.blocks[index as usize];
+        let mut next = index + 1;
+        while next < end && self.blocks[next as usize] == first + (next - index) {
+            next += 1;
+        }
+        next - index
+    }
+
+    /// The disk's sector of a sector of the file that has a place.
+    pub(super) fn disk_sector(&self, sector: u64) -> u64 {
+        let of_block = u64::from(BLOCK_SECTORS);
+        sector_of(self.blocks[(sector / of_block) as usize]) + sector % of_block
+    }
+
+    /// Sectors of the file up to its end, or to the last block that has a place.
+    pub(super) fn placed_sectors(&self) -> u64 {
+        self.bytes.div_ceil(512).min(sector_of(self.blocks.len() as u32))
+    }
+}
+
+/// A block that leads to blocks of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeadKind {
+    /// The inode points to it, and it to data.
+    Single,
+    /// The inode points to it, and it to others that point to data.
+    Double,
+    /// One of these others.
+    OfDouble,
+}
+
+/// The section of a file that a block belongs to: the direct blocks, then what one indirect block leads to each.
+pub(super) fn section_of(index: u32) -> u32 {
+    if index < DIRECT_BLOCKS { 0 } else { (index - DIRECT_BLOCKS) / POINTERS + 1 }
+}
+
+/// The first block of the file behind a block's section.
+pub(super) fn section_end(index: u32) -> u32 {
+    DIRECT_BLOCKS + section_of(index) * POINTERS
+}
+
+/// Whether a block of the file is the first of a section behind the direct blocks.
+pub(super) fn begins_section(index: u32) -> bool {
+    index >= DIRECT_BLOCKS && (index - DIRECT_BLOCKS).is_multiple_of(POINTERS)
+}

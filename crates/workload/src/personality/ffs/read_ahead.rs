@@ -1,0 +1,101 @@
+//! What of a file is fetched before it is asked for.
+
+use super::{CLUSTER_BLOCKS, Variant};
+
+/// Sessions whose outcome is remembered.
+const REMEMBERED: u32 = 16;
+
+/// How a session reads a file: from its opening to its end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reader {
+    /// The block read last.
+    last: Option<u32>,
+    /// Blocks of the run that it is the end of.
+    run: u32,
+    /// Whether blocks were read out of order.
+    wandered: bool,
+    /// Its number in the history.
+    session: u64,
+    /// The first block behind those read that was not asked for when one last looked.
+    pub(super) asked_to: u32,
+}
+
+/// What of a file is to be fetched at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fetch {
+    /// So many blocks behind the one that is read.
+    Behind(u32),
+    /// So many blocks, the one that is read included.
+    Blocks(u32),
+    /// To the end of the track, or of the traxtent.
+    Track,
+}
+
+impl Reader {
+    /// Takes notice that a block is read.
+    pub(super) fn touch(&mut self, block: u32, history: &mut History) {
+        match self.last {
+            Some(last) if block == last => return,
+            Some(last) if block == last + 1 => self.run += 1,
+            None => {
+                self.run = 1;
+                self.session = history.opened();
+            }
+            Some(_) => {
+                self.run = 1;
+                self.wandered = true;
+                self.asked_to = 0;
+            }
+        }
+        if self.run == 2 && !self.wandered {
+            history.read_on(self.session);
+        }
+        self.asked_to = self.asked_to.max(block + 1);
+        self.last = Some(block);
+    }
+
+    /// How much one may fetch at a time.
+    pub(super) fn fetch(&self, variant: Variant, history: &History) -> Fetch {
+        let by_run = Fetch::Behind(self.run.clamp(1, CLUSTER_BLOCKS));
+        match variant {
+            _ if self.wandered => by_run,
+            Variant::Unmodified => by_run,
+            Variant::FastStart => Fetch::Blocks(CLUSTER_BLOCKS),
+            Variant::PartialBlocks if self.run == 1 && !history.most_read_on() => by_run,
+            Variant::Traxtent | Variant::PartialBlocks => Fetch::Track,
+        }
+    }
+}
+
+/// Whether sessions of late read on in order behind the first block that they read.
+///
+/// To fetch a track for nothing costs about the turn that it would have saved, so it pays where more than half read on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    /// Whether sessions read on, the youngest lowest.
+    outcomes: u32,
+    sessions: u64,
+}
+
+impl History {
+    /// Counts a session; its number.
+    fn opened(&mut self) -> u64 {
+        self.outcomes <<= 1;
+        self.sessions += 1;
+        self.sessions
+    }
+
+    fn read_on(&mut self, session: u64) {
+        let age = self.sessions - session;
+        if age < u64::from(REMEMBERED) {
+            self.outcomes |= 1 << age;
+        }
+    }
+
+    /// Whether more than half of the sessions before the youngest did.
+    fn most_read_on(&self) -> bool {
+        let before = (self.outcomes >> 1) & ((1 << REMEMBERED) - 1);
+        let known = self.sessions.saturating_sub(1).min(u64::from(REMEMBERED));
+        2 * u64::from(before.count_ones()) > known
+    }
+}

@@ -1,0 +1,403 @@
+//! A program over a file system, as a load: its calls become requests, some of which it waits for.
+
+use super::buffers::Buffers;
+use super::file::File;
+use super::program::{Call, Handle};
+use super::read_ahead::{History, Reader};
+use super::{
+    BLOCK_BYTES, BLOCK_SECTORS, GROUP_BLOCKS, INODES, INODES_A_BLOCK, Layout, NAMES_A_BLOCK, sector_of,
+};
+use crate::{Issue, Load, Poll};
+use headstack_model::{Lbn, Nanos, Op, Request};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Buffers in memory: 64 MB, which the study does not give.
+const BUFFERS: usize = 8192;
+
+/// Sectors of writes on their way at which writers wait, and at which they go on: 1 MB and 512 KB, as in FreeBSD.
+const MOST_WRITES: u64 = 2048;
+const FEW_WRITES: u64 = 1024;
+
+/// How long what a program left unwritten waits.
+const SYNC_DELAY: Nanos = Nanos::from_secs(30);
+
+/// Requests that went to the disk, and their sectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Reads of files.
+    pub reads: u64,
+    /// Their sectors.
+    pub read_sectors: u64,
+    /// Writes of files.
+    pub writes: u64,
+    /// Their sectors.
+    pub write_sectors: u64,
+    /// Reads of names, inodes and what leads to blocks.
+    pub metadata_reads: u64,
+    /// Writes of these.
+    pub metadata_writes: u64,
+}
+
+/// A program's calls on a file system, one after the other, without time between. Requests go to device 0.
+#[derive(Debug)]
+pub struct Session<P> {
+    program: P,
+    pub(super) layout: Layout,
+    /// Where the partition begins.
+    first: Lbn,
+    pub(super) buffers: Buffers,
+    files: BTreeMap<Handle, Open>,
+    /// Numbers of inodes that were given back, and the next new one.
+    numbers: BTreeSet<u32>,
+    next_number: u32,
+    directory: Vec<u32>,
+    pub(super) history: History,
+    steps: VecDeque<Step>,
+    queue: VecDeque<Issue>,
+    pending: BTreeMap<u64, Pending>,
+    next_id: u64,
+    /// Sectors of writes on their way that nobody waits for, and whether there are too many.
+    running: u64,
+    throttled: bool,
+    late: VecDeque<(Nanos, Handle)>,
+    pub(super) counts: Counts,
+    marks: Vec<Nanos>,
+    pub(super) state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Running,
+    /// The program ended, and what it wrote is being written.
+    Ending,
+    /// As before; there was no room for what it wanted to write.
+    Full,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Open {
+    pub(super) file: File,
+    pub(super) reader: Reader,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    op: Op,
+    first: u64,
+    sectors: u32,
+    awaited: bool,
+}
+
+/// What a call is made of.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A block must be in memory.
+    Need(u32),
+    /// A block is written, and the caller waits for it.
+    Through(u32),
+    Await(u64),
+    Begin(Handle),
+    Touch(Handle, u32),
+    Fetch(Handle, u32),
+    Wait(Handle, u32),
+    Throttle,
+    Grow(Handle, u64),
+    Close(Handle),
+    Remove(Handle),
+    Mark,
+}
+
+impl<P: Iterator<Item = Call>> Session<P> {
+    /// A program on an empty file system, the partition of which begins at `first`.
+    pub fn new(layout: Layout, first: Lbn, program: P) -> Session<P> {
+        let blocks = layout.groups() * GROUP_BLOCKS;
+        Session {
+            program,
+            layout,
+            first,
+            buffers: Buffers::new(blocks, BUFFERS),
+            files: BTreeMap::new(),
+            numbers: BTreeSet::new(),
+            next_number: 0,
+            directory: Vec::new(),
+            history: History::default(),
+            steps: VecDeque::new(),
+            queue: VecDeque::new(),
+            pending: BTreeMap::new(),
+            next_id: 0,
+            running: 0,
+            throttled: false,
+            late: VecDeque::new(),
+            counts: Counts::default(),
+            marks: Vec::new(),
+            state: State::Running,
+        }
+    }
+
+    /// The same with a file that was there before the program and of which nothing is in memory.
+    pub fn with_file(mut self, handle: Handle, bytes: u64) -> Session<P> {
+        self.add(handle);
+        let Some(mut open) = self.files.remove(&handle) else { return self };
+        open.file.bytes = bytes;
+        while open.file.unplaced() > 0 {
+            let wanted = self.layout.complete(&open.file).min(open.file.unplaced());
+            if self.layout.place(&mut open.file, wanted) == 0 {
+                self.state = State::Full;
+                open.file.bytes = open.file.blocks.len() as u64 * BLOCK_BYTES;
+            }
+        }
+        open.file.written = open.file.placed_sectors();
+        open.file.leads_written = open.file.leads.len();
+        self.files.insert(handle, open);
+        self
+    }
+
+    /// What went to the disk so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// When the program came to each [`Call::Mark`] and, last, when it ended.
+    pub fn marks(&self) -> &[Nanos] {
+        &self.marks
+    }
+
+    /// Whether the program ended early, because the disk was full.
+    pub fn is_full(&self) -> bool {
+        self.state == State::Full
+    }
+
+    /// The blocks of a file, in order; none where there is no such file.
+    pub fn blocks_of(&self, handle: Handle) -> &[u32] {
+        self.files.get(&handle).map_or(&[], |open| &open.file.blocks)
+    }
+
+    /// The file system's blocks.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Gives a new, empty file its inode and its name.
+    fn add(&mut self, handle: Handle) {
+        let number = self.numbers.pop_first().unwrap_or_else(|| {
+            self.next_number += 1;
+            self.next_number - 1
+        });
+        let group = (number / INODES).min(self.layout.groups() - 1);
+        while self.directory.len() <= (number / NAMES_A_BLOCK) as usize {
+            // A full disk has room for names in any block: what is written there is then wrong by a block.
+            self.directory.push(self.layout.place_one(group).unwrap_or_default());
+        }
+        let file = File { number, group, last_group: group, ..File::default() };
+        self.files.insert(handle, Open { file, reader: Reader::default() });
+    }
+
+    /// The blocks with the name and with the inode of a file.
+    fn metadata_of(&self, handle: Handle) -> Option<(u32, u32)> {
+        let number = self.files.get(&handle)?.file.number;
+        Some((self.directory[(number / NAMES_A_BLOCK) as usize], inode_block(number)))
+    }
+
+    fn expand(&mut self, call: Call) {
+        if let Call::Create(handle) = call {
+            self.add(handle);
+        }
+        match call {
+            Call::Open(handle) => {
+                let Some((name, inode)) = self.metadata_of(handle) else { return };
+                self.steps.extend([Step::Need(name), Step::Need(inode), Step::Begin(handle)]);
+            }
+            Call::Create(handle) => {
+                let Some((name, inode)) = self.metadata_of(handle) else { return };
+                let before = [Step::Need(name), Step::Need(inode)];
+                self.steps.extend(before.into_iter().chain([Step::Through(inode), Step::Through(name)]));
+            }
+            Call::Delete(handle) => {
+                let Some((name, inode)) = self.metadata_of(handle) else { return };
+                let before = [Step::Need(name), Step::Through(name), Step::Need(inode), Step::Through(inode)];
+                self.steps.extend(before.into_iter().chain([Step::Remove(handle)]));
+            }
+            Call::Read(handle, block) => {
+                let within =
+                    self.files.get(&handle).is_some_and(|open| block < open.file.blocks.len() as u32);
+                if within {
+                    let steps = [Step::Touch(handle, block), Step::Fetch(handle, block)];
+                    self.steps.extend(steps.into_iter().chain([Step::Wait(handle, block)]));
+                }
+            }
+            Call::Append(handle, bytes) => {
+                let Some(open) = self.files.get(&handle) else { return };
+                let is_part = !open.file.bytes.is_multiple_of(BLOCK_BYTES);
+                let last = open.file.blocks.last().filter(|_| is_part && open.file.unplaced() == 0);
+                self.steps.extend(last.map(|block| Step::Need(*block)));
+                self.steps.extend([Step::Throttle, Step::Grow(handle, bytes)]);
+            }
+            Call::Close(handle) => self.steps.push_back(Step::Close(handle)),
+            Call::Mark => self.steps.push_back(Step::Mark),
+        }
+    }
+
+    /// Does a step as far as it can be done; whether that is all.
+    fn try_step(&mut self, now: Nanos, step: Step) -> bool {
+        match step {
+            Step::Need(block) => self.need(block),
+            Step::Through(block) => {
+                self.counts.metadata_writes += 1;
+                let id = self.issue(Op::Write, sector_of(block), BLOCK_SECTORS, true);
+                self.steps[0] = Step::Await(id);
+                false
+            }
+            Step::Await(id) => !self.pending.contains_key(&id),
+            Step::Begin(handle) => {
+                self.change(handle, |open| open.reader = Reader::default());
+                true
+            }
+            Step::Touch(handle, block) => {
+                if let Some(open) = self.files.get_mut(&handle) {
+                    open.reader.touch(block, &mut self.history);
+                }
+                true
+            }
+            Step::Fetch(handle, block) => self.with(handle, |session, open| session.fetch(open, block)),
+            Step::Wait(handle, block) => self.with(handle, |session, open| session.wait(open, block)),
+            Step::Throttle => {
+                let limit = if self.throttled { FEW_WRITES } else { MOST_WRITES };
+                self.throttled = self.running > limit;
+                !self.throttled
+            }
+            Step::Grow(handle, bytes) => self.with(handle, |session, open| session.grow(open, bytes)),
+            Step::Close(handle) => {
+                self.late.push_back((now + SYNC_DELAY, handle));
+                self.with(handle, |session, open| session.place(open, true))
+            }
+            Step::Remove(handle) => {
+                self.remove(handle);
+                true
+            }
+            Step::Mark => {
+                self.marks.push(now);
+                true
+            }
+        }
+    }
+
+    fn change(&mut self, handle: Handle, change: impl FnOnce(&mut Open)) {
+        if let Some(open) = self.files.get_mut(&handle) {
+            change(open);
+        }
+    }
+
+    /// Does something with a file while it is out of the list; true where there is no such file.
+    fn with(&mut self, handle: Handle, act: impl FnOnce(&mut Self, &mut Open) -> bool) -> bool {
+        let Some(mut open) = self.files.remove(&handle) else { return true };
+        let done = act(self, &mut open);
+        self.files.insert(handle, open);
+        done
+    }
+
+    fn remove(&mut self, handle: Handle) {
+        let Some(open) = self.files.remove(&handle) else { return };
+        for block in open.file.blocks.iter().chain(&open.file.leads) {
+            self.buffers.forget(*block);
+        }
+        self.layout.release(&open.file);
+        self.numbers.insert(open.file.number);
+    }
+
+    /// Writes what has waited long enough.
+    fn write_late(&mut self, now: Nanos) {
+        while let Some((due, handle)) = self.late.front().copied() {
+            if due > now {
+                return;
+            }
+            self.late.pop_front();
+            self.with(handle, |session, open| {
+                session.drain(&mut open.file, true);
+                true
+            });
+        }
+    }
+
+    /// Does what can be done without the disk; whether the program has ended.
+    fn advance(&mut self, now: Nanos) -> bool {
+        while self.queue.is_empty() {
+            if self.state != State::Running {
+                return true;
+            }
+            match self.steps.front().copied() {
+                Some(step) if self.try_step(now, step) => {
+                    self.steps.pop_front();
+                }
+                Some(_) => return false,
+                None => match self.program.next() {
+                    Some(call) => self.expand(call),
+                    None => self.end(now),
+                },
+            }
+        }
+        false
+    }
+
+    /// The program has ended: what it left unwritten goes to the disk.
+    fn end(&mut self, now: Nanos) {
+        self.state = State::Ending;
+        self.marks.push(now);
+        self.late.clear();
+        let handles: Vec<Handle> = self.files.keys().copied().collect();
+        for handle in handles {
+            self.with(handle, |session, open| {
+                session.place(open, true);
+                session.drain(&mut open.file, true);
+                true
+            });
+        }
+    }
+}
+
+impl<P> Session<P> {
+    /// Sends a request to the disk; its number.
+    pub(super) fn issue(&mut self, op: Op, first: u64, sectors: u32, awaited: bool) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.pending.insert(id, Pending { op, first, sectors, awaited });
+        if !awaited {
+            self.running += u64::from(sectors);
+        }
+        let request = Request { op, lbn: self.first + first, sectors, fua: false };
+        self.queue.push_back(Issue::new(0, request, id));
+        id
+    }
+}
+
+impl<P: Iterator<Item = Call>> Load for Session<P> {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        self.write_late(now);
+        let ended = self.advance(now);
+        if let Some(issue) = self.queue.pop_front() {
+            return Poll::Issue(issue);
+        }
+        if ended && self.pending.is_empty() {
+            return Poll::Done;
+        }
+        assert!(!self.pending.is_empty(), "a program waits for the disk alone");
+        match self.late.front() {
+            Some((due, _)) if !ended => Poll::Later(*due),
+            _ => Poll::Waiting,
+        }
+    }
+
+    fn handle_completion(&mut self, _now: Nanos, id: u64) {
+        let Some(ended) = self.pending.remove(&id) else { return };
+        if ended.op == Op::Read {
+            self.buffers.arrive(ended.first, ended.sectors);
+        }
+        if !ended.awaited {
+            self.running -= u64::from(ended.sectors);
+        }
+    }
+}
+
+/// The block that holds an inode.
+fn inode_block(number: u32) -> u32 {
+    number / INODES * GROUP_BLOCKS + 2 + number % INODES / INODES_A_BLOCK
+}

@@ -1,0 +1,314 @@
+//! Laws of the file system, over all variants, on a disk that answers at once and in order.
+
+use super::*;
+use crate::{Load, Poll};
+use headstack_model::{Lbn, Nanos, Op, Request};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// Sectors of a track: not a multiple of a block's.
+const TRACK: u64 = 334;
+
+/// Where the partition begins.
+const FIRST: Lbn = Lbn(1000);
+
+const MB: u64 = 1 << 20;
+
+fn tracks(groups: u32) -> TrackList {
+    let sectors = sector_of(groups * GROUP_BLOCKS);
+    TrackList::new((0..).map(|track| track * TRACK).take_while(|first| *first < sectors), sectors)
+        .expect("tracks are equal")
+}
+
+fn layout(variant: Variant, groups: u32) -> Layout {
+    Layout::new(tracks(groups), variant, NextGroup::Following)
+}
+
+/// Runs a program to its end, each request a millisecond; its requests as the partition counts sectors.
+fn run<P: Iterator<Item = Call>>(session: &mut Session<P>) -> Vec<Request> {
+    let (mut requests, mut out, mut now) = (Vec::new(), std::collections::VecDeque::new(), Nanos::ZERO);
+    loop {
+        match session.poll(now) {
+            Poll::Issue(issue) => {
+                let lbn = Lbn(issue.request.lbn.0 - FIRST.0);
+                requests.push(Request { lbn, ..issue.request });
+                out.push_back(issue.id);
+            }
+            Poll::Done => break,
+            Poll::Later(_) | Poll::Waiting => {
+                now += Nanos::from_ms(1.0);
+                let id = out.pop_front().expect("a load that waits has asked");
+                session.handle_completion(now, id);
+            }
+        }
+    }
+    assert!(out.is_empty(), "all that was asked has come back");
+    requests
+}
+
+/// How often each sector of a file is in requests of a kind.
+fn times(requests: &[Request], op: Op, blocks: &[u32]) -> Vec<u32> {
+    let end = requests.iter().map(|request| request.end().0).max().unwrap_or_default();
+    let mut seen =
+        vec![0; end.max(blocks.iter().map(|block| sector_of(block + 1)).max().unwrap_or(0)) as usize];
+    for request in requests.iter().filter(|request| request.op == op) {
+        (request.lbn.0..request.end().0).for_each(|sector| seen[sector as usize] += 1);
+    }
+    let sectors = blocks.iter().flat_map(|block| sector_of(*block)..sector_of(block + 1));
+    sectors.map(|sector| seen[sector as usize]).collect()
+}
+
+fn crosses(tracks: &TrackList, request: &Request) -> bool {
+    tracks.end_of(request.lbn.0) < request.end().0
+}
+
+#[test]
+fn is_every_sector_of_a_file_read_once_in_a_scan() {
+    for variant in Variant::ALL {
+        let mut session = Session::new(layout(variant, 4), FIRST, scan(40 * MB)).with_file(0, 40 * MB);
+        let requests = run(&mut session);
+        let times = times(&requests, Op::Read, session.blocks_of(0));
+        assert_eq!(times.len() as u64, 40 * MB / 512);
+        assert!(times.iter().all(|times| *times == 1), "{variant:?}");
+        let counts = session.counts();
+        assert_eq!((counts.read_sectors, counts.writes), (40 * MB / 512, 0), "{variant:?}");
+    }
+}
+
+#[test]
+fn is_every_sector_of_a_copy_written_once() {
+    for variant in Variant::ALL {
+        let mut session =
+            Session::new(layout(variant, 4), FIRST, copy(20 * MB + 700)).with_file(0, 20 * MB + 700);
+        let requests = run(&mut session);
+        let written = times(&requests, Op::Write, session.blocks_of(1));
+        let length = (20 * MB + 700u64).div_ceil(512) as usize;
+        assert!(written[..length].iter().all(|times| *times == 1), "{variant:?}");
+        assert!(written[length..].iter().all(|times| *times == 0), "{variant:?}");
+        assert_eq!(session.counts().write_sectors, length as u64);
+    }
+}
+
+#[test]
+fn does_no_request_for_data_cross_a_track_where_tracks_are_known() {
+    let tracks = tracks(4);
+    for variant in Variant::ALL {
+        let mut session = Session::new(layout(variant, 4), FIRST, copy(20 * MB)).with_file(0, 20 * MB);
+        let requests = run(&mut session);
+        let owned: BTreeSet<u32> = (0..2).flat_map(|file| session.blocks_of(file).to_vec()).collect();
+        let is_data = |request: &&Request| owned.contains(&((request.lbn.0 / 16) as u32));
+        let crossing = requests.iter().filter(is_data).filter(|request| crosses(&tracks, request)).count();
+        assert_eq!(crossing == 0, variant.ends_with_tracks(), "{variant:?}: {crossing}");
+    }
+}
+
+#[test]
+fn are_most_requests_of_a_scan_whole_tracks_where_no_sector_is_lost() {
+    let mut session =
+        Session::new(layout(Variant::PartialBlocks, 4), FIRST, scan(40 * MB)).with_file(0, 40 * MB);
+    let requests = run(&mut session);
+    let whole = requests.iter().filter(|request| u64::from(request.sectors) == TRACK).count() as u64;
+    assert!(whole * TRACK * 512 > 39 * MB, "{whole} of {}", requests.len());
+}
+
+#[test]
+fn is_one_block_in_twenty_one_excluded_where_tracks_have_334_sectors() {
+    let layout = layout(Variant::Traxtent, 8);
+    let all = f64::from(layout.blocks() + layout.excluded_blocks());
+    // A track ends inside a block seven times in eight: 334 and 16 have the common divisor 2.
+    let share = 7.0 / 8.0 * 16.0 / TRACK as f64;
+    assert!((f64::from(layout.excluded_blocks()) / all - share).abs() < 0.001);
+    assert_eq!(super::tests::layout(Variant::PartialBlocks, 8).excluded_blocks(), 0);
+}
+
+#[test]
+fn does_a_file_move_on_when_it_has_half_of_a_group() {
+    for variant in Variant::ALL {
+        let session = Session::new(layout(variant, 8), FIRST, scan(0)).with_file(0, 100 * MB);
+        let blocks = session.blocks_of(0);
+        for group in 0..8 {
+            let in_group = blocks.iter().filter(|block| **block / GROUP_BLOCKS == group).count() as u32;
+            assert!(in_group <= GROUP_BLOCKS / 2 + DIRECT_BLOCKS, "{variant:?}: {in_group} in group {group}");
+        }
+        assert_eq!(blocks.len() as u64, 100 * MB / BLOCK_BYTES);
+    }
+}
+
+#[test]
+fn does_a_session_out_of_order_fetch_as_the_unmodified_file_system_does() {
+    // The first session in order lets the fourth variant learn; the second is not.
+    let far = (1..60).map(|step| Call::Read(1, (step * 577) % 2500));
+    for variant in Variant::ALL {
+        let calls = [Call::Open(1)].into_iter().chain(far.clone());
+        let mut session = Session::new(layout(variant, 4), FIRST, calls).with_file(1, 20 * MB);
+        let requests = run(&mut session);
+        let own: BTreeSet<u32> = session.blocks_of(1).iter().copied().collect();
+        let data = requests.iter().filter(|request| own.contains(&((request.lbn.0 / 16) as u32)));
+        let later: Vec<u32> = data.skip(2).map(|request| request.sectors).collect();
+        assert!(
+            later.len() > 60 && later.iter().all(|sectors| *sectors <= BLOCK_SECTORS),
+            "{variant:?}: {later:?}"
+        );
+    }
+}
+
+#[test]
+fn does_the_first_fetch_learn_from_the_files_before() {
+    let first_fetch = |reads: u32| {
+        let calls = (0..20).flat_map(move |file| {
+            [Call::Open(file)].into_iter().chain((0..reads).map(move |block| Call::Read(file, block)))
+        });
+        let mut session = Session::new(layout(Variant::PartialBlocks, 4), FIRST, calls);
+        for file in 0..20 {
+            session = session.with_file(file, 96 << 10);
+        }
+        let requests = run(&mut session);
+        let of = |file: u32| {
+            let first = sector_of(session.blocks_of(file)[0]);
+            requests.iter().find(|request| request.lbn.0 == first).map(|request| request.sectors)
+        };
+        (of(0), of(19))
+    };
+    assert_eq!(first_fetch(1), (Some(16), Some(16)), "files of which one block is read");
+    assert_eq!(first_fetch(12), (Some(16), Some(12 * 16)), "files that are read whole");
+}
+
+#[test]
+fn does_the_first_access_fetch_what_each_variant_says() {
+    let expected = [(Variant::Unmodified, 16), (Variant::FastStart, 12 * 16), (Variant::Traxtent, 12 * 16)];
+    for (variant, sectors) in expected {
+        let mut session = Session::new(layout(variant, 2), FIRST, head(1)).with_file(0, 200 << 10);
+        let first = sector_of(session.blocks_of(0)[0]);
+        let requests = run(&mut session);
+        let found = requests.iter().find(|request| request.lbn.0 == first).map(|request| request.sectors);
+        assert_eq!(found, Some(sectors), "{variant:?}");
+    }
+}
+
+#[test]
+fn does_a_small_file_lie_on_one_track_in_every_group() {
+    for variant in [Variant::Traxtent, Variant::PartialBlocks] {
+        let mut session = Session::new(layout(variant, 4), FIRST, scan(0));
+        for file in 0..400 {
+            session = session.with_file(file, 12 * BLOCK_BYTES);
+        }
+        let tracks = session.layout().tracks();
+        let groups: BTreeSet<u32> = session.blocks_of(399).iter().map(|block| block / GROUP_BLOCKS).collect();
+        assert!(groups.iter().all(|group| *group > 0), "{variant:?}: the first group is full by then");
+        for file in 0..400 {
+            let blocks = session.blocks_of(file);
+            let ends = [blocks[0], blocks[11]].map(|block| tracks.end_of(sector_of(block)));
+            let is_on_one = ends[0] == ends[1] && !tracks.split(blocks[11]);
+            assert!(is_on_one, "{variant:?}: file {file}");
+        }
+    }
+}
+
+#[test]
+fn does_a_full_disk_end_the_program() {
+    for variant in Variant::ALL {
+        let calls = [Call::Create(0), Call::Append(0, 100 * MB), Call::Close(0), Call::Create(1)];
+        let mut session = Session::new(layout(variant, 2), FIRST, calls.into_iter());
+        run(&mut session);
+        assert!(session.is_full(), "{variant:?}");
+        let held = session.blocks_of(0).len() as u32;
+        assert!(
+            held + 10 > session.layout().blocks(),
+            "{variant:?}: {held} of {}",
+            session.layout().blocks()
+        );
+    }
+}
+
+#[test]
+fn does_a_writer_wait_for_names_and_inodes_alone() {
+    let calls = [Call::Create(0), Call::Append(0, 3000), Call::Close(0), Call::Mark, Call::Delete(0)];
+    let mut session = Session::new(layout(Variant::Unmodified, 2), FIRST, calls.into_iter());
+    run(&mut session);
+    let counts = session.counts();
+    assert_eq!(
+        (counts.metadata_writes, counts.writes),
+        (4, 0),
+        "what is removed before it is written never is"
+    );
+    let calls = [Call::Create(0), Call::Append(0, 3000), Call::Close(0)];
+    let mut session = Session::new(layout(Variant::Unmodified, 2), FIRST, calls.into_iter());
+    run(&mut session);
+    assert_eq!((session.counts().writes, session.counts().write_sectors), (1, 6));
+}
+
+#[test]
+fn are_lists_of_tracks_refused_that_cannot_be() {
+    assert!(TrackList::new([0, 100, 200], 300).is_ok());
+    let order = TrackListError::Order { index: 2, first: 100, end: 300 };
+    assert_eq!(TrackList::new([0, 100, 100], 300), Err(order));
+    assert_eq!(TrackList::new([0, 300], 300), Err(TrackListError::Order { index: 1, first: 300, end: 300 }));
+    assert_eq!(TrackList::new([0, 100, 110], 300), Err(TrackListError::Short { first: 100, sectors: 10 }));
+    let tracks = TrackList::new([8, 108], 300).expect("a partition may begin inside a track");
+    assert_eq!((tracks.end_of(0), tracks.end_of(8), tracks.end_of(299)), (8, 108, 300));
+    assert!(tracks.split(0) && !tracks.split(1) && tracks.begins_traxtent(1));
+}
+
+/// Any calls on a few files.
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let call = (0u32..6, 0u32..12, 0u64..900_000).prop_map(|(kind, file, size)| match kind {
+        0 => vec![Call::Create(file), Call::Append(file, size), Call::Close(file)],
+        1 => vec![Call::Delete(file)],
+        2 => vec![Call::Open(file), Call::Append(file, size / 40), Call::Close(file)],
+        3 => vec![Call::Open(file), Call::Read(file, (size / 9000) as u32)],
+        _ => (0..(size / 9000) as u32).map(|block| Call::Read(file, block)).collect(),
+    });
+    prop::collection::vec(call, 1..60).prop_map(|calls| calls.concat())
+}
+
+/// Leaves out what no program can do: make a file that there is.
+fn possible(calls: Vec<Call>) -> Vec<Call> {
+    let mut there = BTreeSet::new();
+    let kept = calls.into_iter().filter(|call| match call {
+        Call::Create(file) => there.insert(*file),
+        Call::Delete(file) => there.remove(file),
+        _ => true,
+    });
+    kept.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn does_every_block_have_one_owner_and_no_excluded_one_any(calls in calls()) {
+        let calls = possible(calls);
+        for variant in Variant::ALL {
+            let mut session = Session::new(layout(variant, 2), FIRST, calls.iter().copied());
+            let requests = run(&mut session);
+            prop_assert!(!session.is_full());
+            let all: Vec<u32> = (0..12).flat_map(|file| session.blocks_of(file).to_vec()).collect();
+            let distinct: BTreeSet<u32> = all.iter().copied().collect();
+            prop_assert_eq!(all.len(), distinct.len());
+            let tracks = session.layout().tracks();
+            prop_assert!(all.iter().all(|block| block % GROUP_BLOCKS >= GROUP_HEAD_BLOCKS));
+            if variant.excludes_blocks() {
+                prop_assert!(all.iter().all(|block| !tracks.split(*block)));
+            }
+            let mut again = Session::new(layout(variant, 2), FIRST, calls.iter().copied());
+            prop_assert_eq!(run(&mut again), requests, "the same calls make the same requests");
+        }
+    }
+}
+
+#[test]
+fn does_postmark_use_only_files_that_are_there() {
+    let mut there = BTreeSet::new();
+    let mut marks = 0;
+    for call in Postmark::default().calls() {
+        match call {
+            Call::Create(file) => assert!(there.insert(file)),
+            Call::Delete(file) => assert!(there.remove(&file)),
+            Call::Open(file) | Call::Read(file, _) | Call::Append(file, _) | Call::Close(file) => {
+                assert!(there.contains(&file));
+            }
+            Call::Mark => marks += 1,
+        }
+    }
+    assert!(there.is_empty() && marks == 2);
+}

@@ -1,0 +1,101 @@
+//! Writing files: where new blocks go, and when they go to the disk.
+
+use super::file::{File, begins_section, section_end};
+use super::session::{Open, Session, State};
+use super::{BLOCK_BYTES, BLOCK_SECTORS, CLUSTER_BLOCKS, Variant, sector_of};
+use headstack_model::Op;
+
+impl<P> Session<P> {
+    pub(super) fn grow(&mut self, open: &mut Open, bytes: u64) -> bool {
+        let file = &mut open.file;
+        file.written = file.written.min(file.bytes / BLOCK_BYTES * u64::from(BLOCK_SECTORS));
+        if let Some(last) = file.blocks.last().filter(|_| !file.bytes.is_multiple_of(BLOCK_BYTES)) {
+            self.buffers.write(*last);
+        }
+        file.bytes += bytes;
+        self.place(open, false)
+    }
+
+    /// Gives places to what was written, in complete writes, which go to the disk; to the rest as well where the session ends.
+    pub(super) fn place(&mut self, open: &mut Open, ends: bool) -> bool {
+        let file = &mut open.file;
+        while file.unplaced() > 0 {
+            let complete = self.layout.complete(file);
+            let is_complete = file.unplaced() >= complete;
+            if !is_complete && !ends {
+                break;
+            }
+            let before = file.blocks.len();
+            if self.layout.place(file, complete.min(file.unplaced())) == 0 {
+                self.fill_up(file);
+                break;
+            }
+            for block in &file.blocks[before..] {
+                self.buffers.write(*block);
+            }
+            for lead in &file.leads[file.leads_written..] {
+                self.buffers.write(*lead);
+            }
+            if is_complete {
+                self.drain(file, false);
+            }
+        }
+        true
+    }
+
+    /// Ends the program, for the disk is full.
+    fn fill_up(&mut self, file: &mut File) {
+        file.bytes = file.blocks.len() as u64 * BLOCK_BYTES;
+        self.state = State::Full;
+    }
+
+    /// Writes what of a file has places and is complete; all of it, where it has waited long enough.
+    pub(super) fn drain(&mut self, file: &mut File, all: bool) {
+        while let Some((first, sectors)) = self.next_write(file, all) {
+            self.counts.writes += 1;
+            self.counts.write_sectors += u64::from(sectors);
+            self.issue(Op::Write, first, sectors, false);
+            let of_block = u64::from(BLOCK_SECTORS);
+            let from = file.written / of_block;
+            file.written += u64::from(sectors);
+            let is_over = file.written == file.placed_sectors();
+            let to = if is_over { file.written.div_ceil(of_block) } else { file.written / of_block };
+            file.blocks[from as usize..to as usize].iter().for_each(|block| self.buffers.clean(*block));
+        }
+        self.write_leads(file, all);
+    }
+
+    /// The next write of a file, from its first sector that is not on the disk: to the end of a cluster, or of a track. None where
+    /// nothing is left, or, unless all must go, where it waits for the rest of its track.
+    fn next_write(&self, file: &File, all: bool) -> Option<(u64, u32)> {
+        let left = file.placed_sectors().checked_sub(file.written).filter(|left| *left > 0)?;
+        let index = (file.written / u64::from(BLOCK_SECTORS)) as u32;
+        let first = file.disk_sector(file.written);
+        let in_block = file.written - sector_of(index);
+        let track_end = self.layout.tracks().end_of(first);
+        let ends_with_track = self.layout.variant().ends_with_tracks();
+        let to_track_end = (in_block + track_end - first).div_ceil(u64::from(BLOCK_SECTORS)) as u32;
+        let most = if ends_with_track { to_track_end } else { CLUSTER_BLOCKS };
+        let last = index + file.contiguous(index, index + most);
+        let mut end = first + left.min(sector_of(last) - file.written);
+        if ends_with_track {
+            end = end.min(track_end);
+        }
+        // The file may go on to the end of the track: then it is written with what is still to come.
+        let goes_on = last == file.blocks.len() as u32 && last != section_end(index) && end != track_end;
+        let waits = self.layout.variant() == Variant::PartialBlocks && goes_on && !all;
+        (!waits).then_some((first, (end - first) as u32))
+    }
+
+    /// Writes the blocks that lead to others and that will not change any more.
+    fn write_leads(&mut self, file: &mut File, all: bool) {
+        let ends = begins_section(file.blocks.len() as u32);
+        let final_leads = if all || ends { file.leads.len() } else { file.leads.len().saturating_sub(1) };
+        for lead in file.leads.get(file.leads_written..final_leads).unwrap_or_default() {
+            self.counts.metadata_writes += 1;
+            self.buffers.clean(*lead);
+            self.issue(Op::Write, sector_of(*lead), BLOCK_SECTORS, false);
+        }
+        file.leads_written = file.leads_written.max(final_leads);
+    }
+}
