@@ -227,7 +227,7 @@ fn overall(found: &[Found]) -> Section {
     let figure = Figure {
         title: "Overall write cost of a log-structured file system".to_string(),
         x: Axis::log("KB a segment").with_ticks(SIZES.map(kb)),
-        y: Axis::linear("times the media transfer of what is written"),
+        y: Axis::linear("overall write cost"),
         lines: lines.collect(),
     };
     let text = "Files that are written again whole, a tenth of them with nine tenths of the updates, on a disk that is 75 % full, stand in \

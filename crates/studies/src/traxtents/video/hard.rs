@@ -191,6 +191,7 @@ fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
             .iter()
             .map(|tracks| (tracks * TRACK / 1024.0, f64::from(worst.most(server, reads, tracks * TRACK))))
             .collect(),
+        look: if sizes.len() > 16 { Look::Dense } else { Look::Curve },
         family,
         ..Line::default()
     };
