@@ -7,6 +7,7 @@ mod clock;
 mod connection;
 pub mod disk;
 mod disk_thread;
+pub mod ext4;
 pub mod fuse;
 mod lateness;
 mod lead;

@@ -4,6 +4,7 @@ mod align;
 mod exclude;
 mod extents;
 mod hints;
+mod mkfs;
 mod partition;
 mod show;
 mod whereabouts;
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     Exclude(exclude::Exclude),
     #[command(subcommand)]
     Hints(hints::Command),
+    #[command(subcommand)]
+    Mkfs(mkfs::Mkfs),
     Show(show::Show),
 }
 
@@ -27,6 +30,7 @@ impl Command {
             Command::Align(command) => command.run(out),
             Command::Exclude(command) => command.run(out),
             Command::Hints(command) => command.run(out),
+            Command::Mkfs(command) => command.run(out),
             Command::Show(command) => command.run(out),
         }
     }

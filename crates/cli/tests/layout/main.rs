@@ -10,11 +10,19 @@ mod common;
 #[path = "../emulate/device.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod device;
+#[path = "../emulate/emulator.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod emulator;
+#[path = "../emulate/nbd.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod nbd;
 #[path = "../emulate/tools.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod tools;
 
 mod align;
+mod disks;
 mod exclude;
+mod ext4;
 mod hints;
 mod show;

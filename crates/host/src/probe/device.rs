@@ -83,21 +83,27 @@ fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) 
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         PathBuf::from(format!("/sys/dev/block/{major}:{minor}"))
     });
-    let told = |name: &str| {
-        #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
-        let text = std::fs::read_to_string(folder.as_ref()?.join(name)).ok()?;
-        Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
-    };
-    let part = told("partition").zip(told("start"));
+    let part = folder.as_deref().and_then(|folder| told(folder, "partition").zip(told(folder, "start")));
     // What follows the link to a partition and goes up is the disk.
-    let whole = if part.is_some() { "../" } else { "" };
-    let of_disk = |name: &str| told(&format!("{whole}{name}"));
-    let model = of_disk("device/model");
-    let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(of_disk);
+    let disk = folder.map(|folder| if part.is_some() { folder.join("..") } else { folder });
+    let (model, serial) = disk.map(|disk| own_names(&disk)).unwrap_or_default();
     let name = part_name(model.as_deref(), part);
     let shown = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let identity = Identity { name, serial, ..Identity::of(facts) };
     (format!("{}{shown}", path.display()), identity)
+}
+
+/// What the system tells of a device in a file of its folder.
+fn told(folder: &Path, name: &str) -> Option<String> {
+    #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+    let text = std::fs::read_to_string(folder.join(name)).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+}
+
+/// Model and serial number of a disk, which the system tells of in this folder.
+pub(crate) fn own_names(folder: &Path) -> (Option<String>, Option<String>) {
+    let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(|name| told(folder, name));
+    (told(folder, "device/model"), serial)
 }
 
 /// The name of a disk, or of a partition by its number and where it starts, which the system counts in 512 bytes.

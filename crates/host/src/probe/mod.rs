@@ -12,8 +12,9 @@
 mod device;
 mod nbd;
 mod uri;
-mod user;
+pub(crate) mod user;
 
+pub(crate) use device::own_names;
 pub use uri::{NbdServer, NbdUri, UriError};
 
 use crate::Clock;

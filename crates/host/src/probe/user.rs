@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
 
+use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// What uses a device or one of its partitions, if anything is known to.
-pub(super) fn of(number: u64) -> Option<String> {
+pub(crate) fn of(number: u64) -> Option<String> {
     let folder = Path::new("/sys/dev/block").join(text(number));
     let mut parts = BTreeSet::from([text(number)]);
     let mut holders = Vec::new();
@@ -32,7 +33,7 @@ pub(super) fn of(number: u64) -> Option<String> {
 /// Whether a file is open elsewhere, as that of a running machine or of a loop device is. Where the file system cannot tell, it is not.
 ///
 /// *Source:* fcntl(2), F_SETLEASE: a write lease is given only on a file that nobody else has open.
-pub(super) fn has_file(file: &File) -> bool {
+pub(crate) fn has_file(file: &File) -> bool {
     // A program that somebody is just starting has all that they have open, for a moment.
     let looks = [0, 20, 60, 200, 500].map(Duration::from_millis);
     looks.into_iter().all(|pause| {
@@ -52,6 +53,23 @@ fn is_elsewhere(file: &File) -> bool {
     // Else whoever opens it later would wait for us.
     lease(libc::F_UNLCK);
     is_elsewhere
+}
+
+/// The loop device over a file or a device, if there is one.
+pub(crate) fn loop_over(found: &Stat) -> Option<String> {
+    let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
+    let is_it = |file: &Stat| match is_device {
+        true => {
+            FileType::from_raw_mode(file.st_mode) == FileType::BlockDevice && file.st_rdev == found.st_rdev
+        }
+        false => (file.st_dev, file.st_ino) == (found.st_dev, found.st_ino),
+    };
+    let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let mut over = devices.filter(|device| {
+        let file = fs::read_to_string(device.path().join("loop/backing_file"));
+        file.is_ok_and(|file| rustix::fs::stat(file.trim_end_matches('\n')).is_ok_and(|file| is_it(&file)))
+    });
+    over.next().map(|device| format!("/dev/{}", device.file_name().to_string_lossy()))
 }
 
 /// A device's number as the system writes it.

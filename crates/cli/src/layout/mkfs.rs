@@ -1,0 +1,143 @@
+//! `headstack layout mkfs`: makes a file system whose data keep to the tracks.
+
+use super::exclude::{Which, exclusion};
+use super::partition::MapArgs;
+use crate::failure::Failure;
+use crate::units::{capacity, grouped, memory, parse_bytes, significant};
+use headstack_host::ext4::{self, HIDDEN_FILE, Made, Place, Plan};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Make a file system whose data keep to the tracks.
+#[derive(clap::Subcommand)]
+pub(crate) enum Mkfs {
+    Ext4(Ext4),
+}
+
+impl Mkfs {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Mkfs::Ext4(command) => command.run(out),
+        }
+    }
+}
+
+/// How blocks are left out, as an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Road {
+    /// The list of bad blocks that `mke2fs -l` takes; up to 524,287 blocks of 4 KiB.
+    BadBlocks,
+    /// A file that holds them, immutable and of no length; any number, and disks of any size.
+    HiddenFile,
+    /// The list where it holds them all, else the file.
+    Auto,
+}
+
+impl Road {
+    fn chosen(self) -> Option<ext4::Road> {
+        match self {
+            Road::BadBlocks => Some(ext4::Road::BadBlocks),
+            Road::HiddenFile => Some(ext4::Road::HiddenFile),
+            Road::Auto => None,
+        }
+    }
+}
+
+/// Make an ext4 that puts nothing on the blocks at track boundaries, so that no extent crosses one.
+///
+/// It is made by mke2fs, and then checked by e2fsck. What is refused is left as it was.
+#[derive(clap::Args)]
+pub(crate) struct Ext4 {
+    #[command(flatten)]
+    map: MapArgs,
+    /// An image of the partition, or its device.
+    #[arg(value_name = "IMAGE|DEVICE")]
+    target: PathBuf,
+    /// Size of a block of the file system: 1024, 2048 or 4096.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "4096")]
+    block: u64,
+    /// At which boundaries a block is left out.
+    #[arg(long, value_name = "WHICH", default_value = "every")]
+    boundaries: Which,
+    /// How blocks are left out.
+    #[arg(long, value_name = "ROAD", default_value = "auto")]
+    road: Road,
+    /// Make it though there is something there.
+    #[arg(long)]
+    force: bool,
+    /// Print what was made as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Options of mke2fs.
+    #[arg(last = true, value_name = "MKE2FS OPTIONS", allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+impl Ext4 {
+    fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mapped = self.map.read()?;
+        let exclusion = exclusion(&mapped, self.block, self.boundaries)?;
+        let place = Place { disk: &mapped.identity, start: mapped.span.start, sectors: mapped.span.sectors };
+        ext4::check(&self.target, &place, self.force).map_err(Failure::input)?;
+        let (block_bytes, road) = (self.block, self.road.chosen());
+        let plan = Plan { target: &self.target, exclusion, block_bytes, road, options: &self.options };
+        let made = ext4::make(&plan).map_err(Failure::input)?;
+        match self.json {
+            true => writeln!(out, "{:#}", self.to_json(&made))?,
+            false => self.print(&made, out)?,
+        }
+        match &made.fault {
+            None => Ok(()),
+            Some(fault) => {
+                let place = self.target.display();
+                Err(Failure::Check(format!("{place}: e2fsck -fn finds the file system wrong: {fault}")))
+            }
+        }
+    }
+
+    fn print(&self, made: &Made, out: &mut dyn Write) -> std::io::Result<()> {
+        let block = memory(self.block);
+        let road = match made.road {
+            ext4::Road::BadBlocks => "the list of bad blocks".to_string(),
+            ext4::Road::HiddenFile => format!("a file that holds them, /{HIDDEN_FILE}"),
+        };
+        let excluded = made.excluded();
+        let percent = significant(made.share() * 100.0, 3);
+        let rows = [
+            (
+                "file system",
+                format!("{}, {} blocks of {block}", capacity(made.blocks * self.block), grouped(made.blocks)),
+            ),
+            ("road", road),
+            ("excluded", format!("{} blocks", grouped(excluded))),
+            ("not excluded", format!("{} blocks that hold metadata", grouped(made.metadata))),
+            (
+                "given up",
+                format!(
+                    "{}, {percent} % of the space, with {} for the list itself",
+                    capacity((excluded + made.list_blocks) * self.block),
+                    capacity(made.list_blocks * self.block)
+                ),
+            ),
+            ("inodes", grouped(made.inodes)),
+            ("e2fsck -fn", if made.fault.is_none() { "clean" } else { "NOT CLEAN" }.to_string()),
+        ];
+        rows.iter().try_for_each(|(name, value)| writeln!(out, "  {name:<13} {value}"))
+    }
+
+    fn to_json(&self, made: &Made) -> serde_json::Value {
+        json!({
+            "blocks": made.blocks,
+            "block_bytes": self.block,
+            "road": match made.road { ext4::Road::BadBlocks => "bad-blocks", ext4::Road::HiddenFile => "hidden-file" },
+            "listed_blocks": made.listed,
+            "excluded_blocks": made.excluded(),
+            "metadata_blocks_not_excluded": made.metadata,
+            "list_blocks": made.list_blocks,
+            "given_up_share": made.share(),
+            "inodes": made.inodes,
+            "e2fsck": if made.fault.is_none() { "clean" } else { "not clean" },
+        })
+    }
+}

@@ -1,0 +1,349 @@
+//! ext4 whose data keep to the tracks, with the programs that make, check, mount and look at it.
+
+use crate::common::{json, printed, refused};
+use crate::device::{Loop, Mount};
+use crate::disks::{self, Disk};
+use crate::emulator::{Emulator, Setup};
+use crate::tools::{have, have_loops_and, output, run, text};
+use headstack_tracks::TrackMap;
+use headstack_tracks::map::Identity;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+const PROGRAMS: [&str; 5] = ["mke2fs", "e2fsck", "debugfs", "dumpe2fs", "blkid"];
+const ROADS: [&str; 2] = ["bad-blocks", "hidden-file"];
+
+/// Makes a file system on a part of a disk, and takes what is told of it.
+fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
+    let args = ["layout", "mkfs", "ext4", disk.map(), target, "--partition", disk.partition(), "--json"];
+    json(&[&args[..], more].concat())
+}
+
+fn number(told: &Value, key: &str) -> u64 {
+    told[key].as_u64().unwrap_or_else(|| panic!("{key} of {told}"))
+}
+
+/// The blocks that the file system is to leave out, as the other command lists them.
+fn listed(disk: &Disk) -> Vec<u64> {
+    let args = ["layout", "exclude", disk.map(), "--partition", disk.partition(), "--boundaries", "every"];
+    printed(&args).lines().map(|line| line.parse().expect("a block a line")).collect()
+}
+
+/// Runs of blocks `first..=last` in text of debugfs, dumpe2fs and filefrag.
+fn runs(words: &str) -> Vec<(u64, u64)> {
+    let numbers = |word: &str| word.parse::<u64>().ok();
+    let run = |word: &str| match word.split_once('-') {
+        Some((first, last)) => Some((numbers(first)?, numbers(last)?)),
+        None => numbers(word).map(|only| (only, only)),
+    };
+    words.split([',', ' ', '\n']).filter_map(run).collect()
+}
+
+#[test]
+fn is_it_clean_by_either_road_and_are_all_blocks_held_but_metadata() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::of("atlas-10k", 1003, 4_000_000);
+    let listed = listed(&disk);
+    for road in ROADS {
+        let image = disk.image();
+        let told = made(&disk, &image, &["--road", road]);
+        assert_eq!((&told["road"], &told["e2fsck"]), (&road.into(), &"clean".into()), "{told}");
+        assert_eq!(number(&told, "listed_blocks"), listed.len() as u64);
+        run("e2fsck", &["-fn", &image]);
+        // What is left out is in the list of bad blocks, or in the file.
+        let held: Vec<u64> = match road {
+            "bad-blocks" => runs(&run("dumpe2fs", &["-b", &image])).into_iter().map(|run| run.0).collect(),
+            _ => {
+                let told = run("debugfs", &["-R", "stat /.headstack-excluded", &image]);
+                assert!(told.contains("Flags: 0x800d0") && told.contains("Size: 0"), "{told}");
+                let extents = told.split("EXTENTS:").nth(1).expect("it has extents");
+                let leaves = extents.split(", ").filter(|word| word.contains("[u]"));
+                let places = leaves.filter_map(|word| word.trim().split(':').nth(1).map(runs));
+                places.flatten().flat_map(|(first, last)| first..=last).collect()
+            }
+        };
+        let missing: Vec<&u64> = listed.iter().filter(|block| held.binary_search(block).is_err()).collect();
+        assert_eq!(held.len() as u64, number(&told, "excluded_blocks"), "{road}");
+        assert_eq!(missing.len() as u64, number(&told, "metadata_blocks_not_excluded"), "{road}");
+        assert_eq!(held.len() + missing.len(), listed.len(), "{road}");
+        // Those that are not held are used by metadata: no file can get them.
+        let free = run("dumpe2fs", &[&image]);
+        let free = free.lines().filter_map(|line| line.trim().strip_prefix("Free blocks: ")).flat_map(runs);
+        for (first, last) in free {
+            let next = listed.get(listed.partition_point(|block| *block < first));
+            assert!(next.is_none_or(|block| *block > last), "{next:?} is free");
+        }
+    }
+}
+
+/// Files of many sizes in folders, some of which were taken away again, so that free space is in pieces.
+fn write_tree(folder: &Path) {
+    let mut content = 0x2545_F491u32;
+    let mut bytes = |count: usize| -> Vec<u8> {
+        let next = || {
+            content = content.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (content >> 24) as u8
+        };
+        std::iter::repeat_with(next).take(count).collect()
+    };
+    for number in 0..400usize {
+        let place = folder.join(format!("folder-{}", number % 20));
+        fs::create_dir_all(&place).expect("there is room");
+        let size = [900, 5_000, 17_000, 66_000, 150_000, 700_000][number % 6] + number * 37;
+        fs::write(place.join(format!("file-{number}")), bytes(size)).expect("there is room");
+    }
+    for number in (0..400).step_by(7) {
+        let file = folder.join(format!("folder-{}/file-{number}", number % 20));
+        fs::remove_file(file).expect("it was written");
+    }
+    let mut large = File::create(folder.join("large")).expect("there is room");
+    let piece = bytes(1 << 20);
+    (0..64).for_each(|_| large.write_all(&piece).expect("there is room"));
+}
+
+/// Where the extents of a tree lie.
+#[derive(Default)]
+struct Laid {
+    extents: usize,
+    /// Those that cross a boundary: their file, first and last block.
+    crossing: Vec<(String, u64, u64)>,
+}
+
+impl Laid {
+    fn of(disk: &Disk, tree: &Path) -> Laid {
+        let mut laid = Laid::default();
+        for file in run("find", &[text(tree), "-type", "f"]).lines() {
+            let told = run("filefrag", &["-v", "-b4096", file]);
+            let extents = told.lines().filter(|line| line.split(':').count() >= 5 && !line.contains("ext:"));
+            for line in extents {
+                let place =
+                    line.split(':').nth(2).expect("it has five fields").replace("..", "-").replace(' ', "");
+                let (first, last) = runs(&place)[0];
+                laid.extents += 1;
+                if disk.boundary_in(first * 8, (last + 1) * 8).is_some() {
+                    laid.crossing.push((file.to_string(), first, last));
+                }
+            }
+        }
+        laid
+    }
+}
+
+/// Copies a tree onto a file system and looks where its extents lie; then reads it back from the disk.
+fn lay(disk: &Disk, device: &str, tree: &Path) -> Laid {
+    let mount = Mount::new("ext4", device);
+    let copy = mount.path().join("copy");
+    run("cp", &["-r", text(tree), text(&copy)]);
+    run("sync", &["-f", text(mount.path())]);
+    let laid = Laid::of(disk, &copy);
+    mount.unmount();
+    run("e2fsck", &["-fn", device]);
+    let mount = Mount::new("ext4", device);
+    run("diff", &["-r", text(tree), text(&mount.path().join("copy"))]);
+    let hidden = mount.path().join(".headstack-excluded");
+    if hidden.exists() {
+        assert!(!output("rm", &["-f", text(&hidden)]).status.success(), "it is removed by accident");
+        assert_eq!(fs::metadata(&hidden).expect("it is there").len(), 0);
+    }
+    mount.unmount();
+    laid
+}
+
+#[test]
+fn does_no_extent_of_a_copied_tree_cross_a_boundary() {
+    if !have_loops_and(&[&PROGRAMS[..], &["cp", "diff", "filefrag"]].concat()) {
+        return;
+    }
+    let tree = disks::folder();
+    write_tree(tree.path());
+    // One drive has tracks of odd sectors, the other such as hold whole blocks; its partition begins anywhere.
+    for (drive, start) in [("atlas-10k", 1003), ("exos-x18", 4096 * 77)] {
+        let disk = Disk::of(drive, start, 4_000_000);
+        for road in ROADS {
+            let image = disk.image();
+            made(&disk, &image, &["--road", road]);
+            let device = Loop::over(Path::new(&image));
+            let laid = lay(&disk, device.device(), tree.path());
+            assert_eq!(laid.crossing, [], "{drive}, {road}");
+            assert!(laid.extents > 350, "{drive}, {road}: {} extents", laid.extents);
+        }
+        // Without it they do, or there would be nothing to see here.
+        let image = disk.image();
+        run("mke2fs", &["-q", "-F", "-t", "ext4", &image]);
+        let device = Loop::over(Path::new(&image));
+        let laid = lay(&disk, device.device(), tree.path());
+        assert!(laid.crossing.len() > 10, "{drive}: {} of {} cross", laid.crossing.len(), laid.extents);
+    }
+}
+
+#[test]
+fn does_an_emulated_disk_keep_a_tree_on_its_tracks() {
+    if !have_loops_and(&[&PROGRAMS[..], &["cp", "diff", "filefrag"]].concat()) {
+        return;
+    }
+    let disk = Disk::whole("atlas-10k");
+    let emulator = Emulator::start(&Setup { rig: "atlas-10k", mounted: true, ..Setup::default() });
+    let device = Loop::over(&emulator.file());
+    let told = made(&disk, device.device(), &[]);
+    assert_eq!(told["e2fsck"], "clean", "{told}");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates are in a folder");
+    let laid = lay(&disk, device.device(), sources);
+    assert_eq!(laid.crossing, []);
+    assert!(laid.extents > 100);
+}
+
+/// What a refusal may not change: the bytes of a small image.
+fn is_refused(disk: &Disk, image: &str, more: &[&str], expect: &str) {
+    let before = fs::read(image).expect("it is there");
+    let args = ["layout", "mkfs", "ext4", disk.map(), image];
+    let told = refused(&[&args[..], more].concat(), 2);
+    assert!(told.contains(expect), "{more:?}: {told}");
+    assert!(before == fs::read(image).expect("it is there"), "{more:?} changed the image");
+}
+
+#[test]
+fn does_every_refusal_leave_the_image_as_it_was() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::of("atlas-10k", 1000, 40_000);
+    let image = disk.image();
+    let file = fs::OpenOptions::new().write(true).open(&image).expect("it is there");
+    file.write_all_at(&[0x5A; 8192], 3 << 20).expect("there is room");
+    drop(file);
+    let here = ["--partition", disk.partition()];
+    let refused =
+        |more: &[&str], expect: &str| is_refused(&disk, &image, &[&here[..], more].concat(), expect);
+    let size = "it has 20480000 bytes, and the partition of the map";
+    is_refused(&disk, &image, &[], size);
+    is_refused(&disk, &image, &["--partition", "1000,40001"], size);
+    is_refused(&disk, &image, &["--partition", "18000000,40000"], "reaches beyond");
+    refused(&["--block", "1000"], "blocks of 1000 bytes are no whole sectors");
+    refused(&["--block", "512"], "ext4 has blocks of 1024, 2048 or 4096");
+    refused(&["--", "-b", "1024"], "the option -b of mke2fs");
+    refused(&["--", "/dev/null"], "the option /dev/null of mke2fs");
+    refused(&["--", "-O", "nonsense"], "mke2fs cannot make this file system");
+    refused(&["--road", "hidden-file", "--", "-O", "bigalloc"], "features that are not understood");
+    refused(&["--road", "hidden-file", "--", "-N", "4000000000"], "mke2fs cannot make this file system");
+    refused(&["--road", "bad-blocks", "--", "-N", "20000"], "mke2fs cannot make this file system");
+    let open = File::open(&image).expect("it is there");
+    refused(&[], "is in use (another program, a loop device or swap has it open)");
+    drop(open);
+
+    made(&disk, &image, &[]);
+    refused(&[], "holds a file system or the like (ext4): --force");
+    assert_eq!(made(&disk, &image, &["--force", "--road", "hidden-file"])["e2fsck"], "clean");
+    let none = disk.folder().join("none");
+    let told = crate::common::refused(&["layout", "mkfs", "ext4", disk.map(), text(&none)], 2);
+    assert!(told.contains("No such file"), "{told}");
+    let told = crate::common::refused(&["layout", "mkfs", "ext4", disk.map(), text(disk.folder())], 2);
+    assert!(told.contains("neither a block device nor a file"), "{told}");
+}
+
+#[test]
+fn is_what_is_mounted_refused() {
+    if !have_loops_and(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::of("atlas-10k", 1000, 40_000);
+    let image = disk.image();
+    made(&disk, &image, &[]);
+    let here = ["--force", "--partition", disk.partition()];
+    let device = Loop::over(Path::new(&image));
+    is_refused(&disk, &image, &here, "is in use");
+    let mount = Mount::new("ext4", device.device());
+    is_refused(&disk, &image, &here, "is in use");
+    is_refused(&disk, device.device(), &here, "is in use (mounted on ");
+    mount.unmount();
+    let other = ["--force", "--partition", "1000,40008"];
+    is_refused(&disk, device.device(), &other, "bytes, and the partition of the map");
+}
+
+#[test]
+fn is_a_list_that_the_road_cannot_hold_refused() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let mut map = TrackMap::new();
+    map.push(9, 1_200_000);
+    let disk = Disk::made(&Identity::new(map.end().0, 512), &map);
+    let image = disk.image();
+    let before = fs::metadata(&image).expect("it is there");
+    let told = refused(&["layout", "mkfs", "ext4", disk.map(), &image, "--road", "bad-blocks"], 2);
+    assert!(
+        told.contains("blocks to leave out: a list of bad blocks holds 524287; --road hidden-file"),
+        "{told}"
+    );
+    let after = fs::metadata(&image).expect("it is there");
+    assert_eq!((before.mtime_nsec(), before.blocks()), (after.mtime_nsec(), after.blocks()));
+}
+
+#[test]
+fn are_blocks_smaller_than_a_sector_refused() {
+    let mut map = TrackMap::new();
+    map.push(100, 100);
+    let disk = Disk::made(&Identity::new(10_000, 4096), &map);
+    let image = disk.image();
+    is_refused(
+        &disk,
+        &image,
+        &["--block", "1024"],
+        "blocks of 1024 bytes are no whole sectors of 4096 bytes",
+    );
+}
+
+/// The map of a shipped drive, as often as it takes for a disk of so many bytes.
+fn grown(drive: &str, bytes: u64) -> (Identity, TrackMap) {
+    let small = disks::tracks(drive);
+    let sectors = bytes / 512;
+    let mut map = TrackMap::new();
+    for run in small.runs().iter().cycle() {
+        let left = sectors - map.end().0;
+        let tracks = u64::from(run.tracks).min(left / u64::from(run.sectors));
+        map.push(run.sectors, tracks as u32);
+        if tracks < u64::from(run.tracks) {
+            break;
+        }
+    }
+    (Identity { physical_sectors: 8, ..Identity::new(sectors, 512) }, map)
+}
+
+/// Makes a file system on a disk of this size, as an image in a folder, by the road that fits.
+fn large(bytes: u64, folder: &Path) -> Value {
+    let (identity, map) = grown("exos-x18", bytes);
+    let end = map.end().0;
+    let disk = Disk::made(&identity, &map);
+    let folder = tempfile::tempdir_in(folder).expect("there is room for a folder");
+    let image = disks::sparse(&folder.path().join("image"), end * 512);
+    made(&disk, &image, &["--", "-J", "size=64"])
+}
+
+#[test]
+fn is_a_terabyte_laid_by_the_file() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let told = large(1_400_000_000_000, &std::env::temp_dir());
+    assert_eq!((&told["road"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
+    assert!(number(&told, "excluded_blocks") > 550_000, "{told}");
+    assert!(number(&told, "metadata_blocks_not_excluded") < 20_000, "{told}");
+}
+
+/// `make layout-large`. Needs 2 GB of memory, as files of 20 TB lie in memory only.
+#[test]
+#[ignore = "a minute, and 2 GB of memory"]
+fn are_twenty_terabytes_laid_by_the_file() {
+    let folder = Path::new("/dev/shm");
+    if !have(&PROGRAMS) || !folder.exists() {
+        return;
+    }
+    let told = large(20_000_000_000_000, folder);
+    eprintln!("{told:#}");
+    assert_eq!((&told["road"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
+    assert!(number(&told, "excluded_blocks") > 10_000_000, "{told}");
+}

@@ -1,0 +1,303 @@
+//! Making the file system, by either road.
+
+use super::format::{Filesystem, Shape};
+use super::options::Options;
+use super::tools::{self, Said};
+use super::{Ext4Error, HIDDEN_FILE, hidden};
+use headstack_tracks::exclude::Exclusion;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// Bytes of the longest list of bad blocks: the inode that holds it is no large file.
+const MOST_BAD_BYTES: u64 = (1 << 31) - 1;
+/// The file that shows what mke2fs makes of its options is no larger.
+const REHEARSAL_BYTES: u64 = 64 << 30;
+/// Gaps of a length that is seldom are not waited for: tables lie elsewhere.
+const SELDOM: u64 = 64;
+
+/// How blocks are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Road {
+    /// By the list of bad blocks.
+    BadBlocks,
+    /// By a file that holds them.
+    HiddenFile,
+}
+
+/// What is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// The image or the device, which [`check`](super::check) found good.
+    pub target: &'a Path,
+    /// What it leaves out.
+    pub exclusion: Exclusion<'a>,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// The road; what fits where it is not given.
+    pub road: Option<Road>,
+    /// Options of mke2fs.
+    pub options: &'a [String],
+}
+
+/// What was made.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The road that was taken.
+    pub road: Road,
+    /// Blocks of the file system.
+    pub blocks: u64,
+    /// Blocks to leave out.
+    pub listed: u64,
+    /// Those of them that hold metadata, and are not left out.
+    pub metadata: u64,
+    /// Blocks that the list of those left out takes itself.
+    pub list_blocks: u64,
+    /// Inodes of the file system.
+    pub inodes: u64,
+    /// What e2fsck found wrong; nothing where it is clean.
+    pub fault: Option<String>,
+}
+
+impl Made {
+    /// Blocks that are left out.
+    pub fn excluded(&self) -> u64 {
+        self.listed - self.metadata
+    }
+
+    /// The share of the space that is given up.
+    pub fn share(&self) -> f64 {
+        (self.excluded() + self.list_blocks) as f64 / self.blocks as f64
+    }
+}
+
+/// Makes it, and has it checked.
+///
+/// *Errors:* all that keeps it from being made; only [`Ext4Error::Failed`] and [`Ext4Error::File`] come after the disk was touched.
+pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
+    tools::look_for(&["mke2fs", "e2fsck", "debugfs"])?;
+    let options = Options::parse(plan.options)?;
+    if ![1024, 2048, 4096].contains(&plan.block_bytes) {
+        return Err(Ext4Error::BlockSize(plan.block_bytes));
+    }
+    let road = road(plan)?;
+    let shape = rehearsed(plan, &options)?;
+    if road == Road::HiddenFile && !shape.has_extents {
+        return Err(Ext4Error::Feature("no extents".to_string()));
+    }
+    let (metadata, list_blocks) = match road {
+        Road::BadBlocks => by_bad_blocks(plan, &options, &shape)?,
+        Road::HiddenFile => by_hidden_file(plan, &options)?,
+    };
+    let file = open(plan.target)?;
+    let made = Filesystem::open(&file)?.shape;
+    let (blocks, inodes) = (made.blocks, made.inodes);
+    // It may leave a last piece of the disk away that is too short for a group.
+    let listed =
+        plan.exclusion.iter().filter(|block| (made.first_block..blocks).contains(block)).count() as u64;
+    let said = tools::run("e2fsck", &[OsString::from("-fn"), plan.target.into()])?;
+    let fault = (said.code != 0).then(|| said.complaint());
+    Ok(Made { road, blocks, listed, metadata, list_blocks, inodes, fault })
+}
+
+/// The road that is asked for, or the one that fits.
+fn road(plan: &Plan<'_>) -> Result<Road, Ext4Error> {
+    let (blocks, excluded) = (plan.exclusion.blocks(), plan.exclusion.count());
+    let most = MOST_BAD_BYTES / plan.block_bytes;
+    let fault = match () {
+        () if excluded > most => Some(Ext4Error::TooMany { excluded, most }),
+        () if blocks > u64::from(u32::MAX) => Some(Ext4Error::TooLarge { blocks }),
+        () => None,
+    };
+    match (plan.road, fault) {
+        (Some(Road::BadBlocks), Some(fault)) => Err(fault),
+        (Some(road), _) => Ok(road),
+        (None, Some(_)) => Ok(Road::HiddenFile),
+        (None, None) => Ok(Road::BadBlocks),
+    }
+}
+
+/// What mke2fs makes of the options, learned from a sparse file of its own. Numbers that belong to the size of the disk are those of
+/// the disk.
+fn rehearsed(plan: &Plan<'_>, options: &Options) -> Result<Shape, Ext4Error> {
+    let blocks = plan.exclusion.blocks();
+    let some = blocks.min(REHEARSAL_BYTES / plan.block_bytes);
+    let beside = tempfile::NamedTempFile::new().map_err(Ext4Error::File)?;
+    beside.as_file().set_len(some * plan.block_bytes).map_err(Ext4Error::File)?;
+    // So many inodes may be too many for a small disk.
+    let said = mke2fs(plan, &options.without("-N"), beside.path(), some)?;
+    if said.code != 0 {
+        return Err(Ext4Error::Rehearsal { program: "mke2fs", said: said.complaint() });
+    }
+    // On the disk itself it only says whether it would.
+    let said = mke2fs(plan, &options.clone().with_flag("-n"), plan.target, blocks)?;
+    match said.code {
+        0 => Ok(Filesystem::open(beside.as_file())?.shape.with_blocks(blocks)),
+        _ => Err(Ext4Error::Rehearsal { program: "mke2fs", said: said.complaint() }),
+    }
+}
+
+fn mke2fs(plan: &Plan<'_>, options: &Options, target: &Path, blocks: u64) -> Result<Said, Ext4Error> {
+    let mut words: Vec<OsString> = ["-q", "-F", "-t", "ext4", "-b"].map(OsString::from).to_vec();
+    words.push(plan.block_bytes.to_string().into());
+    words.extend(options.words().into_iter().map(OsString::from));
+    words.extend([OsString::from("--"), target.into(), blocks.to_string().into()]);
+    tools::run("mke2fs", &words)
+}
+
+fn made(said: Said) -> Result<(), Ext4Error> {
+    match said.code {
+        0 => Ok(()),
+        _ => Err(Ext4Error::Failed { program: "mke2fs", said: said.complaint() }),
+    }
+}
+
+/// By the list of bad blocks; gives how many of them hold metadata, and how many blocks the list takes.
+fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u64, u64), Ext4Error> {
+    // Where mke2fs may put copies of the superblock it takes no bad blocks, nor in a last group that it may leave away.
+    let (head, groups) = (shape.head_blocks(), shape.groups());
+    let tail = head + shape.inode_table_blocks() + 64;
+    let is_taken = |block: &u64| {
+        let (group, within) =
+            (shape.group_of(*block), block.saturating_sub(shape.first_block) % shape.group_blocks);
+        within >= head && *block >= shape.first_block && (group + 1 < groups || shape.blocks_in(group) > tail)
+    };
+    let mut list = list_file(plan.exclusion.iter().filter(is_taken))?;
+    // Reserved descriptors of copies would meet bad blocks.
+    let options = options.with_feature("^resize_inode").with("-l", text(list.path()));
+    let options = fitting(plan, options, shape)?;
+    made(mke2fs(plan, &options, plan.target, plan.exclusion.blocks())?)?;
+
+    let file = open(plan.target)?;
+    let there = shape.first_block..Filesystem::open(&file)?.shape.blocks;
+    let rest = || plan.exclusion.iter().filter(|block| there.contains(block) && !is_taken(block));
+    let free = hidden::free_of(&file, rest())?;
+    drop(file);
+    if !free.is_empty() {
+        list = list_file(free.iter().copied())?;
+        let words =
+            ["-fy", "-l"].map(OsString::from).into_iter().chain([list.path().into(), plan.target.into()]);
+        let said = tools::run("e2fsck", &words.collect::<Vec<_>>())?;
+        if said.code & !1 != 0 {
+            return Err(Ext4Error::Failed { program: "e2fsck", said: said.complaint() });
+        }
+    }
+    let pointers = plan.block_bytes / 4;
+    let held = plan.exclusion.count();
+    Ok((rest().count() as u64 - free.len() as u64, held.div_ceil(pointers)))
+}
+
+/// A list for mke2fs and e2fsck.
+fn list_file(blocks: impl Iterator<Item = u64>) -> Result<tempfile::NamedTempFile, Ext4Error> {
+    let file = tempfile::NamedTempFile::new().map_err(Ext4Error::File)?;
+    let mut out = std::io::BufWriter::new(file);
+    let mut blocks = blocks;
+    let written = blocks.try_for_each(|block| writeln!(out, "{block}"));
+    written.map_err(Ext4Error::File)?;
+    out.into_inner().map_err(|error| Ext4Error::File(error.into_error()))
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// The options with so few inodes that a group's table of them lies between two blocks that are left out, as it must.
+///
+/// *Errors:* mke2fs cannot make it, however few.
+fn fitting(plan: &Plan<'_>, options: Options, shape: &Shape) -> Result<Options, Ext4Error> {
+    let is_given = options.has(&["-N", "-i", "-g", "-T"]);
+    let fits =
+        (usual_gap(plan.exclusion.iter()) * plan.block_bytes / shape.inode_bytes).min(shape.group_inodes);
+    let in_a_block = (plan.block_bytes / shape.inode_bytes).max(8);
+    let mut inodes = fits / in_a_block * in_a_block;
+    let mut options_now = options.clone();
+    loop {
+        if !is_given && inodes < shape.group_inodes {
+            options_now = options.clone().with("-N", (inodes.max(in_a_block) * shape.groups()).to_string());
+        }
+        match tried(plan, &options_now)? {
+            None => return Ok(options_now),
+            Some(said) if is_given || inodes <= in_a_block => {
+                return Err(Ext4Error::Rehearsal { program: "mke2fs", said });
+            }
+            Some(_) => inodes = inodes / 2 / in_a_block * in_a_block,
+        }
+    }
+}
+
+/// The shortest run of blocks between two that are left out, of those that come often.
+fn usual_gap(list: impl Iterator<Item = u64>) -> u64 {
+    let mut gaps: BTreeMap<u64, u64> = BTreeMap::new();
+    let (mut next, mut all) = (0, 0);
+    for block in list {
+        *gaps.entry(block - next).or_default() += 1;
+        (next, all) = (block + 1, all + 1);
+    }
+    let often = SELDOM.min(all / 4);
+    gaps.into_iter().find(|(_, count)| *count > often).map_or(u64::MAX >> 20, |(gap, _)| gap)
+}
+
+/// Makes all of it in a sparse file; gives what mke2fs complains of.
+fn tried(plan: &Plan<'_>, options: &Options) -> Result<Option<String>, Ext4Error> {
+    let beside = tempfile::NamedTempFile::new().map_err(Ext4Error::File)?;
+    let blocks = plan.exclusion.blocks();
+    if beside.as_file().set_len(blocks * plan.block_bytes).is_err() {
+        // Where files cannot be as long as the disk it is not known before.
+        return Ok(None);
+    }
+    let said = mke2fs(plan, options, beside.path(), blocks)?;
+    Ok((said.code != 0).then(|| said.complaint()))
+}
+
+/// By a file that holds them; gives how many hold metadata, and how many blocks the file's tree takes.
+fn by_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(u64, u64), Ext4Error> {
+    made(mke2fs(plan, options, plan.target, plan.exclusion.blocks())?)?;
+    let ask = |words: &[&str]| {
+        let words = words.iter().map(OsString::from).chain([plan.target.into()]);
+        tools::run("debugfs", &words.collect::<Vec<_>>())
+    };
+    // Of a file: debugfs gives a block to what it reads from a device.
+    let nothing = tempfile::NamedTempFile::new().map_err(Ext4Error::File)?;
+    ask(&["-w", "-R", &format!("write \"{}\" {HIDDEN_FILE}", text(nothing.path()))])?;
+    let said = ask(&["-R", &format!("stat /{HIDDEN_FILE}")])?;
+    let inode = said.out.split_whitespace().skip_while(|word| *word != "Inode:").nth(1);
+    let inode = inode.and_then(|word| word.parse::<u32>().ok()).filter(|inode| *inode > 0);
+    let inode = inode.ok_or_else(|| Ext4Error::Failed { program: "debugfs", said: said.complaint() })?;
+    let held = hidden::hold(&open(plan.target)?, inode, || plan.exclusion.iter())?;
+    Ok((held.used, held.tree))
+}
+
+fn open(path: &Path) -> Result<File, Ext4Error> {
+    let opened = OpenOptions::new().read(true).write(true).open(path);
+    opened.map_err(|error| Ext4Error::Target { path: path.to_path_buf(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_the_usual_gap_not_that_of_a_few_short_tracks() {
+        let mut at = 0;
+        let lengths = (0..1000).map(|k| {
+            if k % 100 == 7 {
+                3
+            } else if k < 500 {
+                61
+            } else {
+                50
+            }
+        });
+        let list: Vec<u64> = lengths
+            .map(|length| {
+                at += length;
+                at - 1
+            })
+            .collect();
+        assert_eq!(usual_gap(list.into_iter()), 49);
+        assert_eq!(usual_gap([9, 19].into_iter()), 9);
+        assert!(usual_gap(std::iter::empty()) > 1 << 40);
+    }
+}

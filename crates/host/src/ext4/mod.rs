@@ -1,0 +1,129 @@
+//! ext4 whose data keep to the tracks: made by mke2fs, with the blocks at track boundaries taken from the start.
+//!
+//! There are two roads. The list of bad blocks (`mke2fs -l`) is what everyone knows: no file and no table ever lies on such a block. It
+//! holds 524,287 blocks of 4 KiB and is for less than 2³² blocks. Beyond that a hidden file holds them, which has no limit; tables that
+//! mke2fs has laid before stay where they are.
+//!
+//! Everything that may be wrong is looked for first, so that a refusal leaves the disk as it was: even mke2fs does its work beside it,
+//! in a sparse file, before it may touch the disk.
+
+mod format;
+mod hidden;
+mod make;
+mod options;
+mod target;
+mod tools;
+
+pub use make::{Made, Plan, Road, make};
+pub use target::{Place, check};
+
+use headstack_tracks::exclude::OddBlock;
+use headstack_tracks::map::ForeignMap;
+use std::io;
+use std::path::PathBuf;
+
+/// The file that holds blocks, in the root of its file system.
+pub const HIDDEN_FILE: &str = ".headstack-excluded";
+
+/// Why no such file system is made.
+#[derive(Debug, thiserror::Error)]
+pub enum Ext4Error {
+    /// It cannot be opened or looked at.
+    #[error("{}: {error}", path.display())]
+    Target {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Somebody uses it.
+    #[error("{} is in use ({by})", path.display())]
+    InUse {
+        /// Where it is.
+        path: PathBuf,
+        /// By what.
+        by: String,
+    },
+    /// It is not the disk of the map, or not that part of it.
+    #[error("{}: {why}", path.display())]
+    OtherDisk {
+        /// Where it is.
+        path: PathBuf,
+        /// How that shows.
+        why: String,
+    },
+    /// The map is of another disk.
+    #[error("{}: {error}", path.display())]
+    ForeignMap {
+        /// Where the disk is.
+        path: PathBuf,
+        /// In what they differ.
+        error: ForeignMap,
+    },
+    /// There is something on it.
+    #[error("{} holds {what}: --force makes a file system there all the same", path.display())]
+    NotEmpty {
+        /// Where it is.
+        path: PathBuf,
+        /// What it holds.
+        what: String,
+    },
+    /// Blocks that are no whole sectors.
+    #[error("{0}")]
+    OddBlock(#[from] OddBlock),
+    /// Blocks of a size that ext4 has not.
+    #[error("blocks of {0} bytes: ext4 has blocks of 1024, 2048 or 4096 bytes")]
+    BlockSize(u64),
+    /// Too many for the list of bad blocks.
+    #[error(
+        "{excluded} blocks to leave out: a list of bad blocks holds {most}; --road hidden-file holds any number"
+    )]
+    TooMany {
+        /// How many there are.
+        excluded: u64,
+        /// How many it holds.
+        most: u64,
+    },
+    /// Too many blocks for the list of bad blocks.
+    #[error(
+        "{blocks} blocks: a list of bad blocks is for less than 2^32; --road hidden-file is for any number"
+    )]
+    TooLarge {
+        /// How many there are.
+        blocks: u64,
+    },
+    /// An option that is this module's to give.
+    #[error("the option {0} of mke2fs is not for here: it says what the map and the options before -- say")]
+    Option(String),
+    /// A feature that is not understood.
+    #[error("these options of mke2fs give a file system with features that are not understood here ({0})")]
+    Feature(String),
+    /// A file system that is not as mke2fs makes them.
+    #[error("{0} is not as mke2fs makes it")]
+    Format(String),
+    /// No room for the list.
+    #[error("there is no room left for the file that holds the blocks")]
+    NoRoom,
+    /// A program that is not here.
+    #[error("{0} is not here (package e2fsprogs; blkid: util-linux)")]
+    Missing(&'static str),
+    /// A program that failed before it touched the disk.
+    #[error("{program} cannot make this file system, tried beside the disk: {said}")]
+    Rehearsal {
+        /// Its name.
+        program: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// A program that failed while it made the file system.
+    #[error("{program} failed, and what is on the disk now is no good: {said}")]
+    Failed {
+        /// Its name.
+        program: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// Reading or writing failed.
+    #[error("{0}")]
+    File(io::Error),
+}

@@ -1,0 +1,107 @@
+//! Options of mke2fs that somebody gives.
+
+use super::Ext4Error;
+
+/// Options that say what is said elsewhere, or make something else.
+const REFUSED: [&str; 8] = ["-b", "-l", "-c", "-n", "-S", "-t", "-V", "-C"];
+/// Options with a word of their own behind them.
+const WITH_VALUE: &str = "bCEegGIiJlLmMNOorTtUzd";
+
+/// Options of mke2fs, each with its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Options {
+    given: Vec<(String, Option<String>)>,
+}
+
+impl Options {
+    /// Takes them apart.
+    ///
+    /// *Errors:* an option that is not for here, or a word that is no option.
+    pub(super) fn parse(words: &[String]) -> Result<Options, Ext4Error> {
+        let mut given = Vec::new();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let letter = word.chars().nth(1).filter(|_| word.starts_with('-') && word.is_ascii());
+            let Some(letter) = letter.filter(char::is_ascii_alphabetic) else {
+                return Err(Ext4Error::Option(word.clone()));
+            };
+            let option = format!("-{letter}");
+            if REFUSED.contains(&&*option) {
+                return Err(Ext4Error::Option(option));
+            }
+            let value = match WITH_VALUE.contains(letter) {
+                true if word.len() > 2 => Some(word[2..].to_string()),
+                true => Some(words.next().ok_or_else(|| Ext4Error::Option(word.clone()))?.clone()),
+                false if word.len() > 2 => return Err(Ext4Error::Option(word.clone())),
+                false => None,
+            };
+            given.push((option, value));
+        }
+        Ok(Options { given })
+    }
+
+    /// Whether any of these is given.
+    pub(super) fn has(&self, options: &[&str]) -> bool {
+        self.given.iter().any(|(option, _)| options.contains(&option.as_str()))
+    }
+
+    /// The same without one.
+    pub(super) fn without(&self, option: &str) -> Options {
+        Options { given: self.given.iter().filter(|(given, _)| given != option).cloned().collect() }
+    }
+
+    /// The same and one more.
+    pub(super) fn with(mut self, option: &str, value: String) -> Options {
+        self.given.push((option.to_string(), Some(value)));
+        self
+    }
+
+    /// The same and one more that stands alone.
+    pub(super) fn with_flag(mut self, option: &str) -> Options {
+        self.given.push((option.to_string(), None));
+        self
+    }
+
+    /// The same with another word in the list of features, of which mke2fs takes the last list only.
+    pub(super) fn with_feature(&self, feature: &str) -> Options {
+        let mut features: Vec<String> = Vec::new();
+        features.extend(
+            self.given.iter().filter(|(option, _)| option == "-O").filter_map(|(_, value)| value.clone()),
+        );
+        features.push(feature.to_string());
+        self.without("-O").with("-O", features.join(","))
+    }
+
+    /// As words for mke2fs.
+    pub(super) fn words(&self) -> Vec<String> {
+        let words = self.given.iter().flat_map(|(option, value)| [Some(option.clone()), value.clone()]);
+        words.flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> Result<Options, String> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_string).collect();
+        Options::parse(&words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn are_features_joined() {
+        let options = parse("-O ^64bit -L name -m0 -Oquota").expect("they are good");
+        assert_eq!(options.with_feature("^x").words(), ["-L", "name", "-m", "0", "-O", "^64bit,quota,^x"]);
+        assert!(options.has(&["-N", "-m"]) && !options.has(&["-N"]));
+    }
+
+    #[test]
+    fn is_what_is_not_for_here_refused() {
+        for (words, at) in
+            [("-b 1024", "-b"), ("-L x -l y", "-l"), ("/dev/sda", "/dev/sda"), ("-N", "-N"), ("-", "-")]
+        {
+            let told = parse(words).expect_err(words);
+            assert!(told.contains(&format!("option {at} of")), "{told}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Whether a file system may be made on a disk: that it is the one of the map, that nobody uses it, and that it is empty.
+
+use super::{Ext4Error, tools};
+use crate::probe::{own_names, user};
+use headstack_tracks::map::Identity;
+use rustix::fs::{FileType, major, minor};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes of the units that the system tells sizes of devices in.
+const UNIT: u64 = 512;
+
+/// Where on which disk the file system is to lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The disk of the map.
+    pub disk: &'a Identity,
+    /// First sector of the partition.
+    pub start: u64,
+    /// How many it has.
+    pub sectors: u64,
+}
+
+impl Place<'_> {
+    fn bytes(&self) -> u64 {
+        self.sectors * u64::from(self.disk.sector_bytes)
+    }
+}
+
+/// Looks at an image or a device. An image, a loop device and one of the device mapper hold the partition and nothing else; a partition of
+/// another device must be the one that is meant, on the disk of the map.
+///
+/// *Errors:* another disk, another part of it, something that is in use, and, unless `may_hold` says so, what holds something.
+pub fn check(path: &Path, place: &Place<'_>, may_hold: bool) -> Result<(), Ext4Error> {
+    let wrong = |error: io::Error| Ext4Error::Target { path: path.to_path_buf(), error };
+    let found = rustix::fs::stat(path).map_err(|error| wrong(error.into()))?;
+    let in_use = |by: String| Ext4Error::InUse { path: path.to_path_buf(), by };
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::BlockDevice => {
+            of_device(path, found.st_rdev, place)?;
+            if let Some(by) = user::of(found.st_rdev) {
+                return Err(in_use(by));
+            }
+        }
+        FileType::RegularFile => {
+            same_size(path, found.st_size as u64, place)?;
+            #[allow(clippy::disallowed_methods, reason = "the host has the real bytes")]
+            if user::has_file(&File::open(path).map_err(wrong)?) {
+                return Err(in_use("another program, a loop device or swap has it open".to_string()));
+            }
+        }
+        _ => return Err(wrong(io::Error::other("it is neither a block device nor a file"))),
+    }
+    if let Some(device) = user::loop_over(&found) {
+        return Err(in_use(format!("{device} is a loop device over it")));
+    }
+    if may_hold { Ok(()) } else { empty(path) }
+}
+
+fn same_size(path: &Path, bytes: u64, place: &Place<'_>) -> Result<(), Ext4Error> {
+    let meant = place.bytes();
+    let other = |why: String| Ext4Error::OtherDisk { path: path.to_path_buf(), why };
+    match bytes == meant {
+        true => Ok(()),
+        false => Err(other(format!("it has {bytes} bytes, and the partition of the map {meant}"))),
+    }
+}
+
+fn of_device(path: &Path, number: u64, place: &Place<'_>) -> Result<(), Ext4Error> {
+    let other = |why: String| Ext4Error::OtherDisk { path: path.to_path_buf(), why };
+    let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", major(number), minor(number)));
+    let told = |folder: &Path, name: &str| -> Option<u64> {
+        #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+        let text = fs::read_to_string(folder.join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let bytes = |folder: &Path| told(folder, "size").map(|units| units * UNIT);
+    let unknown = || other("the system does not tell its size".to_string());
+    let size = bytes(&folder).ok_or_else(unknown)?;
+    if folder.join("loop").exists() || folder.join("dm").exists() {
+        return same_size(path, size, place);
+    }
+    let (disk, start) = match told(&folder, "start") {
+        Some(start) => (fs::canonicalize(folder.join("..")).map_err(|_| unknown())?, start * UNIT),
+        None => (folder.clone(), 0),
+    };
+    let sector = told(&disk, "queue/logical_block_size").ok_or_else(unknown)?;
+    let physical = told(&disk, "queue/physical_block_size").unwrap_or(sector);
+    let (name, serial) = own_names(&disk);
+    let identity = Identity {
+        physical_sectors: (physical / sector) as u32,
+        name,
+        serial,
+        ..Identity::new(bytes(&disk).ok_or_else(unknown)? / sector, sector as u32)
+    };
+    let foreign = |error| Ext4Error::ForeignMap { path: path.to_path_buf(), error };
+    place.disk.admits(&identity).map_err(foreign)?;
+    if (start, size) != (place.start * sector, place.bytes()) {
+        let (first, sectors) = (start / sector, size / sector);
+        return Err(other(format!("it is another part of its disk: --partition {first},{sectors}")));
+    }
+    Ok(())
+}
+
+/// Looks whether there is anything that is known.
+///
+/// *Source:* blkid(8): `-p` looks at the device itself; exit code 2 is that nothing was found, 8 that several things were.
+fn empty(path: &Path) -> Result<(), Ext4Error> {
+    tools::look_for(&["blkid"])?;
+    let words = ["-p", "-o", "export"].map(OsString::from).into_iter().chain([path.into()]);
+    let said = tools::run("blkid", &words.collect::<Vec<_>>())?;
+    let told = |key: &str| said.out.lines().find_map(|line| line.strip_prefix(key).map(str::to_string));
+    let what = match (told("TYPE="), told("PTTYPE=")) {
+        (Some(kind), _) => format!("a file system or the like ({kind})"),
+        (None, Some(kind)) => format!("a partition table ({kind})"),
+        (None, None) => "something that blkid knows".to_string(),
+    };
+    match said.code {
+        2 => Ok(()),
+        0 | 8 => Err(Ext4Error::NotEmpty { path: path.to_path_buf(), what }),
+        _ => {
+            let error = io::Error::other(format!("blkid cannot look at it: {}", said.complaint()));
+            Err(Ext4Error::Target { path: path.to_path_buf(), error })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_device_that_is_not_the_disk_of_the_map_refused() {
+        // Looking changes nothing, so it may be any disk of this machine.
+        #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+        let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let is_disk = |name: &String| ["sd", "vd", "nvme", "xvd"].iter().any(|kind| name.starts_with(kind));
+        let mut paths = names.filter(is_disk).map(|name| PathBuf::from(format!("/dev/{name}")));
+        let Some(path) = paths.find(|path| path.exists()) else {
+            eprintln!("skipped: this machine shows no disk");
+            return;
+        };
+        let disk = Identity::new(1_000, 512);
+        let told =
+            check(&path, &Place { disk: &disk, start: 0, sectors: 1_000 }, true).expect_err("it is another");
+        assert!(matches!(told, Ext4Error::ForeignMap { .. }), "{told}");
+    }
+}
