@@ -145,8 +145,8 @@ pub struct CacheSpec {
     pub write_segments: u32,
     /// Whether one segment is kept for writes alone.
     pub dedicated_write_segment: bool,
-    /// Whether a write's data are taken while the arm is at work for another command, with `write_cache = "segment"` (else
-    /// once the arm is free for it).
+    /// Whether a write's data are taken while the arm is at work for another command, with `write_cache = "segment"` or
+    /// `"none"` (else once the arm is free for it).
     pub write_prebuffering: bool,
     /// Dirty sectors at which new writes wait, with `write_cache = "full"`.
     pub dirty_max_sectors: u64,
@@ -215,6 +215,8 @@ pub enum Delivery {
     /// In ascending LBN order.
     #[default]
     InOrder,
+    /// In ascending LBN order, and where the head lands inside the request not before all of it is in the buffer.
+    InOrderWhole,
     /// As they come off the media.
     OutOfOrder,
 }

@@ -7,6 +7,7 @@ use super::read_ahead::Ahead;
 use super::split::Part;
 use super::{CacheUse, Device, Job, TaskAttribute, Travel};
 use headstack_model::cache::{Hit, SegmentState};
+use headstack_model::spec::WriteCache;
 use headstack_model::{Angle, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::order::Edge;
 use headstack_policy::{Slot, SlotId};
@@ -325,7 +326,7 @@ impl Device {
         job.keeps_data = false;
         job.account(Part::Overhead, job.overhead_done.min(now));
         job.account(Part::Queued, now);
-        if !self.reserve_write(slot) {
+        if self.destage.policy != WriteCache::None && !self.reserve_write(slot) {
             self.destage.blocked.push_back(slot);
             return false;
         }
@@ -336,7 +337,7 @@ impl Device {
     }
 
     /// Starts a write-through.
-    fn start_write(&mut self, slot: u32) -> bool {
+    pub(super) fn start_write(&mut self, slot: u32) -> bool {
         let begins = self.access_begins(slot);
         let job = self.jobs[slot as usize];
         let run = job.command.request.lbn..job.command.request.end();

@@ -1,7 +1,7 @@
 //! The drive file's electronics as the device uses them: times in [`Nanos`], shares as functions.
 
 use super::media::Room;
-use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, WatermarkOf, WriteDisconnect};
+use headstack_model::spec::{BusSpec, Delivery, OverheadSet, OverheadSpec, WatermarkOf, WriteDisconnect};
 use headstack_model::{DriveSpec, Nanos};
 
 /// Overheads by kind of command.
@@ -71,11 +71,11 @@ pub(super) struct Config {
     empty_ratio: f64,
     ratio_of: WatermarkOf,
     segment_sectors: u64,
-    pub(super) any_order: bool,
+    pub(super) delivery: Delivery,
     pub(super) physical_sectors: u64,
     pub(super) flush: Nanos,
     pub(super) destage_extra: Nanos,
-    /// Whether writes for the cache are taken whatever the arm does.
+    /// Whether the data of writes are taken whatever the arm does.
     pub(super) write_prebuffering: bool,
 }
 
@@ -108,7 +108,7 @@ impl Config {
             empty_ratio: bus.buffer_empty_ratio,
             ratio_of: bus.ratio_of,
             segment_sectors: u64::from(spec.cache.segment_sectors),
-            any_order: bus.delivery == headstack_model::spec::Delivery::OutOfOrder,
+            delivery: bus.delivery,
             physical_sectors: u64::from(spec.physical_sector_bytes / spec.sector_bytes),
             flush: Nanos::from_ms(spec.cache.flush_ms),
             destage_extra: Nanos::from_ms(spec.cache.destage_extra_ms),

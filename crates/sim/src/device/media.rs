@@ -3,7 +3,7 @@
 //! A [`Pass`] is a run of sectors going by under one head; a [`Span`] is what all passes of an access add up to.
 //! Everything is computed at once when the access starts, so that nothing needs an event a sector.
 
-use headstack_model::spec::ZeroLatency;
+use headstack_model::spec::{Delivery, ZeroLatency};
 use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
 use std::ops::Range;
 
@@ -155,8 +155,8 @@ pub(crate) struct Delivered {
     pub(crate) bound: Nanos,
     /// When the bus may start.
     pub(crate) ready: Nanos,
-    /// Whether data may cross the bus as they come.
-    pub(crate) any_order: bool,
+    /// In which order data cross the bus.
+    pub(crate) order: Delivery,
 }
 
 impl Delivered {
@@ -168,7 +168,7 @@ impl Delivered {
             bus_sector: 0,
             bound: Nanos::ZERO,
             ready: Nanos::ZERO,
-            any_order: false,
+            order: Delivery::InOrder,
         }
     }
 
@@ -333,7 +333,7 @@ impl Drive {
         span.rotation = Nanos(span.rotation.0 - rear_time);
         span.media += Nanos(rear_time);
         let rear_left = delivered.bus_time(delivered.end.0.saturating_sub(pass.first.0 + u64::from(wrapped)));
-        if delivered.any_order {
+        if delivered.order == Delivery::OutOfOrder {
             let rear_begins = pass.end_of(self, wrapped).since(turn).max(pass.on_track);
             if delivered.ready == Nanos::ZERO {
                 delivered.ready = rear_begins + self.mechanics.spindle().time_of_units(pass.width >> 32);
@@ -341,7 +341,7 @@ impl Drive {
             delivered.bound = delivered.bound.max(end + delivered.bus_time(1));
         } else {
             delivered.add(self, &front, end);
-            if delivered.watermark >= front.end_lbn() {
+            if delivered.order == Delivery::InOrderWhole || delivered.watermark >= front.end_lbn() {
                 delivered.ready = end;
             }
             delivered.bound = delivered.bound.max(end + rear_left);

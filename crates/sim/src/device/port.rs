@@ -14,7 +14,7 @@ pub(super) enum Wanted {
     /// Data of a read that came from the media, the transfer ending no earlier than `bound`; whether they cross a shared
     /// link already, which has told that bound.
     ToHost { sectors: u64, bound: Nanos, crossing: bool },
-    /// Data of a write that waited for room in the cache.
+    /// Data of a write that waited for room in the cache, or for the arm.
     FromHost,
     /// The data of a write that gave up the bus after its command.
     FromHostLate,
@@ -175,6 +175,14 @@ impl Device {
                 };
                 self.job(slot).account(Part::Bus, sent);
                 self.end(slot, sent + self.config.read_completion);
+            }
+            Wanted::FromHost if self.destage.policy == WriteCache::None => {
+                let begins = now + first + preparation;
+                self.flow_through(slot, begins);
+                let sent = self.receive_data(slot, begins);
+                self.port.take(sent + self.config.disconnect_write, None);
+                self.note_through(slot);
+                self.start_write(slot);
             }
             Wanted::FromHost => {
                 let job = self.job(slot);
@@ -337,7 +345,7 @@ impl Device {
             bus_sector: self.config.read_sector,
             bound: Nanos::ZERO,
             ready: Nanos::ZERO,
-            any_order: self.config.any_order,
+            order: self.config.delivery,
         }
     }
 
@@ -366,13 +374,8 @@ impl Device {
             }
             return;
         }
-        // The data flow through a segment all the same, which loses what it held.
-        let segment = self.cache.take_for_write(request.lbn, request.end());
-        self.cache.invalidate(request.lbn, request.end(), segment);
-        self.job(slot).segment = segment;
         let begins = start + overhead + self.config.data_preparation;
-        let least = self.config.write_start_sectors.min(u64::from(request.sectors));
-        self.job(slot).arriving = Arriving { begins, bus_sector: self.config.write_sector, least };
+        self.flow_through(slot, begins);
         match self.config.before_data {
             Some(before) if follows_elsewhere && !self.config.never_disconnects => {
                 let away = start + before.command + before.disconnect;
@@ -398,6 +401,17 @@ impl Device {
         self.want_arm(slot);
     }
 
+    /// Has a write-through's data flow, from `begins` on, through a segment, which loses what it held.
+    fn flow_through(&mut self, slot: u32, begins: Nanos) {
+        let request = self.jobs[slot as usize].command.request;
+        let segment = self.cache.take_for_write(request.lbn, request.end());
+        self.cache.invalidate(request.lbn, request.end(), segment);
+        let least = self.config.write_start_sectors.min(u64::from(request.sectors));
+        let arriving = Arriving { begins, bus_sector: self.config.write_sector, least };
+        let job = self.job(slot);
+        (job.segment, job.arriving) = (segment, arriving);
+    }
+
     /// Whether a write is reported before it is on the media.
     fn caches_write(&self, slot: u32, continues: bool) -> bool {
         if self.jobs[slot as usize].command.request.fua {
@@ -410,12 +424,18 @@ impl Device {
         }
     }
 
-    /// Whether a write for the cache keeps its data back until the arm is free for it.
+    /// Whether a write keeps its data back until the arm is free for it.
     fn keeps_data(&self, slot: u32, continues: bool) -> bool {
         let joins = continues && self.is_writing();
         let is_next = !self.arm_is_taken() && self.waiting.is_empty() && self.destage.is_clean();
-        let may = !self.config.write_prebuffering && self.destage.policy == WriteCache::Segment;
-        may && !joins && !is_next && self.caches_write(slot, continues)
+        if self.config.write_prebuffering || joins || is_next {
+            return false;
+        }
+        match self.destage.policy {
+            WriteCache::None => true,
+            WriteCache::Segment => self.caches_write(slot, continues),
+            WriteCache::Sequential | WriteCache::Full => false,
+        }
     }
 
     /// Moves a write's data, from `begins` on, into the room reserved for it, and reports it.

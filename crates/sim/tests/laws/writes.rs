@@ -257,3 +257,31 @@ fn does_a_write_keep_its_data_until_the_arm_is_free_where_they_are_not_taken_bef
         assert_eq!(then(false, elsewhere).completed, on_media + Nanos(64_000), "{}", rig.name());
     }
 }
+
+#[test]
+fn does_a_write_through_wait_for_the_arm_with_its_data_where_they_are_not_taken_before() {
+    let mut sooner = 0;
+    for rig in all() {
+        // Both writes' data take longer than a turn.
+        let us = 1.5 * rig.turn() / 1e3 / 64.0;
+        let then = |early| {
+            let slow = rig.plain().with(|spec| {
+                spec.bus.write_us_per_sector = us;
+                spec.cache.write_prebuffering = early;
+                spec.queue.depth = 2;
+            });
+            let mut device = slow.device();
+            let [first, second] =
+                [rig.sectors() / 2, rig.sectors() / 8].map(|lbn| Request::write(Lbn(lbn), 64));
+            let done = serve_all(&mut device, Nanos::ZERO, &[first, second]);
+            (done[0].completed, done[1].completed)
+        };
+        let (early, late) = (then(true), then(false));
+        // The data of the second that are taken early keep the bus from the first's report.
+        assert!(late.0 <= early.0, "{}: {late:?} and {early:?}", rig.name());
+        let data = Nanos((64.0 * us * 1e3) as u64);
+        assert!(late.1 >= late.0 + data, "{}: {late:?} and {data} of data", rig.name());
+        sooner += u32::from(early.1 < late.1);
+    }
+    assert!(sooner > 5, "of {} drives", all().len());
+}

@@ -1,39 +1,326 @@
-//! Random requests of a track's length in the first zone: what of a disk's time each takes.
+//! Random requests of a track's length in the first zone of the study's four disks, and curves over their size on one.
 
 use super::Part;
+use super::access::{Access, Outcome, Place, Size, TRACK};
+use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
 use crate::judge::Measured;
-use crate::runs::engine;
 use crate::study::{Setting, StudyError};
-use headstack_model::spec::DriveSpec;
-use headstack_model::{Geometry, Lbn, drives};
-use headstack_workload::{Region, TrackLoad, TrackShape};
+use headstack_model::spec::{Delivery, WriteCache};
+use headstack_model::{DriveSpec, Op, drives};
 
-/// Requests of a run: as many as the study's.
-const REQUESTS: u64 = 5000;
+/// Requests of a run: as many as the study's, and enough for the short form.
+const REQUESTS: [u64; 2] = [5000, 2000];
+
+/// The disk of the curves.
+const MAIN: &str = "atlas-10k-ii";
+
+const DISKS: [&str; 4] = [MAIN, "atlas-10k", "ultrastar-18es", "cheetah-x15"];
+
+/// Sizes of the curves.
+const EIGHTHS: [u32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32];
+
+/// A MiB in blocks.
+const MIB: u32 = 2048;
 
 pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
-    let spec = drives::load("atlas-10k-ii")?;
-    let region = first_zone(&spec)?;
-    let requests = setting.length.pick(REQUESTS, REQUESTS / 10);
-    let head = head_time_ms(&spec, TrackShape::tworeq(region, true), requests)?;
-    Ok((vec![Measured::new("atlas-10k-ii.read.tworeq.aligned", head)], Vec::new()))
+    let requests = setting.length.pick(REQUESTS[0], REQUESTS[1]);
+    let (mut measured, table) = whole_tracks(setting, requests)?;
+    let place = Place::first_zone(disk(MAIN)?)?;
+    let curves = Curves::new(setting, &place, requests)?;
+    measured.extend(efficiency(&place, requests)?);
+    measured.extend(delivery(&place, requests)?);
+    measured.extend(deviation(&place, requests)?);
+    measured.extend(latency(&place, requests)?);
+    measured.extend(long_and_short(&place, requests)?);
+    let (delivered, spread) = (curves.head_times()?, curves.spread());
+    let sections = vec![
+        Section {
+            title: "Requests of a whole track".to_string(),
+            text: vec![
+                "Random requests in the first zone, aligned to tracks and not, one outstanding (onereq) or always one more in \
+                 the queue (tworeq). Head time is the time of all over their number. Writes go to the media before they are done."
+                    .to_string(),
+            ],
+            tables: vec![table],
+            ..Section::default()
+        },
+        Section {
+            title: "Over the request's size".to_string(),
+            text: vec![format!(
+                "{}, first zone. Efficiency is the share of time in which wanted data pass; read in order, the zone comes to \
+                 {:.1} %, because skews pass between tracks.",
+                place.spec.title,
+                100.0 * curves.streaming
+            )],
+            figures: vec![curves.efficiency(), delivered[0].clone(), delivered[1].clone()],
+            ..Section::default()
+        },
+        Section {
+            title: "Deviation of the response, and latency".to_string(),
+            text: vec![
+                "One outstanding. A disk that reads on arrival waits (1 − f²)/2 turns for a share f of a track, one that does not \
+                 half a turn."
+                    .to_string(),
+            ],
+            figures: spread,
+            ..Section::default()
+        },
+    ];
+    Ok((measured, sections))
 }
 
-/// The blocks of the first zone.
-fn first_zone(spec: &DriveSpec) -> Result<Region, StudyError> {
-    let geometry = Geometry::new(spec)?;
-    let end = match spec.geometry.zones.get(1) {
-        Some(zone) => geometry.lbn_at(zone.first_cylinder, 0, 0).map_or(geometry.sectors(), |lbn| lbn.0),
-        None => geometry.sectors(),
+/// A disk of the study as its host had it.
+fn disk(name: &str) -> Result<DriveSpec, StudyError> {
+    let mut spec = drives::load(name)?;
+    // Drive files of traces have the slow adapters of those; the study's was of 80 MB/s for these two.
+    if ["atlas-10k", "ultrastar-18es"].contains(&name) {
+        (spec.bus.read_us_per_sector, spec.bus.write_us_per_sector) = (6.4, 6.4);
+    }
+    // Said of the Atlas 10K II, and taken for its predecessor too.
+    if name == "atlas-10k" {
+        spec.bus.delivery = Delivery::InOrderWhole;
+    }
+    spec.cache.write_cache = WriteCache::None;
+    Ok(spec)
+}
+
+/// What is left out of the time of `of` when it takes no more than `with`, in percent.
+fn reduction(with: &Outcome, of: &Outcome) -> f64 {
+    100.0 * (1.0 - with.head_ms / of.head_ms)
+}
+
+fn name_of(op: Op, depth: u32) -> String {
+    let op = if op == Op::Read { "read" } else { "write" };
+    format!("{op}.{}", if depth == 1 { "onereq" } else { "tworeq" })
+}
+
+/// Whole tracks on each disk: the metrics that have a row, and a table of all.
+fn whole_tracks(setting: &Setting<'_>, requests: u64) -> Result<(Vec<Measured>, Table), StudyError> {
+    let mut cases = Vec::new();
+    for name in DISKS {
+        for op in [Op::Read, Op::Write] {
+            cases.extend([1, 2].map(|depth| (name, op, depth)));
+        }
+    }
+    let outcomes = setting.map(&cases, |(name, op, depth)| {
+        let place = Place::first_zone(disk(name)?)?;
+        let run = |aligned| place.run(Access { op: *op, aligned, depth: *depth, size: TRACK }, requests);
+        Ok([run(true)?, run(false)?])
+    })?;
+    let columns =
+        ["disk", "requests", "aligned ms", "unaligned ms", "less %", "seek ms", "latency ms", "bus left ms"];
+    let mut table = Table::new("Head time, and what the aligned ones spend of it", columns);
+    table.words = 2;
+    let mut measured = Vec::new();
+    for ((name, op, depth), [aligned, unaligned]) in cases.iter().zip(&outcomes) {
+        let kind = name_of(*op, *depth);
+        let less = reduction(aligned, unaligned);
+        table.row([
+            Cell::from(*name),
+            Cell::from(kind.replace('.', " ")),
+            aligned.head_ms.into(),
+            unaligned.head_ms.into(),
+            less.into(),
+            aligned.seek_ms.0.into(),
+            aligned.latency_ms.into(),
+            aligned.bus_ms.into(),
+        ]);
+        let values = [
+            ("aligned", aligned.head_ms),
+            ("unaligned", unaligned.head_ms),
+            ("reduction", less),
+            ("saved", unaligned.head_ms - aligned.head_ms),
+            ("seek", aligned.seek_ms.0),
+            ("seek_deviation", aligned.seek_ms.1),
+        ];
+        let named = values.map(|(what, value)| Measured::new(format!("{name}.{kind}.{what}"), value));
+        // Not all of it was published.
+        measured.extend(
+            named.into_iter().filter(|found| setting.rows.iter().any(|row| row.metric == found.metric)),
+        );
+    }
+    Ok((measured, table))
+}
+
+/// Shares of the maximum, which is what reading the zone in order comes to; of a MiB the share of all time.
+fn efficiency(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
+    let most = place.streaming()?;
+    let share = |aligned, size| -> Result<f64, StudyError> {
+        let outcome = place.run(Access { size, ..Access::reads(aligned, 2) }, requests)?;
+        Ok(100.0 * outcome.turns * place.turn_ms / outcome.head_ms)
     };
-    Ok(Region { first: Lbn(0), sectors: end })
+    let metric = |what: &str, value| Measured::new(format!("{MAIN}.efficiency.{what}"), value);
+    Ok(vec![
+        metric("aligned", share(true, TRACK)? / most),
+        metric("unaligned", share(false, TRACK)? / most),
+        metric("1_mib_unaligned", share(false, Size::Sectors(MIB))?),
+    ])
 }
 
-/// What a request takes of the disk's time: the time of all over their number.
-fn head_time_ms(spec: &DriveSpec, shape: TrackShape, requests: u64) -> Result<f64, StudyError> {
-    let geometry = Geometry::new(spec)?;
-    let mut load = TrackLoad::new(shape, requests, 1, |lbn| geometry.track_at(lbn))?;
-    let mut engine = engine(spec)?;
-    engine.run(&mut load, &mut |_| ());
-    Ok(engine.now().as_ms() / requests as f64)
+/// How much of the bus transfer the media hide, and what a bus in any order would gain.
+fn delivery(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
+    let one = place.run(Access::reads(true, 1), requests)?;
+    let two = place.run(Access::reads(true, 2), requests)?;
+    let without = place.with(without_bus).run(Access::reads(true, 1), requests)?;
+    let any_order = place.with(in_any_order).run(Access::reads(true, 1), requests)?;
+    let sectors = f64::from(place.spec.geometry.zones[0].sectors_per_track);
+    let bus_ms = sectors * place.spec.bus.read_us_per_sector / 1e3;
+    let quick = place.with(|spec| spec.bus.read_us_per_sector = 3.2);
+    let run = |aligned| quick.run(Access::reads(aligned, 1), requests);
+    let metric = |what: &str, value| Measured::new(format!("{MAIN}.delivery.{what}"), value);
+    Ok(vec![
+        metric("reduction_at_160_mb_s", reduction(&run(true)?, &run(false)?)),
+        metric("overlap", 100.0 * (1.0 - one.bus_ms / bus_ms)),
+        metric("zero_bus_over_tworeq", without.head_ms / two.head_ms),
+        metric("any_order_over_zero_bus", any_order.head_ms / without.head_ms),
+    ])
 }
+
+fn without_bus(spec: &mut DriveSpec) {
+    spec.bus.read_us_per_sector = 0.0;
+}
+
+fn in_any_order(spec: &mut DriveSpec) {
+    spec.bus.delivery = Delivery::OutOfOrder;
+}
+
+/// Standard deviations of the response at both ends of Fig 8.
+fn deviation(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
+    let mut measured = Vec::new();
+    for (what, aligned) in [("aligned", true), ("unaligned", false)] {
+        for (length, size) in [("sector", Size::Sectors(1)), ("track", TRACK)] {
+            let outcome = place.run(Access { size, ..Access::reads(aligned, 1) }, requests)?;
+            measured.push(Measured::new(format!("{MAIN}.deviation.{what}.{length}"), outcome.deviation_ms));
+        }
+    }
+    Ok(measured)
+}
+
+/// Rotational latency over the share of a track that is read.
+fn latency(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
+    let mut measured = Vec::new();
+    for eighths in [2, 4, 6, 8] {
+        let outcome =
+            place.run(Access { size: Size::Eighths(eighths), ..Access::reads(true, 1) }, requests)?;
+        let turns = outcome.latency_ms / place.turn_ms;
+        measured.push(Measured::new(format!("zero-latency.{eighths}_eighths"), turns));
+    }
+    Ok(measured)
+}
+
+/// What long requests take, and how often short ones lie on two tracks.
+fn long_and_short(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
+    let anywhere = Place::part(disk(MAIN)?, 0.0, 1.0)?;
+    let mib = anywhere.run(Access { size: Size::Sectors(MIB), ..Access::reads(false, 1) }, requests)?;
+    // 64 KiB where a track holds 192, as the study's example.
+    let third = place.run(Access { size: Size::Sectors(528 / 3), ..Access::reads(false, 1) }, requests)?;
+    Ok(vec![
+        Measured::new(format!("{MAIN}.response.1_mib"), mib.response_ms),
+        Measured::new("crossing.third_of_a_track", third.crossing),
+    ])
+}
+
+/// What was measured at each size.
+struct Curves<'a> {
+    place: &'a Place,
+    setting: &'a Setting<'a>,
+    requests: u64,
+    streaming: f64,
+    /// Aligned and unaligned reads, one outstanding and two.
+    reads: Vec<(&'static str, Vec<Outcome>)>,
+}
+
+impl<'a> Curves<'a> {
+    fn new(setting: &'a Setting<'a>, place: &'a Place, requests: u64) -> Result<Curves<'a>, StudyError> {
+        let streaming = place.streaming()?;
+        let mut curves = Curves { place, setting, requests, streaming, reads: Vec::new() };
+        for (name, aligned, depth) in LINES {
+            curves.reads.push((name, curves.over_sizes(place, Access::reads(aligned, depth))?));
+        }
+        Ok(curves)
+    }
+
+    fn over_sizes(&self, place: &Place, access: Access) -> Result<Vec<Outcome>, StudyError> {
+        self.setting.map(&EIGHTHS, |eighths| {
+            place.run(Access { size: Size::Eighths(*eighths), ..access }, self.requests)
+        })
+    }
+
+    fn line(&self, name: &str, family: usize, dashed: bool, ys: impl Iterator<Item = f64>) -> Line {
+        let points = EIGHTHS.iter().map(|eighths| f64::from(*eighths) / 8.0).zip(ys).collect();
+        Line { name: name.to_string(), points, family, dashed, ..Line::default() }
+    }
+
+    fn figure(title: &str, y: &str, lines: Vec<Line>) -> Figure {
+        let x = Axis::log("request size (tracks)").with_ticks([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]);
+        Figure { title: title.to_string(), x, y: Axis::linear(y), lines }
+    }
+
+    fn lines(&self, of: impl Fn(&Outcome) -> f64) -> Vec<Line> {
+        let line = |(index, (name, outcomes)): (usize, &(&str, Vec<Outcome>))| {
+            self.line(name, index / 2, index % 2 == 0, outcomes.iter().map(&of))
+        };
+        self.reads.iter().enumerate().map(line).collect()
+    }
+
+    /// Fig 1, with all four kinds of reads.
+    fn efficiency(&self) -> Figure {
+        let turn_ms = self.place.turn_ms;
+        let mut lines = self.lines(|outcome| 100.0 * outcome.turns * turn_ms / outcome.head_ms);
+        let most = EIGHTHS.iter().map(|_| 100.0 * self.streaming);
+        lines.push(self.line("read in order", 2, true, most));
+        Curves::figure("Efficiency of reads", "efficiency (%)", lines)
+    }
+
+    /// Figs 6 and 7, and the same for writes.
+    fn head_times(&self) -> Result<[Figure; 2], StudyError> {
+        let mut reads = self.lines(|outcome| outcome.head_ms);
+        let changes: [(&str, fn(&mut DriveSpec)); 2] = [
+            ("aligned, onereq, bus in no time", without_bus),
+            ("aligned, onereq, bus in any order", in_any_order),
+        ];
+        for (index, (name, change)) in changes.into_iter().enumerate() {
+            let outcomes = self.over_sizes(&self.place.with(change), Access::reads(true, 1))?;
+            reads.push(self.line(name, 2 + index, false, outcomes.iter().map(|outcome| outcome.head_ms)));
+        }
+        let mut writes = Vec::new();
+        for (index, (name, aligned, depth)) in LINES.into_iter().enumerate() {
+            let access = Access { op: Op::Write, ..Access::reads(aligned, depth) };
+            let outcomes = self.over_sizes(self.place, access)?;
+            let ys = outcomes.iter().map(|outcome| outcome.head_ms);
+            writes.push(self.line(name, index / 2, index % 2 == 0, ys));
+        }
+        Ok([
+            Curves::figure("Head time of reads", "head time (ms)", reads),
+            Curves::figure("Head time of writes", "head time (ms)", writes),
+        ])
+    }
+
+    /// Figs 8 and 3.
+    fn spread(&self) -> Vec<Figure> {
+        let one = |index: usize| &self.reads[index].1;
+        let deviation = ["aligned", "unaligned"].iter().enumerate().map(|(family, name)| {
+            self.line(name, family, false, one(2 * family).iter().map(|outcome| outcome.deviation_ms))
+        });
+        let turn_ms = self.place.turn_ms;
+        let within = |share: f64| (1.0 - (share * share).min(1.0)) / 2.0;
+        let shares = EIGHTHS.iter().map(|eighths| f64::from(*eighths) / 8.0).filter(|share| *share <= 1.0);
+        let latency = vec![
+            self.line("aligned", 0, false, one(0).iter().take(8).map(|outcome| outcome.latency_ms / turn_ms)),
+            self.line("(1 − f²)/2", 0, true, shares.clone().map(within)),
+            self.line("not on arrival", 1, true, shares.map(|_| 0.5)),
+        ];
+        vec![
+            Curves::figure("Standard deviation of the response", "deviation (ms)", deviation.collect()),
+            Curves::figure("Rotational latency", "latency (turns)", latency),
+        ]
+    }
+}
+
+/// Kinds of reads of the curves: dashed with one outstanding.
+const LINES: [(&str, bool, u32); 4] = [
+    ("aligned, onereq", true, 1),
+    ("aligned, tworeq", true, 2),
+    ("unaligned, onereq", false, 1),
+    ("unaligned, tworeq", false, 2),
+];

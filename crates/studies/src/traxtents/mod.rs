@@ -1,14 +1,17 @@
 //! Track-aligned extents: what requests gain that begin where a track does and are as long.
 //!
-//! Modelled: the study's disks under random requests of a track's length, one outstanding and two; a video server's
-//! disk in rounds. Not modelled: its host.
+//! Modelled: the study's disks under random requests of a track's length, one outstanding and two, and the same on drives of
+//! today; what it takes to find the tracks; a video server's disk in rounds; a log's segments. Not modelled: the study's host.
 //!
 //! *Source:* J. Schindler, J. Griffin, C. Lumb and G. Ganger, "Track-aligned extents: matching access patterns to disk drive
 //! characteristics" (FAST 2002).
 
+mod access;
 mod disk;
+mod extraction;
 mod ffs;
 mod lfs;
+mod modern;
 mod video;
 
 use crate::figure::Section;
@@ -19,7 +22,7 @@ use crate::study::{Findings, Setting, Study, StudyError};
 pub(crate) const STUDY: Study = Study {
     id: "traxtents",
     title: "Track-aligned extents: disks, file systems, video servers",
-    summary: "Requests of a track's length on four disks, aligned to tracks and not, alone and in a video server.",
+    summary: "Requests of a track's length, aligned to tracks and not, on disks of 2000 and 2020, in a video server and in a log; what it takes to find the tracks.",
     expect: include_str!("../../../../studies/traxtents/expect.tsv"),
     run,
 };
@@ -29,8 +32,14 @@ type Part = (Vec<Measured>, Vec<Section>);
 
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let mut findings = Findings::default();
-    let parts: [Part; 4] =
-        [disk::run(setting)?, ffs::run(setting)?, video::run(setting)?, lfs::run(setting)?];
+    let parts: [Part; 6] = [
+        disk::run(setting)?,
+        modern::run(setting)?,
+        extraction::run(setting)?,
+        ffs::run(setting)?,
+        video::run(setting)?,
+        lfs::run(setting)?,
+    ];
     for (measured, sections) in parts {
         findings.measured.extend(measured);
         findings.sections.extend(sections);
