@@ -176,6 +176,9 @@ fn delivery(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     ])
 }
 
+/// What a drive file is changed by.
+type Change = fn(&mut DriveSpec);
+
 fn without_bus(spec: &mut DriveSpec) {
     spec.bus.read_us_per_sector = 0.0;
 }
@@ -275,7 +278,7 @@ impl<'a> Curves<'a> {
     /// Figs 6 and 7, and the same for writes.
     fn head_times(&self) -> Result<[Figure; 2], StudyError> {
         let mut reads = self.lines(|outcome| outcome.head_ms);
-        let changes: [(&str, fn(&mut DriveSpec)); 2] = [
+        let changes: [(&str, Change); 2] = [
             ("aligned, onereq, bus in no time", without_bus),
             ("aligned, onereq, bus in any order", in_any_order),
         ];
