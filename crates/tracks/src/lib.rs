@@ -9,7 +9,7 @@
 //!
 //! What is learned of tracks is a [`TrackMap`], which [`check`] compares with another. The classic ways to it are [`timing`],
 //! [`query`] and [`scsi`]; [`repair`] mends a map after a defect. With a map in hand [`exclude`] says which blocks a file system
-//! leaves out so that its data keep to the tracks, [`crossings`] what data cross, and [`unit`] what one constant length can do.
+//! leaves out so that its data keep to the tracks, [`crossings`] what data cross, and [`mod@unit`] what one constant length can do.
 
 pub mod check;
 pub mod crossings;
