@@ -74,6 +74,7 @@ impl Clock {
     /// The longest turn of which all times of a place are multiples, where many turns lie between them.
     pub(super) fn common_turn(ends: &[Nanos]) -> f64 {
         let span = (ends[ends.len() - 1] - ends[0]).as_secs();
+        // At a frequency of which all times are multiples they pull to one side. A step is so short that no peak is lost.
         let pull = |frequency: f64| {
             let (mut x, mut y) = (0.0, 0.0);
             for end in ends {
@@ -82,15 +83,24 @@ impl Clock {
             }
             x * x + y * y
         };
-        let steps = ((SPEEDS.1 - SPEEDS.0) * span * 8.0) as usize;
-        let frequency = |step: usize| SPEEDS.0 + step as f64 / (span * 8.0);
-        let pulls: Vec<f64> = (0..=steps).map(|step| pull(frequency(step))).collect();
+        let step = 1.0 / (span * 8.0);
+        let steps = ((SPEEDS.1 - SPEEDS.0) / step) as usize;
+        // The best within a step of a frequency, and how much it pulls.
+        let best_near = |frequency: f64| {
+            let near = (-8..=8).map(|part| frequency + f64::from(part) * step / 8.0);
+            near.map(|frequency| (frequency, pull(frequency))).max_by(|a, b| a.1.total_cmp(&b.1))
+        };
+        let frequency = |number: usize| SPEEDS.0 + number as f64 * step;
+        let pulls: Vec<f64> = (0..=steps).map(|number| pull(frequency(number))).collect();
         let most = pulls.iter().copied().fold(0.0, f64::max);
-        // Its multiples pull as much; the first peak is the turn.
-        let first = pulls.iter().position(|pull| *pull > 0.8 * most).unwrap_or(0);
-        let peak =
-            (first..=steps).take_while(|step| *step == first || pulls[*step] >= pulls[*step - 1]).last();
-        1e9 / frequency(peak.unwrap_or(first))
+        // Times that lie about equally far apart nearly agree with frequencies beside the true one, so that the best is taken.
+        let high = (0..=steps).filter(|number| pulls[*number] > 0.9 * most);
+        let best = high.filter_map(|number| best_near(frequency(number))).max_by(|a, b| a.1.total_cmp(&b.1));
+        let (best, most) = best.unwrap_or((SPEEDS.0, 0.0));
+        // A multiple of the true one pulls as much as it.
+        let parts = (2..).map(|part| best / f64::from(part)).take_while(|part| *part >= SPEEDS.0);
+        let turn = parts.filter_map(best_near).filter(|(_, pull)| *pull > 0.8 * most).last();
+        1e9 / turn.map_or(best, |(frequency, _)| frequency)
     }
 
     /// The line of least squares through readings.

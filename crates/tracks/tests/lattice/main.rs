@@ -10,6 +10,7 @@ use headstack_tracks::synthetic::{Plan, PlanZone};
 use headstack_tracks::{Disk, Extraction, TrackMap, drive};
 use std::collections::BTreeSet;
 
+mod cached;
 mod defects;
 mod large;
 mod layouts;
