@@ -34,8 +34,8 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
     NewFile::beside(path)?.fill(content)
 }
 
-/// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind. What is there
-/// and is no file, as a device or a pipe, is not replaced but written to.
+/// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind. A terminal or a
+/// pipe is not replaced but written to; of a link the file is replaced that it leads to.
 pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
     path: PathBuf,
@@ -44,8 +44,18 @@ pub(crate) struct NewFile {
 
 impl NewFile {
     /// A new file that is to lie at `path`.
+    ///
+    /// *Errors:* it cannot be written, or is a disk.
     pub(crate) fn beside(path: &Path) -> Result<NewFile, Failure> {
-        let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        use std::os::unix::fs::FileTypeExt;
+        let found = fs::metadata(path).ok();
+        if found.as_ref().is_some_and(|found| found.file_type().is_block_device()) {
+            return Err(Failure::Input(format!("{}: a disk, which no file is written over", path.display())));
+        }
+        let is_other = found.is_some_and(|found| !found.is_file() && !found.is_dir());
+        let is_special = is_other || is_of_the_system(path);
+        let end = fs::canonicalize(path).ok().filter(|_| !is_special);
+        let path = end.as_deref().unwrap_or(path);
         let elsewhere = std::env::temp_dir();
         let folder = match path.parent() {
             _ if is_special => &elsewhere,
@@ -78,7 +88,7 @@ impl NewFile {
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.path.display()));
         if self.is_special {
-            let mut to = File::options().write(true).open(&self.path).map_err(fault)?;
+            let mut to = File::options().append(true).open(&self.path).map_err(fault)?;
             return io::copy(&mut self.beside.reopen().map_err(fault)?, &mut to).map(|_| ()).map_err(fault);
         }
         self.beside.persist(&self.path).map_err(|error| fault(error.error))?;
@@ -94,6 +104,12 @@ impl Write for NewFile {
     fn flush(&mut self) -> io::Result<()> {
         self.beside.flush()
     }
+}
+
+/// Whether a path is one of the system's names for what is open, as `/dev/stdout` is for a file.
+fn is_of_the_system(path: &Path) -> bool {
+    let is_there = |path: &Path| path.starts_with("/dev/fd") || path.starts_with("/proc");
+    is_there(path) || fs::read_link(path).is_ok_and(|end| is_there(&end))
 }
 
 fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
@@ -121,7 +137,19 @@ mod tests {
         write_whole(&link, b"gone").unwrap_or_else(|failure| panic!("{failure}"));
         let found = fs::symlink_metadata(&link).expect("it is there");
         assert!(found.is_symlink(), "it was replaced");
-        let file = folder.path().join("file");
+        let open = tempfile::NamedTempFile::new_in(folder.path()).expect("the folder is writable");
+        let file = open.path().to_path_buf();
+        let stdout = folder.path().join("stdout");
+        let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));
+        std::os::unix::fs::symlink(descriptor, &stdout).expect("the folder is writable");
+        write_whole(&stdout, b"told").unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(fs::symlink_metadata(&stdout).expect("it is there").is_symlink(), "it was replaced");
+        assert_eq!(read_text(&file).ok().as_deref(), Some("told"));
+        let to_file = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &to_file).expect("the folder is writable");
+        write_whole(&to_file, b"linked").unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(fs::symlink_metadata(&to_file).expect("it is there").is_symlink(), "it was replaced");
+        assert_eq!(read_text(&file).ok().as_deref(), Some("linked"));
         write_whole(&file, b"kept").unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(read_text(&file).ok().as_deref(), Some("kept"));
     }

@@ -53,6 +53,8 @@ const ALLOCSIZE_MOST: u64 = 1 << 30;
 const BLOCKS: std::ops::RangeInclusive<u64> = 512..=65536;
 /// *Source:* mkfs.xfs(8): a stripe unit of the log above 256 KiB is not taken, and becomes this.
 const LOG_UNIT: u64 = 32 << 10;
+/// Blocks that mkfs.xfs makes where nothing is said.
+const USUAL_BLOCK: u64 = 4096;
 
 impl Xfs {
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
@@ -61,7 +63,7 @@ impl Xfs {
         let shown = self.shown(&mapped, step)?;
         match self.json {
             true => writeln!(out, "{:#}", to_json(&mapped, &shown))?,
-            false => write!(out, "{}", to_text(&mapped, &shown))?,
+            false => write!(out, "{}", to_text(&mapped, &shown, self.block))?,
         }
         Ok(())
     }
@@ -122,16 +124,17 @@ fn allocsize(unit_bytes: u64) -> u64 {
 }
 
 /// What to give to XFS for a unit of so many bytes.
-fn commands(bytes: u64) -> [(&'static str, String); 3] {
-    let log = if bytes > 256 << 10 { format!(" -l su={LOG_UNIT}") } else { String::new() };
+fn commands(bytes: u64, block: u64) -> [(&'static str, String); 3] {
+    let log = if bytes > 256 << 10 { format!(" -l su={}", LOG_UNIT.max(block)) } else { String::new() };
+    let size = if block == USUAL_BLOCK { String::new() } else { format!(" -b size={block}") };
     [
-        ("make it", format!("mkfs.xfs -d su={bytes},sw=1{log} DEVICE")),
+        ("make it", format!("mkfs.xfs{size} -d su={bytes},sw=1{log} DEVICE")),
         ("mount it", format!("mount -o allocsize={},swalloc DEVICE FOLDER", allocsize(bytes))),
         ("in folders of large files", format!("xfs_io -c 'extsize {bytes}' FOLDER")),
     ]
 }
 
-fn to_text(mapped: &Mapped, shown: &[Fit]) -> String {
+fn to_text(mapped: &Mapped, shown: &[Fit], block: u64) -> String {
     let best = shown[0];
     let sector = u64::from(mapped.identity.sector_bytes);
     let mut table = Table::new(
@@ -163,7 +166,7 @@ fn to_text(mapped: &Mapped, shown: &[Fit]) -> String {
         text += "The partition does not begin with a track; `headstack layout align` finds one that does.\n";
     }
     text.push('\n');
-    for (what, command) in commands(best.unit * sector) {
+    for (what, command) in commands(best.unit * sector, block) {
         text += &format!("{what}:\n  {command}\n");
     }
     text

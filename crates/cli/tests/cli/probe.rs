@@ -189,6 +189,21 @@ fn does_it_leave_nothing_but_its_journal_when_it_is_stopped() {
 }
 
 #[test]
+fn does_it_go_on_where_it_was_begun_to_ignore_a_signal() {
+    let folder = folder();
+    let journal = folder.path().join("journal");
+    let script = "trap '' HUP; \"$0\" probe --drive toshiba-x300 --what tracks --journal \"$1\" & \
+        until [ $(wc -c < \"$1\") -gt 9000 ]; do :; done 2> /dev/null; kill -HUP $!; kill -TERM $!; wait $!";
+    let mut shell = std::process::Command::new("sh");
+    let done = shell.args(["-c", script, env!("CARGO_BIN_EXE_headstack"), text(&journal)]).output();
+    let done = done.expect("there is a shell");
+    let err = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(143), "{err}");
+    // Of two signals the second would have ended it at once.
+    assert!(err.contains("--resume goes on from here"), "{err}");
+}
+
+#[test]
 fn does_a_check_that_fails_end_with_1() {
     let folder = folder();
     let drive = small(folder.path());
