@@ -4,7 +4,7 @@ use super::exclude::{Which, exclusion};
 use super::partition::MapArgs;
 use crate::failure::Failure;
 use crate::units::{capacity, grouped, memory, parse_bytes, significant};
-use headstack_host::ext4::{self, HIDDEN_FILE, Made, Place, Plan};
+use headstack_host::ext4::{self, Ext4Error, HIDDEN_FILE, Made, Place, Plan};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -82,7 +82,10 @@ impl Ext4 {
         ext4::check(&self.target, &place, self.force).map_err(Failure::input)?;
         let (block_bytes, road) = (self.block, self.road.chosen());
         let plan = Plan { target: &self.target, exclusion, block_bytes, road, options: &self.options };
-        let made = ext4::make(&plan).map_err(Failure::input)?;
+        let made = ext4::make(&plan).map_err(|error| match &error {
+            Ext4Error::Spoiled(_) => Failure::Check(format!("{}: {error}", self.target.display())),
+            _ => Failure::input(error),
+        })?;
         match self.json {
             true => writeln!(out, "{:#}", self.to_json(&made))?,
             false => self.print(&made, out)?,

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::Table;
 use crate::units::{capacity, count, grouped, significant};
+use headstack_host::ext4::HIDDEN_FILE;
 use headstack_model::Lbn;
 use headstack_tracks::crossings::Crossings;
 use serde_json::{Value, json};
@@ -14,8 +15,12 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
+
+/// The inode of the root of every ext4.
+const EXT4_ROOT: u64 = 2;
 
 /// Show which tracks the extents of files lie on, and how often reading them crosses from one to the next.
 ///
@@ -63,6 +68,8 @@ struct Findings {
     /// Where the partition was taken from.
     source: String,
     files: Vec<Shown>,
+    /// Files that hold blocks at boundaries, below folders.
+    left_out: Vec<PathBuf>,
     total: Crossings,
 }
 
@@ -82,7 +89,7 @@ impl Show {
     }
 
     fn find(&self) -> Result<Findings, Failure> {
-        let paths = found(&self.files)?;
+        let (paths, left_out) = found(&self.files)?;
         let (mapped, source) = self.mapped(&paths[0])?;
         let view = mapped.view();
         let mut seen = BTreeSet::new();
@@ -116,7 +123,7 @@ impl Show {
             files.push(Shown { path, extents, inline, counted });
         }
         let total = Crossings::of(&view, block, &all).expect("each extent lies in the partition");
-        Ok(Findings { mapped, source, files, total })
+        Ok(Findings { mapped, source, files, left_out, total })
     }
 
     /// The map, with the partition on which a file lies.
@@ -149,10 +156,13 @@ impl Show {
         }
         table.row(row(count(findings.files.len(), "file"), &findings.total, sector));
         let inline = findings.files.iter().filter(|file| file.inline > 0).count();
-        let note = match inline {
+        let mut note = match inline {
             0 => String::new(),
             _ => format!("{} kept with the metadata\n", count(inline, "file")),
         };
+        for path in &findings.left_out {
+            note += &format!("left out: {}, which holds the blocks at boundaries\n", path.display());
+        }
         format!("partition  {} ({})\n\n{}{note}", findings.mapped.span, findings.source, table.to_text())
     }
 
@@ -168,6 +178,8 @@ impl Show {
         }
         told["total"] = numbers(&findings.total, findings.mapped.identity.sector_bytes);
         told["total"]["files"] = findings.files.len().into();
+        let left_out = findings.left_out.iter().map(|path| path.display().to_string().into());
+        told["left_out"] = Value::Array(left_out.collect());
         told
     }
 
@@ -190,9 +202,9 @@ impl Show {
     }
 }
 
-/// The files that were named, and those below folders that were.
-fn found(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut paths = Vec::new();
+/// The files that were named, and those below folders that were; beside them the files below folders that hold the blocks at boundaries.
+fn found(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
+    let (mut paths, mut left_out) = (Vec::new(), Vec::new());
     for named in named {
         for entry in WalkDir::new(named).same_file_system(true).sort_by_file_name() {
             let entry = entry.map_err(|error| {
@@ -208,7 +220,9 @@ fn found(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
                 true => std::fs::metadata(entry.path()).is_ok_and(|found| found.is_file()),
                 false => entry.file_type().is_file(),
             };
-            if is_file {
+            if is_file && !is_named && is_holder(entry.path()) {
+                left_out.push(entry.into_path());
+            } else if is_file {
                 paths.push(entry.into_path());
             } else if is_named && !entry.path().is_dir() {
                 return Err(Failure::Input(format!("{}: is neither a file nor a folder", named.display())));
@@ -217,8 +231,14 @@ fn found(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
     match paths.is_empty() {
         true => Err(Failure::Input("there are no files in what was named".to_string())),
-        false => Ok(paths),
+        false => Ok((paths, left_out)),
     }
+}
+
+/// Whether a file is the one that `layout mkfs` puts into the root of a file system: it covers boundaries, and nobody reads it.
+fn is_holder(path: &Path) -> bool {
+    let is_root = |folder: &Path| std::fs::metadata(folder).is_ok_and(|found| found.ino() == EXT4_ROOT);
+    path.file_name().is_some_and(|name| name == HIDDEN_FILE) && path.parent().is_some_and(is_root)
 }
 
 /// Bytes of a block of a file's file system.

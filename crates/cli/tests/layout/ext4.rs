@@ -1,6 +1,6 @@
 //! ext4 whose data keep to the tracks, with the programs that make, check, mount and look at it.
 
-use crate::common::{json, printed, refused};
+use crate::common::{headstack, json, printed, refused};
 use crate::device::{Loop, Mount};
 use crate::disks::{self, Disk};
 use crate::emulator::{Emulator, Setup};
@@ -231,6 +231,13 @@ fn does_every_refusal_leave_the_image_as_it_was() {
     refused(&["--road", "hidden-file", "--", "-O", "bigalloc"], "features that are not understood");
     refused(&["--road", "hidden-file", "--", "-N", "4000000000"], "mke2fs cannot make this file system");
     refused(&["--road", "bad-blocks", "--", "-N", "20000"], "mke2fs cannot make this file system");
+    refused(
+        &["--road", "bad-blocks", "--", "-E", "resize=4000000000"],
+        "e2fsck finds this file system wrong",
+    );
+    refused(&["--", "-J", "device=/dev/null"], "the option -J of mke2fs is not for here");
+    refused(&["--", "-z", "undo"], "the option -z of mke2fs is not for here");
+    refused(&["--", "-d", "/etc"], "the option -d of mke2fs is not for here");
     let open = File::open(&image).expect("it is there");
     refused(&[], "is in use (another program, a loop device or swap has it open)");
     drop(open);
@@ -262,6 +269,91 @@ fn is_what_is_mounted_refused() {
     mount.unmount();
     let other = ["--force", "--partition", "1000,40008"];
     is_refused(&disk, device.device(), &other, "bytes, and the partition of the map");
+}
+
+/// The table of a disk with one partition, as its first sector has it.
+fn partition_table(start: u32, sectors: u32) -> [u8; 512] {
+    let mut table = [0; 512];
+    table[450] = 0x83;
+    table[454..458].copy_from_slice(&start.to_le_bytes());
+    table[458..462].copy_from_slice(&sectors.to_le_bytes());
+    table[510..].copy_from_slice(&[0x55, 0xAA]);
+    table
+}
+
+#[test]
+fn is_an_empty_partition_of_a_disk_taken_and_a_full_one_refused() {
+    if !have_loops_and(&[&PROGRAMS[..], &["addpart", "delpart"]].concat()) {
+        return;
+    }
+    let whole = Disk::whole("atlas-10k");
+    let image = whole.image();
+    let file = fs::OpenOptions::new().write(true).open(&image).expect("it is there");
+    file.write_all_at(&partition_table(2048, 40_000), 0).expect("there is room");
+    drop(file);
+    let device = Loop::over(Path::new(&image));
+    run("addpart", &[device.device(), "1", "2048", "40000"]);
+    let part = format!("{}p1", device.device());
+    let make = |partition: &str| {
+        headstack(&["layout", "mkfs", "ext4", whole.map(), &part, "--partition", partition])
+    };
+    let is_shown = Path::new(&part).exists();
+    let [other, first, second] = ["4096,40000", "2048,40000", "2048,40000"].map(make);
+    run("delpart", &[device.device(), "1"]);
+    if !is_shown {
+        eprintln!("skipped: this machine shows no partitions of loop devices");
+        return;
+    }
+    assert!(other.code == 2 && other.err.contains("another part of its disk"), "{}", other.err);
+    assert!(first.code == 0 && first.out.contains("clean"), "{}", first.err);
+    assert!(
+        second.code == 2 && second.err.contains("holds a file system or the like (ext4)"),
+        "{}",
+        second.err
+    );
+}
+
+#[test]
+fn does_a_failure_after_the_first_write_say_what_it_leaves() {
+    if !have_loops_and(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::of("atlas-10k", 1000, 40_000);
+    // The image ends up larger than what may lie there.
+    let narrow = Mount::new("tmpfs", "none");
+    run("mount", &["-o", "remount,size=8k", text(narrow.path())]);
+    for road in ROADS {
+        let image = disks::sparse(&narrow.path().join("image"), 40_000 * 512);
+        let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--partition", disk.partition()];
+        let told = refused(&[&args[..], &["--road", road]].concat(), 1);
+        assert!(told.contains("what is on the disk now is no good"), "{road}: {told}");
+    }
+    narrow.unmount();
+}
+
+#[test]
+fn is_the_file_that_holds_blocks_shown_only_by_its_name() {
+    if !have_loops_and(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::of("atlas-10k", 1003, 400_000);
+    let image = disk.image();
+    made(&disk, &image, &["--road", "hidden-file"]);
+    let device = Loop::over(Path::new(&image));
+    let mount = Mount::new("ext4", device.device());
+    let holder = mount.path().join(".headstack-excluded");
+    fs::create_dir(mount.path().join("sub")).expect("it is mounted");
+    fs::write(mount.path().join("sub/.headstack-excluded"), [1; 50_000]).expect("there is room");
+    run("sync", &["-f", text(mount.path())]);
+    let here = ["--map", disk.map(), "--partition", disk.partition(), "--check", "--json"];
+    let all = json(&[&["layout", "show", text(mount.path())], &here[..]].concat());
+    assert_eq!((&all["total"]["files"], &all["total"]["crossings"]), (&1.into(), &0.into()), "{all:#}");
+    assert_eq!(all["left_out"], serde_json::json!([text(&holder)]), "the other one only has its name");
+    let told = printed(&[&["layout", "show", text(mount.path())], &here[..5]].concat());
+    assert!(told.contains(".headstack-excluded, which holds the blocks at boundaries"), "{told}");
+    let named = headstack(&[&["layout", "show", text(&holder)], &here[..]].concat());
+    assert!(named.code == 1 && named.err.contains("extents cross"), "{}", named.err);
+    mount.unmount();
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Made {
 
 /// Makes it, and has it checked.
 ///
-/// *Errors:* all that keeps it from being made; only [`Ext4Error::Failed`] and [`Ext4Error::File`] come after the disk was touched.
+/// *Errors:* all that keeps it from being made; only [`Ext4Error::Spoiled`] comes after the disk was touched.
 pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
     tools::look_for(&["mke2fs", "e2fsck", "debugfs"])?;
     let options = Options::parse(plan.options)?;
@@ -87,19 +87,39 @@ pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
     if road == Road::HiddenFile && !shape.has_extents {
         return Err(Ext4Error::Feature("no extents".to_string()));
     }
-    let (metadata, list_blocks) = match road {
-        Road::BadBlocks => by_bad_blocks(plan, &options, &shape)?,
-        Road::HiddenFile => by_hidden_file(plan, &options)?,
+    let laid = match road {
+        Road::BadBlocks => {
+            let list = list_file(plan.exclusion.iter().filter(|block| is_taken(&shape, *block)))?;
+            // Reserved descriptors of copies would meet bad blocks.
+            let options = options.with_feature("^resize_inode").with("-l", text(list.path()));
+            let options = fitting(plan, options, &shape)?;
+            by_bad_blocks(plan, &options, &shape).and_then(|taken| looked_over(plan, road, taken))
+        }
+        Road::HiddenFile => {
+            hidden_file_tried(plan, &options)?;
+            by_hidden_file(plan, &options).and_then(|taken| looked_over(plan, road, taken))
+        }
     };
+    laid.map_err(|error| Ext4Error::Spoiled(Box::new(error)))
+}
+
+/// What is on the disk now, of which so many blocks of the list hold metadata, and so many hold the list.
+fn looked_over(plan: &Plan<'_>, road: Road, (metadata, list_blocks): (u64, u64)) -> Result<Made, Ext4Error> {
     let file = open(plan.target)?;
     let made = Filesystem::open(&file)?.shape;
     let (blocks, inodes) = (made.blocks, made.inodes);
     // It may leave a last piece of the disk away that is too short for a group.
     let listed =
         plan.exclusion.iter().filter(|block| (made.first_block..blocks).contains(block)).count() as u64;
-    let said = tools::run("e2fsck", &[OsString::from("-fn"), plan.target.into()])?;
-    let fault = (said.code != 0).then(|| said.complaint());
+    drop(file);
+    let fault = fault(plan.target)?;
     Ok(Made { road, blocks, listed, metadata, list_blocks, inodes, fault })
+}
+
+/// What e2fsck finds wrong.
+fn fault(path: &Path) -> Result<Option<String>, Ext4Error> {
+    let said = tools::run("e2fsck", &[OsString::from("-fn"), path.into()])?;
+    Ok((said.code != 0).then(|| said.complaint()))
 }
 
 /// The road that is asked for, or the one that fits.
@@ -126,8 +146,9 @@ fn rehearsed(plan: &Plan<'_>, options: &Options) -> Result<Shape, Ext4Error> {
     let some = blocks.min(REHEARSAL_BYTES / plan.block_bytes);
     let beside = tempfile::NamedTempFile::new().map_err(Ext4Error::File)?;
     beside.as_file().set_len(some * plan.block_bytes).map_err(Ext4Error::File)?;
-    // So many inodes may be too many for a small disk.
-    let said = mke2fs(plan, &options.without("-N"), beside.path(), some)?;
+    // So many inodes may be too many for a smaller disk.
+    let options_here = if some == blocks { options.clone() } else { options.without("-N") };
+    let said = mke2fs(plan, &options_here, beside.path(), some)?;
     if said.code != 0 {
         return Err(Ext4Error::Rehearsal { program: "mke2fs", said: said.complaint() });
     }
@@ -154,29 +175,27 @@ fn made(said: Said) -> Result<(), Ext4Error> {
     }
 }
 
+/// Whether mke2fs takes a bad block there: not where it may put copies of the superblock, nor in a last group that it may leave away.
+fn is_taken(shape: &Shape, block: u64) -> bool {
+    let head = shape.head_blocks();
+    let tail = head + shape.inode_table_blocks() + 64;
+    let (group, within) =
+        (shape.group_of(block), block.saturating_sub(shape.first_block) % shape.group_blocks);
+    let is_last = group + 1 >= shape.groups();
+    within >= head && block >= shape.first_block && (!is_last || shape.blocks_in(group) > tail)
+}
+
 /// By the list of bad blocks; gives how many of them hold metadata, and how many blocks the list takes.
 fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u64, u64), Ext4Error> {
-    // Where mke2fs may put copies of the superblock it takes no bad blocks, nor in a last group that it may leave away.
-    let (head, groups) = (shape.head_blocks(), shape.groups());
-    let tail = head + shape.inode_table_blocks() + 64;
-    let is_taken = |block: &u64| {
-        let (group, within) =
-            (shape.group_of(*block), block.saturating_sub(shape.first_block) % shape.group_blocks);
-        within >= head && *block >= shape.first_block && (group + 1 < groups || shape.blocks_in(group) > tail)
-    };
-    let mut list = list_file(plan.exclusion.iter().filter(is_taken))?;
-    // Reserved descriptors of copies would meet bad blocks.
-    let options = options.with_feature("^resize_inode").with("-l", text(list.path()));
-    let options = fitting(plan, options, shape)?;
-    made(mke2fs(plan, &options, plan.target, plan.exclusion.blocks())?)?;
+    made(mke2fs(plan, options, plan.target, plan.exclusion.blocks())?)?;
 
     let file = open(plan.target)?;
     let there = shape.first_block..Filesystem::open(&file)?.shape.blocks;
-    let rest = || plan.exclusion.iter().filter(|block| there.contains(block) && !is_taken(block));
+    let rest = || plan.exclusion.iter().filter(|block| there.contains(block) && !is_taken(shape, *block));
     let free = hidden::free_of(&file, rest())?;
     drop(file);
     if !free.is_empty() {
-        list = list_file(free.iter().copied())?;
+        let list = list_file(free.iter().copied())?;
         let words =
             ["-fy", "-l"].map(OsString::from).into_iter().chain([list.path().into(), plan.target.into()]);
         let said = tools::run("e2fsck", &words.collect::<Vec<_>>())?;
@@ -240,6 +259,8 @@ fn usual_gap(list: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// Makes all of it in a sparse file; gives what mke2fs complains of.
+///
+/// *Errors:* e2fsck finds it wrong.
 fn tried(plan: &Plan<'_>, options: &Options) -> Result<Option<String>, Ext4Error> {
     let beside = tempfile::NamedTempFile::new().map_err(Ext4Error::File)?;
     let blocks = plan.exclusion.blocks();
@@ -248,7 +269,26 @@ fn tried(plan: &Plan<'_>, options: &Options) -> Result<Option<String>, Ext4Error
         return Ok(None);
     }
     let said = mke2fs(plan, options, beside.path(), blocks)?;
-    Ok((said.code != 0).then(|| said.complaint()))
+    if said.code != 0 {
+        return Ok(Some(said.complaint()));
+    }
+    fault(beside.path())?.map_or(Ok(None), |fault| Err(Ext4Error::Unclean(fault)))
+}
+
+/// Takes the road of the hidden file in a sparse file. Of a disk that is larger than such a file may be only the number of inodes that
+/// is asked for is tried: the rest of the options was, on a smaller one.
+///
+/// *Errors:* what would fail on the disk, and what e2fsck finds wrong.
+fn hidden_file_tried(plan: &Plan<'_>, options: &Options) -> Result<(), Ext4Error> {
+    let bytes = plan.exclusion.blocks() * plan.block_bytes;
+    if bytes > REHEARSAL_BYTES {
+        let complaint = if options.has(&["-N"]) { tried(plan, options)? } else { None };
+        return complaint.map_or(Ok(()), |said| Err(Ext4Error::Rehearsal { program: "mke2fs", said }));
+    }
+    let beside = tempfile::NamedTempFile::new().map_err(Ext4Error::File)?;
+    beside.as_file().set_len(bytes).map_err(Ext4Error::File)?;
+    by_hidden_file(&Plan { target: beside.path(), ..*plan }, options)?;
+    fault(beside.path())?.map_or(Ok(()), |fault| Err(Ext4Error::Unclean(fault)))
 }
 
 /// By a file that holds them; gives how many hold metadata, and how many blocks the file's tree takes.

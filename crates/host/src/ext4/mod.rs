@@ -95,6 +95,14 @@ pub enum Ext4Error {
     /// An option that is this module's to give.
     #[error("the option {0} of mke2fs is not for here: it says what the map and the options before -- say")]
     Option(String),
+    /// An option that would do more than make the file system, or less than this module promises.
+    #[error("the option {option} of mke2fs is not for here: {why}")]
+    HarmfulOption {
+        /// Its letter.
+        option: String,
+        /// What it would do.
+        why: &'static str,
+    },
     /// A feature that is not understood.
     #[error("these options of mke2fs give a file system with features that are not understood here ({0})")]
     Feature(String),
@@ -115,8 +123,14 @@ pub enum Ext4Error {
         /// What it said.
         said: String,
     },
-    /// A program that failed while it made the file system.
-    #[error("{program} failed, and what is on the disk now is no good: {said}")]
+    /// What e2fsck found wrong before the disk was touched.
+    #[error("e2fsck finds this file system wrong, tried beside the disk: {0}")]
+    Unclean(String),
+    /// Something failed after the disk was touched.
+    #[error("what is on the disk now is no good, make it anew: {0}")]
+    Spoiled(Box<Ext4Error>),
+    /// A program that failed.
+    #[error("{program} failed: {said}")]
     Failed {
         /// Its name.
         program: &'static str,

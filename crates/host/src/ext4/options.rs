@@ -6,6 +6,13 @@ use super::Ext4Error;
 const REFUSED: [&str; 8] = ["-b", "-l", "-c", "-n", "-S", "-t", "-V", "-C"];
 /// Options with a word of their own behind them.
 const WITH_VALUE: &str = "bCEegGIiJlLmMNOorTtUzd";
+/// Why `-d` is refused.
+const TOO_EARLY: &str =
+    "mke2fs lays what it copies before all blocks at boundaries are held; mount it and copy";
+/// Why a journal elsewhere is refused.
+const OTHER_JOURNAL: &str = "trying it beside the disk would enter that in the journal's device";
+/// Why `-z` is refused.
+const UNDO: &str = "what is put on the disk after mke2fs could not be undone by it";
 
 /// Options of mke2fs, each with its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +42,9 @@ impl Options {
                 false if word.len() > 2 => return Err(Ext4Error::Option(word.clone())),
                 false => None,
             };
+            if let Some(why) = harm(&option, value.as_deref().unwrap_or_default()) {
+                return Err(Ext4Error::HarmfulOption { option, why });
+            }
             given.push((option, value));
         }
         Ok(Options { given })
@@ -79,6 +89,17 @@ impl Options {
     }
 }
 
+/// What an option does beyond the file system, or to where its data lie.
+fn harm(option: &str, value: &str) -> Option<&'static str> {
+    let is_elsewhere = |part: &str| part.split('=').next().is_some_and(|key| key.trim() == "device");
+    match option {
+        "-d" => Some(TOO_EARLY),
+        "-z" => Some(UNDO),
+        "-J" if value.split(',').any(is_elsewhere) => Some(OTHER_JOURNAL),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +124,14 @@ mod tests {
             let told = parse(words).expect_err(words);
             assert!(told.contains(&format!("option {at} of")), "{told}");
         }
+    }
+
+    #[test]
+    fn is_what_touches_other_disks_or_lays_data_too_early_refused() {
+        for words in ["-J device=/dev/sdb", "-Jsize=64,device=UUID=1", "-z undo", "-zundo", "-d folder"] {
+            let told = parse(words).expect_err(words);
+            assert!(told.contains(&format!("option {} of", &words[..2])), "{told}");
+        }
+        assert!(parse("-J size=64,location=0 -L device=x").is_ok());
     }
 }

@@ -105,31 +105,58 @@ fn of_device(path: &Path, number: u64, place: &Place<'_>) -> Result<(), Ext4Erro
 }
 
 /// Looks whether there is anything that is known.
-///
-/// *Source:* blkid(8): `-p` looks at the device itself; exit code 2 is that nothing was found, 8 that several things were.
 fn empty(path: &Path) -> Result<(), Ext4Error> {
     tools::look_for(&["blkid"])?;
     let words = ["-p", "-o", "export"].map(OsString::from).into_iter().chain([path.into()]);
     let said = tools::run("blkid", &words.collect::<Vec<_>>())?;
-    let told = |key: &str| said.out.lines().find_map(|line| line.strip_prefix(key).map(str::to_string));
-    let what = match (told("TYPE="), told("PTTYPE=")) {
-        (Some(kind), _) => format!("a file system or the like ({kind})"),
-        (None, Some(kind)) => format!("a partition table ({kind})"),
-        (None, None) => "something that blkid knows".to_string(),
-    };
-    match said.code {
-        2 => Ok(()),
-        0 | 8 => Err(Ext4Error::NotEmpty { path: path.to_path_buf(), what }),
-        _ => {
+    match held(said.code, &said.out) {
+        Some(Held::Nothing) => Ok(()),
+        Some(Held::This(what)) => Err(Ext4Error::NotEmpty { path: path.to_path_buf(), what }),
+        None => {
             let error = io::Error::other(format!("blkid cannot look at it: {}", said.complaint()));
             Err(Ext4Error::Target { path: path.to_path_buf(), error })
         }
     }
 }
 
+/// What blkid finds.
+#[derive(Debug, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    This(String),
+}
+
+/// What blkid means by its exit code and what it prints; nothing where it could not look.
+///
+/// *Source:* blkid(8): `-p` looks at the device itself; exit code 2 is that nothing was found, 8 that several things were. Of a
+/// partition it prints its entry in the table (`PART_ENTRY_…`) and ends with 0, whether the partition is empty or not.
+fn held(code: i32, out: &str) -> Option<Held> {
+    let told = |key: &str| out.lines().find_map(|line| line.strip_prefix(key));
+    match (code, told("TYPE="), told("PTTYPE=")) {
+        (2, ..) | (0, None, None) => Some(Held::Nothing),
+        (0 | 8, Some(kind), _) => Some(Held::This(format!("a file system or the like ({kind})"))),
+        (0 | 8, None, Some(kind)) => Some(Held::This(format!("a partition table ({kind})"))),
+        (8, None, None) => Some(Held::This("several things that blkid knows".to_string())),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn is_a_partition_empty_of_which_only_its_entry_is_told() {
+        let entry = "DEVNAME=/dev/sdb1\nPART_ENTRY_SCHEME=dos\nPART_ENTRY_TYPE=0x83\nPART_ENTRY_NUMBER=1\n";
+        assert_eq!(held(0, entry), Some(Held::Nothing));
+        assert_eq!(held(2, ""), Some(Held::Nothing));
+        let this = |what: &str| Some(Held::This(what.to_string()));
+        assert_eq!(held(0, &format!("{entry}TYPE=xfs\n")), this("a file system or the like (xfs)"));
+        assert_eq!(held(0, &format!("{entry}PTTYPE=gpt\n")), this("a partition table (gpt)"));
+        assert_eq!(held(8, entry), this("several things that blkid knows"));
+        assert_eq!(held(4, entry), None);
+        assert_eq!(held(-1, ""), None);
+    }
 
     #[test]
     fn is_a_device_that_is_not_the_disk_of_the_map_refused() {
