@@ -1,5 +1,5 @@
 //! Does a request allocate? Over NBD a read must not, and a write only for its data, which the disk keeps. In a node's core
-//! none must, but for streams of writes once in a while.
+//! none must, but for streams of writes once in a while. A program without test harness, whose threads would allocate beside it.
 
 use std::alloc::System;
 
@@ -121,7 +121,7 @@ impl Node {
     }
 }
 
-/// What a core allocates in the steady state for random reads and writes, and for streams of both.
+/// The most that a core allocates for 4,096 requests in the steady state for random reads and writes, and for streams of both.
 fn of_core() -> [Option<usize>; 4] {
     let mut node = Node::new();
     let random = |turn: u64| turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 28) * 4096;
@@ -129,25 +129,27 @@ fn of_core() -> [Option<usize>; 4] {
     let read = |offset, bytes| Operation::Read { offset, bytes, fua: false };
     let write = |offset, bytes| Operation::Write { offset, data: vec![1; bytes], fua: false };
     let mut done = 0;
-    let mut least = |make: &dyn Fn(u64) -> Operation| {
+    let mut most = |make: &dyn Fn(u64) -> Operation| {
         // The first fill tables and memory.
         let figures = (0..6).map(|_| {
             let before = done;
             done += 4096;
             node.allocations(4096, |turn| make(before + turn))
         });
-        figures.skip(1).min()
+        figures.skip(1).max()
     };
     [
-        least(&|turn| read(random(turn), 4096)),
-        least(&|turn| write(random(turn), 4096)),
-        least(&|turn| read(stream(turn), 64 << 10)),
-        least(&|turn| write(1 << 39 | stream(turn), 64 << 10)),
+        most(&|turn| read(random(turn), 4096)),
+        most(&|turn| write(random(turn), 4096)),
+        most(&|turn| read(stream(turn), 64 << 10)),
+        most(&|turn| write(1 << 39 | stream(turn), 64 << 10)),
     ]
 }
 
-// One test, since another would allocate beside it.
-#[test]
+fn main() {
+    does_a_request_allocate_no_more_than_its_own_data();
+}
+
 fn does_a_request_allocate_no_more_than_its_own_data() {
     let burst = |command: u8| -> Vec<u8> {
         (0..32).flat_map(|cookie| request(command, cookie, u64::from(cookie) << 20)).collect()
@@ -156,10 +158,8 @@ fn does_a_request_allocate_no_more_than_its_own_data() {
     let (reads, writes) = (burst(0), burst(1));
     allocations(&mut session, &reads, 10);
     allocations(&mut session, &writes, 10);
-    // The thread that runs the tests may allocate meanwhile, but hardly every time.
-    let mut least = |burst: &[u8]| (0..5).map(|_| allocations(&mut session, burst, 200)).min();
-    assert_eq!(least(&reads), Some(0));
-    assert_eq!(least(&writes), Some(6400));
+    assert_eq!(allocations(&mut session, &reads, 200), 0);
+    assert_eq!(allocations(&mut session, &writes, 200), 6400);
     let [random_reads, random_writes, streams, written] = of_core();
     assert_eq!([random_reads, random_writes, streams], [Some(0); 3]);
     // The tree of frames that gather grows and shrinks by a node now and then.
