@@ -3,7 +3,7 @@
 //! A server that has a request of each stream before it sorts them, so that the arm goes over the disk once. No matter where the
 //! requests lie, `n` of them then cost at most one way to the first, as long as the disk is wide, and `n - 1` seeks that
 //! together are no longer than the disk is wide. Where a seek curve bends downwards, these cost most when all are equally long; where
-//! it does not, the least curve above it that does is a bound.
+//! it does not, the least curve above it that does and never falls is a bound.
 //!
 //! [`crate::admission`] counts the longest way for each turn, because its turns come in no order of places.
 //!
@@ -17,8 +17,11 @@ use headstack_model::Nanos;
 /// The longest times that sweeps over a disk can take.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// Corners of the least curve above the seek curve that bends downwards only: distance and ns, by rising distance.
+    /// Corners of the least curve above the seek curve that bends downwards only, up to its highest: distance and ns, by rising
+    /// distance. Behind them it stays as high, for a seek that takes longest may be a shorter one.
     corners: Vec<(u32, u64)>,
+    /// Cylinders that a seek passes at most.
+    width: u32,
 }
 
 impl Sweep {
@@ -37,28 +40,30 @@ impl Sweep {
             }
             corners.push(here);
         }
-        Sweep { corners }
+        while let [.., before, last] = corners[..]
+            && before.1 >= last.1
+        {
+            corners.pop();
+        }
+        Sweep { corners, width: cylinders - 1 }
     }
 
     /// The longest time of all seeks of a sweep over so many requests.
     pub fn longest(&self, requests: u32) -> Nanos {
-        let (width, across) = self.corners[self.corners.len() - 1];
-        let others = u64::from(requests.saturating_sub(1));
-        if others == 0 {
-            return Nanos(if requests == 0 { 0 } else { self.highest() });
+        let (_, highest) = self.corners[self.corners.len() - 1];
+        match requests {
+            0 => Nanos::ZERO,
+            _ => Nanos(highest + self.sum(u64::from(requests - 1))),
         }
-        Nanos(self.highest().max(across) + self.sum(others, u64::from(width)))
-    }
-
-    /// The longest of all seeks.
-    fn highest(&self) -> u64 {
-        self.corners.iter().map(|(_, time)| *time).max().unwrap_or(0)
     }
 
     /// `seeks` times the bound at `width / seeks` cylinders, rounded up.
-    fn sum(&self, seeks: u64, width: u64) -> u64 {
+    fn sum(&self, seeks: u64) -> u64 {
+        let width = u64::from(self.width);
         let after = self.corners.partition_point(|(distance, _)| u64::from(*distance) * seeks < width);
-        let Some((to, high)) = self.corners.get(after).copied() else { return 0 };
+        let Some((to, high)) = self.corners.get(after).copied() else {
+            return seeks * self.corners[self.corners.len() - 1].1;
+        };
         let Some((from, low)) = after.checked_sub(1).map(|before| self.corners[before]) else {
             return seeks * high;
         };
@@ -128,6 +133,19 @@ mod tests {
             }
             prop_assert!(took <= sweep.longest(places.len() as u32), "{took}");
         }
+    }
+
+    #[test]
+    fn is_a_sweep_bounded_whose_longest_seek_is_not_the_widest() {
+        // A way over 1999 cylinders takes longest. The first way is to the first request, the others are 2999 long at most.
+        let peaked = |distance: u32| Nanos(u64::from(distance.min(3998 - distance)));
+        let sweep = Sweep::new(3000, peaked);
+        let took = |ways: &[u32]| ways.iter().map(|way| peaked(*way).0).sum::<u64>();
+        for ways in [&[1999, 1999][..], &[1999, 1999, 1000], &[1999, 1000, 1000, 999]] {
+            let longest = sweep.longest(ways.len() as u32).0;
+            assert!(took(ways) <= longest, "{ways:?}: {longest}");
+        }
+        assert_eq!(sweep.longest(2), Nanos(2 * 1999));
     }
 
     #[test]
