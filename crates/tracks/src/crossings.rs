@@ -28,6 +28,8 @@ impl Crossings {
         let mut sorted = extents.to_vec();
         sorted.sort_by_key(|extent| (extent.start, extent.end));
         let mut counted = Crossings::default();
+        // A partition that begins within a track has a part of it first, which no block begins.
+        let begins_a_track = view.first_boundary() == Some(Lbn(0));
         // Files may share blocks: what lies below was counted.
         let mut next_new = Lbn(0);
         for extent in sorted.into_iter().filter(|extent| !extent.is_empty()) {
@@ -37,7 +39,8 @@ impl Crossings {
             counted.extents += 1;
             counted.sectors += extent.end - extent.start;
             let first = view.track_of(extent.start).expect("the extent lies in the partition");
-            counted.on_track += u64::from(extent.start - first.first < block_sectors);
+            let is_on_track = extent.start - first.first < block_sectors;
+            counted.on_track += u64::from(is_on_track && (first.first > Lbn(0) || begins_a_track));
             let mut track = first;
             loop {
                 counted.tracks += u64::from(track.first >= next_new);
@@ -90,6 +93,19 @@ mod tests {
             let counted = Crossings::of(&view, 1, &[Lbn(start)..Lbn(end)]).expect("it lies inside");
             let steps = (start + 1..end).filter(|&lbn| track(lbn) != track(lbn - 1)).count() as u64;
             assert_eq!((counted.crossings, counted.tracks), (steps, steps + 1), "{start}..{end}");
+        }
+    }
+
+    #[test]
+    fn does_an_extent_begin_a_track_where_the_partition_does_not() {
+        let mut map = TrackMap::new();
+        map.push(100, 10);
+        for (start, on_track) in [(50, 1), (99, 1), (100, 2)] {
+            let view = map.view(Lbn(start), 300);
+            let next = view.next_boundary(Lbn(0)).expect("there is a track behind the first");
+            let extents = [Lbn(0)..Lbn(1), next..next + 10];
+            let counted = Crossings::of(&view, 8, &extents).expect("they lie inside");
+            assert_eq!(counted.on_track, on_track, "from {start}");
         }
     }
 

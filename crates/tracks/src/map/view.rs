@@ -38,7 +38,8 @@ impl<'a> View<'a> {
 
     /// First block that begins a track: 0 where the partition begins with one.
     pub fn first_boundary(&self) -> Option<Lbn> {
-        match self.is_whole(&self.track_of(Lbn(0))?) {
+        let first = self.map.track_of(self.start).filter(|_| self.sectors > 0)?;
+        match first.first == self.start {
             true => Some(Lbn(0)),
             false => self.iter().nth(1).map(|track| track.first),
         }
@@ -118,6 +119,7 @@ mod tests {
         let whole: Vec<bool> = view.iter().map(|track| view.is_whole(&track)).collect();
         assert_eq!(whole, [false, true, false]);
         assert_eq!(map.view(Lbn(20), 20).first_boundary(), Some(Lbn(0)));
+        assert_eq!(map.view(Lbn(20), 4).first_boundary(), Some(Lbn(0)), "it is shorter than the track");
         assert_eq!((map.view(Lbn(95), 90).sectors(), tracks(map.view(Lbn(95), 90))), (5, vec![(0, 5)]));
         assert_eq!(
             (tracks(map.view(Lbn(31), 4)), map.view(Lbn(31), 4).first_boundary()),
