@@ -76,7 +76,7 @@ impl<'a> VideoServer<'a> {
     ///
     /// *Errors:* no streams, an empty chunk, nothing outstanding, or a chunk that the tracks do not hold.
     pub fn new(boundaries: &'a [Lbn], shape: Rounds, seed: u64) -> Result<VideoServer<'a>, ShapeError> {
-        assert!(boundaries.is_sorted(), "the boundaries of a track map rise");
+        assert!(boundaries.is_sorted_by(|one, next| one < next), "the boundaries of a track map rise");
         let first = boundaries.first().copied().unwrap_or_default();
         let sectors = boundaries.last().copied().unwrap_or_default() - first;
         let (what, length, available) = match shape.chunk {
@@ -228,6 +228,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "rise")]
+    fn is_a_track_without_blocks_no_track() {
+        let shape = Rounds { streams: 1, chunk: Chunk::Tracks(1), depth: 1, rounds: 1 };
+        let _ = VideoServer::new(&[0, 100, 100, 200].map(Lbn), shape, 1);
     }
 
     #[test]

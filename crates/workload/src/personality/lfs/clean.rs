@@ -19,10 +19,13 @@ impl Lfs {
     fn victims(&self) -> Vec<u32> {
         let wanted = self.cleaning.high as usize + 1 - self.clean.len();
         let is_open = |number: u32| self.open.is_some_and(|open| open.segment == number);
+        let mut room = self.clean_blocks + u64::from(self.room());
         let numbered = (0u32..).zip(self.table.segments());
+        // Where segments differ in length, one that finds no room must not keep others from being cleaned.
+        let gains = |segment: &Segment| segment.live > 0 && segment.live < segment.blocks;
         let mut rated: Vec<(f64, u32, u32)> = numbered
             .filter(|(number, segment)| {
-                segment.live > 0 && segment.live < segment.blocks && !is_open(*number)
+                gains(segment) && u64::from(segment.live) <= room && !is_open(*number)
             })
             .map(|(number, segment)| (self.rating(segment), number, segment.live))
             .collect();
@@ -32,7 +35,6 @@ impl Lfs {
             rated.truncate(wanted);
         }
         rated.sort_unstable_by(better);
-        let mut room = self.clean_blocks + u64::from(self.room());
         let fits = |(_, number, live): (f64, u32, u32)| {
             room = room.checked_sub(live.into())?;
             Some(number)

@@ -101,6 +101,20 @@ fn is_a_file_system_full_only_when_nothing_can_be_gained() {
     assert_eq!(lfs.write(5), Ok(()));
 }
 
+#[test]
+fn is_a_segment_too_full_for_the_room_left_passed_over() {
+    // Of 60, 4, 2, 2 and 2 blocks.
+    let boundaries = [0, 60, 64, 66, 68, 70].map(|block| Lbn(block * u64::from(BLOCK)));
+    let table = SegmentTable::of_tracks(&boundaries, 1, BLOCK);
+    let mut lfs = Lfs::new(table, Cleaning { low: 2, high: 2, choice: Choice::CostBenefit }, 70);
+    (0..68).for_each(|block| lfs.write(block).expect("there is room"));
+    // The long one has gained most, and what lives in it finds room nowhere; the next is worth it.
+    (0..30).chain([60, 61]).for_each(|block| lfs.remove(block));
+    for block in [68, 69, 0, 1] {
+        assert_eq!(lfs.write(block), Ok(()), "block {block}");
+    }
+}
+
 proptest! {
     /// Whatever is written and removed, each block is there or not as it should, each segment knows what lives in it, and
     /// transfers are whole segments.
