@@ -13,7 +13,7 @@ use super::Record;
 use crate::{Answer, Ask, Facts, Outcome};
 use headstack_model::{Lbn, Nanos};
 use std::fmt::Write as _;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::str::FromStr;
 
 /// What a journal is of.
@@ -38,6 +38,17 @@ impl Head {
         }
     }
 
+    /// Whether a disk of its size has what is asked for.
+    fn holds(&self, ask: &Ask) -> bool {
+        let (all, ..) = self.shape;
+        match ask {
+            Ask::Read { lbn, sectors, .. } | Ask::Write { lbn, sectors, .. } => {
+                *sectors > 0 && lbn.0.checked_add(u64::from(*sectors)).is_some_and(|end| end <= all)
+            }
+            _ => true,
+        }
+    }
+
     /// The lines that a journal begins with.
     pub fn text(&self) -> String {
         let (sectors, bytes, physical, depth) = self.shape;
@@ -45,6 +56,9 @@ impl Head {
         format!("{TITLE}\ndisk {sectors} {bytes} {physical} {depth} {name}\ntask {task}\n")
     }
 }
+
+/// Bytes of the longest line that is read: a list of some millions of defects. A file without lines is not read whole.
+const LONGEST: u64 = 64 << 20;
 
 const TITLE: &str = "headstack-probe-journal 1";
 
@@ -109,7 +123,8 @@ impl Journal {
             if let Some(line) = torn {
                 return Err(JournalError::Damaged { line });
             }
-            match text.strip_suffix('\n').and_then(record) {
+            let told = text.strip_suffix('\n').and_then(record);
+            match told.filter(|record| head.holds(&record.ask)) {
                 Some(record) => {
                     records.push(record);
                     whole = lines.whole;
@@ -154,7 +169,7 @@ impl<R: BufRead> Lines<'_, R> {
     /// The next line with its end; what is no text is of no line.
     fn next(&mut self) -> io::Result<Option<String>> {
         let mut bytes = Vec::new();
-        let count = self.from.read_until(b'\n', &mut bytes)?;
+        let count = (&mut *self.from).take(LONGEST).read_until(b'\n', &mut bytes)?;
         self.number += 1;
         self.whole += count as u64;
         Ok((count > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
@@ -313,7 +328,7 @@ mod tests {
 
     fn records() -> Vec<Record> {
         let asked = [
-            (Ask::Read { lbn: Lbn(1 << 40), sectors: 7, from_media: true }, Outcome::Done),
+            (Ask::Read { lbn: Lbn(93), sectors: 7, from_media: true }, Outcome::Done),
             (Ask::Write { lbn: Lbn(0), sectors: 1, to_media: false }, Outcome::Failed),
             (Ask::Flush, Outcome::Refused),
             (Ask::Locate(Lbn(9)), Outcome::Place { cylinder: 1, head: 2, sector: u32::MAX }),
@@ -376,6 +391,35 @@ mod tests {
             bytes[at] ^= 0x55;
             let _ = Journal::read(bytes.as_slice());
         }
+    }
+
+    #[test]
+    fn are_blocks_refused_that_the_disk_does_not_have() {
+        let read = |lbn, sectors| {
+            let ask = Ask::Read { lbn: Lbn(lbn), sectors, from_media: true };
+            let answer = Answer { issued: Nanos(0), ended: Nanos(1), outcome: Outcome::Done };
+            let head = Head::new(&facts(), "disk", "lattice tracks");
+            // The last line may be torn.
+            let text = head.text() + &line(&Record { number: 0, ask, answer }) + &line(&records()[2]);
+            Journal::read(text.as_bytes())
+                .map(|journal| journal.records.len())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(read(99, 1), Ok(2));
+        for (lbn, sectors) in [(100, 1), (99, 2), (0, 0), (u64::MAX, 1), (1 << 56, 8)] {
+            let error = read(lbn, sectors).expect_err("it is not on the disk");
+            assert!(error.starts_with("line 4 is damaged"), "{lbn} {sectors}: {error}");
+        }
+    }
+
+    #[test]
+    fn is_a_file_without_lines_not_read_whole() {
+        let mut left = u64::MAX;
+        let zeroes = io::repeat(0).take(left);
+        let mut zeroes = io::BufReader::new(zeroes);
+        let error = Journal::read(&mut zeroes).expect_err("it is no journal").to_string();
+        left -= zeroes.get_ref().limit();
+        assert!(error.starts_with("line 1: ") && left <= 2 * LONGEST, "{error}, after {left} bytes");
     }
 
     #[test]
