@@ -8,7 +8,7 @@ use headstack_model::Nanos;
 use headstack_tracks::map::Identity;
 use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -97,9 +97,15 @@ pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeErr
         NbdServer::Tcp(host) => format!("nbd://{host}/{}", uri.export),
         NbdServer::Unix(path) => format!("{} (export `{}`)", path.display(), uri.export),
     };
-    let wrong = |error: ClientError| ProbeError::Nbd { uri: place.clone(), error };
-    let mut stream = Stream::connect(&uri.server).map_err(|error| wrong(error.into()))?;
-    let export = client::choose(&mut stream, &uri.export).map_err(wrong)?;
+    let connected = Stream::connect(&uri.server);
+    let stream = connected.map_err(|error| ProbeError::Nbd { uri: place.clone(), error: error.into() })?;
+    talk(stream, place, &uri.export, options)
+}
+
+/// Chooses the export, and starts the threads that ask and that take replies.
+fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Result<Opened, ProbeError> {
+    let wrong = |error: ClientError| ProbeError::Nbd { uri: place.clone(), error: plain(error) };
+    let export = client::choose(&mut stream, export).map_err(wrong)?;
     let name = if export.description.is_empty() { export.name.clone() } else { export.description.clone() };
     if options.writes && export.read_only {
         return Err(ProbeError::ReadOnly { name });
@@ -120,10 +126,18 @@ pub(super) fn connect(uri: &NbdUri, options: Options) -> Result<Opened, ProbeErr
     let (tell_over, over) = channel();
     let (tell, told) = channel();
     let fua = export.fua;
-    let sends = move || send(asks, &clock, &facts, fua, &taken, &tell_asked);
-    let lost = move |error| ProbeError::Nbd { uri: place.clone(), error };
+    let lost = {
+        let place = place.clone();
+        move |error| ProbeError::Nbd { uri: place.clone(), error: plain(error) }
+    };
+    let (tell_lost, is_lost) = (tell_over.clone(), lost.clone());
+    let fail = move |error: io::Error| {
+        // Nobody asks any more where nobody hears it.
+        let _ = tell_lost.send(Err(is_lost(error.into())));
+    };
+    let sends = move || send(asks, &clock, &facts, fua, (&taken, &tell_asked), fail);
     let receives = move || receive(replies, &clock, &facts, &asked, &tell_over, lost);
-    let thread = |error: io::Error| ProbeError::Nbd { uri: uri.export.clone(), error: error.into() };
+    let thread = |error: io::Error| ProbeError::Nbd { uri: place.clone(), error: error.into() };
     let threads = vec![
         start("probe asks", options, tell.clone(), sends).map_err(thread)?,
         start("probe replies", options, tell, receives).map_err(thread)?,
@@ -145,14 +159,14 @@ fn block_bytes(minimum: u32) -> Result<u32, ProbeError> {
     }
 }
 
-/// Sends what is asked, each at its time, until nothing more will be.
+/// Sends what is asked, each at its time, until nothing more will be or the connection takes nothing more.
 fn send(
     mut stream: Stream,
     clock: &Clock,
     facts: &Facts,
     fua: bool,
-    taken: &Receiver<Task>,
-    tell: &Sender<Asked>,
+    (taken, tell): (&Receiver<Task>, &Sender<Asked>),
+    fail: impl Fn(io::Error),
 ) {
     let mut cookie = 0;
     let mut bytes = Vec::new();
@@ -171,11 +185,31 @@ fn send(
         wait_until(clock, task.probe.at);
         // Whoever takes the replies has to know of it before one can come.
         let asked = Asked { task, issued: clock.now() };
-        if tell.send(asked).is_err() || stream.write_all(&bytes).is_err() {
+        if tell.send(asked).is_err() {
+            break;
+        }
+        if let Err(error) = stream.write_all(&bytes) {
+            // Told before whoever takes the replies meets the end.
+            fail(error);
             break;
         }
     }
     stream.shut();
+}
+
+/// What breaks a connection, in plain words.
+fn plain(error: ClientError) -> ClientError {
+    let ClientError::Io(error) = error else { return error };
+    let words = match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            format!("the server has neither answered nor taken anything for {} s", PATIENCE.as_secs())
+        }
+        ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+            "the server has closed the connection".to_string()
+        }
+        _ => return error.into(),
+    };
+    io::Error::new(error.kind(), words).into()
 }
 
 /// First byte and length of what is asked.
@@ -236,7 +270,125 @@ fn over(task: Task, answer: Answer, data: &[u8]) -> Over {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RealDisk;
     use super::*;
+    use crate::nbd::{Export, Exports, Handshake, Limits, Wire};
+    use headstack_model::Lbn;
+    use headstack_tracks::drive::Answers;
+    use std::thread::{Builder, JoinHandle};
+
+    /// The command, flags and length of a request.
+    type Heard = (u16, u16, u32);
+
+    /// Brings a handshake to its end.
+    fn shake_hands(stream: &mut UnixStream, export: Export) {
+        let exports = Exports::new(vec![export]).expect("it can be exported");
+        let mut handshake = Handshake::new(exports, Limits::default(), Nanos::ZERO);
+        loop {
+            while !handshake.output().is_empty() {
+                let sent = stream.write(handshake.output()).expect("the client listens");
+                handshake.sent(Nanos::ZERO, sent);
+            }
+            if handshake.chosen().is_some() {
+                return;
+            }
+            let count = stream.read(handshake.input_space()).expect("the client speaks");
+            assert!(count > 0, "the client goes on");
+            handshake.filled(Nanos::ZERO, count);
+        }
+    }
+
+    /// Takes a request with its data, and says that it is done.
+    fn answer(stream: &mut UnixStream) -> Option<Heard> {
+        let mut head = [0; 28];
+        stream.read_exact(&mut head).ok()?;
+        let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        let length = u32::from(word(24)) << 16 | u32::from(word(26));
+        let (flags, command) = (word(4), word(6));
+        let mut data = vec![0; length as usize];
+        if command == 1 {
+            stream.read_exact(&mut data).ok()?;
+            data.clear();
+        }
+        let reply = [&0x6744_6698u32.to_be_bytes()[..], &[0; 4], &head[8..16], &data].concat();
+        stream.write_all(&reply).ok()?;
+        Some((command, flags, length))
+    }
+
+    /// A server of this export that answers so many requests, and then takes nothing more until the client ends; and a disk
+    /// that is probed there.
+    fn served(export: Export, most: usize, patience: Option<Duration>) -> (RealDisk, JoinHandle<Vec<Heard>>) {
+        let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
+        ours.set_write_timeout(patience).expect("it is no zero");
+        let serve = move || {
+            shake_hands(&mut theirs, export);
+            let heard = (0..most).map_while(|_| answer(&mut theirs)).collect();
+            let closed = rustix::event::PollFlags::empty();
+            let mut polled = [rustix::event::PollFd::new(&theirs, closed)];
+            rustix::event::poll(&mut polled, None).expect("it ends at some time");
+            heard
+        };
+        let server = Builder::new().spawn(serve).expect("there are threads");
+        let options = Options { writes: true, no_real_time: true, ..Options::default() };
+        let opened = talk(Stream::Unix(ours), "here".to_string(), "", options).expect("it is served");
+        (RealDisk::new(opened, options), server)
+    }
+
+    fn asked(disk: &mut RealDisk, ask: Ask) -> Result<Outcome, String> {
+        let probe = Probe { number: 1, ask, at: Nanos::ZERO };
+        disk.ask(probe)
+            .and_then(|()| disk.wait())
+            .map(|(_, answer)| answer.outcome)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn is_a_write_to_the_media_refused_where_a_server_has_no_fua() {
+        let write = |to_media| Ask::Write { lbn: Lbn(8), sectors: 8, to_media };
+        for fua in [false, true] {
+            let export = Export { fua, ..Export::new("disk", 1 << 20) };
+            let (mut disk, server) = served(export, 10, None);
+            let to_media = asked(&mut disk, write(true));
+            assert_eq!(to_media, Ok(if fua { Outcome::Done } else { Outcome::Refused }));
+            assert_eq!(asked(&mut disk, write(false)), Ok(Outcome::Done));
+            let read = Ask::Read { lbn: Lbn(0), sectors: 1, from_media: true };
+            assert_eq!(asked(&mut disk, read), Ok(Outcome::Done));
+            drop(disk);
+            let heard = server.join().expect("it serves");
+            // What is written there was read before.
+            let expected: &[Heard] = match fua {
+                true => &[(0, 0, 4096), (1, 1, 4096), (1, 0, 4096), (0, 1, 512)],
+                false => &[(0, 0, 4096), (1, 0, 4096), (0, 0, 512)],
+            };
+            assert_eq!(heard, expected, "FUA {fua}");
+        }
+    }
+
+    #[test]
+    fn is_a_server_that_takes_no_write_given_up() {
+        // More than sockets hold.
+        let write = Ask::Write { lbn: Lbn(0), sectors: 32 << 10, to_media: false };
+        let (mut disk, server) = served(Export::new("disk", 1 << 30), 1, Some(Duration::from_millis(20)));
+        let told = asked(&mut disk, write).expect_err("it is not taken");
+        assert_eq!(told, "here: the server has neither answered nor taken anything for 120 s");
+        drop(disk);
+        assert_eq!(server.join().expect("it serves"), [(0, 0, 16 << 20)]);
+    }
+
+    #[test]
+    fn is_a_server_that_closes_the_connection_told() {
+        let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
+        let serve = move || shake_hands(&mut theirs, Export::new("disk", 1 << 20));
+        let server = Builder::new().spawn(serve).expect("there are threads");
+        let options = Options { no_real_time: true, ..Options::default() };
+        let opened = talk(Stream::Unix(ours), "here".to_string(), "", options).expect("it is served");
+        server.join().expect("it serves");
+        let told = asked(
+            &mut RealDisk::new(opened, options),
+            Ask::Read { lbn: Lbn(0), sectors: 1, from_media: true },
+        );
+        assert_eq!(told, Err("here: the server has closed the connection".to_string()));
+    }
 
     #[test]
     fn are_blocks_no_smaller_than_a_server_takes() {
