@@ -150,6 +150,9 @@ fn is_what_was_learned_kept_when_something_fails_later() {
     let folder = folder();
     let drive = small(folder.path());
     let map = folder.path().join("small.map");
+    // So late that not even its turn shows.
+    let late = refused(&["probe", "--drive", text(&drive), "--late-share", "1", "--map", text(&map)], 2);
+    assert!(late.contains("A small disk: no turn shows in the times of its answers"), "{late}");
     // So noisy that its turn shows, and its tracks do not.
     let args = ["probe", "--drive", text(&drive), "--noise-us", "250", "--map", text(&map)];
     let done = headstack(&args);
@@ -165,12 +168,15 @@ fn does_it_leave_nothing_but_its_journal_when_it_is_stopped() {
     let folder = folder();
     let drive = small(folder.path());
     let [journal, map] = ["journal", "small.map"].map(|name| folder.path().join(name));
-    let args = ["probe", "--drive", "toshiba-x300", "--journal", text(&journal), "--map", text(&map)];
+    // It takes millions of reads: however late the signal comes, it comes before the end.
+    let long = ["probe", "--drive", "toshiba-x300", "--what", "tracks", "--method", "timing"];
+    let args = [&long[..], &["--journal", text(&journal), "--map", text(&map)]].concat();
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_headstack"));
         let more: &[&str] = if signal == "TERM" { &["--resume"] } else { &[] };
         let piped = || std::process::Stdio::piped();
-        let probe = command.args(args).args(more).stdout(piped()).stderr(piped()).spawn().expect("it starts");
+        let probe =
+            command.args(&args).args(more).stdout(piped()).stderr(piped()).spawn().expect("it starts");
         let grown = fs::metadata(&journal).map_or(0, |journal| journal.len()) + 9_000;
         while fs::metadata(&journal).map_or(0, |journal| journal.len()) < grown {
             std::thread::yield_now();
@@ -192,7 +198,7 @@ fn does_it_leave_nothing_but_its_journal_when_it_is_stopped() {
 fn does_it_go_on_where_it_was_begun_to_ignore_a_signal() {
     let folder = folder();
     let journal = folder.path().join("journal");
-    let script = "trap '' HUP; \"$0\" probe --drive toshiba-x300 --what tracks --journal \"$1\" & \
+    let script = "trap '' HUP; \"$0\" probe --drive toshiba-x300 --what tracks --method timing --journal \"$1\" & \
         until [ $(wc -c < \"$1\") -gt 9000 ]; do :; done 2> /dev/null; kill -HUP $!; kill -TERM $!; wait $!";
     let mut shell = std::process::Command::new("sh");
     let done = shell.args(["-c", script, env!("CARGO_BIN_EXE_headstack"), text(&journal)]).output();
@@ -290,6 +296,21 @@ fn do_all_methods_find_the_same_tracks() {
     fs::write(&file, vec![0; 4 << 20]).expect("there is room");
     let told = refused(&["probe", text(&file), "--method", "query", "--what", "tracks"], 2);
     assert!(told.contains("file: ") && told.ends_with("--method lattice does without"), "{told}");
+}
+
+#[test]
+fn is_a_map_of_another_disk_of_the_same_name_and_size_refused() {
+    let folder = folder();
+    let (drive, map) = (small(folder.path()), folder.path().join("small.map"));
+    printed(&["probe", "--drive", text(&drive), "--what", "tracks", "--map", text(&map)]);
+    let other = stranger(folder.path());
+    let done = headstack(&["probe", "--drive", text(&other), "--known", text(&map)]);
+    assert_eq!(done.code, 2, "{}{}", done.out, done.err);
+    assert!(
+        done.err.contains("the map is of another disk: ") && done.err.lines().count() == 1,
+        "{}",
+        done.err
+    );
 }
 
 #[test]

@@ -66,6 +66,63 @@ fn are_the_tracks_of_an_emulated_disk_found_through_a_loop_device() {
     agrees(&[device.device(), "--physical-bytes", "512"], &drive);
 }
 
+/// Probes that were asked before the one before them had ended, and all, as a journal tells.
+fn overlapping(journal: &Path) -> (usize, usize) {
+    let text = fs::read_to_string(journal).expect("it was written");
+    let reads: Vec<(u64, u64)> = text
+        .lines()
+        .filter_map(|line| {
+            // The number, `r`, the block, how many, from where, when asked, when done.
+            let fields: Vec<&str> = line.split(' ').collect();
+            let time = |field: usize| fields.get(field)?.parse().ok();
+            (fields.get(1) == Some(&"r")).then(|| time(5).zip(time(6))).flatten()
+        })
+        .collect();
+    (reads.windows(2).filter(|pair| pair[1].0 < pair[0].1).count(), reads.len())
+}
+
+#[test]
+fn are_several_probes_under_way_on_a_loop_device() {
+    if !have_loops_and(&[]) {
+        return;
+    }
+    let folder = folder();
+    let drive = drive(folder.path());
+    let one = fs::read_to_string(&drive).expect("it was written");
+    let queues =
+        one.replace("[cache]\nenabled = true", "[cache]\nenabled = false").replace("depth = 1", "depth = 8");
+    fs::write(&drive, queues).expect("the folder is writable");
+    let emulator =
+        Emulator::start(&Setup { rig: text(&drive), speed: "1", mounted: true, ..Setup::default() });
+    let device = Loop::over(&emulator.file());
+    device.leave_order_to_the_disk();
+    for depth in ["1", "4"] {
+        let journal = folder.path().join(depth);
+        let args =
+            ["--physical-bytes", "512", "--what", "tracks", "--depth", depth, "--journal", text(&journal)];
+        // What is found is another test's: whether it is on a busy machine does not matter here.
+        let (_, out, err) = probe(&[&[device.device()], &args[..]].concat());
+        let (overlapping, all) = overlapping(&journal);
+        assert!(all > 100, "{out}{err}");
+        assert!(
+            if depth == "1" { overlapping == 0 } else { overlapping > 10 },
+            "{depth}: {overlapping} of {all}"
+        );
+    }
+}
+
+#[test]
+fn is_an_export_that_lies_about_its_size_refused() {
+    let folder = folder();
+    let drive = drive(folder.path());
+    let fault = Some("medium-error@110000+110000");
+    let emulator = Emulator::start(&Setup { rig: text(&drive), speed: "1", fault, ..Setup::default() });
+    let (code, out, err) = probe(&["--nbd", &emulator.uri()]);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    let told = "lies about its size: it tells 220000 blocks, but none can be read from block 110000 on";
+    assert!(err.contains(told), "{err}");
+}
+
 #[test]
 fn is_a_device_in_use_refused() {
     if !have_loops_and(&["mkfs.ext4"]) {
