@@ -190,7 +190,7 @@ fn does_a_read_end_when_its_last_sector_has_gone_by_also_beyond_a_track_boundary
 
 #[test]
 fn does_delivery_in_any_order_hide_the_bus_of_a_whole_track() {
-    let (mut judged, mut waits) = (0, 0.0);
+    let (mut judged, mut waits, mut whole_waits) = (0, 0.0, 0.0);
     for rig in all_plain() {
         for rule in [ZeroLatency::WithinTrack, ZeroLatency::PerFragment] {
             let rig = rig.zero_latency(rule);
@@ -207,9 +207,13 @@ fn does_delivery_in_any_order_hide_the_bus_of_a_whole_track() {
                         .0
                 };
                 let (ordered, any) = (bus(Delivery::InOrder), bus(Delivery::OutOfOrder));
+                let whole = bus(Delivery::InOrderWhole);
                 // Only the last sector's own transfer is left when the media are done.
                 assert_close(rig.name(), any as f64, us * 1e3, 3.0);
                 assert!(ordered >= any, "{}: {ordered} and {any}", rig.name());
+                // All of it, but for heads that land where the track begins.
+                assert!(whole >= ordered, "{}: {whole} and {ordered}", rig.name());
+                whole_waits += whole as f64 / rig.turn();
                 waits += ordered as f64 / rig.turn();
                 judged += 1;
             }
@@ -217,5 +221,6 @@ fn does_delivery_in_any_order_hide_the_bus_of_a_whole_track() {
     }
     // Where the head lands is chance: half a track, on the mean, has come before its turn on the bus.
     assert_close("turns", waits / f64::from(judged), 0.45, 0.05);
+    assert_close("turns, whole", whole_waits / f64::from(judged), 0.9, 0.02);
     assert!(judged > 500, "only {judged} tracks judged");
 }
