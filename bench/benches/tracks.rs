@@ -37,6 +37,7 @@ fn questions(criterion: &mut Criterion) {
     let mut file = Vec::new();
     let identity = Identity::new(end, 512);
     map::write(&mut file, &identity, &map).expect("memory takes it");
+    println!("{} tracks in {} runs, a file of {} bytes", map.iter().count(), map.runs().len(), file.len());
     group.bench_function("read the file", |b| b.iter(|| map::read(&mut black_box(&file[..]))));
     group.bench_function("write the file", |b| {
         b.iter(|| {
