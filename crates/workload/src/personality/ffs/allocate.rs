@@ -17,8 +17,8 @@ pub(super) struct Search<'a> {
     pub(super) variant: Variant,
     /// Whether the block before the preferred one is the file's last.
     pub(super) follows: bool,
-    /// Whether what is wanted is all that the file has without a place.
-    pub(super) is_all: bool,
+    /// All blocks that the file has without a place, the wanted ones and what leads to any of them included.
+    pub(super) rest: u32,
 }
 
 impl Search<'_> {
@@ -41,8 +41,9 @@ impl Search<'_> {
         Some(Run { first, blocks: wanted })
     }
 
-    /// What is left of the traxtent where the file goes on in it; else a place in one traxtent where all of the file fits into one;
-    /// else the closest free traxtent.
+    /// What is left of the traxtent where the file goes on in it. Else a place in one traxtent where all of the file fits into one.
+    /// Else, where the file begins or moves, the closest cluster, as without traxtents; where it met an excluded block or one of
+    /// another file, the closest free traxtent.
     fn traxtent(&self, preferred: u32, wanted: u32) -> Option<Run> {
         if self.follows && self.space.is_free(preferred) {
             return Some(self.run(preferred, wanted));
@@ -51,7 +52,9 @@ impl Search<'_> {
             let blocks = self.tracks.blocks_left(block);
             self.tracks.begins_traxtent(block) && self.space.run_at(block, blocks) >= blocks
         };
-        let first = self.on_one_track(preferred, wanted).or_else(|| self.closest(preferred, whole));
+        let cluster = || (!self.follows).then(|| self.within_a_track(preferred, wanted)).flatten();
+        let first = self.on_one_track(preferred).or_else(cluster);
+        let first = first.or_else(|| self.closest(preferred, whole));
         first.map(|first| self.run(first, wanted))
     }
 
@@ -61,17 +64,21 @@ impl Search<'_> {
         if self.follows && self.space.is_free(preferred) {
             return Some(Run { first: preferred, blocks: self.space.run_at(preferred, wanted) });
         }
-        let first = self.on_one_track(preferred, wanted);
+        let first = self.on_one_track(preferred);
         first.map(|first| Run { first, blocks: wanted }).or_else(|| self.cluster(preferred, wanted))
     }
 
-    /// The closest place on one track for all that the file has without one; none where there is no such place, or more to come.
-    fn on_one_track(&self, preferred: u32, wanted: u32) -> Option<u32> {
+    /// The closest place on one track for all that the file has without one; none where there is no such place.
+    fn on_one_track(&self, preferred: u32) -> Option<u32> {
+        self.within_a_track(preferred, self.rest)
+    }
+
+    /// The closest free blocks in a row, so many, that lie on one track.
+    fn within_a_track(&self, preferred: u32, blocks: u32) -> Option<u32> {
         let holds = |block: u32| {
-            self.tracks.blocks_left(block) >= wanted && self.space.run_at(block, wanted) >= wanted
+            self.tracks.blocks_left(block) >= blocks && self.space.run_at(block, blocks) >= blocks
         };
-        let may_fit = self.is_all && wanted <= self.tracks.longest_blocks();
-        may_fit.then(|| self.closest(preferred, holds)).flatten()
+        (blocks <= self.tracks.longest_blocks()).then(|| self.closest(preferred, holds)).flatten()
     }
 
     /// Free blocks from a free one on; to its track's end, where blocks on two tracks are excluded.

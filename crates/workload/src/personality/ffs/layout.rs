@@ -26,12 +26,25 @@ pub struct Layout {
     space: Space,
     variant: Variant,
     next_group: NextGroup,
+    /// Blocks of a cluster.
+    cluster: u32,
 }
 
 impl Layout {
     /// An empty file system on a partition with these tracks.
     pub fn new(tracks: TrackList, variant: Variant, next_group: NextGroup) -> Layout {
-        Layout { space: Space::new(&tracks, variant.excludes_blocks()), tracks, variant, next_group }
+        let space = Space::new(&tracks, variant.excludes_blocks());
+        Layout { space, tracks, variant, next_group, cluster: CLUSTER_BLOCKS }
+    }
+
+    /// The same with clusters of so many blocks in place of [`CLUSTER_BLOCKS`]; a cluster has one at least.
+    pub fn with_clusters(self, blocks: u32) -> Layout {
+        Layout { cluster: blocks.max(1), ..self }
+    }
+
+    /// The most blocks of a cluster.
+    pub fn cluster_blocks(&self) -> u32 {
+        self.cluster
     }
 
     /// The tracks of the partition.
@@ -67,9 +80,10 @@ impl Layout {
             return 0;
         }
         let wanted = wanted.min(section_end(index) - index);
-        let Some(run) = self.search(prefers.1, file.unplaced() <= wanted).for_data(prefers.0, wanted) else {
-            return 0;
-        };
+        // A file that goes on behind its direct blocks has one more to lead there.
+        let leads = u32::from(index < DIRECT_BLOCKS && file.length() > DIRECT_BLOCKS);
+        let rest = file.unplaced() + leads;
+        let Some(run) = self.search(prefers.1, rest).for_data(prefers.0, wanted) else { return 0 };
         self.give(file, run);
         file.blocks.extend(run.first..run.first + run.blocks);
         file.in_group += run.blocks;
@@ -85,7 +99,7 @@ impl Layout {
 
     /// A block for a directory of a group.
     pub(super) fn place_one(&mut self, group: u32) -> Option<u32> {
-        let run = self.search(false, true).for_data(first_of(group), 1)?;
+        let run = self.search(false, 1).for_data(first_of(group), 1)?;
         self.space.take(run.first);
         Some(run.first)
     }
@@ -94,12 +108,12 @@ impl Layout {
     pub(super) fn complete(&self, file: &File) -> u32 {
         let left = section_end(file.blocks.len() as u32) - file.blocks.len() as u32;
         if !self.variant.ends_with_tracks() {
-            return CLUSTER_BLOCKS.min(left);
+            return self.cluster.min(left);
         }
         let (block, follows) = self.preferred(file);
         let is_next = follows && !begins_section(file.blocks.len() as u32) && self.space.is_free(block);
         if !is_next {
-            return CLUSTER_BLOCKS.min(left);
+            return self.cluster.min(left);
         }
         let whole = self.tracks.blocks_left(block);
         let over = u32::from(self.variant == Variant::PartialBlocks && self.tracks.split(block + whole));
@@ -127,7 +141,7 @@ impl Layout {
     fn group_after(&self, file: &File, index: u32) -> u32 {
         let groups = self.space.groups();
         let (from, least) = match self.next_group {
-            NextGroup::Following => (file.last_group + 1, CLUSTER_BLOCKS),
+            NextGroup::Following => (file.last_group + 1, self.cluster),
             NextGroup::NoFullerThanAverage => (file.group + index / POINTERS, self.space.mean_left()),
         };
         let mut all = (0..groups).map(|step| (from + step) % groups);
@@ -139,7 +153,7 @@ impl Layout {
         let kinds = File::leads_to(index);
         let missing = kinds.iter().filter(|kind| File::lead_place(**kind, index) >= file.leads.len());
         for _ in 0..missing.count() {
-            let Some(run) = self.search(prefers.1, true).for_data(prefers.0, 1) else { return false };
+            let Some(run) = self.search(prefers.1, 1).for_data(prefers.0, 1) else { return false };
             self.give(file, run);
             file.leads.push(run.first);
             *prefers = (run.first + 1, true);
@@ -159,8 +173,8 @@ impl Layout {
         file.last_group = group;
     }
 
-    fn search(&self, follows: bool, is_all: bool) -> Search<'_> {
-        Search { space: &self.space, tracks: &self.tracks, variant: self.variant, follows, is_all }
+    fn search(&self, follows: bool, rest: u32) -> Search<'_> {
+        Search { space: &self.space, tracks: &self.tracks, variant: self.variant, follows, rest }
     }
 }
 

@@ -61,7 +61,7 @@ pub const DIRECT_BLOCKS: u32 = 12;
 /// Blocks that an indirect block points to.
 pub const POINTERS: u32 = (BLOCK_BYTES / 4) as u32;
 
-/// The most blocks of a cluster: 256 KB, in one request.
+/// The most blocks of a cluster unless a layout says otherwise: 256 KB, in one request.
 pub const CLUSTER_BLOCKS: u32 = 32;
 
 /// What the file system makes of the disk's tracks.

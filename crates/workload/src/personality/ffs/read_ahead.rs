@@ -1,6 +1,6 @@
 //! What of a file is fetched before it is asked for.
 
-use super::{CLUSTER_BLOCKS, Variant};
+use super::{Layout, Variant};
 
 /// Sessions whose outcome is remembered.
 const REMEMBERED: u32 = 16;
@@ -55,12 +55,13 @@ impl Reader {
     }
 
     /// How much one may fetch at a time.
-    pub(super) fn fetch(&self, variant: Variant, history: &History) -> Fetch {
-        let by_run = Fetch::Behind(self.run.clamp(1, CLUSTER_BLOCKS));
-        match variant {
+    pub(super) fn fetch(&self, layout: &Layout, history: &History) -> Fetch {
+        let cluster = layout.cluster_blocks();
+        let by_run = Fetch::Behind(self.run.clamp(1, cluster));
+        match layout.variant() {
             _ if self.wandered => by_run,
             Variant::Unmodified => by_run,
-            Variant::FastStart => Fetch::Blocks(CLUSTER_BLOCKS),
+            Variant::FastStart => Fetch::Blocks(cluster),
             Variant::PartialBlocks if self.run == 1 && !history.most_read_on() => by_run,
             Variant::Traxtent | Variant::PartialBlocks => Fetch::Track,
         }

@@ -3,7 +3,7 @@
 use super::file::File;
 use super::read_ahead::Fetch;
 use super::session::{Open, Session};
-use super::{BLOCK_SECTORS, CLUSTER_BLOCKS, sector_of};
+use super::{BLOCK_SECTORS, sector_of};
 use headstack_model::Op;
 
 impl<P> Session<P> {
@@ -29,7 +29,7 @@ impl<P> Session<P> {
         if !self.is_found(file, index) {
             return false;
         }
-        let fetch = reader.fetch(self.layout.variant(), &self.history);
+        let fetch = reader.fetch(&self.layout, &self.history);
         if !self.buffers.is_asked(file.blocks[index as usize]) {
             let demand = if let Fetch::Behind(_) = fetch { Fetch::Blocks(1) } else { fetch };
             self.read(file, index, demand);
@@ -56,12 +56,12 @@ impl<P> Session<P> {
     /// Blocks behind the one that is read that need no more to be fetched: a cluster, or a track where that is more.
     fn enough(&self, file: &File, index: u32, fetch: Fetch) -> u32 {
         if fetch != Fetch::Track {
-            return CLUSTER_BLOCKS;
+            return self.layout.cluster_blocks();
         }
         let first = sector_of(file.blocks[index as usize]);
         let tracks = self.layout.tracks();
         let sectors = tracks.end_of(first) - tracks.start_of(first);
-        CLUSTER_BLOCKS.max((sectors / u64::from(BLOCK_SECTORS)) as u32)
+        self.layout.cluster_blocks().max((sectors / u64::from(BLOCK_SECTORS)) as u32)
     }
 
     pub(super) fn wait(&mut self, open: &mut Open, index: u32) -> bool {

@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Buffers in memory: 64 MB, which the study does not give.
 const BUFFERS: usize = 8192;
 
-/// Sectors of writes on their way at which writers wait, and at which they go on: 1 MB and 512 KB, as in FreeBSD.
-const MOST_WRITES: u64 = 2048;
-const FEW_WRITES: u64 = 1024;
+/// Clusters of writes on their way at which writers wait, and at which they go on: 1 MB and 512 KB with clusters of 256 KB, as in
+/// FreeBSD.
+const MOST_WRITES: u32 = 4;
+const FEW_WRITES: u32 = 2;
 
 /// How long what a program left unwritten waits.
 const SYNC_DELAY: Nanos = Nanos::from_secs(30);
@@ -262,7 +263,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
             Step::Wait(handle, block) => self.with(handle, |session, open| session.wait(open, block)),
             Step::Throttle => {
                 let limit = if self.throttled { FEW_WRITES } else { MOST_WRITES };
-                self.throttled = self.running > limit;
+                self.throttled = self.running > sector_of(limit * self.layout.cluster_blocks());
                 !self.throttled
             }
             Step::Grow(handle, bytes) => self.with(handle, |session, open| session.grow(open, bytes)),

@@ -205,6 +205,40 @@ fn does_a_small_file_lie_on_one_track_in_every_group() {
 }
 
 #[test]
+fn does_a_file_lie_in_one_traxtent_if_it_can_and_begin_at_the_closest_cluster_if_not() {
+    let mut session = Session::new(layout(Variant::Traxtent, 4), FIRST, scan(0));
+    // 18 blocks and the one that leads to the last six; then 25 blocks, more than a track holds.
+    let lengths: Vec<u64> = [18, 25, 25, 18, 25].map(|blocks| blocks * BLOCK_BYTES).to_vec();
+    for (file, bytes) in lengths.iter().enumerate() {
+        session = session.with_file(file as u32, *bytes);
+    }
+    let tracks = session.layout().tracks();
+    let track_of = |block: u32| tracks.start_of(sector_of(block)) / TRACK;
+    let mut ends_before = 0;
+    for (file, bytes) in lengths.iter().enumerate() {
+        let blocks = session.blocks_of(file as u32);
+        let (first, last) = (blocks[0], blocks[blocks.len() - 1]);
+        if *bytes == 18 * BLOCK_BYTES {
+            assert_eq!(track_of(first), track_of(last), "file {file}");
+        }
+        assert_eq!(track_of(first), track_of(blocks[11]), "file {file}: direct blocks");
+        // No file leaves out a track on which its direct blocks have room.
+        assert!(track_of(first) <= ends_before + 1 || file == 0, "file {file} begins at {first}");
+        ends_before = track_of(last);
+    }
+    let begins: Vec<bool> = (0..5).map(|file| tracks.begins_traxtent(session.blocks_of(file)[0])).collect();
+    assert!(begins.contains(&false), "some file begins inside a traxtent: {begins:?}");
+}
+
+#[test]
+fn are_clusters_as_long_as_a_layout_says() {
+    let long = layout(Variant::Unmodified, 4).with_clusters(100);
+    let mut session = Session::new(long, FIRST, scan(12 * MB)).with_file(0, 12 * MB);
+    let requests = run(&mut session);
+    assert_eq!(requests.iter().map(|request| request.sectors).max(), Some(100 * BLOCK_SECTORS));
+}
+
+#[test]
 fn does_a_full_disk_end_the_program() {
     for variant in Variant::ALL {
         let calls = [Call::Create(0), Call::Append(0, 100 * MB), Call::Close(0), Call::Create(1)];

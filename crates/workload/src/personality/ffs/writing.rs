@@ -2,7 +2,7 @@
 
 use super::file::{File, begins_section, section_end};
 use super::session::{Open, Session, State};
-use super::{BLOCK_BYTES, BLOCK_SECTORS, CLUSTER_BLOCKS, Variant, sector_of};
+use super::{BLOCK_BYTES, BLOCK_SECTORS, Variant, sector_of};
 use headstack_model::Op;
 
 impl<P> Session<P> {
@@ -75,7 +75,7 @@ impl<P> Session<P> {
         let track_end = self.layout.tracks().end_of(first);
         let ends_with_track = self.layout.variant().ends_with_tracks();
         let to_track_end = (in_block + track_end - first).div_ceil(u64::from(BLOCK_SECTORS)) as u32;
-        let most = if ends_with_track { to_track_end } else { CLUSTER_BLOCKS };
+        let most = if ends_with_track { to_track_end } else { self.layout.cluster_blocks() };
         let last = index + file.contiguous(index, index + most);
         let mut end = first + left.min(sector_of(last) - file.written);
         if ends_with_track {
