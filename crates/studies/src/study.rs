@@ -102,6 +102,20 @@ pub trait Bench: Sync {
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, String>;
 }
 
+/// A bench on which one task is done after the other, and to which no files were handed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alone;
+
+impl Bench for Alone {
+    fn run(&self, tasks: Vec<Task<'_>>) {
+        tasks.into_iter().for_each(|task| task());
+    }
+
+    fn open(&self, _: &str) -> Result<Option<Box<dyn Read>>, String> {
+        Ok(None)
+    }
+}
+
 /// What a study is given.
 pub struct Setting<'a> {
     /// How much to run.

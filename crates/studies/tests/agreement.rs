@@ -4,19 +4,19 @@
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 use headstack_studies::judge::{Judged, Verdict};
-use headstack_studies::study::{self, Bench, Length, Task};
+use headstack_studies::study::{self, Alone, Bench, Length, Task};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Does one task after the other; the traces come from the reference data.
-struct Alone {
+struct WithTraces {
     traces: Option<PathBuf>,
 }
 
-impl Bench for Alone {
+impl Bench for WithTraces {
     fn run(&self, tasks: Vec<Task<'_>>) {
-        tasks.into_iter().for_each(|task| task());
+        Alone.run(tasks);
     }
 
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, String> {
@@ -26,9 +26,9 @@ impl Bench for Alone {
     }
 }
 
-fn bench() -> Alone {
+fn bench() -> WithTraces {
     let folder = std::env::var_os("HEADSTACK_REFERENCE");
-    Alone { traces: folder.map(|folder| Path::new(&folder).join("disksim/traces")) }
+    WithTraces { traces: folder.map(|folder| Path::new(&folder).join("disksim/traces")) }
 }
 
 /// Runs a study, prints its rows, and gives those that are off.
@@ -98,8 +98,7 @@ fn does_striping_pay_where_it_was_published_to() {
 }
 
 /// What the short form of the study `traxtents` is known to miss, each with its reason in `expect.tsv`.
-const TRAXTENTS: [&str; 28] = [
-    "atlas-10k-ii.read.onereq.reduction",
+const TRAXTENTS: [&str; 29] = [
     "atlas-10k-ii.read.tworeq.seek_deviation",
     "atlas-10k-ii.write.onereq.aligned",
     "atlas-10k-ii.write.onereq.unaligned",
@@ -112,6 +111,9 @@ const TRAXTENTS: [&str; 28] = [
     "ultrastar-18es.read.tworeq.saved",
     "cheetah-x15.read.onereq.reduction",
     "cheetah-x15.read.tworeq.reduction",
+    // The longest of the few rounds of the short form are shorter than one in ten thousand.
+    "video.soft.unaligned.streams",
+    "video.soft.requests.unaligned.streams",
     "video.soft.start_up",
     "video.hard.match_264_kb.mb",
     "video.hard.match_264_kb.start_up",
@@ -153,8 +155,7 @@ fn do_real_drives_agree_at_least_as_well_as_in_disksim() {
 #[test]
 fn are_traces_that_are_not_there_no_miss() {
     let study = study::named("validation").unwrap_or_else(|error| panic!("{error}"));
-    let done =
-        study.reproduce(Length::Full, &Alone { traces: None }).unwrap_or_else(|error| panic!("{error}"));
+    let done = study.reproduce(Length::Full, &Alone).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(done.rows.len(), 21);
     assert!(done.rows.iter().all(|row| matches!(row.verdict, Verdict::NotComparable(_))));
 }

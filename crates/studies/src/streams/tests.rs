@@ -2,21 +2,8 @@
 
 use super::STUDY;
 use super::play::{MIB, Plan, own_mb_s};
-use crate::study::{Bench, Length, Setting, Task};
+use crate::study::{Alone, Length, Setting};
 use headstack_model::Nanos;
-use std::io::Read;
-
-struct Alone;
-
-impl Bench for Alone {
-    fn run(&self, tasks: Vec<Task<'_>>) {
-        tasks.into_iter().for_each(|task| task());
-    }
-
-    fn open(&self, _: &str) -> Result<Option<Box<dyn Read>>, String> {
-        Ok(None)
-    }
-}
 
 fn plan(readers: u32) -> Plan {
     let setting = Setting { length: Length::Quick, rows: &[], bench: &Alone };

@@ -87,14 +87,57 @@ impl Observer for Watch {
     }
 }
 
+/// The outermost tracks of a disk, which are equally long, or nearly where surfaces differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FirstZone {
+    pub(super) cylinders: u32,
+    /// The first block behind it.
+    pub(super) end: Lbn,
+}
+
+impl FirstZone {
+    pub(super) fn of(spec: &DriveSpec, geometry: &Geometry) -> FirstZone {
+        // A gap before the next zone's first block is none of its sectors.
+        let zone = spec.geometry.zones.get(1).map(|zone| (zone.first_cylinder, zone.front_gap_sectors));
+        let band_zone = spec.geometry.band_zones.get(1).map(|zone| (zone.first_cylinder, 0));
+        let next = zone.or(band_zone);
+        let end = next.and_then(|(cylinder, gap)| geometry.lbn_at(cylinder, 0, gap));
+        FirstZone {
+            cylinders: next.map_or(spec.geometry.cylinders, |(cylinder, _)| cylinder),
+            end: end.unwrap_or(Lbn(geometry.sectors())),
+        }
+    }
+}
+
+/// Where tracks begin from a block on, itself the first, up to the first boundary at `end` or behind it.
+pub(super) fn boundaries(geometry: &Geometry, from: Lbn, end: Lbn) -> Vec<Lbn> {
+    let mut boundaries = vec![from];
+    let mut last = from;
+    while last < end {
+        let Some(next) = geometry.next_track_boundary(last) else { break };
+        boundaries.push(next);
+        last = next;
+    }
+    boundaries
+}
+
+impl Outcome {
+    /// What is left out of the other's head time, in percent.
+    pub(super) fn reduction_of(&self, other: &Outcome) -> f64 {
+        100.0 * (1.0 - self.head_ms / other.head_ms)
+    }
+
+    /// Share of the time in which wanted data pass, in percent.
+    pub(super) fn efficiency(&self, turn_ms: f64) -> f64 {
+        100.0 * self.turns * turn_ms / self.head_ms
+    }
+}
+
 impl Place {
     /// The first zone of a drive file.
     pub(super) fn first_zone(spec: DriveSpec) -> Result<Place, StudyError> {
         let place = Place::part(spec, 0.0, 1.0)?;
-        let next = place.spec.geometry.zones.get(1);
-        // A gap before the zone's first block is none of its sectors.
-        let end = next.and_then(|zone| place.geometry.lbn_at(zone.first_cylinder, 0, zone.front_gap_sectors));
-        let sectors = end.map_or(place.region.sectors, |lbn| lbn.0);
+        let sectors = FirstZone::of(&place.spec, &place.geometry).end.0;
         Ok(Place { region: Region { sectors, ..place.region }, ..place })
     }
 
@@ -143,7 +186,7 @@ impl Place {
         let mut load = Closed::new(shape, 1, region.sectors / 128, 1)?;
         let (watch, took_ms) = self.play(1, &mut load)?;
         let outcome = self.outcome(&watch, took_ms);
-        Ok(outcome.turns * self.turn_ms / outcome.head_ms)
+        Ok(outcome.efficiency(self.turn_ms) / 100.0)
     }
 
     fn play(&self, depth: u32, load: &mut dyn Load) -> Result<(Watch, f64), StudyError> {

@@ -2,7 +2,8 @@
 
 use super::Part;
 use super::access::{Access, Outcome, Place, Size, TRACK};
-use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
+use super::curves::{figure, in_tracks, line};
+use crate::figure::{Cell, Figure, Line, Section, Table};
 use crate::judge::Measured;
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::{Delivery, WriteCache};
@@ -84,11 +85,6 @@ fn disk(name: &str) -> Result<DriveSpec, StudyError> {
     Ok(spec)
 }
 
-/// What is left out of the time of `of` when it takes no more than `with`, in percent.
-fn reduction(with: &Outcome, of: &Outcome) -> f64 {
-    100.0 * (1.0 - with.head_ms / of.head_ms)
-}
-
 fn name_of(op: Op, depth: u32) -> String {
     let op = if op == Op::Read { "read" } else { "write" };
     format!("{op}.{}", if depth == 1 { "onereq" } else { "tworeq" })
@@ -114,7 +110,7 @@ fn whole_tracks(setting: &Setting<'_>, requests: u64) -> Result<(Vec<Measured>, 
     let mut measured = Vec::new();
     for ((name, op, depth), [aligned, unaligned]) in cases.iter().zip(&outcomes) {
         let kind = name_of(*op, *depth);
-        let less = reduction(aligned, unaligned);
+        let less = aligned.reduction_of(unaligned);
         table.row([
             Cell::from(*name),
             Cell::from(kind.replace('.', " ")),
@@ -147,7 +143,7 @@ fn efficiency(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError>
     let most = place.streaming()?;
     let share = |aligned, size| -> Result<f64, StudyError> {
         let outcome = place.run(Access { size, ..Access::reads(aligned, 2) }, requests)?;
-        Ok(100.0 * outcome.turns * place.turn_ms / outcome.head_ms)
+        Ok(outcome.efficiency(place.turn_ms))
     };
     let metric = |what: &str, value| Measured::new(format!("{MAIN}.efficiency.{what}"), value);
     Ok(vec![
@@ -165,11 +161,11 @@ fn delivery(place: &Place, requests: u64) -> Result<Vec<Measured>, StudyError> {
     let any_order = place.with(in_any_order).run(Access::reads(true, 1), requests)?;
     let sectors = f64::from(place.spec.geometry.zones[0].sectors_per_track);
     let bus_ms = sectors * place.spec.bus.read_us_per_sector / 1e3;
-    let quick = place.with(|spec| spec.bus.read_us_per_sector = 3.2);
-    let run = |aligned| quick.run(Access::reads(aligned, 1), requests);
+    let slow = place.with(|spec| spec.bus.read_us_per_sector = 2e3 / sectors);
+    let run = |aligned| slow.run(Access::reads(aligned, 1), requests);
     let metric = |what: &str, value| Measured::new(format!("{MAIN}.delivery.{what}"), value);
     Ok(vec![
-        metric("reduction_at_160_mb_s", reduction(&run(true)?, &run(false)?)),
+        metric("reduction_at_2_ms", run(true)?.reduction_of(&run(false)?)),
         metric("overlap", 100.0 * (1.0 - one.bus_ms / bus_ms)),
         metric("zero_bus_over_tworeq", without.head_ms / two.head_ms),
         metric("any_order_over_zero_bus", any_order.head_ms / without.head_ms),
@@ -249,19 +245,9 @@ impl<'a> Curves<'a> {
         })
     }
 
-    fn line(&self, name: &str, family: usize, dashed: bool, ys: impl Iterator<Item = f64>) -> Line {
-        let points = EIGHTHS.iter().map(|eighths| f64::from(*eighths) / 8.0).zip(ys).collect();
-        Line { name: name.to_string(), points, family, dashed, ..Line::default() }
-    }
-
-    fn figure(title: &str, y: &str, lines: Vec<Line>) -> Figure {
-        let x = Axis::log("request size (tracks)").with_ticks([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]);
-        Figure { title: title.to_string(), x, y: Axis::linear(y), lines }
-    }
-
     fn lines(&self, of: impl Fn(&Outcome) -> f64) -> Vec<Line> {
         let line = |(index, (name, outcomes)): (usize, &(&str, Vec<Outcome>))| {
-            self.line(name, index / 2, index % 2 == 0, outcomes.iter().map(&of))
+            line(*name, &EIGHTHS, outcomes.iter().map(&of), index / 2, index % 2 == 0)
         };
         self.reads.iter().enumerate().map(line).collect()
     }
@@ -269,10 +255,10 @@ impl<'a> Curves<'a> {
     /// Fig 1, with all four kinds of reads.
     fn efficiency(&self) -> Figure {
         let turn_ms = self.place.turn_ms;
-        let mut lines = self.lines(|outcome| 100.0 * outcome.turns * turn_ms / outcome.head_ms);
+        let mut lines = self.lines(|outcome| outcome.efficiency(turn_ms));
         let most = EIGHTHS.iter().map(|_| 100.0 * self.streaming);
-        lines.push(self.line("read in order", 2, true, most));
-        Curves::figure("Efficiency of reads", "efficiency (%)", lines)
+        lines.push(line("read in order", &EIGHTHS, most, 2, true));
+        figure("Efficiency of reads", "efficiency (%)", lines)
     }
 
     /// Figs 6 and 7, and the same for writes.
@@ -284,18 +270,24 @@ impl<'a> Curves<'a> {
         ];
         for (index, (name, change)) in changes.into_iter().enumerate() {
             let outcomes = self.over_sizes(&self.place.with(change), Access::reads(true, 1))?;
-            reads.push(self.line(name, 2 + index, false, outcomes.iter().map(|outcome| outcome.head_ms)));
+            reads.push(line(
+                name,
+                &EIGHTHS,
+                outcomes.iter().map(|outcome| outcome.head_ms),
+                2 + index,
+                false,
+            ));
         }
         let mut writes = Vec::new();
         for (index, (name, aligned, depth)) in LINES.into_iter().enumerate() {
             let access = Access { op: Op::Write, ..Access::reads(aligned, depth) };
             let outcomes = self.over_sizes(self.place, access)?;
             let ys = outcomes.iter().map(|outcome| outcome.head_ms);
-            writes.push(self.line(name, index / 2, index % 2 == 0, ys));
+            writes.push(line(name, &EIGHTHS, ys, index / 2, index % 2 == 0));
         }
         Ok([
-            Curves::figure("Head time of reads", "head time (ms)", reads),
-            Curves::figure("Head time of writes", "head time (ms)", writes),
+            figure("Head time of reads", "head time (ms)", reads),
+            figure("Head time of writes", "head time (ms)", writes),
         ])
     }
 
@@ -303,19 +295,25 @@ impl<'a> Curves<'a> {
     fn spread(&self) -> Vec<Figure> {
         let one = |index: usize| &self.reads[index].1;
         let deviation = ["aligned", "unaligned"].iter().enumerate().map(|(family, name)| {
-            self.line(name, family, false, one(2 * family).iter().map(|outcome| outcome.deviation_ms))
+            line(*name, &EIGHTHS, one(2 * family).iter().map(|outcome| outcome.deviation_ms), family, false)
         });
         let turn_ms = self.place.turn_ms;
         let within = |share: f64| (1.0 - (share * share).min(1.0)) / 2.0;
-        let shares = EIGHTHS.iter().map(|eighths| f64::from(*eighths) / 8.0).filter(|share| *share <= 1.0);
+        let shares = EIGHTHS.iter().map(|eighths| in_tracks(*eighths)).filter(|share| *share <= 1.0);
         let latency = vec![
-            self.line("aligned", 0, false, one(0).iter().take(8).map(|outcome| outcome.latency_ms / turn_ms)),
-            self.line("(1 − f²)/2", 0, true, shares.clone().map(within)),
-            self.line("not on arrival", 1, true, shares.map(|_| 0.5)),
+            line(
+                "aligned",
+                &EIGHTHS,
+                one(0).iter().take(8).map(|outcome| outcome.latency_ms / turn_ms),
+                0,
+                false,
+            ),
+            line("(1 − f²)/2", &EIGHTHS, shares.clone().map(within), 0, true),
+            line("not on arrival", &EIGHTHS, shares.map(|_| 0.5), 1, true),
         ];
         vec![
-            Curves::figure("Standard deviation of the response", "deviation (ms)", deviation.collect()),
-            Curves::figure("Rotational latency", "latency (turns)", latency),
+            figure("Standard deviation of the response", "deviation (ms)", deviation.collect()),
+            figure("Rotational latency", "latency (turns)", latency),
         ]
     }
 }

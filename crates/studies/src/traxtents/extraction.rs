@@ -9,6 +9,7 @@ use headstack_tracks::check::compare;
 use headstack_tracks::drive::Answers;
 use headstack_tracks::simulated::{Noise, SimulatedDisk};
 use headstack_tracks::{Disk, Extraction, TrackMap, drive, lattice, query, scsi, timing};
+use std::fmt::Display;
 use std::future::Future;
 
 /// The disk on which the study measured.
@@ -112,18 +113,10 @@ fn cost(spec: &DriveSpec, way: Way) -> Result<Cost, StudyError> {
     let noise = if matches!(way, Way::Query | Way::Scsi) { Noise::NONE } else { Noise::USUAL };
     let mut disk = SimulatedDisk::new(spec, noise, 1)?;
     let map = match way {
-        Way::Query => {
-            found(&mut disk, query::extract).map(|found| found.map).map_err(|error| error.to_string())
-        }
-        Way::Scsi => {
-            found(&mut disk, scsi::extract).map(|found| found.map).map_err(|error| error.to_string())
-        }
-        Way::Timing => {
-            found(&mut disk, timing::extract).map(|found| found.map).map_err(|error| error.to_string())
-        }
-        Way::Lattice => {
-            found(&mut disk, lattice::extract).map(|found| found.map).map_err(|error| error.to_string())
-        }
+        Way::Query => found(&mut disk, query::extract, |found| found.map),
+        Way::Scsi => found(&mut disk, scsi::extract, |found| found.map),
+        Way::Timing => found(&mut disk, timing::extract, |found| found.map),
+        Way::Lattice => found(&mut disk, lattice::extract, |found| found.map),
     };
     let map = map.map_err(|error| StudyError::Input(format!("{}: {}: {error}", spec.name, way.name())))?;
     let truth = TrackMap::of_geometry(&Geometry::new(spec)?);
@@ -136,12 +129,18 @@ fn cost(spec: &DriveSpec, way: Way) -> Result<Cost, StudyError> {
     })
 }
 
-/// What an extractor finds of a disk that always answers.
-fn found<T, F>(disk: &mut SimulatedDisk, extractor: impl FnOnce(Disk) -> F) -> T
+/// The map in what an extractor finds of a disk that always answers.
+///
+/// *Errors:* the extractor's own, in words.
+fn found<T, E: Display, F>(
+    disk: &mut SimulatedDisk,
+    extractor: impl FnOnce(Disk) -> F,
+    map_of: impl FnOnce(T) -> TrackMap,
+) -> Result<TrackMap, String>
 where
-    F: Future<Output = T> + 'static,
+    F: Future<Output = Result<T, E>> + 'static,
 {
     let mut extraction = Extraction::new(disk.facts(), extractor);
     let Ok(found) = drive::run(&mut extraction, disk, |_, _, _| true);
-    found.expect("nobody ends it")
+    found.expect("nobody ends it").map(map_of).map_err(|error| error.to_string())
 }

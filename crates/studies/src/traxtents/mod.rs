@@ -1,12 +1,14 @@
 //! Track-aligned extents: what requests gain that begin where a track does and are as long.
 //!
 //! Modelled: the study's disks under random requests of a track's length, one outstanding and two, and the same on drives of
-//! today; what it takes to find the tracks; a video server's disk in rounds; a log's segments. Not modelled: the study's host.
+//! today; what it takes to find the tracks; programs over FFS; a video server's disk in rounds; the segments of a log-structured file
+//! system. Not modelled: the study's host.
 //!
 //! *Source:* J. Schindler, J. Griffin, C. Lumb and G. Ganger, "Track-aligned extents: matching access patterns to disk drive
 //! characteristics" (FAST 2002).
 
 mod access;
+mod curves;
 mod disk;
 mod extraction;
 mod ffs;
@@ -22,7 +24,7 @@ use crate::study::{Findings, Setting, Study, StudyError};
 pub(crate) const STUDY: Study = Study {
     id: "traxtents",
     title: "Track-aligned extents: disks, file systems, video servers",
-    summary: "Requests of a track's length, aligned to tracks and not, on disks of 2000 and 2020, in a video server and in a log; what it takes to find the tracks.",
+    summary: "Requests of a track's length, aligned to tracks and not, on disks of 2000 and 2020: alone, in FFS, in a log-structured file system and in a video server; what it takes to find the tracks.",
     expect: include_str!("../../../../studies/traxtents/expect.tsv"),
     run,
 };

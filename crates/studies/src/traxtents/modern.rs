@@ -2,7 +2,8 @@
 
 use super::Part;
 use super::access::{Access, Outcome, Place, Size};
-use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
+use super::curves::{figure, line};
+use crate::figure::{Cell, Figure, Section, Table};
 use crate::judge::Measured;
 use crate::study::{Setting, StudyError};
 use headstack_model::drives;
@@ -17,8 +18,8 @@ const SHARE: f64 = 0.05;
 /// Sizes of the curves.
 const EIGHTHS: [u32; 8] = [1, 2, 4, 6, 8, 12, 16, 32];
 
-/// A drive as its file has it, or as if it read on arrival.
-const RULES: [(&str, ZeroLatency); 2] =
+/// A drive as its file has it, or as if it had access on arrival within a track.
+pub(super) const RULES: [(&str, ZeroLatency); 2] =
     [("as-is", ZeroLatency::None), ("on-arrival", ZeroLatency::WithinTrack)];
 
 pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
@@ -52,7 +53,6 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     table.words = 3;
     let mut measured = Vec::new();
     for ((drive, (at, _), (rule, _)), [one, one_off, two, two_off]) in cases.iter().zip(&outcomes) {
-        let less = |with: &Outcome, of: &Outcome| 100.0 * (1.0 - with.head_ms / of.head_ms);
         table.row([
             Cell::from(*drive),
             Cell::from(*at),
@@ -60,16 +60,16 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
             two.kib.into(),
             one.head_ms.into(),
             one_off.head_ms.into(),
-            less(one, one_off).into(),
+            one.reduction_of(one_off).into(),
             two.head_ms.into(),
             two_off.head_ms.into(),
-            less(two, two_off).into(),
+            two.reduction_of(two_off).into(),
             one.deviation_ms.into(),
             one_off.deviation_ms.into(),
         ]);
         if *at == "outer" {
-            measured
-                .push(Measured::new(format!("modern.{drive}.{rule}.tworeq.reduction"), less(two, two_off)));
+            let metric = format!("modern.{drive}.{rule}.tworeq.reduction");
+            measured.push(Measured::new(metric, two.reduction_of(two_off)));
         }
     }
     let section = Section {
@@ -81,10 +81,8 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
                 .to_string(),
         ],
         figures: vec![
-            figure(setting, requests, "Efficiency over the request's size", "efficiency (%)", |outcome, turn_ms| {
-                100.0 * outcome.turns * turn_ms / outcome.head_ms
-            })?,
-            figure(setting, requests, "Standard deviation of the response", "deviation (ms)", |outcome, _| {
+            curves(setting, requests, "Efficiency over the request's size", "efficiency (%)", Outcome::efficiency)?,
+            curves(setting, requests, "Standard deviation of the response", "deviation (ms)", |outcome, _| {
                 outcome.deviation_ms
             })?,
         ],
@@ -100,7 +98,7 @@ fn place(drive: &str, from: f64, rule: ZeroLatency) -> Result<Place, StudyError>
 }
 
 /// One drive's curves at its start, one outstanding.
-fn figure(
+fn curves(
     setting: &Setting<'_>,
     requests: u64,
     title: &str,
@@ -114,16 +112,13 @@ fn figure(
             let outcomes = setting.map(&EIGHTHS, |eighths| {
                 place.run(Access { size: Size::Eighths(*eighths), ..Access::reads(aligned, 1) }, requests)
             })?;
-            let points = EIGHTHS.iter().zip(&outcomes);
-            let points =
-                points.map(|(eighths, outcome)| (f64::from(*eighths) / 8.0, of(outcome, place.turn_ms)));
             let name = match name {
                 "as-is" => word.to_string(),
                 _ => format!("{word}, if it read on arrival"),
             };
-            lines.push(Line { name, points: points.collect(), family, dashed: !aligned, ..Line::default() });
+            let values = outcomes.iter().map(|outcome| of(outcome, place.turn_ms));
+            lines.push(line(name, &EIGHTHS, values, family, !aligned));
         }
     }
-    let x = Axis::log("request size (tracks)").with_ticks([0.125, 0.25, 0.5, 1.0, 2.0, 4.0]);
-    Ok(Figure { title: format!("{title}: {}", DRIVES[0]), x, y: Axis::linear(y), lines })
+    Ok(figure(format!("{title}: {}", DRIVES[0]), y, lines))
 }

@@ -155,8 +155,7 @@ pub(super) fn run(server: &Server) -> Part {
 
 /// Figure and tables.
 fn section(server: &Server, worst: &Worst, matching: Table) -> Section {
-    let zone =
-        server.spec.geometry.zones.get(1).map_or(server.spec.geometry.cylinders, |zone| zone.first_cylinder);
+    let zone = server.zone.cylinders;
     let all = server.spec.geometry.cylinders;
     let mut table = Table::new(
         "Streams a disk",

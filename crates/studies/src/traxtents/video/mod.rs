@@ -12,6 +12,7 @@ mod soft;
 mod tests;
 
 use super::Part;
+use super::access::{FirstZone, boundaries};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::DriveSpec;
 use headstack_model::{Geometry, Lbn, drives};
@@ -24,6 +25,7 @@ struct Server {
     spec: DriveSpec,
     /// Where the tracks of the first zone begin, and where the last one ends.
     tracks: Vec<Lbn>,
+    zone: FirstZone,
     /// Bytes a second of a stream.
     rate: f64,
     /// More streams than that the media never hold.
@@ -35,18 +37,9 @@ impl Server {
     fn new(drive: &str, rate: f64, limit: u32) -> Result<Server, StudyError> {
         let spec = drives::load(drive)?;
         let geometry = Geometry::new(&spec)?;
-        let next_zone = spec.geometry.zones.get(1).map(|zone| zone.first_cylinder);
-        let next_band = spec.geometry.band_zones.get(1).map(|zone| zone.first_cylinder);
-        let end = next_zone.or(next_band).and_then(|cylinder| geometry.lbn_at(cylinder, 0, 0));
-        let end = end.unwrap_or(Lbn(geometry.sectors()));
-        let mut tracks = vec![Lbn(0)];
-        while let Some(next) = geometry.next_track_boundary(tracks[tracks.len() - 1]) {
-            tracks.push(next);
-            if next >= end {
-                break;
-            }
-        }
-        Ok(Server { spec, tracks, rate, limit })
+        let zone = FirstZone::of(&spec, &geometry);
+        let tracks = boundaries(&geometry, Lbn(0), zone.end);
+        Ok(Server { spec, tracks, zone, rate, limit })
     }
 
     /// Blocks of a track, on average.

@@ -3,7 +3,7 @@
 use super::super::Part;
 use super::Server;
 use super::hard::Worst;
-use super::soft::{Reading, Reads};
+use super::soft::{Depth, Reading, Reads, Task};
 use crate::figure::{Cell, Section, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::spec::ZeroLatency;
@@ -30,7 +30,10 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
         }
     }
     let soft = setting.map(&cases, |(_, server, tracks, reads)| {
-        server.most(Reading::Rounds, *reads, *tracks, server.period(*tracks), trials)
+        let seconds = server.period(*tracks);
+        let task =
+            Task { reading: Reading::Rounds, reads: *reads, depth: Depth::TWO, tracks: *tracks, seconds };
+        server.most(task, trials)
     })?;
     let mut table = Table::new(
         "Streams of 25 Mb/s a disk, Exos X16, first zone, ten disks",

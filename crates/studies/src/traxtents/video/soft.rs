@@ -53,35 +53,75 @@ pub(super) struct Served {
 /// What is held against a round's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Each round, of requests that the server sorted; the drive has the next by the time it is done with one.
+    /// Each round.
     Rounds,
     /// Each request, from its round's beginning on.
     Requests,
-    /// Each round, of requests that the drive has all at once and takes in its own order.
-    ByDrive,
+}
+
+/// How many requests of a round, which the server sorted, the drive has at a time; among them it takes its own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    Of(u32),
+    /// As many as there are.
+    All,
+}
+
+impl Depth {
+    /// So many that the drive is never without the next, and the order is the server's.
+    pub(super) const TWO: Depth = Depth::Of(2);
+
+    fn of(self, requests: u64) -> u32 {
+        let all = u32::try_from(requests).unwrap_or(u32::MAX);
+        match self {
+            Depth::Of(depth) => depth.min(all),
+            Depth::All => all,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Depth::Of(depth) => depth.to_string(),
+            Depth::All => "all".to_string(),
+        }
+    }
+}
+
+/// What a disk is to do in time: reads of so many tracks' worth of data, each round or each request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    pub(super) reading: Reading,
+    pub(super) reads: Reads,
+    pub(super) depth: Depth,
+    pub(super) tracks: f64,
+    pub(super) seconds: f64,
 }
 
 impl Server {
     /// Seconds in which all but one of ten thousand rounds are over.
-    pub(super) fn round(&self, chunk: Chunk, streams: u32, trials: u32) -> Result<f64, StudyError> {
-        self.nearly_all(Reading::Rounds, chunk, streams, trials)
+    pub(super) fn round(
+        &self,
+        depth: Depth,
+        chunk: Chunk,
+        streams: u32,
+        trials: u32,
+    ) -> Result<f64, StudyError> {
+        self.nearly_all(Reading::Rounds, depth, chunk, streams, trials)
     }
 
     /// Seconds in which all but one of ten thousand are over.
     fn nearly_all(
         &self,
         reading: Reading,
+        depth: Depth,
         chunk: Chunk,
         streams: u32,
         trials: u32,
     ) -> Result<f64, StudyError> {
-        let (depth, order) = match reading {
-            Reading::ByDrive => (streams, None),
-            _ => (2, Some("fcfs".to_string())),
-        };
-        let options = DeviceOptions { seed: 1, depth: Some(depth), order };
+        let mut shape = Rounds { streams, chunk, depth: 1, rounds: trials };
+        shape.depth = depth.of(shape.requests());
+        let options = DeviceOptions { seed: 1, depth: Some(shape.depth), order: None };
         let mut engine = Engine::new(vec![Device::new(&self.spec, &options)?]);
-        let shape = Rounds { streams, chunk, depth, rounds: trials };
         let mut load = VideoServer::new(&self.tracks, shape, u64::from(streams))?;
         let of_a_round = shape.requests();
         let (mut begun, mut ended, mut times) = (Nanos::ZERO, 0, Vec::new());
@@ -107,16 +147,10 @@ impl Server {
     }
 
     /// The most streams that get so much each within so many seconds.
-    pub(super) fn most(
-        &self,
-        reading: Reading,
-        reads: Reads,
-        tracks: f64,
-        seconds: f64,
-        trials: u32,
-    ) -> Result<u32, StudyError> {
+    pub(super) fn most(&self, task: Task, trials: u32) -> Result<u32, StudyError> {
+        let Task { reading, reads, depth, tracks, seconds } = task;
         most_streams(self.limit, Nanos::from_ms(seconds * 1e3), |streams| {
-            let took = self.nearly_all(reading, self.chunk(reads, tracks), streams, trials)?;
+            let took = self.nearly_all(reading, depth, self.chunk(reads, tracks), streams, trials)?;
             Ok(Nanos::from_ms(took * 1e3))
         })
     }
@@ -126,12 +160,13 @@ impl Server {
     pub(super) fn least(
         &self,
         reads: Reads,
+        depth: Depth,
         streams: u32,
         most: f64,
         trials: u32,
     ) -> Result<Option<Served>, StudyError> {
         let serve = |tracks: f64| -> Result<Served, StudyError> {
-            Ok(Served { tracks, round: self.round(self.chunk(reads, tracks), streams, trials)? })
+            Ok(Served { tracks, round: self.round(depth, self.chunk(reads, tracks), streams, trials)? })
         };
         let late = |served: Served| served.round - self.period(served.tracks);
         let mut small = serve(1.0)?;
@@ -165,11 +200,15 @@ const CLOSE: f64 = 1.02;
 
 pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyError> {
     let trials = setting.length.pick(TRIALS, TRIALS / 50);
-    let (most, in_time, others) = streams(setting, server, trials)?;
+    let (depths, by_depth) = depths(setting, server, trials)?;
+    let (most, in_time, others) = streams(setting, server, depths, trials)?;
     let counts: &[u32] = setting.length.pick(&[10, 30, 45, 50, 55, 60, 65, 70, 74], &[30, MANY]);
     let cases: Vec<(Reads, u32)> =
         Reads::BOTH.into_iter().flat_map(|reads| counts.iter().map(move |count| (reads, *count))).collect();
-    let served = setting.map(&cases, |(reads, count)| server.least(*reads, *count, 20.0, trials))?;
+    let served = setting.map(&cases, |(reads, count)| {
+        let depth = depths[usize::from(*reads == Reads::Anywhere)];
+        server.least(*reads, depth, *count, 20.0, trials)
+    })?;
     let at = |reads: Reads, count: u32| {
         let index = cases.iter().position(|case| *case == (reads, count))?;
         served[index]
@@ -229,14 +268,19 @@ pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyE
     };
     let text = format!(
         "Streams of 4 Mb/s; 99.99 % of {trials} rounds of each kind end in time. With requests of one track (264 KB) and rounds of \
-         0.5 s a disk holds {} streams of aligned requests and {} of unaligned ones.",
-        most[0], most[1],
+         0.5 s a disk holds {} streams of aligned requests and {} of unaligned ones. The server sorts a round's requests, up and down by \
+         turns, and the drive has several of them at a time, among which it takes its own order: {} of aligned ones and {} of unaligned \
+         ones, with which each kind holds most.",
+        most[0],
+        most[1],
+        depths[0].name(),
+        depths[1].name(),
     );
     let section = Section {
         title: "Video server, soft real time".to_string(),
         text: vec![text],
         figures: vec![figure],
-        tables: vec![table, others],
+        tables: vec![by_depth, table, others],
     };
     Ok((measured, vec![section]))
 }
@@ -244,19 +288,52 @@ pub(super) fn run(setting: &Setting<'_>, server: &Server) -> Result<Part, StudyE
 /// Streams of aligned and of unaligned requests.
 type Both = [u32; 2];
 
+/// How many requests a drive may have at a time.
+const DEPTHS: [Depth; 6] = [Depth::TWO, Depth::Of(4), Depth::Of(8), Depth::Of(16), Depth::Of(32), Depth::All];
+
+/// For each kind the depth that admits most streams, the smallest of equals, as an operator would set it; and a table of all depths.
+fn depths(setting: &Setting<'_>, server: &Server, trials: u32) -> Result<([Depth; 2], Table), StudyError> {
+    let cases: Vec<_> = DEPTHS.iter().flat_map(|depth| Reads::BOTH.map(|reads| (*depth, reads))).collect();
+    let most = setting.map(&cases, |(depth, reads)| {
+        let task =
+            Task { reading: Reading::Rounds, reads: *reads, depth: *depth, tracks: 1.0, seconds: ROUND_S };
+        server.most(task, trials)
+    })?;
+    let mut table = Table::new(
+        "Streams a disk by the requests that the drive has at a time, rounds of 0.5 s",
+        ["at a time", "aligned", "unaligned"],
+    );
+    let mut best = [(Depth::TWO, 0); 2];
+    for (depth, both) in DEPTHS.iter().zip(most.chunks(2)) {
+        table.row([Cell::from(depth.name()), Cell::from(f64::from(both[0])), Cell::from(f64::from(both[1]))]);
+        for (best, streams) in best.iter_mut().zip(both) {
+            if *streams > best.1 {
+                *best = (*depth, *streams);
+            }
+        }
+    }
+    Ok((best.map(|(depth, _)| depth), table))
+}
+
 /// The streams whose rounds are in time, with requests of a track; those whose requests are; and what else the study may mean.
-fn streams(setting: &Setting<'_>, server: &Server, trials: u32) -> Result<(Both, Both, Table), StudyError> {
-    let period = server.period(1.0);
+fn streams(
+    setting: &Setting<'_>,
+    server: &Server,
+    depths: [Depth; 2],
+    trials: u32,
+) -> Result<(Both, Both, Table), StudyError> {
     let readings = [
-        ("rounds of 0.5 s, sorted by the server", Reading::Rounds, ROUND_S),
+        ("rounds of 0.5 s", Reading::Rounds, ROUND_S),
         ("requests, not rounds, within 0.5 s", Reading::Requests, ROUND_S),
-        ("rounds of 0.54 s, which a track lasts", Reading::Rounds, period),
-        ("rounds of 0.5 s in the drive's own order", Reading::ByDrive, ROUND_S),
+        ("rounds of 0.54 s, which a track lasts", Reading::Rounds, server.period(1.0)),
     ];
-    let cases: Vec<_> =
-        readings.iter().flat_map(|reading| Reads::BOTH.map(|reads| (*reading, reads))).collect();
-    let most = setting
-        .map(&cases, |((_, reading, seconds), reads)| server.most(*reading, *reads, 1.0, *seconds, trials))?;
+    let mut cases = Vec::new();
+    for (_, reading, seconds) in readings {
+        for (reads, depth) in Reads::BOTH.into_iter().zip(depths) {
+            cases.push(Task { reading, reads, depth, tracks: 1.0, seconds });
+        }
+    }
+    let most = setting.map(&cases, |task| server.most(*task, trials))?;
     let mut table =
         Table::new("Streams a disk, requests of a track, 99.99 % in time", ["", "aligned", "unaligned"]);
     table.row([Cell::from("published"), Cell::from(70.0), Cell::from(45.0)]);

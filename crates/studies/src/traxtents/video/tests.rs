@@ -1,7 +1,7 @@
 //! Laws of admission, and bounds that the simulated drive must keep.
 
 use super::hard::Worst;
-use super::soft::{Reading, Reads};
+use super::soft::{Depth, Reading, Reads, Task};
 use super::{Server, published};
 use headstack_workload::personality::video::Chunk;
 
@@ -28,7 +28,9 @@ fn is_no_simulated_round_longer_than_the_worst() {
             let sectors = tracks * server.track_sectors();
             // Requests lie in the first zone, whose sweep is shorter than that of the disk.
             let bound = Worst::complete(&server, 2023, sectors).round(reads, sectors, streams).as_secs();
-            let round = server.round(server.chunk(reads, tracks), streams, 200).expect("the server is good");
+            let round = server
+                .round(Depth::TWO, server.chunk(reads, tracks), streams, 200)
+                .expect("the server is good");
             assert!(round <= bound, "{streams} {reads:?} {tracks}: {round} s of {bound}");
             // A bound far off would hold whatever the drive did.
             assert!(
@@ -42,7 +44,7 @@ fn is_no_simulated_round_longer_than_the_worst() {
 #[test]
 fn does_a_round_grow_with_streams_and_with_requests_and_never_for_alignment() {
     let server = server();
-    let round = |chunk, streams| server.round(chunk, streams, 100).expect("the server is good");
+    let round = |chunk, streams| server.round(Depth::TWO, chunk, streams, 100).expect("the server is good");
     let mut before = 0.0;
     for streams in [1, 5, 20, 50] {
         let [aligned, unaligned] = Reads::BOTH.map(|reads| round(server.chunk(reads, 1.0), streams));
@@ -65,8 +67,9 @@ fn are_more_streams_admitted_for_longer_rounds_and_never_fewer_for_alignment() {
         assert!(most[0] >= before[0] && most[1] >= before[1], "{tracks}");
         before = most;
     }
-    let most =
-        |seconds| server.most(Reading::Rounds, Reads::Tracks, 1.0, seconds, 50).expect("the server is good");
+    let task =
+        Task { reading: Reading::Rounds, reads: Reads::Tracks, depth: Depth::TWO, tracks: 1.0, seconds: 0.0 };
+    let most = |seconds| server.most(Task { seconds, ..task }, 50).expect("the server is good");
     let counts = [0.005, 0.1, 0.3, 0.5].map(most);
     assert!(counts.is_sorted() && counts[0] == 0 && counts[3] > 50, "{counts:?}");
 }
@@ -74,12 +77,16 @@ fn are_more_streams_admitted_for_longer_rounds_and_never_fewer_for_alignment() {
 #[test]
 fn is_the_least_request_enough_and_a_much_smaller_one_not() {
     let server = server();
-    let least =
-        server.least(Reads::Anywhere, 65, 20.0, 100).expect("the server is good").expect("there is one");
+    let least = server
+        .least(Reads::Anywhere, Depth::TWO, 65, 20.0, 100)
+        .expect("the server is good")
+        .expect("there is one");
     assert!(least.tracks > 1.0 && least.round <= server.period(least.tracks));
     let smaller = 0.8 * least.tracks;
-    let round = server.round(server.chunk(Reads::Anywhere, smaller), 65, 100).expect("the server is good");
+    let round = server
+        .round(Depth::TWO, server.chunk(Reads::Anywhere, smaller), 65, 100)
+        .expect("the server is good");
     assert!(round > server.period(smaller), "{smaller} tracks");
-    let none = server.least(Reads::Anywhere, 80, 20.0, 20).expect("the server is good");
+    let none = server.least(Reads::Anywhere, Depth::TWO, 80, 20.0, 20).expect("the server is good");
     assert!(none.is_none(), "80 streams leave no time to seek");
 }

@@ -9,7 +9,10 @@
 //! *Source:* Schindler, Griffin, Lumb and Ganger 2002, section 5.4; M. Rosenblum and J. Ousterhout, "The design and implementation of a
 //! log-structured file system" (1992).
 
+mod modern;
+
 use super::Part;
+use super::access::{FirstZone, boundaries};
 use crate::figure::{Axis, Cell, Figure, Line, Section, Table};
 use crate::judge::Measured;
 use crate::runs::{Script, engine};
@@ -94,7 +97,7 @@ const LIES: [(&str, Lie); 2] = [("aligned", Lie::Aligned), ("unaligned", Lie::An
 
 /// Time of a segment's write over that of its media transfer: random segments of the first zone, so many outstanding.
 fn inefficiency(spec: &DriveSpec, sectors: u32, lie: Lie, depth: u32, count: u32) -> Result<f64, StudyError> {
-    let tracks = spec.geometry.zones[1].first_cylinder * spec.geometry.heads;
+    let tracks = FirstZone::of(spec, &Geometry::new(spec)?).cylinders * spec.geometry.heads;
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let spanned = sectors.div_ceil(TRACK);
     let requests = (0..count).map(|_| {
@@ -120,15 +123,9 @@ fn media_ms(spec: &DriveSpec, sectors: u32) -> f64 {
 /// The tracks around the end of the first zone.
 fn tracks(spec: &DriveSpec) -> Result<Vec<Lbn>, StudyError> {
     let geometry = Geometry::new(spec)?;
-    let border = spec.geometry.zones[1].first_cylinder;
+    let border = FirstZone::of(spec, &geometry).cylinders;
     let at = |cylinder| geometry.lbn_at(cylinder, 0, 0).expect("each of these cylinders begins with a block");
-    let end = at(border + AROUND);
-    let mut tracks = vec![at(border - AROUND)];
-    while let Some(next) = geometry.next_track_boundary(tracks[tracks.len() - 1]).filter(|next| *next <= end)
-    {
-        tracks.push(next);
-    }
-    Ok(tracks)
+    Ok(boundaries(&geometry, at(border - AROUND), at(border + AROUND)))
 }
 
 /// Time on the drive of all that the log did, over that of the media transfer of what was new: overall write cost itself.
@@ -176,13 +173,15 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     let track = SIZES.iter().position(|size| *size == TRACK).expect("a track is among the sizes");
     let [aligned, unaligned] = [0, 1].map(|lie| found[track].overall(0, lie));
     let least = found[best(1)].overall(0, 1);
-    let measured = vec![
+    let mut measured = vec![
         Measured::new("lfs.best_segment", f64::from(SIZES[best(0)]) / f64::from(TRACK)),
         Measured::new("lfs.lower", 1.0 - aligned / unaligned),
         Measured::new("lfs.higher", unaligned / aligned - 1.0),
         Measured::new("lfs.lower_than_best", 1.0 - found[best(0)].overall(0, 0) / least),
     ];
-    let sections = vec![overall(&found), direct(setting, &spec)?];
+    let (more, shown) = modern::run(setting)?;
+    measured.extend(more);
+    let sections = vec![overall(&found), direct(setting, &spec)?, shown];
     Ok((measured, sections))
 }
 

@@ -3,7 +3,10 @@
 //! The disk is the Atlas 10K, as in the study's section 5.2, through the study's adapter. What the drive file has of DiskSim and the study
 //! says otherwise is replaced: see [`drive`]. The partition is the whole disk and empty; the processor takes no time.
 
+mod modern;
+
 use super::Part;
+use super::access::boundaries;
 use crate::figure::{Section, Table};
 use crate::judge::Measured;
 use crate::runs::engine;
@@ -58,14 +61,14 @@ impl Program {
         }
     }
 
-    /// Bytes of the files that are there before it.
-    fn files(self, length: Length) -> Vec<u64> {
+    /// Bytes of the files that are there before it; those of head* have `head_bytes`.
+    fn files(self, length: Length, head_bytes: u64) -> Vec<u64> {
         let pick = |full: u64, quick: u64| length.pick(full, quick) * MB;
         match self {
             Program::Scan => vec![pick(4096, 64)],
             Program::Diff => vec![pick(512, 24); 2],
             Program::Copy => vec![pick(1024, 32)],
-            Program::Head => vec![HEAD_BYTES; 1000],
+            Program::Head => vec![head_bytes; 1000],
             Program::Postmark(_) | Program::Build => Vec::new(),
         }
     }
@@ -122,17 +125,16 @@ fn drive() -> Result<DriveSpec, StudyError> {
     Ok(spec)
 }
 
-/// The tracks of the whole disk.
-fn tracks(geometry: &Geometry) -> TrackList {
-    let starts =
-        std::iter::successors(Some(Lbn(0)), |lbn| geometry.next_track_boundary(*lbn)).map(|lbn| lbn.0);
-    TrackList::new(starts, geometry.sectors()).expect("a disk's tracks ascend and are longer than 8 KB")
+/// The tracks of a partition at a disk's start.
+fn tracks_of(geometry: &Geometry, sectors: u64) -> TrackList {
+    let starts = boundaries(geometry, Lbn(0), Lbn(sectors)).into_iter().map(|lbn| lbn.0);
+    TrackList::new(starts.filter(|first| *first < sectors), sectors)
+        .expect("a disk's tracks ascend and are longer than 8 KB")
 }
 
 /// Runs a program on an empty file system.
-fn play(spec: &DriveSpec, layout: &Layout, program: Program, length: Length) -> Result<Outcome, StudyError> {
-    let files = program.files(length);
-    let mut session = Session::new(layout.clone(), Lbn(0), program.calls(&files));
+fn play(spec: &DriveSpec, layout: &Layout, program: Program, files: &[u64]) -> Result<Outcome, StudyError> {
+    let mut session = Session::new(layout.clone(), Lbn(0), program.calls(files));
     for (handle, bytes) in files.iter().enumerate() {
         session = session.with_file(handle as u32, *bytes);
     }
@@ -158,12 +160,14 @@ fn play(spec: &DriveSpec, layout: &Layout, program: Program, length: Length) -> 
 type Outcomes = Vec<(Program, [Outcome; 4])>;
 
 fn play_all(setting: &Setting<'_>, spec: &DriveSpec, rule: NextGroup) -> Result<Outcomes, StudyError> {
-    let tracks = tracks(&Geometry::new(spec)?);
+    let geometry = Geometry::new(spec)?;
+    let tracks = tracks_of(&geometry, geometry.sectors());
     let layouts = Variant::ALL.map(|variant| Layout::new(tracks.clone(), variant, rule));
     let pairs: Vec<(Program, usize)> =
         PROGRAMS.iter().flat_map(|program| (0..layouts.len()).map(|variant| (*program, variant))).collect();
-    let played =
-        setting.map(&pairs, |(program, variant)| play(spec, &layouts[*variant], *program, setting.length))?;
+    let played = setting.map(&pairs, |(program, variant)| {
+        play(spec, &layouts[*variant], *program, &program.files(setting.length, HEAD_BYTES))
+    })?;
     let mut played = played.into_iter();
     let mut four = || std::array::from_fn(|_| played.next().expect("each program was played four times"));
     Ok(PROGRAMS.iter().map(|program| (*program, four())).collect())
@@ -176,7 +180,12 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Part, StudyError> {
     if setting.length == Length::Full {
         sections.push(other_groups(&play_all(setting, &spec, NextGroup::NoFullerThanAverage)?));
     }
-    Ok((outcomes.iter().flat_map(|(program, four)| rows(*program, four, setting.length)).collect(), sections))
+    let mut measured: Vec<Measured> =
+        outcomes.iter().flat_map(|(program, four)| rows(*program, four, setting.length)).collect();
+    let (more, shown) = modern::run(setting)?;
+    measured.extend(more);
+    sections.push(shown);
+    Ok((measured, sections))
 }
 
 /// The rows of a program. What depends on how much is read is left out of the short form.
@@ -268,20 +277,7 @@ fn other_groups(outcomes: &Outcomes) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::{Bench, Task};
-    use std::io::Read;
-
-    struct Alone;
-
-    impl Bench for Alone {
-        fn run(&self, tasks: Vec<Task<'_>>) {
-            tasks.into_iter().for_each(|task| task());
-        }
-
-        fn open(&self, _: &str) -> Result<Option<Box<dyn Read>>, String> {
-            Ok(None)
-        }
-    }
+    use crate::study::Alone;
 
     #[test]
     fn does_the_file_system_gain_what_was_published_and_ours_lose_nothing() {
