@@ -38,7 +38,10 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
 /// pipe is not replaced but written to; of a link the file is replaced that it leads to.
 pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
+    /// As it was told.
     path: PathBuf,
+    /// What is replaced: of a link the file that it leads to.
+    end: PathBuf,
     is_special: bool,
 }
 
@@ -54,17 +57,18 @@ impl NewFile {
         }
         let is_other = found.is_some_and(|found| !found.is_file() && !found.is_dir());
         let is_special = is_other || is_of_the_system(path);
-        let end = fs::canonicalize(path).ok().filter(|_| !is_special);
-        let path = end.as_deref().unwrap_or(path);
+        let is_link = !is_special && fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        let end =
+            is_link.then(|| fs::canonicalize(path).ok()).flatten().unwrap_or_else(|| path.to_path_buf());
         let elsewhere = std::env::temp_dir();
-        let folder = match path.parent() {
+        let folder = match end.parent() {
             _ if is_special => &elsewhere,
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
         let beside =
             new_file(folder).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-        Ok(NewFile { beside, path: path.to_path_buf(), is_special })
+        Ok(NewFile { beside, path: path.to_path_buf(), end, is_special })
     }
 
     /// A new file for each path that was given, so that a place that cannot be written is told before the work is done.
@@ -79,7 +83,7 @@ impl NewFile {
         self.keep()
     }
 
-    /// Where it is to lie.
+    /// Where it is to lie, as it was told.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -91,7 +95,7 @@ impl NewFile {
             let mut to = File::options().append(true).open(&self.path).map_err(fault)?;
             return io::copy(&mut self.beside.reopen().map_err(fault)?, &mut to).map(|_| ()).map_err(fault);
         }
-        self.beside.persist(&self.path).map_err(|error| fault(error.error))?;
+        self.beside.persist(&self.end).map_err(|error| fault(error.error))?;
         Ok(())
     }
 }
@@ -127,30 +131,45 @@ fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
 
-    #[cfg(unix)]
+    fn written(path: &Path, content: &str) {
+        write_whole(path, content.as_bytes()).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+
+    fn is_link(path: &Path) -> bool {
+        fs::symlink_metadata(path).expect("it is there").is_symlink()
+    }
+
     #[test]
     fn is_a_device_written_to_and_not_replaced() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let link = folder.path().join("null");
-        std::os::unix::fs::symlink("/dev/null", &link).expect("the folder is writable");
-        write_whole(&link, b"gone").unwrap_or_else(|failure| panic!("{failure}"));
-        let found = fs::symlink_metadata(&link).expect("it is there");
-        assert!(found.is_symlink(), "it was replaced");
+        symlink("/dev/null", &link).expect("the folder is writable");
+        written(&link, "gone");
+        assert!(is_link(&link), "it was replaced");
         let open = tempfile::NamedTempFile::new_in(folder.path()).expect("the folder is writable");
-        let file = open.path().to_path_buf();
         let stdout = folder.path().join("stdout");
-        let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));
-        std::os::unix::fs::symlink(descriptor, &stdout).expect("the folder is writable");
-        write_whole(&stdout, b"told").unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(fs::symlink_metadata(&stdout).expect("it is there").is_symlink(), "it was replaced");
-        assert_eq!(read_text(&file).ok().as_deref(), Some("told"));
-        let to_file = folder.path().join("link");
-        std::os::unix::fs::symlink(&file, &to_file).expect("the folder is writable");
-        write_whole(&to_file, b"linked").unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(fs::symlink_metadata(&to_file).expect("it is there").is_symlink(), "it was replaced");
+        symlink(format!("/proc/self/fd/{}", open.as_raw_fd()), &stdout).expect("the folder is writable");
+        written(&stdout, "told");
+        assert!(is_link(&stdout), "it was replaced");
+        assert_eq!(read_text(open.path()).ok().as_deref(), Some("told"));
+    }
+
+    #[test]
+    fn is_a_link_written_through_under_the_name_that_was_told() {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        written(&file, "kept");
+        symlink(&file, &link).expect("the folder is writable");
+        written(&link, "linked");
+        assert!(is_link(&link), "it was replaced");
         assert_eq!(read_text(&file).ok().as_deref(), Some("linked"));
-        write_whole(&file, b"kept").unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!(read_text(&file).ok().as_deref(), Some("kept"));
+        let told = folder.path().join("..").join(folder.path().file_name().expect("it has a name"));
+        for path in [link, told.join("link"), told.join("file")] {
+            let new = NewFile::beside(&path).unwrap_or_else(|failure| panic!("{failure}"));
+            assert_eq!(new.path(), path, "messages and names are those that were told");
+        }
     }
 }
