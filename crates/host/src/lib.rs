@@ -21,6 +21,7 @@ mod server;
 mod shared;
 mod snapshot;
 mod tls;
+pub mod whereabouts;
 
 pub use block::{Answer, BlockError, Operation, Stretch};
 pub use clock::Clock;

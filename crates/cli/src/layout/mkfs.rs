@@ -76,7 +76,7 @@ pub(crate) struct Ext4 {
 
 impl Ext4 {
     fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mapped = self.map.read()?;
+        let mapped = self.map.read_for(&self.target)?;
         let exclusion = exclusion(&mapped, self.block, self.boundaries)?;
         let place = Place { disk: &mapped.identity, start: mapped.span.start, sectors: mapped.span.sectors };
         ext4::check(&self.target, &place, self.force).map_err(Failure::input)?;

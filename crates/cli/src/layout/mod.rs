@@ -7,7 +7,6 @@ mod hints;
 mod mkfs;
 mod partition;
 mod show;
-mod whereabouts;
 
 use crate::failure::Failure;
 use std::io::Write;

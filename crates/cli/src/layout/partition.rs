@@ -2,10 +2,13 @@
 
 use crate::failure::Failure;
 use crate::files;
+use headstack_host::whereabouts::{Unplaced, Whereabouts};
 use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 use headstack_tracks::map::{self, Identity, View};
+use rustix::fs::FileType;
 use std::fmt::{self, Display, Formatter};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -40,6 +43,12 @@ impl FromStr for Span {
             (_, 0) => Err("the length must be 1 sector at least".to_string()),
             (start, sectors) => Ok(Span { start, sectors }),
         }
+    }
+}
+
+impl From<Range<Lbn>> for Span {
+    fn from(sectors: Range<Lbn>) -> Span {
+        Span { start: sectors.start.0, sectors: sectors.end - sectors.start }
     }
 }
 
@@ -100,6 +109,25 @@ impl MapArgs {
             Some(span) => {
                 mapped.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))
             }
+        }
+    }
+
+    /// Reads the map, for the device that the partition is, if it was not named: the one that the system tells of. Of a file or a device
+    /// of which nothing is known it is the whole of the map.
+    ///
+    /// *Errors:* as of [`MapArgs::read`], and where the device lies on another disk.
+    pub(super) fn read_for(&self, target: &Path) -> Result<Mapped, Failure> {
+        let mapped = self.read()?;
+        let device = rustix::fs::stat(target)
+            .ok()
+            .filter(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice);
+        let found = device.and_then(|found| Whereabouts::of(found.st_rdev).ok());
+        let Some(found) = found.filter(|_| !self.is_part()) else { return Ok(mapped) };
+        let wrong = |failure: Failure| failure.within(&target.display().to_string());
+        match found.on(&mapped.identity) {
+            Ok(sectors) => mapped.within(sectors.into()).map_err(wrong),
+            Err(Unplaced::MadeOfOthers(_)) => Ok(mapped),
+            Err(told) => Err(wrong(Failure::input(told))),
         }
     }
 

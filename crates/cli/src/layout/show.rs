@@ -2,16 +2,17 @@
 
 use super::extents::{self, Place};
 use super::partition::{Mapped, Span};
-use super::whereabouts::{self, Whereabouts};
 use crate::failure::Failure;
 use crate::files;
 use crate::report::Table;
 use crate::units::{capacity, count, grouped, significant};
 use headstack_host::ext4::HIDDEN_FILE;
+use headstack_host::whereabouts::{Unplaced, Whereabouts};
 use headstack_model::Lbn;
 use headstack_tracks::crossings::Crossings;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -134,15 +135,26 @@ impl Show {
                 whole.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))?;
             return Ok((mapped, "as given".to_string()));
         }
-        let file = files::open(path)?;
-        let found = whereabouts::device_of(&file).and_then(Whereabouts::of).map_err(|told| {
+        let unknown = |told: &dyn Display| {
             Failure::Input(format!("{}: {told}; give --partition START,LEN", path.display()))
-        })?;
-        let span = found.span(whole.identity.sectors, whole.identity.sector_bytes)?;
-        Ok((
-            whole.within(span).map_err(|failure| failure.within(&found.name))?,
-            format!("{}, as the system tells", found.name),
-        ))
+        };
+        let device = rustix::fs::fstat(files::open(path)?).map_err(|error| unknown(&error))?.st_dev;
+        let found = match Whereabouts::of(device) {
+            Err(Unplaced::NoDevice) => {
+                return Err(unknown(&"its file system names no block device of its own"));
+            }
+            found => found.map_err(|told| unknown(&told))?,
+        };
+        let span = match found.on(&whole.identity) {
+            Err(
+                told @ (Unplaced::OtherSize { .. } | Unplaced::WithinSector { .. } | Unplaced::Foreign(_)),
+            ) => {
+                return Err(Failure::input(told));
+            }
+            span => span.map_err(|told| unknown(&told))?.into(),
+        };
+        let mapped = whole.within(span).map_err(|failure| failure.within(found.name()))?;
+        Ok((mapped, format!("{}, as the system tells", found.name())))
     }
 
     fn to_text(&self, findings: &Findings) -> String {

@@ -17,8 +17,8 @@ mod tools;
 pub use make::{Made, Plan, Road, make};
 pub use target::{Place, check};
 
+use crate::whereabouts::Unplaced;
 use headstack_tracks::exclude::OddBlock;
-use headstack_tracks::map::ForeignMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -52,13 +52,13 @@ pub enum Ext4Error {
         /// How that shows.
         why: String,
     },
-    /// The map is of another disk.
+    /// It is not known where on the disk of the map it lies, or is on another disk.
     #[error("{}: {error}", path.display())]
-    ForeignMap {
-        /// Where the disk is.
+    Unplaced {
+        /// The device.
         path: PathBuf,
-        /// In what they differ.
-        error: ForeignMap,
+        /// What the system tells of it.
+        error: Unplaced,
     },
     /// There is something on it.
     #[error("{} holds {what}: --force makes a file system there all the same", path.display())]

@@ -1,16 +1,15 @@
 //! Whether a file system may be made on a disk: that it is the one of the map, that nobody uses it, and that it is empty.
 
 use super::{Ext4Error, tools};
-use crate::probe::{own_names, user};
+use crate::probe::user;
+use crate::whereabouts::Whereabouts;
 use headstack_tracks::map::Identity;
-use rustix::fs::{FileType, major, minor};
+use rustix::fs::FileType;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
-
-/// Bytes of the units that the system tells sizes of devices in.
-const UNIT: u64 = 512;
+use std::ops::Range;
+use std::path::Path;
 
 /// Where on which disk the file system is to lie.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +28,8 @@ impl Place<'_> {
     }
 }
 
-/// Looks at an image or a device. An image, a loop device and one of the device mapper hold the partition and nothing else; a partition of
-/// another device must be the one that is meant, on the disk of the map.
+/// Looks at an image or a device. An image, a whole loop device and what is made of other devices hold the partition and nothing else; any
+/// other device must be the one that is meant, on the disk of the map.
 ///
 /// *Errors:* another disk, another part of it, something that is in use, and, unless `may_hold` says so, what holds something.
 pub fn check(path: &Path, place: &Place<'_>, may_hold: bool) -> Result<(), Ext4Error> {
@@ -69,37 +68,15 @@ fn same_size(path: &Path, bytes: u64, place: &Place<'_>) -> Result<(), Ext4Error
 }
 
 fn of_device(path: &Path, number: u64, place: &Place<'_>) -> Result<(), Ext4Error> {
-    let other = |why: String| Ext4Error::OtherDisk { path: path.to_path_buf(), why };
-    let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", major(number), minor(number)));
-    let told = |folder: &Path, name: &str| -> Option<u64> {
-        #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
-        let text = fs::read_to_string(folder.join(name)).ok()?;
-        text.trim().parse().ok()
-    };
-    let bytes = |folder: &Path| told(folder, "size").map(|units| units * UNIT);
-    let unknown = || other("the system does not tell its size".to_string());
-    let size = bytes(&folder).ok_or_else(unknown)?;
-    if folder.join("loop").exists() || folder.join("dm").exists() {
-        return same_size(path, size, place);
+    let unplaced = |error| Ext4Error::Unplaced { path: path.to_path_buf(), error };
+    let found = Whereabouts::of(number).map_err(unplaced)?;
+    if found.may_be_any_part() {
+        return same_size(path, found.bytes(), place);
     }
-    let (disk, start) = match told(&folder, "start") {
-        Some(start) => (fs::canonicalize(folder.join("..")).map_err(|_| unknown())?, start * UNIT),
-        None => (folder.clone(), 0),
-    };
-    let sector = told(&disk, "queue/logical_block_size").ok_or_else(unknown)?;
-    let physical = told(&disk, "queue/physical_block_size").unwrap_or(sector);
-    let (name, serial) = own_names(&disk);
-    let identity = Identity {
-        physical_sectors: (physical / sector) as u32,
-        name,
-        serial,
-        ..Identity::new(bytes(&disk).ok_or_else(unknown)? / sector, sector as u32)
-    };
-    let foreign = |error| Ext4Error::ForeignMap { path: path.to_path_buf(), error };
-    place.disk.admits(&identity).map_err(foreign)?;
-    if (start, size) != (place.start * sector, place.bytes()) {
-        let (first, sectors) = (start / sector, size / sector);
-        return Err(other(format!("it is another part of its disk: --partition {first},{sectors}")));
+    let Range { start, end } = found.on(place.disk).map_err(unplaced)?;
+    if (start.0, end - start) != (place.start, place.sectors) {
+        let why = format!("it is another part of its disk: --partition {start},{}", end - start);
+        return Err(Ext4Error::OtherDisk { path: path.to_path_buf(), why });
     }
     Ok(())
 }
@@ -144,6 +121,9 @@ fn held(code: i32, out: &str) -> Option<Held> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::whereabouts::Unplaced;
+    use std::fs;
+    use std::path::PathBuf;
 
     #[test]
     fn is_a_partition_empty_of_which_only_its_entry_is_told() {
@@ -173,6 +153,6 @@ mod tests {
         let disk = Identity::new(1_000, 512);
         let told =
             check(&path, &Place { disk: &disk, start: 0, sectors: 1_000 }, true).expect_err("it is another");
-        assert!(matches!(told, Ext4Error::ForeignMap { .. }), "{told}");
+        assert!(matches!(told, Ext4Error::Unplaced { error: Unplaced::Foreign(_), .. }), "{told}");
     }
 }

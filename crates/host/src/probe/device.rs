@@ -3,6 +3,7 @@
 use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, start, user, wait_until};
 use crate::Clock;
 use crate::node::bytes::pages;
+use crate::whereabouts::Whereabouts;
 use headstack_model::Nanos;
 use headstack_tracks::map::Identity;
 use headstack_tracks::{Answer, Ask, Facts, Outcome};
@@ -76,43 +77,13 @@ fn facts(file: &File, is_device: bool, options: Options) -> Result<Facts, Wrong>
     })
 }
 
-/// What people call it, and what it calls itself. A partition has the name of its disk, and which part of it it is, so that the
-/// map of the one is none of the other.
+/// What people call it, and what it calls itself.
 fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) {
-    let folder = number.map(|number| {
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        PathBuf::from(format!("/sys/dev/block/{major}:{minor}"))
-    });
-    let part = folder.as_deref().and_then(|folder| told(folder, "partition").zip(told(folder, "start")));
-    // What follows the link to a partition and goes up is the disk.
-    let disk = folder.map(|folder| if part.is_some() { folder.join("..") } else { folder });
-    let (model, serial) = disk.map(|disk| own_names(&disk)).unwrap_or_default();
-    let name = part_name(model.as_deref(), part);
+    let found = number.and_then(|number| Whereabouts::of(number).ok());
+    let (name, serial) = found.map(|found| found.own_names()).unwrap_or_default();
     let shown = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let identity = Identity { name, serial, ..Identity::of(facts) };
     (format!("{}{shown}", path.display()), identity)
-}
-
-/// What the system tells of a device in a file of its folder.
-fn told(folder: &Path, name: &str) -> Option<String> {
-    #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
-    let text = std::fs::read_to_string(folder.join(name)).ok()?;
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
-}
-
-/// Model and serial number of a disk, which the system tells of in this folder.
-pub(crate) fn own_names(folder: &Path) -> (Option<String>, Option<String>) {
-    let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(|name| told(folder, name));
-    (told(folder, "device/model"), serial)
-}
-
-/// The name of a disk, or of a partition by its number and where it starts, which the system counts in 512 bytes.
-fn part_name(model: Option<&str>, part: Option<(String, String)>) -> Option<String> {
-    let part = part.map(|(number, start)| format!("partition {number} from sector {start}"));
-    match (model, part) {
-        (Some(model), Some(part)) => Some(format!("{model}, {part}")),
-        (model, part) => part.or(model.map(str::to_string)),
-    }
 }
 
 /// What carries probes out.
@@ -298,22 +269,6 @@ mod tests {
         assert!(told.contains("has it open"), "{told}");
         drop(reader);
         RealDisk::open(&path, Options::default()).expect("nobody else has it open");
-    }
-
-    #[test]
-    fn is_a_partition_told_from_its_disk() {
-        let part = || Some(("2".to_string(), "2048".to_string()));
-        assert_eq!(part_name(Some("ST3000"), None).as_deref(), Some("ST3000"));
-        assert_eq!(
-            part_name(Some("ST3000"), part()).as_deref(),
-            Some("ST3000, partition 2 from sector 2048")
-        );
-        assert_eq!(part_name(None, part()).as_deref(), Some("partition 2 from sector 2048"));
-        let of = |name: Option<String>| Identity { name, ..Identity::new(100, 512) };
-        let (whole, part) = (of(part_name(Some("ST3000"), None)), of(part_name(Some("ST3000"), part())));
-        let told = whole.admits(&part).expect_err("it is a part").to_string();
-        assert!(told.contains("whose name is \"ST3000\"") && told.contains("partition 2 from"), "{told}");
-        assert!(part.admits(&whole).is_err());
     }
 
     #[test]

@@ -14,7 +14,6 @@ mod nbd;
 mod uri;
 pub(crate) mod user;
 
-pub(crate) use device::own_names;
 pub use uri::{NbdServer, NbdUri, UriError};
 
 use crate::Clock;

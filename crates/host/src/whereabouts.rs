@@ -1,0 +1,354 @@
+//! Where a block device lies on its disk, and which disk that is, as the system tells in sysfs.
+
+#![allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
+
+use headstack_model::Lbn;
+use headstack_tracks::map::{ForeignMap, Identity};
+use rustix::fs::{major, minor};
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Bytes that sysfs counts in, whatever the disk.
+const UNIT: u64 = 512;
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A disk or a partition of it.
+    Disk,
+    /// A loop device or a partition of it. What lies under it is a disk without a name.
+    Loop,
+    /// Made of other devices, as by device mapper, RAID and bcache.
+    Made,
+}
+
+/// Which part of a disk a partition is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    number: String,
+    /// Where it starts, as sysfs counts.
+    start: u64,
+}
+
+/// A block device, and where it lies.
+#[derive(Clone, Debug)]
+pub struct Whereabouts {
+    name: String,
+    kind: Kind,
+    part: Option<Part>,
+    /// Bytes from the start of the disk.
+    start: u64,
+    /// Bytes of the device.
+    bytes: u64,
+    /// Bytes of the whole disk, where the system tells.
+    disk_bytes: Option<u64>,
+    /// Bytes of a block of the disk, and of a physical sector.
+    block: Option<(u64, u64)>,
+    /// What the disk calls its model and itself.
+    names: (Option<String>, Option<String>),
+}
+
+/// Why it is not known where on the disk of a map a device lies.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unplaced {
+    /// The system has no such device.
+    #[error("it is no block device that the system tells of")]
+    NoDevice,
+    /// A number that the system does not tell.
+    #[error("the system does not tell {}", .0.display())]
+    Untold(PathBuf),
+    /// Its blocks may lie anywhere.
+    #[error("{0} is made of other devices")]
+    MadeOfOthers(String),
+    /// The disk has another size than that of the map.
+    #[error(
+        "the map is of another disk, of {sectors} sectors of {sector_bytes} bytes; the disk of {name} has {bytes} bytes"
+    )]
+    OtherSize {
+        /// The device.
+        name: String,
+        /// Bytes of its disk.
+        bytes: u64,
+        /// Sectors of the disk of the map.
+        sectors: u64,
+        /// Bytes of each.
+        sector_bytes: u32,
+    },
+    /// It begins or ends within a sector of the map's disk.
+    #[error("{name} begins within a sector of {sector_bytes} bytes: the map is of another disk")]
+    WithinSector {
+        /// The device.
+        name: String,
+        /// Bytes of a sector.
+        sector_bytes: u32,
+    },
+    /// The disk calls itself otherwise than the map says.
+    #[error("{0}")]
+    Foreign(#[from] ForeignMap),
+}
+
+impl Whereabouts {
+    /// Looks a device up by its number. A loop device is the disk, or its part from `losetup --offset` on.
+    ///
+    /// *Errors:* the system does not tell of it.
+    pub fn of(device: u64) -> Result<Whereabouts, Unplaced> {
+        let link = format!("/sys/dev/block/{}:{}", major(device), minor(device));
+        Whereabouts::at(&fs::canonicalize(&link).map_err(|_| Unplaced::NoDevice)?)
+    }
+
+    fn at(folder: &Path) -> Result<Whereabouts, Unplaced> {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let must = |folder: &Path, name: &str| {
+            number(folder, name).ok_or_else(|| Unplaced::Untold(folder.join(name)))
+        };
+        let part = match text(folder, "partition") {
+            Some(number) => Some(Part { number, start: must(folder, "start")? }),
+            None => None,
+        };
+        let disk = folder.parent().filter(|_| part.is_some()).unwrap_or(folder);
+        let kind = match () {
+            () if disk.join("loop").exists() => Kind::Loop,
+            () if is_made_of_others(disk) => Kind::Made,
+            () => Kind::Disk,
+        };
+        let offset = number(disk, "loop/offset").unwrap_or(0);
+        let own = must(disk, "size")? * UNIT;
+        let disk_bytes = match kind {
+            // Only the file says how far the disk goes beyond what the device shows of it.
+            Kind::Loop => backing_bytes(disk).or((offset == 0).then_some(own)),
+            _ => Some(own),
+        };
+        let block = number(disk, "queue/logical_block_size").filter(|block| *block > 0);
+        let physical = number(disk, "queue/physical_block_size");
+        Ok(Whereabouts {
+            name,
+            kind,
+            start: offset + part.as_ref().map_or(0, |part| part.start * UNIT),
+            part,
+            bytes: must(folder, "size")? * UNIT,
+            disk_bytes,
+            block: block.map(|block| (block, physical.unwrap_or(block))),
+            names: own_names(disk),
+        })
+    }
+
+    /// Name of the device.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of the device.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether only whoever made it knows what it shows: a whole loop device, over a disk or over one partition, and what is made of
+    /// others.
+    pub fn may_be_any_part(&self) -> bool {
+        self.kind == Kind::Made || (self.kind == Kind::Loop && self.part.is_none())
+    }
+
+    /// What it calls itself, and its serial number. A partition has the name of its disk, and which part of it it is, so that the
+    /// map of the one is none of the other.
+    pub(crate) fn own_names(&self) -> (Option<String>, Option<String>) {
+        let (model, serial) = self.names.clone();
+        (part_name(model.as_deref(), self.part.as_ref()), serial)
+    }
+
+    /// Sectors of the device on the disk of a map: of a map of its whole disk those where it lies, of a map that was probed on this
+    /// very partition all.
+    ///
+    /// *Errors:* the disk is another one, or its blocks lie elsewhere.
+    pub fn on(&self, map: &Identity) -> Result<Range<Lbn>, Unplaced> {
+        if self.kind == Kind::Made {
+            return Err(Unplaced::MadeOfOthers(self.name.clone()));
+        }
+        if self.is_all_of(map) {
+            return Ok(Lbn(0)..Lbn(map.sectors));
+        }
+        let sector = u64::from(map.sector_bytes);
+        let name = self.name.clone();
+        match self.disk_bytes {
+            // Names first: they tell more.
+            Some(bytes) if self.kind == Kind::Disk => {
+                map.admits(&self.identity(bytes, self.names.clone()))?
+            }
+            Some(bytes) if bytes != map.sectors * sector => {
+                let (sectors, sector_bytes) = (map.sectors, map.sector_bytes);
+                return Err(Unplaced::OtherSize { name, bytes, sectors, sector_bytes });
+            }
+            _ => {}
+        }
+        if !self.start.is_multiple_of(sector) || !self.bytes.is_multiple_of(sector) {
+            return Err(Unplaced::WithinSector { name, sector_bytes: map.sector_bytes });
+        }
+        Ok(Lbn(self.start / sector)..Lbn((self.start + self.bytes) / sector))
+    }
+
+    /// Whether a map says of itself that it is of this partition.
+    fn is_all_of(&self, map: &Identity) -> bool {
+        let names = self.own_names();
+        self.part.is_some()
+            && map.name.is_some()
+            && map.name == names.0
+            && map.admits(&self.identity(self.bytes, names)).is_ok()
+    }
+
+    fn identity(&self, bytes: u64, (name, serial): (Option<String>, Option<String>)) -> Identity {
+        let (block, physical) = self.block.unwrap_or((UNIT, UNIT));
+        let physical_sectors = (physical / block) as u32;
+        Identity { physical_sectors, name, serial, ..Identity::new(bytes / block, block as u32) }
+    }
+}
+
+/// Whether blocks of a device lie elsewhere.
+fn is_made_of_others(disk: &Path) -> bool {
+    let has_any = |folder: PathBuf| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    disk.join("dm").exists() || has_any(disk.join("slaves"))
+}
+
+/// Bytes of the file that a loop device reads, of which the device may be a part.
+fn backing_bytes(disk: &Path) -> Option<u64> {
+    let path = fs::read_to_string(disk.join("loop/backing_file")).ok()?;
+    let found = fs::metadata(path.trim_end_matches('\n')).ok()?;
+    found.is_file().then_some(found.len())
+}
+
+/// Model and serial number of a disk, which the system tells of in this folder.
+fn own_names(folder: &Path) -> (Option<String>, Option<String>) {
+    let serial = ["device/serial", "device/wwid", "wwid"].into_iter().find_map(|name| text(folder, name));
+    (text(folder, "device/model"), serial)
+}
+
+/// The name of a disk, or of a partition by its number and where it starts, which the system counts in 512 bytes.
+fn part_name(model: Option<&str>, part: Option<&Part>) -> Option<String> {
+    let part = part.map(|Part { number, start }| format!("partition {number} from sector {start}"));
+    match (model, part) {
+        (Some(model), Some(part)) => Some(format!("{model}, {part}")),
+        (model, part) => part.or(model.map(str::to_string)),
+    }
+}
+
+/// What the system tells of a device in a file of its folder.
+fn text(folder: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(folder.join(name)).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+}
+
+fn number(folder: &Path, name: &str) -> Option<u64> {
+    text(folder, name)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder as sysfs has one: files by their paths.
+    fn sysfs(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("it lies in the folder")).expect("it is writable");
+            fs::write(path, format!("{text}\n")).expect("it is writable");
+        }
+        folder
+    }
+
+    fn at(folder: &tempfile::TempDir, device: &str) -> Whereabouts {
+        Whereabouts::at(&folder.path().join(device)).expect("all is told")
+    }
+
+    fn on(found: &Whereabouts, sectors: u64, sector_bytes: u32) -> Option<(u64, u64)> {
+        let range = found.on(&Identity::new(sectors, sector_bytes)).ok()?;
+        Some((range.start.0, range.end - range.start))
+    }
+
+    const DISK: [(&str, &str); 4] = [
+        ("sda/size", "80000"),
+        ("sda/sda2/partition", "2"),
+        ("sda/sda2/size", "4000"),
+        ("sda/sda2/start", "2048"),
+    ];
+
+    #[test]
+    fn does_a_partition_begin_where_the_system_says() {
+        let found = at(&sysfs(&DISK), "sda/sda2");
+        assert_eq!((found.name(), found.bytes(), found.may_be_any_part()), ("sda2", 4000 * 512, false));
+        assert_eq!(on(&found, 80_000, 512), Some((2048, 4000)));
+        assert_eq!(on(&found, 80_001, 512), None, "another disk");
+        let large = [&DISK[..], &[("sda/queue/logical_block_size", "4096")]].concat();
+        assert_eq!(
+            on(&at(&sysfs(&large), "sda/sda2"), 10_000, 4096),
+            Some((256, 500)),
+            "sysfs counts in 512"
+        );
+        assert_eq!(on(&at(&sysfs(&DISK), "sda"), 80_000, 512), Some((0, 80_000)));
+        let untold = Whereabouts::at(&sysfs(&DISK[..3]).path().join("sda/sda2"));
+        assert!(untold.is_err_and(|told| told.to_string().contains("sda2/start")));
+    }
+
+    #[test]
+    fn does_a_loop_devices_offset_count() {
+        let image = tempfile::NamedTempFile::new().expect("there is room for a file");
+        image.as_file().set_len(8000 * 512).expect("it may have holes");
+        let folder = sysfs(&[
+            ("loop1/size", "4000"),
+            ("loop1/loop/offset", "1048576"),
+            ("loop1/loop/backing_file", image.path().to_str().expect("its name is UTF-8")),
+            ("loop1/loop1p1/partition", "1"),
+            ("loop1/loop1p1/start", "100"),
+            ("loop1/loop1p1/size", "50"),
+        ]);
+        let part = at(&folder, "loop1/loop1p1");
+        assert_eq!(on(&part, 8000, 512), Some((2148, 50)));
+        assert_eq!(on(&part, 4000, 512), None, "the disk is the file, not what the device shows of it");
+        assert!(at(&folder, "loop1").may_be_any_part() && !part.may_be_any_part());
+        image.close().expect("it can be removed");
+        let part = at(&folder, "loop1/loop1p1");
+        assert_eq!(on(&part, 1 << 30, 512), Some((2148, 50)), "of a disk whose size is not told");
+    }
+
+    #[test]
+    fn is_a_device_of_others_refused() {
+        for made_of in ["dm-0/slaves/sda/size", "dm-0/dm/name"] {
+            let found = at(&sysfs(&[("dm-0/size", "4000"), (made_of, "8000")]), "dm-0");
+            assert!(found.may_be_any_part());
+            let told = found.on(&Identity::new(4000, 512)).expect_err("its blocks lie anywhere").to_string();
+            assert!(told.contains("other devices"), "{told}");
+        }
+    }
+
+    #[test]
+    fn is_a_partition_told_from_its_disk_by_its_name() {
+        let folder = sysfs(&[&DISK[..], &[("sda/device/model", "ST3000"), ("sda/wwid", "x")]].concat());
+        let (disk, part) = (at(&folder, "sda"), at(&folder, "sda/sda2"));
+        assert_eq!(disk.own_names(), (Some("ST3000".to_string()), Some("x".to_string())));
+        let name = "ST3000, partition 2 from sector 2048".to_string();
+        assert_eq!(part.own_names(), (Some(name), Some("x".to_string())));
+        let nameless = at(&sysfs(&DISK), "sda/sda2").own_names();
+        assert_eq!(nameless, (Some("partition 2 from sector 2048".to_string()), None));
+    }
+
+    #[test]
+    fn is_the_map_of_a_partition_one_of_it_alone() {
+        let folder = sysfs(&[&DISK[..], &[("sda/device/model", "ST3000")]].concat());
+        let part = at(&folder, "sda/sda2");
+        let of =
+            |name: &str, sectors| Identity { name: Some(name.to_string()), ..Identity::new(sectors, 512) };
+        assert_eq!(part.on(&of("ST3000, partition 2 from sector 2048", 4000)), Ok(Lbn(0)..Lbn(4000)));
+        assert_eq!(part.on(&of("ST3000", 80_000)), Ok(Lbn(2048)..Lbn(6048)));
+        for (name, sectors) in [
+            ("ST3000, partition 1 from sector 2048", 4000),
+            ("ST3000, partition 2 from sector 2056", 4000),
+            ("ST3000, partition 2 from sector 2048", 4001),
+            ("partition 2 from sector 2048", 4000),
+            ("ST4000", 80_000),
+            ("ST3000", 4000),
+        ] {
+            assert!(part.on(&of(name, sectors)).is_err(), "{name}, {sectors}");
+        }
+        assert!(part.on(&Identity::new(4000, 512)).is_err(), "it does not say what it is of");
+        assert!(at(&folder, "sda").on(&of("ST3000, partition 2 from sector 2048", 4000)).is_err());
+    }
+}
