@@ -6,7 +6,6 @@ mod learn;
 mod page;
 mod progress;
 mod results;
-mod signals;
 mod source;
 mod task;
 mod text;
@@ -15,13 +14,13 @@ mod truth;
 use crate::failure::{self, Failure};
 use crate::files::{self, NewFile};
 use crate::report;
+use crate::service::events::Events;
 use crate::sim::JsonOutput;
 use headstack_model::Nanos;
 use headstack_tracks::drive::{self, Answers};
 use headstack_tracks::journal::{Head, Journaled};
 use headstack_tracks::{Extraction, Progress, TrackMap, map, spec};
 use learn::Found;
-use signals::Signals;
 use source::{Source, SourceArgs};
 use std::cell::RefCell;
 use std::fmt::{self, Display};
@@ -204,7 +203,7 @@ impl Display for Why {
 
 impl Probe {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let signals = Signals::watch()?;
+        let signals = Events::watch(1, false)?;
         let truth = self.truth()?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let page = NewFile::if_named(self.report.as_deref())?;
@@ -261,7 +260,7 @@ impl Probe {
         task::name(self.method, parts) + &known.unwrap_or_default()
     }
 
-    fn learn(&self, source: Source, parts: &[What], signals: &Signals) -> Result<Outcome, Failure> {
+    fn learn(&self, source: Source, parts: &[What], signals: &Events) -> Result<Outcome, Failure> {
         let told = source.told();
         let known = self.known.as_deref().map(|path| known(path, &told)).transpose()?;
         let head = Head::new(&source.facts(), &told.own_name(), &self.task(parts));

@@ -6,6 +6,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +29,8 @@ pub(crate) enum Event {
 pub(crate) struct Events {
     sender: Sender<Event>,
     receiver: Receiver<Event>,
+    /// The signal that asked for the end last.
+    asked: Arc<AtomicU8>,
     /// What happens at a time, the times in no order.
     planned: Vec<(Instant, Event)>,
 }
@@ -43,7 +47,8 @@ impl Events {
         let (sender, receiver) = channel();
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
         let mut signals = Signals::new(watched(has_power)).map_err(fault)?;
-        let tell = sender.clone();
+        let (tell, last) = (sender.clone(), Arc::new(AtomicU8::new(0)));
+        let asked_by = Arc::clone(&last);
         let watch = move || {
             let mut asked = 0;
             for signal in signals.forever() {
@@ -52,6 +57,7 @@ impl Events {
                     let _ = tell.send(Event::PowerCut);
                     continue;
                 }
+                asked_by.store(signal as u8, Ordering::Relaxed);
                 let is_heard = tell.send(Event::End).is_ok();
                 if signal == SIGHUP && asked > 0 {
                     // A terminal that goes says so more than once.
@@ -65,7 +71,12 @@ impl Events {
             }
         };
         thread::Builder::new().name("signals".to_string()).spawn(watch).map_err(fault)?;
-        Ok(Events { sender, receiver, planned: Vec::new() })
+        Ok(Events { sender, receiver, asked: last, planned: Vec::new() })
+    }
+
+    /// The signal that asked for the end, if one did, for who has no time to wait.
+    pub(crate) fn asked(&self) -> Option<u8> {
+        Some(self.asked.load(Ordering::Relaxed)).filter(|signal| *signal > 0)
     }
 
     /// Where to tell what happened.
@@ -105,15 +116,12 @@ impl Events {
     }
 }
 
-/// The signals to watch for. One that says that the terminal has gone is not, where whoever started the process had it ignored,
-/// as `nohup` does.
+/// The signals to watch for. Who had one that asks for the end ignored, as `nohup` does, wants no end by it.
 fn watched(has_power: bool) -> Vec<i32> {
     let status = files::read_text(Path::new("/proc/self/status")).unwrap_or_default();
-    let mut watched = vec![SIGINT, SIGTERM];
+    let mut watched = vec![SIGINT, SIGTERM, SIGHUP];
+    watched.retain(|signal| !is_ignored(&status, *signal));
     watched.extend(has_power.then_some(SIGUSR1));
-    if !is_ignored(&status, SIGHUP) {
-        watched.push(SIGHUP);
-    }
     watched
 }
 
@@ -130,7 +138,7 @@ mod tests {
 
     fn none() -> Events {
         let (sender, receiver) = channel();
-        Events { sender, receiver, planned: Vec::new() }
+        Events { sender, receiver, asked: Arc::default(), planned: Vec::new() }
     }
 
     #[test]
