@@ -1,8 +1,9 @@
 //! `headstack layout mkfs`: makes a file system whose data keep to the tracks.
 
 use super::exclude::{Which, exclusion};
-use super::partition::MapArgs;
-use crate::failure::Failure;
+use super::partition::{MapArgs, Span};
+use crate::failure::{self, Failure};
+use crate::service::events::Events;
 use crate::units::{capacity, grouped, memory, parse_bytes, significant};
 use headstack_host::ext4::{self, Ext4Error, HIDDEN_FILE, Made, Place, Plan};
 use serde_json::json;
@@ -80,15 +81,25 @@ impl Ext4 {
         let exclusion = exclusion(&mapped, self.block, self.boundaries)?;
         let place = Place { disk: &mapped.identity, start: mapped.span.start, sectors: mapped.span.sectors };
         ext4::check(&self.target, &place, self.force).map_err(Failure::input)?;
-        let (block_bytes, road) = (self.block, self.road.chosen());
-        let plan = Plan { target: &self.target, exclusion, block_bytes, road, options: &self.options };
+        let events = Events::watch(1, false)?;
+        let plan = Plan {
+            target: &self.target,
+            exclusion,
+            block_bytes: self.block,
+            road: self.road.chosen(),
+            options: &self.options,
+            tell: &|untried| failure::print_line(&untried.to_string()),
+            is_asked_to_end: &|| events.asked().is_some(),
+        };
+        let place = self.target.display();
         let made = ext4::make(&plan).map_err(|error| match &error {
-            Ext4Error::Spoiled(_) => Failure::Check(format!("{}: {error}", self.target.display())),
+            Ext4Error::Spoiled(_) => Failure::Check(format!("{place}: {error}")),
+            Ext4Error::Interrupted => Failure::Check(format!("{place}: {error}, and is as it was")),
             _ => Failure::input(error),
         })?;
         match self.json {
-            true => writeln!(out, "{:#}", self.to_json(&made))?,
-            false => self.print(&made, out)?,
+            true => writeln!(out, "{:#}", self.to_json(&mapped.span, &made))?,
+            false => self.print(&mapped.span, &made, out)?,
         }
         match &made.fault {
             None => Ok(()),
@@ -99,7 +110,7 @@ impl Ext4 {
         }
     }
 
-    fn print(&self, made: &Made, out: &mut dyn Write) -> std::io::Result<()> {
+    fn print(&self, span: &Span, made: &Made, out: &mut dyn Write) -> std::io::Result<()> {
         let block = memory(self.block);
         let road = match made.road {
             ext4::Road::BadBlocks => "the list of bad blocks".to_string(),
@@ -108,6 +119,7 @@ impl Ext4 {
         let excluded = made.excluded();
         let percent = significant(made.share() * 100.0, 3);
         let rows = [
+            ("partition", span.to_string()),
             (
                 "file system",
                 format!("{}, {} blocks of {block}", capacity(made.blocks * self.block), grouped(made.blocks)),
@@ -129,8 +141,9 @@ impl Ext4 {
         rows.iter().try_for_each(|(name, value)| writeln!(out, "  {name:<13} {value}"))
     }
 
-    fn to_json(&self, made: &Made) -> serde_json::Value {
+    fn to_json(&self, span: &Span, made: &Made) -> serde_json::Value {
         json!({
+            "partition": { "start": span.start, "sectors": span.sectors },
             "blocks": made.blocks,
             "block_bytes": self.block,
             "road": match made.road { ext4::Road::BadBlocks => "bad-blocks", ext4::Road::HiddenFile => "hidden-file" },

@@ -13,11 +13,11 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-const PROGRAMS: [&str; 5] = ["mke2fs", "e2fsck", "debugfs", "dumpe2fs", "blkid"];
-const ROADS: [&str; 2] = ["bad-blocks", "hidden-file"];
+pub(crate) const PROGRAMS: [&str; 5] = ["mke2fs", "e2fsck", "debugfs", "dumpe2fs", "blkid"];
+pub(crate) const ROADS: [&str; 2] = ["bad-blocks", "hidden-file"];
 
 /// Makes a file system on a part of a disk, and takes what is told of it.
-fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
+pub(crate) fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
     let args = ["layout", "mkfs", "ext4", disk.map(), target, "--partition", disk.partition(), "--json"];
     json(&[&args[..], more].concat())
 }
@@ -82,7 +82,7 @@ fn is_it_clean_by_either_road_and_are_all_blocks_held_but_metadata() {
 }
 
 /// Files of many sizes in folders, some of which were taken away again, so that free space is in pieces.
-fn write_tree(folder: &Path) {
+pub(crate) fn write_tree(folder: &Path) {
     let mut content = 0x2545_F491u32;
     let mut bytes = |count: usize| -> Vec<u8> {
         let next = || {
@@ -108,10 +108,10 @@ fn write_tree(folder: &Path) {
 
 /// Where the extents of a tree lie.
 #[derive(Default)]
-struct Laid {
-    extents: usize,
+pub(crate) struct Laid {
+    pub(crate) extents: usize,
     /// Those that cross a boundary: their file, first and last block.
-    crossing: Vec<(String, u64, u64)>,
+    pub(crate) crossing: Vec<(String, u64, u64)>,
 }
 
 impl Laid {
@@ -135,7 +135,7 @@ impl Laid {
 }
 
 /// Copies a tree onto a file system and looks where its extents lie; then reads it back from the disk.
-fn lay(disk: &Disk, device: &str, tree: &Path) -> Laid {
+pub(crate) fn lay(disk: &Disk, device: &str, tree: &Path) -> Laid {
     let mount = Mount::new("ext4", device);
     let copy = mount.path().join("copy");
     run("cp", &["-r", text(tree), text(&copy)]);
@@ -198,7 +198,7 @@ fn does_an_emulated_disk_keep_a_tree_on_its_tracks() {
 }
 
 /// What a refusal may not change: the bytes of a small image.
-fn is_refused(disk: &Disk, image: &str, more: &[&str], expect: &str) {
+pub(crate) fn is_refused(disk: &Disk, image: &str, more: &[&str], expect: &str) {
     let before = fs::read(image).expect("it is there");
     let args = ["layout", "mkfs", "ext4", disk.map(), image];
     let told = refused(&[&args[..], more].concat(), 2);
@@ -390,7 +390,7 @@ fn are_blocks_smaller_than_a_sector_refused() {
 }
 
 /// The map of a shipped drive, as often as it takes for a disk of so many bytes.
-fn grown(drive: &str, bytes: u64) -> (Identity, TrackMap) {
+pub(crate) fn grown(drive: &str, bytes: u64) -> (Identity, TrackMap) {
     let small = disks::tracks(drive);
     let sectors = bytes / 512;
     let mut map = TrackMap::new();

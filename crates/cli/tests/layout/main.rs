@@ -25,4 +25,5 @@ mod disks;
 mod exclude;
 mod ext4;
 mod hints;
+mod interrupted;
 mod show;

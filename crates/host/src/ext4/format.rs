@@ -6,6 +6,7 @@
 //! fields, where groups have copies of the superblock, what a bitmap that is not initialised stands for, what checksums cover.
 
 use super::Ext4Error;
+use rustix::fs::SeekFrom;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -20,8 +21,30 @@ const RO_METADATA_CSUM: u32 = 0x400;
 /// Features that change nothing of what is done here, or are seen to. Not among them: clusters of blocks (bigalloc), descriptors in other
 /// places (meta_bg), two copies of the superblock only (sparse_super2), checksums of descriptors alone (uninit_bg), quotas, data in inodes.
 const KNOWN: [(&str, u32); 3] = [("compatible", 0x1C3F), ("incompatible", 0x366C2), ("read-only", 0x1A46F)];
+/// A feature that nobody knows, so that neither the kernel nor e2fsck takes a file system on which work goes on.
+const UNFINISHED: u32 = 0x4000_0000;
+/// The journal holds what is not in its place yet.
+const RECOVER: u32 = 0x4;
+/// Where the superblock says in which state the file system is, and which features it needs.
+const STATE: usize = 0x3A;
+const INCOMPATIBLE: usize = 0x60;
 /// The bitmap of a group's blocks is not on the disk: only its own metadata are used.
 const BLOCK_UNINIT: u16 = 2;
+/// None of a group's inodes is used.
+const INODE_UNINIT: u16 = 1;
+/// What mke2fs empties at the start of a disk before all else.
+const HEAD_BYTES: usize = 4096;
+
+/// What a superblock says of its file system.
+///
+/// *Source:* as of the format; `s_state` is 1 for cleanly unmounted, 2 for errors detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Whole and clean.
+    Clean = 1,
+    /// Not to be trusted: e2fsck has to look at it, and the kernel says so where it is mounted.
+    Errors = 2,
+}
 
 /// Checksum of bytes after others, as the format takes it: CRC-32C without the last inversion.
 pub(super) fn checksum(seed: u32, bytes: &[u8]) -> u32 {
@@ -68,9 +91,15 @@ pub(super) struct Shape {
 impl Shape {
     fn of(sector: &[u8]) -> Result<Shape, Ext4Error> {
         let word = |at| u64::from(number(sector, at));
-        let [compatible, incompatible, read_only] = [0x5C, 0x60, 0x64].map(|at| number(sector, at));
+        let [compatible, incompatible, read_only] = [0x5C, INCOMPATIBLE, 0x64].map(|at| number(sector, at));
         if short(sector, 0x38) != MAGIC || number(sector, 0x18) > 6 || word(0x20) == 0 || word(0x28) == 0 {
             return Err(Ext4Error::Format("its superblock".to_string()));
+        }
+        if incompatible & UNFINISHED != 0 {
+            return Err(Ext4Error::Unfinished);
+        }
+        if incompatible & RECOVER != 0 {
+            return Err(Ext4Error::Journal);
         }
         for ((kind, known), found) in KNOWN.iter().zip([compatible, incompatible, read_only]) {
             let odd = found & !known;
@@ -79,17 +108,28 @@ impl Shape {
             }
         }
         let high = if incompatible & BITS64 != 0 { word(0x150) } else { 0 };
+        let descriptor_bytes = if incompatible & BITS64 != 0 { u64::from(short(sector, 0xFE)) } else { 32 };
+        let (block_bytes, inode_bytes) = (1024 << number(sector, 0x18), u64::from(short(sector, 0x58)));
+        let blocks = word(0x4) | high << 32;
+        let is_sound = (32..=block_bytes).contains(&descriptor_bytes)
+            && (128..=block_bytes).contains(&inode_bytes)
+            && word(0x20) <= 8 * block_bytes
+            && word(0x28) <= 8 * block_bytes
+            && blocks > word(0x14);
+        if !is_sound {
+            return Err(Ext4Error::Format("its superblock".to_string()));
+        }
         let own = checksum(!0, &sector[0x68..0x78]);
         let seed = if incompatible & CSUM_SEED != 0 { number(sector, 0x270) } else { own };
         Ok(Shape {
-            blocks: word(0x4) | high << 32,
-            block_bytes: 1024 << number(sector, 0x18),
+            blocks,
+            block_bytes,
             first_block: word(0x14),
             group_blocks: word(0x20),
             group_inodes: word(0x28),
-            inode_bytes: u64::from(short(sector, 0x58)),
+            inode_bytes,
             inodes: word(0),
-            descriptor_bytes: if incompatible & BITS64 != 0 { u64::from(short(sector, 0xFE)) } else { 32 },
+            descriptor_bytes,
             reserved_descriptors: u64::from(short(sector, 0xCE)),
             is_sparse: read_only & RO_SPARSE_SUPER != 0,
             has_extents: incompatible & EXTENTS != 0,
@@ -170,13 +210,24 @@ impl Descriptor<'_> {
     fn is_uninit(&self) -> bool {
         short(self.0, 0x12) & BLOCK_UNINIT != 0
     }
+
+    /// Inodes from the first on that may be used; where nobody keeps count of them, all.
+    pub(super) fn used_inodes(&self, shape: &Shape) -> u64 {
+        let high = if self.0.len() >= 64 { short(self.0, 0x32) } else { 0 };
+        let unused = u64::from(short(self.0, 0x1C)) | u64::from(high) << 16;
+        match shape.seed {
+            Some(_) if short(self.0, 0x12) & INODE_UNINIT != 0 => 0,
+            Some(_) => shape.group_inodes.saturating_sub(unused),
+            None => shape.group_inodes,
+        }
+    }
 }
 
 /// A file system that nobody uses, open to be changed.
 pub(super) struct Filesystem<'a> {
     file: &'a File,
     pub(super) shape: Shape,
-    superblock: Vec<u8>,
+    pub(super) superblock: Vec<u8>,
     descriptors: Vec<u8>,
     /// First block and length of all bitmaps and tables, in ascending order.
     metadata: Vec<(u64, u64)>,
@@ -202,6 +253,11 @@ impl<'a> Filesystem<'a> {
         let mut superblock = vec![0; 1024];
         read(file, &mut superblock, PLACE)?;
         let shape = Shape::of(&superblock)?;
+        let bytes =
+            rustix::fs::seek(file, SeekFrom::End(0)).map_err(|error| Ext4Error::File(error.into()))?;
+        if bytes / shape.block_bytes < shape.blocks {
+            return Err(Ext4Error::Format("its superblock, of more than there is,".to_string()));
+        }
         let mut descriptors = vec![0; (shape.groups() * shape.descriptor_bytes) as usize];
         read(file, &mut descriptors, (shape.first_block + 1) * shape.block_bytes)?;
         let mut opened = Filesystem { file, shape, superblock, descriptors, metadata: Vec::new() };
@@ -301,6 +357,34 @@ impl<'a> Filesystem<'a> {
         Ok((at, bytes))
     }
 
+    /// Bytes of some inodes of a group.
+    ///
+    /// *Errors:* those of the file.
+    pub(super) fn inodes_of(&self, group: u64, first: u64, count: u64) -> Result<Vec<u8>, Ext4Error> {
+        let table = self.place(self.descriptor(group).inode_table())?;
+        let mut bytes = vec![0; (count * self.shape.inode_bytes) as usize];
+        read(self.file, &mut bytes, table + first * self.shape.inode_bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads a block, if there is one of this number.
+    ///
+    /// *Errors:* those of the file.
+    pub(super) fn block(&self, block: u64) -> Result<Option<Vec<u8>>, Ext4Error> {
+        let Ok(at) = self.place(block) else { return Ok(None) };
+        let mut bytes = vec![0; self.shape.block_bytes as usize];
+        read(self.file, &mut bytes, at)?;
+        Ok(Some(bytes))
+    }
+
+    /// Where a block lies, in bytes.
+    fn place(&self, block: u64) -> Result<u64, Ext4Error> {
+        match block < self.shape.blocks {
+            true => Ok(block * self.shape.block_bytes),
+            false => Err(Ext4Error::Format(format!("block {block}, which lies beyond its end,"))),
+        }
+    }
+
     /// Writes bytes somewhere.
     ///
     /// *Errors:* those of the file.
@@ -308,24 +392,62 @@ impl<'a> Filesystem<'a> {
         write(self.file, bytes, at)
     }
 
-    /// Writes descriptors and superblock, of so many blocks fewer that are free, and waits until all is on the disk.
+    /// Makes it one that cannot be mounted until it is closed, whatever happens meanwhile.
+    ///
+    /// *Errors:* those of the file.
+    pub(super) fn withhold(&self) -> Result<(), Ext4Error> {
+        let mut withheld = self.superblock.clone();
+        put_short(&mut withheld, STATE, State::Errors as u16);
+        let features = number(&withheld, INCOMPATIBLE) | UNFINISHED;
+        put(&mut withheld, INCOMPATIBLE, features);
+        write_superblock(self.file, withheld)
+    }
+
+    /// Writes descriptors, and once they and all else are on the disk the superblock of a clean file system, of so many blocks fewer that
+    /// are free.
     ///
     /// *Errors:* those of the file.
     pub(super) fn close(mut self, fewer: u64) -> Result<(), Ext4Error> {
         write(self.file, &self.descriptors, (self.shape.first_block + 1) * self.shape.block_bytes)?;
+        self.file.sync_all().map_err(Ext4Error::File)?;
         let bytes = &mut self.superblock;
         let free = u64::from(number(bytes, 0xC)) | u64::from(number(bytes, 0x158)) << 32;
         let free = free.checked_sub(fewer);
         let free = free.ok_or_else(|| Ext4Error::Format("its number of free blocks".to_string()))?;
         put(bytes, 0xC, free as u32);
         put(bytes, 0x158, (free >> 32) as u32);
-        if self.shape.seed.is_some() {
-            let sum = checksum(!0, &bytes[..0x3FC]);
-            put(bytes, 0x3FC, sum);
-        }
-        write(self.file, &self.superblock, PLACE)?;
-        self.file.sync_all().map_err(Ext4Error::File)
+        put_short(bytes, STATE, State::Clean as u16);
+        write_superblock(self.file, self.superblock)
     }
+}
+
+/// Writes a superblock with its checksum, and waits until it is on the disk.
+fn write_superblock(file: &File, mut bytes: Vec<u8>) -> Result<(), Ext4Error> {
+    if number(&bytes, 0x64) & RO_METADATA_CSUM != 0 {
+        let sum = checksum(!0, &bytes[..0x3FC]);
+        put(&mut bytes, 0x3FC, sum);
+    }
+    write(file, &bytes, PLACE)?;
+    file.sync_all().map_err(Ext4Error::File)
+}
+
+/// Empties the start of a disk, so that nothing on it is taken for whole while another file system is made there.
+///
+/// *Errors:* those of the file.
+pub(super) fn empty_head(file: &File) -> Result<(), Ext4Error> {
+    write(file, &[0; HEAD_BYTES], 0)?;
+    file.sync_all().map_err(Ext4Error::File)
+}
+
+/// Has the superblock say in which state the file system is.
+///
+/// *Errors:* those of the file, and what is no ext4.
+pub(super) fn put_state(file: &File, state: State) -> Result<(), Ext4Error> {
+    let mut bytes = vec![0; 1024];
+    read(file, &mut bytes, PLACE)?;
+    Shape::of(&bytes)?;
+    put_short(&mut bytes, STATE, state as u16);
+    write_superblock(file, bytes)
 }
 
 fn read(file: &File, bytes: &mut [u8], at: u64) -> Result<(), Ext4Error> {

@@ -43,6 +43,7 @@ pub(super) fn hold<I: Iterator<Item = u64>>(
     list: impl Fn() -> I,
 ) -> Result<Held, Ext4Error> {
     let mut filesystem = Filesystem::open(file)?;
+    filesystem.withhold()?;
     let seen = survey(&filesystem, list())?;
     let leaf = entries_of(filesystem.shape.block_bytes);
     let tree = room(&filesystem, list(), &seen.listed, nodes(seen.extents, leaf))?;
@@ -356,5 +357,51 @@ mod tests {
         assert_eq!([5, 340, 341, 1360].map(|extents| nodes(extents, 340)), [1, 1, 2, 4]);
         assert_eq!([1361, 462_400].map(|extents| nodes(extents, 340)), [5 + 1, 1360 + 4]);
         assert_eq!(nodes(10_000_000, 340), 29_412 + 87 + 1);
+    }
+
+    /// An ext4 with an empty file in it, and the number of that; nothing where e2fsprogs are not here.
+    fn small() -> Option<(tempfile::NamedTempFile, u32)> {
+        let programs = ["mke2fs", "e2fsck", "debugfs"];
+        if let Err(missing) = super::super::tools::look_for(&programs) {
+            eprintln!("skipped: {missing}");
+            return None;
+        }
+        let image = tempfile::NamedTempFile::new().expect("there is room for a file");
+        image.as_file().set_len(64 << 20).expect("it may have holes");
+        let path = image.path().to_str().expect("its name is UTF-8");
+        run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", "4096", path]);
+        run("debugfs", &["-w", "-R", "write /dev/null held", path]);
+        let told = run("debugfs", &["-R", "stat /held", path]).1;
+        let inode = told.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+        Some((image, inode.expect("it is there")))
+    }
+
+    fn run(program: &'static str, args: &[&str]) -> (i32, String) {
+        let said = super::super::tools::run(program, args).expect("it is here");
+        (said.code, said.out)
+    }
+
+    #[test]
+    fn can_nobody_mount_or_mend_it_before_all_blocks_are_held() {
+        let Some((image, inode)) = small() else { return };
+        let path = image.path().to_str().expect("its name is UTF-8");
+        let list = || (1..1600).map(|k| k * 10);
+        // The list is gone through more than once; looked at is what an interruption would leave.
+        let (looks, file) = (std::cell::Cell::new(0), image.as_file());
+        let looked = || {
+            let is_looked_at = looks.replace(looks.get() + 1) < 3;
+            list().inspect(move |block| {
+                if is_looked_at && *block == 8000 {
+                    let told = Filesystem::open(file).err().expect("it is not whole").to_string();
+                    assert!(told.contains("interrupted"), "{told}");
+                    let (code, out) = run("e2fsck", &["-fp", path]);
+                    assert!(code & 8 != 0, "{code}: {out}");
+                }
+            })
+        };
+        let held = hold(file, inode, looked).expect("there is room");
+        assert!(looks.get() >= 3 && held.blocks > 1000, "{held:?}");
+        assert_eq!(run("e2fsck", &["-fn", path]).0, 0);
+        assert!(run("debugfs", &["-R", "show_super_stats -h", path]).1.contains("state:         clean"));
     }
 }

@@ -14,7 +14,7 @@ mod options;
 mod target;
 mod tools;
 
-pub use make::{Made, Plan, Road, make};
+pub use make::{Made, Plan, Road, Untried, make};
 pub use target::{Place, check};
 
 use crate::whereabouts::Unplaced;
@@ -106,6 +106,12 @@ pub enum Ext4Error {
     /// A feature that is not understood.
     #[error("these options of mke2fs give a file system with features that are not understood here ({0})")]
     Feature(String),
+    /// What an interrupted `headstack layout mkfs` left.
+    #[error("it is not whole: `headstack layout mkfs` was interrupted there; make it anew")]
+    Unfinished,
+    /// What was mounted and not unmounted.
+    #[error("it was not unmounted: mount and unmount it, or have e2fsck look at it")]
+    Journal,
     /// A file system that is not as mke2fs makes them.
     #[error("{0} is not as mke2fs makes it")]
     Format(String),
@@ -115,6 +121,14 @@ pub enum Ext4Error {
     /// A program that is not here.
     #[error("{0} is not here (package e2fsprogs; blkid: util-linux)")]
     Missing(&'static str),
+    /// No file to try it in.
+    #[error("{}: no sparse file to try it in, beside the disk: {error}", folder.display())]
+    Beside {
+        /// Where files for a time are.
+        folder: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// A program that failed before it touched the disk.
     #[error("{program} cannot make this file system, tried beside the disk: {said}")]
     Rehearsal {
@@ -123,6 +137,9 @@ pub enum Ext4Error {
         /// What it said.
         said: String,
     },
+    /// Somebody asked for the end.
+    #[error("it was interrupted")]
+    Interrupted,
     /// What e2fsck found wrong before the disk was touched.
     #[error("e2fsck finds this file system wrong, tried beside the disk: {0}")]
     Unclean(String),

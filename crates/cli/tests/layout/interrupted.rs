@@ -1,0 +1,113 @@
+//! A file system that was not made to its end, whenever that was.
+
+use crate::common::command;
+use crate::disks::Disk;
+use crate::ext4::{PROGRAMS, ROADS, grown, made};
+use crate::tools::{attempt, have, output, run, wait_for};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::process::Stdio;
+
+/// What an image is taken for.
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    /// No file system is seen.
+    Nothing,
+    /// It says itself that it is not to be trusted.
+    Marked,
+    Whole,
+}
+
+fn taken(image: &str) -> Taken {
+    let said = output("dumpe2fs", &["-h", image]);
+    let text = String::from_utf8_lossy(&said.stdout);
+    match text.lines().find(|line| line.starts_with("Filesystem state:")) {
+        None => Taken::Nothing,
+        Some(line) if line.ends_with(" clean") => Taken::Whole,
+        Some(_) => Taken::Marked,
+    }
+}
+
+/// Whether a program works at an image.
+fn is_at_work(image: &str) -> bool {
+    let programs = fs::read_dir("/proc").expect("it is there").flatten();
+    let mut lines = programs.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.any(|line| line.split(|byte| *byte == 0).any(|word| word == image.as_bytes()))
+}
+
+/// Whether blocks are left out.
+fn holds_blocks(image: &str) -> bool {
+    run("debugfs", &["-R", "stat /.headstack-excluded", image]).contains("Flags: 0x800d0")
+}
+
+/// The superblock, as it is now.
+fn head(image: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 1024];
+    let file = fs::File::open(image).expect("it is there");
+    file.read_exact_at(&mut bytes, 1024).expect("it is longer");
+    bytes
+}
+
+#[test]
+fn is_nothing_left_by_what_was_asked_to_end() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::of("atlas-10k", 1003, 16_000_000);
+    for road in ROADS {
+        let image = disk.image();
+        made(&disk, &image, &["--road", road]);
+        let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--partition", disk.partition()];
+        let mut ends = Vec::new();
+        // It was whole before, and is asked to end at the start, or after so many changes of the superblock.
+        for changes in 0..6 {
+            let before = head(&image);
+            let mut command = command(&[&args[..], &["--force", "--road", road]].concat());
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            let (mut last, mut seen) = (before.clone(), 0);
+            wait_for("a change of the superblock, or the end", || {
+                let now = head(&image);
+                seen += usize::from(now != last);
+                last = now;
+                let has_ended = child.try_wait().expect("it is ours").is_some();
+                (has_ended || seen >= changes).then_some(())
+            });
+            let _ = attempt("kill", &["-TERM", &child.id().to_string()]);
+            let code = child.wait().expect("it is ours").code();
+            wait_for("the programs that it began", || (!is_at_work(&image)).then_some(()));
+            match code {
+                // It was quicker.
+                Some(0) => assert_eq!(taken(&image), Taken::Whole, "{road}, after {changes} changes"),
+                _ if head(&image) == before => {}
+                Some(1) => assert_eq!(taken(&image), Taken::Nothing, "{road}, after {changes} changes"),
+                // It had not begun to watch for signals.
+                code => panic!("{road}, after {changes} changes: {code:?}"),
+            }
+            ends.push(code);
+        }
+        assert!(ends.contains(&Some(1)), "{road}: it was never interrupted: {ends:?}");
+    }
+}
+
+#[test]
+fn does_mke2fs_end_with_whoever_began_it() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let (identity, map) = grown("exos-x18", 1_400_000_000_000);
+    let disk = Disk::made(&identity, &map);
+    let image = disk.image();
+    let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--road", "hidden-file"];
+    let file = fs::File::options().write(true).open(&image).expect("it is there");
+    file.write_all_at(&[0x5A; 1024], 1024).expect("there is room");
+    drop(file);
+    let mut child = command(&args).stderr(Stdio::null()).spawn().expect("it starts");
+    // It empties the place of the superblock before mke2fs begins.
+    wait_for("mke2fs at work", || (head(&image) == [0; 1024]).then_some(()));
+    child.kill().expect("it is ours");
+    child.wait().expect("it is ours");
+    wait_for("the programs that it began", || (!is_at_work(&image)).then_some(()));
+    // It is seen before mke2fs has come to its end, or after all is done.
+    let is_whole = taken(&image) == Taken::Whole;
+    assert!(!is_whole || holds_blocks(&image), "mke2fs went on to the end");
+}
