@@ -1,6 +1,7 @@
 //! `headstack layout`: lays data on the tracks of a map.
 
 mod align;
+mod check;
 mod exclude;
 mod extents;
 mod hints;
@@ -15,6 +16,7 @@ use std::io::Write;
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Align(align::Align),
+    Check(check::Check),
     Exclude(exclude::Exclude),
     #[command(subcommand)]
     Hints(hints::Command),
@@ -27,6 +29,7 @@ impl Command {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Align(command) => command.run(out),
+            Command::Check(command) => command.run(out),
             Command::Exclude(command) => command.run(out),
             Command::Hints(command) => command.run(out),
             Command::Mkfs(command) => command.run(out),

@@ -21,6 +21,7 @@ mod nbd;
 mod tools;
 
 mod align;
+mod check;
 mod disks;
 mod exclude;
 mod ext4;

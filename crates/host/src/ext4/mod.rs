@@ -9,6 +9,7 @@
 
 mod format;
 mod hidden;
+pub mod inodes;
 mod make;
 mod options;
 mod target;

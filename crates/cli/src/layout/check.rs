@@ -1,0 +1,220 @@
+//! `headstack layout check`: whether the files of a file system that is not mounted keep to the tracks.
+
+use super::partition::{MapArgs, Mapped};
+use crate::failure::Failure;
+use crate::report::Table;
+use crate::units::{capacity, count, grouped, significant};
+use headstack_host::ext4::{
+    Ext4Error, HIDDEN_FILE,
+    inodes::{self, Inode, Kind},
+};
+use headstack_model::Lbn;
+use headstack_tracks::crossings::Crossings;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Files that are named where they cross boundaries.
+const NAMED: usize = 10;
+/// How it was counted.
+const COUNTED: &str = "from the inodes of the file system, which nobody has mounted";
+
+/// Count over all files of an ext4 how often their extents cross track boundaries, and name those that do.
+///
+/// The file system must not be mounted: its inodes are read from the image or the device. Of one that is mounted `layout show` asks
+/// the kernel.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit code 1 if an extent of any file crosses. Folders and the journal are told and do not count."
+)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    map: MapArgs,
+    /// An image of the partition, or its device.
+    #[arg(value_name = "IMAGE|DEVICE")]
+    target: PathBuf,
+    /// Print it as JSON, with all files that cross.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What inodes of a kind touch.
+#[derive(Default)]
+struct Sum {
+    inodes: u64,
+    counted: Crossings,
+    /// Those that are kept without extents, and are not counted.
+    without_extents: u64,
+}
+
+/// A file that crosses.
+struct Crossing {
+    inode: u32,
+    counted: Crossings,
+    path: Option<String>,
+}
+
+struct Findings {
+    mapped: Mapped,
+    kinds: BTreeMap<Kind, Sum>,
+    crossing: Vec<Crossing>,
+}
+
+impl Check {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let findings = self.find()?;
+        match self.json {
+            true => writeln!(out, "{:#}", findings.to_json())?,
+            false => write!(out, "{}", findings.to_text())?,
+        }
+        match findings.crossing.len() {
+            0 => Ok(()),
+            files => Err(Failure::Check(format!(
+                "{}: extents of {} cross track boundaries",
+                self.target.display(),
+                count(files, "file")
+            ))),
+        }
+    }
+
+    fn find(&self) -> Result<Findings, Failure> {
+        let place = self.target.display();
+        let wrong = |told: &dyn std::fmt::Display| Failure::Input(format!("{place}: {told}"));
+        let mapped = self.map.read_for(&self.target)?;
+        let sector = u64::from(mapped.identity.sector_bytes);
+        let mut all: Vec<Inode> = Vec::new();
+        let block = inodes::each(&self.target, |inode| all.push(inode)).map_err(|error| match &error {
+            Ext4Error::InUse { .. } => {
+                Failure::Input(format!("{error}: of what is mounted `headstack layout show` asks the kernel"))
+            }
+            Ext4Error::Target { .. } => Failure::input(error),
+            _ => wrong(&error),
+        })?;
+        if block % sector != 0 {
+            return Err(wrong(&format!("blocks of {block} bytes are no whole sectors of {sector}")));
+        }
+        let in_block = block / sector;
+        let (mut kinds, mut crossing) = (BTreeMap::<Kind, Sum>::new(), Vec::new());
+        for Inode { number, kind, extents } in all {
+            let sum = kinds.entry(kind).or_default();
+            sum.inodes += 1;
+            let Some(extents) = extents else {
+                sum.without_extents += 1;
+                continue;
+            };
+            let at = |block: u64| Lbn(block * in_block);
+            let extents: Vec<_> =
+                extents.into_iter().map(|Range { start, end }| at(start)..at(end)).collect();
+            let counted = Crossings::of(&mapped.view(), in_block, &extents).map_err(|extent| {
+                wrong(&format!(
+                    "inode {number} lies on sectors {} to {} of a partition of {}: not this one, or not this map",
+                    extent.start, extent.end, mapped.span.sectors
+                ))
+            })?;
+            add(&mut sum.counted, &counted);
+            if kind == Kind::File && counted.crossings > 0 {
+                crossing.push(Crossing { inode: number, counted, path: None });
+            }
+        }
+        crossing.sort_by_key(|file| (std::cmp::Reverse(file.counted.crossings), file.inode));
+        let asked: Vec<u32> =
+            crossing.iter().take(if self.json { 1000 } else { NAMED }).map(|file| file.inode).collect();
+        let mut names: BTreeMap<u32, String> =
+            inodes::paths(&self.target, &asked).map_err(|error| wrong(&error))?.into_iter().collect();
+        crossing.iter_mut().for_each(|file| file.path = names.remove(&file.inode));
+        Ok(Findings { mapped, kinds, crossing })
+    }
+}
+
+/// Adds what another inode touches; tracks that both touch are counted twice, and are not told.
+fn add(sum: &mut Crossings, more: &Crossings) {
+    sum.extents += more.extents;
+    sum.sectors += more.sectors;
+    sum.crossings += more.crossings;
+    sum.on_track += more.on_track;
+}
+
+impl Findings {
+    fn to_text(&self) -> String {
+        let sector = u64::from(self.mapped.identity.sector_bytes);
+        let mut table = Table::new("kinds", &["", "inodes", "extents", "size", "crossings", "on a track"]);
+        let mut note = String::new();
+        for (kind, sum) in &self.kinds {
+            let Crossings { extents, sectors, crossings, on_track, .. } = sum.counted;
+            let share = match extents {
+                0 => "-".to_string(),
+                _ => format!("{} %", significant(100.0 * on_track as f64 / extents as f64, 3)),
+            };
+            let name = match kind {
+                Kind::Holder => {
+                    note += &format!("left out: /{HIDDEN_FILE}, which holds the blocks at boundaries\n");
+                    continue;
+                }
+                kind => name(*kind),
+            };
+            table.row(vec![
+                name.to_string(),
+                grouped(sum.inodes),
+                grouped(extents),
+                capacity(sectors * sector),
+                grouped(crossings),
+                share,
+            ]);
+            if sum.without_extents > 0 {
+                note += &format!("not counted: {} {name} without extents\n", grouped(sum.without_extents));
+            }
+        }
+        for file in self.crossing.iter().take(NAMED) {
+            let path = file.path.clone().unwrap_or_else(|| format!("inode {}", file.inode));
+            note += &match file.counted.crossings {
+                1 => format!("{path}: 1 boundary\n"),
+                crossings => format!("{path}: {} boundaries\n", grouped(crossings)),
+            };
+        }
+        if let Some(more @ 1..) = self.crossing.len().checked_sub(NAMED) {
+            note += &format!("and {} more\n", grouped(more as u64));
+        }
+        format!("partition  {}\ncounted    {COUNTED}\n\n{}{note}", self.mapped.span, table.to_text())
+    }
+
+    fn to_json(&self) -> Value {
+        let sector = u64::from(self.mapped.identity.sector_bytes);
+        let mut told = json!({
+            "partition": { "start": self.mapped.span.start, "sectors": self.mapped.span.sectors },
+            "counted": COUNTED,
+        });
+        for kind in [Kind::File, Kind::Folder, Kind::Journal] {
+            let none = Sum::default();
+            let Sum { inodes, counted, without_extents } = self.kinds.get(&kind).unwrap_or(&none);
+            told[name(kind)] = json!({
+                "inodes": inodes,
+                "extents": counted.extents,
+                "bytes": counted.sectors * sector,
+                "crossings": counted.crossings,
+                "extents_on_track": counted.on_track,
+                "without_extents": without_extents,
+            });
+        }
+        let crossing = self.crossing.iter().map(|file| {
+            json!({
+                "inode": file.inode,
+                "path": file.path,
+                "extents": file.counted.extents,
+                "crossings": file.counted.crossings,
+            })
+        });
+        told["crossing"] = crossing.collect();
+        told
+    }
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "files",
+        Kind::Folder => "folders",
+        Kind::Journal => "journal",
+        Kind::Holder => "holder",
+    }
+}

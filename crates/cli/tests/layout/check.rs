@@ -1,0 +1,96 @@
+//! What crosses on a file system that nobody has mounted, against what the kernel tells of it mounted.
+
+use crate::common::{headstack, json, refused};
+use crate::device::{Loop, Mount};
+use crate::disks::{self, Disk};
+use crate::ext4::{PROGRAMS, ROADS, made, write_tree};
+use crate::tools::{have, have_loops_and, run, text};
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+#[test]
+fn are_crossings_of_an_image_those_that_the_kernel_tells_of_it_mounted() {
+    if !have_loops_and(&[&PROGRAMS[..], &["cp"]].concat()) {
+        return;
+    }
+    let tree = disks::folder();
+    write_tree(tree.path());
+    let disk = Disk::of("atlas-10k", 1003, 1_000_000);
+    for road in ["none", ROADS[0], ROADS[1]] {
+        let image = disk.image();
+        match road {
+            "none" => drop(run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", "4096", &image])),
+            road => drop(made(&disk, &image, &["--road", road])),
+        }
+        let here = ["--partition", disk.partition(), "--json"];
+        let check = || headstack(&[&["layout", "check", disk.map(), &image], &here[..]].concat());
+        let device = Loop::over(Path::new(&image));
+        let mount = Mount::new("ext4", device.device());
+        run("cp", &["-r", text(tree.path()), text(&mount.path().join("copy"))]);
+        run("sync", &["-f", text(mount.path())]);
+        let shown = json(&[&["layout", "show", text(mount.path()), "--map", disk.map()], &here[..]].concat());
+        let busy = check();
+        assert!(busy.code == 2 && busy.err.contains("is in use"), "{}", busy.err);
+        let place = text(mount.path()).to_string();
+        mount.unmount();
+        drop(device);
+
+        let checked = check();
+        let told: serde_json::Value = serde_json::from_str(&checked.out).expect("it is JSON");
+        for (key, of) in [
+            ("files", "inodes"),
+            ("extents", "extents"),
+            ("bytes", "bytes"),
+            ("crossings", "crossings"),
+            ("extents_on_track", "extents_on_track"),
+        ] {
+            assert_eq!(told["files"][of], shown["total"][key], "{road}: {of}");
+        }
+        let crosses = shown["files"].as_array().expect("it lists files").iter();
+        let crosses = crosses.filter(|file| file["crossings"] != 0);
+        let by_kernel: BTreeMap<String, u64> = crosses
+            .map(|file| {
+                let path = file["path"].as_str().expect("it has a path");
+                (path.replacen(&place, "", 1), file["crossings"].as_u64().expect("a number"))
+            })
+            .collect();
+        let by_inodes: BTreeMap<String, u64> = told["crossing"]
+            .as_array()
+            .expect("it lists files")
+            .iter()
+            .map(|file| {
+                let path = file["path"].as_str().unwrap_or_else(|| panic!("no path in {file}"));
+                (path.to_string(), file["crossings"].as_u64().expect("a number"))
+            })
+            .collect();
+        assert_eq!(by_inodes, by_kernel, "{road}");
+        assert_eq!((checked.code, by_inodes.is_empty()), if road == "none" { (1, false) } else { (0, true) });
+        assert!(told["folders"]["inodes"].as_u64() > Some(20), "{told:#}");
+        assert_eq!(told["journal"]["inodes"].as_u64().map(|journals| journals > 0), Some(true), "{told:#}");
+    }
+}
+
+#[test]
+fn is_what_is_no_whole_ext4_refused() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::of("atlas-10k", 1003, 40_000);
+    let image = disk.image();
+    let check = || refused(&["layout", "check", disk.map(), &image, "--partition", disk.partition()], 2);
+    assert!(check().contains("its superblock is not as mke2fs makes it"), "{}", check());
+    made(&disk, &image, &["--road", "hidden-file"]);
+    let file = std::fs::File::options().read(true).write(true).open(&image).expect("it is there");
+    let mut whole = vec![0; 1 << 20];
+    file.read_exact_at(&mut whole, 0).expect("it is longer");
+    // Whatever a byte of superblock, descriptors and inodes says: it is told, or does not matter.
+    for at in (1024..40_000).step_by(211) {
+        file.write_all_at(&[whole[at] ^ 0xFF], at as u64).expect("it is longer");
+        let told = headstack(&["layout", "check", disk.map(), &image, "--partition", disk.partition()]);
+        assert!([0, 1, 2].contains(&told.code), "byte {at}: {}", told.err);
+        file.write_all_at(&whole[at..=at], at as u64).expect("it is longer");
+    }
+    let foreign = refused(&["layout", "check", disk.map(), &image, "--partition", "1003,20000"], 2);
+    assert!(foreign.contains("not this one, or not this map"), "{foreign}");
+}
