@@ -188,11 +188,10 @@ impl Whereabouts {
 
     /// Whether a map says of itself that it is of this partition.
     fn is_all_of(&self, map: &Identity) -> bool {
-        let names = self.own_names();
+        // Of a partition the name is always told, so that names that differ are refused.
         self.part.is_some()
             && map.name.is_some()
-            && map.name == names.0
-            && map.admits(&self.identity(self.bytes, names)).is_ok()
+            && map.admits(&self.identity(self.bytes, self.own_names())).is_ok()
     }
 
     fn identity(&self, bytes: u64, (name, serial): (Option<String>, Option<String>)) -> Identity {

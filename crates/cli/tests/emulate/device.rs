@@ -25,6 +25,27 @@ impl Loop {
         Loop { device: run("losetup", &args).trim().to_string() }
     }
 
+    /// A loop device over a file, past the page cache, which shows the partitions of the disk in it.
+    #[allow(dead_code, reason = "the tests of layouts use it")]
+    pub(crate) fn with_partitions(file: &Path) -> Loop {
+        let args = ["--find", "--show", "--partscan", "--direct-io=on", text(file)];
+        Loop { device: run("losetup", &args).trim().to_string() }
+    }
+
+    /// The device of a partition, if the system shows it. Where the kernel reads no partition tables, partx tells it of them.
+    #[allow(dead_code, reason = "the tests of layouts use it")]
+    pub(crate) fn partition(&self, number: u32) -> Option<String> {
+        let part = format!("{}p{number}", self.device);
+        let is_shown = || Path::new(&part).exists();
+        if !is_shown() {
+            let _ = attempt("partx", &["--add", &self.device]);
+        }
+        if !is_shown() {
+            eprintln!("skipped: this machine shows no partitions of loop devices");
+        }
+        is_shown().then_some(part)
+    }
+
     /// Lets requests through as they come: the disk has an order of its own.
     pub(crate) fn leave_order_to_the_disk(&self) {
         let name = self.device.trim_start_matches("/dev/");
@@ -39,6 +60,8 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        // What partx told of outlives the device.
+        let _ = attempt("partx", &["--delete", &self.device]);
         let _ = attempt("losetup", &["--detach", &self.device]);
     }
 }

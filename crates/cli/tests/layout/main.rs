@@ -27,4 +27,5 @@ mod exclude;
 mod ext4;
 mod hints;
 mod interrupted;
+mod partitions;
 mod show;
