@@ -89,7 +89,8 @@ impl Cell {
         Cell { parts, sectors: sector, tracks: track, step, number: 0 }
     }
 
-    fn part_of(&self, track: u64) -> usize {
+    /// The part that holds a track.
+    pub(super) fn part_of(&self, track: u64) -> usize {
         self.parts.partition_point(|part| part.track <= track % self.tracks) - 1
     }
 }
@@ -139,6 +140,33 @@ impl Thread {
         let index = self.cell.part_of(track);
         let part = &self.cell.parts[index];
         (index, track - track % self.cell.tracks + part.track + part.tracks)
+    }
+
+    /// The number of the track after one and those behind it that are as long, over parts if need be, but no more than once round:
+    /// where a thread has it that is some tracks off, a boundary is missed.
+    pub(super) fn alike_to(&self, track: u64) -> u64 {
+        let sectors = self.part_of(track).shape.sectors;
+        let (_, mut end) = self.part(track);
+        while end < track + self.cell.tracks && self.part_of(end).shape.sectors == sectors {
+            end = self.part(end).1;
+        }
+        end
+    }
+
+    /// Tracks from one up to another that begin what is shorter than it has room for, where others have less room to spare: sectors slipped
+    /// before it have taken of that, and behind it nothing is moved.
+    pub(super) fn hidden(&self, from: u64, to: u64) -> Vec<u64> {
+        let spare = |part: &Part| part.shape.turn - part.shape.sectors as f64;
+        let least = self.cell.parts.iter().map(spare).fold(f64::MAX, f64::min);
+        let mut hidden = Vec::new();
+        let mut track = from;
+        while track < to && self.cell.parts.iter().any(|part| spare(part) > least + 1.5) {
+            if spare(&self.part_of(track)) > least + 1.5 {
+                hidden.push(track);
+            }
+            track = self.part(track).1;
+        }
+        hidden
     }
 
     /// The tracks among which one is.

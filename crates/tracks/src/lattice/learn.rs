@@ -3,7 +3,7 @@
 use super::LatticeError;
 use super::cell::{Cell, Part, Shape, Thread, wrap, wrap_from};
 use super::odd::Odd;
-use super::walk::{Piece, Walk};
+use super::walk::{Piece, ROUNDS, Walk};
 
 /// Runs of tracks in a cell, at most.
 const LONGEST: usize = 64;
@@ -15,12 +15,18 @@ const TURNS: usize = 12;
 impl Walk {
     /// What came before and does again; with the number of the track that begins here.
     pub(super) async fn hypothesis(&mut self) -> Result<Option<(Thread, u64)>, LatticeError> {
+        let since = self.tracks - self.came_round;
+        if self.cell.as_ref().is_some_and(|cell| since > ROUNDS * cell.tracks) {
+            // Slips of adjacent tracks looked like one.
+            self.cell = None;
+        }
         if let Some(mut cell) = self.repeated() {
             self.cells += 1;
             cell.number = self.cells;
             let thread = Thread::new(cell.clone(), 0, self.at, self.angle);
-            if self.begins(&thread, cell.parts[0].tracks).await? {
-                (self.cell, self.expected, self.strangers) = (Some(cell), 0, 0);
+            if self.begins(&thread, thread.alike_to(0)).await? {
+                (self.cell, self.before_cell, self.strangers) = (Some(cell), self.tracks, 0);
+                self.came_round = self.tracks;
                 return Ok(Some((thread, 0)));
             }
         }
@@ -45,24 +51,52 @@ impl Walk {
         Ok(begin.sector < self.end && self.conforms(thread, track).await?.is_some())
     }
 
-    /// The last cell, from one of its parts on.
+    /// The last cell: from where counting tracks has it, or else from one of its parts on, where that and the beginning of the next show
+    /// that it is this one.
     async fn resumed(&mut self) -> Result<Option<(Thread, u64)>, LatticeError> {
         let Some(cell) = self.cell.clone() else { return Ok(None) };
-        let (count, expected) = (cell.parts.len(), self.expected);
+        let counted = self.counted(&cell);
+        if self.goes_on().await? {
+            return Ok(Some((Thread::new(cell, counted, self.at, self.angle), counted)));
+        }
+        let (count, expected) = (cell.parts.len(), cell.part_of(counted));
         for part in (0..count.min(TRIED)).map(|more| (expected + more) % count) {
             let from = cell.parts[part].track;
+            if from == counted {
+                continue;
+            }
             let thread = Thread::new(cell.clone(), from, self.at, self.angle);
-            if self.begins(&thread, from + cell.parts[part].tracks).await? {
+            let other = thread.alike_to(from);
+            if self.begins(&thread, other).await? && self.begins(&thread, other + 1).await? {
+                self.before_cell = self.tracks.wrapping_sub(from);
                 return Ok(Some((thread, from)));
             }
         }
         Ok(None)
     }
 
+    /// Whether the last cell goes on here where counting tracks has it.
+    pub(super) async fn goes_on(&mut self) -> Result<bool, LatticeError> {
+        let Some(cell) = self.cell.clone() else { return Ok(false) };
+        let counted = self.counted(&cell);
+        let thread = Thread::new(cell, counted, self.at, self.angle);
+        self.begins(&thread, counted + 1).await
+    }
+
+    /// The track of the cell that begins here if none was missed since.
+    fn counted(&self, cell: &Cell) -> u64 {
+        (self.tracks.wrapping_sub(self.before_cell) as i64).rem_euclid(cell.tracks as i64) as u64
+    }
+
+    /// Its part.
+    fn expected(&self) -> Option<Part> {
+        self.cell.as_ref().map(|cell| cell.parts[cell.part_of(self.counted(cell))])
+    }
+
     /// Shapes of tracks that may come next.
     fn shapes(&self) -> Vec<Shape> {
         let mut shapes: Vec<Shape> = Vec::new();
-        let expected = self.cell.iter().map(|cell| cell.parts[self.expected % cell.parts.len()].shape);
+        let expected = self.expected().into_iter().map(|part| part.shape);
         let last = self.found.iter().rev().take(2 * LONGEST).filter(|piece| piece.tracks > 1);
         for shape in expected.chain(last.map(|piece| piece.shape)) {
             if shapes.len() < TRIED && !shapes.iter().any(|known| known.is_like(&shape)) {
@@ -202,7 +236,7 @@ impl Walk {
 
     /// Sectors of a turn of the tracks before: of those that come next in the cell first, then of the last ones.
     fn turns(&self) -> Vec<f64> {
-        let next = self.cell.iter().map(|cell| cell.parts[self.expected % cell.parts.len()].shape.turn);
+        let next = self.expected().into_iter().map(|part| part.shape.turn);
         let runs = self.found.iter().rev().take(4 * LONGEST).filter(|piece| piece.tracks > 2);
         let mut turns: Vec<f64> = Vec::new();
         for turn in next.chain(runs.chain(self.found.last()).map(|piece| piece.shape.turn)) {

@@ -105,7 +105,11 @@ impl Walk {
     async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Result<(), LatticeError> {
         let found = search.within;
         let most = (0.014 * search.turn) as u64 + 1;
-        for off in 1..=most {
+        let off_usual = usual.abs_diff(found + 1);
+        let is_usual = off_usual <= most;
+        // Of a track about as long as those before, an end as far behind theirs as the search may be off is looked for, too.
+        let farthest = if off_usual <= 2 * most { most + off_usual } else { most };
+        for off in 1..=farthest {
             for within in [found.saturating_sub(off), found + off] {
                 if within > 0 && within < limit && self.breaks(self.at + within + 1, search.turn).await? {
                     (search.within, search.beyond) = (within, within + 1);
@@ -113,7 +117,7 @@ impl Walk {
                 }
             }
         }
-        if usual.abs_diff(found + 1) <= most {
+        if is_usual {
             (search.within, search.beyond) = (usual - 1, usual);
         }
         Ok(())

@@ -366,6 +366,20 @@ impl Prober {
         self.settle(sector, seen).await
     }
 
+    /// The angle of a sector, if one reading has it within so many turns of a predicted one.
+    pub(super) async fn seen(
+        &mut self,
+        sector: u64,
+        predicted: f64,
+        within: f64,
+    ) -> Result<Option<f64>, LatticeError> {
+        let angle = match self.settled.get(&sector) {
+            Some(angle) => Some(*angle),
+            None => self.reading(sector).await?,
+        };
+        Ok(angle.filter(|angle| wrap(angle - predicted).abs() <= within))
+    }
+
     fn remember(&mut self, sector: u64, angle: f64) {
         if self.settled.len() >= REMEMBERED {
             self.settled.clear();

@@ -4,7 +4,7 @@
 //! the whole disk. The draw alone says how many boundaries may be wrong elsewhere.
 
 use super::LatticeError;
-use super::cell::{Shape, wrap};
+use super::cell::{Shape, Start, wrap};
 use super::walk::{Copied, Piece, Walk};
 use headstack_model::Lbn;
 use rand::{RngExt, SeedableRng};
@@ -38,7 +38,7 @@ pub struct Verification {
     /// Most boundaries of the map that are wrong outside the doubtful regions, as a share of all, with a confidence of 95 %.
     pub error_rate: f64,
     /// Where tracks may be wrong: looking again did not find what was found before, or their angles fit neither those before
-    /// nor any that a whole track may have.
+    /// nor any that a whole track may have, or do not break where one of another size begins.
     pub doubtful: Vec<Range<Lbn>>,
 }
 
@@ -89,6 +89,7 @@ impl Walk {
             }
         }
         doubtful.extend(self.strange());
+        doubtful.extend(self.unbroken());
         let doubtful = merged(doubtful).into_iter();
         seen.doubtful =
             doubtful.map(|range| self.prober.lbn(range.start)..self.prober.lbn(range.end)).collect();
@@ -118,7 +119,13 @@ impl Walk {
         for (piece, found) in self.found.iter().enumerate() {
             let is_one = found.copy.is_none_or(|copy| copies.get(&copy).is_some_and(|one| one.1 == piece));
             if draw == 0 && piece > 0 && is_one {
-                looks.push(Look { piece, track: 0, drawn: false });
+                // Few tracks among longer ones may be slipped, and then one that lost more than the first makes up for one that lost less.
+                let is_longer = |other: &Piece| other.shape.sectors > found.shape.sectors;
+                let beside = [piece - 1, piece + 1].map(|at| self.found.get(at));
+                let longer = || beside.into_iter().flatten().filter(|other| is_longer(other));
+                let is_slipped = longer().count() > 1 || longer().any(|other| other.tracks > FEW);
+                let looked_at = if is_slipped && found.tracks <= FEW { found.tracks } else { 1 };
+                looks.extend((0..looked_at).map(|track| Look { piece, track, drawn: false }));
             }
             let drawn = draw_of.range(passed..passed + found.tracks);
             looks.extend(drawn.map(|track| Look { piece, track: track - passed, drawn: true }));
@@ -200,6 +207,19 @@ impl Walk {
         regions
     }
 
+    /// Tracks of different sizes between which angles do not break: that one is as long as those before it says where it ends, and no angle does.
+    /// Where that repeats, the copies show it.
+    fn unbroken(&self) -> Vec<Range<u64>> {
+        let least = 2.4 * self.prober.tolerance();
+        let seams = self.found.windows(2).filter_map(|pair| {
+            let last = pair[0].start(pair[0].tracks - 1);
+            let gap = wrap(pair[1].angle - last.angle - last.shape.sectors as f64 / last.shape.turn);
+            let differs = pair[1].copy.is_none() && last.shape.sectors != pair[1].shape.sectors;
+            (differs && gap.abs() < least).then(|| last.sector..pair[1].start(1).sector)
+        });
+        seams.collect()
+    }
+
     /// Whether a track of a piece begins where it was found to.
     async fn holds(&mut self, index: usize, track: u64) -> Result<bool, LatticeError> {
         let piece = self.found[index];
@@ -210,12 +230,26 @@ impl Walk {
         };
         let begin = piece.start(track);
         if self.meets(before, begin).await?.is_none() {
-            return Ok(false);
+            return self.breaks_alike(before, begin).await;
         }
         // Where angles go on without a break, nothing shows that a track ends, but that it is full and begins with one.
         let is_full = before.shape.sectors as f64 > FULL * before.shape.turn;
         Ok(self.breaks(begin.sector, before.shape.turn).await?
             || is_full && (before.sector == 0 || self.breaks(before.sector, before.shape.turn).await?))
+    }
+
+    /// Whether angles break between two tracks as foretold, though both come a little sooner or later than that: over long runs they are less
+    /// certain than the break between two sectors, which no other two have.
+    async fn breaks_alike(&mut self, before: Start, begin: Start) -> Result<bool, LatticeError> {
+        let tolerance = self.prober.tolerance();
+        let last = wrap(before.angle + before.shape.last());
+        let seen_first = self.prober.expect(begin.sector, begin.angle).await?;
+        let seen_last = self.prober.expect(begin.sector - 1, last).await?;
+        let Some((seen_first, seen_last)) = seen_first.zip(seen_last) else { return Ok(false) };
+        let (off_first, off_last) = (wrap(seen_first - begin.angle), wrap(seen_last - last));
+        let is_alike = wrap(off_first - off_last).abs() <= 1.5 * tolerance;
+        let is_near = off_first.abs() <= 2.0 * self.width(&before.shape);
+        Ok(is_alike && is_near && self.breaks(begin.sector, before.shape.turn).await?)
     }
 
     /// The sectors of the pieces on both sides of where a track begins.
@@ -265,7 +299,7 @@ impl Walk {
         let end = std::mem::replace(&mut self.end, old[old.len() - 1].end());
         (self.at, self.strangers) = (old[0].first, 0);
         // What repeated may have been wrong as a whole.
-        (self.cell, self.expected) = (None, 0);
+        self.cell = None;
         let measured = self.prober.angle(self.at).await?;
         self.angle = measured.unwrap_or(old[0].angle);
         let walked = self.run().await;

@@ -59,9 +59,13 @@ pub(super) struct Walk {
     pub(super) at: u64,
     pub(super) angle: f64,
     pub(super) found: Vec<Piece>,
-    /// What repeated last, and which of its parts is expected next.
+    /// What repeated last.
     pub(super) cell: Option<Cell>,
-    pub(super) expected: usize,
+    /// Tracks found so far, and how many of them lie before the first of the cell.
+    pub(super) tracks: u64,
+    pub(super) before_cell: u64,
+    /// Tracks found when the cell last came round as a whole.
+    pub(super) came_round: u64,
     /// Cells learned so far.
     pub(super) cells: u64,
     /// Tracks that each had to be found by itself since something repeated.
@@ -74,6 +78,8 @@ pub(super) struct Walk {
 
 /// Tracks by which a run's skew is certain.
 const CERTAIN: u64 = 4;
+/// Times round within which a cell has to come round as a whole, or it was none.
+pub(super) const ROUNDS: u64 = 8;
 /// Tracks in a row that may each have to be found by itself.
 const STRANGERS: usize = 300;
 
@@ -90,7 +96,13 @@ impl Walk {
             };
             (self.stranger, tried) = (false, Some(self.at));
             match known {
-                Some((thread, from)) => self.follow(thread, from, true).await?,
+                Some((thread, from)) => {
+                    let (before, whole) = (self.tracks, thread.cell.tracks);
+                    self.follow(thread, from, true).await?;
+                    if whole > 1 && self.tracks - before >= whole {
+                        self.came_round = self.tracks;
+                    }
+                }
                 None => match self.learn().await? {
                     Some(thread) => {
                         let first = self.at;
@@ -131,12 +143,22 @@ impl Walk {
             if !sure && good == first + 1 {
                 return Ok(());
             }
+            // Behind slipped tracks that are alike the cell may go on.
+            if thread.cell.tracks == 1 && good > first && self.goes_on().await? {
+                return Ok(());
+            }
+            let taken = sure || good > first;
+            if taken && self.is_of_other_rate(&begin.shape).await? {
+                self.stranger = true;
+                return Ok(());
+            }
             let next = thread.start(good + 1);
             let odd = self.odd(begin.shape, Some(next.angle)).await?;
             let differs = odd.sectors != begin.shape.sectors;
-            let taken = sure || good > first;
             if differs && taken {
-                let is_other = !odd.breaks || self.is_other(&thread, good, odd.sectors);
+                // Slips make no track longer.
+                let is_longer = odd.sectors > begin.shape.sectors;
+                let is_other = is_longer || !odd.breaks || self.is_other(&thread, good, odd.sectors);
                 if is_other || self.is_whole(&begin.shape, odd.sectors).await? {
                     self.stranger = true;
                     return Ok(());
@@ -151,7 +173,6 @@ impl Walk {
             });
             self.at += odd.sectors;
             if thread.cell.tracks > 1 {
-                self.expected = thread.part(good + 1).0;
                 self.cell = Some(thread.cell.clone());
             }
             let Some(angle) = odd.next else { return Ok(()) };
@@ -214,6 +235,30 @@ impl Walk {
         is_first || last.is_some_and(|last| last.shape.sectors == sectors)
     }
 
+    /// Whether angles show that the track here has more sectors in a turn than foretold, or fewer, and not slipped ones: they are off twice as
+    /// much twice as far.
+    async fn is_of_other_rate(&mut self, foretold: &Shape) -> Result<bool, LatticeError> {
+        let tolerance = self.prober.tolerance();
+        let Some(far) = self.off_at(0.7, foretold).await? else { return Ok(false) };
+        if far.abs() < 1.5 * tolerance || far < -0.2 {
+            return Ok(false);
+        }
+        let Some(near) = self.off_at(0.35, foretold).await? else { return Ok(false) };
+        // No slips bring a sector sooner; those that bring it later do so at once.
+        let within = if far < 0.0 { 1.2 * tolerance } else { (1.2 * tolerance).min(0.25 * far) };
+        Ok((near - 0.5 * far).abs() < within && (far < 0.0 || far > 3.2 * tolerance))
+    }
+
+    /// By how much later than foretold a sector is so far into the track that begins here, in turns.
+    async fn off_at(&mut self, share: f64, foretold: &Shape) -> Result<Option<f64>, LatticeError> {
+        let sector = (share * foretold.turn) as u64;
+        if self.at + sector >= self.end || sector < 2 {
+            return Ok(None);
+        }
+        let angle = self.angle + sector as f64 / foretold.turn;
+        Ok(self.prober.expect(self.at + sector, angle).await?.map(|seen| wrap(seen - angle)))
+    }
+
     /// Whether a track of fewer sectors than foretold is one of lower density, and not one with slipped sectors: those would
     /// have the sector in its middle half of them too early or too late.
     async fn is_whole(&mut self, foretold: &Shape, sectors: u64) -> Result<bool, LatticeError> {
@@ -232,9 +277,17 @@ impl Walk {
         let top = thread.last_before(self.end);
         let repeat = thread.cell.tracks;
         let (mut good, mut bad) = (from, top + 1);
-        let mut step = if repeat > 1 { thread.part(from).1 - from } else { 1 };
+        let mut near = self.near(thread, from).into_iter();
+        let usual = self.usual_tracks().filter(|_| repeat == 1 && from == 0);
+        let mut step = repeat;
         while good < top {
-            let to = (good + step).min(top);
+            let mut to = near.find(|track| *track > good).unwrap_or(good + step);
+            // The skew is certain enough for four times as far.
+            if let Some(usual) = usual.filter(|usual| good < *usual && *usual <= to.max(4 * good)) {
+                // The last track it is likely to have, and then the one it is likely not to.
+                to = if good + 1 < usual { usual - 1 } else { usual };
+            }
+            let to = to.min(top);
             match self.conforms(thread, to).await? {
                 Some(off) => {
                     thread.refine(from, to, off);
@@ -254,6 +307,7 @@ impl Walk {
                 match self.conforms(thread, middle).await? {
                     Some(off) => {
                         thread.refine_part(from, middle, off);
+                        thread.refine(from, middle, off);
                         good = middle;
                     }
                     None => bad = middle,
@@ -267,6 +321,23 @@ impl Walk {
         }
     }
 
+    /// Tracks where a thread may break sooner than elsewhere, in order: the next, as slips come in adjacent ones. Then where other tracks
+    /// follow, and one of those: what is some tracks off in its cell shows there, and may not a whole cell later.
+    fn near(&self, thread: &Thread, from: u64) -> [u64; 3] {
+        let repeat = thread.cell.tracks;
+        if repeat > 1 {
+            let other = thread.alike_to(from);
+            return [from + 1, other, if other < from + repeat { other + 1 } else { other }];
+        }
+        [from + 1; 3]
+    }
+
+    /// Tracks of the last run, if that before it had as many: others may, too.
+    fn usual_tracks(&self) -> Option<u64> {
+        let last: Vec<u64> = self.found.iter().rev().take(2).map(|piece| piece.tracks).collect();
+        matches!(last[..], [last, before] if last == before && last > 2).then(|| last[0])
+    }
+
     /// Whether a track begins where a thread has it when it is read again: of many late answers one comes just when it is foretold.
     async fn still_conforms(&mut self, thread: &Thread, track: u64) -> Result<bool, LatticeError> {
         let sector = thread.start(track).sector;
@@ -276,14 +347,16 @@ impl Walk {
     }
 
     /// A track at whose beginning a thread does not conform, though it does at a later one: where tracks of another size have
-    /// a boundary in common with those foretold, their angles may agree, too.
+    /// a boundary in common with those foretold, their angles may agree, too. And spares take up what is slipped before them.
     async fn first_lie(
         &mut self,
         thread: &Thread,
         from: u64,
         good: u64,
     ) -> Result<Option<u64>, LatticeError> {
-        for track in [good - (good - from) / 4, good.saturating_sub(1)] {
+        let halfway = [good - (good - from) / 4, good.saturating_sub(1)];
+        let hidden = thread.hidden(from, good);
+        for track in hidden.into_iter().chain(halfway) {
             if track > from && track < good && self.conforms(thread, track).await?.is_none() {
                 return Ok(Some(track));
             }
@@ -313,8 +386,7 @@ impl Walk {
             if begin.shape.sectors <= 8 || is_near {
                 return Ok(None);
             }
-            let before_it = self.prober.expect(begin.sector - 1, last).await?;
-            let Some(angle) = before_it.filter(|angle| wrap(angle - last).abs() <= within) else {
+            let Some(angle) = self.prober.seen(begin.sector - 1, last, within).await? else {
                 return Ok(None);
             };
             let goes_on = angle + 1.0 / before.shape.turn;
@@ -375,6 +447,7 @@ impl Walk {
 
     /// Notes tracks; those that go on as the last did belong to them.
     fn push(&mut self, piece: Piece) {
+        self.tracks += piece.tracks;
         let goes_on = 2.4 * self.prober.tolerance();
         if let Some(last) = self.found.last_mut()
             && last.shape.sectors == piece.shape.sectors
