@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn check_blobs(mut plan: Plan, blobs: u32, seed: u64) {
+fn check_blobs(mut plan: Plan, blobs: u32, seed: u64) -> Found {
     let hit = plan.add_blobs(blobs, seed);
     let spec = plan.spec();
     let found = run(&spec, Noise::USUAL, seed).unwrap_or_else(|error| panic!("{seed}: {error}"));
@@ -17,6 +17,7 @@ fn check_blobs(mut plan: Plan, blobs: u32, seed: u64) {
     assert!(found.agreement.false_ones <= found.agreement.boundaries / 10_000, "{:?}", found.agreement);
     assert_eq!(outside, 0, "seed {seed}: boundaries that are wrong are in doubt");
     assert!(share < 0.01, "doubt has to mean something: {share}");
+    found
 }
 
 #[test]
@@ -31,8 +32,48 @@ fn are_blobs_of_defects_found() {
 #[test]
 fn are_four_hundred_blobs_found() {
     for seed in 1..=8 {
-        check_blobs(x300(), 400, seed);
+        let found = check_blobs(x300(), 400, seed);
+        assert!(found.probes_a_track() <= 0.05, "seed {seed}: {}", found.probes_a_track());
     }
+}
+
+#[test]
+fn are_slips_found_that_the_spares_behind_them_take_up() {
+    // Spares lie behind every twelve cylinders; what is slipped before them moves nothing behind.
+    let spec = headstack_model::drives::load("cheetah-4lp").expect("it is shipped");
+    let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
+    for seed in 1..=4 {
+        let found = run(&spec, Noise::USUAL, seed).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        assert!(found.agreement.exact_share() >= 0.9999, "seed {seed}: {:?}", found.agreement);
+        assert_eq!(wrong_outside_doubt(&found, &truth), 0, "seed {seed}");
+    }
+}
+
+/// Whether a place is in doubt.
+fn doubts(found: &Found, lbn: Lbn) -> bool {
+    found.lattice.verification.doubtful.iter().any(|range| range.contains(&lbn))
+}
+
+#[test]
+fn is_it_doubted_where_a_zone_begins_without_a_break_of_the_angles() {
+    let mut spec = plan(Layout::Cylinder, 4, 10).spec();
+    let seam = |spec: &DriveSpec| {
+        let geometry = Geometry::new(spec).expect("it holds");
+        let truth = TrackMap::of_geometry(&geometry);
+        let sectors = truth.iter().next().expect("there is a track").sectors;
+        let first = truth.iter().find(|track| track.sectors != sectors).expect("there are zones").first;
+        let angle = |lbn: Lbn| geometry.extent_at(lbn).angle.as_turns();
+        // Where the last track of the zone before ends, another would begin had it no skew.
+        (first, angle(first) - angle(Lbn(first.0 - u64::from(sectors))))
+    };
+    let (first, gap) = seam(&spec);
+    let second = &mut spec.geometry.zones[1];
+    let of_turn = f64::from(second.sectors_per_track);
+    second.first_sector_offset_sectors = ((-gap).rem_euclid(1.0) * of_turn).round();
+    let (_, gap) = seam(&spec);
+    assert!((gap - gap.round()).abs() < 0.003, "{gap}");
+    let found = run(&spec, Noise::USUAL, 1).expect("it has a lattice");
+    assert!(doubts(&found, first), "{:?}", found.lattice.verification);
 }
 
 /// A disk like the Toshiba X300, with what its defects take away.
