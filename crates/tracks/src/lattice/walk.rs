@@ -395,7 +395,12 @@ impl Walk {
                 && self.lies(begin.sector + 3, beside, within).await?;
             return Ok(lies.then_some(0.0));
         };
-        let Some(angle) = self.prober.expect(begin.sector - 1, last).await? else { return Ok(None) };
+        let Some(angle) = self.prober.expect(begin.sector - 1, last).await? else {
+            // It cannot be read; the one before it can.
+            let beside = last - 1.0 / before.shape.turn;
+            let lies = self.lies(begin.sector.saturating_sub(2), beside, within).await?;
+            return Ok(lies.then_some(off));
+        };
         let hole = wrap(angle - last);
         if hole.abs() <= within {
             let break_seen = wrap(begin.angle + off - angle - 1.0 / before.shape.turn).abs();
