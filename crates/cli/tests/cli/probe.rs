@@ -154,7 +154,7 @@ fn is_what_was_learned_kept_when_something_fails_later() {
     let late = refused(&["probe", "--drive", text(&drive), "--late-share", "1", "--map", text(&map)], 2);
     assert!(late.contains("A small disk: no turn shows in the times of its answers"), "{late}");
     // So noisy that its turn shows, and its tracks do not.
-    let args = ["probe", "--drive", text(&drive), "--noise-us", "250", "--map", text(&map)];
+    let args = ["probe", "--drive", text(&drive), "--noise-us", "350", "--map", text(&map)];
     let done = headstack(&args);
     assert_eq!(done.code, 2, "{}{}", done.out, done.err);
     assert!(done.out.contains("rpm, a turn in"), "{}", done.out);

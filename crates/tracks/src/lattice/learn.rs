@@ -147,14 +147,27 @@ impl Walk {
         window.iter().zip(&window[count..]).all(|(a, b)| a.tracks == b.tracks && a.shape.is_like(&b.shape))
     }
 
-    /// Learns the track that begins here from nothing; `None` where it is the last.
+    /// Learns the track that begins here from nothing, by angles as exact as counting its sectors needs; `None` where it is the last.
     pub(super) async fn learn(&mut self) -> Result<Option<Thread>, LatticeError> {
         self.strangers += 1;
+        if self.prober.be_exact() {
+            let within = 2.0 * self.prober.tolerance() + self.prober.usual_tolerance();
+            let again = self.prober.angle(self.at).await?;
+            // Where its first sector is remapped elsewhere, it begins where it was said to.
+            self.angle = again.filter(|again| wrap(again - self.angle).abs() < within).unwrap_or(self.angle);
+        }
+        let learned = self.learn_exactly().await;
+        self.prober.be_usual();
+        learned
+    }
+
+    async fn learn_exactly(&mut self) -> Result<Option<Thread>, LatticeError> {
         let (mut turn, mut odd) = self.measured().await?;
         if odd.sectors <= 2 && self.begins_beside(turn).await? {
             (turn, odd) = self.measured().await?;
         }
-        let full = (turn - odd.sectors as f64).abs() < 0.008 * turn + 0.6;
+        let exact = self.prober.tolerance().max(0.008);
+        let full = (turn - odd.sectors as f64).abs() < exact * turn + 0.6;
         let turn = if full { odd.sectors as f64 } else { turn };
         let Some(next) = odd.next else {
             self.found.push(Piece {
@@ -231,7 +244,7 @@ impl Walk {
             known = true;
             far *= 2;
         }
-        Ok((angle > 0.02).then(|| (far / 2) as f64 / angle))
+        Ok((angle > within.max(0.02)).then(|| (far / 2) as f64 / angle))
     }
 
     /// Sectors of a turn of the tracks before: of those that come next in the cell first, then of the last ones.
@@ -268,7 +281,8 @@ impl Walk {
             let seen: Vec<f64> = seen.filter(|rate| *rate > 0.45 * turn && *rate < 2.0 * turn).collect();
             let most = seen.iter().copied().fold(0.0, f64::max);
             let least = seen.iter().copied().fold(f64::MAX, f64::min);
-            if seen.len() + 1 == marks.len() && most < 1.03 * least {
+            let noise = 2.0 * self.prober.tolerance() / (0.22 * scale);
+            if seen.len() + 1 == marks.len() && most < (1.0 + noise.max(0.03)) * least {
                 return Ok(far / angle);
             }
             rates.extend(seen);

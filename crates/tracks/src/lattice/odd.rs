@@ -158,8 +158,9 @@ impl Walk {
     async fn break_before(&mut self, search: &Search) -> Result<Option<u64>, LatticeError> {
         let (least, sector) = (1.6 * self.prober.tolerance(), 1.0 / search.turn);
         let Some(last) = self.prober.angle(self.at + search.within).await? else { return Ok(None) };
-        let hole =
-            |angle: f64, along: u64, start: f64| wrap_from(-0.01, angle - start - along as f64 * sector);
+        let hole = |angle: f64, along: u64, start: f64| {
+            wrap_from(-least.max(0.01), angle - start - along as f64 * sector)
+        };
         let all = hole(last, search.within, self.angle);
         if all < least {
             return Ok(None);

@@ -2,9 +2,7 @@
 //!
 //! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. The clock is
 //! held to the disk by reading one place again every second. Late answers are known by being surprises: what was
-//! predicted is believed, what was not is read again until two readings agree. An answer quicker than media can be
-//! comes from a cache: others are read until it no longer does.
-//!
+//! predicted is believed, what was not is read again until two readings agree.//!
 //! Where the disk queues, sectors whose angles are foretold are asked for together, in whatever order it serves them: an angle
 //! is that of the end alone. Whether ends are where they would be alone is tried out first, with the reference as one of two.
 //! What comes of it is a first reading, like any; a surprise is read again by itself.
@@ -12,24 +10,21 @@
 use super::LatticeError;
 use super::cell::wrap;
 use super::clock::Clock;
+use super::reader::{Cache, Reader};
 use crate::{Ask, Disk};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeMap;
 
-/// Reads of one place by which the period is found, and those where others have to be read between them.
-const FIRST: (usize, usize) = (120, 48);
-/// Share of them that has to come round at whole turns.
-const STEADY: f64 = 0.6;
 /// Time between two looks at the reference.
 const REFERENCE: Nanos = Nanos(1_000_000_000);
-/// A read again takes a turn; no disk turns in less than this.
-const QUICK: Nanos = Nanos(1_500_000);
 /// Reads after which a sector without a steady angle is given up.
 const MOST: usize = 24;
-/// Most others read to have a cache forget.
-const MOST_OTHERS: usize = 4_096;
 /// Most readings for an angle.
 const MOST_VOTES: f64 = 16.0;
+/// Gap between tracks, in turns, that has to be told from none while none is known, and so exact that sectors are counted.
+const LEAST_GAP: f64 = 0.08;
+/// Standard deviations between the earliest and the latest of readings that are taken for one angle.
+const AGREE: f64 = 6.0;
 /// Sectors without a steady angle that a disk may have.
 const MOST_UNSTEADY: usize = 100;
 /// Others with which the reference is asked for together: beside it, near and far away, as shares of the disk.
@@ -54,6 +49,10 @@ pub(super) struct Prober {
     looked: Nanos,
     /// Readings that make an angle, where one alone is too uncertain.
     votes: usize,
+    /// What has to be told from no gap between tracks, in turns.
+    gap: f64,
+    /// Whether angles are to be exact enough to count sectors by them.
+    is_exact: bool,
     settled: BTreeMap<u64, f64>,
     /// Sectors that may be asked for together.
     together: usize,
@@ -61,64 +60,6 @@ pub(super) struct Prober {
     ahead: BTreeMap<u64, f64>,
     /// Sectors that came at another angle each time.
     unsteady: usize,
-}
-
-/// A cache between the reads and the media.
-#[derive(Debug)]
-struct Cache {
-    /// Answers within this come from it.
-    hit: Nanos,
-    /// Other sectors to read until it has forgotten one.
-    others: usize,
-    /// Where they lie.
-    scatter: u64,
-}
-
-/// Reads sectors of a disk before there is a clock.
-#[derive(Debug)]
-struct Reader<'a> {
-    disk: &'a Disk,
-    sectors: u64,
-    blocks: u64,
-    probes: &'a mut u64,
-}
-
-impl Reader<'_> {
-    async fn read(&mut self, sector: u64) -> Option<crate::Answer> {
-        *self.probes += 1;
-        let answer = self.disk.read(Lbn(sector * self.blocks), self.blocks as u32).await;
-        answer.is_done().then_some(answer)
-    }
-
-    /// Reads a sector from the media; `None` where it cannot be read.
-    async fn on_media(&mut self, sector: u64, cache: &mut Cache) -> Result<Option<Nanos>, LatticeError> {
-        let Some(mut answer) = self.read(sector).await else { return Ok(None) };
-        while answer.took() <= cache.hit {
-            if cache.others > MOST_OTHERS {
-                let (lbn, micros) = (Lbn(sector * self.blocks), answer.took().0 / 1000);
-                return Err(LatticeError::Cached { lbn, micros, others: cache.others / 2 });
-            }
-            self.forget(cache).await;
-            match self.read(sector).await {
-                Some(again) => answer = again,
-                None => return Ok(None),
-            }
-            if answer.took() <= cache.hit {
-                cache.others *= 2;
-            }
-        }
-        Ok(Some(answer.ended))
-    }
-
-    /// Reads others.
-    async fn forget(&mut self, cache: &mut Cache) {
-        for _ in 0..cache.others {
-            // Steps of the golden section come near none of those before for long.
-            cache.scatter = cache.scatter.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let place = (u128::from(cache.scatter) * u128::from(self.sectors)) >> 64;
-            self.read(place as u64).await;
-        }
-    }
 }
 
 impl Prober {
@@ -133,30 +74,8 @@ impl Prober {
         disk.tell("finding the spindle's period", 0.0);
         let mut probes = 0;
         let mut reader = Reader { disk: &disk, sectors, blocks, probes: &mut probes };
-        let mut cache = Cache { hit: Nanos::ZERO, others: 8, scatter: 1 };
-        let mut took = Vec::new();
-        for _ in 0..16 {
-            took.extend(reader.read(0).await.map(|answer| answer.took()));
-        }
-        took.sort();
-        let Some(usual) = took.get(took.len() / 2).copied() else {
-            return Err(LatticeError::Unreadable { lbn: Lbn(0) });
-        };
-        if usual < QUICK {
-            cache.hit = Nanos(2 * usual.0 + 50_000);
-        }
-        let count = if usual < QUICK { FIRST.1 } else { FIRST.0 };
-        let mut ends = Vec::new();
-        for _ in 0..count {
-            ends.extend(reader.on_media(0, &mut cache).await?);
-        }
-        let needed = (count as f64 * STEADY) as usize;
-        let lost = |steady| LatticeError::NoPeriod { reads: count, steady, needed };
-        if ends.len() < needed {
-            return Err(lost(ends.len()));
-        }
-        let period = if usual < QUICK { Clock::common_turn(&ends) } else { Clock::usual_gap(&ends) };
-        let clock = Clock::of_readings(&ends, period, needed).map_err(lost)?;
+        let (clock, cache) = reader.begin().await?;
+        let is_cached = cache.is_there();
         let looked = disk.now();
         let (settled, unsteady) = (BTreeMap::new(), 0);
         let (together, ahead) = (1, BTreeMap::new());
@@ -169,12 +88,15 @@ impl Prober {
             cache,
             looked,
             votes: 1,
+            gap: LEAST_GAP,
+            is_exact: false,
             settled,
             together,
             ahead,
             unsteady,
         };
-        if facts.depth > 1 && usual >= QUICK {
+        prober.tell_apart(LEAST_GAP);
+        if facts.depth > 1 && !is_cached {
             prober.try_together(facts.depth.min(MOST_TOGETHER)).await;
         }
         Ok(prober)
@@ -235,9 +157,7 @@ impl Prober {
             self.ahead.clear();
         }
         for some in wanted.chunks(self.together()) {
-            if self.disk.now().since(self.looked) > REFERENCE {
-                self.look().await?;
-            }
+            self.keep_time().await?;
             let seen = self.read_together(some).await;
             self.ahead.extend(seen);
         }
@@ -249,10 +169,41 @@ impl Prober {
         5.0 * self.clock.sigma / libm::sqrt(self.votes as f64)
     }
 
+    /// The same where angles are as exact as is usual.
+    pub(super) fn usual_tolerance(&self) -> f64 {
+        5.0 * self.clock.sigma / libm::sqrt(self.votes_for(self.gap) as f64)
+    }
+
     /// Takes as many readings for an angle as are needed to tell a gap between tracks from none.
     pub(super) fn tell_apart(&mut self, gap: f64) {
+        self.gap = gap;
+        self.set_votes();
+    }
+
+    /// Takes as many readings for an angle as counting the sectors of a turn needs, until told to be as usual; whether they are more.
+    pub(super) fn be_exact(&mut self) -> bool {
+        let before = self.votes;
+        self.is_exact = true;
+        self.set_votes();
+        if self.votes > before {
+            self.forget();
+        }
+        self.votes > before
+    }
+
+    pub(super) fn be_usual(&mut self) {
+        self.is_exact = false;
+        self.set_votes();
+    }
+
+    fn set_votes(&mut self) {
+        let usual = self.votes_for(self.gap);
+        self.votes = if self.is_exact { usual.max(self.votes_for(LEAST_GAP)) } else { usual };
+    }
+
+    fn votes_for(&self, gap: f64) -> usize {
         let needed = 30.0 * self.clock.sigma / gap.abs().max(1e-6);
-        self.votes = libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize;
+        libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize
     }
 
     /// The number of a sector's first block.
@@ -271,33 +222,52 @@ impl Prober {
         if let Some(angle) = self.ahead.remove(&sector) {
             return Ok(Some(angle));
         }
-        if self.disk.now().since(self.looked) > REFERENCE {
-            self.look().await?;
-        }
+        self.keep_time().await?;
+        self.voted(sector).await
+    }
+
+    /// The angle of a sector by as many readings as are needed, without those that are late.
+    async fn voted(&mut self, sector: u64) -> Result<Option<f64>, LatticeError> {
         let first = self.end(sector).await?.map(|end| self.clock.angle(end));
         let Some(first) = first.filter(|_| self.votes > 1) else { return Ok(first) };
         let mut off = vec![0.0];
-        while off.len() < self.votes {
+        loop {
+            off.sort_by(f64::total_cmp);
+            let together = closest(&off, AGREE * self.clock.sigma);
+            // Those that are late agree with none.
+            if together.len() >= self.votes && 2 * together.len() > off.len() || off.len() > MOST {
+                return Ok(Some(wrap(first + together.iter().sum::<f64>() / together.len() as f64)));
+            }
             let Some(end) = self.end(sector).await? else { return Ok(None) };
             off.push(wrap(self.clock.angle(end) - first));
         }
-        off.sort_by(f64::total_cmp);
-        // Without the quarters at both ends, which hold the late ones.
-        let middle = &off[off.len() / 4..off.len() - off.len() / 4];
-        Ok(Some(wrap(first + middle.iter().sum::<f64>() / middle.len() as f64)))
+    }
+
+    /// Looks when the reference comes by where that was long ago, and as often as it takes to know the time.
+    async fn keep_time(&mut self) -> Result<(), LatticeError> {
+        // No more than one reading is, and less than the mean of some, because it is common to all angles.
+        let most = self.clock.sigma / libm::sqrt((2 * self.votes - 1) as f64);
+        for _ in 0..MOST {
+            let now = self.disk.now();
+            if now.since(self.looked) <= REFERENCE && self.clock.uncertainty(now) <= most {
+                break;
+            }
+            self.look().await?;
+        }
+        Ok(())
     }
 
     /// Looks when the reference comes by.
     async fn look(&mut self) -> Result<(), LatticeError> {
-        let within = 6.0 * self.clock.sigma;
+        let within = 6.0 * self.clock.sigma / libm::sqrt(self.votes as f64);
         let mut before: Option<f64> = None;
         for _ in 0..MOST {
-            let Some(end) = self.end(0).await? else { continue };
-            let angle = self.clock.angle(end);
+            let Some(angle) = self.voted(0).await? else { continue };
             // A surprise twice is a drift.
             if angle.abs() < within || before.is_some_and(|before| wrap(before - angle).abs() < within) {
-                self.clock.correct(end);
                 self.looked = self.disk.now();
+                self.clock.correct(self.looked, angle, self.votes);
+                self.set_votes();
                 return Ok(());
             }
             before = Some(angle);
@@ -398,4 +368,11 @@ impl Prober {
         self.settled.clear();
         self.ahead.clear();
     }
+}
+
+/// The most of some values, in order, that lie within a distance of each other.
+fn closest(values: &[f64], within: f64) -> &[f64] {
+    let until = |first: usize| values.partition_point(|value| *value <= values[first] + within);
+    let first = (0..values.len()).max_by_key(|first| until(*first) - first).unwrap_or(0);
+    &values[first..until(first)]
 }

@@ -14,6 +14,7 @@ mod cached;
 mod defects;
 mod large;
 mod layouts;
+mod noise;
 mod queue;
 mod refusals;
 

@@ -1,5 +1,6 @@
 //! Disks whose answers make no sense, and caches in the way.
 
+use super::cached::Cached;
 use super::*;
 use headstack_model::Nanos;
 use headstack_tracks::drive::Answers;
@@ -63,28 +64,6 @@ fn is_a_disk_that_makes_no_sense_refused() {
     assert!(matches!(even, LatticeError::NoSectors { .. }), "{even}");
     let failing = refusal(|_| 8_333_333, Outcome::Failed);
     assert!(matches!(failing, LatticeError::Unreadable { .. }), "{failing}");
-}
-
-/// A disk that cannot be told to read from the media.
-struct Cached(SimulatedDisk);
-
-impl Answers for Cached {
-    type Error = std::convert::Infallible;
-
-    fn facts(&self) -> Facts {
-        Facts { depth: 1, ..self.0.facts() }
-    }
-
-    fn ask(&mut self, mut probe: Probe) -> Result<(), Self::Error> {
-        if let Ask::Read { from_media, .. } = &mut probe.ask {
-            *from_media = false;
-        }
-        self.0.ask(probe)
-    }
-
-    fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
-        self.0.wait()
-    }
 }
 
 #[test]

@@ -1,0 +1,226 @@
+//! Reads of single sectors, past a cache where there is one.
+//!
+//! An answer quicker than media can be comes from a cache: others are read until it no longer does. An answer that is late, as some
+//! are, or one of a busy host, shows nothing of that. So what was read last is known to be held, and others are read before it is
+//! read again; and where one place comes round at no turn, though no answer is quick, others are read between as if they were.
+
+use super::LatticeError;
+use super::clock::Clock;
+use crate::Disk;
+use headstack_model::{Lbn, Nanos};
+use std::collections::VecDeque;
+
+/// Reads of one place that tell whether there is a cache.
+const TRIED: usize = 16;
+/// Reads of one place by which the period is found, and those where others have to be read between them.
+const FIRST: (usize, usize) = (120, 48);
+/// Share of them that has to come round at whole turns.
+const STEADY: f64 = 0.6;
+/// A read again takes a turn; no disk turns in less than this.
+const QUICK: Nanos = Nanos(1_500_000);
+/// Others read to have a cache forget, at first and at most, and at most where few answers are quick.
+const OTHERS: usize = 2;
+const MOST_OTHERS: usize = 4_096;
+const SLOW_OTHERS: usize = 128;
+/// The slowest that the quickest answer of such a cache may be.
+const SLOW_HIT: Nanos = Nanos(400_000);
+
+/// A cache between the reads and the media.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    /// Answers within this come from it.
+    hit: Nanos,
+    /// Other sectors to read until it has forgotten one; none where there is no cache.
+    others: usize,
+    /// Where they lie.
+    scatter: u64,
+    /// Sectors read last, which it may hold.
+    held: VecDeque<u64>,
+    /// Whether its answers are as slow as the media's, so that it may hold what was never asked for and does not show it.
+    is_slow: bool,
+}
+
+impl Cache {
+    pub(super) fn is_there(&self) -> bool {
+        self.others > 0
+    }
+
+    /// Takes answers for its own that are about as quick as one.
+    fn take_for_hits(&mut self, one: Nanos) {
+        self.hit = Nanos(2 * one.0 + 50_000);
+    }
+}
+
+/// Reads sectors of a disk.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    pub(super) disk: &'a Disk,
+    pub(super) sectors: u64,
+    pub(super) blocks: u64,
+    pub(super) probes: &'a mut u64,
+}
+
+impl Reader<'_> {
+    /// Finds out whether there is a cache, and how long a turn takes.
+    pub(super) async fn begin(&mut self) -> Result<(Clock, Cache), LatticeError> {
+        let mut took = Vec::new();
+        for _ in 0..TRIED {
+            took.extend(self.read(0).await.map(|answer| answer.took()));
+        }
+        took.sort();
+        let Some(usual) = took.get(took.len() / 2).copied() else {
+            return Err(LatticeError::Unreadable { lbn: Lbn(0) });
+        };
+        let mut cache = Cache::default();
+        if usual < QUICK {
+            cache.take_for_hits(usual);
+            cache.others = OTHERS;
+        }
+        loop {
+            let lost = match self.clock(&mut cache).await? {
+                Ok(clock) => return Ok((clock, cache)),
+                Err(lost) => lost,
+            };
+            if cache.others >= SLOW_OTHERS {
+                return Err(lost);
+            }
+            // On a busy host a cache may be as slow as media.
+            cache.is_slow = true;
+            cache.take_for_hits(took[0].min(SLOW_HIT));
+            cache.others = (4 * cache.others).max(OTHERS);
+        }
+    }
+
+    /// Reads one place again and again and lays the clock through its times; or why there is none.
+    async fn clock(&mut self, cache: &mut Cache) -> Result<Result<Clock, LatticeError>, LatticeError> {
+        let reads = if cache.is_there() { FIRST.1 } else { FIRST.0 };
+        let needed = (reads as f64 * STEADY) as usize;
+        let mut ends = Vec::new();
+        for _ in 0..reads {
+            ends.extend(self.on_media(0, cache).await?);
+        }
+        let lost = |steady| LatticeError::NoPeriod { reads, steady, needed };
+        if ends.len() < needed {
+            return Ok(Err(lost(ends.len())));
+        }
+        let period = if cache.is_there() { Clock::common_turn(&ends) } else { Clock::usual_gap(&ends) };
+        Ok(Clock::of_readings(&ends, period, needed).map_err(lost))
+    }
+
+    async fn read(&mut self, sector: u64) -> Option<crate::Answer> {
+        *self.probes += 1;
+        let answer = self.disk.read(Lbn(sector * self.blocks), self.blocks as u32).await;
+        answer.is_done().then_some(answer)
+    }
+
+    /// Reads a sector from the media; when it was read, or `None` where it cannot be.
+    pub(super) async fn on_media(
+        &mut self,
+        sector: u64,
+        cache: &mut Cache,
+    ) -> Result<Option<Nanos>, LatticeError> {
+        if cache.held.contains(&sector) || cache.is_slow {
+            self.forget(cache).await;
+        }
+        let Some(mut answer) = self.read(sector).await else { return Ok(None) };
+        let mut quick = 0;
+        while answer.took() <= cache.hit {
+            if cache.others > MOST_OTHERS {
+                let (lbn, micros) = (Lbn(sector * self.blocks), answer.took().0 / 1000);
+                return Err(LatticeError::Cached { lbn, micros, others: cache.others / 2 });
+            }
+            // Once the media may have been as quick.
+            quick += 1;
+            if quick > 2 {
+                cache.others *= 2;
+            }
+            self.forget(cache).await;
+            match self.read(sector).await {
+                Some(again) => answer = again,
+                None => return Ok(None),
+            }
+        }
+        cache.held.push_front(sector);
+        cache.held.truncate(cache.others);
+        Ok(Some(answer.ended))
+    }
+
+    /// Reads others.
+    async fn forget(&mut self, cache: &mut Cache) {
+        cache.held.clear();
+        for _ in 0..cache.others {
+            // Steps of the golden section come near none of those before for long.
+            cache.scatter = cache.scatter.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let place = (u128::from(cache.scatter) * u128::from(self.sectors)) >> 64;
+            self.read(place as u64).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::{self, Answers};
+    use crate::{Answer, Ask, Extraction, Facts, Outcome, Probe};
+    use std::convert::Infallible;
+
+    /// What answers in 4 ms, be it from a cache or not, and keeps what it was asked.
+    #[derive(Default)]
+    struct Slow(Vec<Probe>);
+
+    impl Answers for Slow {
+        type Error = Infallible;
+
+        fn facts(&self) -> Facts {
+            Facts {
+                sectors: 100_000,
+                sector_bytes: 512,
+                physical_sectors: 1,
+                depth: 1,
+                may_write: false,
+                translates: false,
+            }
+        }
+
+        fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
+            self.0.push(probe);
+            Ok(())
+        }
+
+        fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
+            let issued = Nanos(4_000_000 * self.0.len() as u64);
+            let ended = issued + Nanos(4_000_000);
+            Ok((self.0[self.0.len() - 1], Answer { issued, ended, outcome: Outcome::Done }))
+        }
+    }
+
+    /// Which of the reads of some sectors were asked for, and how many others.
+    fn asked(sectors: &'static [u64], mut cache: Cache) -> (Vec<u64>, usize) {
+        let mut disk = Slow::default();
+        let mut extraction = Extraction::new(disk.facts(), async move |disk: Disk| {
+            let mut probes = 0;
+            let mut reader = Reader { disk: &disk, sectors: 100_000, blocks: 1, probes: &mut probes };
+            for sector in sectors {
+                let read = reader.on_media(*sector, &mut cache).await;
+                assert!(matches!(read, Ok(Some(_))), "{read:?}");
+            }
+        });
+        drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
+        let reads = disk.0.iter().map(|probe| match probe.ask {
+            Ask::Read { lbn, .. } => lbn.0,
+            other => panic!("{other:?} is no read"),
+        });
+        let (wanted, others): (Vec<u64>, Vec<u64>) = reads.partition(|lbn| sectors.contains(lbn));
+        (wanted, others.len())
+    }
+
+    #[test]
+    fn is_what_was_read_last_not_read_again_before_others() {
+        let cache = |others, is_slow| Cache { hit: Nanos(100_000), others, is_slow, ..Cache::default() };
+        assert_eq!(asked(&[7, 9, 7, 7], cache(3, false)), (vec![7, 9, 7, 7], 6));
+        assert_eq!(asked(&[7, 9, 11, 13, 7], cache(3, false)), (vec![7, 9, 11, 13, 7], 0));
+        // What is slow does not show what it read ahead.
+        assert_eq!(asked(&[7, 9, 11], cache(3, true)), (vec![7, 9, 11], 9));
+        assert_eq!(asked(&[7, 7, 7], Cache::default()), (vec![7, 7, 7], 0));
+    }
+}
