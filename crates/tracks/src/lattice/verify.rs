@@ -176,8 +176,21 @@ impl Walk {
         merged(pairs.map(|index| self.found[index].first..self.found[index + 1].end()).collect())
     }
 
+    /// Tracks that come again and again: shorter than their turn they are so because of spare sectors.
+    /// Where several blocks are said to be one sector, they may also be so because sectors begin elsewhere than that has it.
+    fn recurrent(&self) -> Vec<Shape> {
+        if self.prober.blocks > 1 {
+            return Vec::new();
+        }
+        let copies = self.copies(&mut Pcg64Mcg::seed_from_u64(0));
+        let often = copies.into_values().filter(|(count, _)| *count >= FEW);
+        often.map(|(_, index)| self.found[index].shape).collect()
+    }
+
     /// Tracks of which much is missing, and such as are shorter than their turn and lie not where whole ones would.
     fn strange(&self) -> Vec<Range<u64>> {
+        let recurrent = self.recurrent();
+        let recurs = |shape: &Shape| recurrent.iter().any(|known| known.is_like(shape));
         let mut regions: Vec<Range<u64>> = Vec::new();
         let mut skew = None;
         for (index, piece) in self.found.iter().enumerate().skip(1) {
@@ -186,6 +199,9 @@ impl Walk {
                 continue;
             }
             let share = piece.shape.sectors as f64 / piece.shape.turn;
+            if share >= MOST && recurs(&piece.shape) {
+                continue;
+            }
             let before = self.found[index - 1].start(self.found[index - 1].tracks - 1);
             let off = |from: f64, to: f64| skew.map_or(1.0, |skew| wrap(to - from - skew).abs());
             let next =
