@@ -166,9 +166,7 @@ impl Walk {
         if odd.sectors <= 2 && self.begins_beside(turn).await? {
             (turn, odd) = self.measured().await?;
         }
-        let exact = self.prober.tolerance().max(0.008);
-        let full = (turn - odd.sectors as f64).abs() < exact * turn + 0.6;
-        let turn = if full { odd.sectors as f64 } else { turn };
+        let turn = self.whole(turn, odd.sectors);
         let Some(next) = odd.next else {
             self.found.push(Piece {
                 first: self.at,
@@ -188,6 +186,16 @@ impl Walk {
             self.prober.tell_apart(shape.gap());
         }
         Ok(Some(Thread::new(Cell::of_track(shape), 0, self.at, self.angle)))
+    }
+
+    /// Sectors of a turn that were measured, of a track of so many: as many as it has where angles tell no difference, and a whole number where
+    /// they tell one from the next. One spare sector makes a difference on short tracks.
+    fn whole(&self, turn: f64, sectors: u64) -> f64 {
+        let uncertain = 1.5 * self.prober.tolerance() * turn;
+        if (turn - sectors as f64).abs() < uncertain.max(0.4) {
+            return sectors as f64;
+        }
+        if uncertain < 0.5 { libm::round(turn) } else { turn }
     }
 
     /// Sectors of a turn, and the end of the track that begins here.

@@ -81,6 +81,21 @@ fn are_spares_at_the_ends_of_tracks_cylinders_and_zones_found() {
 }
 
 #[test]
+fn are_tracks_with_one_spare_sector_each_found_and_not_doubted() {
+    let spec = drives::load("dec-rz26").expect("it is shipped");
+    let room = f64::from(spec.geometry.zones[0].sectors_per_track);
+    for sigma in [Noise::NONE.sigma, Noise::USUAL.sigma] {
+        for (seed, is_known_to_turn) in (0..6).flat_map(|seed| [(seed, true), (seed, false)]) {
+            let found = run_after(&spec, Noise { sigma, ..Noise::USUAL }, seed, is_known_to_turn);
+            let found = found.unwrap_or_else(|error| panic!("{seed}: {error}"));
+            assert_exact(&found);
+            assert!(found.lattice.verification.doubtful.is_empty(), "{:?}", found.lattice.verification);
+            assert!(found.lattice.runs.iter().all(|run| (run.turn - room).abs() < 0.4), "{seed}");
+        }
+    }
+}
+
+#[test]
 fn are_hosts_with_more_noise_served() {
     for (sigma, late_share) in [(20_000, 0.02), (50_000, 0.01)] {
         let noise = Noise { sigma: headstack_model::Nanos(sigma), late_share, ..Noise::USUAL };
