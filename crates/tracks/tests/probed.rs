@@ -202,6 +202,7 @@ fn how_well_does_every_probed_file_predict_its_disk() {
             misses.push(*name);
         }
     }
-    // Its layout was read off a real drive, with defects everywhere: its tracks are not found after three million reads.
-    assert_eq!(misses, ["atlas-10k-v-300"]);
+    // The layout of the one was read off a real drive, with defects everywhere: its tracks are not found after three million reads.
+    // Of the other, spares behind every twelve cylinders take up what was slipped, and four boundaries are off.
+    assert_eq!(misses, ["atlas-10k-v-300", "cheetah-4lp"]);
 }
