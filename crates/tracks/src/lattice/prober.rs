@@ -2,7 +2,8 @@
 //!
 //! A read ends when its last sector has passed the head, so the time of its end, in turns, is an angle. The clock is
 //! held to the disk by reading one place again every second. Late answers are known by being surprises: what was
-//! predicted is believed, what was not is read again until two readings agree.//!
+//! predicted is believed, what was not is read again until two readings agree.
+//!
 //! Where the disk queues, sectors whose angles are foretold are asked for together, in whatever order it serves them: an angle
 //! is that of the end alone. Whether ends are where they would be alone is tried out first, with the reference as one of two.
 //! What comes of it is a first reading, like any; a surprise is read again by itself.
