@@ -121,12 +121,12 @@ fn section(names: &[&str], played: &[Played], cluster: u32) -> Section {
     }
 }
 
-/// Bars of the programs under one rule.
+/// Marks of the programs under one rule: bars of several variants would be stacked.
 fn figure(names: &[&str], played: &[Played], rule: &str) -> Figure {
     let mut lines: Vec<Line> = names
         .iter()
         .enumerate()
-        .map(|(family, name)| Line { name: name.to_string(), look: Look::Bars, family, ..Line::default() })
+        .map(|(family, name)| Line { name: name.to_string(), look: Look::Marks, family, ..Line::default() })
         .collect();
     for (at, played) in played.iter().filter(|played| played.rule == rule).enumerate() {
         for (line, ratio) in lines.iter_mut().zip(played.ratios()) {
