@@ -94,7 +94,7 @@ const FIT: u32 = 800;
 const LAST_READS: u32 = 3;
 
 /// Reads of each trial.
-const READS: u64 = 96;
+const READS: u64 = 48;
 
 /// Looks whether a disk can be read and how it turns.
 ///
@@ -385,7 +385,7 @@ mod tests {
             number += 1;
             (lbn == 999_999 || number % 2 == 0).then_some(Nanos(7_000_000))
         });
-        assert_eq!(found, Err(SpinError::Failing { failed: 48, reads: 96 }));
+        assert_eq!(found, Err(SpinError::Failing { failed: READS / 2, reads: READS }));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// Reads of one place that tell whether there is a cache.
 const TRIED: usize = 16;
 /// Reads of one place by which the period is found, and those where others have to be read between them.
-const FIRST: (usize, usize) = (120, 48);
+const FIRST: (usize, usize) = (64, 48);
 /// Share of them that has to come round at whole turns.
 const STEADY: f64 = 0.6;
 /// A read again takes a turn; no disk turns in less than this.
@@ -63,10 +63,11 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// Finds out whether there is a cache, and how long a turn takes.
     pub(super) async fn begin(&mut self) -> Result<(Clock, Cache), LatticeError> {
-        let mut took = Vec::new();
+        let mut tried = Vec::new();
         for _ in 0..TRIED {
-            took.extend(self.read(0).await.map(|answer| answer.took()));
+            tried.extend(self.read(0).await);
         }
+        let mut took: Vec<Nanos> = tried.iter().map(|answer| answer.took()).collect();
         took.sort();
         let Some(usual) = took.get(took.len() / 2).copied() else {
             return Err(LatticeError::Unreadable { lbn: Lbn(0) });
@@ -75,9 +76,11 @@ impl Reader<'_> {
         if usual < QUICK {
             cache.take_for_hits(usual);
             cache.others = OTHERS;
+            tried.clear();
         }
+        let mut ends: Vec<Nanos> = tried.iter().map(|answer| answer.ended).collect();
         loop {
-            let lost = match self.clock(&mut cache).await? {
+            let lost = match self.clock(&mut cache, std::mem::take(&mut ends)).await? {
                 Ok(clock) => return Ok((clock, cache)),
                 Err(lost) => lost,
             };
@@ -91,12 +94,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads one place again and again and lays the clock through its times; or why there is none.
-    async fn clock(&mut self, cache: &mut Cache) -> Result<Result<Clock, LatticeError>, LatticeError> {
+    /// Reads one place again and again and lays the clock through the times at which it came by, of which there may be some already; or why
+    /// there is none.
+    async fn clock(
+        &mut self,
+        cache: &mut Cache,
+        mut ends: Vec<Nanos>,
+    ) -> Result<Result<Clock, LatticeError>, LatticeError> {
         let reads = if cache.is_there() { FIRST.1 } else { FIRST.0 };
         let needed = (reads as f64 * STEADY) as usize;
-        let mut ends = Vec::new();
-        for _ in 0..reads {
+        for _ in ends.len()..reads {
             ends.extend(self.on_media(0, cache).await?);
         }
         let lost = |steady| LatticeError::NoPeriod { reads, steady, needed };
