@@ -15,6 +15,7 @@ mod error;
 mod learn;
 mod odd;
 mod prober;
+mod reach;
 mod reader;
 mod verify;
 mod walk;

@@ -8,6 +8,9 @@ use super::LatticeError;
 use super::cell::{Shape, wrap, wrap_from};
 use super::walk::Walk;
 
+/// Share by which a track may have more sectors in a turn than foretold.
+const DENSER: f64 = 0.012;
+
 /// What a track is that its cell does not foretell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Odd {
@@ -33,7 +36,7 @@ impl Walk {
     /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
     pub(super) async fn odd(&mut self, shape: Shape, next: Option<f64>) -> Result<Odd, LatticeError> {
         let rest = self.end - self.at;
-        let limit = ((shape.turn * (1.012 - self.lead)) as u64 + 2).min(rest);
+        let limit = ((shape.turn * (1.0 + DENSER - self.lead)) as u64 + 2).min(rest);
         let mut search = Search { turn: shape.turn, within: 0, beyond: limit, hole: 0.0 };
         if shape.sectors <= limit {
             self.narrow(&mut search, shape.sectors - 1).await?;
@@ -212,7 +215,8 @@ impl Walk {
         let Some(angle) = seen else {
             return Err(LatticeError::Unreadable { lbn: self.prober.lbn(self.at + sector) });
         };
-        let hole = wrap_from(-slack, angle - self.angle - along);
+        // Where the track has more sectors than foretold they come sooner, the more so the farther they are.
+        let hole = wrap_from(-slack - DENSER * along, angle - self.angle - along);
         // What is slipped before a sector is slipped before all behind it.
         let is_more = sector < search.within || hole >= search.hole - slack;
         let fits = self.lead + along + 1.0 / search.turn + hole <= 1.0 + slack;

@@ -184,6 +184,9 @@ impl Walk {
                 let track = if inside { self.led(&thread, from).await? } else { None };
                 let Some(track) = track else { return Ok(()) };
                 from = track;
+            } else if thread.cell.tracks == 1 && wrap(angle - next.angle).abs() > self.prober.tolerance() {
+                // A skew that is nearly that of the thread.
+                return Ok(());
             }
             thread.slip(thread.start(from).sector as i64 - self.at as i64);
         }
@@ -270,98 +273,6 @@ impl Walk {
         let middle = sectors / 2;
         let angle = wrap(self.angle + middle as f64 / sectors as f64);
         self.lies(self.at + middle, angle, tolerance).await
-    }
-
-    /// The last track, from `from` on, at whose beginning a thread conforms; all that begin on the disk may.
-    async fn reach(&mut self, thread: &mut Thread, from: u64) -> Result<u64, LatticeError> {
-        let top = thread.last_before(self.end);
-        let repeat = thread.cell.tracks;
-        let (mut good, mut bad) = (from, top + 1);
-        let mut near = self.near(thread, from).into_iter();
-        let usual = self.usual_tracks().filter(|_| repeat == 1 && from == 0);
-        let mut step = repeat;
-        while good < top {
-            let mut to = near.find(|track| *track > good).unwrap_or(good + step);
-            // The skew is certain enough for four times as far.
-            if let Some(usual) = usual.filter(|usual| good < *usual && *usual <= to.max(4 * good)) {
-                // The last track it is likely to have, and then the one it is likely not to.
-                to = if good + 1 < usual { usual - 1 } else { usual };
-            }
-            let to = to.min(top);
-            match self.conforms(thread, to).await? {
-                Some(off) => {
-                    thread.refine(from, to, off);
-                    good = to;
-                }
-                None => {
-                    bad = to;
-                    break;
-                }
-            }
-            // A step of angle is as certain as it was followed far; twice as far, it still is.
-            step = (good - from).max(repeat);
-        }
-        loop {
-            while bad - good > 1 {
-                let middle = good + (bad - good) / 2;
-                match self.conforms(thread, middle).await? {
-                    Some(off) => {
-                        thread.refine_part(from, middle, off);
-                        thread.refine(from, middle, off);
-                        good = middle;
-                    }
-                    None => bad = middle,
-                }
-            }
-            match self.first_lie(thread, from, good).await? {
-                Some(lie) => (good, bad) = (from, lie),
-                None if good == from || self.still_conforms(thread, good).await? => return Ok(good),
-                None => (good, bad) = (from, good),
-            }
-        }
-    }
-
-    /// Tracks where a thread may break sooner than elsewhere, in order: the next, as slips come in adjacent ones. Then where other tracks
-    /// follow, and one of those: what is some tracks off in its cell shows there, and may not a whole cell later.
-    fn near(&self, thread: &Thread, from: u64) -> [u64; 3] {
-        let repeat = thread.cell.tracks;
-        if repeat > 1 {
-            let other = thread.alike_to(from);
-            return [from + 1, other, if other < from + repeat { other + 1 } else { other }];
-        }
-        [from + 1; 3]
-    }
-
-    /// Tracks of the last run, if that before it had as many: others may, too.
-    fn usual_tracks(&self) -> Option<u64> {
-        let last: Vec<u64> = self.found.iter().rev().take(2).map(|piece| piece.tracks).collect();
-        matches!(last[..], [last, before] if last == before && last > 2).then(|| last[0])
-    }
-
-    /// Whether a track begins where a thread has it when it is read again: of many late answers one comes just when it is foretold.
-    async fn still_conforms(&mut self, thread: &Thread, track: u64) -> Result<bool, LatticeError> {
-        let sector = thread.start(track).sector;
-        self.prober.forget_one(sector);
-        self.prober.forget_one(sector - 1);
-        Ok(self.conforms(thread, track).await?.is_some())
-    }
-
-    /// A track at whose beginning a thread does not conform, though it does at a later one: where tracks of another size have
-    /// a boundary in common with those foretold, their angles may agree, too. And spares take up what is slipped before them.
-    async fn first_lie(
-        &mut self,
-        thread: &Thread,
-        from: u64,
-        good: u64,
-    ) -> Result<Option<u64>, LatticeError> {
-        let halfway = [good - (good - from) / 4, good.saturating_sub(1)];
-        let hidden = thread.hidden(from, good);
-        for track in hidden.into_iter().chain(halfway) {
-            if track > from && track < good && self.conforms(thread, track).await?.is_none() {
-                return Ok(Some(track));
-            }
-        }
-        Ok(None)
     }
 
     /// Whether a track begins where a thread has it; if so, by how much later in angle.

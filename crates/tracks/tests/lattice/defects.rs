@@ -1,6 +1,7 @@
 //! Disks with slipped sectors and tracks, in blobs.
 
 use super::*;
+use headstack_model::spec::Sparing;
 
 fn check_blobs(mut plan: Plan, blobs: u32, seed: u64) -> Found {
     let hit = plan.add_blobs(blobs, seed);
@@ -49,6 +50,27 @@ fn are_slips_found_that_the_spares_behind_them_take_up() {
     }
 }
 
+#[test]
+fn are_slips_found_that_move_no_more_than_their_cylinder() {
+    let mut spec = plan(Layout::Serpentine, 4, 10).spec();
+    (spec.geometry.sparing, spec.geometry.slip_to_end) = (Sparing::SectorsPerCylinder, false);
+    for zone in &mut spec.geometry.zones {
+        let cylinders = u64::from(zone.last_cylinder - zone.first_cylinder + 1);
+        let places = 4 * u64::from(zone.sectors_per_track);
+        zone.spares = 24;
+        spec.capacity_sectors -= 24 * cylinders;
+        // In the first tracks of some cylinders, one physical sector each.
+        let slipped = [40, 333, 334, 700].map(|cylinder| cylinder * places + 800);
+        zone.slips = slipped.into_iter().flat_map(|at| at..at + 8).collect();
+    }
+    let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
+    for seed in [1, 2, 3] {
+        let found = run(&spec, Noise::USUAL, seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(found.agreement.exact_share() >= 0.9999, "seed {seed}: {:?}", found.agreement);
+        assert_eq!(wrong_outside_doubt(&found, &truth), 0, "seed {seed}");
+    }
+}
+
 /// Whether a place is in doubt.
 fn doubts(found: &Found, lbn: Lbn) -> bool {
     found.lattice.verification.doubtful.iter().any(|range| range.contains(&lbn))
@@ -92,7 +114,7 @@ fn x300() -> Plan {
 #[test]
 fn is_a_remapped_sector_no_boundary() {
     let mut spec = plan(Layout::Serpentine, 4, 10).spec();
-    spec.geometry.sparing = headstack_model::spec::Sparing::SectorsPerZone;
+    spec.geometry.sparing = Sparing::SectorsPerZone;
     let mut spares = 0;
     for zone in &mut spec.geometry.zones {
         let cylinders = u64::from(zone.last_cylinder - zone.first_cylinder + 1);
