@@ -1,9 +1,9 @@
 //! Tracks to cylinders and heads of seek-first layouts: a surface of a band, the next surface, then the next band.
 
-use super::tracks::{Piece, Spot, Stretch, turn_between};
+use super::tracks::{Piece, Spot, Stretch, turn_between, within};
 
-/// How far angles may be off, in turns.
-const OFF: f64 = 0.008;
+/// Turns by which slipped sectors push the angle of a track that goes on from the one before: two of 250.
+const PUSHED: f64 = 0.008;
 
 /// Heads that a disk has at most.
 const MOST_HEADS: usize = 32;
@@ -16,6 +16,11 @@ pub(super) struct Slice {
 }
 
 impl Slice {
+    pub(super) fn of(stretches: Vec<Stretch>) -> Slice {
+        let tracks = stretches.iter().map(|stretch| stretch.run.tracks).sum();
+        Slice { stretches, tracks }
+    }
+
     pub(super) fn first(&self) -> Spot {
         self.stretches[0].spot(0)
     }
@@ -35,7 +40,7 @@ pub(super) struct Ways {
 }
 
 /// Joins what is broken by slipped sectors alone.
-pub(super) fn slices(stretches: &[Stretch]) -> Vec<Slice> {
+pub(super) fn slices(stretches: &[Stretch], noise: f64) -> Vec<Slice> {
     let mut slices: Vec<Slice> = Vec::new();
     // Of single tracks that follow each other, the skew is that of the tracks before.
     let mut usual = 0.0;
@@ -45,7 +50,7 @@ pub(super) fn slices(stretches: &[Stretch]) -> Vec<Slice> {
             let skews = [before, stretch].into_iter().find(|one| one.run.tracks > 1);
             let skew = skews.map_or(usual, |one| one.skew);
             before.sectors_per_track == stretch.sectors_per_track
-                && turn_between(before.last().angle + skew, stretch.angle).abs() < OFF
+                && turn_between(before.last().angle + skew, stretch.angle).abs() < within(PUSHED, noise)
         });
         match slices.last_mut().filter(|_| goes_on) {
             Some(slice) => {

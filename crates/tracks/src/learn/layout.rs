@@ -20,8 +20,11 @@ pub(super) struct Placing {
 
 /// Resolution of the seeks that decide, in turns.
 const SHARE: f64 = 0.002;
-/// Times that differ by less are taken as the same, in turns.
+/// Times that differ by less are taken as the same, in turns: 40 µs at 7,200 turns a minute, which no change of heads and no seek lacks.
 const SAME: f64 = 0.005;
+/// Times that the median of some is to be of, as a standard deviation and in turns, where times of answers have noise, and most of them.
+const EXACT: f64 = 0.001;
+const MOST_TIMES: f64 = 15.0;
 /// Places from which the ends of short bands are compared.
 const AFAR: usize = 6;
 /// Heads that a disk has at most.
@@ -58,11 +61,11 @@ impl Placing {
 }
 
 /// Finds the order of the blocks.
-pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch]) -> Placing {
-    let slices = bands::slices(stretches);
+pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch], noise: f64) -> Placing {
+    let slices = bands::slices(stretches, noise);
     let usual = heads_first::usual_tracks(&slices);
     if is_heads_first(prober, &slices, usual).await {
-        return heads_first(prober, &slices, usual).await;
+        return heads_first(prober, &slices, usual, noise).await;
     }
     let (heads, reverses) = match bands::heads_of_pattern(&slices) {
         Some(found) => found,
@@ -102,8 +105,8 @@ fn middle(slices: &[Slice], is_wanted: impl Fn(&Slice) -> bool) -> Option<&Slice
     wanted.min_by_key(|(index, _)| index.abs_diff(middle)).map(|(_, slice)| slice)
 }
 
-async fn heads_first(prober: &mut Prober, slices: &[Slice], heads: u32) -> Placing {
-    let mut pieces = heads_first::place(slices, heads);
+async fn heads_first(prober: &mut Prober, slices: &[Slice], heads: u32, noise: f64) -> Placing {
+    let mut pieces = heads_first::place(slices, heads, noise);
     let is_serpentine = is_serpentine(prober, &pieces, heads).await;
     if is_serpentine {
         heads_first::turn_odd_cylinders(&mut pieces, heads);
@@ -191,6 +194,15 @@ async fn end_less_start(prober: &mut Prober, from: Spot, slice: &Slice) -> Optio
     Some(to_last - to_first)
 }
 
+/// The least time from a track to another: the median of as many as it takes to tell times that are [`SAME`] from others.
 async fn least(prober: &mut Prober, from: Spot, to: Spot) -> Option<f64> {
-    prober.least(&from, &to, false, SHARE).await.map(|least| least.turns())
+    // One is as exact as half an answer is, because many answers make it.
+    let needed = 0.5 * prober.noise() / EXACT;
+    let times = (needed * needed).ceil().clamp(1.0, MOST_TIMES) as usize;
+    let mut found = Vec::with_capacity(times);
+    for _ in 0..times {
+        found.extend(prober.least(&from, &to, false, SHARE).await.map(|least| least.turns()));
+    }
+    found.sort_by(f64::total_cmp);
+    found.get(found.len() / 2).copied()
 }

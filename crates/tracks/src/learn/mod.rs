@@ -10,6 +10,7 @@
 
 mod bands;
 pub mod electronics;
+pub(crate) mod fit;
 mod heads_first;
 mod layout;
 mod prober;
@@ -19,7 +20,7 @@ mod tracks;
 pub use electronics::{LearnedElectronics, electronics};
 pub use seek::{SeekPoint, Seeks};
 pub use tracks::{Piece, Stretch};
-pub(crate) use tracks::{middle_angle, turn_between};
+pub(crate) use tracks::{mean_off, middle_angle, most_off, turn_between, within};
 
 use crate::Disk;
 use crate::lattice::Lattice;
@@ -33,6 +34,10 @@ use std::collections::BTreeMap;
 pub struct LearnedMechanics {
     /// Turns a minute.
     pub rpm: f64,
+    /// Standard deviation of the angles at which tracks were found to begin.
+    ///
+    /// *Units:* turns.
+    pub noise: f64,
     /// Order of the blocks over tracks.
     pub layout: Layout,
     /// Surfaces that could be told apart.
@@ -66,7 +71,7 @@ impl LearnedMechanics {
         let rate = |zone: &[&[Piece]]| {
             let tracks = || zone.iter().flat_map(|band| band.iter()).map(|piece| &piece.tracks);
             let blocks = tracks().map(|tracks| tracks.run.end() - tracks.run.first).sum();
-            let turns: f64 = tracks().map(Stretch::turns).sum();
+            let turns: f64 = tracks().map(|tracks| tracks.turns(self.noise)).sum();
             let first = zone[0][0].tracks.run.first;
             ZoneRate { first, blocks, blocks_a_second: blocks as f64 / turns * turns_a_second }
         };
@@ -76,25 +81,31 @@ impl LearnedMechanics {
 
 /// Learns the mechanics of a disk whose tracks were found.
 pub async fn mechanics(disk: Disk, lattice: &Lattice) -> LearnedMechanics {
-    let stretches = tracks::of_lattice(lattice, disk.facts().physical_sectors);
-    mechanics_of(disk, &stretches, lattice.period.0 as f64).await
+    let period = lattice.period.0 as f64;
+    let noise = lattice.noise.0 as f64 / period;
+    let stretches = tracks::of_lattice(lattice, disk.facts().physical_sectors, noise);
+    mechanics_of(disk, &stretches, period, noise).await
 }
 
 /// Learns the mechanics of a disk with these tracks, which turns once in `period` nanoseconds.
-pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64) -> LearnedMechanics {
+///
+/// *Units:* `noise`, the standard deviation of the tracks' angles, in turns.
+pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64, noise: f64) -> LearnedMechanics {
     let mut prober = Prober::new(disk, period);
     if let Some(stretch) = stretches.first() {
         prober.set_clock(&stretch.spot(0)).await;
     }
     let mut stretches = stretches.to_vec();
     measure_turns(&mut prober, &mut stretches).await;
-    let mut placing = layout::find(&mut prober, &stretches).await;
+    settle_turns(&mut stretches);
+    let mut placing = layout::find(&mut prober, &stretches, noise).await;
     if placing.is_heads_first() {
         seek::widen(&mut prober, &mut placing).await;
     }
     let seeks = seek::measure(&mut prober, &placing).await;
     LearnedMechanics {
         rpm: 60e9 / period,
+        noise,
         layout: placing.layout,
         heads: placing.heads,
         cylinders: placing.cylinders(),
@@ -118,13 +129,38 @@ async fn measure_turns(prober: &mut Prober, stretches: &mut [Stretch]) {
     let mut counted = BTreeMap::new();
     for (said, stretch) in longest {
         if said < FEW || said != stretch.run.sectors {
-            counted.extend(prober.sectors_of_turn(&stretch.spot(0)).await.map(|sectors| (said, sectors)));
+            counted.insert(said, prober.sectors_of_turn(&stretch.spot(0)).await);
         }
     }
     for stretch in stretches {
         if let Some(sectors) = counted.get(&stretch.sectors_per_track) {
             stretch.sectors_per_track = stretch.run.sectors.max(*sectors);
         }
+    }
+}
+
+/// Sectors by which the turn of one track may be counted wrongly, as a share.
+const MISCOUNTED: f64 = 0.012;
+
+/// Has tracks that stand alone have the turn of those on both sides, where it is about theirs: of one track it is counted less exactly
+/// than of many, and a slipped sector in it makes it shorter.
+fn settle_turns(stretches: &mut [Stretch]) {
+    let turn_of = |stretch: &Stretch| (stretch.run.tracks > 1).then_some(stretch.sectors_per_track);
+    let mut next: Vec<Option<u32>> = stretches.iter().map(turn_of).collect();
+    for index in (1..next.len()).rev() {
+        next[index - 1] = next[index - 1].or(next[index]);
+    }
+    let mut before = None;
+    for (stretch, next) in stretches.iter_mut().zip(next) {
+        let longer = turn_of(stretch);
+        if longer.is_none()
+            && before == next
+            && let Some(turn) = next.filter(|turn| *turn >= stretch.run.sectors)
+            && f64::from(turn.abs_diff(stretch.sectors_per_track)) <= 1.0 + MISCOUNTED * f64::from(turn)
+        {
+            stretch.sectors_per_track = turn;
+        }
+        before = longer.or(before);
     }
 }
 

@@ -41,8 +41,11 @@ pub(super) struct Prober {
 const OFF: (f64, f64) = (0.01, 0.1);
 /// Reads of a bisection, those that came late included.
 const PATIENCE: u32 = 60;
-/// Pairs of reads that tell the sectors of a turn.
-const SAMPLES: u32 = 15;
+/// Pairs of reads that tell the sectors of a turn: at least, at most, and what they are to come to, as a standard deviation in sectors.
+const SAMPLES: (u32, u32) = (15, 120);
+const COUNTED: f64 = 0.12;
+/// Standard deviations of an answer by which the clock, which follows many, errs at most.
+const BLUR: f64 = 0.6;
 /// Times that a bound which did not hold is looked for again.
 const SECOND_THOUGHTS: u32 = 4;
 
@@ -107,19 +110,39 @@ impl Prober {
         self.square = spread * spread;
     }
 
-    /// Sectors of a whole turn, from the angle between the first and the last that a track holds.
-    pub(super) async fn sectors_of_turn(&mut self, spot: &Spot) -> Option<u32> {
+    /// Standard deviation of an answer, as the last ones had it, in turns.
+    pub(super) fn noise(&self) -> f64 {
+        self.square.sqrt()
+    }
+
+    /// Sectors of a whole turn, from the angle between the first and the last that a track holds; those it was said to have where
+    /// angles tell no other number.
+    pub(super) async fn sectors_of_turn(&mut self, spot: &Spot) -> u32 {
         let last = self.units(spot) - 1;
+        let said = f64::from(spot.sectors_per_track) / f64::from(self.unit);
+        if last == 0 {
+            return spot.sectors_per_track;
+        }
+        // Of a median of differences; a turn that is longer by a share has as many sectors more.
+        let deviation = 1.25 * std::f64::consts::SQRT_2 * self.noise() * said * said / f64::from(last);
+        let needed = (deviation / COUNTED) * (deviation / COUNTED);
+        let samples = (needed.ceil() as u32).clamp(SAMPLES.0, SAMPLES.1);
+        let expected = f64::from(last) / said;
         let mut between = Vec::new();
-        for _ in 0..SAMPLES {
+        for _ in 0..samples {
             let first = self.disk.read(self.part(spot, 0).0, self.unit).await;
             let second = self.disk.read(self.part(spot, last).0, self.unit).await;
-            between.push(self.phase(second.ended) - self.phase(first.ended));
+            // Near a whole turn it may be more than one.
+            between.push(turn_between(expected, self.phase(second.ended) - self.phase(first.ended)));
         }
-        let turn = middle_and_spread(&between).0.rem_euclid(1.0);
-        let units = (f64::from(last) / turn).round();
-        (last > 0 && units < f64::from(u32::MAX / self.unit))
-            .then(|| (units as u32 * self.unit).max(spot.sectors))
+        let units = f64::from(last) / (expected + middle_and_spread(&between).0);
+        let certain = 0.5_f64.max(3.0 * deviation / f64::from(samples).sqrt());
+        let held = f64::from(self.units(spot));
+        match (units - held).abs() < certain {
+            // Nothing shows that it does not fill its turn.
+            true => spot.sectors,
+            false => ((units.round() as u32) * self.unit).max(spot.sectors),
+        }
     }
 
     /// Learns how much later writes end than reads. Writes what lies on the track.
@@ -179,7 +202,7 @@ impl Prober {
     }
 
     /// The least time from a track to another, until a block of the other is read (or written) and answered, to a share of a
-    /// turn; without the time of the block itself.
+    /// turn, or as exactly as the clock tells it; without the time of the block itself.
     ///
     /// None where answers are not those of the media.
     pub(super) async fn least(&mut self, from: &Spot, to: &Spot, write: bool, share: f64) -> Option<Least> {
@@ -190,6 +213,8 @@ impl Prober {
             self.settle_on(from).await;
             let Some((turns, off)) = self.reach(to, write, wanted).await else { continue };
             more.push(off);
+            // Moments that lie nearer to each other than the clock errs are missed and reached by chance.
+            let blur = BLUR * self.noise();
             let seen = Least { above: turns - 1.0, most: turns };
             let old = bounds.unwrap_or(seen);
             let mut new = Least { above: old.above.max(seen.above), most: old.most.min(seen.most) };
@@ -203,15 +228,15 @@ impl Prober {
                 is_sure = false;
             }
             bounds = Some(new);
-            let is_close = new.most - new.above <= share;
-            if is_close && is_sure && seen.above >= new.above {
+            let is_close = new.most - new.above <= share.max(blur);
+            if is_close && is_sure && seen.above >= new.above - 2.0 * blur {
                 // The track's angle may be off from what is said, as all its answers then are.
                 let off = middle_and_spread(&more).0 - f64::from(self.unit) / f64::from(to.sectors_per_track);
                 return Some(Least { above: new.above + off, most: new.most + off });
             }
             // What was missed is looked at again in the end, in case that was by chance.
             is_sure = is_close;
-            wanted = if is_close { new.above } else { (new.above + new.most) / 2.0 }.max(0.0);
+            wanted = if is_close { new.above - blur } else { (new.above + new.most) / 2.0 }.max(0.0);
         }
         None
     }

@@ -56,7 +56,7 @@ pub(crate) fn learn(spec: &DriveSpec, noise: Noise) -> (LearnedMechanics, Simula
     }
     let period = 60e9 / (spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0));
     let mut extraction = Extraction::new(crate::drive::Answers::facts(&disk), async move |disk| {
-        mechanics_of(disk, &stretches, period).await
+        mechanics_of(disk, &stretches, period, ANGLE_OFF / 3_f64.sqrt()).await
     });
     let learned = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
     (learned.expect("nobody ended it"), disk)

@@ -58,11 +58,12 @@ impl Stretch {
     }
 
     /// Turns that its tracks take one after the other, each up to where the next begins.
-    pub(super) fn turns(&self) -> f64 {
+    pub(super) fn turns(&self, noise: f64) -> f64 {
         let held = f64::from(self.run.sectors) / f64::from(self.sectors_per_track);
         // A track that begins no later than the one before ends, but for an error, has no gap.
         let gap = turn_between(held, self.skew);
-        f64::from(self.run.tracks) * (held + if gap < -0.01 { gap + 1.0 } else { gap.max(0.0) })
+        f64::from(self.run.tracks)
+            * (held + if gap < -within(OVERLAP, noise) { gap + 1.0 } else { gap.max(0.0) })
     }
 
     pub(super) fn last(&self) -> Spot {
@@ -70,15 +71,16 @@ impl Stretch {
     }
 
     /// The one skew by which tracks follow each other in this and in the next, where it is one and either stands alone.
-    fn skew_to(&self, next: &Stretch) -> Option<f64> {
+    fn skew_to(&self, next: &Stretch, noise: f64) -> Option<f64> {
         let is_alone = [self, next].map(|stretch| stretch.run.tracks == 1);
         let shape = |stretch: &Stretch| (stretch.run.sectors, stretch.sectors_per_track);
         if !is_alone.contains(&true) || shape(self) != shape(next) || self.run.end() != next.run.first {
             return None;
         }
         let skew = turn_between(self.last().angle, next.angle);
-        let is_one =
-            |stretch: &Stretch| stretch.run.tracks == 1 || turn_between(stretch.skew, skew).abs() < SAME;
+        let is_one = |stretch: &Stretch| {
+            stretch.run.tracks == 1 || turn_between(stretch.skew, skew).abs() < within(0.0, noise)
+        };
         (is_one(self) && is_one(next)).then_some(skew)
     }
 
@@ -121,7 +123,7 @@ impl Piece {
 }
 
 /// The runs of a lattice, on media that hold units of so many blocks.
-pub(super) fn of_lattice(lattice: &Lattice, unit: u32) -> Vec<Stretch> {
+pub(super) fn of_lattice(lattice: &Lattice, unit: u32, noise: f64) -> Vec<Stretch> {
     let unit = f64::from(unit.max(1));
     let stretch = |run: &LatticeRun| Stretch {
         run: run.run,
@@ -129,17 +131,25 @@ pub(super) fn of_lattice(lattice: &Lattice, unit: u32) -> Vec<Stretch> {
         angle: run.angle,
         skew: run.skew,
     };
-    joined(lattice.runs.iter().map(stretch))
+    joined(lattice.runs.iter().map(stretch), noise)
 }
 
-/// Angles that differ by less are taken as the same, in turns.
-const SAME: f64 = 0.004;
+/// Turns by which a track may begin before the one before ends, where angles have no noise: a sector or two, as slips push angles by.
+const OVERLAP: f64 = 0.01;
+/// Standard deviations by which a difference of two angles is off at most.
+const DEVIATIONS: f64 = 5.0;
+
+/// Within how many turns two angles, or what foretells one and it, lie if they are the same: as many standard deviations of their
+/// difference, each being off by `noise`, and no fewer than what is no noise makes.
+pub(crate) fn within(no_noise: f64, noise: f64) -> f64 {
+    no_noise.max(DEVIATIONS * std::f64::consts::SQRT_2 * noise)
+}
 
 /// Tracks that stand alone, put together where they follow each other by one skew: of a disk of two heads no three tracks do.
-fn joined(stretches: impl Iterator<Item = Stretch>) -> Vec<Stretch> {
+fn joined(stretches: impl Iterator<Item = Stretch>, noise: f64) -> Vec<Stretch> {
     let mut joined: Vec<Stretch> = Vec::new();
     for next in stretches {
-        match joined.last_mut().and_then(|last| last.skew_to(&next).map(|skew| (last, skew))) {
+        match joined.last_mut().and_then(|last| last.skew_to(&next, noise).map(|skew| (last, skew))) {
             Some((last, skew)) => {
                 last.skew = skew;
                 last.run.tracks += next.run.tracks;
@@ -148,6 +158,25 @@ fn joined(stretches: impl Iterator<Item = Stretch>) -> Vec<Stretch> {
         }
     }
     joined
+}
+
+/// How far angles lie from where all of a zone have them, in turns, where they have no noise: at most, and as the root of the mean
+/// square. It is slipped sectors, whose places within a track are not learned.
+const MOST_OFF: f64 = 0.015;
+const MEAN_OFF: f64 = 0.004;
+/// The same where they have, in standard deviations: as the angles of a run of tracks are foretold from others, they are off by more
+/// than one that is measured.
+const MOST_DEVIATIONS: f64 = 8.0;
+const MEAN_DEVIATIONS: f64 = 2.5;
+
+/// How far an angle lies at most from where all of a zone have it, in turns, where each is off by the standard deviation `noise`.
+pub(crate) fn most_off(noise: f64) -> f64 {
+    MOST_OFF.max(MOST_DEVIATIONS * noise)
+}
+
+/// The same as the root of the mean square of many.
+pub(crate) fn mean_off(noise: f64) -> f64 {
+    MEAN_OFF.max(MEAN_DEVIATIONS * noise)
 }
 
 /// How far an angle is from another: from -½ to ½ turn.
@@ -182,11 +211,11 @@ mod tests {
         // Two heads: 0.15 to the other head, 0.25 to the next cylinder.
         let angles = [0.0, 0.15, 0.40, 0.55, 0.80, 0.95];
         let tracks = angles.iter().zip(0..).map(|(angle, track)| one(track, 600, *angle));
-        let found = joined(tracks);
+        let found = joined(tracks, 1e-3);
         let shapes: Vec<_> = found.iter().map(|found| (found.run.first.0, found.run.tracks)).collect();
         assert_eq!(shapes, [(0, 2), (1200, 2), (2400, 2)]);
         assert!(found.iter().all(|found| (found.skew - 0.15).abs() < 1e-9), "{found:?}");
-        let apart = joined([one(0, 600, 0.0), one(1, 599, 0.15)].into_iter());
+        let apart = joined([one(0, 600, 0.0), one(1, 599, 0.15)].into_iter(), 1e-3);
         assert_eq!(apart.len(), 2, "one holds fewer");
     }
 }

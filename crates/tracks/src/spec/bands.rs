@@ -1,6 +1,6 @@
 //! Pieces as `band_zones`: a surface of a band, the next surface, then the next band.
 
-use super::fit::{Angles, Seen};
+use crate::learn::fit::{Angles, Seen};
 use crate::learn::{LearnedMechanics, Piece, middle_angle};
 use headstack_model::spec::{BandZone, GeometrySpec, Layout, Sparing};
 

@@ -1,11 +1,11 @@
 //! Pieces as `[geometry.extents]`, which can say anything: runs of tracks, and groups of them where they repeat.
 
-use super::fit::{Angles, Seen};
-use crate::learn::{LearnedMechanics, Piece, turn_between};
+use crate::learn::fit::{Angles, Seen};
+use crate::learn::{LearnedMechanics, Piece, turn_between, within};
 use headstack_model::spec::{ExtentRun, Extents, GeometrySpec, Layout, Repeated, Sparing, TrackKind};
 
-/// Angles that differ by less are taken as the same, in turns.
-const OFF: f64 = 0.01;
+/// Angles that differ by less are taken as the same, in turns, where they have no noise: tracks begin with a slipped sector or two.
+const SLIPPED: f64 = 0.01;
 /// Times that something has to come before it is written as a group.
 const WORTH: usize = 3;
 
@@ -14,13 +14,16 @@ pub(super) fn of(learned: &LearnedMechanics, cylinders: u32, groups: bool) -> Ge
     let mut extents = Extents::default();
     let blocks: Vec<Vec<ExtentRun>> =
         learned.pieces.iter().map(|piece| runs(piece, &mut extents.tracks)).collect();
+    let off = within(SLIPPED, learned.noise);
     let mut disk = Vec::new();
     let mut at = 0;
     while at < blocks.len() {
         let heads = learned.heads as usize;
         let periods = [1, 2, heads, 2 * heads];
-        let best =
-            periods.into_iter().filter(|_| groups).map(|period| (repeats(&blocks[at..], period), period));
+        let best = periods
+            .into_iter()
+            .filter(|_| groups)
+            .map(|period| (repeats(&blocks[at..], period, off), period));
         let (times, period) = best.max_by_key(|(times, period)| times * period).unwrap_or((1, 1));
         if times < WORTH {
             disk.extend(blocks[at].iter().copied());
@@ -72,8 +75,8 @@ fn runs(piece: &Piece, kinds: &mut Vec<TrackKind>) -> Vec<ExtentRun> {
     }
 }
 
-/// How often the first blocks come again, each time on by the same steps.
-fn repeats(blocks: &[Vec<ExtentRun>], period: usize) -> usize {
+/// How often the first blocks come again, each time on by the same steps but for `off` turns.
+fn repeats(blocks: &[Vec<ExtentRun>], period: usize, off: f64) -> usize {
     if blocks.len() < 2 * period {
         return 1;
     }
@@ -88,7 +91,7 @@ fn repeats(blocks: &[Vec<ExtentRun>], period: usize) -> usize {
         let is_same = next
             .iter()
             .zip(blocks)
-            .all(|(next, first)| is_like(first, next, cylinders * times as i32, on[0]));
+            .all(|(next, first)| is_like(first, next, (cylinders * times as i32, on[0]), off));
         if cylinders == 0 || !is_same {
             return times;
         }
@@ -100,14 +103,15 @@ fn repeats(blocks: &[Vec<ExtentRun>], period: usize) -> usize {
     1
 }
 
-fn is_like(first: &[ExtentRun], next: &[ExtentRun], cylinders: i32, angle: f64) -> bool {
+/// Whether some runs are others so many cylinders and turns further, but for `off` turns.
+fn is_like(first: &[ExtentRun], next: &[ExtentRun], (cylinders, angle): (i32, f64), off: f64) -> bool {
     first.len() == next.len()
         && first.iter().zip(next).all(|(first, next)| {
             (first.of, first.times, first.cylinder_step) == (next.of, next.times, next.cylinder_step)
                 && first.cylinder + cylinders == next.cylinder
-                && turn_between(first.angle_turns + angle, next.angle_turns).abs() < OFF
+                && turn_between(first.angle_turns + angle, next.angle_turns).abs() < off
                 && turn_between(first.angle_step_turns, next.angle_step_turns).abs() * f64::from(first.times)
-                    < OFF
+                    < off
         })
 }
 

@@ -6,12 +6,13 @@
 
 mod bands;
 mod extents;
-mod fit;
 mod zones;
 
 use crate::Facts;
 use crate::learn::electronics::LearnedElectronics;
-use crate::learn::{LearnedMechanics, Piece, SeekPoint, Seeks, middle_angle, turn_between};
+use crate::learn::{
+    LearnedMechanics, Piece, SeekPoint, Seeks, mean_off, middle_angle, most_off, turn_between, within,
+};
 use headstack_model::spec::{
     BusSpec, CacheSpec, Evidence, GeometrySpec, MechanicsSpec, OverheadSpec, QueueSpec, SeekSpec, ZeroLatency,
 };
@@ -19,12 +20,12 @@ use headstack_model::{DriveSpec, Geometry, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How far angles of the file may be off from those found, in turns: root of the mean square, and at most.
-const OFF: f64 = 0.004;
-const MOST_OFF: f64 = 0.015;
-/// Writes whose extra over a read differs by less than this share of the read have one settle time for all.
+/// Of so many tracks, one may lie elsewhere: its first sector may be slipped or remapped, or was read late.
+const EXCEPTIONS: u32 = 200;
+/// Writes whose extra over a read differs by less than this share of the read have one settle time for all: so much do seeks of real
+/// arms differ from one time to the next.
 const SAME_SETTLE: f64 = 0.05;
-/// Settle times that differ by no more are taken as one.
+/// Settle times that differ by no more are taken as one, where they have no noise: it is a hundredth of a turn, and moves no response.
 const SAME_TIME: Nanos = Nanos(100_000);
 
 /// Why no drive file can be written.
@@ -86,7 +87,7 @@ pub fn mechanics_file(name: &str, facts: &Facts, learned: &LearnedMechanics) -> 
     let single = || Some(extents::of(learned, learned.cylinders, false));
     let ways: [&dyn Fn() -> Option<GeometrySpec>; 3] = [&|| natural(learned), &grouped, &single];
     let mut files = ways.into_iter().filter_map(|way| way()).map(with);
-    let found = files.find(|spec| agrees(spec, &learned.pieces));
+    let found = files.find(|spec| agrees(spec, &learned.pieces, learned.noise));
     found.ok_or(SpecError::Geometry { pieces: learned.pieces.len() })
 }
 
@@ -100,8 +101,8 @@ fn natural(learned: &LearnedMechanics) -> Option<GeometrySpec> {
     }
 }
 
-/// Whether a file has all pieces where they were found.
-pub fn agrees(spec: &DriveSpec, pieces: &[Piece]) -> bool {
+/// Whether a file has all pieces where they were found, at angles that are off by the standard deviation `noise`, in turns.
+pub fn agrees(spec: &DriveSpec, pieces: &[Piece], noise: f64) -> bool {
     let Ok(geometry) = Geometry::new(spec) else { return false };
     let block = |piece: &Piece, track: u32| {
         piece.tracks.run.first + u64::from(track) * u64::from(piece.tracks.run.sectors)
@@ -128,10 +129,21 @@ pub fn agrees(spec: &DriveSpec, pieces: &[Piece]) -> bool {
     let turned: Vec<f64> = pieces.iter().flat_map(turned).collect();
     // The angle of the first sector of all is nobody's.
     let origin = middle_angle(turned.clone()).unwrap_or(0.0);
-    let off: Vec<f64> = turned.iter().map(|angle| turn_between(origin, *angle)).collect();
-    let most = off.iter().fold(0.0, |most: f64, off| most.max(off.abs()));
-    let squares: f64 = off.iter().map(|off| off * off).sum();
-    most < MOST_OFF && squares <= OFF * OFF * off.len() as f64
+    let mut exceptions = 0;
+    let (mut squares, mut tracks) = (0.0, 0);
+    let most = most_off(noise);
+    for (piece, turned) in pieces.iter().zip(turned.chunks(2)) {
+        let off = turned.iter().map(|angle| turn_between(origin, *angle));
+        let (worst, square) =
+            off.fold((0.0_f64, 0.0), |(worst, square), off| (worst.max(off.abs()), square + off * off));
+        tracks += piece.tracks.run.tracks;
+        match worst < most {
+            true => squares += square,
+            false => exceptions += piece.tracks.run.tracks,
+        }
+    }
+    let off = mean_off(noise);
+    exceptions <= tracks / EXCEPTIONS && squares <= off * off * turned.len() as f64
 }
 
 fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
@@ -139,8 +151,8 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     let settle = seeks.write_settle_ns.unwrap_or(0);
     // Unless it is told apart, it is the same after a change of heads as after a seek.
     let after_switch = seeks.switch_settle_ns.unwrap_or(settle);
-    let write_points = match has_one_settle(seeks) {
-        true if settle.abs_diff(after_switch) <= SAME_TIME.0 => Vec::new(),
+    let write_points = match has_one_settle(seeks, noise(learned)) {
+        true if settle.abs_diff(after_switch) <= SAME_TIME.0.max(noise(learned) as u64) => Vec::new(),
         true => points(&seeks.reads, settle),
         false => points(&seeks.writes, 0),
     };
@@ -168,14 +180,19 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
     }
 }
 
-/// Whether writes take as much more than reads over most distances.
-fn has_one_settle(seeks: &Seeks) -> bool {
+/// By how much two times of the arm differ at most because of the noise, in nanoseconds: each goes by many answers.
+fn noise(learned: &LearnedMechanics) -> f64 {
+    within(0.0, 0.5 * learned.noise) * 60e9 / learned.rpm
+}
+
+/// Whether writes take as much more than reads over most distances, but for the noise.
+fn has_one_settle(seeks: &Seeks, noise: f64) -> bool {
     let settle = seeks.write_settle_ns.unwrap_or(0) as f64;
     let of_read = |distance| seeks.reads.iter().find(|read| read.distance == distance);
     let differs = |write: &&SeekPoint| {
         of_read(write.distance).is_some_and(|read| {
             let extra = write.time.0 as f64 - read.time.0 as f64;
-            (extra - settle).abs() > SAME_SETTLE * read.time.0 as f64
+            (extra - settle).abs() > noise.max(SAME_SETTLE * read.time.0 as f64)
         })
     };
     2 * seeks.writes.iter().filter(differs).count() <= seeks.writes.len()

@@ -1,7 +1,7 @@
 //! Pieces as `zones`: all heads of a cylinder come before the next cylinder.
 
-use super::fit::{self, Angles, Seen};
-use crate::learn::{LearnedMechanics, Piece, middle_angle};
+use crate::learn::fit::{self, Angles, order};
+use crate::learn::{LearnedMechanics, Piece, most_off};
 use headstack_model::spec::{GeometrySpec, Sparing, Zone};
 
 /// Sectors by which a skew may be off from a whole number that is taken for it.
@@ -45,11 +45,6 @@ impl<'a> Tracks<'a> {
     }
 }
 
-/// Place of a piece's first track on its cylinder, in the order of blocks.
-fn order(piece: &Piece, heads: u32) -> u32 {
-    if piece.head_step < 0 { heads - 1 - piece.head } else { piece.head }
-}
-
 /// The geometry in zones; whether it agrees with the pieces is for others to see.
 pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
     let zones: Vec<Tracks> = learned
@@ -58,6 +53,7 @@ pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
         .map(|pieces| Tracks::new(pieces, learned.heads))
         .collect();
     let sparing = sparing(&zones);
+    let most_off = most_off(learned.noise);
     let mut origin = None;
     GeometrySpec {
         heads: learned.heads,
@@ -66,7 +62,7 @@ pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
         sparing,
         slip_to_end: false,
         range_cylinders: None,
-        zones: zones.iter().map(|zone| one_zone(zone, sparing, &mut origin)).collect(),
+        zones: zones.iter().map(|zone| one_zone(zone, sparing, most_off, &mut origin)).collect(),
         band_zones: Vec::new(),
         extents: None,
     }
@@ -97,8 +93,9 @@ fn sparing(zones: &[Tracks]) -> Sparing {
     }
 }
 
-fn one_zone(zone: &Tracks, sparing: Sparing, origin: &mut Option<f64>) -> Zone {
-    let angles = angles(zone);
+fn one_zone(zone: &Tracks, sparing: Sparing, most_off: f64, origin: &mut Option<f64>) -> Zone {
+    let seen = fit::seen_on_cylinders(zone.pieces, zone.heads);
+    let angles = Angles::fit_most(&seen, fit::usual_steps(zone.pieces, zone.heads), most_off);
     let sectors = zone.sectors_per_track;
     let origin = *origin.get_or_insert(angles.first);
     // What is not quite whole adds up from track to track of a cylinder, and from cylinder to cylinder.
@@ -154,27 +151,4 @@ fn usual(zone: &Tracks, counts: impl Fn(usize) -> bool) -> u32 {
 fn lacking(zone: &Tracks, track: usize) -> std::ops::Range<u64> {
     let end = (track as u64 + 1) * u64::from(zone.sectors_per_track);
     end - u64::from(zone.lacks(track))..end
-}
-
-/// Angle of the zone's first track, from cylinder to cylinder, and from track to track.
-fn angles(zone: &Tracks) -> Angles {
-    let mut seen = Vec::new();
-    let place = |piece: &Piece| f64::from(piece.cylinder - zone.first_cylinder);
-    for piece in zone.pieces {
-        let (cylinder, order) = (place(piece), f64::from(order(piece, zone.heads)));
-        let more = f64::from(piece.tracks.run.tracks - 1);
-        seen.push(Seen { steps: [cylinder, order], angle: piece.tracks.angle });
-        if more > 0.0 {
-            let angle = piece.tracks.angle + more * piece.tracks.skew;
-            seen.push(Seen { steps: [cylinder, order + more], angle });
-        }
-    }
-    let longer = zone.pieces.iter().filter(|piece| piece.tracks.run.tracks > 1);
-    let track = middle_angle(longer.map(|piece| piece.tracks.skew).collect()).unwrap_or(0.0);
-    let neighbours = zone.pieces.windows(2).filter(|pair| pair[1].cylinder == pair[0].cylinder + 1);
-    let step = neighbours.map(|pair| {
-        let at_start = |piece: &Piece| piece.tracks.angle - f64::from(order(piece, zone.heads)) * track;
-        at_start(&pair[1]) - at_start(&pair[0])
-    });
-    Angles::fit(&seen, [middle_angle(step.collect()).unwrap_or(0.0), track])
 }

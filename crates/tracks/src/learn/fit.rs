@@ -1,21 +1,21 @@
 //! Angles that go on by steps: least squares on a circle.
 
-use crate::learn::turn_between;
+use super::tracks::{Piece, middle_angle, turn_between};
 
 /// An angle that was seen after so many steps of two kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Seen {
-    pub(super) steps: [f64; 2],
-    pub(super) angle: f64,
+pub(crate) struct Seen {
+    pub(crate) steps: [f64; 2],
+    pub(crate) angle: f64,
 }
 
 /// An angle, and what each of two kinds of steps adds to it.
 ///
 /// *Units:* turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Angles {
-    pub(super) first: f64,
-    pub(super) steps: [f64; 2],
+pub(crate) struct Angles {
+    pub(crate) first: f64,
+    pub(crate) steps: [f64; 2],
 }
 
 /// Weight of the guess against that of an angle seen; it holds what no angle says anything about.
@@ -23,7 +23,7 @@ const GUESS: f64 = 1.0;
 
 impl Angles {
     /// The angle after so many steps.
-    pub(super) fn after(&self, steps: [f64; 2]) -> f64 {
+    pub(crate) fn after(&self, steps: [f64; 2]) -> f64 {
         self.first + steps[0] * self.steps[0] + steps[1] * self.steps[1]
     }
 
@@ -31,7 +31,7 @@ impl Angles {
     ///
     /// A step that is off by little is off by many turns after many. So the first angles give steps that hold for twice as
     /// many, and so on.
-    pub(super) fn fit(seen: &[Seen], guess: [f64; 2]) -> Angles {
+    pub(crate) fn fit(seen: &[Seen], guess: [f64; 2]) -> Angles {
         let mut found = Angles { first: seen.first().map_or(0.0, |seen| seen.angle), steps: guess };
         let mut count = 2;
         loop {
@@ -43,11 +43,23 @@ impl Angles {
         }
     }
 
+    /// The same from all but those that lie farther than `most` turns from where most have them.
+    pub(crate) fn fit_most(seen: &[Seen], guess: [f64; 2], most: f64) -> Angles {
+        let all = Angles::fit(seen, guess);
+        let near: Vec<Seen> = seen.iter().copied().filter(|one| all.off(one).abs() < most).collect();
+        if near.len() < seen.len() && 2 * near.len() > seen.len() { all.corrected(&near) } else { all }
+    }
+
+    /// By how much an angle that was seen is farther on than these have it, in turns.
+    pub(crate) fn off(&self, seen: &Seen) -> f64 {
+        turn_between(self.after(seen.steps), seen.angle)
+    }
+
     fn corrected(&self, seen: &[Seen]) -> Angles {
         let mut matrix = [[0.0, 0.0, 0.0], [0.0, GUESS, 0.0], [0.0, 0.0, GUESS]];
         let mut right = [0.0; 3];
         for one in seen {
-            let off = turn_between(self.after(one.steps), one.angle);
+            let off = self.off(one);
             let row = [1.0, one.steps[0], one.steps[1]];
             for (line, factor) in row.iter().enumerate() {
                 right[line] += factor * off;
@@ -79,8 +91,41 @@ fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> [f64; 3] {
     [of(0), of(1), of(2)]
 }
 
+/// Place of a piece's first track on its cylinder, in the order of blocks.
+pub(crate) fn order(piece: &Piece, heads: u32) -> u32 {
+    if piece.head_step < 0 { heads - 1 - piece.head } else { piece.head }
+}
+
+/// Angles of pieces that lie on one cylinder each, after cylinders from the first and after tracks of a cylinder; first and last
+/// track of each.
+pub(crate) fn seen_on_cylinders(pieces: &[Piece], heads: u32) -> Vec<Seen> {
+    let first_cylinder = pieces.iter().map(|piece| piece.cylinder).min().unwrap_or(0);
+    let both = |piece: &Piece| {
+        let (cylinder, order) = (f64::from(piece.cylinder - first_cylinder), f64::from(order(piece, heads)));
+        let more = f64::from(piece.tracks.run.tracks - 1);
+        let last = piece.tracks.angle + more * piece.tracks.skew;
+        [
+            Seen { steps: [cylinder, order], angle: piece.tracks.angle },
+            Seen { steps: [cylinder, order + more], angle: last },
+        ]
+    };
+    pieces.iter().flat_map(both).collect()
+}
+
+/// Angles that such pieces go on by, from cylinder to cylinder and from track to track: the usual ones.
+pub(crate) fn usual_steps(pieces: &[Piece], heads: u32) -> [f64; 2] {
+    let longer = pieces.iter().filter(|piece| piece.tracks.run.tracks > 1);
+    let track = middle_angle(longer.map(|piece| piece.tracks.skew).collect()).unwrap_or(0.0);
+    let neighbours = pieces.windows(2).filter(|pair| pair[1].cylinder == pair[0].cylinder + 1);
+    let step = neighbours.map(|pair| {
+        let at_start = |piece: &Piece| piece.tracks.angle - f64::from(order(piece, heads)) * track;
+        at_start(&pair[1]) - at_start(&pair[0])
+    });
+    [middle_angle(step.collect()).unwrap_or(0.0), track]
+}
+
 /// A number of sectors, whole where it is so but for `almost`.
-pub(super) fn in_sectors(turns: f64, sectors_per_track: u32, almost: f64) -> f64 {
+pub(crate) fn in_sectors(turns: f64, sectors_per_track: u32, almost: f64) -> f64 {
     let sectors = turns.rem_euclid(1.0) * f64::from(sectors_per_track);
     let near = sectors.round();
     let sectors = if (sectors - near).abs() < almost { near } else { (sectors * 1e6).round() / 1e6 };
