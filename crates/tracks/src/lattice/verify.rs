@@ -255,7 +255,8 @@ impl Walk {
     }
 
     /// Whether angles break between two tracks as foretold, though both come a little sooner or later than that: over long runs they are less
-    /// certain than the break between two sectors, which no other two have.
+    /// certain than the break between two sectors, which no other two have. That may differ by as much as a run may hold surfaces that are
+    /// turned against each other.
     async fn breaks_alike(&mut self, before: Start, begin: Start) -> Result<bool, LatticeError> {
         let tolerance = self.prober.tolerance();
         let last = wrap(before.angle + before.shape.last());
@@ -263,7 +264,7 @@ impl Walk {
         let seen_last = self.prober.expect(begin.sector - 1, last).await?;
         let Some((seen_first, seen_last)) = seen_first.zip(seen_last) else { return Ok(false) };
         let (off_first, off_last) = (wrap(seen_first - begin.angle), wrap(seen_last - last));
-        let is_alike = wrap(off_first - off_last).abs() <= 1.5 * tolerance;
+        let is_alike = wrap(off_first - off_last).abs() <= 3.0 * tolerance;
         let is_near = off_first.abs() <= 2.0 * self.width(&before.shape);
         Ok(is_alike && is_near && self.breaks(begin.sector, before.shape.turn).await?)
     }

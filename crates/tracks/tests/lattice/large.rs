@@ -107,6 +107,8 @@ fn are_disks_found_whose_skew_of_surfaces_is_nearly_that_of_tracks() {
     check_near(Layout::Aa, 0.0075, 25);
     check_near(Layout::Cylinder, 0.012, 28);
     check_near(Layout::Fa, -0.009, 14);
+    check_near(Layout::Af, -0.0024, 36);
+    check_near(Layout::Aa, -0.012, 20);
 }
 
 #[test]
