@@ -8,6 +8,7 @@ use headstack_tracks::drive::{Answers, run};
 use headstack_tracks::lattice::extract;
 use headstack_tracks::learn::{electronics, mechanics};
 use headstack_tracks::simulated::{Noise, SimulatedDisk};
+use headstack_tracks::synthetic::{Plan, PlanZone};
 use headstack_tracks::{Disk, Extraction, TrackMap, check, spec};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -208,6 +209,49 @@ fn is_a_regular_drive_told_as_one_whatever_the_noise() {
             assert!(demerit <= 0.03, "{case}: a demerit of {demerit} of the mean");
         }
     }
+}
+
+/// A disk of so many heads and cylinders with tracks of 1,200 sectors.
+fn few_tracks(heads: u32, cylinders: u32) -> DriveSpec {
+    let zones =
+        vec![PlanZone { cylinders, band: cylinders, sectors: vec![1200; heads as usize], slips: Vec::new() }];
+    let (layout, track_skew, head_skew) = (Layout::Cylinder, 0.0625, 0.27);
+    Plan { layout, heads, physical_sectors: 1, track_skew, head_skew, zones }.spec()
+}
+
+#[test]
+fn do_disks_of_few_tracks_give_files_of_their_mechanics() {
+    for (heads, cylinders) in [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2), (4, 5)] {
+        for sigma_us in [8, 30] {
+            let truth = few_tracks(heads, cylinders);
+            let noise = Noise { sigma: Nanos(sigma_us * 1000), ..Noise::USUAL };
+            let mut disk = SimulatedDisk::new(&truth, noise, 11).expect("the drive file holds");
+            let facts = disk.facts();
+            let mut extraction = Extraction::new(facts, async move |handle: Disk| {
+                let lattice = extract(handle.clone()).await.map_err(|error| error.to_string())?;
+                let mechanics = mechanics(handle, &lattice).await;
+                spec::mechanics_file("few", &facts, &mechanics).map_err(|error| error.to_string())
+            });
+            let found = run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
+            let case = format!("{heads} heads, {cylinders} cylinders, {sigma_us} µs");
+            let file = found.expect("nobody ended it").unwrap_or_else(|error| panic!("{case}: {error}"));
+            let map = |spec: &DriveSpec| TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
+            assert_eq!(map(&file), map(&truth), "{case}");
+        }
+    }
+}
+
+#[test]
+fn are_electronics_of_few_tracks_refused() {
+    let refused = probed(&few_tracks(1, 1), Noise::USUAL).expect_err("one track has no room");
+    assert!(refused.contains("disks of 100 tracks or more; this has 1"), "{refused}");
+    assert!(probed(&few_tracks(9, 11), Noise::USUAL).is_err());
+    let file = probed(&few_tracks(10, 10), Noise::USUAL).expect("a hundred have");
+    let agreement = check::compare(
+        &TrackMap::of_geometry(&Geometry::new(&file).expect("it holds")),
+        &TrackMap::of_geometry(&Geometry::new(&few_tracks(10, 10)).expect("it holds")),
+    );
+    assert_eq!((agreement.missed, agreement.false_ones), (0, 0));
 }
 
 #[test]

@@ -78,8 +78,13 @@ impl Walk {
                     bad.extend(self.suspected(look).await?);
                 }
             }
-            seen.error_rate = (at_most(wrong) / drawn.max(1) as f64).min(1.0);
             seen.wrong_share = wrong as f64 / drawn.max(1) as f64;
+            let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
+            // Where all were looked at, none is left that may be wrong.
+            seen.error_rate = match drawn + 1 >= tracks {
+                true => seen.wrong_share,
+                false => (at_most(wrong) / drawn as f64).min(1.0),
+            };
             for round in 0..ROUNDS {
                 bad = self.mend(merged(bad), round).await?;
             }
@@ -113,7 +118,11 @@ impl Walk {
         let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
         let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
         let mut random = Pcg64Mcg::seed_from_u64(draw);
-        let draw_of: BTreeSet<u64> = (0..count).map(|_| random.random_range(1..tracks)).collect();
+        // Of few all, as chance would leave some out.
+        let draw_of: BTreeSet<u64> = match count + 1 >= tracks {
+            true => (1..tracks).collect(),
+            false => (0..count).map(|_| random.random_range(1..tracks)).collect(),
+        };
         let copies = self.copies(&mut random);
         let (mut passed, mut looks) = (0, Vec::new());
         for (piece, found) in self.found.iter().enumerate() {

@@ -203,3 +203,26 @@ fn check_whole(spec: &DriveSpec, most: f64) {
         assert!(found.probes_a_track() <= most, "{}: {}", spec.name, found.probes_a_track());
     }
 }
+
+#[test]
+fn are_disks_of_few_tracks_found() {
+    for (heads, cylinders) in [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2), (1, 5), (5, 20)] {
+        for seed in 1..=3 {
+            let found = run(&few_tracks(heads, cylinders).spec(), Noise::USUAL, seed);
+            let found = found.unwrap_or_else(|error| panic!("{heads}, {cylinders}, {seed}: {error}"));
+            assert_exact(&found);
+            // Every boundary was looked at again.
+            let seen = &found.lattice.verification;
+            assert_eq!((seen.drawn, seen.error_rate), ((found.agreement.boundaries, 0), 0.0));
+            assert!(seen.doubtful.is_empty(), "{seen:?}");
+        }
+    }
+}
+
+/// A disk of so many heads and cylinders with tracks of 1,200 sectors.
+fn few_tracks(heads: u32, cylinders: u32) -> Plan {
+    let zone =
+        PlanZone { cylinders, band: cylinders, sectors: vec![1200; heads as usize], slips: Vec::new() };
+    let (track_skew, head_skew) = (0.0625, 0.27);
+    Plan { layout: Layout::Cylinder, heads, physical_sectors: 1, track_skew, head_skew, zones: vec![zone] }
+}

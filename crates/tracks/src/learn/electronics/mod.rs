@@ -101,12 +101,26 @@ pub enum LearnError {
         "reads of one block do not end in step with turns of {0} ms: another period, or answers from a cache that cannot be passed by"
     )]
     OutOfStep(f64),
+    /// Accesses that have nothing to do with each other find no room.
+    #[error("overheads, cache and queue are learned on disks of {needed} tracks or more; this has {tracks}")]
+    TooFewTracks {
+        /// Tracks of the disk.
+        tracks: u64,
+        /// Those that it takes.
+        needed: u64,
+    },
 }
+
+/// Tracks that it takes: writes lie on 64 that follow each other, and others far from them.
+const LEAST_TRACKS: u64 = 100;
 
 /// Learns a disk's electronics, given its tracks (those of some of it will do) and the time of a turn in nanoseconds.
 ///
-/// *Errors:* a disk whose platter does not show in its answers.
+/// *Errors:* a disk whose platter does not show in its answers, and one of few tracks.
 pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<LearnedElectronics, LearnError> {
+    if map.tracks() < LEAST_TRACKS {
+        return Err(LearnError::TooFewTracks { tracks: map.tracks(), needed: LEAST_TRACKS });
+    }
     let bench = Bench::new(disk, map, turn_ns);
     let mut findings = Findings::default();
     bench.disk().tell("overheads", 0.0);
