@@ -156,7 +156,12 @@ impl Walk {
             // Where its first sector is remapped elsewhere, it begins where it was said to.
             self.angle = again.filter(|again| wrap(again - self.angle).abs() < within).unwrap_or(self.angle);
         }
-        let learned = self.learn_exactly().await;
+        let mut learned = self.learn_exactly().await;
+        // A small skew shows only in more readings than the first angles took.
+        while matches!(learned, Err(LatticeError::NoSkew { .. })) && self.prober.look_closer() {
+            self.angle = self.prober.angle(self.at).await?.unwrap_or(self.angle);
+            learned = self.learn_exactly().await;
+        }
         self.prober.be_usual();
         learned
     }
@@ -179,10 +184,10 @@ impl Walk {
             return Ok(None);
         };
         let shape = Shape { sectors: odd.sectors, turn, skew: wrap(next - self.angle) };
-        if self.found.is_empty() && shape.gap().abs() < 2.0 * self.prober.tolerance() {
-            return Err(LatticeError::NoSkew { lbn: self.prober.lbn(self.at) });
-        }
         if self.found.is_empty() {
+            if shape.gap().abs() < 2.0 * self.prober.tolerance() {
+                return Err(LatticeError::NoSkew { lbn: self.prober.lbn(self.at) });
+            }
             self.prober.tell_apart(shape.gap());
         }
         Ok(Some(Thread::new(Cell::of_track(shape), 0, self.at, self.angle)))

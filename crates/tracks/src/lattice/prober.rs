@@ -192,6 +192,16 @@ impl Prober {
         self.votes > before
     }
 
+    /// Takes more readings for an angle, to tell smaller gaps between tracks from none; whether there are more to take.
+    pub(super) fn look_closer(&mut self) -> bool {
+        let before = self.votes;
+        while self.votes == before && (self.votes as f64) < MOST_VOTES {
+            self.tell_apart(self.gap / 2.0);
+        }
+        self.forget();
+        self.votes > before
+    }
+
     pub(super) fn be_usual(&mut self) {
         self.is_exact = false;
         self.set_votes();

@@ -58,6 +58,15 @@ fn is_a_disk_found_in_noise_with_and_without_its_cache() {
     }
 }
 
+#[test]
+fn is_a_small_skew_found_in_noise() {
+    // Tracks are turned against each other by two sectors of 85, which is eight deviations of the noise.
+    let spec = drives::load("st41601n").expect("it is shipped");
+    let (lost, probes) = lost(&spec, noise(30, 0.5), 16, false);
+    eprintln!("{} probes on average", probes / 16);
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
 /// The table of docs/VALIDATION.md.
 #[test]
 #[ignore = "minutes"]

@@ -83,8 +83,13 @@ fn is_a_disk_with_a_cache_that_cannot_be_told_found_all_the_same() {
 fn is_a_disk_without_skew_refused() {
     let mut plan = plan(Layout::Cylinder, 2, 4);
     (plan.track_skew, plan.head_skew) = (0.0, 0.0);
-    let refused = run(&plan.spec(), Noise::USUAL, 1).map(|found| found.agreement);
-    assert!(matches!(refused, Err(LatticeError::NoSkew { .. })), "{refused:?}");
+    for (sigma_us, seed) in
+        [8, 30, 60].into_iter().flat_map(|sigma_us| [(sigma_us, 1), (sigma_us, 2), (sigma_us, 3)])
+    {
+        let noise = Noise { sigma: Nanos(sigma_us * 1000), ..Noise::USUAL };
+        let refused = run(&plan.spec(), noise, seed).map(|found| found.agreement);
+        assert!(matches!(refused, Err(LatticeError::NoSkew { .. })), "{sigma_us} µs, {seed}: {refused:?}");
+    }
 }
 
 /// A disk of whose physical sectors one in a thousand cannot be read, or comes at another time whenever it is read.
