@@ -4,10 +4,10 @@
 //! foretell the angle of every sector: those of the first one, sectors a track, sectors a turn, and the skew from track
 //! to track. So one read far away says at once that nothing between is different, and what repeats on a larger scale
 //! (cylinders, bands over all surfaces) is followed in the same way. The cost grows with what is irregular, not with
-//! the tracks.
+//! the tracks. Where tracks follow without skew, so that angles do not tell where one ends, a turn is lost there, and that does.
 //!
 //! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order
-//! of surfaces. Not modelled: disks without skew, whose angles do not tell where a track ends.
+//! of surfaces. Not modelled: disks that have no skew from the first track on.
 
 mod cell;
 mod clock;
@@ -17,6 +17,7 @@ mod odd;
 mod prober;
 mod reach;
 mod reader;
+mod turns;
 mod verify;
 mod walk;
 
@@ -99,6 +100,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
         strangers: 0,
         stranger: false,
         lead: 0.0,
+        is_unskewed: false,
     };
     walk.run().await?;
     let verification = walk.verify().await?;

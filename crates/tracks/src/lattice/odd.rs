@@ -32,6 +32,16 @@ struct Search {
     hole: f64,
 }
 
+impl Search {
+    /// How many sectors off its end a track may have been found that is about as long as others, and whether it may be just as long.
+    fn uncertainty(&self, usual: u64) -> (u64, bool) {
+        let most = (0.014 * self.turn) as u64 + 1;
+        let off_usual = usual.abs_diff(self.within + 1);
+        // Of a track about as long as those before, an end as far behind theirs as the search may be off is looked for, too.
+        (if off_usual <= 2 * most { most + off_usual } else { most }, off_usual <= most)
+    }
+}
+
 impl Walk {
     /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
     pub(super) async fn odd(&mut self, shape: Shape, next: Option<f64>) -> Result<Odd, LatticeError> {
@@ -74,6 +84,12 @@ impl Walk {
         }
         let mut odd = self.ended(&search, shape).await?;
         if !odd.breaks {
+            // Where angles break turns are asked in vain, so they come first only where runs without skew were met.
+            if self.is_unskewed
+                && let Some(unskewed) = self.unskewed(&search, shape).await?
+            {
+                return Ok(unskewed);
+            }
             self.nudge(&mut search, shape.sectors, limit).await?;
             odd = self.ended(&search, shape).await?;
         }
@@ -102,16 +118,24 @@ impl Walk {
         Ok(odd)
     }
 
+    /// A track around whose end no angles break, by the turn that is lost there.
+    async fn unskewed(&mut self, search: &Search, shape: Shape) -> Result<Option<Odd>, LatticeError> {
+        let (farthest, _) = search.uncertainty(shape.sectors);
+        let around = (search.within.saturating_sub(farthest).max(1), search.within + farthest);
+        if !self.goes_on_between(around, search.turn).await? {
+            return Ok(None);
+        }
+        let Some(sectors) = self.end_by_turns(around).await? else { return Ok(None) };
+        let search = Search { within: sectors - 1, ..*search };
+        Ok(Some(Odd { breaks: true, ..self.ended(&search, shape).await? }))
+    }
+
     /// Moves an end without a break to the break beside it, if there is one: where the angle at which the track begins is
     /// known a little too early or too late, its turn seems to be full that much too late or too early.
     /// Where there is none, no skew tells where the track ends; if it is about as long as those before, it is as long.
     async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Result<(), LatticeError> {
         let found = search.within;
-        let most = (0.014 * search.turn) as u64 + 1;
-        let off_usual = usual.abs_diff(found + 1);
-        let is_usual = off_usual <= most;
-        // Of a track about as long as those before, an end as far behind theirs as the search may be off is looked for, too.
-        let farthest = if off_usual <= 2 * most { most + off_usual } else { most };
+        let (farthest, is_usual) = search.uncertainty(usual);
         for off in 1..=farthest {
             for within in [found.saturating_sub(off), found + off] {
                 if within > 0 && within < limit && self.breaks(self.at + within + 1, search.turn).await? {

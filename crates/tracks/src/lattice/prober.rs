@@ -24,6 +24,8 @@ const MOST: usize = 24;
 const MOST_VOTES: f64 = 16.0;
 /// Gap between tracks, in turns, that has to be told from none while none is known, and so exact that sectors are counted.
 const LEAST_GAP: f64 = 0.08;
+/// Standard deviations of a reading below which no gap is told from none, however many readings are taken.
+const LEAST_TOLD: f64 = 2.0;
 /// Standard deviations between the earliest and the latest of readings that are taken for one angle.
 const AGREE: f64 = 6.0;
 /// Sectors without a steady angle that a disk may have.
@@ -33,8 +35,8 @@ const BESIDE: [u64; 4] = [1, 2, 37, 500];
 const AWAY: u64 = 8;
 /// Most sectors asked for together.
 const MOST_TOGETHER: usize = 16;
-/// Angles remembered.
-const REMEMBERED: usize = 20_000;
+/// Angles, and ends of tracks, remembered.
+pub(super) const REMEMBERED: usize = 20_000;
 
 /// Reads sectors and says at which angles they were.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ pub(super) struct Prober {
     /// Blocks of a physical sector.
     pub(super) blocks: u64,
     pub(super) probes: u64,
-    cache: Cache,
+    pub(super) cache: Cache,
     looked: Nanos,
     /// Readings that make an angle, where one alone is too uncertain.
     votes: usize,
@@ -55,6 +57,8 @@ pub(super) struct Prober {
     /// Whether angles are to be exact enough to count sectors by them.
     is_exact: bool,
     settled: BTreeMap<u64, f64>,
+    /// Before which sectors a track ends, and before which none does, by turns.
+    pub(super) turned: BTreeMap<u64, bool>,
     /// Sectors that may be asked for together.
     together: usize,
     /// First readings of sectors that were asked for together.
@@ -92,6 +96,7 @@ impl Prober {
             gap: LEAST_GAP,
             is_exact: false,
             settled,
+            turned: BTreeMap::new(),
             together,
             ahead,
             unsteady,
@@ -213,7 +218,9 @@ impl Prober {
     }
 
     fn votes_for(&self, gap: f64) -> usize {
-        let needed = 30.0 * self.clock.sigma / gap.abs().max(1e-6);
+        // No number of readings tells apart what lies within one's noise.
+        let gap = if gap.abs() < LEAST_TOLD * self.clock.sigma { LEAST_GAP } else { gap.abs() };
+        let needed = 30.0 * self.clock.sigma / gap;
         libm::ceil(needed * needed).clamp(1.0, MOST_VOTES) as usize
     }
 
@@ -372,12 +379,14 @@ impl Prober {
     pub(super) fn forget_one(&mut self, sector: u64) {
         self.settled.remove(&sector);
         self.ahead.remove(&sector);
+        self.turned.remove(&sector);
     }
 
     /// Forgets what was read, so that it is read anew.
     pub(super) fn forget(&mut self) {
         self.settled.clear();
         self.ahead.clear();
+        self.turned.clear();
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::LatticeError;
 use super::clock::Clock;
-use crate::Disk;
+use crate::{Answer, Disk};
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
 
@@ -114,9 +114,13 @@ impl Reader<'_> {
         Ok(Clock::of_readings(&ends, period, needed).map_err(lost))
     }
 
-    async fn read(&mut self, sector: u64) -> Option<crate::Answer> {
+    async fn read(&mut self, sector: u64) -> Option<Answer> {
+        self.read_some(sector, 1).await
+    }
+
+    async fn read_some(&mut self, sector: u64, count: u64) -> Option<Answer> {
         *self.probes += 1;
-        let answer = self.disk.read(Lbn(sector * self.blocks), self.blocks as u32).await;
+        let answer = self.disk.read(Lbn(sector * self.blocks), (count * self.blocks) as u32).await;
         answer.is_done().then_some(answer)
     }
 
@@ -152,6 +156,25 @@ impl Reader<'_> {
         Ok(Some(answer.ended))
     }
 
+    /// The time from the end of a read of one sector to that of some others read at once, from the media; `None` where that cannot be told.
+    pub(super) async fn between(
+        &mut self,
+        before: u64,
+        (first, count): (u64, u64),
+        cache: &mut Cache,
+    ) -> Result<Option<Nanos>, LatticeError> {
+        if cache.is_there() {
+            self.forget(cache).await;
+        }
+        let Some(before) = self.read(before).await else { return Ok(None) };
+        let read = self.read_some(first, count).await;
+        // Some of them it may hold.
+        if cache.is_there() {
+            self.forget(cache).await;
+        }
+        Ok(read.filter(|read| read.took() > cache.hit).map(|read| read.ended.since(before.ended)))
+    }
+
     /// Reads others.
     async fn forget(&mut self, cache: &mut Cache) {
         cache.held.clear();
@@ -168,7 +191,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
     use crate::drive::{self, Answers};
-    use crate::{Answer, Ask, Extraction, Facts, Outcome, Probe};
+    use crate::{Ask, Extraction, Facts, Outcome, Probe};
     use std::convert::Infallible;
 
     /// What answers in 4 ms, be it from a cache or not, and keeps what it was asked.

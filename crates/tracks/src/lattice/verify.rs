@@ -22,6 +22,8 @@ const DRAWS: u64 = 4;
 const DEVIATIONS: f64 = 2.2414;
 /// Tracks of a run that is too long to be a mistake.
 const FEW: u64 = 20;
+/// By one of so many sectors a track may be longer than one beside it that has slipped ones.
+const LITTLE: u64 = 64;
 /// Share of its turn that a track fills, and that without which it is easily mistaken.
 const FULL: f64 = 0.99;
 const MOST: f64 = 0.6;
@@ -94,7 +96,7 @@ impl Walk {
             }
         }
         doubtful.extend(self.strange());
-        doubtful.extend(self.unbroken());
+        doubtful.extend(self.unbroken().await?);
         let doubtful = merged(doubtful).into_iter();
         seen.doubtful =
             doubtful.map(|range| self.prober.lbn(range.start)..self.prober.lbn(range.end)).collect();
@@ -128,12 +130,7 @@ impl Walk {
         for (piece, found) in self.found.iter().enumerate() {
             let is_one = found.copy.is_none_or(|copy| copies.get(&copy).is_some_and(|one| one.1 == piece));
             if draw == 0 && piece > 0 && is_one {
-                // Few tracks among longer ones may be slipped, and then one that lost more than the first makes up for one that lost less.
-                let is_longer = |other: &Piece| other.shape.sectors > found.shape.sectors;
-                let beside = [piece - 1, piece + 1].map(|at| self.found.get(at));
-                let longer = || beside.into_iter().flatten().filter(|other| is_longer(other));
-                let is_slipped = longer().count() > 1 || longer().any(|other| other.tracks > FEW);
-                let looked_at = if is_slipped && found.tracks <= FEW { found.tracks } else { 1 };
+                let looked_at = if self.may_be_slipped(piece) { found.tracks } else { 1 };
                 looks.extend((0..looked_at).map(|track| Look { piece, track, drawn: false }));
             }
             let drawn = draw_of.range(passed..passed + found.tracks);
@@ -141,6 +138,20 @@ impl Walk {
             passed += found.tracks;
         }
         looks
+    }
+
+    /// Whether a piece is of few tracks among longer ones: they may be slipped, and then one that lost more than the first makes up for one that
+    /// lost less.
+    fn may_be_slipped(&self, piece: usize) -> bool {
+        let found = &self.found[piece];
+        let is_longer = |other: &&Piece| other.shape.sectors > found.shape.sectors;
+        let beside = [piece.checked_sub(1), Some(piece + 1)].map(|at| self.found.get(at?));
+        let longer: Vec<&Piece> = beside.into_iter().flatten().filter(is_longer).collect();
+        let is_little_longer =
+            |other: &&Piece| other.shape.sectors <= found.shape.sectors * (LITTLE + 1) / LITTLE;
+        let is_among_longer =
+            longer.len() > 1 || longer.iter().any(|other| other.tracks > FEW || is_little_longer(other));
+        found.tracks <= FEW && is_among_longer
     }
 
     /// Of each part of what repeats, how many copies there are, and the number of one drawn by chance.
@@ -203,11 +214,11 @@ impl Walk {
         let mut regions: Vec<Range<u64>> = Vec::new();
         let mut skew = None;
         for (index, piece) in self.found.iter().enumerate().skip(1) {
-            if piece.tracks >= FEW {
+            let share = piece.shape.sectors as f64 / piece.shape.turn;
+            if piece.tracks >= FEW && share >= MOST {
                 skew = Some(piece.shape.skew);
                 continue;
             }
-            let share = piece.shape.sectors as f64 / piece.shape.turn;
             if share >= MOST && recurs(&piece.shape) {
                 continue;
             }
@@ -232,17 +243,23 @@ impl Walk {
         regions
     }
 
-    /// Tracks of different sizes between which angles do not break: that one is as long as those before it says where it ends, and no angle does.
-    /// Where that repeats, the copies show it.
-    fn unbroken(&self) -> Vec<Range<u64>> {
+    /// Tracks of different sizes between which angles do not break, nor is a turn lost: that one is as long as those before it says where it
+    /// ends, and nothing else does. Where that repeats, the copies show it.
+    async fn unbroken(&mut self) -> Result<Vec<Range<u64>>, LatticeError> {
         let least = 2.4 * self.prober.tolerance();
         let seams = self.found.windows(2).filter_map(|pair| {
             let last = pair[0].start(pair[0].tracks - 1);
             let gap = wrap(pair[1].angle - last.angle - last.shape.sectors as f64 / last.shape.turn);
             let differs = pair[1].copy.is_none() && last.shape.sectors != pair[1].shape.sectors;
-            (differs && gap.abs() < least).then(|| last.sector..pair[1].start(1).sector)
+            (differs && gap.abs() < least).then(|| (pair[1].first, last.sector..pair[1].start(1).sector))
         });
-        seams.collect()
+        let mut unbroken = Vec::new();
+        for (seam, region) in seams.collect::<Vec<_>>() {
+            if self.prober.loses_turn(seam, None).await? != Some(true) {
+                unbroken.push(region);
+            }
+        }
+        Ok(unbroken)
     }
 
     /// Whether a track of a piece begins where it was found to.
@@ -257,10 +274,15 @@ impl Walk {
         if self.meets(before, begin).await?.is_none() {
             return self.breaks_alike(before, begin).await;
         }
+        if self.breaks(begin.sector, before.shape.turn).await? {
+            return Ok(true);
+        }
+        if self.is_unskewed {
+            return Ok(self.prober.loses_turn(begin.sector, Some(true)).await? == Some(true));
+        }
         // Where angles go on without a break, nothing shows that a track ends, but that it is full and begins with one.
         let is_full = before.shape.sectors as f64 > FULL * before.shape.turn;
-        Ok(self.breaks(begin.sector, before.shape.turn).await?
-            || is_full && (before.sector == 0 || self.breaks(before.sector, before.shape.turn).await?))
+        Ok(is_full && (before.sector == 0 || self.breaks(before.sector, before.shape.turn).await?))
     }
 
     /// Whether angles break between two tracks as foretold, though both come a little sooner or later than that: over long runs they are less
@@ -306,7 +328,12 @@ impl Walk {
                 if self.found[index].copy.is_some_and(|copy| !seen.insert(copy)) {
                     continue;
                 }
-                for track in [0, self.found[index].tracks / 2] {
+                let tracks = self.found[index].tracks;
+                let looked_at = match self.may_be_slipped(index) {
+                    true => (0..tracks).collect(),
+                    false => vec![0, tracks / 2],
+                };
+                for track in looked_at {
                     if !self.holds(index, track).await? {
                         bad.push(self.around(index, track));
                     }

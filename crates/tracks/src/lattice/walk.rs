@@ -74,6 +74,8 @@ pub(super) struct Walk {
     pub(super) stranger: bool,
     /// Turns of slipped sectors before the first sector here.
     pub(super) lead: f64,
+    /// Whether a run was found whose tracks each begin at the angle at which the one before ends.
+    pub(super) is_unskewed: bool,
 }
 
 /// Tracks by which a run's skew is certain.
@@ -133,6 +135,7 @@ impl Walk {
             let begin = thread.start(good);
             if good - from >= CERTAIN && thread.cell.tracks == 1 {
                 self.prober.tell_apart(begin.shape.gap());
+                self.is_unskewed |= begin.shape.gap().abs() < self.prober.tolerance();
             }
             self.at = begin.sector;
             self.angle = self.prober.expect(self.at, begin.angle).await?.unwrap_or(begin.angle);
@@ -316,15 +319,23 @@ impl Walk {
         if hole.abs() <= within {
             let break_seen = wrap(begin.angle + off - angle - 1.0 / before.shape.turn).abs();
             let is_full = before.shape.sectors as f64 > 0.99 * before.shape.turn;
-            let breaks = is_full || break_seen > 1.6 * self.prober.tolerance();
+            let mut breaks = break_seen > 1.6 * self.prober.tolerance();
+            if !breaks && self.is_unskewed {
+                breaks = self.prober.loses_turn(begin.sector, Some(true)).await?.unwrap_or(is_full);
+            } else if !breaks {
+                breaks = is_full;
+            }
             return Ok(breaks.then_some(off));
         }
         // Sectors slipped within a track leave its last one later, but within its turn.
         let jump = wrap(angle - begin.angle + 1.0 / begin.shape.turn).abs() > 2.0 * within;
         let room = 1.0 - before.shape.sectors as f64 / before.shape.turn;
         let hole = wrap_from(-within, hole);
-        if jump && hole <= room + within {
-            return Ok(Some(off));
+        if hole <= room + within {
+            let is_silent = !jump && self.is_unskewed;
+            if jump || is_silent && self.prober.loses_turn(begin.sector, None).await? == Some(true) {
+                return Ok(Some(off));
+            }
         }
         // The last sector may be remapped elsewhere, alone.
         let beside = last - 3.0 / before.shape.turn;
@@ -369,6 +380,7 @@ impl Walk {
             && last.shape.sectors == piece.shape.sectors
             && last.shape.is_like(&piece.shape)
             && wrap(last.next_angle() - piece.angle).abs() <= goes_on
+            && parting(&last.shape, &piece.shape, last.tracks.min(piece.tracks)) <= 2.0 * goes_on
         {
             if piece.tracks > last.tracks {
                 // The longer they are the better they are known.
@@ -380,4 +392,9 @@ impl Walk {
         }
         self.found.push(piece);
     }
+}
+
+/// By how many turns tracks of two shapes that begin at one angle have parted after so many.
+fn parting(one: &Shape, other: &Shape, tracks: u64) -> f64 {
+    wrap(one.skew - other.skew).abs() * tracks as f64
 }
