@@ -157,8 +157,10 @@ impl Walk {
             self.angle = again.filter(|again| wrap(again - self.angle).abs() < within).unwrap_or(self.angle);
         }
         let mut learned = self.learn_exactly().await;
-        // A small skew shows only in more readings than the first angles took.
-        while matches!(learned, Err(LatticeError::NoSkew { .. })) && self.prober.look_closer() {
+        // A small skew shows only in more readings than the first angles took, and late answers that agree by chance hide the sectors.
+        while let Err(LatticeError::NoSkew { .. } | LatticeError::NoSectors { .. }) = learned
+            && self.prober.look_closer()
+        {
             self.angle = self.prober.angle(self.at).await?.unwrap_or(self.angle);
             learned = self.learn_exactly().await;
         }

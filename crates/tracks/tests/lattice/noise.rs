@@ -67,6 +67,15 @@ fn is_a_small_skew_found_in_noise() {
     assert!(lost.is_empty(), "{lost:?}");
 }
 
+#[test]
+fn are_late_answers_that_agree_by_chance_not_taken_for_a_disk_without_sectors() {
+    for seed in [33, 125] {
+        let disk = SimulatedDisk::new(&small(), noise(8, 5.0), seed).expect("the drive file holds");
+        let found = found(&small(), disk).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        assert_eq!((found.0.missed, found.0.false_ones), (0, 0), "{seed}");
+    }
+}
+
 /// The table of docs/VALIDATION.md.
 #[test]
 #[ignore = "minutes"]
