@@ -83,7 +83,12 @@ async fn tracks(
         Method::Lattice => {
             let lattice = lattice::extract(disk).await.map_err(|error| error.to_string())?;
             let map = lattice.map.clone();
-            found.borrow_mut().lattice = Some(lattice);
+            let mut found = found.borrow_mut();
+            // Over the whole walk a turn is told more exactly than by the few reads that showed that there is one.
+            if let Some(spin) = &mut found.spin {
+                spin.turn_ns = lattice.period.0 as f64;
+            }
+            found.lattice = Some(lattice);
             map
         }
         Method::Timing => timing::extract(disk).await.map_err(|error| error.to_string())?.map,
