@@ -59,9 +59,9 @@ fn does_it_stop_in_time_and_go_on_from_its_journal() {
     let folder = folder();
     let (drive, journal) = (small(folder.path()), folder.path().join("journal"));
     let args = ["probe", "--drive", text(&drive), "--what", "tracks", "--json", "--journal", text(&journal)];
-    let first = json(&[&args[..], &["--budget", "3s"]].concat());
+    let first = json(&[&args[..], &["--budget", "1500ms"]].concat());
     assert_eq!(first["left_open"], serde_json::json!(["tracks"]), "{first:#}");
-    assert!(first["simulated_s"].as_f64().is_some_and(|time| (3.0..3.1).contains(&time)), "{first:#}");
+    assert!(first["simulated_s"].as_f64().is_some_and(|time| (1.5..1.6).contains(&time)), "{first:#}");
     let there = refused(&args, 2);
     assert!(there.ends_with("it is there already: --resume goes on from it"), "{there}");
     // A last line that was cut off does no harm.
@@ -129,14 +129,14 @@ fn is_told_what_was_not_written_when_the_time_was_over() {
     let drive = small(folder.path());
     let [learned, map] = ["learned.toml", "small.map"].map(|name| folder.path().join(name));
     let args = ["probe", "--drive", text(&drive), "-o", text(&learned), "--map", text(&map), "--check"];
-    let done = headstack(&[&args[..], &["--budget", "3s"]].concat());
+    let done = headstack(&[&args[..], &["--budget", "1500ms"]].concat());
     assert_eq!(done.code, 1, "{}{}", done.out, done.err);
     let told =
         format!("headstack: {} was not written: tracks left open; {} was not", text(&map), text(&learned));
     assert!(done.err.starts_with(&told), "{}", done.err);
     assert!(done.out.contains("small.map was not written"), "{}", done.out);
     assert!(!done.out.contains("agrees with") && done.out.contains("NOT WHOLE"), "{}", done.out);
-    let done = headstack(&[&args[..], &["--budget", "3s", "--json"]].concat());
+    let done = headstack(&[&args[..], &["--budget", "1500ms", "--json"]].concat());
     let found: serde_json::Value = serde_json::from_str(&done.out).expect("it prints JSON");
     assert_eq!((&found["check"]["agrees"], &found["check"]["whole"]), (&false.into(), &false.into()));
     assert_eq!(found["not_written"].as_array().map(Vec::len), Some(2), "{found:#}");
@@ -154,7 +154,7 @@ fn is_what_was_learned_kept_when_something_fails_later() {
     let late = refused(&["probe", "--drive", text(&drive), "--late-share", "1", "--map", text(&map)], 2);
     assert!(late.contains("A small disk: no turn shows in the times of its answers"), "{late}");
     // So noisy that its turn shows, and its tracks do not.
-    let args = ["probe", "--drive", text(&drive), "--noise-us", "350", "--map", text(&map)];
+    let args = ["probe", "--drive", text(&drive), "--noise-us", "400", "--map", text(&map)];
     let done = headstack(&args);
     assert_eq!(done.code, 2, "{}{}", done.out, done.err);
     assert!(done.out.contains("rpm, a turn in"), "{}", done.out);
@@ -217,7 +217,8 @@ fn does_a_check_that_fails_end_with_1() {
     assert_eq!((done.code, done.err.as_str()), (1, "headstack: what was learned is not what wd800jd says\n"));
     assert!(done.out.contains("DISAGREES with wd800jd: speed off by"), "{}", done.out);
     // So does one of which something is missing.
-    let cut = headstack(&["probe", "--drive", text(&drive), "--what", "tracks", "--check", "--budget", "3s"]);
+    let cut =
+        headstack(&["probe", "--drive", text(&drive), "--what", "tracks", "--check", "--budget", "1500ms"]);
     assert_eq!(
         (cut.code, cut.err.as_str()),
         (1, "headstack: not all was learned that was to be compared\n"),
