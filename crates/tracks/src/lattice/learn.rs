@@ -20,7 +20,7 @@ impl Walk {
             // Slips of adjacent tracks looked like one.
             self.cell = None;
         }
-        if let Some(mut cell) = self.repeated() {
+        for mut cell in [self.repeated_over(), self.repeated()].into_iter().flatten() {
             self.cells += 1;
             cell.number = self.cells;
             let thread = Thread::new(cell.clone(), 0, self.at, self.angle);
@@ -32,6 +32,9 @@ impl Walk {
         }
         if let Some(found) = self.resumed().await? {
             self.strangers = 0;
+            if found.1 == 0 {
+                self.begun = [self.begun[1], self.begun[2], self.tracks];
+            }
             return Ok(Some(found));
         }
         // A stranger has none of the shapes that came before, but may be the beginning of what repeats.
@@ -120,11 +123,7 @@ impl Walk {
         });
         let count =
             known.map(|known| known.len()).or_else(|| (1..=LONGEST).find(|count| self.repeats(*count)))?;
-        let runs = &found[found.len() - count..];
-        let cell = Cell::new(
-            runs.iter().map(|run| (run.shape, run.tracks, wrap(run.angle - runs[0].angle))),
-            wrap(self.angle - runs[0].angle),
-        );
+        let cell = self.cell_of(&found[found.len() - count..]);
         // The same as before is already known to break here.
         let off = 0.6 * self.prober.tolerance();
         let is_new = self.cell.as_ref().is_none_or(|known| {
@@ -136,7 +135,41 @@ impl Walk {
             wrap(known.step - cell.step).abs() > off
                 || !known.parts.iter().zip(&cell.parts).all(|(a, b)| is_same(a, b))
         });
-        (is_new && (count > 1 || runs[0].tracks > 1)).then_some(cell)
+        (is_new && cell.tracks > 1).then_some(cell)
+    }
+
+    /// A cell of runs that end here.
+    fn cell_of(&self, runs: &[Piece]) -> Cell {
+        Cell::new(
+            runs.iter().map(|run| (run.shape, run.tracks, wrap(run.angle - runs[0].angle))),
+            wrap(self.angle - runs[0].angle),
+        )
+    }
+
+    /// What repeats over the last cell, where that broke as often after as many tracks: bands of surfaces that are all alike.
+    fn repeated_over(&self) -> Option<Cell> {
+        let (known, [first, second, third]) = (self.cell.as_ref()?, self.begun);
+        let tracks = self.tracks - third;
+        let is_regular = third - second == tracks && second - first == tracks;
+        if !is_regular || tracks <= known.tracks || !tracks.is_multiple_of(known.tracks) {
+            return None;
+        }
+        let mut passed = 0;
+        let run = self.found.iter().rev().take(LONGEST).position(|run| {
+            passed += run.tracks;
+            passed >= tracks
+        })?;
+        let is_other = |cell: &Cell| {
+            let step = (cell.tracks / known.tracks) as f64 * known.step;
+            wrap(cell.step - step).abs() > self.prober.tolerance()
+        };
+        let mut runs = self.found[self.found.len() - run - 1..].to_vec();
+        // The first may have gone on from what came before.
+        let before = passed - tracks;
+        let begin = runs[0].start(before);
+        runs[0] =
+            Piece { first: begin.sector, angle: begin.angle, tracks: runs[0].tracks - before, ..runs[0] };
+        Some(self.cell_of(&runs)).filter(is_other)
     }
 
     /// Whether the last so many runs are like as many before; a run alone has to have come three times.

@@ -96,6 +96,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
         tracks: 0,
         before_cell: 0,
         came_round: 0,
+        begun: [0; 3],
         cells: 0,
         strangers: 0,
         stranger: false,

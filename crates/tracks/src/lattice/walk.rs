@@ -66,6 +66,8 @@ pub(super) struct Walk {
     pub(super) before_cell: u64,
     /// Tracks found when the cell last came round as a whole.
     pub(super) came_round: u64,
+    /// Tracks found when the cell last began anew behind where it broke, the last three times.
+    pub(super) begun: [u64; 3],
     /// Cells learned so far.
     pub(super) cells: u64,
     /// Tracks that each had to be found by itself since something repeated.

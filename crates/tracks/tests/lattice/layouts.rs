@@ -175,6 +175,8 @@ fn are_shipped_drives_found_whole() {
         "ultrastar-7k8",
         "exos-x16",
         "hp-c3323a",
+        "st3146707lw",
+        "st3300007lw",
     ] {
         check_whole(&drives::load(name).expect("it is shipped"), 0.05);
     }
