@@ -5,7 +5,7 @@ use super::partition::{MapArgs, Span};
 use crate::failure::{self, Failure};
 use crate::service::events::Events;
 use crate::units::{capacity, grouped, memory, parse_bytes, significant};
-use headstack_host::ext4::{self, Ext4Error, HIDDEN_FILE, Made, Place, Plan};
+use headstack_host::ext4::{self, Ext4Error, HIDDEN_FILE, Made, Place, Plan, Reason};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ enum Road {
     BadBlocks,
     /// A file that holds them, immutable and of no length; any number, and disks of any size.
     HiddenFile,
-    /// The list where it holds them all, else the file.
+    /// The list where it holds them all and costs no inodes, else the file.
     Auto,
 }
 
@@ -101,6 +101,9 @@ impl Ext4 {
             true => writeln!(out, "{:#}", self.to_json(&mapped.span, &made))?,
             false => self.print(&mapped.span, &made, out)?,
         }
+        if let Some(warning) = inodes_lost(&made) {
+            failure::print_line(&warning);
+        }
         match &made.fault {
             None => Ok(()),
             Some(fault) => {
@@ -116,6 +119,7 @@ impl Ext4 {
             ext4::Road::BadBlocks => "the list of bad blocks".to_string(),
             ext4::Road::HiddenFile => format!("a file that holds them, /{HIDDEN_FILE}"),
         };
+        let reason = reason(made).map(|reason| ("because", reason));
         let excluded = made.excluded();
         let percent = significant(made.share() * 100.0, 3);
         let rows = [
@@ -125,6 +129,8 @@ impl Ext4 {
                 format!("{}, {} blocks of {block}", capacity(made.blocks * self.block), grouped(made.blocks)),
             ),
             ("road", road),
+        ];
+        let more_rows = [
             ("excluded", format!("{} blocks", grouped(excluded))),
             ("not excluded", format!("{} blocks that hold metadata", grouped(made.metadata))),
             (
@@ -138,7 +144,8 @@ impl Ext4 {
             ("inodes", grouped(made.inodes)),
             ("e2fsck -fn", if made.fault.is_none() { "clean" } else { "NOT CLEAN" }.to_string()),
         ];
-        rows.iter().try_for_each(|(name, value)| writeln!(out, "  {name:<13} {value}"))
+        let rows = rows.into_iter().chain(reason).chain(more_rows);
+        rows.into_iter().try_for_each(|(name, value)| writeln!(out, "  {name:<13} {value}"))
     }
 
     fn to_json(&self, span: &Span, made: &Made) -> serde_json::Value {
@@ -147,13 +154,53 @@ impl Ext4 {
             "blocks": made.blocks,
             "block_bytes": self.block,
             "road": match made.road { ext4::Road::BadBlocks => "bad-blocks", ext4::Road::HiddenFile => "hidden-file" },
+            "road_because": reason_word(made.reason),
             "listed_blocks": made.listed,
             "excluded_blocks": made.excluded(),
             "metadata_blocks_not_excluded": made.metadata,
             "list_blocks": made.list_blocks,
             "given_up_share": made.share(),
             "inodes": made.inodes,
+            "mke2fs_inodes": made.plain_inodes,
             "e2fsck": if made.fault.is_none() { "clean" } else { "not clean" },
         })
     }
+}
+
+/// Why the hidden file is used though it was not asked for.
+fn reason(made: &Made) -> Option<String> {
+    match &made.reason {
+        Reason::Asked | Reason::ListSuffices => None,
+        Reason::ListTooShort { most } => Some(format!("a list of bad blocks holds {}", grouped(*most))),
+        Reason::DiskTooLarge => Some("a list of bad blocks is for less than 2^32 blocks".to_string()),
+        Reason::ListCostsInodes { table_blocks } => Some(format!(
+            "a list of bad blocks would leave fewer inodes: no track holds a group's table of them ({} blocks)",
+            grouped(*table_blocks)
+        )),
+        Reason::ListUntried => {
+            Some("whether a list of bad blocks costs inodes cannot be tried: no file is as long".to_string())
+        }
+    }
+}
+
+fn reason_word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Asked => "asked",
+        Reason::ListSuffices => "list-suffices",
+        Reason::ListTooShort { .. } => "list-too-short",
+        Reason::DiskTooLarge => "disk-too-large",
+        Reason::ListCostsInodes { .. } => "list-costs-inodes",
+        Reason::ListUntried => "list-untried",
+    }
+}
+
+/// A warning where the list of bad blocks leaves fewer inodes than mke2fs alone.
+fn inodes_lost(made: &Made) -> Option<String> {
+    (made.inodes < made.plain_inodes).then(|| {
+        format!(
+            "{} inodes, where mke2fs alone gives {}: a group's table of them must fit on a track; --road hidden-file keeps all",
+            grouped(made.inodes),
+            grouped(made.plain_inodes)
+        )
+    })
 }

@@ -22,7 +22,7 @@ pub(crate) fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
     json(&[&args[..], more].concat())
 }
 
-fn number(told: &Value, key: &str) -> u64 {
+pub(crate) fn number(told: &Value, key: &str) -> u64 {
     told[key].as_u64().unwrap_or_else(|| panic!("{key} of {told}"))
 }
 

@@ -26,6 +26,7 @@ mod disks;
 mod exclude;
 mod ext4;
 mod hints;
+mod inodes;
 mod interrupted;
 mod partitions;
 mod show;

@@ -1,8 +1,8 @@
 //! ext4 whose data keep to the tracks: made by mke2fs, with the blocks at track boundaries taken from the start.
 //!
 //! There are two roads. The list of bad blocks (`mke2fs -l`) is what everyone knows: no file and no table ever lies on such a block. It
-//! holds 524,287 blocks of 4 KiB and is for less than 2³² blocks. Beyond that a hidden file holds them, which has no limit; tables that
-//! mke2fs has laid before stay where they are.
+//! holds 524,287 blocks of 4 KiB, is for less than 2³² blocks, and costs inodes where tracks are shorter than their tables. Else a
+//! hidden file holds the blocks, which has no limit; tables that mke2fs has laid before stay where they are.
 //!
 //! Everything that may be wrong is looked for first, so that a refusal leaves the disk as it was: even mke2fs does its work beside it,
 //! in a sparse file, before it may touch the disk.
@@ -12,11 +12,15 @@ mod hidden;
 pub mod inodes;
 mod make;
 mod options;
+mod road;
 mod target;
 mod tools;
+mod trial;
 
-pub use make::{Made, Plan, Road, Untried, make};
+pub use make::{Made, Plan, make};
+pub use road::{Reason, Road};
 pub use target::{Place, check};
+pub use trial::Untried;
 
 use crate::whereabouts::Unplaced;
 use headstack_tracks::exclude::OddBlock;

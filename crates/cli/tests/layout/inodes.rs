@@ -1,0 +1,95 @@
+//! How many inodes an ext4 has whose data keep to the tracks, against what mke2fs gives on the same size.
+
+use crate::common::{headstack, refused};
+use crate::disks::Disk;
+use crate::ext4::{PROGRAMS, made, number};
+use crate::tools::{have, run};
+use serde_json::Value;
+
+/// The number of inodes in a superblock.
+fn inodes(image: &str) -> u64 {
+    let superblock = run("dumpe2fs", &["-h", image]);
+    let line = superblock.lines().find_map(|line| line.strip_prefix("Inode count:"));
+    line.expect("every superblock has it").trim().parse().expect("it is a number")
+}
+
+/// The number that mke2fs alone gives, by the same options.
+fn plain_inodes(disk: &Disk, block: &str, options: &[&str]) -> u64 {
+    let image = disk.image();
+    run("mke2fs", &[&["-q", "-F", "-t", "ext4", "-b", block], options, &[image.as_str()][..]].concat());
+    inodes(&image)
+}
+
+/// A file system by the road that the command chooses, held against mke2fs.
+fn chosen(disk: &Disk, block: &str, options: &[&str]) -> Value {
+    let plain = plain_inodes(disk, block, options);
+    let image = disk.image();
+    let told = made(disk, &image, &[&["--block", block, "--"], options].concat());
+    assert_eq!(told["e2fsck"], "clean", "{told}");
+    assert_eq!((number(&told, "inodes"), number(&told, "mke2fs_inodes")), (inodes(&image), plain), "{told}");
+    assert!(number(&told, "inodes") >= plain, "{told}");
+    told
+}
+
+#[test]
+fn no_file_system_has_fewer_inodes_than_mke2fs_gives() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    for drive in ["cheetah-4lp", "atlas-10k", "st41601n", "exos-x18"] {
+        for sectors in [40_000, 400_001, 2_500_000] {
+            chosen(&Disk::of(drive, 1003, sectors), "4096", &[]);
+        }
+        chosen(&Disk::of(drive, 0, 400_000), "1024", &["-m", "0"]);
+    }
+}
+
+#[test]
+fn a_list_that_costs_inodes_gives_way_to_the_hidden_file() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::whole("cheetah-4lp");
+    let told = chosen(&disk, "4096", &[]);
+    let road = ["road", "road_because"].map(|key| told[key].as_str().expect("it is a word"));
+    assert_eq!((road, number(&told, "inodes")), (["hidden-file", "list-costs-inodes"], 277_984), "{told}");
+    // The user's own number of inodes counts as well as the usual one.
+    let told = chosen(&disk, "4096", &["-N", "100000"]);
+    assert_eq!(told["road_because"], "list-costs-inodes", "{told}");
+    let few = chosen(&disk, "4096", &["-i", "1048576"]);
+    assert_eq!(
+        (&few["road"], &few["road_because"]),
+        (&"bad-blocks".into(), &"list-suffices".into()),
+        "{few}"
+    );
+    let text = headstack(&["layout", "mkfs", "ext4", disk.map(), &disk.image()]);
+    assert!(
+        text.out.contains("  because       a list of bad blocks would leave fewer inodes"),
+        "{}",
+        text.out
+    );
+    assert_eq!(text.err, "");
+}
+
+#[test]
+fn a_list_that_is_asked_for_has_all_inodes_that_fit_and_warns_with_both_numbers() {
+    if !have(&PROGRAMS) {
+        return;
+    }
+    let disk = Disk::whole("cheetah-4lp");
+    let image = disk.image();
+    let list = ["layout", "mkfs", "ext4", disk.map(), &image, "--road", "bad-blocks"];
+    let told = headstack(&list);
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert!(told.err.contains("13,056 inodes, where mke2fs alone gives 277,984"), "{}", told.err);
+    assert!(told.err.contains("--road hidden-file keeps all"), "{}", told.err);
+    assert_eq!(inodes(&image), 13_056);
+    // One more block of them in each of the 34 groups has no room.
+    let more = (13_056 + 34 * 16).to_string();
+    let no_room = refused(&[&list[..], &["--force", "--", "-N", &more]].concat(), 2);
+    assert!(no_room.contains("mke2fs cannot make this file system"), "{no_room}");
+    assert_eq!(inodes(&image), 13_056, "what is refused is left as it was");
+    // A list that costs none needs no warning.
+    let few = headstack(&[&list[..], &["--force", "--", "-i", "1048576"]].concat());
+    assert_eq!((few.code, few.err.as_str()), (0, ""), "{}", few.out);
+}

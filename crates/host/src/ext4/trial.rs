@@ -1,0 +1,153 @@
+//! What mke2fs and e2fsck say of a file system before the disk is touched: they make and check it in a sparse file.
+
+use super::Ext4Error;
+use super::format::{Filesystem, Shape};
+use super::make::Plan;
+use super::options::Options;
+use super::tools::{self, Said};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// The file that shows what mke2fs makes of its options is no larger.
+pub(super) const REHEARSAL_BYTES: u64 = 64 << 30;
+
+/// What is not tried beside the disk before that is touched.
+#[derive(Debug, thiserror::Error)]
+pub enum Untried {
+    /// Nothing is.
+    #[error("this file system is not tried beside the disk first: {} takes no file that long ({error})", folder.display())]
+    All {
+        /// Where files for a time are.
+        folder: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Only what mke2fs does is.
+    #[error("that blocks can be held is not tried beside the disk first, which is larger than 64 GiB")]
+    Holding,
+}
+
+/// What mke2fs makes of the options alone, without any block left out.
+pub(super) struct Plain {
+    pub(super) shape: Shape,
+    /// Inodes of the whole disk.
+    pub(super) inodes: u64,
+}
+
+/// Learns it from a sparse file of its own. Numbers that belong to the size of the disk are those of the disk.
+pub(super) fn plain(plan: &Plan<'_>, options: &Options) -> Result<Plain, Ext4Error> {
+    let blocks = plan.exclusion.blocks();
+    let some = blocks.min(REHEARSAL_BYTES / plan.block_bytes);
+    let beside = beside(some * plan.block_bytes).map_err(no_room_beside)?;
+    // So many inodes may be too many for a smaller disk.
+    let options_here = if some == blocks { options.clone() } else { options.without("-N") };
+    let said = mke2fs(plan, &options_here, beside.path(), some)?;
+    if said.code != 0 {
+        return Err(refused(said.complaint()));
+    }
+    // On the disk itself it only says whether it would, and with how many inodes.
+    let said = mke2fs(plan, &options.clone().with_flag("-n"), plan.target, blocks)?;
+    if said.code != 0 {
+        return Err(refused(said.complaint()));
+    }
+    let inodes = inodes_announced(&said.out).ok_or_else(|| refused(said.complaint()))?;
+    Ok(Plain { shape: Filesystem::open(beside.as_file())?.shape.with_blocks(blocks), inodes })
+}
+
+/// The number of inodes that mke2fs announces: `Creating filesystem with 1110992 4k blocks and 277984 inodes`.
+fn inodes_announced(out: &str) -> Option<u64> {
+    let line = out.lines().find(|line| line.starts_with("Creating filesystem with"))?;
+    line.strip_suffix(" inodes")?.rsplit(' ').next()?.parse().ok()
+}
+
+/// That mke2fs refuses it before the disk is touched.
+pub(super) fn refused(said: String) -> Ext4Error {
+    Ext4Error::Rehearsal { program: "mke2fs", said }
+}
+
+/// Runs mke2fs on a file or device of so many blocks.
+pub(super) fn mke2fs(
+    plan: &Plan<'_>,
+    options: &Options,
+    target: &Path,
+    blocks: u64,
+) -> Result<Said, Ext4Error> {
+    let mut words: Vec<OsString> = ["-F", "-t", "ext4", "-b"].map(OsString::from).to_vec();
+    words.push(plan.block_bytes.to_string().into());
+    words.extend(options.words().into_iter().map(OsString::from));
+    words.extend([OsString::from("--"), target.into(), blocks.to_string().into()]);
+    tools::run_unless("mke2fs", &words, plan.is_asked_to_end)
+}
+
+/// What e2fsck finds wrong.
+pub(super) fn fault(plan: &Plan<'_>, path: &Path) -> Result<Option<String>, Ext4Error> {
+    let said = tools::run_unless("e2fsck", &[OsString::from("-fn"), path.into()], plan.is_asked_to_end)?;
+    Ok((said.code != 0).then(|| said.complaint()))
+}
+
+/// A sparse file of so many bytes, to try something in.
+pub(super) fn beside(bytes: u64) -> Result<NamedTempFile, io::Error> {
+    let file = NamedTempFile::new()?;
+    file.as_file().set_len(bytes)?;
+    Ok(file)
+}
+
+/// The fault where there must be such a file.
+pub(super) fn no_room_beside(error: io::Error) -> Ext4Error {
+    Ext4Error::Beside { folder: std::env::temp_dir(), error }
+}
+
+/// What became of a trial in a sparse file as long as the disk.
+pub(super) enum Trial<T> {
+    /// mke2fs made it.
+    Done(T),
+    /// mke2fs refused, and said why.
+    Refused(String),
+    /// No file can be as long as the disk.
+    Impossible(Untried),
+}
+
+/// Has mke2fs make it in a sparse file.
+pub(super) fn formatted(plan: &Plan<'_>, options: &Options) -> Result<Trial<NamedTempFile>, Ext4Error> {
+    let blocks = plan.exclusion.blocks();
+    let beside = match beside(blocks * plan.block_bytes) {
+        Ok(beside) => beside,
+        Err(error) => {
+            return Ok(Trial::Impossible(Untried::All { folder: std::env::temp_dir(), error }));
+        }
+    };
+    let said = mke2fs(plan, options, beside.path(), blocks)?;
+    Ok(match said.code {
+        0 => Trial::Done(beside),
+        _ => Trial::Refused(said.complaint()),
+    })
+}
+
+/// Has mke2fs make it in a sparse file, and e2fsck check it.
+///
+/// *Errors:* e2fsck finds it wrong.
+pub(super) fn tried(plan: &Plan<'_>, options: &Options) -> Result<Trial<()>, Ext4Error> {
+    let beside = match formatted(plan, options)? {
+        Trial::Done(beside) => beside,
+        Trial::Refused(said) => return Ok(Trial::Refused(said)),
+        Trial::Impossible(untried) => return Ok(Trial::Impossible(untried)),
+    };
+    match fault(plan, beside.path())? {
+        None => Ok(Trial::Done(())),
+        Some(fault) => Err(Ext4Error::Unclean(fault)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inodes_are_read_from_what_mke2fs_announces() {
+        let out = "mke2fs 1.47.0 (5-Feb-2023)\nCreating filesystem with 1110992 4k blocks and 277984 inodes\nFilesystem UUID: 7\n";
+        assert_eq!(inodes_announced(out), Some(277_984));
+        assert_eq!(inodes_announced("mke2fs 1.47.0\n"), None);
+    }
+}
