@@ -1,5 +1,6 @@
 //! How a command fails: one line on standard error and an exit code.
 
+use crate::interrupt::Signal;
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -13,6 +14,8 @@ pub(crate) enum Failure {
     Input(String),
     /// A command that this one ran ended with this code, and has said why.
     Command(u8),
+    /// A signal stopped it, and what it has measured until then is printed. Exit code 128 and the signal's number.
+    Stopped(Signal),
     /// Standard output cannot be written. A reader that has seen enough is no failure.
     Output(io::Error),
 }
@@ -38,6 +41,7 @@ impl Failure {
             Failure::Output(error) if error.kind() == ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
             Failure::Output(_) | Failure::Input(_) => 2,
             Failure::Check(_) => 1,
+            Failure::Stopped(signal) => signal.exit_code(),
         };
         print_line(&self.to_string());
         ExitCode::from(code)
@@ -48,6 +52,7 @@ impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Output(error) => write!(f, "standard output: {error}"),
+            Failure::Stopped(signal) => write!(f, "stopped by {}; the results are partial", signal.name()),
             Failure::Command(code) => write!(f, "the command ended with {code}"),
             Failure::Check(message) | Failure::Input(message) => f.write_str(message),
         }

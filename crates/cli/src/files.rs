@@ -1,6 +1,7 @@
 //! Files the command reads and writes.
 
 use crate::failure::Failure;
+use crate::interrupt::Listed;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
 /// pipe is not replaced but written to; of a link the file is replaced that it leads to.
 pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
+    /// Has a second signal remove it. It stands after the file, so that it outlives it.
+    _listed: Listed,
     /// As it was told.
     path: PathBuf,
     /// What is replaced: of a link the file that it leads to.
@@ -66,9 +69,9 @@ impl NewFile {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let beside =
-            new_file(folder).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-        Ok(NewFile { beside, path: path.to_path_buf(), end, is_special })
+        let (beside, _listed) = Listed::make(|| new_file(folder), |file| file.path())
+            .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+        Ok(NewFile { beside, _listed, path: path.to_path_buf(), end, is_special })
     }
 
     /// A new file for each path that was given, so that a place that cannot be written is told before the work is done.

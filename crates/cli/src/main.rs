@@ -10,6 +10,7 @@ mod drive;
 mod emulate;
 mod failure;
 mod files;
+mod interrupt;
 mod keys;
 mod layout;
 mod loads;
@@ -17,6 +18,7 @@ mod measure;
 mod named;
 mod parameters;
 mod probe;
+mod progress;
 mod report;
 mod reproduce;
 mod rig;
@@ -96,8 +98,9 @@ fn main() -> ExitCode {
         Err(error) => return failure::of_usage(&error),
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    let done = cli.command.run(&mut out).and_then(|()| Ok(out.flush()?));
-    match done {
+    let done = cli.command.run(&mut out);
+    let flushed = out.flush().map_err(Failure::Output);
+    match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -7,6 +7,10 @@ use headstack_sim::{Device, Engine, Finished, TimeSplit};
 use headstack_workload::Load;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::ops::ControlFlow;
+
+/// Requests between two looks at a run.
+const EVERY: u64 = 1 << 12;
 
 /// What is measured of a run. It takes the same memory however many requests there are.
 #[derive(Clone, Debug)]
@@ -21,6 +25,16 @@ pub(crate) struct Measured {
 
 /// Runs `load` on `device`, a drive of `spec`, to its end.
 pub(crate) fn run(spec: &DriveSpec, device: Device, load: &mut dyn Load) -> Measured {
+    run_while(spec, device, load, &mut |_, _| ControlFlow::Continue(()))
+}
+
+/// As [`run`], but `look` is called with the time and the number of requests that came back every [`EVERY`] requests, and may end it.
+pub(crate) fn run_while(
+    spec: &DriveSpec,
+    device: Device,
+    load: &mut dyn Load,
+    look: &mut dyn FnMut(Nanos, u64) -> ControlFlow<()>,
+) -> Measured {
     let mut measured = Measured {
         responses: TimeHistogram::new(),
         parts_ns: [0; TimeSplit::NAMES.len()],
@@ -31,7 +45,13 @@ pub(crate) fn run(spec: &DriveSpec, device: Device, load: &mut dyn Load) -> Meas
     };
     let mut engine = Engine::new(vec![device]);
     let started = ProcessTime::now();
-    engine.run(load, &mut |finished| measured.observe(finished));
+    engine.run_while(load, &mut |finished| {
+        measured.observe(finished);
+        match measured.responses.count() {
+            count if count.is_multiple_of(EVERY) => look(finished.completion.completed, count),
+            _ => ControlFlow::Continue(()),
+        }
+    });
     measured.cpu_s = started.elapsed().as_secs_f64();
     measured
 }

@@ -2,9 +2,11 @@
 
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::loads::{Arrivals, LoadSpec, Pattern};
 use crate::measure::{self, Summary};
 use crate::named::Named;
+use crate::progress::Progress;
 use crate::units::{parse_bytes, significant};
 use clap::builder::PossibleValue;
 use headstack_model::DriveSpec;
@@ -12,6 +14,7 @@ use headstack_policy::order;
 use headstack_sim::{Device, DeviceOptions};
 use serde::Serialize;
 use std::io::Write;
+use std::ops::ControlFlow;
 
 /// Run one load on a drive and print throughput, response times and where the time went.
 #[derive(clap::Args)]
@@ -78,8 +81,17 @@ struct Outcome<'a> {
     pattern: Pattern,
     order: &'a str,
     seed: u64,
+    partial: Option<Partial>,
     #[serde(flatten)]
     summary: Summary,
+}
+
+/// A run that a signal stopped.
+#[derive(Serialize)]
+struct Partial {
+    signal: &'static str,
+    /// Requests that were asked for.
+    of: u64,
 }
 
 impl Run {
@@ -87,16 +99,28 @@ impl Run {
         let spec = self.drive.load()?;
         let device = Device::new(&spec, &self.options()).map_err(Failure::input)?;
         let mut load = self.load_spec().build(&spec, &device).map_err(Failure::Input)?;
-        let summary = measure::run(&spec, device, &mut *load).summary();
+        let interrupt = Interrupt::watch()?;
+        let mut progress = Progress::alone();
+        let mut stopped = None;
+        let measured = measure::run_while(&spec, device, &mut *load, &mut |now, done| {
+            progress.show(now, done, Some(done as f64 / self.count as f64));
+            stopped = interrupt.received();
+            if stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        progress.finish();
+        let summary = measured.summary();
         let order = self.order.as_deref().unwrap_or(&spec.queue.order);
-        let outcome = Outcome { drive: &spec.name, pattern: self.pattern, order, seed: self.seed, summary };
+        let partial = stopped.map(|signal| Partial { signal: signal.name(), of: self.count });
+        let outcome =
+            Outcome { drive: &spec.name, pattern: self.pattern, order, seed: self.seed, partial, summary };
         if self.json {
             let text =
                 serde_json::to_string_pretty(&outcome).expect("numbers and words are expressible in JSON");
             writeln!(out, "{text}")?;
-            return Ok(());
+        } else {
+            print(&outcome, &spec, out)?;
         }
-        print(&outcome, &spec, out)
+        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }
 
     /// A closed pattern keeps the drive's queue full; otherwise the queue is the drive's own.
@@ -128,6 +152,10 @@ fn print(outcome: &Outcome, spec: &DriveSpec, out: &mut dyn Write) -> Result<(),
     let summary = &outcome.summary;
     let figure = |value: f64| significant(value, 4);
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
+    if let Some(partial) = &outcome.partial {
+        let share = 100.0 * summary.requests as f64 / partial.of as f64;
+        line("partial", format!("stopped by {} after {share:.1} % of the requests", partial.signal))?;
+    }
     line("drive", spec.title.clone())?;
     line("order", outcome.order.to_string())?;
     line("requests", summary.requests.to_string())?;

@@ -3,6 +3,7 @@
 use crate::device::Completion;
 use crate::link::Tenure;
 use headstack_model::Nanos;
+use std::ops::ControlFlow;
 
 /// A request that came back, as the load sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,10 @@ pub trait Observer {
     /// A device's part of a request, of a page cache's transfer or of a spare's filling came back. It was asked at `issued`,
     /// when it may have had to wait before the device.
     fn part(&mut self, _device: u32, _issued: Nanos, _part: &Completion) {}
+    /// Whether a run is to end now, with whatever is outstanding.
+    fn stops(&self) -> bool {
+        false
+    }
 }
 
 /// An observer that wants the load's requests alone.
@@ -56,4 +61,24 @@ impl Observer for Requests<'_> {
     }
 
     fn served(&mut self, _device: u32, _command: &Completion) {}
+}
+
+/// An observer that wants the load's requests alone, and may stop the run.
+pub(crate) struct Stoppable<'a> {
+    pub(crate) observe: &'a mut dyn FnMut(&Finished) -> ControlFlow<()>,
+    pub(crate) is_stopped: bool,
+}
+
+impl Observer for Stoppable<'_> {
+    #[inline]
+    fn finished(&mut self, finished: &Finished) {
+        self.is_stopped |= (self.observe)(finished).is_break();
+    }
+
+    fn served(&mut self, _device: u32, _command: &Completion) {}
+
+    #[inline]
+    fn stops(&self) -> bool {
+        self.is_stopped
+    }
 }

@@ -2,22 +2,23 @@
 
 mod grid;
 mod page;
+mod runs;
 mod table;
 
 use crate::failure::Failure;
 use crate::files::NewFile;
+use crate::interrupt::{Interrupt, Signal};
 use crate::report;
 use crate::rig;
+use crate::sim::JsonOutput;
 use crate::sim::load::LoadArgs;
 use crate::sim::outcome::{Outcome, PARTS, parts_ms};
 use crate::sim::setup::RigArgs;
-use crate::sim::{JsonOutput, Run};
 use crate::sim::{page as one, results};
 use grid::Cell;
 use headstack_sim::rig::Rig;
 use headstack_sim::stats::Confidence;
-use indicatif::{ProgressBar, ProgressStyle};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use runs::Load;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -115,37 +116,22 @@ impl Compare {
         let cells = grid::cells(&rigs, &varied)?;
         let page = NewFile::if_named(self.report.as_deref())?;
         let json = JsonOutput::new(self.json.as_deref())?;
-        let ran = self.run_all(cells, load)?;
-        let comparison = Comparison { load: load.clone(), seed: self.options.seed, rigs, varied, ran };
-        if let Some(page) = page {
+        let interrupt = Interrupt::watch()?;
+        let wanted = cells.len();
+        let one = Load { name: load, options: &self.load_options, seed: self.options.seed };
+        let ran = runs::run_all(cells, one, &interrupt)?;
+        // A signal that comes after the last run changes nothing.
+        let partial = interrupt.received().filter(|_| ran.len() < wanted);
+        let partial = partial.map(|signal| Partial { signal, wanted });
+        let comparison =
+            Comparison { load: load.clone(), seed: self.options.seed, rigs, varied, ran, partial };
+        if let Some(page) = page.filter(|_| !comparison.ran.is_empty()) {
             page.fill(report::to_html(&page::report(&comparison)?).as_bytes())?;
         }
-        if json.write(|| comparison.to_json(), out)? {
-            return Ok(());
+        if !json.write(|| comparison.to_json(), out)? {
+            table::print(&comparison, out)?;
         }
-        table::print(&comparison, out)
-    }
-
-    /// Runs all cells on all cores; what comes out is in their order. The first that fails in that order is told.
-    fn run_all(&self, cells: Vec<Cell>, load: &str) -> Result<Vec<Ran>, Failure> {
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}");
-        let bar =
-            ProgressBar::new(cells.len() as u64).with_style(style.expect("the template is well formed"));
-        let one = |cell: &Cell| {
-            let run = Run {
-                rig: &cell.rig,
-                rig_name: &cell.rig_name,
-                load,
-                load_options: &self.load_options,
-                seed: self.options.seed,
-            };
-            let done = run.simulate(false, None).map(|outcome| Figures::new(&outcome));
-            bar.inc(1);
-            done.map_err(|failure| failure.within(&cell.label()))
-        };
-        let figures: Vec<Result<Figures, Failure>> = cells.par_iter().map(one).collect();
-        bar.finish_and_clear();
-        cells.into_iter().zip(figures).map(|(cell, figures)| Ok(Ran { cell, figures: figures? })).collect()
+        comparison.partial.map_or(Ok(()), |partial| Err(Failure::Stopped(partial.signal)))
     }
 }
 
@@ -155,7 +141,24 @@ struct Comparison {
     seed: u64,
     rigs: Vec<(String, Rig)>,
     varied: Vec<grid::Varied>,
+    /// Those that are done, in the order of the grid.
     ran: Vec<Ran>,
+    partial: Option<Partial>,
+}
+
+/// A comparison that a signal stopped.
+#[derive(Clone, Copy)]
+struct Partial {
+    signal: Signal,
+    /// Runs that were asked for.
+    wanted: usize,
+}
+
+impl Partial {
+    /// In words, for people.
+    fn line(&self, done: usize) -> String {
+        format!("partial: stopped by {} with {done} of {} runs done", self.signal.name(), self.wanted)
+    }
 }
 
 impl Comparison {
@@ -172,6 +175,9 @@ impl Comparison {
             "version": env!("CARGO_PKG_VERSION"),
             "load": self.load,
             "seed": self.seed,
+            "partial": self.partial.map(|partial| {
+                json!({"signal": partial.signal.name(), "runs": self.ran.len(), "of": partial.wanted})
+            }),
             "rigs": rigs.collect::<Vec<_>>(),
             "runs": runs.collect::<Vec<_>>(),
         });

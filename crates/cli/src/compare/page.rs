@@ -69,7 +69,10 @@ pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
     let names: Vec<&str> = comparison.rigs.iter().map(|(name, _)| name.as_str()).collect();
     Ok(Report {
         title: format!("{} on {}", comparison.load, names.join(", ")),
-        text: vec![format!("The same load with seed {} in every run. {}", comparison.seed, table::NOTE)],
+        text: [format!("The same load with seed {} in every run. {}", comparison.seed, table::NOTE)]
+            .into_iter()
+            .chain(comparison.partial.map(|partial| partial.line(comparison.ran.len())))
+            .collect(),
         sections,
     })
 }

@@ -10,7 +10,10 @@ use std::io::Write;
 
 /// Prints the comparison.
 pub(super) fn print(comparison: &Comparison, out: &mut dyn Write) -> Result<(), Failure> {
-    let first = &comparison.ran[0];
+    if let Some(partial) = &comparison.partial {
+        writeln!(out, "{}", partial.line(comparison.ran.len()))?;
+    }
+    let Some(first) = comparison.ran.first() else { return Ok(()) };
     writeln!(
         out,
         "{}, {} requests, seed {}\n",

@@ -1,11 +1,11 @@
 //! What was learned, as text.
 
 use super::findings;
-use super::progress::round;
 use super::task::names;
 use super::truth::Verdict;
 use super::{Open, Outcome};
 use crate::failure::Failure;
+use crate::progress::whole_seconds;
 use crate::units::{capacity, count, grouped, significant};
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::TrackMap;
@@ -74,7 +74,7 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let per_track = per_track.map(|share| format!(", {} a track", significant(share, 2))).unwrap_or_default();
     lines.push((
         "probes",
-        format!("{} in {}{time}{per_track}", grouped(outcome.probes), round(outcome.took.as_secs())),
+        format!("{} in {}{time}{per_track}", grouped(outcome.probes), whole_seconds(outcome.took.as_secs())),
     ));
     lines.extend(outcome.open.as_ref().map(|open| ("left open", left_open(open))));
     lines.extend(outcome.not_written.iter().map(|file| ("not written", file.clone())));

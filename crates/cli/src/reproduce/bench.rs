@@ -1,33 +1,67 @@
 //! Where the runs of a study are done: on all cores, with a bar on a terminal.
 
-use headstack_studies::study::{Bench, Task};
+use crate::interrupt::{Interrupt, Signal};
+use headstack_studies::study::{Bench, Length, Reproduction, Study, StudyError, Task};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 /// All cores.
-pub(super) struct Cores<'a> {
+pub(super) struct Cores {
     bar: ProgressBar,
-    traces: Option<&'a Path>,
+    traces: Option<PathBuf>,
 }
 
-impl<'a> Cores<'a> {
-    pub(super) fn new(study: &str, traces: Option<&'a Path>) -> Cores<'a> {
+impl Cores {
+    pub(super) fn new(study: &str, traces: Option<PathBuf>) -> Cores {
         let style = ProgressStyle::with_template("{msg}  {bar:30} {pos}/{len} runs, {elapsed}");
         let bar = ProgressBar::new(0).with_style(style.expect("the template is well formed"));
         bar.set_message(study.to_string());
         Cores { bar, traces }
     }
-
-    /// Takes the bar away.
-    pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
 }
 
-impl Bench for Cores<'_> {
+/// How long a study runs between two looks at the interrupt.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Runs a study in a thread of its own, which is left to itself when `interrupt` stops the wait: a single run of a study may take
+/// minutes, and the process ends soon.
+///
+/// *Errors:* the signal that stopped it.
+pub(super) fn reproduce(
+    study: &'static Study,
+    length: Length,
+    bench: Cores,
+    interrupt: &Interrupt,
+) -> Result<Result<Reproduction, StudyError>, Signal> {
+    let (sender, receiver) = channel();
+    let bar = bench.bar.clone();
+    #[allow(clippy::disallowed_methods, reason = "the command decides what runs beside what")]
+    thread::spawn(move || {
+        // Nobody hears it once the wait was stopped.
+        let _ = sender.send(study.reproduce(length, &bench));
+    });
+    let done = loop {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(done) => break Ok(done),
+            Err(RecvTimeoutError::Disconnected) => panic!("the study {} panicked", study.id),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(signal) = interrupt.received() {
+                    break Err(signal);
+                }
+            }
+        }
+    };
+    bar.finish_and_clear();
+    done
+}
+
+impl Bench for Cores {
     fn run(&self, tasks: Vec<Task<'_>>) {
         self.bar.inc_length(tasks.len() as u64);
         tasks.into_par_iter().for_each(|task| {
@@ -37,7 +71,7 @@ impl Bench for Cores<'_> {
     }
 
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, String> {
-        let Some(folder) = self.traces else { return Ok(None) };
+        let Some(folder) = &self.traces else { return Ok(None) };
         let path = folder.join(name);
         #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
         match File::open(&path) {

@@ -7,6 +7,7 @@ mod text;
 
 use crate::failure::Failure;
 use crate::files;
+use crate::interrupt::{Interrupt, Signal};
 use crate::named::Named;
 use crate::report::{self, Table};
 use bench::Cores;
@@ -63,6 +64,12 @@ struct Ran {
     page: PathBuf,
 }
 
+/// What came of running a study.
+enum Done {
+    Whole(Ran),
+    Stopped(Signal),
+}
+
 impl Reproduce {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         if self.list {
@@ -70,19 +77,35 @@ impl Reproduce {
         }
         files::create_folder(&self.out)?;
         let length = if self.quick { Length::Quick } else { Length::Full };
-        let mut all = Vec::new();
+        let interrupt = Interrupt::watch()?;
+        let (mut all, mut stopped, mut not_run) = (Vec::new(), None, Vec::new());
         for study in self.studies() {
-            let ran = self.run_one(study, length)?;
-            if !self.json {
-                text::print(&ran, length, out)?;
+            if stopped.is_some() {
+                not_run.push(study);
+                continue;
             }
-            all.push(ran);
+            match self.run_one(study, length, &interrupt)? {
+                Done::Whole(ran) => {
+                    if !self.json {
+                        text::print(&ran, length, out)?;
+                        // Whoever stops the rest has what is done.
+                        out.flush()?;
+                    }
+                    all.push(ran);
+                }
+                Done::Stopped(signal) => {
+                    stopped = Some(signal);
+                    not_run.push(study);
+                }
+            }
         }
         if self.json {
-            let text = serde_json::to_string_pretty(&results::of(&all, length));
+            let text = serde_json::to_string_pretty(&results::of(&all, &not_run, length)?);
             writeln!(out, "{}", text.expect("numbers and words are expressible in JSON"))?;
+        } else {
+            text::print_not_run(&not_run, out)?;
         }
-        verdict(&all)
+        stopped.map_or_else(|| verdict(&all), |signal| Err(Failure::Stopped(signal)))
     }
 
     /// The studies asked for, each once.
@@ -91,14 +114,16 @@ impl Reproduce {
         study::all().iter().filter(asked)
     }
 
-    fn run_one(&self, study: &'static Study, length: Length) -> Result<Ran, Failure> {
-        let bench = Cores::new(study.id, self.traces.as_deref());
-        let done = study.reproduce(length, &bench);
-        bench.finish();
-        let done = done.map_err(|error| Failure::input(error).within(study.id))?;
+    /// Runs a study, and writes its page if it was not stopped.
+    fn run_one(&self, study: &'static Study, length: Length, interrupt: &Interrupt) -> Result<Done, Failure> {
+        let bench = Cores::new(study.id, self.traces.clone());
+        let done = match bench::reproduce(study, length, bench, interrupt) {
+            Ok(done) => done.map_err(|error| Failure::input(error).within(study.id))?,
+            Err(signal) => return Ok(Done::Stopped(signal)),
+        };
         let page = self.out.join(study.id).with_extension("html");
         files::write_whole(&page, report::to_html(&page::report(study, &done, length)).as_bytes())?;
-        Ok(Ran { study, done, page })
+        Ok(Done::Whole(Ran { study, done, page }))
     }
 }
 

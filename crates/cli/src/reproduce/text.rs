@@ -6,7 +6,7 @@ use crate::report::Table;
 use crate::units::significant;
 use headstack_studies::expect::{Expected, Kind};
 use headstack_studies::judge::Judged;
-use headstack_studies::study::Length;
+use headstack_studies::study::{Length, Study};
 use std::io::Write;
 
 /// Digits of a value.
@@ -31,6 +31,15 @@ pub(super) fn print(ran: &Ran, length: Length, out: &mut dyn Write) -> Result<()
         writeln!(out, "{caution}")?;
     }
     writeln!(out, "Report: {}\n", ran.page.display())?;
+    Ok(())
+}
+
+/// Lists the studies that a signal stopped or kept from running.
+pub(super) fn print_not_run(studies: &[&Study], out: &mut dyn Write) -> Result<(), Failure> {
+    for study in studies {
+        let rows = study.expected().map_err(Failure::input)?.len();
+        writeln!(out, "{}: {rows} rows: not run.", study.id)?;
+    }
     Ok(())
 }
 

@@ -118,11 +118,15 @@ impl Events {
 
 /// The signals to watch for. Who had one that asks for the end ignored, as `nohup` does, wants no end by it.
 fn watched(has_power: bool) -> Vec<i32> {
-    let status = files::read_text(Path::new("/proc/self/status")).unwrap_or_default();
-    let mut watched = vec![SIGINT, SIGTERM, SIGHUP];
-    watched.retain(|signal| !is_ignored(&status, *signal));
+    let mut watched = unless_ignored(&[SIGINT, SIGTERM, SIGHUP]);
     watched.extend(has_power.then_some(SIGUSR1));
     watched
+}
+
+/// Those of the signals that this process does not ignore.
+pub(crate) fn unless_ignored(signals: &[i32]) -> Vec<i32> {
+    let status = files::read_text(Path::new("/proc/self/status")).unwrap_or_default();
+    signals.iter().copied().filter(|signal| !is_ignored(&status, *signal)).collect()
 }
 
 /// Whether a process with this status (`man 5 proc_pid_status`) ignores a signal.

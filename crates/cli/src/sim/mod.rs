@@ -4,7 +4,6 @@ mod fio;
 pub(crate) mod load;
 pub(crate) mod outcome;
 pub(crate) mod page;
-pub(crate) mod progress;
 mod requests;
 pub(crate) mod results;
 pub(crate) mod setup;
@@ -12,13 +11,14 @@ pub(crate) mod text;
 
 use crate::failure::Failure;
 use crate::files::NewFile;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::report;
 use crate::rig;
 use cpu_time::ThreadTime;
 use headstack_sim::rig::{NamedDrive, Rig};
 use load::LoadArgs;
-use outcome::{DeviceOutcome, GuardUse, Onlooker, Outcome, VolumeOutcome};
-use progress::Progress;
+use outcome::{Control, DeviceOutcome, GuardUse, Onlooker, Outcome, VolumeOutcome};
 use requests::Requests;
 use setup::RigArgs;
 use std::io::Write;
@@ -52,6 +52,7 @@ impl Sim {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut rig = rig::load::load(&self.rig)?;
         self.options.apply(&mut rig)?;
+        let interrupt = Interrupt::watch()?;
         let mut requests = self.requests.as_deref().map(|path| Requests::create(path, &rig)).transpose()?;
         let page = NewFile::if_named(self.report.as_deref())?;
         let json = JsonOutput::new(self.json.as_deref())?;
@@ -62,19 +63,24 @@ impl Sim {
             load_options: &self.load_options,
             seed: self.options.seed,
         };
-        let outcome = run.simulate(true, requests.as_mut())?;
+        let mut progress = Progress::alone();
+        let mut outcome = run.simulate(&interrupt, &mut progress, requests.as_mut())?;
         if let Some(requests) = requests {
+            outcome.load.remarks.extend(outcome.partial.map(|_| PARTIAL_REQUESTS.to_string()));
             requests.finish()?;
         }
         if let Some(page) = page {
             page.fill(report::to_html(&page::report(&outcome, &rig)?).as_bytes())?;
         }
-        if json.write(|| results::to_json(&outcome), out)? {
-            return Ok(());
+        if !json.write(|| results::to_json(&outcome), out)? {
+            text::print(&outcome, out)?;
         }
-        text::print(&outcome, out)
+        outcome.partial.map_or(Ok(()), |partial| Err(Failure::Stopped(partial.signal)))
     }
 }
+
+/// What is said of the file of requests when a signal stopped the run.
+const PARTIAL_REQUESTS: &str = "the file of requests holds those that had come back";
 
 /// Where JSON goes.
 pub(crate) enum JsonOutput {
@@ -118,20 +124,26 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// One run of the load on a fresh engine of the rig. With `shown`, a bar tells how far it is.
-    pub(crate) fn simulate(&self, shown: bool, requests: Option<&mut Requests>) -> Result<Outcome, Failure> {
+    /// One run of the load on a fresh engine of the rig, until it is done or `interrupt` stops it.
+    pub(crate) fn simulate(
+        &self,
+        interrupt: &Interrupt,
+        progress: &mut Progress,
+        requests: Option<&mut Requests>,
+    ) -> Result<Outcome, Failure> {
         let volumes = self.rig.volumes();
         let mut ready = load::ready(self.load, self.load_options, self.rig, self.seed)?;
         let mut engine = self.rig.build(self.seed).map_err(Failure::input)?;
-        let mut progress = Progress::new(ready.load.file(), shown);
-        let mut onlookers: Vec<&mut dyn Onlooker> = vec![&mut progress];
-        onlookers.extend(requests.map(|requests| requests as &mut dyn Onlooker));
+        let onlooker = requests.map(|requests| requests as &mut dyn Onlooker);
         let started = ThreadTime::now();
-        let books = outcome::run(&mut engine, &volumes, &mut ready, onlookers);
+        let control = Control::new(interrupt, progress);
+        let (books, partial) = outcome::run(&mut engine, &volumes, &mut ready, control, onlooker);
         let cpu_s = started.elapsed().as_secs_f64();
         progress.finish();
         let mut notes = ready.notes;
-        notes.remarks.extend(ready.load.finish()?);
+        if partial.is_none() {
+            notes.remarks.extend(ready.load.finish()?);
+        }
         let device = |drive: NamedDrive<'_>| DeviceOutcome {
             activity: *engine.device(drive.number).activity(),
             guard: engine.guard(drive.number).map(GuardUse::of),
@@ -154,6 +166,7 @@ impl Run<'_> {
             books,
             end: engine.now(),
             cpu_s,
+            partial,
         })
     }
 }

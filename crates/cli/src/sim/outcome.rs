@@ -1,6 +1,8 @@
 //! A run of a load on a rig, and all that is known of it afterwards.
 
 use super::load::SimLoad;
+use crate::interrupt::{Interrupt, Signal};
+use crate::progress::Progress;
 use headstack_model::{Nanos, Op};
 use headstack_policy::Guard;
 use headstack_sim::stats::{Collector, Totals, VolumeStats};
@@ -8,6 +10,7 @@ use headstack_sim::{Activity, Engine, Finished, LinkUse, TimeSplit};
 use headstack_workload::{Issue, Load, Poll, VolumeInfo};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 
 /// A job as results name it: the sources that share an entry of the books.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,6 +105,19 @@ pub(crate) struct Outcome {
     /// When the run ended.
     pub end: Nanos,
     pub cpu_s: f64,
+    /// What is missing where a signal stopped the run.
+    pub partial: Option<Partial>,
+}
+
+/// A run that a signal stopped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partial {
+    /// The signal.
+    pub signal: Signal,
+    /// Share of the load that was done, where it is known.
+    pub share: Option<f64>,
+    /// Requests that had not come back.
+    pub outstanding: u64,
 }
 
 impl Outcome {
@@ -163,15 +179,46 @@ pub(crate) fn ratio(value: f64, by: f64) -> f64 {
 /// Who looks on while a run goes on.
 pub(crate) trait Onlooker {
     /// A request was issued.
-    fn issued(&mut self, _issue: &Issue) {}
+    fn issued(&mut self, issue: &Issue);
     /// A request came back.
     fn finished(&mut self, finished: &Finished);
 }
 
-/// The books of a run and who looks on, told of each request.
+/// What may stop a run, and what shows how far it is.
+pub(crate) struct Control<'a> {
+    interrupt: &'a Interrupt,
+    progress: &'a mut Progress,
+    /// How often the load was asked.
+    polls: u64,
+    stopped: Option<(Signal, Option<f64>)>,
+}
+
+impl<'a> Control<'a> {
+    /// The load is asked so often between two looks at the interrupt: less than a millisecond's work on most rigs.
+    const EVERY: u64 = 1 << 12;
+
+    pub(crate) fn new(interrupt: &'a Interrupt, progress: &'a mut Progress) -> Control<'a> {
+        Control { interrupt, progress, polls: 0, stopped: None }
+    }
+
+    /// Counts a poll of the load; says whether it is time for a look.
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        self.polls += 1;
+        self.polls.is_multiple_of(Control::EVERY)
+    }
+
+    fn look(&mut self, now: Nanos, requests: u64, share: Option<f64>) {
+        self.progress.show(now, requests, share);
+        self.stopped = self.interrupt.received().map(|signal| (signal, share));
+    }
+}
+
+/// What sees each request of a run.
 struct Witness<'a> {
     books: Collector,
-    onlookers: Vec<&'a mut dyn Onlooker>,
+    onlooker: Option<&'a mut dyn Onlooker>,
+    control: Control<'a>,
 }
 
 /// A load whose issues are witnessed, as the engine tells nobody of them.
@@ -184,15 +231,21 @@ struct Watched<'a, 'b> {
 
 impl Load for Watched<'_, '_> {
     fn poll(&mut self, now: Nanos) -> Poll {
+        let Witness { books, onlooker, control } = &mut *self.witness.borrow_mut();
+        if control.is_due() {
+            control.look(now, books.completed(), self.load.progress(now));
+        }
+        if control.stopped.is_some() {
+            return Poll::Done;
+        }
         let poll = self.load.poll(now);
         if let Poll::Issue(issue) = &poll {
-            let Witness { books, onlookers } = &mut *self.witness.borrow_mut();
             if let Some(met) = self.met.get_mut(issue.source as usize).filter(|met| !**met) {
                 *met = true;
                 books.count_from(issue.source, self.load.counted_from(issue.source));
             }
             books.issued(now, issue);
-            onlookers.iter_mut().for_each(|onlooker| onlooker.issued(issue));
+            onlooker.iter_mut().for_each(|onlooker| onlooker.issued(issue));
         }
         poll
     }
@@ -202,22 +255,28 @@ impl Load for Watched<'_, '_> {
     }
 }
 
-/// Runs a load on an engine of these volumes to its end; `onlookers` see each request go and come back.
-pub(crate) fn run(
+/// Runs a load on an engine of these volumes until it is done or `control` stops it; `onlooker` sees each request go and
+/// come back.
+pub(crate) fn run<'a>(
     engine: &mut Engine,
     volumes: &[VolumeInfo],
     ready: &mut ReadyLoad,
-    onlookers: Vec<&mut dyn Onlooker>,
-) -> Collector {
+    control: Control<'a>,
+    onlooker: Option<&'a mut dyn Onlooker>,
+) -> (Collector, Option<Partial>) {
     let entry_of = &ready.notes.entry_of;
-    let witness = RefCell::new(Witness { books: Collector::new(volumes, entry_of), onlookers });
+    let witness = RefCell::new(Witness { books: Collector::new(volumes, entry_of), onlooker, control });
     let mut watched = Watched { load: &mut *ready.load, witness: &witness, met: vec![false; entry_of.len()] };
-    engine.run(&mut watched, &mut |finished| {
-        let Witness { books, onlookers } = &mut *witness.borrow_mut();
+    engine.run_while(&mut watched, &mut |finished| {
+        let Witness { books, onlooker, control } = &mut *witness.borrow_mut();
         books.finished(finished);
-        onlookers.iter_mut().for_each(|onlooker| onlooker.finished(finished));
+        onlooker.iter_mut().for_each(|onlooker| onlooker.finished(finished));
+        if control.stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    witness.into_inner().books
+    let Witness { books, control, .. } = witness.into_inner();
+    let outstanding = books.requests() - books.completed();
+    let partial = control.stopped.map(|(signal, share)| Partial { signal, share, outstanding });
+    (books, partial)
 }
 
 /// A request's kind, in a word.

@@ -47,7 +47,10 @@ pub(crate) fn report(outcome: &Outcome, rig: &Rig) -> Result<Report, Failure> {
                 outcome.seed,
                 text::figure(outcome.end.as_secs())
             ) + &shown,
-        ],
+        ]
+        .into_iter()
+        .chain(outcome.partial.as_ref().map(|partial| format!("Partial: {}.", text::partial_line(partial))))
+        .collect(),
         sections,
     })
 }

@@ -44,14 +44,24 @@ impl Requests {
         Ok(requests)
     }
 
-    /// Puts the file in its place.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    /// Puts the file in its place. Of requests that never came back it has no line.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let path = self.file.get_ref().path().display().to_string();
         let fault = |error: &io::Error| Failure::Input(format!("{path}: {error}"));
+        for finished in std::mem::take(&mut self.held).into_iter().flatten() {
+            self.add(&finished);
+        }
         if let Some(error) = &self.error {
             return Err(fault(error));
         }
         self.file.into_inner().map_err(|error| fault(error.error()))?.keep()
+    }
+
+    /// Writes a line, unless one could not be written before.
+    fn add(&mut self, finished: &Finished) {
+        if self.error.is_none() {
+            self.error = self.line(finished).err();
+        }
     }
 
     fn line(&mut self, finished: &Finished) -> io::Result<()> {
@@ -101,9 +111,7 @@ impl Onlooker for Requests {
         while let Some(Some(next)) = self.held.front().copied() {
             self.held.pop_front();
             self.first += 1;
-            if self.error.is_none() {
-                self.error = self.line(&next).err();
-            }
+            self.add(&next);
         }
     }
 }

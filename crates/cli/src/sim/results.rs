@@ -1,7 +1,7 @@
 //! The object `headstack` of the results: what fio's shape has no place for.
 
 use super::fio;
-use super::outcome::{DeviceOutcome, Outcome, VolumeOutcome, parts_ms, ratio};
+use super::outcome::{DeviceOutcome, Outcome, Partial, VolumeOutcome, parts_ms, ratio};
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
 use serde_json::{Map, Value, json};
@@ -25,6 +25,7 @@ pub(crate) fn object(outcome: &Outcome) -> Value {
         "load": outcome.load.name,
         "load_kind": outcome.load.kind,
         "remarks": outcome.load.remarks,
+        "partial": outcome.partial.as_ref().map(partial),
         "requests": totals.responses.count(),
         "requests_not_counted": outcome.books.completed() - totals.responses.count(),
         "simulated_s": outcome.end.as_secs(),
@@ -46,6 +47,10 @@ pub(crate) fn object(outcome: &Outcome) -> Value {
         "timeline": timeline(outcome),
         "rig": outcome.rig,
     })
+}
+
+fn partial(partial: &Partial) -> Value {
+    json!({"signal": partial.signal.name(), "share": partial.share, "outstanding": partial.outstanding})
 }
 
 fn responses(responses: &TimeHistogram) -> Value {

@@ -1,6 +1,6 @@
 //! The summary of a run on a terminal.
 
-use super::outcome::{DeviceOutcome, Outcome, parts_ms};
+use super::outcome::{DeviceOutcome, Outcome, Partial, parts_ms};
 use super::results::{commands, head_time_ms, read_hit_share};
 use crate::failure::Failure;
 use crate::report::Table;
@@ -54,6 +54,9 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
         ("simulated".to_string(), format!("{} s", figure(outcome.end.as_secs()))),
         ("CPU time".to_string(), cpu(outcome)),
     ];
+    if let Some(partial) = &outcome.partial {
+        lines.insert(0, ("partial".to_string(), partial_line(partial)));
+    }
     let confidence = outcome.books.confidence();
     let within = |pick: fn(&headstack_sim::stats::Confidence) -> &Interval| {
         confidence.as_ref().map_or(String::new(), |found| format!(" ± {}", half_width(pick(found))))
@@ -90,6 +93,17 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
     }
     lines.extend(outcome.load.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
     lines
+}
+
+/// That a signal stopped the run, and what it left out.
+pub(crate) fn partial_line(partial: &Partial) -> String {
+    let share =
+        partial.share.map_or(String::new(), |share| format!(" at {:.1} % of the load", 100.0 * share));
+    let outstanding = match partial.outstanding {
+        0 => String::new(),
+        count => format!("; {} requests outstanding are not counted", grouped(count)),
+    };
+    format!("stopped by {}{share}{outstanding}", partial.signal.name())
 }
 
 fn requests(outcome: &Outcome, totals: &Totals) -> String {

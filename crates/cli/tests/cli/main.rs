@@ -7,6 +7,7 @@ mod common;
 mod compare;
 mod drive;
 mod emulate;
+mod interrupt;
 mod keys;
 mod page;
 mod probe;

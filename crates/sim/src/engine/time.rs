@@ -4,9 +4,10 @@
 //! at which [`Engine::advance`] is called shows the same completions as one [`Engine::run`].
 
 use super::Engine;
-use crate::observe::{Finished, Observer, Requests};
+use crate::observe::{Finished, Observer, Requests, Stoppable};
 use headstack_model::Nanos;
 use headstack_workload::Load;
+use std::ops::ControlFlow;
 
 impl Engine {
     /// Runs a load until it is done and all its requests have come back; `observe` sees each of them. What page
@@ -17,13 +18,20 @@ impl Engine {
         self.run_observed(load, &mut Requests(observe));
     }
 
+    /// As [`Engine::run`], but ends as soon as `observe` breaks. What is outstanding then does not come back.
+    ///
+    /// Panics when the load names a volume that is not there.
+    pub fn run_while(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished) -> ControlFlow<()>) {
+        self.run_observed(load, &mut Stoppable { observe, is_stopped: false });
+    }
+
     /// As [`Engine::run`], for an observer that also sees the devices' commands.
     pub fn run_observed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
         self.done = false;
         self.feed(load);
         loop {
             let at = self.due(self.done && self.outstanding == 0);
-            if at == Nanos::MAX {
+            if at == Nanos::MAX || observer.stops() {
                 return;
             }
             self.step(at, load, observer);

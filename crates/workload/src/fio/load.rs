@@ -118,6 +118,14 @@ impl Worker {
         }
     }
 
+    /// Share of its work that is done by `now`; none where nothing says how much there is.
+    fn progress(&self, now: Nanos) -> Option<f64> {
+        match self {
+            Worker::Made(process) => Some(process.progress(now)),
+            Worker::Logged(_) => None,
+        }
+    }
+
     fn stop(&mut self) {
         match self {
             Worker::Made(process) => process.stop(),
@@ -206,6 +214,21 @@ impl FioLoad {
     /// Whether a request of a clone that came back at `completed` counts: ramp time is left out, as fio does.
     pub fn is_measured(&self, source: u32, completed: Nanos) -> bool {
         self.window(source).is_some_and(|window| completed >= window.measured_from)
+    }
+
+    /// Share of the work that is done by `now`: of each stage that of its slowest clone (or, with `exitall`, of the quickest of
+    /// those that end the others), and every stage counts alike. None where a log tells how much there is to do.
+    pub fn progress(&self, now: Nanos) -> Option<f64> {
+        let mut stages = vec![StageProgress::default(); self.stage_left.len()];
+        for (index, member) in self.members.iter().enumerate() {
+            let share = match (self.standing[index], &self.windows[index]) {
+                (Standing::Ended, _) => 1.0,
+                (_, None) => 0.0,
+                (_, Some(_)) => member.worker.progress(now)?,
+            };
+            stages[member.gate.stage as usize].add(share, member.gate.ends_group);
+        }
+        Some(stages.iter().map(StageProgress::share).sum::<f64>() / stages.len().max(1) as f64)
     }
 
     /// What ended the replay of a log (`read_iolog`) before the log's end, if anything did.
@@ -308,6 +331,28 @@ impl FioLoad {
                 self.ready.push_back(index as u32);
             }
         }
+    }
+}
+
+/// How far the clones between two `stonewall`s are.
+#[derive(Clone, Copy, Debug, Default)]
+struct StageProgress {
+    slowest: Option<f64>,
+    /// Of those whose end ends the others.
+    quickest: f64,
+}
+
+impl StageProgress {
+    fn add(&mut self, share: f64, ends_group: bool) {
+        self.slowest = Some(self.slowest.map_or(share, |slowest| slowest.min(share)));
+        if ends_group {
+            self.quickest = self.quickest.max(share);
+        }
+    }
+
+    /// A stage without clones has nothing to do.
+    fn share(&self) -> f64 {
+        self.slowest.map_or(1.0, |slowest| slowest.max(self.quickest))
     }
 }
 

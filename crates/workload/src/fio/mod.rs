@@ -11,6 +11,7 @@
 //! *Source:* fio 3.33 and its HOWTO; `docs/formats/fio-jobs.md` lists every key.
 
 mod build;
+mod dice;
 mod error;
 mod file;
 mod honoured;

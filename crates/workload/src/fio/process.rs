@@ -6,14 +6,12 @@
 
 use headstack_model::{Lbn, Nanos, Op, Request};
 use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
 
-use super::file::{Extent, Pattern, PlaceDice, Run};
-use super::map::splitmix;
+use super::dice::Dice;
+use super::file::{Extent, Pattern, Run};
 use super::pace::{Arrivals, Mix, Pauses, Rate};
 use super::service::Files;
 use super::settings::{READ, Settings, WRITE};
-use crate::shape::generator;
 
 /// What a clone wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,33 +55,6 @@ enum Then {
     WaitUntil(Nanos),
     NextPass,
     End,
-}
-
-/// Random numbers, each for one purpose.
-#[derive(Clone, Debug)]
-struct Dice {
-    places: PlaceDice,
-    mix: Pcg64Mcg,
-    urgent: Pcg64Mcg,
-    rate: Pcg64Mcg,
-}
-
-impl Dice {
-    fn new(seed: u64) -> Dice {
-        let mut seed = seed;
-        let mut next = || {
-            seed = splitmix(seed);
-            generator(seed)
-        };
-        let places = PlaceDice { place: next(), size: next(), order: next(), file: next() };
-        Dice { places, mix: next(), urgent: next(), rate: next() }
-    }
-
-    /// As at first, but for what is no matter of a pass.
-    fn restart(&mut self, seed: u64) {
-        let fresh = Dice::new(seed);
-        (self.places, self.mix) = (fresh.places, fresh.mix);
-    }
 }
 
 /// How much a clone does.
@@ -229,6 +200,18 @@ impl Process {
     /// When it began, and from when on it is measured.
     pub(super) fn measured_from(&self) -> Nanos {
         self.started + self.ramp
+    }
+
+    /// Share of its work that is done by `now`: the largest of those that may end it, of time, bytes and requests.
+    pub(super) fn progress(&self, now: Nanos) -> f64 {
+        let share = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 0.0 };
+        let time =
+            self.runtime.map_or(0.0, |runtime| share(now.since(self.started).0, (self.ramp + runtime).0));
+        if self.time_based {
+            return time.min(1.0);
+        }
+        let requests = share(self.issued[READ] + self.issued[WRITE], self.limits.requests);
+        time.max(requests).max(share(self.bytes, self.limits.bytes)).min(1.0)
     }
 
     /// Issues no more.

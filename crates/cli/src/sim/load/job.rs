@@ -12,6 +12,10 @@ use std::io;
 use std::path::Path;
 
 impl SimLoad for FioLoad {
+    fn progress(&self, now: Nanos) -> Option<f64> {
+        FioLoad::progress(self, now)
+    }
+
     fn counted_from(&self, source: u32) -> Nanos {
         self.window(source).map_or(Nanos::ZERO, |window| window.measured_from)
     }

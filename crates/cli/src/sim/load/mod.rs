@@ -5,7 +5,6 @@ mod job;
 mod trace;
 
 use super::outcome::ReadyLoad;
-use super::progress::BytesRead;
 use crate::failure::Failure;
 use crate::files;
 use headstack_model::Nanos;
@@ -20,8 +19,8 @@ const HEAD: u64 = 4096;
 
 /// A load that can say how it goes.
 pub(crate) trait SimLoad: Load {
-    /// The length of its file and how much of it was read, where the run goes through it once.
-    fn file(&self) -> Option<(u64, BytesRead)> {
+    /// Share of it that is done by `now`, where it knows how much there is.
+    fn progress(&self, _now: Nanos) -> Option<f64> {
         None
     }
 

@@ -4,7 +4,6 @@ use super::{LoadArgs, SimLoad};
 use crate::failure::Failure;
 use crate::files;
 use crate::sim::outcome::{Job, LoadNotes, ReadyLoad};
-use crate::sim::progress::BytesRead;
 use crate::units::grouped;
 use headstack_model::Nanos;
 use headstack_sim::rig::Rig;
@@ -13,7 +12,10 @@ use headstack_workload::{Load, Poll};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a file that were read, counted by its reader.
+type BytesRead = Arc<AtomicU64>;
 
 /// A reader that counts what was read.
 struct Counted<R> {
@@ -46,8 +48,9 @@ impl Load for TraceLoad {
 }
 
 impl SimLoad for TraceLoad {
-    fn file(&self) -> Option<(u64, BytesRead)> {
-        Some((self.length, Arc::clone(&self.read)))
+    fn progress(&self, _now: Nanos) -> Option<f64> {
+        let share = self.read.load(Ordering::Relaxed) as f64 / self.length as f64;
+        (self.length > 0).then_some(share.min(1.0))
     }
 
     fn finish(&self) -> Result<Vec<String>, Failure> {

@@ -1,0 +1,101 @@
+//! How far a run is, on a terminal; silence elsewhere.
+
+use crate::units::grouped;
+use cpu_time::ThreadTime;
+use headstack_model::Nanos;
+use humantime::format_duration;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::Duration;
+
+/// Length of a bar: positions are thousandths of the run.
+const WHOLE: u64 = 1000;
+
+/// A bar where the run's length is known.
+const BAR: &str = "{prefix}{bar:30} {percent:>3} %  {msg}";
+
+/// A turning mark where it is not.
+const SPINNER: &str = "{prefix}{spinner} {msg}";
+
+/// Characters of a label before a bar.
+const LABEL: usize = 40;
+
+/// The bar of one run in this thread.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    cpu: ThreadTime,
+    /// Whether the bar has its length; none before it was shown.
+    has_length: Option<bool>,
+}
+
+impl Progress {
+    /// The bar of the only run of a command.
+    pub(crate) fn alone() -> Progress {
+        Progress::with(ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr()))
+    }
+
+    /// The bar of one of several runs, among those of the others.
+    pub(crate) fn among(bars: &MultiProgress, label: &str) -> Progress {
+        let label: String = label.chars().take(LABEL).collect();
+        let bar = bars.add(ProgressBar::new(WHOLE));
+        bar.set_prefix(format!("{label}  "));
+        Progress::with(bar)
+    }
+
+    fn with(bar: ProgressBar) -> Progress {
+        Progress { bar, cpu: ThreadTime::now(), has_length: None }
+    }
+
+    /// Shows a run that came to `now` with so many requests back, and how far it is, where that is known.
+    pub(crate) fn show(&mut self, now: Nanos, requests: u64, share: Option<f64>) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        if self.has_length != Some(share.is_some()) {
+            self.has_length = Some(share.is_some());
+            let style = ProgressStyle::with_template(if share.is_some() { BAR } else { SPINNER });
+            self.bar.set_style(style.expect("the template is well formed"));
+        }
+        let cpu_s = self.cpu.elapsed().as_secs_f64().max(1e-9);
+        let left = share.and_then(|share| left_s(self.bar.elapsed().as_secs_f64(), share));
+        self.bar.set_message(format!(
+            "{} s simulated, {}× real time; {} requests, {}/s{}",
+            grouped(now.as_secs() as u64),
+            grouped((now.as_secs() / cpu_s) as u64),
+            grouped(requests),
+            grouped((requests as f64 / cpu_s) as u64),
+            left.map(|left| format!(", about {} left", whole_seconds(left))).unwrap_or_default(),
+        ));
+        match share {
+            Some(share) => self.bar.set_position((share * WHOLE as f64) as u64),
+            None => self.bar.tick(),
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Seconds that the rest will take, where enough is done to tell.
+pub(crate) fn left_s(took_s: f64, share: f64) -> Option<f64> {
+    (share > 0.02 && share < 1.0).then(|| took_s * (1.0 - share) / share)
+}
+
+/// A time in words, to the second.
+pub(crate) fn whole_seconds(seconds: f64) -> String {
+    format_duration(Duration::from_secs(seconds.round() as u64)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_estimated_once_a_fiftieth_is_done() {
+        assert_eq!(left_s(10.0, 0.01), None);
+        assert_eq!(left_s(10.0, 0.25), Some(30.0));
+        assert_eq!(left_s(10.0, 1.0), None);
+        assert_eq!(whole_seconds(90.2), "1m 30s");
+    }
+}
