@@ -3,8 +3,9 @@
 CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
 
-.PHONY: demo test reproduce packages lint doc probe-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large clean
+.PHONY: demo test reproduce packages lint doc probe-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -108,6 +109,16 @@ layout-gain: packages
 # An ext4 of 20 TB with no extent over a track boundary, made and checked: a minute, and 2 GB of memory.
 layout-large: packages
 	$(CARGO) test --release --package headstack-cli --test layout -- --ignored --nocapture twenty
+
+# The command without symbols, and the units of systemd that start it as a storage node. DESTDIR is where a package is put together.
+install:
+	$(CARGO) build --release --package headstack-cli
+	install -D -s -m 755 $${CARGO_TARGET_DIR:-target}/release/headstack $(DESTDIR)$(PREFIX)/bin/headstack
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for unit in headstack.service headstack.socket; do \
+		sed 's|/usr/local/bin/|$(PREFIX)/bin/|' contrib/systemd/$$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; \
+		chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; \
+	done
 
 clean:
 	$(CARGO) clean

@@ -7,6 +7,7 @@ mod common;
 mod compare;
 mod drive;
 mod emulate;
+mod install;
 mod interrupt;
 mod keys;
 mod page;
@@ -17,5 +18,8 @@ mod run;
 mod serve;
 mod sim;
 mod stripe;
+#[path = "../emulate/tools.rs"]
+#[allow(dead_code, reason = "tests of emulated disks use all of it")]
+mod tools;
 mod trace;
 mod validate;

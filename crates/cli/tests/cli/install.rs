@@ -1,0 +1,54 @@
+//! `make install`: the command, and the units of systemd that start it.
+
+use crate::tools::{have, output, run, text};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const UNITS: [&str; 2] = ["headstack.service", "headstack.socket"];
+
+/// Installs the command of this test, as though it had just been built, and gives the folder.
+fn installed() -> tempfile::TempDir {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let target = folder.path().join("target");
+    fs::create_dir_all(target.join("release")).expect("there is room for a folder");
+    fs::copy(env!("CARGO_BIN_EXE_headstack"), target.join("release/headstack")).expect("there is room");
+    let prefix = format!("PREFIX={}", folder.path().join("local").display());
+    let target = format!("CARGO_TARGET_DIR={}", target.display());
+    run("env", &[&target, "make", "--directory", text(&root), "install", "CARGO=true", &prefix]);
+    folder
+}
+
+#[test]
+fn install_puts_the_stripped_command_and_its_units_below_the_prefix() {
+    if !have(&["make", "install", "strip"]) {
+        return;
+    }
+    let folder = installed();
+    let prefix = folder.path().join("local");
+    let command = prefix.join("bin/headstack");
+    let mode = fs::metadata(&command).expect("it was installed").permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+    let built = fs::metadata(env!("CARGO_BIN_EXE_headstack")).expect("it was built").len();
+    assert!(fs::metadata(&command).expect("it was installed").len() < built, "its symbols are still there");
+    assert!(run(text(&command), &["--version"]).starts_with("headstack "));
+    let service =
+        fs::read_to_string(prefix.join("lib/systemd/system/headstack.service")).expect("it is there");
+    let start = format!("ExecStart={} serve /etc/headstack/node.toml", command.display());
+    assert!(service.lines().any(|line| line == start), "{service}");
+}
+
+#[test]
+fn systemd_finds_nothing_wrong_with_the_units() {
+    if !have(&["make", "install", "strip", "systemd-analyze"]) {
+        return;
+    }
+    let folder = installed();
+    let units = UNITS.map(|unit| folder.path().join("local/lib/systemd/system").join(unit));
+    let verified = output("systemd-analyze", &["verify", text(&units[0]), text(&units[1])]);
+    // Keys that it does not know and values that it cannot read are told on standard error alone.
+    let told = String::from_utf8_lossy(&verified.stderr);
+    let wrong: Vec<&str> = told.lines().filter(|line| line.contains("headstack")).collect();
+    assert!(verified.status.success() && wrong.is_empty(), "{told}");
+}
