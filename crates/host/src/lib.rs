@@ -19,6 +19,7 @@ mod realtime;
 pub mod scsi;
 mod server;
 mod shared;
+pub mod shell;
 mod snapshot;
 mod tls;
 pub mod whereabouts;

@@ -9,12 +9,12 @@ mod metrics;
 mod plan;
 mod running;
 pub(crate) mod single;
-mod stolen;
 
 use crate::failure::Failure;
 use crate::service::child::Child;
 use crate::service::endpoint::Endpoint;
 use crate::service::events::{Event, Events};
+use crate::service::machine::ProcessorTime;
 use crate::service::{interval, outcome};
 use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
@@ -27,7 +27,6 @@ use running::{Running, Ways};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
-use stolen::ProcessorTime;
 
 /// Run disks in real time: programs use them over NBD or as files and feel the arm, the rotation, the cache and the queue.
 ///

@@ -8,6 +8,7 @@ use crate::units::capacity;
 use headstack_host::disk::{Emulator, Volume};
 use headstack_host::fuse::{Mount, MountOptions, Unmounted};
 use headstack_host::nbd::{BlockSizes, Export};
+use headstack_host::shell::quoted;
 use headstack_host::{
     Address, Clock, Disk, DiskHandle, Listener, Rules, Served, Server, Snapshot, Target, Timing,
 };
@@ -106,11 +107,7 @@ impl Running {
     /// Tells what there is and how to use it, disk by disk, and where figures are served.
     pub(super) fn introduce(&self, metrics: Option<SocketAddr>, out: &mut dyn Write) -> io::Result<()> {
         for unit in &self.units {
-            let timing = match (&unit.plan.rig, unit.disk.is_real_time()) {
-                (None, _) => "",
-                (Some(_), true) => ", real-time",
-                (Some(_), false) => ", not real-time",
-            };
+            let timing = timing(unit.plan.rig.is_some(), self.clock.speed(), unit.disk.is_real_time());
             for (volume, place) in unit.plan.volumes.iter().zip(&unit.places) {
                 let (name, title, size) = (&volume.name, &unit.plan.title, capacity(volume.bytes()));
                 writeln!(out, "{name}: {title}; {size}, data in {place}{timing}")?;
@@ -123,7 +120,7 @@ impl Running {
                     } else {
                         String::new()
                     };
-                    writeln!(out, "  losetup --find --show --direct-io=on{blocks} {}", file.display())?;
+                    writeln!(out, "  losetup --find --show --direct-io=on{blocks} {}", quoted(&file))?;
                 }
             }
         }
@@ -193,8 +190,18 @@ fn power_cut(lose: usize, keep: &[String]) -> String {
     }
 }
 
+/// How a disk keeps time: by how much faster than a real one, and whether its thread has priority. One that takes no time has neither.
+fn timing(takes_time: bool, speed: f64, has_priority: bool) -> String {
+    let with = if has_priority { "with" } else { "without" };
+    match takes_time {
+        false => String::new(),
+        true if speed == 1.0 => format!(", {with} real-time priority"),
+        true => format!(", {speed} times as fast as a real one, {with} real-time priority"),
+    }
+}
+
 /// What to do where the system does not let a disk's thread go first.
-pub(super) const NOT_REAL_TIME: &str = "not real-time: answers may be late while other programs run. Run it as root, give it CAP_SYS_NICE \
+pub(super) const NOT_REAL_TIME: &str = "without real-time priority answers may be late while other programs run. Run it as root, give it CAP_SYS_NICE \
                              (setcap cap_sys_nice+ep), or allow it by `ulimit -r 50`.";
 
 fn serve(units: &[Unit], address: Option<&Address>) -> Result<Option<Server>, Failure> {
@@ -265,6 +272,14 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn speed_is_named_unless_it_is_the_real_one() {
+        assert_eq!(timing(true, 1.0, true), ", with real-time priority");
+        assert_eq!(timing(true, 10.0, true), ", 10 times as fast as a real one, with real-time priority");
+        assert_eq!(timing(true, 0.5, false), ", 0.5 times as fast as a real one, without real-time priority");
+        assert_eq!(timing(false, 10.0, false), "");
+    }
 
     #[test]
     fn is_it_told_what_a_power_cut_takes() {

@@ -29,15 +29,19 @@ const EXT4_ROOT: u64 = 2;
 /// on a track if it begins with the first block that lies on the track as a whole.
 #[derive(clap::Args)]
 #[command(
+    override_usage = "headstack layout show [OPTIONS] <MAP> <FILE>...",
     after_help = "A folder stands for the files below it on the same file system. Exit code 1 with --check if any extent crosses."
 )]
 pub(crate) struct Show {
-    /// Files and folders, all on one file system.
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
     /// The track map of the disk, as `headstack probe --map` writes it.
-    #[arg(long, value_name = "MAP")]
-    map: PathBuf,
+    #[arg(value_name = "MAP")]
+    first: PathBuf,
+    /// Files and folders, all on one file system.
+    #[arg(value_name = "FILE", required_unless_present = "map")]
+    others: Vec<PathBuf>,
+    /// The older form, `show FILE… --map MAP`: then the first name is a file, too.
+    #[arg(long, value_name = "MAP", hide = true)]
+    map: Option<PathBuf>,
     /// Where the partition of the file system begins and how long it is, in sectors of the disk. [default: as the system tells]
     #[arg(long, value_name = "START,LEN")]
     partition: Option<Span>,
@@ -90,7 +94,7 @@ impl Show {
     }
 
     fn find(&self) -> Result<Findings, Failure> {
-        let (paths, left_out) = found(&self.files)?;
+        let (paths, left_out) = found(&self.files())?;
         let (mapped, source) = self.mapped(&paths[0])?;
         let view = mapped.view();
         let mut seen = BTreeSet::new();
@@ -127,9 +131,25 @@ impl Show {
         Ok(Findings { mapped, source, files, left_out, total })
     }
 
+    /// What is shown.
+    fn files(&self) -> Vec<PathBuf> {
+        let first = self.map.as_ref().map(|_| self.first.clone());
+        first.into_iter().chain(self.others.iter().cloned()).collect()
+    }
+
+    /// The map of the whole disk.
+    fn whole(&self) -> Result<Mapped, Failure> {
+        Mapped::whole(self.map.as_ref().unwrap_or(&self.first)).map_err(|failure| match failure {
+            Failure::Input(why) if self.map.is_none() => {
+                Failure::Input(format!("{why}; the map comes first: headstack layout show MAP FILE"))
+            }
+            failure => failure,
+        })
+    }
+
     /// The map, with the partition on which a file lies.
     fn mapped(&self, path: &Path) -> Result<(Mapped, String), Failure> {
-        let whole = Mapped::whole(&self.map)?;
+        let whole = self.whole()?;
         if let Some(span) = self.partition {
             let mapped =
                 whole.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))?;

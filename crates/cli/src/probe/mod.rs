@@ -15,7 +15,9 @@ use crate::failure::{self, Failure};
 use crate::files::{self, NewFile};
 use crate::report;
 use crate::service::events::Events;
+use crate::service::machine::{Load, Watch};
 use crate::sim::JsonOutput;
+use headstack_host::shell::quoted;
 use headstack_model::Nanos;
 use headstack_tracks::drive::{self, Answers};
 use headstack_tracks::journal::{Head, Journaled};
@@ -88,6 +90,8 @@ pub(crate) struct Outcome {
     probes: u64,
     /// Time of the disk's clock.
     took: Nanos,
+    /// What else the machine did meanwhile, where its clock is the disk's.
+    machine: Option<Load>,
     /// How it agrees with the truth.
     verdict: Option<truth::Verdict>,
     /// Files that were asked for and not written, and why.
@@ -103,7 +107,7 @@ impl Outcome {
             Some(Why::Failed(why)) => return Err(Failure::Input(format!("{}: {why}", self.disk.name))),
             Some(Why::Stopped { signal, .. }) => {
                 failure::print_line(&match journal {
-                    Some(path) => format!("stopped: --journal {} --resume goes on from here", path.display()),
+                    Some(path) => format!("stopped: --journal {} --resume goes on from here", quoted(path)),
                     None => "stopped: with --journal FILE, --resume would go on from here".to_string(),
                 });
                 return Err(Failure::Command(128 + signal));
@@ -262,6 +266,7 @@ impl Probe {
 
     fn learn(&self, source: Source, parts: &[What], signals: &Events) -> Result<Outcome, Failure> {
         let told = source.told();
+        let machine = (!told.is_simulated).then(Watch::begin);
         let known = self.known.as_deref().map(|path| known(path, &told)).transpose()?;
         let head = Head::new(&source.facts(), &told.own_name(), &self.task(parts));
         let kept = journal::open(self.journal.as_deref(), self.resume, &head)?;
@@ -283,9 +288,10 @@ impl Probe {
         });
         bar.finish();
         drop(extraction);
+        let machine = machine.map(|machine| machine.load());
         let why = match ended {
             Ok(Some(Ok(()))) => None,
-            Ok(Some(Err(why))) => Some(Why::Failed(why)),
+            Ok(Some(Err(why))) => Some(Why::Failed(why + &busy_note(machine))),
             Ok(None) => Some(match signals.asked() {
                 Some(signal) => Why::Stopped { signal, at: how_far },
                 None => Why::Time(how_far),
@@ -297,7 +303,18 @@ impl Probe {
             return Err(Failure::Input(format!("{}: {why}", told.name)));
         }
         let open = why.map(|why| Open { parts: found.missing(parts), why });
-        Ok(Outcome { disk: told, found, open, probes, took: last, verdict: None, not_written: Vec::new() })
+        let (verdict, not_written) = (None, Vec::new());
+        Ok(Outcome { disk: told, found, open, probes, took: last, machine, verdict, not_written })
+    }
+}
+
+/// That the machine was busy, for who looks for the cause of a failure in the disk.
+fn busy_note(machine: Option<Load>) -> String {
+    match machine.filter(Load::is_high) {
+        Some(load) => {
+            format!("; this machine was busy meanwhile ({load}): probe the disk when less runs here")
+        }
+        None => String::new(),
     }
 }
 
@@ -307,4 +324,21 @@ fn known(path: &Path, disk: &source::Told) -> Result<TrackMap, Failure> {
     let (identity, map) = map::read(&mut files::open(path)?).map_err(|error| wrong(error.to_string()))?;
     identity.admits(&disk.identity).map_err(|error| wrong(error.to_string()))?;
     Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_on_a_busy_machine_says_so_and_on_a_quiet_one_does_not() {
+        let load = |waited| Some(Load { waited: Some(waited), stolen: Some(0.0) });
+        assert_eq!(busy_note(None), "");
+        assert_eq!(busy_note(load(0.02)), "");
+        let note = busy_note(load(0.9));
+        assert!(
+            note.starts_with("; this machine was busy meanwhile (programs waited for a processor in 90 %"),
+            "{note}"
+        );
+    }
 }

@@ -31,6 +31,10 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
         "mended_at",
         found.mended.as_ref().map(|places| places.iter().map(|lbn| lbn.0).collect::<Vec<_>>().into()),
     );
+    put(
+        "machine",
+        outcome.machine.map(|load| json!({"waited_share": load.waited, "stolen_share": load.stolen})),
+    );
     put("mechanics", found.mechanics.as_ref().map(mechanics));
     put(
         "electronics",

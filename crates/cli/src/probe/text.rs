@@ -6,6 +6,7 @@ use super::truth::Verdict;
 use super::{Open, Outcome};
 use crate::failure::Failure;
 use crate::progress::whole_seconds;
+use crate::service::machine::Load;
 use crate::units::{capacity, count, grouped, significant};
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::TrackMap;
@@ -76,6 +77,8 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         "probes",
         format!("{} in {}{time}{per_track}", grouped(outcome.probes), whole_seconds(outcome.took.as_secs())),
     ));
+    let busy = outcome.machine.filter(Load::is_high);
+    lines.extend(busy.map(|load| ("machine", format!("busy, which makes answers late: {load}"))));
     lines.extend(outcome.open.as_ref().map(|open| ("left open", left_open(open))));
     lines.extend(outcome.not_written.iter().map(|file| ("not written", file.clone())));
     lines.extend(outcome.verdict.as_ref().map(|verdict| ("check", agreement(verdict))));

@@ -1,11 +1,12 @@
 //! What commands share that run until they are asked to end: signals, a command that runs meanwhile, figures over HTTP,
-//! lines on a terminal, and what is said in the end.
+//! lines on a terminal, what else the machine does, and what is said in the end.
 
 pub(crate) mod child;
 pub(crate) mod endpoint;
 pub(crate) mod events;
 pub(crate) mod figures;
 pub(crate) mod lines;
+pub(crate) mod machine;
 pub(crate) mod metrics;
 
 use crate::failure::Failure;

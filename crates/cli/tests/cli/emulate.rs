@@ -2,8 +2,11 @@
 //! the tests of their own.
 
 use crate::common::{command, headstack, refused};
+use crate::tools::{self, have, text};
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -275,4 +278,36 @@ fn does_the_check_compare_every_job_in_both_times() {
 #[test]
 fn is_null_no_drive_of_the_list() {
     assert!(refused(&["rig", "show", "null"], 2).contains("no rig or drive `null`"));
+}
+
+#[test]
+fn first_line_names_the_speed_and_says_what_real_time_means() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let socket = format!("unix:{}", folder.path().join("socket").display());
+    let introduced = |speed: &str| {
+        let args = ["emulate", "wd800jd", "--nbd", &socket, "--duration", "1ms", "--speed", speed];
+        let done = headstack(&args);
+        assert_eq!(done.code, 0, "{}", done.err);
+        done.out.lines().next().unwrap_or_default().to_string()
+    };
+    let (usual, fast) = (introduced("1"), introduced("10"));
+    assert!(fast.contains("data in memory, 10 times as fast as a real one, with"), "{fast}");
+    assert!(fast.ends_with(" real-time priority") && usual.ends_with(" real-time priority"), "{usual}");
+    assert!(!usual.contains("times as fast"), "{usual}");
+}
+
+#[test]
+fn printed_commands_are_quoted_for_a_shell() {
+    if !Path::new("/dev/fuse").exists() || !have(&["fusermount3"]) {
+        return eprintln!("skipped: this machine mounts no FUSE");
+    }
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let mount = folder.path().join("my disks \u{2603}");
+    fs::create_dir(&mount).expect("the folder is writable");
+    let done = headstack(&["emulate", "wd800jd", "--mount", text(&mount), "--duration", "1ms"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let command = done.out.lines().find_map(|line| line.trim().strip_prefix("losetup "));
+    let command = command.unwrap_or_else(|| panic!("{}", done.out));
+    let words = tools::run("sh", &["-c", &format!("printf '%s\\n' {command}")]);
+    assert_eq!(words.lines().last(), Some(text(&mount.join("disk0"))), "{command}");
 }

@@ -28,8 +28,10 @@ fn are_crossings_of_an_image_those_that_the_kernel_tells_of_it_mounted() {
         let device = Loop::over(Path::new(&image));
         let mount = Mount::new("ext4", device.device());
         run("cp", &["-r", text(tree.path()), text(&mount.path().join("copy"))]);
+        // In the root, too, whose paths have a single slash.
+        std::fs::write(mount.path().join("big"), vec![7; 3_000_000]).expect("there is room");
         run("sync", &["-f", text(mount.path())]);
-        let shown = json(&[&["layout", "show", text(mount.path()), "--map", disk.map()], &here[..]].concat());
+        let shown = json(&[&["layout", "show", disk.map(), text(mount.path())], &here[..]].concat());
         let busy = check();
         assert!(busy.code == 2 && busy.err.contains("is in use"), "{}", busy.err);
         let place = text(mount.path()).to_string();

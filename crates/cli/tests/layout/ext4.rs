@@ -345,13 +345,13 @@ fn is_the_file_that_holds_blocks_shown_only_by_its_name() {
     fs::create_dir(mount.path().join("sub")).expect("it is mounted");
     fs::write(mount.path().join("sub/.headstack-excluded"), [1; 50_000]).expect("there is room");
     run("sync", &["-f", text(mount.path())]);
-    let here = ["--map", disk.map(), "--partition", disk.partition(), "--check", "--json"];
-    let all = json(&[&["layout", "show", text(mount.path())], &here[..]].concat());
+    let here = ["--partition", disk.partition(), "--check", "--json"];
+    let all = json(&[&["layout", "show", disk.map(), text(mount.path())], &here[..]].concat());
     assert_eq!((&all["total"]["files"], &all["total"]["crossings"]), (&1.into(), &0.into()), "{all:#}");
     assert_eq!(all["left_out"], serde_json::json!([text(&holder)]), "the other one only has its name");
-    let told = printed(&[&["layout", "show", text(mount.path())], &here[..5]].concat());
+    let told = printed(&[&["layout", "show", disk.map(), text(mount.path())], &here[..3]].concat());
     assert!(told.contains(".headstack-excluded, which holds the blocks at boundaries"), "{told}");
-    let named = headstack(&[&["layout", "show", text(&holder)], &here[..]].concat());
+    let named = headstack(&[&["layout", "show", disk.map(), text(&holder)], &here[..]].concat());
     assert!(named.code == 1 && named.err.contains("extents cross"), "{}", named.err);
     mount.unmount();
 }

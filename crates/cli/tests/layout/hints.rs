@@ -80,7 +80,7 @@ fn does_xfs_take_what_is_suggested_and_begin_files_with_a_unit() {
         run("dd", &write.split(' ').collect::<Vec<_>>());
     }
     run("sync", &["-f", path]);
-    let shown = json(&["layout", "show", path, "--map", text(&map), "--json"]);
+    let shown = json(&["layout", "show", text(&map), path, "--json"]);
     assert_eq!(shown["partition"]["sectors"], 5_340_720);
     let total = &shown["total"];
     assert_eq!((&total["files"], &total["bytes"]), (&3.into(), &(27 * 270_336).into()));

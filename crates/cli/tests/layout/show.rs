@@ -71,7 +71,7 @@ fn are_crossings_those_of_the_extents_that_filefrag_tells() {
     std::os::unix::fs::symlink("/etc/passwd", at("link")).expect("it is only a name");
     run("sync", &["-f", text(mount.path())]);
 
-    let shown = json(&["layout", "show", text(mount.path()), "--map", &map, "--json", "--extents"]);
+    let shown = json(&["layout", "show", &map, text(mount.path()), "--json", "--extents"]);
     assert_eq!(
         (&shown["partition"]["start"], &shown["partition"]["sectors"]),
         (&2048.into(), &200_000.into())
@@ -98,19 +98,23 @@ fn are_crossings_those_of_the_extents_that_filefrag_tells() {
         (&extents.into(), &crossings.into())
     );
 
-    let checked = headstack(&["layout", "show", text(mount.path()), "--map", &map, "--summary", "--check"]);
+    let older = json(&["layout", "show", text(mount.path()), "--map", &map, "--json", "--extents"]);
+    assert_eq!(older, shown, "the older form, with the map as an option");
+    let reversed = refused(&["layout", "show", text(&at("3")), &map], 2);
+    assert!(reversed.contains("the map comes first: headstack layout show MAP FILE"), "{reversed}");
+    let checked = headstack(&["layout", "show", &map, text(mount.path()), "--summary", "--check"]);
     assert_eq!(checked.code, 1, "{}", checked.err);
     assert!(
         checked.out.contains("as the system tells") && checked.err.contains("track boundaries"),
         "{}",
         checked.err
     );
-    let alone = refused(&["layout", "show", text(mount.path()), "/etc/passwd", "--map", &map], 2);
+    let alone = refused(&["layout", "show", &map, text(mount.path()), "/etc/passwd"], 2);
     assert!(alone.contains("another file system"), "{alone}");
-    let elsewhere = refused(&["layout", "show", text(&at("3")), "--map", &map, "--partition", "2048,100"], 2);
+    let elsewhere = refused(&["layout", "show", &map, text(&at("3")), "--partition", "2048,100"], 2);
     assert!(elsewhere.contains("of a partition of 100"), "{elsewhere}");
     let (_other_folder, other) = map_of("atlas-10k");
-    let foreign = refused(&["layout", "show", text(&at("3")), "--map", text(&other)], 2);
+    let foreign = refused(&["layout", "show", text(&other), text(&at("3"))], 2);
     assert!(foreign.contains("another disk"), "{foreign}");
     mount.unmount();
 }
@@ -129,10 +133,10 @@ fn is_a_file_refused_that_is_not_on_the_disk_yet() {
     // Written and still open: ext4 has not chosen blocks for it.
     let mut file = File::create(&path).expect("it is mounted");
     file.write_all(&[1; 50_000]).expect("there is room");
-    let told = headstack(&["layout", "show", text(&path), "--map", &map]);
+    let told = headstack(&["layout", "show", &map, text(&path)]);
     assert!(told.code == 2 && told.err.contains("run sync first"), "{}{}", told.out, told.err);
     file.sync_all().expect("there is room");
-    assert_eq!(json(&["layout", "show", text(&path), "--map", &map, "--json"])["total"]["extents"], 1);
+    assert_eq!(json(&["layout", "show", &map, text(&path), "--json"])["total"]["extents"], 1);
     drop(file);
     mount.unmount();
 }
@@ -144,8 +148,7 @@ fn are_files_without_a_place_refused() {
     }
     let folder = folder();
     let (map, _) = small(folder.path());
-    let show =
-        |path: &str, more: &[&str]| refused(&[&["layout", "show", path, "--map", &map], more].concat(), 2);
+    let show = |path: &str, more: &[&str]| refused(&[&["layout", "show", &map, path], more].concat(), 2);
     assert!(show("/proc/version", &[]).contains("no block device"), "{}", show("/proc/version", &[]));
     assert!(show("/proc/version", &["--partition", "0,1000"]).contains("no FIEMAP"));
     assert!(show("/dev/null", &[]).contains("neither a file nor a folder"));

@@ -214,5 +214,7 @@ pub fn paths(path: &Path, inodes: &[u32]) -> Result<Vec<(u32, String)>, Ext4Erro
     let said =
         tools::run("debugfs", &["-R".as_ref(), format!("ncheck {numbers}").as_ref(), path.as_os_str()])?;
     let lines = said.out.lines().filter_map(|line| line.split_once('\t'));
-    Ok(lines.filter_map(|(inode, path)| Some((inode.trim().parse().ok()?, path.to_string()))).collect())
+    // debugfs puts a second `/` before what lies in the root.
+    let path = |path: &str| format!("/{}", path.trim_start_matches('/'));
+    Ok(lines.filter_map(|(inode, named)| Some((inode.trim().parse().ok()?, path(named)))).collect())
 }

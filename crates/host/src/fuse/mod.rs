@@ -9,6 +9,7 @@
 mod callers;
 mod files;
 
+use crate::shell::quoted;
 use crate::{DiskHandle, realtime};
 use files::Files;
 use fuser::{Config, MountOption, Session, SessionACL};
@@ -55,7 +56,7 @@ pub enum MountError {
         error: io::Error,
     },
     /// A program mounted something there and died.
-    #[error("{0}: a mount whose program is gone (remove it with `fusermount3 -u {0}`)", folder.display())]
+    #[error("{}: a mount whose program is gone (remove it with `fusermount3 -u {}`)", folder.display(), quoted(folder))]
     Stale {
         /// Where it is.
         folder: PathBuf,

@@ -12,8 +12,8 @@ mod verdict;
 
 use super::EmulateTarget;
 use super::plan;
-use super::stolen::ProcessorTime;
 use crate::failure::Failure;
+use crate::service::machine::ProcessorTime;
 use headstack_host::{Clock, Lateness};
 use headstack_model::Nanos;
 use headstack_sim::rig::Rig;
