@@ -22,9 +22,22 @@ impl DriveArg {
 
 /// The drive of this name, or in this file: what holds a `/` or ends with `.toml` is a file.
 pub(crate) fn load(drive: &str) -> Result<DriveSpec, Failure> {
-    if drive.contains(['/', '\\']) || drive.ends_with(".toml") {
+    if is_file(drive) {
         let text = files::read_text(Path::new(drive))?;
         return DriveSpec::parse(&text, drive).map_err(Failure::input);
     }
     drives::load(drive).map_err(Failure::input)
+}
+
+/// The name of the file that [`load`] reads, without its folder.
+pub(crate) fn file_name(drive: &str) -> String {
+    match Path::new(drive).file_name() {
+        Some(name) if is_file(drive) => name.to_string_lossy().into_owned(),
+        _ => format!("{drive}.toml"),
+    }
+}
+
+/// Whether what stands for a drive on the command line is a file.
+fn is_file(drive: &str) -> bool {
+    drive.contains(['/', '\\']) || drive.ends_with(".toml")
 }

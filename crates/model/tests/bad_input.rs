@@ -6,7 +6,8 @@
 
 mod spoil;
 
-use headstack_model::{DriveSpec, SpecError, drives};
+use headstack_model::spec::Tagging;
+use headstack_model::{DriveSpec, Geometry, SpecError, drives};
 use spoil::{Kind, Spoilt, leaves, line_of};
 use std::ops::Range;
 
@@ -202,6 +203,79 @@ fn is_a_capacity_that_does_not_fit_refused_at_its_line() {
         let spoilt = leaf.set(file, text, &places.to_string());
         spoilt.must_be_refused(parse(&spoilt.text));
     }
+}
+
+#[test]
+fn tags_of_another_interface_are_refused_at_their_line() {
+    let said = |file: &str, tagging: &str| {
+        let text = changed(file, "[queue]", &format!("[queue]\ntagging = \"{tagging}\""));
+        let at = line_of(&text, text.find("tagging = ").expect("it was put there"));
+        let error = parse(&text).expect_err("the tags are another interface's");
+        assert_eq!(error.line, at, "{error}");
+        format!("{}: {}", error.key, error.message)
+    };
+    assert_eq!(
+        said("exos-x16", "tcq"),
+        "queue.tagging: \"tcq\": bus.interface is \"sata\", whose tags are \"ncq\"; leave queue.tagging out, or \
+         correct bus.interface"
+    );
+    assert!(said("atlas-10k", "ncq").contains("bus.interface is \"scsi\", whose tags are \"tcq\""));
+    let sure = changed("exos-x16", "[queue]", "[queue]\ntagging = \"ncq\"");
+    assert!(parse(&sure).is_ok());
+    let open = changed("exos-x16", "interface = ", "# interface = ");
+    assert_eq!(parse(&open).expect("the interface may be absent").tagging(), Tagging::Tcq);
+}
+
+#[test]
+fn more_commands_than_ncq_has_tags_are_refused_by_interface_alone() {
+    let text = changed("exos-x16", "depth = 32", "depth = 33");
+    let at = line_of(&text, text.find("depth = 33").expect("it was put there"));
+    refused(&text, "tags", at..at + 1, "queue.depth");
+}
+
+#[test]
+fn tracks_counted_in_physical_sectors_are_told_apart_from_a_wrong_capacity() {
+    let physical = changed("wd800jd", "physical_sector_bytes = 512", "physical_sector_bytes = 4096");
+    let said = |capacity: u64| {
+        let text = physical.replacen("156301488", &capacity.to_string(), 1);
+        parse(&text).expect_err("the zones hold less").message
+    };
+    let hint =
+        "sectors_per_track counts sectors of 512 bytes (sector_bytes), of which a physical one holds 8";
+    assert!(said(8 * 156_301_488).contains(hint), "{}", said(8 * 156_301_488));
+    assert!(!said(16 * 156_301_488).contains("sectors_per_track"), "{}", said(16 * 156_301_488));
+}
+
+#[test]
+fn a_write_cache_without_its_size_is_refused_at_the_key_that_turned_it_on() {
+    let text = changed("atlas-10k", "write_cache = \"segment\"", "write_cache = \"full\"");
+    let at = line_of(&text, text.find("write_cache = \"full\"").expect("it was put there"));
+    refused(&text, "write cache", at..at + 1, "dirty_max_sectors");
+}
+
+/// Keys of the notes on a file.
+fn noted(text: &str) -> Vec<(String, usize)> {
+    let spec = parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let geometry = Geometry::new(&spec).unwrap_or_else(|error| panic!("{error}"));
+    spec.notes(&geometry, text, "x.toml").into_iter().map(|note| (note.key, note.line)).collect()
+}
+
+#[test]
+fn what_is_allowed_and_seldom_meant_is_noted() {
+    let shipped = changed("exos-x16", "[queue]", "[queue]");
+    assert_eq!(noted(&shipped), []);
+    let keys = |from: &str, to: &str| {
+        noted(&changed("exos-x16", from, to)).into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    assert_eq!(keys("interface = ", "# interface = "), ["bus.interface"]);
+    assert_eq!(keys("capacity_sectors = 31251759104", "capacity_sectors = 3906469888"), ["capacity_sectors"]);
+    let bare: String = shipped
+        .lines()
+        .filter(|line| !line.starts_with("read_ahead") && !line.starts_with("write_cache"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let at = line_of(&bare, bare.find("[cache]").expect("the table is there"));
+    assert_eq!(noted(&bare), [("cache".to_string(), at)]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Whatever is asked of whatever drive: each request comes back once, never early, with parts that add up.
 
-use headstack_model::spec::{CacheSpec, ReadAhead, Segmentation, WriteCache, ZeroLatency};
+use headstack_model::spec::{CacheSpec, ReadAhead, Segmentation, Tagging, WriteCache, ZeroLatency};
 use headstack_model::{DriveSpec, Lbn, Nanos, Op, Request, drives};
 use headstack_policy::order;
 use headstack_sim::{Completion, Device, DeviceOptions, Outcome};
@@ -237,7 +237,7 @@ fn longest_track(spec: &DriveSpec) -> u32 {
 
 fn options() -> impl Strategy<Value = DeviceOptions> {
     let names: Vec<&str> = order::all().iter().map(|entry| entry.name).collect();
-    (any::<u64>(), 1u32..40, select(names)).prop_map(|(seed, depth, order)| DeviceOptions {
+    (any::<u64>(), 1..=Tagging::NCQ_TAGS, select(names)).prop_map(|(seed, depth, order)| DeviceOptions {
         seed,
         depth: Some(depth),
         order: Some(order.to_string()),

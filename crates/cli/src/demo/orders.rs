@@ -24,8 +24,9 @@ struct Line {
 
 fn section(bench: &Bench) -> Result<Section, Failure> {
     bench.announce("orders");
-    let mut spec = drive(DRIVE)?;
-    // The question is what an order makes of a queue; how much of it this drive's firmware looks at is another.
+    // The question is what an order makes of a queue; how much of it this drive's firmware looks at, and how many tags
+    // its interface has, is another.
+    let mut spec = drive(DRIVE)?.on_sas();
     spec.queue.window = None;
     let lines = ORDERS.iter().map(|order| line(bench, &spec, order)).collect::<Result<Vec<_>, _>>()?;
     let rise = |line: &Line| line.iops[DEPTHS.len() - 1] / line.iops[0];

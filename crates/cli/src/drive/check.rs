@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Check drive files: every key, and whether zones, spares, defects and capacity fit each other.
 ///
-/// Prints an "ok" line for each good file. A fault ends the check: file, line, key, what is allowed; exit code 1.
+/// Prints an "ok" line for each good file, and a "note" line for each thing that is allowed and seldom meant. A fault ends the check: file, line, key, what is allowed; exit code 1.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The drive files.
@@ -25,6 +25,9 @@ impl Check {
             let tracks = u64::from(spec.geometry.heads) * u64::from(spec.geometry.cylinders);
             let (sectors, tracks) = (grouped(geometry.sectors()), grouped(tracks));
             writeln!(out, "ok: {}: {}: {sectors} sectors on {tracks} tracks", file.display(), spec.name)?;
+            for note in spec.notes(&geometry, &text, &file.display().to_string()) {
+                writeln!(out, "note: {note}")?;
+            }
         }
         Ok(())
     }

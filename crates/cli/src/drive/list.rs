@@ -4,31 +4,69 @@ use super::show::word;
 use crate::catalog;
 use crate::failure::Failure;
 use crate::report::Table;
-use crate::units::{capacity, grouped};
-use headstack_model::drives;
+use headstack_model::spec::{Evidence, Interface, Tagging};
+use headstack_model::{DriveSpec, drives};
+use serde::Serialize;
 use std::io::Write;
 
 /// List the shipped drives.
 #[derive(clap::Args)]
-pub(crate) struct List {}
+pub(crate) struct List {
+    /// Print a JSON array, with more of each drive: capacity, speed, surfaces, interface.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A drive in the list. *Schema:* `docs/formats/results.md`.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    title: String,
+    year: Option<u32>,
+    evidence: Evidence,
+    capacity_bytes: u64,
+    sector_bytes: u32,
+    rpm: f64,
+    heads: u32,
+    cylinders: u32,
+    interface: Option<Interface>,
+    tagging: Tagging,
+    queue_depth: u32,
+}
+
+impl Entry {
+    fn new(spec: DriveSpec) -> Entry {
+        Entry {
+            capacity_bytes: spec.capacity_bytes(),
+            tagging: spec.tagging(),
+            name: spec.name,
+            title: spec.title,
+            year: spec.year,
+            evidence: spec.evidence,
+            sector_bytes: spec.sector_bytes,
+            rpm: spec.mechanics.rpm,
+            heads: spec.geometry.heads,
+            cylinders: spec.geometry.cylinders,
+            interface: spec.bus.interface,
+            queue_depth: spec.queue.depth,
+        }
+    }
+}
 
 impl List {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let columns = ["name", "title", "evidence", "capacity", "rpm", "heads", "tracks"];
-        let mut table = Table::new("Drives", &columns);
+        let load = |(name, _): &(&str, &str)| catalog::load(name).map(Entry::new);
+        let entries = drives::all().iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        if self.json {
+            let text = serde_json::to_string_pretty(&entries).expect("a list is JSON");
+            writeln!(out, "{text}")?;
+            return Ok(());
+        }
+        // Three columns: they fit a terminal of 80.
+        let mut table = Table::new("Drives", &["name", "title", "evidence"]);
         table.words = 3;
-        for (name, _) in drives::all() {
-            let spec = catalog::load(name)?;
-            let geometry = &spec.geometry;
-            table.row([
-                spec.name.clone(),
-                spec.title.clone(),
-                word(&spec.evidence),
-                capacity(spec.capacity_bytes()),
-                format!("{:.0}", spec.mechanics.rpm),
-                geometry.heads.to_string(),
-                grouped(u64::from(geometry.heads) * u64::from(geometry.cylinders)),
-            ]);
+        for entry in entries {
+            table.row([entry.name, entry.title, word(&entry.evidence)]);
         }
         write!(out, "{}", table.to_text())?;
         Ok(())

@@ -16,7 +16,7 @@ pub(crate) struct Plot {
     /// A shipped drive or a drive file.
     #[arg(value_name = "NAME|FILE")]
     drive: String,
-    /// Where to write the page; NAME.html when absent.
+    /// Where to write the page; when absent, a file named after the drive or its file, with .html.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -25,17 +25,17 @@ impl Plot {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let spec = catalog::load(&self.drive)?;
         let geometry = Geometry::new(&spec).map_err(Failure::input)?;
+        let file = catalog::file_name(&self.drive);
         let report = Report {
             title: spec.title.clone(),
             text: vec![format!(
-                "{}, {} rpm, drive file {}.toml.",
+                "{}, {} rpm, drive file {file}.",
                 capacity(spec.capacity_bytes()),
-                spec.mechanics.rpm,
-                spec.name
+                spec.mechanics.rpm
             )],
             sections: vec![zones(&Survey::new(&spec, &geometry)), seeks(&spec)],
         };
-        let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", spec.name)));
+        let path = self.output.clone().unwrap_or_else(|| PathBuf::from(&file).with_extension("html"));
         files::write_whole(&path, report::to_html(&report).as_bytes())?;
         writeln!(out, "{}", path.display())?;
         Ok(())

@@ -4,7 +4,7 @@ use crate::catalog;
 use crate::failure::Failure;
 use crate::survey::{Part, Survey};
 use crate::units::{capacity, grouped, significant};
-use headstack_model::spec::{CacheSpec, Sparing};
+use headstack_model::spec::{CacheSpec, Sparing, Tagging};
 use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
 use serde::Serialize;
 use std::io::Write;
@@ -38,6 +38,13 @@ impl Show {
         }
         for (short, full) in &spec.sources {
             writeln!(out, "  {short:<14} {full}")?;
+        }
+        let notes = spec.notes(&geometry, "", &spec.name);
+        if !notes.is_empty() {
+            writeln!(out, "\nNotes")?;
+        }
+        for note in notes {
+            writeln!(out, "  {}: {}", note.key, note.message)?;
         }
         Ok(())
     }
@@ -166,9 +173,20 @@ fn electronics(spec: &DriveSpec) -> Vec<(&'static str, String)> {
         ),
         ("cache", cache(&spec.cache, spec.sector_bytes)),
         ("write cache", word(&spec.cache.write_cache)),
+        ("interface", bus.interface.map_or("not given".to_string(), |interface| word(&interface))),
         ("bus", format!("reads {}, writes {}", rate(bus.read_us_per_sector), rate(bus.write_us_per_sector))),
         ("queue", format!("{} deep, {}", spec.queue.depth, spec.queue.order)),
+        ("tagging", tagging(spec)),
     ]
+}
+
+/// The kind of tags, and what it means for a FLUSH.
+fn tagging(spec: &DriveSpec) -> String {
+    match spec.tagging() {
+        _ if spec.queue.depth == 1 => "none: one command at a time".to_string(),
+        tagging @ Tagging::Ncq => format!("{}: a FLUSH goes alone", word(&tagging)),
+        tagging @ Tagging::Tcq => format!("{}: a FLUSH is queued with the others", word(&tagging)),
+    }
 }
 
 fn cache(cache: &CacheSpec, sector_bytes: u32) -> String {

@@ -2,28 +2,64 @@
 
 use crate::failure::Failure;
 use crate::report::Table;
-use headstack_sim::rig::shipped;
+use headstack_sim::rig::{Rig, shipped};
+use serde::Serialize;
 use std::io::Write;
 
 /// List the shipped rigs. The name of a drive is a rig, too: that drive alone.
 #[derive(clap::Args)]
-pub(crate) struct List {}
+pub(crate) struct List {
+    /// Print a JSON array, with the volumes of each rig.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A rig in the list. *Schema:* `docs/formats/results.md`.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    title: String,
+    drives: Vec<String>,
+    volumes: Vec<Volume>,
+}
+
+#[derive(Serialize)]
+struct Volume {
+    name: String,
+    bytes: u64,
+}
+
+impl Entry {
+    fn new(name: &str, rig: &Rig) -> Entry {
+        let mut drives: Vec<String> =
+            rig.resolved().drive.iter().map(|group| group.spec.name.clone()).collect();
+        drives.dedup();
+        let volumes = rig.volumes();
+        let volumes =
+            volumes.iter().map(|volume| Volume { name: volume.name.clone(), bytes: volume.bytes() });
+        Entry {
+            name: name.to_string(),
+            title: rig.resolved().title.clone(),
+            drives,
+            volumes: volumes.collect(),
+        }
+    }
+}
 
 impl List {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let load = |(name, _): &(&str, &str)| shipped::load(name).map(|rig| Entry::new(name, &rig));
+        let entries =
+            shipped::all().iter().map(load).collect::<Result<Vec<_>, _>>().map_err(Failure::input)?;
+        if self.json {
+            let text = serde_json::to_string_pretty(&entries).expect("a list is JSON");
+            writeln!(out, "{text}")?;
+            return Ok(());
+        }
         let mut table = Table::new("Rigs", &["name", "title", "drive", "volumes"]);
         table.words = 3;
-        for (name, _) in shipped::all() {
-            let rig = shipped::load(name).map_err(Failure::input)?;
-            let mut drives: Vec<&str> =
-                rig.resolved().drive.iter().map(|group| group.spec.name.as_str()).collect();
-            drives.dedup();
-            table.row([
-                name.to_string(),
-                rig.resolved().title.clone(),
-                drives.join(", "),
-                rig.volumes().len().to_string(),
-            ]);
+        for entry in entries {
+            table.row([entry.name, entry.title, entry.drives.join(", "), entry.volumes.len().to_string()]);
         }
         write!(out, "{}", table.to_text())?;
         Ok(())

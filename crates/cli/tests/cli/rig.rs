@@ -12,6 +12,16 @@ fn does_the_list_name_every_shipped_rig() {
 }
 
 #[test]
+fn the_list_as_json_tells_drives_and_volumes() {
+    let list = json(&["rig", "list", "--json"]);
+    let rigs = list.as_array().expect("it is a list");
+    let raid5 = rigs.iter().find(|rig| rig["name"] == "raid5").expect("it is shipped");
+    assert_eq!(raid5["drives"][0], "exos-x18");
+    assert_eq!(raid5["volumes"].as_array().map(Vec::len), Some(1));
+    assert!(raid5["volumes"][0]["bytes"].as_u64() > Some(70_000_000_000_000));
+}
+
+#[test]
 fn does_show_tell_volumes_and_what_was_set() {
     let told =
         printed(&["rig", "show", "single", "--set", "drive.order=c-look", "--set", "drive.queue_depth=4"]);

@@ -12,7 +12,7 @@ mod pieces;
 mod sparing;
 mod zoned;
 
-use crate::spec::{Fault, GeometrySpec, Layout, Sparing};
+use crate::spec::{Fault, Layout, Sparing};
 use crate::{Angle, DriveSpec, Lbn, SpecError};
 use banded::BandedTracks;
 use fixed::SectorWidth;
@@ -163,28 +163,26 @@ impl Geometry {
 
     pub(crate) fn build(spec: &DriveSpec) -> Result<Geometry, Fault> {
         match spec.geometry.layout {
-            Layout::Cylinder | Layout::Serpentine | Layout::SerpentineAbsolute => {
-                Geometry::zoned(&spec.geometry, spec.capacity_sectors)
-            }
-            Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => {
-                Geometry::banded(&spec.geometry, spec.capacity_sectors)
-            }
-            Layout::Extents => Geometry::extents(&spec.geometry, spec.capacity_sectors),
+            Layout::Cylinder | Layout::Serpentine | Layout::SerpentineAbsolute => Geometry::zoned(spec),
+            Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => Geometry::banded(spec),
+            Layout::Extents => Geometry::extents(spec),
         }
     }
 
-    fn zoned(spec: &GeometrySpec, sectors: u64) -> Result<Geometry, Fault> {
+    fn zoned(drive: &DriveSpec) -> Result<Geometry, Fault> {
+        let (spec, sectors) = (&drive.geometry, drive.capacity_sectors);
         let mut spared = Vec::new();
         for (index, zone) in spec.zones.iter().enumerate() {
             spared.push(SparedZone::new(spec, zone, index as u32, &format!("geometry.zones[{index}]"))?);
         }
-        let mut pieces = Pieces::of_zones(&spared, sectors)?;
+        let mut pieces = Pieces::of_zones(&spared, drive)?;
         sparing::remap(&mut pieces, spec, &spared)?;
         let tracks = Tracks::Zoned(spec.zones.iter().map(|zone| ZonedTracks::new(spec, zone)).collect());
         Ok(Geometry { sectors, pieces, tracks, moves_tracks: spec.sparing == Sparing::TracksPerZone })
     }
 
-    fn banded(spec: &GeometrySpec, sectors: u64) -> Result<Geometry, Fault> {
+    fn banded(drive: &DriveSpec) -> Result<Geometry, Fault> {
+        let (spec, sectors) = (&drive.geometry, drive.capacity_sectors);
         let zones: Vec<BandedTracks> =
             spec.band_zones.iter().map(|zone| BandedTracks::new(spec, zone)).collect();
         let mut spared = Vec::new();
@@ -192,17 +190,18 @@ impl Geometry {
             let key = format!("geometry.band_zones[{index}]");
             spared.push(SparedZone::banded(spec, zone, tracks.places(), index as u32, &key)?);
         }
-        let pieces = Pieces::of_zones(&spared, sectors)?;
+        let pieces = Pieces::of_zones(&spared, drive)?;
         Ok(Geometry { sectors, pieces, tracks: Tracks::Banded(zones), moves_tracks: false })
     }
 
-    fn extents(spec: &GeometrySpec, sectors: u64) -> Result<Geometry, Fault> {
+    fn extents(drive: &DriveSpec) -> Result<Geometry, Fault> {
+        let (spec, sectors) = (&drive.geometry, drive.capacity_sectors);
         let Some(extents) = &spec.extents else {
             return Err(Fault::new("geometry.extents", "this layout needs them"));
         };
         let mut grammar = Grammar::new(spec, extents)?;
         let zone = SparedZone::slipped(grammar.places(), &extents.slips, "geometry.extents")?;
-        let mut pieces = Pieces::of_zones(&[zone], sectors)?;
+        let mut pieces = Pieces::of_zones(&[zone], drive)?;
         grammar.remap(&mut pieces, &extents.remaps, sectors)?;
         Ok(Geometry { sectors, pieces, tracks: Tracks::Grammar(grammar), moves_tracks: false })
     }

@@ -8,6 +8,7 @@
 use super::finder::Finder;
 use super::fixed::Divisor;
 use super::sparing::SparedZone;
+use crate::DriveSpec;
 use crate::spec::Fault;
 
 /// The equal regions of a zone.
@@ -113,11 +114,25 @@ pub(super) struct Pieces {
     moved: Vec<(u64, u64, u64)>,
 }
 
+/// What is wrong with zones that have room for `room` sectors.
+fn too_small(room: u64, spec: &DriveSpec) -> String {
+    let message = format!("{} sectors, but the zones have room for {room}", spec.capacity_sectors);
+    let ratio = u64::from(spec.physical_sector_bytes / spec.sector_bytes);
+    if ratio == 1 || room * ratio < spec.capacity_sectors {
+        return message;
+    }
+    format!(
+        "{message}; sectors_per_track counts sectors of {} bytes (sector_bytes), of which a physical one holds {ratio}",
+        spec.sector_bytes
+    )
+}
+
 impl Pieces {
     /// The zones one after the other, as far as the drive's capacity.
     ///
-    /// *Errors:* zones with less room than `capacity`.
-    pub(super) fn of_zones(zones: &[SparedZone], capacity: u64) -> Result<Pieces, Fault> {
+    /// *Errors:* zones with less room than the drive has capacity.
+    pub(super) fn of_zones(zones: &[SparedZone], spec: &DriveSpec) -> Result<Pieces, Fault> {
+        let capacity = spec.capacity_sectors;
         let (mut homes, mut bases, mut first) = (Vec::new(), vec![0], 0);
         for zone in zones {
             homes.extend(zone.pieces.iter().map(|piece| Piece { first: first + piece.first, ..*piece }));
@@ -125,8 +140,7 @@ impl Pieces {
             bases.push(bases[bases.len() - 1] + zone.places);
         }
         if first < capacity {
-            let message = format!("{capacity} sectors, but the zones have room for {first}");
-            return Err(Fault::new("capacity_sectors", message));
+            return Err(Fault::new("capacity_sectors", too_small(first, spec)));
         }
         homes.retain(|piece| piece.first < capacity);
         if let Some(last) = homes.last_mut() {

@@ -4,7 +4,7 @@ use super::SpecError;
 use super::fields::Fields;
 use super::queue::{self, Owner, SetupQueue};
 use crate::spec::{
-    BusSpec, CacheSpec, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, WatermarkOf, WriteCache,
+    BusSpec, CacheSpec, Interface, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, WatermarkOf, WriteCache,
     WriteDisconnect, ZeroLatency,
 };
 
@@ -188,6 +188,8 @@ fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
     let ms = |fields: &mut Fields, key: &str| Ok::<f64, SpecError>(scale * fields.number_or_zero(key)?);
     let write_disconnect = write_disconnect(fields, scale)?;
     Ok(BusSpec {
+        // DiskSim's module of a disk is one of a SCSI disk.
+        interface: Some(Interface::Scsi),
         read_us_per_sector: us_per_sector,
         write_us_per_sector: us_per_sector,
         never_disconnects: fields.flag("Never disconnect")?,

@@ -23,12 +23,34 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     overhead(&spec.overhead)?;
     cache(&spec.cache)?;
     bus(&spec.bus)?;
-    queue(&spec.queue)
+    tags(spec)?;
+    queue(&spec.queue, spec.tagging())
 }
 
-fn queue(spec: &QueueSpec) -> Checked {
+/// The kind of tags must be that of the interface.
+fn tags(spec: &DriveSpec) -> Checked {
+    let (Some(tagging), Some(interface)) = (spec.queue.tagging, spec.bus.interface) else { return Ok(()) };
+    let allowed = interface.tagging();
+    if tagging == allowed {
+        return Ok(());
+    }
+    let message = format!(
+        "{}: bus.interface is {}, whose tags are {}; leave queue.tagging out, or correct bus.interface",
+        quoted(&tagging),
+        quoted(&interface),
+        quoted(&allowed)
+    );
+    Err(Fault::new("queue.tagging", message))
+}
+
+/// A choice as the file writes it.
+fn quoted(choice: &impl serde::Serialize) -> String {
+    toml::Value::try_from(choice).expect("a choice is a word").to_string()
+}
+
+fn queue(spec: &QueueSpec, tagging: Tagging) -> Checked {
     within("queue.depth", f64::from(spec.depth), 1.0, 1024.0, "commands")?;
-    if spec.tagging == Tagging::Ncq {
+    if tagging == Tagging::Ncq {
         within("queue.depth", f64::from(spec.depth), 1.0, f64::from(Tagging::NCQ_TAGS), "tags of NCQ")?;
     }
     if let Some(window) = spec.window {
@@ -275,6 +297,11 @@ fn cache(spec: &CacheSpec) -> Checked {
         "segments",
     )?;
     if spec.write_cache == WriteCache::Full {
+        if spec.dirty_max_sectors == 0 {
+            let message = "`full` needs dirty_max_sectors, the most written sectors that wait in the cache for the \
+                           media (1 to 1000000000); it is 0 or absent";
+            return Err(Fault::new("cache.write_cache", message));
+        }
         within("cache.dirty_max_sectors", spec.dirty_max_sectors as f64, 1.0, 1e9, "sectors")?;
         within("cache.dirty_runs_max", f64::from(spec.dirty_runs_max), 1.0, 1024.0, "runs")?;
         let most = spec.dirty_max_sectors as f64;

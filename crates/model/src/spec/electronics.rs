@@ -197,6 +197,62 @@ impl Default for CacheSpec {
     }
 }
 
+/// What a drive is attached to the host by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// Serial ATA: NCQ where the drive has a queue.
+    Sata,
+    /// Parallel ATA: most drives have no queue.
+    Ide,
+    /// Parallel SCSI.
+    Scsi,
+    /// Serial Attached SCSI.
+    Sas,
+    /// SCSI over Fibre Channel.
+    Fc,
+    /// SCSI over the Serial Storage Architecture.
+    Ssa,
+    /// Storage Module Drive: the controller does what later drives do themselves.
+    Smd,
+}
+
+impl Interface {
+    /// Every interface.
+    pub const ALL: [Interface; 7] = [
+        Interface::Sata,
+        Interface::Ide,
+        Interface::Scsi,
+        Interface::Sas,
+        Interface::Fc,
+        Interface::Ssa,
+        Interface::Smd,
+    ];
+
+    /// The word that a drive file uses for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Interface::Sata => "sata",
+            Interface::Ide => "ide",
+            Interface::Scsi => "scsi",
+            Interface::Sas => "sas",
+            Interface::Fc => "fc",
+            Interface::Ssa => "ssa",
+            Interface::Smd => "smd",
+        }
+    }
+
+    /// The kind of tags that its standard has.
+    pub fn tagging(self) -> Tagging {
+        match self {
+            Interface::Sata | Interface::Ide => Tagging::Ncq,
+            Interface::Scsi | Interface::Sas | Interface::Fc | Interface::Ssa | Interface::Smd => {
+                Tagging::Tcq
+            }
+        }
+    }
+}
+
 /// What the ratios of `[bus]` are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -225,6 +281,10 @@ pub enum Delivery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BusSpec {
+    /// What the drive is attached to the host by. It decides which kind of tags the drive's queue has
+    /// (`queue.tagging`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<Interface>,
     /// Time a sector takes to the host.
     pub read_us_per_sector: f64,
     /// Time a sector takes from the host.
@@ -285,6 +345,7 @@ fn one_sector() -> u32 {
 impl Default for BusSpec {
     fn default() -> BusSpec {
         BusSpec {
+            interface: None,
             read_us_per_sector: 0.0,
             write_us_per_sector: 0.0,
             never_disconnects: false,
@@ -336,20 +397,22 @@ pub struct QueueSpec {
     /// Age from which on a command goes before all younger ones, whatever the order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_limit_ms: Option<f64>,
-    /// The kind of tags that commands are queued with.
-    pub tagging: Tagging,
+    /// The kind of tags that commands are queued with: those of `bus.interface` when absent (`"ncq"` with `"sata"` and
+    /// `"ide"`, else `"tcq"`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tagging: Option<Tagging>,
     /// Whether urgent commands go before others, as those of high NCQ priority.
     pub urgent_first: bool,
 }
 
 /// How commands are queued.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tagging {
-    /// As SCSI does: simple, ordered and head-of-queue tags; FLUSH is queued like any other.
-    #[default]
+    /// As SCSI does: simple, ordered and head-of-queue tags; a FLUSH (SYNCHRONIZE CACHE) is queued like any other.
     Tcq,
-    /// As SATA does: up to 32 reads and writes; the host sends a FLUSH once nothing else is under way.
+    /// As ATA does: up to 32 reads and writes. A FLUSH is not queued: the host sends it once nothing else is under way,
+    /// and nothing else before it has ended.
     Ncq,
 }
 
@@ -365,7 +428,7 @@ impl Default for QueueSpec {
             order: "fcfs".to_string(),
             window: None,
             age_limit_ms: None,
-            tagging: Tagging::Tcq,
+            tagging: None,
             urgent_first: false,
         }
     }

@@ -89,7 +89,7 @@ pub struct Zone {
     pub first_cylinder: u32,
     /// Last cylinder of the zone, included.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Sectors of `sector_bytes` on each track, whatever `physical_sector_bytes` says.
     pub sectors_per_track: u32,
     /// Angle from the index to the zone's first sector.
     #[serde(default)]
@@ -122,7 +122,8 @@ pub struct BandZone {
     pub last_cylinder: u32,
     /// Tracks of one surface in a band; the last band of a zone may be shorter.
     pub band_tracks: u32,
-    /// Physical sectors a track, one entry a head, or a single entry for all.
+    /// Sectors of `sector_bytes` a track, whatever `physical_sector_bytes` says; one entry a head, or a single entry for
+    /// all.
     pub sectors_per_track: Vec<u32>,
     /// Skew from a track to the next on the same surface.
     pub track_skew_turns: f64,

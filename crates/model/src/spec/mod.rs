@@ -9,10 +9,11 @@ mod error;
 mod extents;
 mod geometry;
 mod mechanics;
+mod notes;
 
 pub use electronics::{
-    BusSpec, CacheSpec, Delivery, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement, Segmentation,
-    Tagging, WatermarkOf, WriteCache, WriteDisconnect,
+    BusSpec, CacheSpec, Delivery, Interface, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement,
+    Segmentation, Tagging, WatermarkOf, WriteCache, WriteDisconnect,
 };
 pub use error::{Fault, SpecError, did_you_mean, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
@@ -113,6 +114,18 @@ impl DriveSpec {
     /// The form of drive files as JSON Schema: every key with its type, default and documentation.
     pub fn json_schema() -> Schema {
         schema_for!(DriveSpec)
+    }
+
+    /// The kind of tags that commands are queued with: as the file says, else those of its interface, else SCSI's.
+    pub fn tagging(&self) -> Tagging {
+        let of_interface = self.bus.interface.map_or(Tagging::Tcq, Interface::tagging);
+        self.queue.tagging.unwrap_or(of_interface)
+    }
+
+    /// The same drive as it would be behind SAS, whose tags are more than NCQ's 32: for questions about long queues.
+    pub fn on_sas(mut self) -> DriveSpec {
+        (self.bus.interface, self.queue.tagging) = (Some(Interface::Sas), None);
+        self
     }
 
     /// Capacity in bytes.

@@ -146,7 +146,9 @@ pub enum DeviceError {
     #[error("queue depth {0} is outside 1 to 1024")]
     Depth(u32),
     /// More commands than NCQ has tags.
-    #[error("queue depth {0} is outside 1 to 32, the tags of NCQ")]
+    #[error(
+        "queue depth {0} is outside 1 to 32, the tags of NCQ; a drive on SAS (bus.interface = \"sas\") has more"
+    )]
     Tags(u32),
 }
 
@@ -263,7 +265,7 @@ impl Device {
         if !(1..=1024).contains(&depth) {
             return Err(DeviceError::Depth(depth));
         }
-        if spec.queue.tagging == Tagging::Ncq && depth > Tagging::NCQ_TAGS {
+        if spec.tagging() == Tagging::Ncq && depth > Tagging::NCQ_TAGS {
             return Err(DeviceError::Tags(depth));
         }
         let order_name = options.order.as_deref().unwrap_or(&spec.queue.order);
@@ -285,7 +287,7 @@ impl Device {
             port: Port::new(slots),
             lent: None,
             waiting: Waiting::new(spec, order::built_in(order_name)?, slots),
-            tagging: spec.queue.tagging,
+            tagging: spec.tagging(),
             under_way: 0,
             alone: None,
             arm: Arm::default(),

@@ -316,7 +316,7 @@ fn is_no_more_dirty_than_the_cache_holds() {
 fn does_a_flush_end_though_others_go_on_writing() {
     for rig in writers() {
         // Tags by which a flush is not alone, as SCSI has them.
-        let rig = rig.with(|spec| spec.queue.tagging = Tagging::default());
+        let rig = rig.with(|spec| spec.queue.tagging = Some(Tagging::Tcq));
         let mut device = rig.queued(4, "fcfs");
         let (mut asks, mut now) = (Asks::new(&rig, 3), Nanos::ZERO);
         let (mut asked, mut is_done, mut writes) = (false, false, 0);

@@ -69,7 +69,7 @@ fn do_commands_for_the_head_of_the_queue_go_first_and_the_youngest_of_them_befor
 #[test]
 fn is_a_flush_alone_with_ncq_and_queued_with_tcq() {
     for tagging in [Tagging::Ncq, Tagging::Tcq] {
-        for rig in all_plain().iter().map(|rig| queue(rig, |queue| queue.tagging = tagging)) {
+        for rig in all_plain().iter().map(|rig| queue(rig, |queue| queue.tagging = Some(tagging))) {
             let requests = reads(&rig, 63, 20);
             let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
             commands.insert(10, Request::flush().into());
@@ -83,7 +83,7 @@ fn is_a_flush_alone_with_ncq_and_queued_with_tcq() {
 
 #[test]
 fn has_ncq_thirty_two_tags() {
-    for rig in small().iter().map(|rig| queue(rig, |queue| queue.tagging = Tagging::Ncq)) {
+    for rig in small().iter().map(|rig| queue(rig, |queue| queue.tagging = Some(Tagging::Ncq))) {
         let deep = |depth| {
             let options = DeviceOptions { depth: Some(depth), ..DeviceOptions::default() };
             headstack_sim::Device::with_drive(rig.drive.clone(), &rig.spec, &options)

@@ -15,7 +15,7 @@ use crate::figure::Section;
 use crate::judge::Measured;
 use crate::runs::Responses;
 use crate::study::{Findings, Setting, Study, StudyError};
-use headstack_model::spec::Tagging;
+use headstack_model::spec::{Interface, Tagging};
 use headstack_model::{DriveSpec, Lbn, drives};
 use headstack_sim::{Completion, Engine, Finished, Observer, Rig};
 use headstack_workload::{Closed, Load, Pattern, Region, Shape, ShapeError};
@@ -50,7 +50,7 @@ const SMALL: u32 = 8;
 fn with_ncq() -> Result<DriveSpec, StudyError> {
     let mut spec = drives::load("samsung-hd400ld")?;
     spec.queue.depth = Tagging::NCQ_TAGS;
-    spec.queue.tagging = Tagging::Ncq;
+    spec.bus.interface = Some(Interface::Sata);
     spec.queue.order = "sptf".to_string();
     Ok(spec)
 }

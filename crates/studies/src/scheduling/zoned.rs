@@ -18,8 +18,9 @@ pub(super) const MAPPED: [(&str, &str, &str); 3] =
     [("sstf", "sstf-lbn", "sstf"), ("look", "look-lbn", "look"), ("c-look", "c-look", "c-look-cylinder")];
 
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    let mut spec = drives::load(DRIVE)?;
-    // The question is what an order makes of a queue; how much of it this drive's firmware looks at is another.
+    // The question is what an order makes of a queue; how much of it this drive's firmware looks at, and how many tags
+    // its interface has, is another.
+    let mut spec = drives::load(DRIVE)?.on_sas();
     spec.queue.window = None;
     let grid = Grid::run(setting, &spec, queue::every(setting, TURN_MS))?;
     let mut measured = Vec::new();
