@@ -409,7 +409,8 @@ pub struct QueueSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tagging {
-    /// As SCSI does: simple, ordered and head-of-queue tags; a FLUSH (SYNCHRONIZE CACHE) is queued like any other.
+    /// As SCSI does: simple, ordered and head-of-queue tags; a FLUSH (SYNCHRONIZE CACHE) is queued like any other, and
+    /// what it writes takes turns with the commands that wait.
     Tcq,
     /// As ATA does: up to 32 reads and writes. A FLUSH is not queued: the host sends it once nothing else is under way,
     /// and nothing else before it has ended.

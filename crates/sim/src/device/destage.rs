@@ -4,7 +4,7 @@ use super::cost::{Cost, Target};
 use super::media::{Arm, Arriving, Drive, Room};
 use super::port::Wanted;
 use super::split::Part;
-use super::{Device, Work};
+use super::{Device, TaskAttribute, Work};
 use headstack_model::cache::SegmentState;
 use headstack_model::spec::WriteCache;
 use headstack_model::{Angle, DriveSpec, Lbn, Nanos, TrackPlace};
@@ -220,10 +220,21 @@ impl Device {
         if destage.queue.is_empty() {
             return false;
         }
-        if destage.policy != WriteCache::Full || destage.forced() {
+        if destage.policy != WriteCache::Full {
             return true;
         }
-        destage.sectors >= destage.pressed && !destage.last_was_destage
+        if !destage.flushes.is_empty() {
+            // A queued flush and the commands that wait with it have equal rights: they take turns, so that neither
+            // waits for all of the other.
+            return self.is_flush_at_head() || !destage.last_was_destage;
+        }
+        !destage.blocked.is_empty() || destage.sectors >= destage.pressed && !destage.last_was_destage
+    }
+
+    /// Whether a flush under way is one for the head of the queue.
+    fn is_flush_at_head(&self) -> bool {
+        let attribute = |slot: &u32| self.jobs[*slot as usize].command.attribute;
+        self.destage.flushes.iter().any(|slot| attribute(slot) == TaskAttribute::HeadOfQueue)
     }
 
     /// Starts to write a dirty run; false when there is none.

@@ -8,6 +8,7 @@ mod broken;
 mod cache;
 mod cuts;
 mod faults;
+mod flushes;
 mod guard;
 mod history;
 mod links;
