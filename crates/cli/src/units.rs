@@ -72,6 +72,15 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A capacity on the command line: bytes, with kB, MB, GB, TB for powers of 1000 as makers count (`10TB`, `9.1GB`).
+pub(crate) fn parse_capacity(text: &str) -> Result<u64, String> {
+    match Config::new().with_decimal().parse_size(text) {
+        Ok(0) => Err("must be larger than 0".to_string()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(format!("{error} (a number of bytes, or such as 500GB, 10TB)")),
+    }
+}
+
 /// A size in bytes as sectors of a drive.
 pub(crate) fn sectors(bytes: u64, spec: &DriveSpec) -> Result<u32, String> {
     let sector = u64::from(spec.sector_bytes);
@@ -115,6 +124,15 @@ mod tests {
         assert!(parse_bytes("0").is_err());
         assert!(parse_bytes("-4K").is_err());
         assert!(parse_bytes("four").is_err());
+    }
+
+    #[test]
+    fn capacities_are_read_in_powers_of_1000() {
+        assert_eq!(parse_capacity("10TB"), Ok(10_000_000_000_000));
+        assert_eq!(parse_capacity("9.1GB"), Ok(9_100_000_000));
+        assert_eq!(parse_capacity("1GiB"), Ok(1 << 30));
+        assert!(parse_capacity("0").is_err());
+        assert!(parse_capacity("big").is_err());
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod geometry;
 pub mod import;
 mod mechanics;
 mod request;
+pub mod sheet;
 pub mod spec;
 mod spindle;
 mod units;

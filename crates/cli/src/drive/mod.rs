@@ -1,22 +1,24 @@
-//! `headstack drive`: list, show, check, plot, map and import drive files, and their keys.
+//! `headstack drive`: list, show, check, make, plot, map and import drive files, and their keys.
 
 mod check;
 mod import;
 mod keys;
 mod list;
 mod map;
+mod new;
 pub(crate) mod plot;
 mod show;
 
 use crate::failure::Failure;
 use std::io::Write;
 
-/// List, show, check, map, plot and import drives, and tell the keys of a drive file.
+/// List, show, check, make, map, plot and import drives, and tell the keys of a drive file.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     List(list::List),
     Show(show::Show),
     Check(check::Check),
+    New(new::New),
     Map(map::Map),
     Plot(plot::Plot),
     Import(import::Import),
@@ -29,6 +31,7 @@ impl Command {
             Command::List(command) => command.run(out),
             Command::Show(command) => command.run(out),
             Command::Check(command) => command.run(out),
+            Command::New(command) => command.run(out),
             Command::Map(command) => command.run(out),
             Command::Plot(command) => command.run(out),
             Command::Import(command) => command.run(out),

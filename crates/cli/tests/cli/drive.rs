@@ -98,6 +98,62 @@ fn check_and_show_note_what_is_allowed_and_seldom_meant() {
     assert!(!printed(&["drive", "show", "exos-x16"]).contains("Notes"));
 }
 
+/// A data sheet on the command line.
+const SHEET: [&str; 12] = [
+    "drive",
+    "new",
+    "--capacity",
+    "10TB",
+    "--rpm",
+    "7200",
+    "--heads",
+    "14",
+    "--mb-s",
+    "215",
+    "--seek",
+    "8.5",
+];
+
+#[test]
+fn a_data_sheet_becomes_a_drive_that_shows_what_it_told() {
+    let folder = folder();
+    let file = path(&folder, "wd-red.toml");
+    let more = ["--cache", "256MB", "--interface", "sata"];
+    let args = [&SHEET[..], &more[..], &["-o", &file]].concat();
+    assert_eq!(printed(&args), "");
+    assert!(printed(&["drive", "check", &file]).starts_with(&format!("ok: {file}: wd-red: ")));
+    assert_eq!(printed(&["drive", "check", &file]).lines().count(), 1, "nothing is to be noted");
+    let shown = printed(&["drive", "show", &file]);
+    for figure in [
+        "10.0 TB, 19,531,250,000 sectors",
+        "14 heads",
+        "long reads 215 to ",
+        "8.50 ms on average",
+        "64 segments of 4096 KiB, read-ahead: segment",
+        "write cache    full",
+        "ncq: a FLUSH goes alone",
+    ] {
+        assert!(shown.contains(figure), "{figure} in {shown}");
+    }
+    let text = printed(&[&SHEET[..], &more[..], &["--name", "wd-red"]].concat());
+    assert_eq!(text, fs::read_to_string(&file).expect("it was written"), "standard output or a file");
+    assert!(
+        text.contains("\nrpm = 7200 # given\n") && text.contains("\nhead_switch_ms = 0.57 # assumption: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn figures_that_no_drive_has_are_refused_by_new() {
+    let said = |more: &[&str]| refused(&[&SHEET[..], more].concat(), 2);
+    assert!(said(&["--full-stroke", "9"]).contains("average seek: 8.5 is outside "));
+    assert!(said(&["--name", "My Drive"]).contains("use lower case, digits and hyphens"));
+    assert!(said(&["--queue-depth", "64"]).contains("64 is outside 1 to 32 tags of NCQ"));
+    let usage = headstack(&[&SHEET[..], &["--interface", "usb"]].concat());
+    assert_eq!(usage.code, 2);
+    assert!(usage.err.contains("sata, ide, scsi, sas, fc, ssa, smd"), "{}", usage.err);
+}
+
 #[test]
 fn does_show_print_the_whole_file_as_json() {
     let shown = json(&["drive", "show", "atlas-10k", "--json"]);
