@@ -65,7 +65,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Prints help and version as they are, and a fault in the usage as one line.
+/// Prints help and version as they are, help also where a command is missing, and a fault in the usage as one line.
 pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
@@ -73,11 +73,12 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
             Err(error) => Failure::Output(error).report(),
         };
     }
-    let text = error.render().to_string();
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        print_line("a command is missing (see --help)");
+        // It is the help of the command that needs another.
+        let _ = error.print();
         return ExitCode::from(2);
     }
+    let text = error.render().to_string();
     let said = text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
     let told: Vec<String> = said
         .filter(|part| {

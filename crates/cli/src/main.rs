@@ -40,7 +40,7 @@ use std::process::ExitCode;
 
 /// Simulate rotating disks: ask what a drive does with a load, and which policy serves it best.
 #[derive(Parser)]
-#[command(name = "headstack", version, max_term_width = 110, disable_help_subcommand = true)]
+#[command(name = "headstack", version, propagate_version = true, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -42,6 +42,8 @@ impl Progress {
     }
 
     fn with(bar: ProgressBar) -> Progress {
+        // Until it is known whether the run has a length.
+        bar.set_style(ProgressStyle::with_template("{prefix}").expect("the template is well formed"));
         Progress { bar, cpu: ThreadTime::now(), has_length: None }
     }
 

@@ -1,7 +1,11 @@
 //! `headstack compare`: the same load on several rigs, or on one whose keys are varied, side by side.
 
+mod baseline;
+mod figures;
+mod goal;
 mod grid;
 mod page;
+mod results;
 mod runs;
 mod table;
 
@@ -12,15 +16,13 @@ use crate::report;
 use crate::rig;
 use crate::sim::JsonOutput;
 use crate::sim::load::LoadArgs;
-use crate::sim::outcome::{Outcome, PARTS, parts_ms};
 use crate::sim::setup::RigArgs;
-use crate::sim::{page as one, results};
-use grid::Cell;
+use crate::units::significant;
+use figures::Ran;
+use goal::Goal;
 use headstack_sim::rig::Rig;
-use headstack_sim::stats::Confidence;
 use runs::Load;
-use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 /// Run the same load with the same seed on several rigs, or on one whose keys are varied, and compare.
@@ -36,66 +38,24 @@ pub(crate) struct Compare {
     options: RigArgs,
     #[command(flatten)]
     load_options: LoadArgs,
+    /// Compare with this run: the number of its line, its label, or KEY=VALUE of it. [default: the first]
+    #[arg(long, value_name = "RUN")]
+    baseline: Option<String>,
+    /// Run each cell with N seeds, from --seed on: figures are means over them, with their confidence.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    repeat: u64,
+    /// Mark the runs that meet a bound, and name the first: p99_ms<100, iops>500. Exit code 1 where none does.
+    #[arg(long, value_name = "METRIC<VALUE", value_parser = Goal::parse)]
+    goal: Option<Goal>,
+    /// Print a table by job, too.
+    #[arg(long)]
+    jobs: bool,
     /// Write the results of all runs as JSON; `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the comparison as charts into one self-contained HTML file.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-}
-
-/// What is kept of a run: it is small, as there may be thousands.
-struct Figures {
-    requests: u64,
-    iops: f64,
-    mb_s: f64,
-    mean_ms: f64,
-    p50_ms: f64,
-    p99_ms: f64,
-    max_ms: f64,
-    /// Mean over the devices.
-    utilisation: f64,
-    hit_share: f64,
-    parts_ms: [f64; PARTS],
-    confidence: Option<Confidence>,
-    /// The line of the distribution.
-    distribution: Vec<(f64, f64)>,
-    object: Value,
-}
-
-impl Figures {
-    fn new(outcome: &Outcome) -> Figures {
-        let totals = outcome.totals();
-        let times = &totals.responses;
-        let devices = outcome.devices.len().max(1) as f64;
-        let mean =
-            |value: &dyn Fn(usize) -> f64| (0..outcome.devices.len()).map(value).sum::<f64>() / devices;
-        let mut object = results::object(outcome);
-        for key in ["rig", "timeline"] {
-            object.as_object_mut().map(|object| object.remove(key));
-        }
-        Figures {
-            requests: times.count(),
-            iops: outcome.iops(),
-            mb_s: outcome.bandwidth_mb_s(),
-            mean_ms: times.mean_ms(),
-            p50_ms: times.p50().as_ms(),
-            p99_ms: times.p99().as_ms(),
-            max_ms: times.max().as_ms(),
-            utilisation: mean(&|index| outcome.utilisation(&outcome.devices[index])),
-            hit_share: mean(&|index| results::read_hit_share(&outcome.devices[index].activity)),
-            parts_ms: parts_ms(&totals),
-            confidence: outcome.books.confidence(),
-            distribution: one::distribution("", 0, times).points,
-            object,
-        }
-    }
-}
-
-/// A cell and what came of its run.
-struct Ran {
-    cell: Cell,
-    figures: Figures,
 }
 
 impl Compare {
@@ -108,37 +68,66 @@ impl Compare {
             rigs.push((name.clone(), rig));
         }
         let varied = self.vary.iter().map(|text| grid::Varied::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        if rigs.len() == 1 && varied.is_empty() {
+        if rigs.len() == 1 && varied.is_empty() && self.repeat == 1 {
             return Err(Failure::Input(
-                "one rig alone compares with nothing: name another, or --vary one of its keys".to_string(),
+                "one rig alone compares with nothing: name another, --vary one of its keys, or --repeat it with more seeds"
+                    .to_string(),
             ));
         }
         let cells = grid::cells(&rigs, &varied)?;
+        let baseline = self.baseline.as_ref().map(|text| baseline::find(&cells, text)).transpose()?;
+        let baseline_label = baseline.map(|index| cells[index].label());
         let page = NewFile::if_named(self.report.as_deref())?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let interrupt = Interrupt::watch()?;
         let wanted = cells.len();
-        let one = Load { name: load, options: &self.load_options, seed: self.options.seed };
+        let seed = self.options.seed;
+        let one = Load { name: load, options: &self.load_options, seed, seeds: self.repeat };
         let ran = runs::run_all(cells, one, &interrupt)?;
         // A signal that comes after the last run changes nothing.
         let partial = interrupt.received().filter(|_| ran.len() < wanted);
         let partial = partial.map(|signal| Partial { signal, wanted });
-        let comparison =
-            Comparison { load: load.clone(), seed: self.options.seed, rigs, varied, ran, partial };
+        let comparison = Comparison {
+            load: load.clone(),
+            seed,
+            seeds: self.repeat,
+            baseline_label,
+            goal: self.goal,
+            rigs,
+            varied,
+            ran,
+            partial,
+        };
         if let Some(page) = page.filter(|_| !comparison.ran.is_empty()) {
             page.fill(report::to_html(&page::report(&comparison)?).as_bytes())?;
         }
-        if !json.write(|| comparison.to_json(), out)? {
-            table::print(&comparison, out)?;
+        if !json.write(|| results::to_json(&comparison), out)? {
+            table::print(&comparison, self.jobs, terminal_width(), out)?;
         }
-        comparison.partial.map_or(Ok(()), |partial| Err(Failure::Stopped(partial.signal)))
+        comparison
+            .partial
+            .map_or_else(|| comparison.verdict(), |partial| Err(Failure::Stopped(partial.signal)))
     }
+}
+
+/// Columns of the terminal that standard output is, if it is one.
+fn terminal_width() -> Option<usize> {
+    let is_terminal = io::stdout().is_terminal();
+    is_terminal
+        .then(|| ratatui::crossterm::terminal::size().ok())
+        .flatten()
+        .map(|(columns, _)| columns.into())
 }
 
 /// All runs of a comparison.
 struct Comparison {
     load: String,
+    /// The first seed, and how many there are.
     seed: u64,
+    seeds: u64,
+    /// The cell that was named to compare the others with.
+    baseline_label: Option<String>,
+    goal: Option<Goal>,
     rigs: Vec<(String, Rig)>,
     varied: Vec<grid::Varied>,
     /// Those that are done, in the order of the grid.
@@ -150,7 +139,7 @@ struct Comparison {
 #[derive(Clone, Copy)]
 struct Partial {
     signal: Signal,
-    /// Runs that were asked for.
+    /// Cells that were asked for.
     wanted: usize,
 }
 
@@ -162,27 +151,23 @@ impl Partial {
 }
 
 impl Comparison {
-    fn to_json(&self) -> String {
-        let rigs = self.rigs.iter().map(|(name, rig)| {
-            json!({"name": name, "rig": serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON")})
+    /// The cell to which the others are compared, if it is done.
+    fn baseline(&self) -> Option<&Ran> {
+        match &self.baseline_label {
+            Some(label) => self.ran.iter().find(|ran| ran.cell.label() == *label),
+            None => self.ran.first(),
+        }
+    }
+
+    /// Fails where a goal was set that no run meets.
+    fn verdict(&self) -> Result<(), Failure> {
+        let Some(goal) = self.goal.filter(|goal| !self.ran.iter().any(|ran| goal.is_met(ran))) else {
+            return Ok(());
+        };
+        let closest = goal.closest(&self.ran).map_or(String::new(), |ran| {
+            let value = significant(ran.value(goal.metric), 4);
+            format!("; the closest is {} with {value}", ran.cell.label())
         });
-        let runs = self.ran.iter().map(|ran| {
-            let settings: serde_json::Map<String, Value> =
-                ran.cell.settings.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
-            json!({"rig_name": ran.cell.rig_name, "settings": settings, "headstack": ran.figures.object})
-        });
-        let document = json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "load": self.load,
-            "seed": self.seed,
-            "partial": self.partial.map(|partial| {
-                json!({"signal": partial.signal.name(), "runs": self.ran.len(), "of": partial.wanted})
-            }),
-            "rigs": rigs.collect::<Vec<_>>(),
-            "runs": runs.collect::<Vec<_>>(),
-        });
-        let text =
-            serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
-        text + "\n"
+        Err(Failure::Check(format!("no run meets {}{closest}", goal.text())))
     }
 }

@@ -1,62 +1,49 @@
 //! The comparison as a report: each metric over what was varied.
 
-use super::{Comparison, Figures, Ran, table};
+use super::figures::{Metric, Ran};
+use super::{Comparison, table};
 use crate::failure::Failure;
 use crate::report::{Axis, Chart, Draw, Report, Section, Series};
 use crate::sim::page as one;
-use headstack_sim::stats::{Confidence, Interval};
 
-/// Runs whose distributions are drawn, and whose time splits.
-const DRAWN: usize = 12;
+/// Runs whose distributions are shown at first; those of the others appear by a click on their name.
+const SHOWN: usize = 12;
 
-/// A metric: its name and unit, its value, and its interval where it has one.
-struct Metric {
+/// Runs whose distributions are there to be shown, and whose time splits.
+const DRAWN: usize = 60;
+
+/// A chart of a metric over the runs.
+struct Plotted {
     title: &'static str,
     unit: &'static str,
-    value: fn(&Figures) -> f64,
-    interval: Option<fn(&Confidence) -> &Interval>,
+    metric: Metric,
+    /// 100 for shares, which are shown in per cent.
+    scale: f64,
 }
 
-const METRICS: [Metric; 6] = [
-    Metric {
-        title: "Throughput",
-        unit: "IOPS",
-        value: |figures| figures.iops,
-        interval: Some(|found| &found.iops),
-    },
-    Metric {
-        title: "Data",
-        unit: "MB/s",
-        value: |figures| figures.mb_s,
-        interval: Some(|found| &found.mb_s),
-    },
-    Metric {
-        title: "Mean response",
-        unit: "ms",
-        value: |figures| figures.mean_ms,
-        interval: Some(|found| &found.response_ms),
-    },
-    Metric { title: "Slowest hundredth", unit: "99th percentile (ms)", value: |f| f.p99_ms, interval: None },
-    Metric {
-        title: "Arm at work",
-        unit: "share of the time (%)",
-        value: |f| 100.0 * f.utilisation,
-        interval: None,
-    },
-    Metric {
-        title: "Read hits",
-        unit: "share of the reads (%)",
-        value: |f| 100.0 * f.hit_share,
-        interval: None,
-    },
+const fn plotted(title: &'static str, unit: &'static str, metric: Metric) -> Plotted {
+    Plotted { title, unit, metric, scale: 1.0 }
+}
+
+const METRICS: [Plotted; 6] = [
+    plotted("Throughput", "IOPS", Metric::Iops),
+    plotted("Data", "MB/s", Metric::MbS),
+    plotted("Mean response", "ms", Metric::MeanMs),
+    plotted("Slowest hundredth", "99th percentile (ms)", Metric::P99Ms),
+    Plotted { title: "Arm at work", unit: "share of the time (%)", metric: Metric::Arm, scale: 100.0 },
+    Plotted { title: "Read hits", unit: "share of the reads (%)", metric: Metric::Hits, scale: 100.0 },
 ];
 
 /// The report of a comparison.
 pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
     let mut sections = vec![metrics(comparison), distributions(comparison), time_split(comparison)];
-    let mut runs = table::of(comparison);
+    let mut runs = table::of(comparison).table;
     runs.title = format!("{} runs", runs.rows.len());
     sections[0].tables.push(runs);
+    let jobs = table::jobs(comparison).table;
+    if jobs.rows.len() > comparison.ran.len() {
+        sections[0].tables.push(jobs);
+    }
     let mut met: Vec<String> = Vec::new();
     for (_, rig) in &comparison.rigs {
         for section in one::drives(rig)? {
@@ -69,10 +56,14 @@ pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
     let names: Vec<&str> = comparison.rigs.iter().map(|(name, _)| name.as_str()).collect();
     Ok(Report {
         title: format!("{} on {}", comparison.load, names.join(", ")),
-        text: [format!("The same load with seed {} in every run. {}", comparison.seed, table::NOTE)]
-            .into_iter()
-            .chain(comparison.partial.map(|partial| partial.line(comparison.ran.len())))
-            .collect(),
+        text: [format!(
+            "The same load in every run, {}. {}",
+            table::seeds(comparison),
+            table::note(comparison)
+        )]
+        .into_iter()
+        .chain(comparison.partial.map(|partial| partial.line(comparison.ran.len())))
+        .collect(),
         sections,
     })
 }
@@ -124,16 +115,18 @@ fn numeric_axis(label: &str, numbers: &[f64]) -> Axis {
 
 fn metrics(comparison: &Comparison) -> Section {
     let arrangement = arrange(comparison);
-    let any = |metric: &&Metric| comparison.ran.iter().any(|ran| (metric.value)(&ran.figures) > 0.0);
+    let any = |plotted: &&Plotted| comparison.ran.iter().any(|ran| ran.value(plotted.metric) > 0.0);
     Section {
         title: "Metrics".to_string(),
         text: Vec::new(),
-        charts: METRICS.iter().filter(any).map(|metric| chart(comparison, &arrangement, metric)).collect(),
+        charts: METRICS.iter().filter(any).map(|plotted| chart(comparison, &arrangement, plotted)).collect(),
         tables: Vec::new(),
     }
 }
 
-fn chart(comparison: &Comparison, arrangement: &Arrangement, metric: &Metric) -> Chart {
+fn chart(comparison: &Comparison, arrangement: &Arrangement, plotted: &Plotted) -> Chart {
+    let Plotted { metric, scale, .. } = *plotted;
+    let has_intervals = comparison.ran.iter().any(|ran| ran.interval(metric).is_some());
     let mut series: Vec<Series> = Vec::new();
     for (ran, (place, line)) in comparison.ran.iter().zip(&arrangement.runs) {
         let known = series.iter().position(|series| series.name == *line);
@@ -143,10 +136,9 @@ fn chart(comparison: &Comparison, arrangement: &Arrangement, metric: &Metric) ->
             series.push(Series { name: line.clone(), hue, dashed: hue >= 7, draw, ..Series::default() });
             series.len() - 1
         });
-        series[index].points.push((*place, (metric.value)(&ran.figures)));
-        if let Some(interval) = metric.interval {
-            let width = ran.figures.confidence.as_ref().map_or(0.0, |found| interval(found).half_width);
-            series[index].errors.push(width);
+        series[index].points.push((*place, scale * ran.value(metric)));
+        if has_intervals {
+            series[index].errors.push(ran.interval(metric).map_or(0.0, |found| scale * found.half_width));
         }
     }
     if let ([alone], true) = (&mut series[..], arrangement.words) {
@@ -155,7 +147,12 @@ fn chart(comparison: &Comparison, arrangement: &Arrangement, metric: &Metric) ->
     for line in &mut series {
         sort(line);
     }
-    Chart { title: metric.title.to_string(), x: arrangement.x.clone(), y: Axis::linear(metric.unit), series }
+    Chart {
+        title: plotted.title.to_string(),
+        x: arrangement.x.clone(),
+        y: Axis::linear(plotted.unit),
+        series,
+    }
 }
 
 /// Puts the points of a line in the order of the axis, with what belongs to them.
@@ -179,15 +176,33 @@ fn short_name(comparison: &Comparison, ran: &Ran) -> String {
 /// A remark where not all runs are drawn.
 fn drawn(comparison: &Comparison) -> String {
     match comparison.ran.len() {
-        count if count > DRAWN => format!(" The first {DRAWN} of {count} runs are drawn."),
+        count if count > DRAWN => format!(" The first {DRAWN} of {count} runs are there."),
         _ => String::new(),
     }
+}
+
+/// A remark where not all lines are shown at first.
+fn shown(comparison: &Comparison) -> String {
+    match comparison.ran.len() {
+        count if count > SHOWN => {
+            format!(
+                " The first {SHOWN} of {count} runs are shown; a click on a name shows or hides its line."
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Of which seed a distribution is, where there are several.
+fn of_seed(comparison: &Comparison) -> String {
+    if comparison.seeds > 1 { format!(" Those of seed {}.", comparison.seed) } else { String::new() }
 }
 
 fn distributions(comparison: &Comparison) -> Section {
     let series = comparison.ran.iter().take(DRAWN).enumerate().map(|(hue, ran)| Series {
         name: short_name(comparison, ran),
-        points: ran.figures.distribution.clone(),
+        points: ran.runs[0].distribution.clone(),
+        hidden: hue >= SHOWN,
         draw: Draw::Line,
         hue,
         dashed: hue >= 7,
@@ -195,7 +210,12 @@ fn distributions(comparison: &Comparison) -> Section {
     });
     Section {
         title: "Response times".to_string(),
-        text: vec![format!("The share of requests that took no longer than a time.{}", drawn(comparison))],
+        text: vec![format!(
+            "The share of requests that took no longer than a time.{}{}{}",
+            of_seed(comparison),
+            shown(comparison),
+            drawn(comparison)
+        )],
         charts: vec![Chart {
             title: "Distribution".to_string(),
             x: Axis::log("response time (ms)"),
@@ -208,7 +228,7 @@ fn distributions(comparison: &Comparison) -> Section {
 
 fn time_split(comparison: &Comparison) -> Section {
     let runs = comparison.ran.iter().take(DRAWN);
-    let columns: Vec<_> = runs.map(|ran| (short_name(comparison, ran), ran.figures.parts_ms)).collect();
+    let columns: Vec<_> = runs.map(|ran| (short_name(comparison, ran), ran.parts_ms())).collect();
     Section {
         title: "Where the time went".to_string(),
         text: vec![format!("The parts of the mean response time; they add up to it.{}", drawn(comparison))],

@@ -1,64 +1,74 @@
 //! Runs the cells of a comparison on all cores.
 
+use super::figures::{Figures, Ran};
 use super::grid::Cell;
-use super::{Figures, Ran};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::sim::Run;
 use crate::sim::load::LoadArgs;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// What every cell runs.
 #[derive(Clone, Copy)]
 pub(super) struct Load<'a> {
     pub(super) name: &'a str,
     pub(super) options: &'a LoadArgs,
+    /// The first seed, and how many there are.
     pub(super) seed: u64,
+    pub(super) seeds: u64,
 }
 
-/// Runs all cells; what comes out is in their order, without those that were not done when `interrupt` stopped the rest.
+/// Runs all cells with every seed; what comes out is in their order, without those that were not done when `interrupt`
+/// stopped the rest.
 ///
 /// *Errors:* that of the first cell in this order that fails.
 pub(super) fn run_all(cells: Vec<Cell>, load: Load<'_>, interrupt: &Interrupt) -> Result<Vec<Ran>, Failure> {
-    let bars = MultiProgress::new();
+    let (bars, seeds) = (MultiProgress::new(), load.seeds as usize);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed}");
-    let all = bars.add(ProgressBar::new(cells.len() as u64));
+    let all = bars.add(ProgressBar::new((cells.len() * seeds) as u64));
     all.set_style(style.expect("the template is well formed"));
-    let one = |cell: &Cell| {
-        let done = run(cell, load, interrupt, &bars);
+    let one = |index: usize| {
+        let seed = load.seed.wrapping_add((index % seeds) as u64);
+        let done = run(&cells[index / seeds], load, seed, interrupt, &bars);
         all.inc(1);
         done
     };
-    let figures: Vec<Option<Result<Figures, Failure>>> = cells.par_iter().map(one).collect();
+    let mut done: Vec<Option<Result<Figures, Failure>>> =
+        (0..cells.len() * seeds).into_par_iter().map(one).collect();
     all.finish_and_clear();
-    let done = cells.into_iter().zip(figures).filter_map(|(cell, figures)| Some((cell, figures?)));
-    done.map(|(cell, figures)| Ok(Ran { cell, figures: figures? })).collect()
+    let mut ran = Vec::new();
+    for cell in cells {
+        let runs: Option<Vec<_>> = done.drain(..seeds).collect();
+        if let Some(runs) = runs {
+            ran.push(Ran { cell, runs: runs.into_iter().collect::<Result<_, _>>()? });
+        }
+    }
+    Ok(ran)
 }
 
-/// Runs a cell; none where it is not done when it has to stop.
+/// Runs a cell with a seed; none where it is not done when it has to stop.
 fn run(
     cell: &Cell,
     load: Load<'_>,
+    seed: u64,
     interrupt: &Interrupt,
     bars: &MultiProgress,
 ) -> Option<Result<Figures, Failure>> {
     if interrupt.received().is_some() {
         return None;
     }
-    let label = cell.label();
-    let run = Run {
-        rig: &cell.rig,
-        rig_name: &cell.rig_name,
-        load: load.name,
-        load_options: load.options,
-        seed: load.seed,
+    let label = match load.seeds {
+        1 => cell.label(),
+        _ => format!("{}, seed {seed}", cell.label()),
     };
+    let run =
+        Run { rig: &cell.rig, rig_name: &cell.rig_name, load: load.name, load_options: load.options, seed };
     let mut progress = Progress::among(bars, &label);
     match run.simulate(interrupt, &mut progress, None) {
         Ok(outcome) if outcome.partial.is_some() => None,
         Ok(outcome) => Some(Ok(Figures::new(&outcome))),
-        Err(failure) => Some(Err(failure.within(&label))),
+        Err(failure) => Some(Err(failure.within(&cell.label()))),
     }
 }

@@ -37,6 +37,9 @@ pub(super) fn to_json(chart: &Chart) -> String {
     for (place, series) in chart.series.iter().enumerate() {
         // The crate has no `meta` for bars.
         figure["data"][place]["meta"] = series.hue.into();
+        if series.hidden {
+            figure["data"][place]["visible"] = "legendonly".into();
+        }
     }
     figure.to_string().replace('<', "\\u003c")
 }

@@ -113,6 +113,8 @@ pub(crate) struct Series {
     pub hue: usize,
     /// Whether the line is dashed, to tell the second of a family.
     pub dashed: bool,
+    /// Whether it is drawn only once its name in the legend is clicked.
+    pub hidden: bool,
     /// How far each point may be off upwards and downwards; nothing is drawn when empty.
     pub errors: Vec<f64>,
 }

@@ -32,6 +32,12 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Leaves a column out; its heading.
+    pub(crate) fn remove_column(&mut self, index: usize) -> String {
+        self.rows.iter_mut().for_each(|row| drop(row.remove(index)));
+        self.columns.remove(index)
+    }
+
     /// The table as aligned text, without its title.
     pub(crate) fn to_text(&self) -> String {
         let mut table = comfy_table::Table::new();

@@ -83,6 +83,7 @@ fn chart(figure: &figure::Figure) -> Chart {
         hue: line.family,
         dashed: line.dashed,
         errors: line.errors.clone(),
+        hidden: false,
     });
     Chart { title: figure.title.clone(), x: axis(&figure.x), y: axis(&figure.y), series: series.collect() }
 }

@@ -1,6 +1,7 @@
 //! `headstack sim`: a load on a rig, in virtual time.
 
 mod fio;
+pub(crate) mod jobs;
 pub(crate) mod load;
 pub(crate) mod outcome;
 pub(crate) mod page;

@@ -25,6 +25,17 @@ pub(crate) struct Job {
     pub depth: Option<u32>,
 }
 
+/// A section of a load file or job file, with all its clones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Section {
+    /// Its name.
+    pub name: String,
+    /// How often it runs at once.
+    pub clones: u32,
+    /// Number of the group of jobs that ran together.
+    pub group: u32,
+}
+
 /// What results say of a load beside the requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadNotes {
@@ -38,6 +49,10 @@ pub(crate) struct LoadNotes {
     pub jobs: Vec<Job>,
     /// The entry of each source, by its number.
     pub entry_of: Vec<u32>,
+    /// The sections, whose figures are kept apart from each other whatever is reported as a group.
+    pub sections: Vec<Section>,
+    /// The section of each source, by its number.
+    pub section_of: Vec<u32>,
     /// What was met and not taken into account, for people.
     pub remarks: Vec<String>,
 }
@@ -118,6 +133,15 @@ pub(crate) struct Partial {
     pub share: Option<f64>,
     /// Requests that had not come back.
     pub outstanding: u64,
+}
+
+impl LoadNotes {
+    /// The notes of a load that is one job, named as the load.
+    pub(crate) fn of_one_job(name: String, kind: String) -> LoadNotes {
+        let jobs = vec![Job { name: name.clone(), ..Job::default() }];
+        let sections = vec![Section { name: name.clone(), clones: 1, group: 0 }];
+        LoadNotes { name, kind, jobs, sections, ..LoadNotes::default() }
+    }
 }
 
 impl Outcome {
@@ -264,8 +288,9 @@ pub(crate) fn run<'a>(
     control: Control<'a>,
     onlooker: Option<&'a mut dyn Onlooker>,
 ) -> (Collector, Option<Partial>) {
-    let entry_of = &ready.notes.entry_of;
-    let witness = RefCell::new(Witness { books: Collector::new(volumes, entry_of), onlooker, control });
+    let (entry_of, section_of) = (&ready.notes.entry_of, &ready.notes.section_of);
+    let books = Collector::with_jobs(volumes, entry_of, section_of);
+    let witness = RefCell::new(Witness { books, onlooker, control });
     let mut watched = Watched { load: &mut *ready.load, witness: &witness, met: vec![false; entry_of.len()] };
     engine.run_while(&mut watched, &mut |finished| {
         let Witness { books, onlooker, control } = &mut *witness.borrow_mut();

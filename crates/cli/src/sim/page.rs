@@ -1,5 +1,6 @@
 //! A run as a report: what `--report` writes.
 
+use super::jobs;
 use super::outcome::{DeviceOutcome, Outcome, PARTS, parts_ms, ratio};
 use super::text;
 use crate::drive::plot;
@@ -23,14 +24,9 @@ const KINDS: usize = 4;
 
 /// The report of one run.
 pub(crate) fn report(outcome: &Outcome, rig: &Rig) -> Result<Report, Failure> {
-    let mut sections = vec![
-        summary(outcome),
-        responses(outcome),
-        over_time(outcome),
-        time_split(outcome),
-        arm(outcome),
-        map(outcome),
-    ];
+    let mut sections = vec![summary(outcome), responses(outcome)];
+    sections.extend(by_job(outcome));
+    sections.extend([over_time(outcome), time_split(outcome), arm(outcome), map(outcome)]);
     sections.extend(drives(rig)?);
     let shown = match outcome.devices.len() {
         count if count > DEVICES => {
@@ -108,31 +104,59 @@ fn line(name: &str, hue: usize, points: Vec<(f64, f64)>) -> Series {
 
 fn responses(outcome: &Outcome) -> Section {
     let all = directions(outcome);
-    let of = |series: fn(&str, usize, &TimeHistogram) -> Series| -> Vec<Series> {
-        all.iter().map(|(name, hue, totals)| series(name, *hue, &totals.responses)).collect()
-    };
+    let lines = all.iter().map(|(name, hue, totals)| (name.to_string(), *hue, &totals.responses));
     Section {
         title: "Response times".to_string(),
         text: vec![
             "First the share of requests that took no longer than a time, then the slowest of them: one in ten, in a hundred, in a thousand."
                 .to_string(),
         ],
-        charts: vec![
-            Chart {
-                title: "Distribution".to_string(),
-                x: Axis::log("response time (ms)"),
-                y: Axis::linear("requests (%)"),
-                series: of(distribution),
-            },
-            Chart {
-                title: "The slowest".to_string(),
-                x: Axis::log("response time (ms)"),
-                y: Axis::log("requests that took longer (%)"),
-                series: of(tail),
-            },
-        ],
+        charts: response_charts(&lines.collect::<Vec<_>>()),
         tables: Vec::new(),
     }
+}
+
+/// The distribution and the tail of these response times, each with its name and colour.
+fn response_charts(lines: &[(String, usize, &TimeHistogram)]) -> Vec<Chart> {
+    let all = |series: fn(&str, usize, &TimeHistogram) -> Series| -> Vec<Series> {
+        lines.iter().map(|(name, hue, times)| series(name, *hue, times)).collect()
+    };
+    vec![
+        Chart {
+            title: "Distribution".to_string(),
+            x: Axis::log("response time (ms)"),
+            y: Axis::linear("requests (%)"),
+            series: all(distribution),
+        },
+        Chart {
+            title: "The slowest".to_string(),
+            x: Axis::log("response time (ms)"),
+            y: Axis::log("requests that took longer (%)"),
+            series: all(tail),
+        },
+    ]
+}
+
+/// Lines by job that a chart shows.
+const JOBS: usize = 14;
+
+/// The same charts with a line for each job and kind of request; none where there is one job.
+fn by_job(outcome: &Outcome) -> Option<Section> {
+    let sections: Vec<_> = jobs::sections(outcome).collect();
+    if sections.len() < 2 {
+        return None;
+    }
+    let kinds = sections.iter().flat_map(|(name, stats)| jobs::kinds(stats).map(move |kind| (name, kind)));
+    let lines: Vec<_> = kinds
+        .enumerate()
+        .map(|(hue, (name, kind))| (format!("{name} {}", kind.name), hue, &kind.stats.responses))
+        .collect();
+    let shown = match lines.len() {
+        count if count > JOBS => vec![format!("The first {JOBS} of {count} lines are drawn.")],
+        _ => Vec::new(),
+    };
+    let charts = response_charts(&lines[..lines.len().min(JOBS)]);
+    Some(Section { title: "Response times by job".to_string(), text: shown, charts, tables: Vec::new() })
 }
 
 /// Most points of a line over time: more hide each other.

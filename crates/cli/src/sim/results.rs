@@ -1,6 +1,7 @@
 //! The object `headstack` of the results: what fio's shape has no place for.
 
 use super::fio;
+use super::jobs;
 use super::outcome::{DeviceOutcome, Outcome, Partial, VolumeOutcome, parts_ms, ratio};
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
@@ -40,6 +41,7 @@ pub(crate) fn object(outcome: &Outcome) -> Value {
         "reads": kind(by_kind.reads.as_deref()),
         "writes": kind(by_kind.writes.as_deref()),
         "flushes": kind(by_kind.flushes.as_deref()),
+        "jobs": jobs::object(outcome),
         "confidence": outcome.books.confidence().as_ref().map(confidence),
         "volumes": volumes(outcome),
         "devices": devices(outcome),
@@ -53,7 +55,7 @@ fn partial(partial: &Partial) -> Value {
     json!({"signal": partial.signal.name(), "share": partial.share, "outstanding": partial.outstanding})
 }
 
-fn responses(responses: &TimeHistogram) -> Value {
+pub(super) fn responses(responses: &TimeHistogram) -> Value {
     json!({
         "mean": responses.mean_ms(),
         "std_dev": responses.std_dev_ms(),

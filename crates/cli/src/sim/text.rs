@@ -1,12 +1,13 @@
 //! The summary of a run on a terminal.
 
+use super::jobs;
 use super::outcome::{DeviceOutcome, Outcome, Partial, parts_ms};
 use super::results::{commands, head_time_ms, read_hit_share};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
 use headstack_sim::TimeSplit;
-use headstack_sim::stats::{Interval, SourceStats, Totals};
+use headstack_sim::stats::{Interval, Totals};
 use std::io::Write;
 
 /// Rows that a table shows on a terminal; the JSON has them all.
@@ -157,35 +158,27 @@ fn device_lines(outcome: &Outcome, device: &DeviceOutcome) -> Vec<(String, Strin
     lines
 }
 
-/// A row for each job, where there are several.
+/// A row for each job and kind of request, where there are several. Jobs that report as a group are one.
 pub(crate) fn job_table(outcome: &Outcome) -> Option<(Table, usize)> {
     let columns = ["job", "requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let mut table = Table::new("Jobs", &columns);
     for (job, entry) in outcome.load.jobs.iter().zip(outcome.books.entries()) {
         let Some(stats) = entry else { continue };
-        for (kind, direction) in [("read", &stats.reads), ("write", &stats.writes)] {
-            if let Some(direction) = direction {
-                table.row(job_row(&format!("{} {kind}", job.name), stats, direction));
-            }
+        for kind in jobs::kinds(stats) {
+            let times = &kind.stats.responses;
+            table.row([
+                format!("{} {}", job.name, kind.name),
+                grouped(times.count()),
+                figure(kind.iops()),
+                figure(kind.mb_s()),
+                figure(times.mean_ms()),
+                figure(times.p50().as_ms()),
+                figure(times.p99().as_ms()),
+                figure(times.max().as_ms()),
+            ]);
         }
     }
-    let rows = table.rows.len();
-    (outcome.load.jobs.len() > 1 && rows > 0).then_some((table, rows))
-}
-
-fn job_row(name: &str, stats: &SourceStats, direction: &headstack_sim::stats::Direction) -> Vec<String> {
-    let seconds = direction.last.since(stats.begins).as_secs().max(f64::MIN_POSITIVE);
-    let times = &direction.responses;
-    vec![
-        name.to_string(),
-        grouped(times.count()),
-        figure(times.count() as f64 / seconds),
-        figure(direction.bytes as f64 / 1e6 / seconds),
-        figure(times.mean_ms()),
-        figure(times.p50().as_ms()),
-        figure(times.p99().as_ms()),
-        figure(times.max().as_ms()),
-    ]
+    several(table)
 }
 
 /// A row for each volume, where there are several.

@@ -32,9 +32,28 @@ fn has_every_command_its_help() {
 }
 
 #[test]
+fn help_and_version_are_there_in_every_form() {
+    assert!(printed(&["help"]).contains("Commands:"));
+    for command in ["sim", "compare", "emulate"] {
+        assert_eq!(printed(&["help", command]), printed(&[command, "--help"]));
+    }
+    assert_eq!(printed(&["help", "drive", "show"]), printed(&["drive", "show", "--help"]));
+    let version = |args: &[&str]| printed(args).split_whitespace().last().map(str::to_string);
+    assert_eq!(version(&["sim", "--version"]), version(&["--version"]));
+    assert_eq!(version(&["drive", "show", "--version"]), version(&["--version"]));
+}
+
+#[test]
+fn missing_command_prints_the_help_with_code_2() {
+    for (args, word) in [(&[][..], "validate"), (&["drive"][..], "plot")] {
+        let done = headstack(args);
+        assert_eq!((done.code, done.out.as_str()), (2, ""));
+        assert!(done.err.contains("Usage:") && done.err.contains(word), "{}", done.err);
+    }
+}
+
+#[test]
 fn is_wrong_usage_one_line_and_code_2() {
-    assert!(refused(&[], 2).contains("--help"));
-    assert!(refused(&["drive"], 2).contains("--help"));
     assert!(refused(&["drive", "shwo"], 2).contains("'show'"));
     assert!(refused(&["validate", "--drive", "atlas-10k"], 2).contains("--trace"));
     assert!(refused(&["demo", "--nowhere"], 2).contains("--nowhere"));

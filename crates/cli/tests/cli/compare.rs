@@ -70,7 +70,9 @@ fn does_the_table_tell_the_differences() {
     assert_eq!((done.code, done.err.as_str()), (0, ""), "no bar where there is no terminal");
     let lines: Vec<&str> = done.out.lines().collect();
     assert!(lines[2].starts_with("order  queue_depth"), "{}", done.out);
-    assert_eq!(lines.len(), 10, "{}", done.out);
+    assert_eq!(lines.len(), 11, "{}", done.out);
+    assert!(lines[0].ends_with(", 3,000 requests a run, seed 0"), "{}", done.out);
+    assert_eq!(lines[10], "--jobs shows the reads, writes and flushes of each job.");
     assert!(lines[4].starts_with("fcfs") && !lines[4].contains('+'), "the first has nothing to differ from");
     assert!(lines[6].contains("≈ +0.0 %") && lines[7].contains('+'), "{}", done.out);
     let out = printed(&["compare", "atlas-10k", "cheetah-9lp", &load]);
@@ -101,8 +103,11 @@ fn is_bad_input_one_line_that_says_what_to_do() {
     let load = job(folder.path());
     let depths = (1..=200).map(|depth| depth.to_string()).collect::<Vec<_>>().join(",");
     let (long, wide) = (format!("drive.queue_depth={depths}"), format!("drive.window={depths}"));
-    let cases: [(&[&str], &str); 9] = [
-        (&[], "one rig alone compares with nothing: name another, or --vary one of its keys"),
+    let cases: [(&[&str], &str); 10] = [
+        (
+            &[],
+            "one rig alone compares with nothing: name another, --vary one of its keys, or --repeat it with more seeds",
+        ),
         (
             &["--vary", "drive.order"],
             "--vary drive.order: must be KEY=VALUE,VALUE…, such as drive.order=fcfs,sptf",
@@ -123,6 +128,10 @@ fn is_bad_input_one_line_that_says_what_to_do() {
             "--vary drive.order: the key is varied twice",
         ),
         (&["--vary", &long, "--vary", &wide], "--vary: more than 10000 runs"),
+        (
+            &["--vary", "drive.order=fcfs,sptf", "--baseline", "drive.order=look"],
+            "--baseline drive.order=look: no run is called so; give the number of its line or its label, such as `atlas-10k drive.order=fcfs`",
+        ),
     ];
     let told = |args: &[&str]| refused(&[&["compare", "atlas-10k", &load], args].concat(), 2);
     let wrong: Vec<String> = cases
@@ -134,4 +143,98 @@ fn is_bad_input_one_line_that_says_what_to_do() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let nowhere = refused(&["compare", "atlas-10k", "wd800jd", "/nowhere.fio"], 2);
     assert_eq!(nowhere, "headstack: atlas-10k: /nowhere.fio: No such file or directory (os error 2)");
+}
+
+/// A job file with two jobs that run for so many seconds: the number of requests depends on the disk.
+fn two_jobs(folder: &Path) -> String {
+    let path = folder.join("two.fio");
+    let text = "[global]\nfilename=/dev/sda\ngroup_reporting\nruntime=20\n\
+                [queries]\nrw=randread\nbs=8k\niodepth=8\n\
+                [wal]\nrw=write\nbs=16k\nsize=100m\nfsync=1\nrate_iops=20\n";
+    fs::write(&path, text).expect("the folder is writable");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn jobs_are_kept_apart_in_table_and_json() {
+    let folder = folder();
+    let load = two_jobs(folder.path());
+    let args = ["compare", "atlas-10k", "wd800jd", &load];
+    let found = json(&[&args[..], &["--json", "-"]].concat());
+    for run in found["runs"].as_array().expect("it is a list") {
+        let jobs = run["headstack"]["jobs"].as_array().expect("it is a list");
+        assert_eq!(jobs.iter().map(|job| &job["name"]).collect::<Vec<_>>(), ["queries", "wal"]);
+        assert!(jobs[0]["reads"]["response_ms"]["p99"].as_f64().is_some_and(|p99| p99 > 0.0));
+        assert!(jobs[1]["flushes"]["requests"].as_u64().is_some_and(|count| count > 10), "{}", jobs[1]);
+        let sum = jobs[0]["reads"]["requests"].as_u64().zip(jobs[1]["writes"]["requests"].as_u64());
+        let all = run["headstack"]["requests"].as_u64().zip(run["headstack"]["flushes"]["requests"].as_u64());
+        assert_eq!(sum.map(|(one, other)| one + other), all.map(|(all, flushes)| all - flushes));
+    }
+    let out = printed(&[&args[..], &["--jobs"]].concat());
+    let header = out.lines().next().expect("it prints");
+    assert!(header.contains(" to ") && header.ends_with(" requests a run, seed 0"), "{header}");
+    for start in ["queries read  atlas-10k", "wal write     wd800jd", "wal flush     wd800jd"] {
+        assert!(out.lines().any(|line| line.starts_with(start)), "{start} in {out}");
+    }
+}
+
+#[test]
+fn baseline_is_the_run_that_was_named() {
+    let folder = folder();
+    let load = job(folder.path());
+    let args =
+        ["compare", "atlas-10k", &load, "--vary", "drive.order=fcfs,sptf", "--set", "drive.queue_depth=32"];
+    let out = printed(&[&args[..], &["--baseline", "drive.order=sptf"]].concat());
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[4].contains("-") && lines[4].contains('%') && !lines[5].contains('+'), "{out}");
+    assert!(out.contains("Differences are to atlas-10k drive.order=sptf;"), "{out}");
+    assert_eq!(out, printed(&[&args[..], &["--baseline", "2"]].concat()));
+    let found = json(&[&args[..], &["--baseline", "2", "--json", "-"]].concat());
+    assert_eq!(found["baseline"], "atlas-10k drive.order=sptf");
+    let share = |run: usize| &found["runs"][run]["figures"]["iops"]["difference_share"];
+    assert!(share(0).as_f64().is_some_and(|share| share < -0.1) && share(1).is_null(), "{found}");
+}
+
+#[test]
+fn repeated_run_has_a_mean_over_its_seeds() {
+    let folder = folder();
+    let load = job(folder.path());
+    let found = json(&["compare", "atlas-10k", &load, "--repeat", "3", "--seed", "5", "--json", "-"]);
+    let run = &found["runs"][0];
+    let object = |seed: usize| if seed == 0 { &run["headstack"] } else { &run["other_seeds"][seed - 1] };
+    let seeds: Vec<u64> = (0..3).filter_map(|index| object(index)["seed"].as_u64()).collect();
+    assert_eq!(seeds, [5, 6, 7]);
+    let iops: Vec<f64> = (0..3).filter_map(|index| object(index)["iops"].as_f64()).collect();
+    let mean = run["figures"]["iops"]["mean"].as_f64().expect("it is a number");
+    assert!((mean - iops.iter().sum::<f64>() / 3.0).abs() < 1e-9);
+    assert!(run["figures"]["p99_ms"]["plus_minus"].as_f64().is_some_and(|width| width > 0.0), "{run}");
+    let alone = json(&["sim", "atlas-10k", &load, "--seed", "6", "--json", "-"]);
+    assert_eq!(alone["headstack"]["iops"], object(1)["iops"]);
+    let out = printed(&["compare", "atlas-10k", "cheetah-9lp", &load, "--repeat", "3"]);
+    assert!(out.contains(", 3 seeds from 0 on") && out.contains("Means over 3 seeds"), "{out}");
+    assert!(out.contains("to the first line, seed by seed;"), "{out}");
+}
+
+#[test]
+fn goal_marks_the_runs_that_meet_it_and_fails_where_none_does() {
+    let folder = folder();
+    let load = job(folder.path());
+    let args = [&["compare", "atlas-10k", &load], &GRID[..]].concat();
+    let found = grid(&load, &[]);
+    let iops = |run: usize| found["runs"][run]["headstack"]["iops"].as_f64().expect("it is a number");
+    let bound = format!("iops>{}", (iops(1) + iops(3)) / 2.0);
+    let out = printed(&[&args[..], &["--goal", &bound]].concat());
+    assert_eq!(out.lines().filter(|line| line.ends_with("  met")).count(), 1, "{out}");
+    let last = out.lines().last().expect("it prints");
+    assert!(
+        last.contains("1 of 4 runs, the first is atlas-10k drive.order=sptf drive.queue_depth=32"),
+        "{last}"
+    );
+    let done = headstack(&[&args[..], &["--goal", "p99_ms<0.1"]].concat());
+    assert_eq!(done.code, 1);
+    assert!(
+        done.err.starts_with("headstack: no run meets p99_ms<0.1; the closest is atlas-10k"),
+        "{}",
+        done.err
+    );
 }

@@ -313,3 +313,40 @@ fn is_nothing_left_behind_by_a_run_that_fails() {
     let left: Vec<_> = fs::read_dir(folder.path()).expect("it is a folder").flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
+
+#[test]
+fn group_keeps_reads_and_writes_apart_and_jobs_stay_in_the_json() {
+    let folder = folder();
+    let path = folder.path().join("group.fio");
+    let text = "[global]\nfilename=/dev/sda\ngroup_reporting\nnumber_ios=200\nbs=4k\n\
+                [mixed]\nrw=randrw\nnumjobs=2\n[log]\nrw=write\n";
+    fs::write(&path, text).expect("the folder is writable");
+    let load = path.to_string_lossy();
+    let found = json(&["sim", "atlas-10k", &load, "--json", "-"]);
+    assert_eq!(found["jobs"].as_array().map(Vec::len), Some(1), "fio reports the group as one");
+    let jobs = &found["headstack"]["jobs"];
+    let count = |job: usize, kind: &str| jobs[job][kind]["requests"].as_u64();
+    assert_eq!((&jobs[0]["name"], &jobs[0]["clones"]), (&"mixed".into(), &2.into()));
+    assert_eq!(count(0, "reads").zip(count(0, "writes")).map(|(reads, writes)| reads + writes), Some(400));
+    assert_eq!(
+        (&jobs[1]["name"], count(1, "writes"), &jobs[1]["reads"]),
+        (&"log".into(), Some(200), &Value::Null)
+    );
+    let out = printed(&["sim", "atlas-10k", &load]);
+    for start in ["  mixed read ", "  mixed write "] {
+        assert!(out.lines().any(|line| line.starts_with(start)), "{start} in {out}");
+    }
+}
+
+#[test]
+fn page_draws_the_response_times_of_each_job() {
+    let folder = folder();
+    let (load, page) = (folder.path().join("two.fio"), folder.path().join("out.html"));
+    let text = "[global]\nfilename=/dev/sda\nnumber_ios=200\n[one]\nrw=randread\n[two]\nrw=write\n";
+    fs::write(&load, text).expect("the folder is writable");
+    printed(&["sim", "atlas-10k", &load.to_string_lossy(), "--report", &page.to_string_lossy()]);
+    let html = fs::read_to_string(&page).expect("it was written");
+    for part in ["Response times by job", "\"one read\"", "\"two write\""] {
+        assert!(html.contains(part), "{part}");
+    }
+}

@@ -135,6 +135,8 @@ impl Sampled {
 #[derive(Clone, Copy, Debug)]
 struct Account {
     entry: u32,
+    /// Where its job is kept, beside the entry.
+    job: Option<u32>,
     /// What comes back before this counts nowhere but in the timeline and the sample.
     counted_from: Nanos,
     outstanding: u32,
@@ -150,6 +152,8 @@ pub struct Collector {
     /// Requests that each volume has outstanding, and since when there is any.
     waiting: Vec<(u64, Nanos)>,
     entries: Vec<Option<Box<SourceStats>>>,
+    /// The jobs, where they are not the entries.
+    jobs: Vec<Option<Box<SourceStats>>>,
     timeline: Timeline,
     batches: Batches,
     sample: Sample<Sampled>,
@@ -166,15 +170,29 @@ impl Collector {
     /// A collector for a rig of these volumes. `entry_of` says in which entry of the books a source's requests are kept, by
     /// the source's number; those of sources beyond it are in entry 0.
     pub fn new(volumes: &[VolumeInfo], entry_of: &[u32]) -> Collector {
+        Collector::with_jobs(volumes, entry_of, entry_of)
+    }
+
+    /// As [`Collector::new`]; what a source asks for is also kept by its job, where `job_of` says another number than
+    /// `entry_of`.
+    pub fn with_jobs(volumes: &[VolumeInfo], entry_of: &[u32], job_of: &[u32]) -> Collector {
         let digits = if volumes.len() <= 64 { 3 } else { 2 };
-        let account = |entry| Account { entry, counted_from: Nanos::ZERO, outstanding: 0 };
-        let entries = entry_of.iter().max().map_or(1, |most| *most as usize + 1);
+        let apart = entry_of != job_of;
+        let account = |(entry, job): (u32, u32)| Account {
+            entry,
+            job: apart.then_some(job),
+            counted_from: Nanos::ZERO,
+            outstanding: 0,
+        };
+        let sources = entry_of.iter().copied().zip(job_of.iter().copied());
+        let length = |numbers: &[u32]| numbers.iter().max().map_or(1, |most| *most as usize + 1);
         Collector {
             sector_bytes: volumes.iter().map(|volume| u64::from(volume.sector_bytes)).collect(),
-            accounts: entry_of.iter().copied().chain([0]).map(account).collect(),
+            accounts: sources.chain([(0, 0)]).map(account).collect(),
             volumes: vec![VolumeStats::new(digits); volumes.len()],
             waiting: vec![(0, Nanos::ZERO); volumes.len()],
-            entries: vec![None; entries],
+            entries: vec![None; length(entry_of)],
+            jobs: vec![None; if apart { length(job_of) } else { 0 }],
             timeline: Timeline::default(),
             batches: Batches::new(),
             sample: Sample::new(SAMPLES),
@@ -199,9 +217,16 @@ impl Collector {
         self.account(source).counted_from = from;
     }
 
+    /// Does the same with what is kept of a source: its entry and, where that is another, its job.
     #[inline]
-    fn entry(&mut self, account: Account, begins: Nanos) -> &mut SourceStats {
-        self.entries[account.entry as usize].get_or_insert_with(|| Box::new(SourceStats::new(begins)))
+    fn each_book(&mut self, account: Account, begins: Nanos, count: impl Fn(&mut SourceStats)) {
+        let book = |books: &mut [Option<Box<SourceStats>>], number: u32| {
+            count(books[number as usize].get_or_insert_with(|| Box::new(SourceStats::new(begins))));
+        };
+        book(&mut self.entries, account.entry);
+        if let Some(job) = account.job {
+            book(&mut self.jobs, job);
+        }
     }
 
     /// A request was issued at `now`.
@@ -220,10 +245,12 @@ impl Collector {
         let account = *account;
         let begins = now.max(account.counted_from);
         self.first_counted = self.first_counted.min(begins);
-        let entry = self.entry(account, begins);
-        if now >= account.counted_from {
-            entry.issued(account.outstanding);
-        }
+        let counts = now >= account.counted_from;
+        self.each_book(account, begins, |book| {
+            if counts {
+                book.issued(account.outstanding);
+            }
+        });
     }
 
     /// A request came back.
@@ -250,7 +277,7 @@ impl Collector {
         if self.first.len() < FIRST && completion.travel.is_some() {
             self.first.push(Sampled::new(finished));
         }
-        self.entry(account, completion.submitted).completed(now, op, bytes, response);
+        self.each_book(account, completion.submitted, |book| book.completed(now, op, bytes, response));
         self.volumes[finished.volume as usize].add(finished, bytes);
         self.batches.record(now, response, bytes);
     }
@@ -270,6 +297,11 @@ impl Collector {
     /// Each entry that the accounts name; none where its sources asked for nothing.
     pub fn entries(&self) -> &[Option<Box<SourceStats>>] {
         &self.entries
+    }
+
+    /// Each job; none where its sources asked for nothing.
+    pub fn jobs(&self) -> &[Option<Box<SourceStats>>] {
+        if self.jobs.is_empty() { &self.entries } else { &self.jobs }
     }
 
     /// What happened over time, requests that do not count included.

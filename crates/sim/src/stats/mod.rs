@@ -10,6 +10,7 @@ pub mod demerit;
 mod histogram;
 mod sample;
 mod source;
+mod student;
 mod timeline;
 
 pub use agreement::{Agreement, ClassAgreement, Pair};

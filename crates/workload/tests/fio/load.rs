@@ -184,3 +184,27 @@ fn is_a_bad_log_an_error_with_its_place() {
     let said = load.error().expect("its third line is wrong").to_string();
     assert!(said.starts_with("a.log: line 4: "), "{said}");
 }
+
+/// The share that is done once so many requests were issued, each taking 10 ms.
+fn share(text: &str, requests: usize) -> Option<f64> {
+    let mut load = build(text, 1);
+    let all = run(&mut load, Nanos(10 * MS), requests);
+    load.progress(all.last()?.at)
+}
+
+#[test]
+fn progress_goes_by_what_ends_a_job_first() {
+    assert_eq!(share("[j]\nbs=4k\nsize=400k", 25), Some(0.25));
+    assert_eq!(share("[j]\nrw=randread\nbs=4k\nsize=4m\nnumber_ios=50", 25), Some(0.5));
+    assert_eq!(share("[j]\nbs=4k\nsize=4m\nruntime=1s\ntime_based", 26), Some(0.25));
+    assert_eq!(share("[j]\nbs=4k\nsize=4m\nruntime=1s\nramp_time=1s\ntime_based", 51), Some(0.25));
+    assert_eq!(share("[j]\nbs=4k\nsize=400m\nruntime=1s", 26), Some(0.25), "the bytes would take longer");
+}
+
+#[test]
+fn progress_is_that_of_the_slowest_job_of_each_stage() {
+    let text = "[a]\nbs=4k\nsize=40k\n[b]\nbs=4k\nsize=200k\n[c]\nstonewall\nbs=4k\nsize=40k";
+    // Ten requests of each: the first job is done, the second has a fifth; the stage behind has not begun.
+    assert_eq!(share(text, 20), Some(0.1));
+    assert_eq!(share(text, 65), Some(0.75));
+}

@@ -3,7 +3,7 @@
 use super::SimLoad;
 use crate::failure::Failure;
 use crate::files;
-use crate::sim::outcome::{Job, LoadNotes, ReadyLoad};
+use crate::sim::outcome::{LoadNotes, ReadyLoad};
 use headstack_model::Nanos;
 use headstack_workload::load_file::LoadFile;
 use headstack_workload::{Load, Poll, VolumeInfo};
@@ -28,12 +28,6 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
     let shown = path.display().to_string();
     let file = LoadFile::parse(&files::read_text(path)?, &shown).map_err(Failure::input)?;
     let load = file.build(volumes, seed).map_err(Failure::input)?;
-    let name = super::file_name(path);
-    let notes = LoadNotes {
-        jobs: vec![Job { name: name.clone(), ..Job::default() }],
-        name,
-        kind: "load file".to_string(),
-        ..LoadNotes::default()
-    };
+    let notes = LoadNotes::of_one_job(super::file_name(path), "load file".to_string());
     Ok(ReadyLoad { load: Box::new(Generated(load)), notes })
 }

@@ -3,7 +3,7 @@
 use super::SimLoad;
 use crate::failure::Failure;
 use crate::files;
-use crate::sim::outcome::{Job, LoadNotes, ReadyLoad};
+use crate::sim::outcome::{Job, LoadNotes, ReadyLoad, Section};
 use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 use headstack_workload::fio::{FioJob, FioLoad, JobFile};
@@ -39,6 +39,7 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
     };
     let load = file.build_reading(volumes, seed, &mut open).map_err(Failure::input)?;
     let (jobs, entry_of) = entries(load.jobs());
+    let (sections, section_of) = sections(load.jobs());
     let mut ignored: Vec<&str> = file.ignored().iter().map(|key| key.key).collect();
     ignored.sort_unstable();
     ignored.dedup();
@@ -55,6 +56,8 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
         },
         jobs,
         entry_of,
+        sections,
+        section_of,
         remarks,
     };
     Ok(ReadyLoad { load: Box::new(load), notes })
@@ -95,4 +98,19 @@ fn entries(clones: &[FioJob]) -> (Vec<Job>, Vec<u32>) {
         }
     }
     (jobs, entry_of)
+}
+
+/// The sections of a file, and that of each clone.
+fn sections(clones: &[FioJob]) -> (Vec<Section>, Vec<u32>) {
+    let mut sections: Vec<Section> = Vec::new();
+    for clone in clones {
+        let index = clone.section as usize;
+        if index >= sections.len() {
+            sections.resize_with(index + 1, Section::default);
+        }
+        let section = &mut sections[index];
+        (section.name, section.group) = (clone.name.clone(), clone.group);
+        section.clones += 1;
+    }
+    (sections, clones.iter().map(|clone| clone.section).collect())
 }

@@ -3,7 +3,7 @@
 use super::{LoadArgs, SimLoad};
 use crate::failure::Failure;
 use crate::files;
-use crate::sim::outcome::{Job, LoadNotes, ReadyLoad};
+use crate::sim::outcome::{LoadNotes, ReadyLoad};
 use crate::units::grouped;
 use headstack_model::Nanos;
 use headstack_sim::rig::Rig;
@@ -97,12 +97,6 @@ pub(super) fn ready(path: &Path, options: &LoadArgs, rig: &Rig) -> Result<ReadyL
         out_of_range: if options.wrap { OutOfRange::Wrap } else { OutOfRange::Error },
     };
     let replay = Replay::new(trace, &rig.volumes(), replay_options);
-    let name = super::file_name(path);
-    let notes = LoadNotes {
-        jobs: vec![Job { name: name.clone(), ..Job::default() }],
-        name,
-        kind: format!("trace, {}", format.title),
-        ..LoadNotes::default()
-    };
+    let notes = LoadNotes::of_one_job(super::file_name(path), format!("trace, {}", format.title));
     Ok(ReadyLoad { load: Box::new(TraceLoad { replay, length, read }), notes })
 }

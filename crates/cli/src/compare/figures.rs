@@ -1,0 +1,282 @@
+//! What is kept of the runs of a cell, one a seed, and how cells are compared by it.
+
+use super::grid::Cell;
+use crate::sim::jobs;
+use crate::sim::outcome::{Outcome, PARTS, parts_ms};
+use crate::sim::{page as one, results};
+use headstack_sim::stats::{Confidence, Direction, Interval};
+use serde_json::Value;
+
+/// A figure by which runs are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metric {
+    Iops,
+    MbS,
+    MeanMs,
+    P50Ms,
+    P99Ms,
+    MaxMs,
+    /// Share of the time in which an arm is at work, over the devices.
+    Arm,
+    /// Share of the reads without an access of their own, over the devices.
+    Hits,
+}
+
+impl Metric {
+    pub(super) const ALL: [Metric; 8] = [
+        Metric::Iops,
+        Metric::MbS,
+        Metric::MeanMs,
+        Metric::P50Ms,
+        Metric::P99Ms,
+        Metric::MaxMs,
+        Metric::Arm,
+        Metric::Hits,
+    ];
+
+    /// Its name on the command line and in JSON.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Metric::Iops => "iops",
+            Metric::MbS => "mb_s",
+            Metric::MeanMs => "mean_ms",
+            Metric::P50Ms => "p50_ms",
+            Metric::P99Ms => "p99_ms",
+            Metric::MaxMs => "max_ms",
+            Metric::Arm => "arm_share",
+            Metric::Hits => "hit_share",
+        }
+    }
+
+    /// Its interval by the batches of one run, where these tell one.
+    fn within(self, confidence: &Confidence) -> Option<Interval> {
+        match self {
+            Metric::Iops => Some(confidence.iops),
+            Metric::MbS => Some(confidence.mb_s),
+            Metric::MeanMs => Some(confidence.response_ms),
+            _ => None,
+        }
+    }
+
+    /// The metric of several runs together: their mean, of largest values the largest.
+    pub(super) fn over_runs(self, values: &[f64]) -> f64 {
+        match self {
+            Metric::MaxMs => values.iter().copied().fold(0.0, f64::max),
+            _ => mean(values),
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// What is kept of a run: it is small, as there may be thousands.
+pub(super) struct Figures {
+    pub(super) requests: u64,
+    values: [f64; Metric::ALL.len()],
+    pub(super) parts_ms: [f64; PARTS],
+    confidence: Option<Confidence>,
+    /// The line of the distribution.
+    pub(super) distribution: Vec<(f64, f64)>,
+    pub(super) jobs: Vec<JobFigures>,
+    pub(super) object: Value,
+}
+
+/// What one job asked for of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct JobFigures {
+    /// The job and the kind: `wal write`.
+    pub(super) name: String,
+    pub(super) requests: u64,
+    /// In the order of [`Metric::ALL`], without the last two.
+    pub(super) values: [f64; 6],
+}
+
+impl JobFigures {
+    fn new(name: &str, kind: &jobs::Kind<'_>) -> JobFigures {
+        let Direction { responses, .. } = kind.stats;
+        let values = [
+            kind.iops(),
+            kind.mb_s(),
+            responses.mean_ms(),
+            responses.p50().as_ms(),
+            responses.p99().as_ms(),
+            responses.max().as_ms(),
+        ];
+        JobFigures { name: format!("{name} {}", kind.name), requests: responses.count(), values }
+    }
+}
+
+impl Figures {
+    pub(super) fn new(outcome: &Outcome) -> Figures {
+        let totals = outcome.totals();
+        let times = &totals.responses;
+        let devices = outcome.devices.len().max(1) as f64;
+        let mean =
+            |value: &dyn Fn(usize) -> f64| (0..outcome.devices.len()).map(value).sum::<f64>() / devices;
+        let mut object = results::object(outcome);
+        for key in ["rig", "timeline"] {
+            object.as_object_mut().map(|object| object.remove(key));
+        }
+        let sections = jobs::sections(outcome);
+        let jobs = sections
+            .flat_map(|(name, stats)| jobs::kinds(stats).map(move |kind| JobFigures::new(name, &kind)));
+        Figures {
+            requests: times.count(),
+            values: [
+                outcome.iops(),
+                outcome.bandwidth_mb_s(),
+                times.mean_ms(),
+                times.p50().as_ms(),
+                times.p99().as_ms(),
+                times.max().as_ms(),
+                mean(&|index| outcome.utilisation(&outcome.devices[index])),
+                mean(&|index| results::read_hit_share(&outcome.devices[index].activity)),
+            ],
+            parts_ms: parts_ms(&totals),
+            confidence: outcome.books.confidence(),
+            distribution: one::distribution("", 0, times).points,
+            jobs: jobs.collect(),
+            object,
+        }
+    }
+}
+
+/// A cell and what came of its runs.
+pub(super) struct Ran {
+    pub(super) cell: Cell,
+    /// A run for each seed, in the order of the seeds; one at least.
+    pub(super) runs: Vec<Figures>,
+}
+
+/// How a cell differs from the baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Difference {
+    /// As a share of the baseline.
+    pub(super) share: f64,
+    /// Whether chance explains it, where that can be told.
+    pub(super) by_chance: Option<bool>,
+}
+
+impl Ran {
+    fn values(&self, metric: Metric) -> Vec<f64> {
+        self.runs.iter().map(|run| run.values[metric as usize]).collect()
+    }
+
+    /// A metric over all seeds.
+    pub(super) fn value(&self, metric: Metric) -> f64 {
+        metric.over_runs(&self.values(metric))
+    }
+
+    /// How far a mean may be off at 95 %: by the seeds where there are several, else by the batches of the run.
+    pub(super) fn interval(&self, metric: Metric) -> Option<Interval> {
+        match &self.runs[..] {
+            [run] => metric.within(run.confidence.as_ref()?),
+            _ if metric == Metric::MaxMs => None,
+            _ => Interval::of_values(&self.values(metric)),
+        }
+    }
+
+    /// How a metric differs from the baseline's; none where that one is 0. Runs of one seed are taken as independent; with
+    /// several, the differences seed by seed are judged, as the same seed asks for the same requests.
+    pub(super) fn difference(&self, base: &Ran, metric: Metric) -> Option<Difference> {
+        let from = base.value(metric);
+        if from <= 0.0 {
+            return None;
+        }
+        let by_chance = if self.runs.len() > 1 {
+            let pairs = self.values(metric).into_iter().zip(base.values(metric));
+            let differences: Vec<f64> = pairs.map(|(own, other)| own - other).collect();
+            Interval::of_values(&differences).map(|found| !found.excludes_zero())
+        } else {
+            let both = self.interval(metric).zip(base.interval(metric));
+            both.map(|(own, other)| !own.differs_from(&other))
+        };
+        Some(Difference { share: self.value(metric) / from - 1.0, by_chance })
+    }
+
+    /// The fewest and the most requests of its runs.
+    pub(super) fn requests(&self) -> (u64, u64) {
+        let each = || self.runs.iter().map(|run| run.requests);
+        (each().min().unwrap_or(0), each().max().unwrap_or(0))
+    }
+
+    /// Means of the parts of the response time.
+    pub(super) fn parts_ms(&self) -> [f64; PARTS] {
+        let mut parts = [0.0; PARTS];
+        for (part, mean) in parts.iter_mut().enumerate() {
+            let values: Vec<f64> = self.runs.iter().map(|run| run.parts_ms[part]).collect();
+            *mean = self::mean(&values);
+        }
+        parts
+    }
+
+    /// Each job and kind over all seeds, in the order of the load.
+    pub(super) fn jobs(&self) -> Vec<JobFigures> {
+        let mut all: Vec<JobFigures> = Vec::new();
+        for job in self.runs.iter().flat_map(|run| &run.jobs) {
+            if !all.iter().any(|known| known.name == job.name) {
+                all.push(self.job(&job.name));
+            }
+        }
+        all
+    }
+
+    fn job(&self, name: &str) -> JobFigures {
+        let met: Vec<&JobFigures> =
+            self.runs.iter().filter_map(|run| run.jobs.iter().find(|job| job.name == name)).collect();
+        let mut values = [0.0; 6];
+        for (metric, value) in Metric::ALL.into_iter().zip(&mut values) {
+            let each: Vec<f64> = met.iter().map(|job| job.values[metric as usize]).collect();
+            *value = metric.over_runs(&each);
+        }
+        let requests = met.iter().map(|job| job.requests).sum::<u64>() / met.len().max(1) as u64;
+        JobFigures { name: name.to_string(), requests, values }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use headstack_sim::rig::shipped;
+
+    /// A cell with a run for each of these response times.
+    pub(in crate::compare) fn ran(settings: &[(&str, &str)], p99_ms: &[f64]) -> Ran {
+        let run = |p99_ms: &f64| Figures {
+            requests: 1000,
+            values: [100.0, 0.4, p99_ms / 2.0, p99_ms / 3.0, *p99_ms, p99_ms * 2.0, 0.5, 0.0],
+            parts_ms: [0.0; PARTS],
+            confidence: None,
+            distribution: Vec::new(),
+            jobs: Vec::new(),
+            object: Value::Null,
+        };
+        let settings = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let rig = shipped::load("atlas-10k").expect("the drive ships");
+        let cell = Cell { rig_name: "atlas-10k".to_string(), rig_index: 0, rig, settings };
+        Ran { cell, runs: p99_ms.iter().map(run).collect() }
+    }
+
+    #[test]
+    fn seeds_are_averaged_and_the_largest_time_is_that_of_all() {
+        let ran = ran(&[], &[10.0, 20.0, 30.0]);
+        assert_eq!((ran.value(Metric::P99Ms), ran.value(Metric::MaxMs)), (20.0, 60.0));
+        let interval = ran.interval(Metric::P99Ms).expect("there are three seeds");
+        assert!((interval.half_width - 4.303 * 10.0 / 3f64.sqrt()).abs() < 1e-9);
+        assert_eq!(ran.interval(Metric::MaxMs), None);
+    }
+
+    #[test]
+    fn difference_is_judged_seed_by_seed() {
+        // Each seed is 5 % slower, though the seeds differ among themselves far more.
+        let base = ran(&[], &[10.0, 20.0, 40.0]);
+        let slower = ran(&[], &[10.51, 21.0, 42.01]);
+        let found = slower.difference(&base, Metric::P99Ms).expect("the baseline is not 0");
+        assert!((found.share - 0.0503).abs() < 1e-3, "{found:?}");
+        assert_eq!(found.by_chance, Some(true), "the differences are 0.5 to 2 ms over three seeds");
+        let always = ran(&[], &[11.0, 21.1, 41.05]);
+        let found = always.difference(&base, Metric::P99Ms).expect("the baseline is not 0");
+        assert_eq!(found.by_chance, Some(false), "each seed differs by 1 ms");
+    }
+}

@@ -1,0 +1,58 @@
+//! A comparison as JSON.
+
+use super::Comparison;
+use super::figures::{Metric, Ran};
+use serde_json::{Map, Value, json};
+
+/// The whole document, as text that ends with a line's end.
+pub(super) fn to_json(comparison: &Comparison) -> String {
+    let rigs = comparison.rigs.iter().map(|(name, rig)| {
+        json!({"name": name, "rig": serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON")})
+    });
+    let document = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "load": comparison.load,
+        "seed": comparison.seed,
+        "seeds": comparison.seeds,
+        "baseline": comparison.baseline_label,
+        "goal": comparison.goal.map(|goal| goal.text()),
+        "partial": comparison.partial.map(|partial| {
+            json!({"signal": partial.signal.name(), "runs": comparison.ran.len(), "of": partial.wanted})
+        }),
+        "rigs": rigs.collect::<Vec<_>>(),
+        "runs": comparison.ran.iter().map(|ran| run(comparison, ran)).collect::<Vec<_>>(),
+    });
+    let text = serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
+    text + "\n"
+}
+
+fn run(comparison: &Comparison, ran: &Ran) -> Value {
+    let settings: Map<String, Value> =
+        ran.cell.settings.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+    let others = ran.runs[1..].iter().map(|figures| figures.object.clone());
+    json!({
+        "label": ran.cell.label(),
+        "rig_name": ran.cell.rig_name,
+        "settings": settings,
+        "meets_goal": comparison.goal.map(|goal| goal.is_met(ran)),
+        "figures": figures(comparison, ran),
+        "headstack": ran.runs[0].object,
+        "other_seeds": others.collect::<Vec<_>>(),
+    })
+}
+
+/// Each metric over the seeds, how far it may be off, and how it differs from the baseline's.
+fn figures(comparison: &Comparison, ran: &Ran) -> Map<String, Value> {
+    let base = comparison.baseline().filter(|base| !std::ptr::eq(*base, ran));
+    let figure = |metric: Metric| {
+        let difference = base.and_then(|base| ran.difference(base, metric));
+        let value = json!({
+            "mean": ran.value(metric),
+            "plus_minus": ran.interval(metric).map(|interval| interval.half_width),
+            "difference_share": difference.map(|difference| difference.share),
+            "by_chance": difference.and_then(|difference| difference.by_chance),
+        });
+        (metric.name().to_string(), value)
+    };
+    Metric::ALL.into_iter().map(figure).collect()
+}
