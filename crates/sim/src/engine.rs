@@ -25,6 +25,7 @@ use crate::volume::{ArrayVolume, Forks, Volume};
 use arrays::background;
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::Guard;
+use headstack_policy::order::Order;
 use headstack_workload::{Issue, Load, Poll};
 
 use behind::Behind;
@@ -177,6 +178,19 @@ impl Engine {
     /// A device.
     pub fn device(&self, index: usize) -> &Device {
         self.stations[index].device()
+    }
+
+    /// Has a device choose by a program's own order, as [`Device::set_order`].
+    pub fn set_order(&mut self, device: usize, order: Box<dyn Order>) {
+        self.stations[device].device_mut().set_order(order);
+    }
+
+    /// Has the host's queue before a device choose by a program's own order. The host must have a queue with an order
+    /// (`host.queue.order`; `fcfs` will do), in whose place it comes.
+    ///
+    /// *Errors:* it has none.
+    pub fn set_host_order(&mut self, device: usize, order: Box<dyn Order>) -> Result<(), HostError> {
+        self.stations[device].set_host_order(order)
     }
 
     /// The starvation guard before a device; none where there is none.

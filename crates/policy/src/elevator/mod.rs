@@ -33,7 +33,7 @@ pub use merge::MergeRule;
 pub use ordered::DiskMap;
 pub use tuning::Tuning;
 
-use crate::order::{self, OrderError};
+use crate::order::{self, Order, OrderError};
 use crate::queue::Queue;
 use merge::Starts;
 use ordered::{Ordered, UrgentFirst};
@@ -133,6 +133,10 @@ trait Scheduler: fmt::Debug + Send {
     fn poll_timeout(&self) -> Option<Nanos> {
         None
     }
+    /// Goes by another order from now on; whether it goes by one order at all.
+    fn set_order(&mut self, _order: Box<dyn Order>) -> bool {
+        false
+    }
     /// Whether a waiting request may take in an ask of its kind.
     fn may_merge(&self, _entry: &Entry, _ask: &Ask) -> bool {
         true
@@ -202,6 +206,12 @@ impl Elevator {
 
     fn new(scheduler: Box<dyn Scheduler>, rule: MergeRule) -> Elevator {
         Elevator { pool: Pool::default(), starts: Starts::default(), rule, scheduler, waiting: 0 }
+    }
+
+    /// Goes by a program's own order from now on, where it was made by [`Elevator::with_order`]; else it says no and stays as it
+    /// is.
+    pub fn set_order(&mut self, order: Box<dyn Order>) -> bool {
+        self.scheduler.set_order(order)
     }
 
     /// Requests that wait.

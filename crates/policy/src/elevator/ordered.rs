@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::Scheduler;
 use super::pool::{Entry, Pool};
-use crate::order::{AccessCost, BuiltIn};
+use crate::order::{AccessCost, Order, QueueOrder};
 use crate::queue::{Queue, Slot, SlotId};
 
 /// What a host with a drive's track map knows of it.
@@ -30,7 +30,7 @@ pub trait DiskMap: fmt::Debug + Send {
 /// An order over a window of the oldest requests.
 #[derive(Debug)]
 pub(super) struct Ordered {
-    order: BuiltIn,
+    order: QueueOrder,
     window: Queue,
     beyond: VecDeque<u32>,
     blocks: Distance,
@@ -163,10 +163,15 @@ impl AccessCost for Mapped<'_> {
 
 impl Ordered {
     /// `order` over the oldest `window` requests for a disk of `sectors` blocks.
-    pub(super) fn new(order: BuiltIn, window: usize, sectors: u64, map: Option<Box<dyn DiskMap>>) -> Ordered {
+    pub(super) fn new(
+        order: impl Into<QueueOrder>,
+        window: usize,
+        sectors: u64,
+        map: Option<Box<dyn DiskMap>>,
+    ) -> Ordered {
         let shift = (64 - sectors.leading_zeros()).saturating_sub(32);
         Ordered {
-            order,
+            order: order.into(),
             window: Queue::new(window),
             beyond: VecDeque::new(),
             blocks: Distance { last: Lbn(0), began: Lbn(0), sectors, shift },
@@ -206,6 +211,11 @@ impl Ordered {
 }
 
 impl Scheduler for Ordered {
+    fn set_order(&mut self, order: Box<dyn Order>) -> bool {
+        self.order = order.into();
+        true
+    }
+
     fn add(&mut self, _now: Nanos, id: u32, pool: &Pool) {
         if self.window.is_full() {
             self.beyond.push_back(id);

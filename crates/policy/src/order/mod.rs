@@ -13,6 +13,7 @@ mod gstf;
 mod look;
 mod n_step;
 mod p_scan;
+mod queue_order;
 mod reads_first;
 mod scan;
 mod scan_edf;
@@ -31,6 +32,7 @@ use headstack_model::{Lbn, Nanos};
 use crate::queue::{QueueView, Slot};
 
 pub use built_in::BuiltIn;
+pub use queue_order::QueueOrder;
 pub use text::{OrderError, built_in, by_name, knowledge};
 
 /// What an access would cost, seen from where the arm is now.
@@ -59,7 +61,8 @@ pub trait AccessCost {
 
 /// An algorithm that chooses the next request. It never acts.
 pub trait Order: fmt::Debug + Send {
-    /// The index in `queue.slots` of the request to serve next; none where the queue is empty.
+    /// The index in `queue.slots` of the request to serve next; none where the queue is empty. It is not called without a
+    /// request, and the queue's owner panics where the index is beyond the slots.
     fn choose(&mut self, queue: &QueueView<'_>, cost: &dyn AccessCost) -> Option<usize>;
 }
 

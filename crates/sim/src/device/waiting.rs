@@ -4,16 +4,17 @@
 //! youngest first; then one that is older than the firmware lets a command grow; then urgent ones, where the drive knows
 //! of them.
 
+use super::Device;
 use super::cost::{Cost, Target};
 use headstack_model::{DriveSpec, Nanos};
-use headstack_policy::order::{BuiltIn, Edge};
+use headstack_policy::order::{Edge, Order, QueueOrder};
 use headstack_policy::{Queue, Slot, SlotId};
 use std::collections::VecDeque;
 
 /// What waits for the arm.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    order: BuiltIn,
+    order: QueueOrder,
     window: Queue,
     /// Commands that wait until the window has room.
     beyond: VecDeque<Slot>,
@@ -27,7 +28,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) fn new(spec: &DriveSpec, order: BuiltIn, depth: usize) -> Waiting {
+    pub(super) fn new(spec: &DriveSpec, order: QueueOrder, depth: usize) -> Waiting {
         let window = spec.queue.window.map_or(depth, |window| (window as usize).min(depth));
         Waiting {
             order,
@@ -38,6 +39,11 @@ impl Waiting {
             age_limit: spec.queue.age_limit_ms.map(Nanos::from_ms),
             was_asked: false,
         }
+    }
+
+    /// Goes by another order from now on.
+    pub(super) fn set_order(&mut self, order: Box<dyn Order>) {
+        self.order = order.into();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -100,5 +106,122 @@ impl Waiting {
     /// By way of which edges of the disk the arm goes to the command taken out last.
     pub(super) fn way(&self) -> &[Edge] {
         if self.was_asked { self.order.way() } else { &[] }
+    }
+}
+
+impl Device {
+    /// The device with a program's own order in the place of the drive's: it chooses among the same commands, those of the
+    /// drive's window. [`Engine::set_host_order`](crate::Engine::set_host_order) does so for the host's queue.
+    ///
+    /// ```
+    /// use headstack_model::{Nanos, drives};
+    /// use headstack_policy::QueueView;
+    /// use headstack_policy::order::{AccessCost, Order};
+    /// use headstack_sim::{Device, DeviceOptions, Engine};
+    /// use headstack_workload::{Closed, Pattern, Region, Shape};
+    ///
+    /// /// Last come, first served.
+    /// #[derive(Debug)]
+    /// struct LastCome;
+    ///
+    /// impl Order for LastCome {
+    ///     fn choose(&mut self, queue: &QueueView<'_>, _cost: &dyn AccessCost) -> Option<usize> {
+    ///         queue.slots.len().checked_sub(1)
+    ///     }
+    /// }
+    ///
+    /// let spec = drives::load("atlas-10k")?;
+    /// let options = DeviceOptions { depth: Some(16), ..DeviceOptions::default() };
+    /// let device = Device::new(&spec, &options)?.with_order(Box::new(LastCome));
+    /// let region = Region::whole(device.sectors());
+    /// let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 1.0 };
+    /// let mut load = Closed::new(shape, 16, 1000, 1)?;
+    /// let mut longest = Nanos::ZERO;
+    /// Engine::new(vec![device]).run(&mut load, &mut |finished| {
+    ///     longest = longest.max(finished.completion.response());
+    /// });
+    /// assert!(longest > Nanos::from_secs(5), "the first commands wait for all that come later");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_order(mut self, order: Box<dyn Order>) -> Device {
+        self.set_order(order);
+        self
+    }
+
+    /// As [`Device::with_order`], for a device that is in use: what waits is chosen by the new order from now on.
+    pub fn set_order(&mut self, order: Box<dyn Order>) {
+        self.waiting.set_order(order);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Device, DeviceOptions, Engine, HostSpec};
+    use headstack_model::{Nanos, drives};
+    use headstack_policy::QueueView;
+    use headstack_policy::order::{AccessCost, BuiltIn, Order, built_in};
+    use headstack_workload::{Closed, Pattern, Region, Shape};
+
+    /// An order of the list, called as a program's own is.
+    #[derive(Debug)]
+    struct Own(BuiltIn);
+
+    impl Order for Own {
+        fn choose(&mut self, queue: &QueueView<'_>, cost: &dyn AccessCost) -> Option<usize> {
+            self.0.choose(queue, cost)
+        }
+    }
+
+    fn own(name: &str) -> Box<dyn Order> {
+        Box::new(Own(built_in(name).expect("it is in the list")))
+    }
+
+    fn device(order: &str, depth: u32) -> Device {
+        let spec = drives::load("atlas-10k").expect("the drive ships");
+        let options = DeviceOptions { seed: 1, depth: Some(depth), order: Some(order.to_string()) };
+        Device::new(&spec, &options).expect("a shipped drive works")
+    }
+
+    /// The requests in the order of their ends, each with its end.
+    fn ends(mut engine: Engine) -> Vec<(u64, Nanos)> {
+        let region = Region::whole(engine.device(0).sectors());
+        let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.7 };
+        let mut load = Closed::new(shape, 16, 2000, 1).expect("the load fits");
+        let mut ends = Vec::new();
+        engine.run(&mut load, &mut |finished| ends.push((finished.id, finished.completion.completed)));
+        ends
+    }
+
+    #[test]
+    fn own_order_of_a_device_chooses_as_the_same_one_of_the_list() {
+        for name in ["sptf", "look", "c-look"] {
+            let of_the_list = ends(Engine::new(vec![device(name, 16)]));
+            assert_eq!(
+                ends(Engine::new(vec![device("fcfs", 16).with_order(own(name))])),
+                of_the_list,
+                "{name}"
+            );
+            let mut engine = Engine::new(vec![device("fcfs", 16)]);
+            engine.set_order(0, own(name));
+            assert_eq!(ends(engine), of_the_list, "{name}");
+            assert_ne!(ends(Engine::new(vec![device("fcfs", 16)])), of_the_list, "{name}");
+        }
+    }
+
+    #[test]
+    fn own_order_of_the_host_takes_the_place_of_the_order_it_had() {
+        let host = |order: Option<&str>| {
+            let mut host = HostSpec::default();
+            host.queue.order = order.map(str::to_string);
+            Engine::with_host(vec![device("fcfs", 1)], &host).expect("the host works")
+        };
+        let mut engine = host(Some("fcfs"));
+        engine.set_host_order(0, own("sstf-lbn")).expect("the host has an order");
+        let found = ends(engine);
+        assert_eq!(found, ends(host(Some("sstf-lbn"))));
+        assert_ne!(found, ends(host(Some("fcfs"))));
+        let refused = host(None).set_host_order(0, own("fcfs")).expect_err("the host has no order");
+        let text = "host.queue.order: an own order needs one in whose place it comes; `fcfs` is one";
+        assert_eq!(refused.to_string(), text);
     }
 }

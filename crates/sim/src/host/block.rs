@@ -10,6 +10,7 @@ use super::{HostError, HostQueueSpec, Merge};
 use crate::device::{Command, Completion};
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::elevator::{Added, Ask, Dispatch, Elevator, EntryId, MergeRule};
+use headstack_policy::order::Order;
 use std::collections::VecDeque;
 
 /// No piece.
@@ -125,6 +126,11 @@ impl BlockQueue {
             self.enter(now, part);
         }
         parts
+    }
+
+    /// As [`Elevator::set_order`].
+    pub(super) fn set_order(&mut self, order: Box<dyn Order>) -> bool {
+        self.elevator.set_order(order)
     }
 
     fn is_empty(&self) -> bool {

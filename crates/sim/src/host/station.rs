@@ -10,6 +10,7 @@ use crate::device::{Command, Completion, Device, Tag};
 use crate::link::Links;
 use headstack_model::Nanos;
 use headstack_policy::Guard;
+use headstack_policy::order::Order;
 use std::collections::VecDeque;
 
 /// A queue that keeps the order of arrival, merges nothing and splits nothing.
@@ -90,6 +91,19 @@ impl Station {
     /// The host's starvation guard before it, if there is one.
     pub(crate) fn guard(&self) -> Option<&Guard> {
         self.way.as_ref().map_or(&self.gate, |way| &way.gate).guard()
+    }
+
+    /// Has the host's queue choose by a program's own order.
+    ///
+    /// *Errors:* it goes by no order.
+    pub(crate) fn set_host_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
+        let waiting = self.way.as_mut().map_or(&mut self.waiting, |way| &mut way.waiting);
+        let is_set = match waiting {
+            Waiting::Block(queue) => queue.set_order(order),
+            Waiting::Plain(_) => false,
+        };
+        let fault = "an own order needs one in whose place it comes; `fcfs` is one";
+        if is_set { Ok(()) } else { Err(HostError::new("queue.order", fault)) }
     }
 
     /// The number of the controller that the device is behind.

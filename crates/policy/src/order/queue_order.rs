@@ -1,0 +1,52 @@
+//! The order of a queue: one of the list, or a program's own.
+
+use super::{AccessCost, BuiltIn, Edge, Order};
+use crate::queue::QueueView;
+
+/// The order of a queue. One of the list is compiled for the cost that it is given; a program's own is called through its trait.
+#[derive(Debug)]
+pub enum QueueOrder {
+    /// One of the list.
+    BuiltIn(BuiltIn),
+    /// A program's own. It is asked also where only one request waits, and may remember what it chose.
+    Own(Box<dyn Order>),
+}
+
+impl QueueOrder {
+    /// As [`Order::choose`].
+    #[inline]
+    pub fn pick<C: AccessCost>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        match self {
+            QueueOrder::BuiltIn(order) => order.pick(queue, cost),
+            QueueOrder::Own(order) => order.choose(queue, cost),
+        }
+    }
+
+    /// As [`BuiltIn::way`]; an order of a program's own sends the arm nowhere but to the request.
+    pub fn way(&self) -> &[Edge] {
+        match self {
+            QueueOrder::BuiltIn(order) => order.way(),
+            QueueOrder::Own(_) => &[],
+        }
+    }
+
+    /// Whether it must be asked even where only one request waits.
+    pub fn is_always_asked(&self) -> bool {
+        match self {
+            QueueOrder::BuiltIn(order) => order.is_always_asked(),
+            QueueOrder::Own(_) => true,
+        }
+    }
+}
+
+impl From<BuiltIn> for QueueOrder {
+    fn from(order: BuiltIn) -> QueueOrder {
+        QueueOrder::BuiltIn(order)
+    }
+}
+
+impl From<Box<dyn Order>> for QueueOrder {
+    fn from(order: Box<dyn Order>) -> QueueOrder {
+        QueueOrder::Own(order)
+    }
+}
