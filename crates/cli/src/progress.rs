@@ -10,11 +10,11 @@ use std::time::Duration;
 /// Length of a bar: positions are thousandths of the run.
 const WHOLE: u64 = 1000;
 
-/// A bar where the run's length is known.
-const BAR: &str = "{prefix}{bar:30} {percent:>3} %  {msg}";
+/// A bar where the run's length is known. What of the message does not fit on the line is cut off.
+const BAR: &str = "{prefix}{bar:20} {percent:>3} %  {wide_msg}";
 
 /// A turning mark where it is not.
-const SPINNER: &str = "{prefix}{spinner} {msg}";
+const SPINNER: &str = "{prefix}{spinner} {wide_msg}";
 
 /// Characters of a label before a bar.
 const LABEL: usize = 40;
@@ -60,12 +60,12 @@ impl Progress {
         let cpu_s = self.cpu.elapsed().as_secs_f64().max(1e-9);
         let left = share.and_then(|share| left_s(self.bar.elapsed().as_secs_f64(), share));
         self.bar.set_message(format!(
-            "{} s simulated, {}× real time; {} requests, {}/s{}",
+            "{}{} s simulated, {}× real time; {} requests, {}/s",
+            left.map(|left| format!("about {} left; ", whole_seconds(left))).unwrap_or_default(),
             grouped(now.as_secs() as u64),
             grouped((now.as_secs() / cpu_s) as u64),
             grouped(requests),
             grouped((requests as f64 / cpu_s) as u64),
-            left.map(|left| format!(", about {} left", whole_seconds(left))).unwrap_or_default(),
         ));
         match share {
             Some(share) => self.bar.set_position((share * WHOLE as f64) as u64),

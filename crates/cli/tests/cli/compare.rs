@@ -238,3 +238,18 @@ fn goal_marks_the_runs_that_meet_it_and_fails_where_none_does() {
         done.err
     );
 }
+
+#[test]
+fn page_shows_twelve_distributions_and_offers_the_others() {
+    let folder = folder();
+    let load = folder.path().join("short.fio");
+    fs::write(&load, "[load]\nrw=randread\nsize=1m\niodepth=4\n").expect("the folder is writable");
+    let page = folder.path().join("out.html");
+    let depths = (1..=14).map(|depth| depth.to_string()).collect::<Vec<_>>().join(",");
+    let vary = format!("drive.queue_depth={depths}");
+    let args = ["compare", "atlas-10k", &load.to_string_lossy(), "--vary", &vary];
+    printed(&[&args[..], &["--report", &page.to_string_lossy()]].concat());
+    let html = fs::read_to_string(&page).expect("it was written");
+    assert!(html.contains("The first 12 of 14 runs are shown; a click on a name shows or hides its line."));
+    assert_eq!(html.matches("\"visible\":\"legendonly\"").count(), 2);
+}
