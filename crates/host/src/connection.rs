@@ -1,9 +1,11 @@
 //! A socket and the machine that speaks over it.
 
-use crate::nbd::{Limits, Machine, Session, Transport, Wire};
+use crate::log_parts;
+use crate::nbd::{Ending, Limits, Machine, Session, Transport, Wire};
 use crate::server::seats::Seat;
 use headstack_model::Nanos;
 use headstack_policy::streams::Guarantee;
+use log::{info, warn};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -21,19 +23,31 @@ pub(crate) struct Connection<W> {
     deserted: bool,
     broken: bool,
     seat: Seat,
+    /// Who the client is, for the log.
+    client: String,
 }
 
 impl<W: Machine> Connection<W> {
     pub(crate) fn new(socket: OwnedFd, machine: W, limits: &Limits, seat: Seat) -> Connection<W> {
         let (wire, interest) = (Transport::new(machine, limits), EventFlags::empty());
-        Connection { socket, wire, interest, deserted: false, broken: false, seat }
+        Connection { socket, wire, interest, deserted: false, broken: false, seat, client: String::new() }
+    }
+
+    /// The same, of a client that the log calls so.
+    pub(crate) fn of(self, client: String) -> Connection<W> {
+        Connection { client, ..self }
+    }
+
+    /// Who the client is, for the log.
+    pub(crate) fn client(&self) -> &str {
+        &self.client
     }
 
     /// The same connection with another machine, by a clock that says `now`.
     pub(crate) fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
-        let Connection { socket, wire, deserted, broken, seat, .. } = self;
+        let Connection { socket, wire, deserted, broken, seat, client, .. } = self;
         let wire = wire.with(now, change)?;
-        Some(Connection { socket, wire, interest: EventFlags::empty(), deserted, broken, seat })
+        Some(Connection { socket, wire, interest: EventFlags::empty(), deserted, broken, seat, client })
     }
 
     /// Has epoll look for what is wanted now, under this number.
@@ -133,6 +147,16 @@ impl<W: Machine> Connection<W> {
         self.broken = true;
     }
 
+    /// Takes note for how long the client has asked for nothing, and ends a connection whose seat another client has got.
+    pub(crate) fn note_idle(&mut self, idle: Nanos) {
+        self.broken |= self.seat.note_idle(idle);
+    }
+
+    /// Whether its seat is another client's by now.
+    pub(crate) fn has_lost_its_seat(&self) -> bool {
+        self.seat.is_lost()
+    }
+
     /// Whether it is to be dropped.
     pub(crate) fn is_over(&self) -> bool {
         self.broken || self.wire.is_over()
@@ -150,13 +174,37 @@ pub(crate) struct Link {
     pub(crate) is_gone: bool,
     /// Tells it from others that had its place before.
     pub(crate) number: u64,
+    /// When the client said something last, or had something under way.
+    pub(crate) active: Nanos,
     /// Answers that were not sent yet: the last byte of each, and when it was due.
     unsent: VecDeque<(u64, Nanos)>,
 }
 
 impl Link {
     pub(crate) fn new(connection: Connection<Session>, volume: u32) -> Link {
-        Link { connection, volume, promised: None, is_gone: false, number: 0, unsent: VecDeque::new() }
+        let (promised, active, unsent) = (None, Nanos::ZERO, VecDeque::new());
+        Link { connection, volume, promised, is_gone: false, number: 0, active, unsent }
+    }
+
+    /// Sees whether the client took too long, and for how long it has asked for nothing.
+    pub(crate) fn sweep(&mut self, now: Nanos) {
+        self.connection.wire.handle_timeout(now);
+        if self.connection.wire.machine.in_flight() > 0 || self.connection.wire.has_output() {
+            self.active = now;
+        }
+        self.connection.note_idle(now.since(self.active));
+    }
+
+    /// Says in the log how the connection ended.
+    pub(crate) fn report_end(&self) {
+        let (client, export) = (self.connection.client(), self.connection.wire.machine.export_name());
+        match self.connection.wire.ending() {
+            Some(Ending::Broken(breach)) => warn!(target: log_parts::CLIENT, "{client}: closed: {breach}"),
+            _ if self.connection.has_lost_its_seat() => {
+                info!(target: log_parts::CLIENT, "{client}: closed: it asked for nothing, and another client came");
+            }
+            _ => info!(target: log_parts::CLIENT, "{client}: left export `{export}`"),
+        }
     }
 
     /// The same, promised something.

@@ -60,7 +60,8 @@ impl Disk {
             shared: Arc::clone(&shared),
             epoll,
             timing,
-            links: Links::default(),
+            // The drive has a queue of its own, as a real one has: it gets all that is asked.
+            links: Links::new(u64::MAX),
             replies: Vec::new(),
             lead: Lead::default(),
             patience: None,
@@ -142,9 +143,9 @@ impl Turning {
     fn run(&mut self) {
         let mut events = Vec::with_capacity(64);
         while let Some(next) = self.turn().or_else(|| self.take_leave()) {
-            if !self.links.has_requests() {
-                self.wait(next, &mut events);
-            }
+            // Sockets are looked at each turn, whatever waits: one client is not to have the thread for itself.
+            let next = if self.links.has_ready_requests() { Nanos::ZERO } else { next };
+            self.wait(next, &mut events);
         }
     }
 
@@ -207,9 +208,7 @@ impl Turning {
     fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
         let left = self.shared.clock.real(next.since(self.shared.clock.now()));
         let mut sleep = left.saturating_sub(self.timing.spin);
-        if !self.links.is_empty() {
-            sleep = sleep.min(Duration::from_nanos(Links::SWEEP.0));
-        }
+        sleep = sleep.min(Duration::from_nanos(self.links.longest_sleep().0));
         let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
         let for_ever = next == Nanos::MAX && self.links.is_empty();
         events.clear();
@@ -229,6 +228,7 @@ impl Turning {
 
 /// Gives the disk what was asked of it, at its time and the real one.
 pub(crate) fn submit(links: &mut Links, state: &mut State, now: Nanos, real: Nanos) {
+    links.begin_round();
     while let Some(Asked { answerable, volume, operation }) = links.next_request(real, state.stopping) {
         state.submit(now, volume, operation, Asker::Connection(answerable));
     }

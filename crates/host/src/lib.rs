@@ -8,10 +8,12 @@ mod connection;
 pub mod disk;
 mod disk_thread;
 pub mod ext4;
+mod fair;
 pub mod fuse;
 mod lateness;
 mod lead;
 mod links;
+pub mod log_parts;
 pub mod nbd;
 pub mod node;
 pub mod probe;
@@ -29,7 +31,7 @@ pub use clock::Clock;
 pub use disk_thread::{Disk, Timing};
 pub use lateness::Lateness;
 pub use server::{
-    Address, AddressError, Guaranteed, Listener, Promises, Rules, Served, Server, Target, tell_ready,
+    Address, AddressError, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsUse, tell_ready,
     tell_stopping,
 };
 pub use shared::{Caller, DiskHandle};

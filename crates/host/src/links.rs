@@ -1,13 +1,13 @@
 //! The connections of a disk's thread, which alone touches them.
 
 use crate::connection::Link;
+use crate::fair::FairQueue;
 use crate::nbd::{Request, Session, Transport, Wire};
 use crate::shared::Answerable;
 use crate::{BlockError, Operation};
 use headstack_model::Nanos;
 use rustix::event::epoll::EventFlags;
 use slab::Slab;
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 /// A request on its way to the disk.
@@ -18,13 +18,14 @@ pub(crate) struct Asked {
 }
 
 /// Connections by their place, and what they have for the disk.
-#[derive(Default)]
 pub(crate) struct Links {
     links: Slab<Link>,
     /// Places of those with something to send or to take note of.
     touched: Vec<usize>,
-    /// Requests that wait for the disk to be locked.
-    requests: VecDeque<Asked>,
+    /// Places of those that wait for memory that others hold.
+    short: Vec<usize>,
+    /// Requests that wait for the disk, by the places of their connections.
+    requests: FairQueue<Asked>,
     numbers: u64,
     /// When all were last asked for their patience.
     swept: Nanos,
@@ -33,6 +34,19 @@ pub(crate) struct Links {
 impl Links {
     /// How often they are asked whether a client took too long.
     pub(crate) const SWEEP: Nanos = Nanos(1_000_000_000);
+
+    /// Those of a disk that gets requests of this cost at a time, but for one of each connection.
+    pub(crate) fn new(most_underway: u64) -> Links {
+        let requests = FairQueue::new(most_underway);
+        Links {
+            links: Slab::new(),
+            touched: Vec::new(),
+            short: Vec::new(),
+            requests,
+            numbers: 0,
+            swept: Nanos::ZERO,
+        }
+    }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.links.is_empty()
@@ -43,9 +57,30 @@ impl Links {
         self.links.len()
     }
 
-    /// Whether there is something for the disk.
+    /// Whether requests wait for the disk.
     pub(crate) fn has_requests(&self) -> bool {
         !self.requests.is_empty()
+    }
+
+    /// Whether requests wait that the disk may have now.
+    pub(crate) fn has_ready_requests(&self) -> bool {
+        self.requests.is_ready()
+    }
+
+    /// How long to sleep at most while there are connections: clients must be asked whether they took too long, and those that
+    /// wait for memory whether there is any. Nobody tells when another disk's connections give some back.
+    pub(crate) fn longest_sleep(&self) -> Nanos {
+        const MEMORY: Nanos = Nanos(5_000_000);
+        match (self.links.is_empty(), self.short.is_empty()) {
+            (true, _) => Nanos::MAX,
+            (false, true) => Links::SWEEP,
+            (false, false) => MEMORY,
+        }
+    }
+
+    /// Begins a round of requests, after which sockets are to be looked at.
+    pub(crate) fn begin_round(&mut self) {
+        self.requests.begin_round();
     }
 
     /// Whether clients have not taken all that is for them.
@@ -59,6 +94,7 @@ impl Links {
         self.links.clear();
         self.requests.clear();
         self.touched.clear();
+        self.short.clear();
     }
 
     /// Takes those that have just chosen the disk; `greet` is told of each.
@@ -72,29 +108,36 @@ impl Links {
         }
     }
 
-    /// The next request for the disk, and its volume. One that is stopping gets none any more, and clients hear so at this
-    /// real time.
+    /// The next request for the disk, and its volume; none where the round is over or the disk has enough. One that is stopping
+    /// gets none any more, and clients hear so at this real time.
     pub(crate) fn next_request(&mut self, real: Nanos, is_stopping: bool) -> Option<Asked> {
-        loop {
-            let asked = self.requests.pop_front()?;
-            let Answerable { link: place, handle, .. } = asked.answerable;
-            let link = self.links.get_mut(place).expect("it keeps its place until all is answered");
-            if !is_stopping && (!link.is_gone || changes(&asked.operation)) {
-                return Some(asked);
-            }
-            link.connection.wire.machine.answer(real, handle, Err(BlockError::ShuttingDown));
-            self.touched.push(place);
+        if is_stopping {
+            let refused = self.requests.withdraw_all();
+            refused.into_iter().for_each(|asked| self.refuse(real, asked));
         }
+        self.requests.next()
+    }
+
+    /// Answers a request that the disk did not get.
+    fn refuse(
+        &mut self,
+        now: Nanos,
+        Asked { answerable: Answerable { link: place, handle, .. }, .. }: Asked,
+    ) {
+        let link = self.links.get_mut(place).expect("it keeps its place until all is answered");
+        link.connection.wire.machine.answer(now, handle, Err(BlockError::ShuttingDown));
+        self.touched.push(place);
     }
 
     /// Has `write` answer the session that asked, by the request's handle, if not all were dropped meanwhile.
     pub(crate) fn answer(
         &mut self,
-        Answerable { link: place, number, handle }: Answerable,
+        Answerable { link: place, number, handle, cost }: Answerable,
         due: Nanos,
         write: impl FnOnce(&mut Session, u64),
     ) {
         let Some(link) = self.links.get_mut(place).filter(|link| link.number == number) else { return };
+        self.requests.end(place, cost);
         write(&mut link.connection.wire.machine, handle);
         link.note_due(due);
         if self.touched.last() != Some(&place) {
@@ -109,13 +152,15 @@ impl Links {
             // Nobody hears the answers. What was said before is still to be read.
             link.connection.desert();
         } else if flags.contains(EventFlags::IN) {
+            link.active = now;
             link.connection.receive(now);
         }
         self.touched.push(place);
     }
 
     /// Sends what is to be sent, takes what was asked, and drops what is over. `sent` is told of each connection that has sent
-    /// something, `gone` of the number of each whose client has left, and once more when all is done that it had asked for.
+    /// something, `gone` of the number of each whose client has left, and once more when all is done that it had asked for. Of
+    /// what such a client asked for, only what changes the disk is done.
     pub(crate) fn settle(
         &mut self,
         now: Nanos,
@@ -123,9 +168,10 @@ impl Links {
         mut sent: impl FnMut(&mut Link),
         mut gone: impl FnMut(u64),
     ) {
+        self.touched.append(&mut self.short);
         if now.since(self.swept) >= Links::SWEEP {
             self.swept = now;
-            self.links.iter_mut().for_each(|(_, link)| link.connection.wire.handle_timeout(now));
+            self.links.iter_mut().for_each(|(_, link)| link.sweep(now));
             self.touched.extend(self.links.iter().map(|(place, _)| place));
         }
         while let Some(place) = self.touched.pop() {
@@ -135,31 +181,76 @@ impl Links {
             if !link.connection.is_deserted() {
                 sent(link);
             }
-            let (number, volume) = (link.number, link.volume);
+            let (number, volume, is_deserted) = (link.number, link.volume, link.connection.is_deserted());
+            if is_deserted {
+                // First, so that there is room for what is still in the socket.
+                withdraw(&mut self.requests, now, place, link);
+            }
             let mut take = |wire: &mut Transport<Session>| {
                 while let Some(Request { handle, operation }) = wire.next_request() {
-                    let answerable = Answerable { link: place, number, handle };
-                    self.requests.push_back(Asked { answerable, volume, operation });
+                    if is_deserted && !changes(&operation) {
+                        wire.machine.answer(now, handle, Err(BlockError::ShuttingDown));
+                        continue;
+                    }
+                    let cost = cost(&operation);
+                    let answerable = Answerable { link: place, number, handle, cost };
+                    self.requests.push(place, cost, Asked { answerable, volume, operation });
                 }
             };
             take(&mut link.connection.wire);
             link.connection.take_rest(now, take);
-            if link.connection.is_over() {
+            let is_over = link.connection.is_over();
+            let is_news = (is_deserted || is_over) && !std::mem::replace(&mut link.is_gone, true);
+            if is_over {
+                withdraw(&mut self.requests, now, place, link);
+            }
+            if is_over {
                 link.connection.unwatch(epoll);
-                let is_news = !std::mem::replace(&mut link.is_gone, true);
                 // What it asked for takes memory until it is done, and counts as the client's so long.
                 let is_done = link.connection.wire.machine.in_flight() == 0;
                 if is_news || is_done {
                     gone(number);
                 }
                 if is_done {
-                    self.links.remove(place);
+                    self.links.remove(place).report_end();
                 }
             } else {
+                if link.connection.wire.machine.lacks_memory() {
+                    self.short.push(place);
+                }
                 link.connection.watch(epoll, place as u64);
+                if is_news {
+                    gone(number);
+                }
             }
         }
     }
+}
+
+/// Drops what a client has asked for that nobody hears any more, but for what changes the disk.
+fn withdraw(requests: &mut FairQueue<Asked>, now: Nanos, place: usize, link: &mut Link) {
+    for asked in requests.withdraw(place, |asked| !changes(&asked.operation)) {
+        let handle = asked.answerable.handle;
+        link.connection.wire.machine.answer(now, handle, Err(BlockError::ShuttingDown));
+    }
+}
+
+/// What a request costs a disk, in bytes of a transfer that would take as long: a disk's arm and turn take some milliseconds for
+/// each, and a turn more where data go to the media.
+fn cost(operation: &Operation) -> u64 {
+    const REQUEST: u64 = 256 << 10;
+    const MEDIA: u64 = 1 << 20;
+    REQUEST
+        + match operation {
+            Operation::Read { bytes, fua: false, .. } => u64::from(*bytes),
+            Operation::Read { bytes, fua: true, .. } => MEDIA + u64::from(*bytes),
+            Operation::Write { data, fua: false, .. } => data.len() as u64,
+            Operation::Write { data, fua: true, .. } => MEDIA + data.len() as u64,
+            Operation::WriteZeroes { bytes, may_trim: false, .. } => *bytes,
+            Operation::Flush => MEDIA,
+            Operation::WriteZeroes { .. } | Operation::Trim { .. } => 0,
+            Operation::Prefetch { .. } | Operation::Allocation { .. } => 0,
+        }
 }
 
 /// Whether somebody notices that it was done, though nobody hears of it.
@@ -179,7 +270,7 @@ mod tests {
     use crate::disk::{Emulator, Store, Volume};
     use crate::disk_thread::{answer, settle, submit};
     use crate::nbd::{Export, Exports, Handshake, Limits};
-    use crate::server::seats::Seats;
+    use crate::server::seats::{Seating, Seats};
     use crate::shared::Shared;
     use headstack_workload::VolumeInfo;
     use rustix::event::epoll;
@@ -196,7 +287,8 @@ mod tests {
         let greeting = handshake.output().len();
         handshake.sent(Nanos::ZERO, greeting);
         let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
-        let seat = Seats::default().take(None, 1, 1).expect("it is free");
+        let seating = Seating::new(1, 1, Nanos::MAX);
+        let seat = Seats::default().take(None, seating).expect("it is free");
         let (client, server) = UnixStream::pair().expect("there are sockets");
         (client, Link::new(Connection::new(server.into(), session, &Limits::default(), seat), 0))
     }
@@ -208,7 +300,7 @@ mod tests {
         let clock = Clock::new(1.0).expect("it is allowed");
         let shared = Shared::new(Emulator::null(Volume::new(info, store)), clock).expect("there are events");
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("there are more");
-        let mut links = Links::default();
+        let mut links = Links::new(u64::MAX);
         let (client, first) = link();
         shared.lock().arrived.push(first);
         links.take_arrived(&mut shared.lock().arrived, |_| {});
@@ -314,15 +406,21 @@ mod tests {
     }
 
     #[test]
-    fn is_what_a_dead_client_asked_not_taken_for_its_successors() {
+    fn reads_of_a_client_that_has_gone_are_dropped_at_once() {
         let (shared, epoll, mut links, mut client) = disk();
-        client.write_all(&request(0, 0, 512)).expect("the other end is open");
+        // More than a connection may have with the disk at a time: the rest is in the socket.
+        client.set_nonblocking(true).expect("it is a socket");
+        let said: Vec<u8> = (0..2000).flat_map(|turn| request(0, turn, 512)).collect();
+        client.write_all(&said).expect("the other end has room");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
         settle(&mut links, &shared, &epoll);
         assert!(links.has_requests());
+        drop(client);
         links.handle_event(0, EventFlags::HUP, Nanos::ZERO);
-        settle(&mut links, &shared, &epoll);
-        assert!(links.links[0].is_gone);
+        let mut gone = Vec::new();
+        links.settle(Nanos::ZERO, &epoll, |_| {}, |number| gone.push(number));
+        assert!(links.is_empty() && !links.has_requests(), "nobody waits for any of it any more");
+        assert_eq!(gone, [1]);
 
         let (_client, second) = link();
         let mut state = shared.lock();
@@ -330,11 +428,9 @@ mod tests {
         links.take_arrived(&mut state.arrived, |_| {});
         submit(&mut links, &mut state, Nanos::ZERO, Nanos::ZERO);
         state.collect(&mut Vec::new());
-        assert!(!links.has_requests() && state.over.is_empty(), "nobody waits for it any more");
         answer(&mut links, &mut state, Nanos::ZERO);
-        drop(state);
-        settle(&mut links, &shared, &epoll);
-        assert!(links.links.len() == 1 && links.links[1].connection.wire.output().is_empty());
+        assert_eq!(state.emulator.books(0).all().done, 0);
+        assert!(links.links[0].connection.wire.output().is_empty(), "the place is the newcomer's");
     }
 
     #[test]

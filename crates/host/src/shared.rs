@@ -92,6 +92,8 @@ pub(crate) struct Answerable {
     pub(crate) number: u64,
     /// The session's handle for the request.
     pub(crate) handle: u64,
+    /// What it costs the disk.
+    pub(crate) cost: u64,
 }
 
 /// What only one thread at a time may touch.

@@ -1,5 +1,6 @@
 //! TLS as its settings say: certificates and keys from PEM files.
 
+use crate::TlsUse;
 use crate::nbd::Tls;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -8,6 +9,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +30,10 @@ pub struct TlsSettings {
     /// Whether nothing is served without TLS.
     #[serde(default = "yes")]
     pub required: bool,
+    /// What holds for the clients of one address of `listen` in place of `required`: `required`, `optional` or `off`. A socket in the
+    /// file system, say, needs no TLS.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub listeners: BTreeMap<String, TlsUse>,
 }
 
 fn yes() -> bool {

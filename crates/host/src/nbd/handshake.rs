@@ -45,6 +45,8 @@ pub struct Handshake {
     /// Whether it is spoken.
     secure: bool,
     hung_up: bool,
+    /// Why the client did not get what it wanted last.
+    refusal: Option<String>,
     ending: Option<Ending>,
     deadline: Nanos,
 }
@@ -88,6 +90,7 @@ impl Handshake {
             upgrades: false,
             secure: false,
             hung_up: false,
+            refusal: None,
             ending: None,
             deadline: now.saturating_add(limits.handshake),
             limits,
@@ -112,6 +115,21 @@ impl Handshake {
     /// Offers TLS, or demands it.
     pub fn with_tls(self, tls: Option<Tls>) -> Handshake {
         Handshake { tls, ..self }
+    }
+
+    /// Who the client is.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Whether TLS is spoken.
+    pub fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// Why the client did not get what it wanted, where it was told so since the last time this was asked.
+    pub fn take_refusal(&mut self) -> Option<String> {
+        self.refusal.take()
     }
 
     /// The place among the exports of the one that the client chose.
@@ -205,6 +223,7 @@ impl Handshake {
             if option == proto::OPT_EXPORT_NAME {
                 return Err(Breach::TlsRequired);
             }
+            self.refusal = Some("it speaks no TLS, which must come first".to_string());
             return Ok(self.pass_over(header, proto::REP_ERR_TLS_REQD));
         }
         let too_long = length > self.limits.option_bytes;
@@ -233,7 +252,12 @@ impl Handshake {
             self.chosen = Some(self.choice.by_name(shown, data, self.padding, &mut self.outbox, enter)?);
         } else {
             let (limits, outbox) = (&self.limits, &mut self.outbox);
-            self.chosen = self.choice.answer(shown, limits, (option, data), outbox, enter);
+            match self.choice.answer(shown, limits, (option, data), outbox, enter) {
+                Ok(chosen) => self.chosen = chosen,
+                Err(message) if option == proto::OPT_GO => self.refusal = Some(message),
+                // It only asked.
+                Err(_) => {}
+            }
         }
         self.inbox.consume(whole);
         Ok(true)

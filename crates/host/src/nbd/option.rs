@@ -95,6 +95,8 @@ impl Choice {
     }
 
     /// Answers an option that has answers; the export, where one is chosen by it.
+    ///
+    /// *Errors:* what the client was refused with.
     pub(super) fn answer(
         &mut self,
         shown: Shown<'_>,
@@ -102,7 +104,7 @@ impl Choice {
         (option, data): (u32, &[u8]),
         out: &mut Buffer,
         enter: impl FnOnce(usize) -> Result<(), String>,
-    ) -> Option<usize> {
+    ) -> Result<Option<usize>, String> {
         let result = match option {
             proto::OPT_LIST => list(shown, data, out).map(|()| None),
             proto::OPT_STRUCTURED_REPLY => self.structure(data).map(|()| None),
@@ -110,16 +112,12 @@ impl Choice {
             proto::OPT_GO => self.inform(shown, option, data, out, enter).map(Some),
             _ => self.contexts(shown, limits, option, data, out).map(|()| None),
         };
-        match result {
-            Ok(chosen) => {
-                put_option_reply(out, option, proto::REP_ACK, &[]);
-                chosen
-            }
-            Err(Failure { reply, message }) => {
-                put_option_reply(out, option, reply, &[message.as_bytes()]);
-                None
-            }
-        }
+        let (reply, message) = match &result {
+            Ok(_) => (proto::REP_ACK, ""),
+            Err(Failure { reply, message }) => (*reply, message.as_str()),
+        };
+        put_option_reply(out, option, reply, &[message.as_bytes()]);
+        result.map_err(|failure| failure.message)
     }
 
     fn structure(&mut self, data: &[u8]) -> Result<(), Failure> {

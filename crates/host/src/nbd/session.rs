@@ -51,6 +51,8 @@ pub struct Session {
     _permit: Option<Permit>,
     /// Whether the next request waits until others are out of the way.
     blocked: bool,
+    /// Whether that is for memory that other connections hold.
+    lacks_memory: bool,
     /// Whether the client sends no more.
     hung_up: bool,
     ending: Option<Ending>,
@@ -110,6 +112,7 @@ impl Session {
             share: Share::new(None),
             _permit: None,
             blocked: false,
+            lacks_memory: false,
             hung_up: false,
             ending: None,
             now,
@@ -141,6 +144,16 @@ impl Session {
     /// How many of these the client took.
     pub fn taken(&self) -> u64 {
         self.taken
+    }
+
+    /// The name of the export that the client chose.
+    pub fn export_name(&self) -> &str {
+        &self.chosen().name
+    }
+
+    /// Whether the next request waits for memory that other connections hold: it is to be asked for again before long.
+    pub fn lacks_memory(&self) -> bool {
+        self.blocked && self.lacks_memory
     }
 
     /// How many requests are with the disk.
@@ -226,7 +239,9 @@ impl Session {
     fn has_room_for(&mut self, weight: usize) -> bool {
         let held = self.held + self.outbox.len();
         let fits = held + weight <= self.limits.held_bytes || held == 0;
-        fits && self.slots.len() < self.limits.requests.min(Slots::MOST) && self.share.allows(held, weight)
+        let is_within = fits && self.slots.len() < self.limits.requests.min(Slots::MOST);
+        self.lacks_memory = is_within && !self.share.allows(held, weight);
+        is_within && !self.lacks_memory
     }
 
     /// Gives back what it does not hold any more.

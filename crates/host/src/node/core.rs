@@ -324,6 +324,12 @@ impl NodeCore {
         true
     }
 
+    /// The first byte and the length of what a command is for.
+    pub fn run_of(&self, id: u32) -> (u64, u64) {
+        let Underway { offset, bytes, .. } = self.underway(id);
+        (offset, bytes)
+    }
+
     /// Whether a read's bytes go to a request and not to the stream memory.
     pub fn is_for_request(&self, id: u32) -> bool {
         matches!(self.underway(id).place, Place::Request(_))

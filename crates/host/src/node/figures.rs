@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn are_response_times_those_of_who_has_the_place_now() {
         let mut responses = Responses::default();
-        let of = |link, number| Answerable { link, number, handle: 0 };
+        let of = |link, number| Answerable { link, number, handle: 0, cost: 0 };
         (0..100).for_each(|_| responses.record(of(1, 7), Nanos::from_ms(1.0)));
         responses.record(of(1, 7), Nanos::from_ms(500.0));
         responses.record(of(Responses::MOST, 8), Nanos::from_ms(1.0));

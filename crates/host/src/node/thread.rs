@@ -12,9 +12,10 @@ use crate::disk::{Books, Kind};
 use crate::links::{Asked as Request, Links};
 use crate::nbd::{BlockSizes, Export};
 use crate::shared::Answerable;
-use crate::{Answer, BlockError, Clock, Operation, realtime};
+use crate::{Answer, BlockError, Clock, Operation, log_parts, realtime};
 use headstack_model::Nanos;
 use headstack_policy::streams::Config;
+use log::warn;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -53,7 +54,7 @@ impl Node {
             drive,
             shared: Arc::clone(&shared),
             epoll,
-            links: Links::default(),
+            links: Links::new(MOST_UNDERWAY),
             asked: Slab::new(),
             gone: Vec::new(),
             ends: Vec::new(),
@@ -263,6 +264,10 @@ const ENDED: u64 = u64::MAX - 1;
 /// The number of the last flush among the requests, and of who asks for it among the connections.
 const FAREWELL: u64 = u64::MAX;
 
+/// Cost of requests that the core has at a time, but for one of each connection: some 250 small ones, which is more than disks
+/// have queues for, or two of the largest.
+const MOST_UNDERWAY: u64 = 68 << 20;
+
 /// A request that the core has.
 struct Asked {
     answerable: Answerable,
@@ -301,9 +306,9 @@ impl Turning {
                 |link| drop(link.take_sent()),
                 |number| self.gone.push(number),
             );
-            if !self.links.has_requests() {
-                self.wait(next, &mut events);
-            }
+            // Sockets are looked at each turn, whatever waits: one client is not to have the thread for itself.
+            let next = if self.links.has_ready_requests() { Nanos::ZERO } else { next };
+            self.wait(next, &mut events);
         }
     }
 
@@ -353,6 +358,9 @@ impl Turning {
         let is_any = !ends.is_empty();
         state.busy.end(now, ends.len());
         for (id, result) in ends.drain(..) {
+            if let Err(error) = &result {
+                self.report(state, id, *error);
+            }
             state.core.end(now, id, result);
             self.carry_out(state, now);
         }
@@ -360,7 +368,15 @@ impl Turning {
         is_any
     }
 
+    /// Says in the log what the disk did not do.
+    fn report(&self, state: &State, id: u32, error: BlockError) {
+        let (offset, bytes) = state.core.run_of(id);
+        let name = &self.shared.name;
+        warn!(target: log_parts::DISK, "{name}: {bytes} bytes at {offset}: {error}");
+    }
+
     fn submit(&mut self, state: &mut State, now: Nanos) {
+        self.links.begin_round();
         while let Some(asked) = self.links.next_request(now, state.stopping) {
             let Request { answerable, operation, .. } = asked;
             let kind = Kind::of(&operation);
@@ -445,9 +461,7 @@ impl Turning {
     /// Sleeps until `next`, unless something comes.
     fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
         let mut sleep = next.since(self.shared.clock.now());
-        if !self.links.is_empty() {
-            sleep = sleep.min(Links::SWEEP);
-        }
+        sleep = sleep.min(self.links.longest_sleep());
         let timeout =
             Timespec { tv_sec: (sleep.0 / 1_000_000_000) as i64, tv_nsec: (sleep.0 % 1_000_000_000) as i64 };
         let for_ever = next == Nanos::MAX && self.links.is_empty();
@@ -472,7 +486,7 @@ mod tests {
     use crate::connection::Connection;
     use crate::nbd::{Exports, Handshake, Limits, Wire};
     use crate::node::words::Command;
-    use crate::server::seats::Seats;
+    use crate::server::seats::{Seating, Seats};
     use std::io::{Read, Write};
     use std::os::fd::BorrowedFd;
     use std::os::unix::net::UnixStream;
@@ -514,7 +528,8 @@ mod tests {
         let greeting = handshake.output().len();
         handshake.sent(Nanos::ZERO, greeting);
         let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
-        let seat = Seats::default().take(None, 1, 1).expect("it is free");
+        let seating = Seating::new(1, 1, Nanos::MAX);
+        let seat = Seats::default().take(None, seating).expect("it is free");
         let (client, server) = UnixStream::pair().expect("there are sockets");
         (client, Link::new(Connection::new(server.into(), session, &Limits::default(), seat), 0))
     }

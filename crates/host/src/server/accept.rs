@@ -1,13 +1,14 @@
 //! The server's thread: it accepts, does the handshakes, and hands each connection to the disk that its client chose.
 
 use super::guarantees::Doors;
-use super::listen::{Listener, room_for};
-use super::seats::Seats;
-use super::{Rules, Served};
-use crate::Clock;
+use super::listen::{Listener, TlsUse, room_for};
+use super::seats::{Seating, Seats};
+use super::{Mail, Rules, Served};
 use crate::connection::Connection;
-use crate::nbd::{Export, Exports, Gate, Handshake, Origin, Peer, Wire};
+use crate::nbd::{Ending, Export, Exports, Gate, Handshake, Origin, Peer, Wire};
+use crate::{Clock, log_parts};
 use headstack_model::Nanos;
+use log::{info, warn};
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -21,7 +22,7 @@ use std::time::Duration;
 /// Clients that are greeted before others are looked after.
 const AT_ONCE: usize = 64;
 
-const STOP: u64 = u64::MAX;
+const MAIL: u64 = u64::MAX;
 
 /// The first listener's number; the others are below it.
 const LISTEN: u64 = u64::MAX - 1;
@@ -32,6 +33,7 @@ const LISTENERS: u64 = 1 << 16;
 /// What the server's thread owns.
 pub(super) struct Accepting {
     listeners: Vec<Listener>,
+    mail: Arc<Mail>,
     epoll: OwnedFd,
     clock: Clock,
     exports: Exports,
@@ -46,13 +48,13 @@ pub(super) struct Accepting {
 impl Accepting {
     pub(super) fn new(
         listeners: Vec<Listener>,
-        stop: &OwnedFd,
+        mail: Arc<Mail>,
         exports: Exports,
         served: Vec<Served>,
         rules: Rules,
     ) -> io::Result<Accepting> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        epoll::add(&epoll, &mail.wake, EventData::new_u64(MAIL), EventFlags::IN)?;
         assert!((listeners.len() as u64) < LISTENERS, "a process has fewer files");
         for (number, listener) in (0..).zip(&listeners) {
             epoll::add(&epoll, listener, EventData::new_u64(LISTEN - number), EventFlags::IN)?;
@@ -62,7 +64,7 @@ impl Accepting {
         let promised = |export: &Export| rules.guarantees.get(&export.name).cloned();
         let doors = Arc::new(Doors(exports.all().iter().map(promised).collect()));
         let (seats, greeted) = (Seats::default(), Slab::new());
-        Ok(Accepting { listeners, epoll, clock, exports, served, rules, seats, doors, greeted })
+        Ok(Accepting { listeners, mail, epoll, clock, exports, served, rules, seats, doors, greeted })
     }
 
     pub(super) fn run(mut self) {
@@ -76,7 +78,11 @@ impl Accepting {
             let now = self.clock.elapsed();
             for event in &events {
                 match event.data.u64() {
-                    STOP => return,
+                    MAIL => {
+                        if self.read_mail() {
+                            return;
+                        }
+                    }
                     number if number > LISTEN - LISTENERS => self.accept((LISTEN - number) as usize, now),
                     place => self.go_on(place as usize, now),
                 }
@@ -85,8 +91,24 @@ impl Accepting {
                 connection.wire.poll_timeout().is_some_and(|at| at <= now).then_some(place)
             };
             let late: Vec<usize> = self.greeted.iter().filter_map(late).collect();
-            late.into_iter().for_each(|place| drop(self.greeted.remove(place)));
+            for place in late {
+                let mut connection = self.greeted.remove(place);
+                connection.wire.handle_timeout(now);
+                report_end(&connection);
+            }
         }
+    }
+
+    /// Takes what the server's owner wants; whether that is the end.
+    fn read_mail(&mut self) -> bool {
+        let _ = rustix::io::read(&self.mail.wake, &mut [0; 8]);
+        let mut letter = self.mail.lock();
+        if let Some((rules, exports)) = letter.update.take() {
+            let (budget, guarantees) = (self.rules.budget.take(), std::mem::take(&mut self.rules.guarantees));
+            self.rules = Rules { connections: room_for(rules.connections), budget, guarantees, ..rules };
+            self.exports = exports;
+        }
+        letter.is_stopping
     }
 
     /// Greets those who wait at a listener, or sends them away where there are too many.
@@ -94,7 +116,7 @@ impl Accepting {
         // Of those that are left, epoll tells again.
         for _ in 0..AT_ONCE {
             match self.listeners[listener].accept() {
-                Ok((socket, origin)) => self.greet(socket, origin, now),
+                Ok((socket, origin, client)) => self.greet(listener, socket, (origin, client), now),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => {
@@ -107,18 +129,23 @@ impl Accepting {
         }
     }
 
-    fn greet(&mut self, socket: Socket, origin: Origin, now: Nanos) {
-        let Rules { limits, connections, connections_per_address, budget, tls, .. } = &self.rules;
+    fn greet(&mut self, listener: usize, socket: Socket, (origin, client): (Origin, String), now: Nanos) {
+        let Rules { limits, connections, connections_per_address, idle, budget, tls, .. } = &self.rules;
         let address = match origin {
             Origin::Network(address) => Some(address),
             Origin::Local { .. } | Origin::Unknown => None,
         };
-        let Some(seat) = self.seats.take(address, *connections, *connections_per_address) else { return };
+        let seat = match self.seats.take(address, Seating::new(*connections, *connections_per_address, *idle))
+        {
+            Ok(seat) => seat,
+            Err(refusal) => return warn!(target: log_parts::CLIENT, "{client}: refused: {refusal}"),
+        };
+        let tls = TlsUse::of(self.listeners[listener].tls(), tls.as_ref());
         let peer = Peer { origin, names: Vec::new() };
         let handshake = Handshake::new(self.exports.clone(), limits.clone(), now);
-        let handshake = handshake.with_peer(peer).with_tls(tls.clone()).with_budget(budget.clone());
+        let handshake = handshake.with_peer(peer).with_tls(tls).with_budget(budget.clone());
         let handshake = handshake.with_gate(Some(Arc::clone(&self.doors) as Arc<dyn Gate>));
-        let connection = Connection::new(socket.into(), handshake, limits, seat);
+        let connection = Connection::new(socket.into(), handshake, limits, seat).of(client);
         let place = self.greeted.insert(connection);
         self.go_on(place, now);
     }
@@ -128,11 +155,15 @@ impl Accepting {
         let Some(connection) = self.greeted.get_mut(place) else { return };
         connection.receive(now);
         connection.send(now);
+        if let Some(refusal) = connection.wire.machine.take_refusal() {
+            warn!(target: log_parts::CLIENT, "{}: refused: {refusal}", connection.client());
+        }
         if connection.is_over() || connection.is_deserted() {
-            self.greeted.remove(place);
+            report_end(&self.greeted.remove(place));
         } else if let Some(chosen) = connection.wire.machine.chosen() {
             connection.unwatch(&self.epoll);
             let connection = self.greeted.remove(place);
+            report_choice(&connection, &self.exports.all()[chosen].name);
             let target = &self.served[chosen].target;
             let time = target.clock().elapsed();
             if let Some(connection) = connection.with(time, |handshake| handshake.into_session(time)) {
@@ -141,5 +172,25 @@ impl Accepting {
         } else {
             connection.watch(&self.epoll, place as u64);
         }
+    }
+}
+
+/// Says in the log who has come.
+fn report_choice(connection: &Connection<Handshake>, export: &str) {
+    let (client, handshake) = (connection.client(), &connection.wire.machine);
+    let tls = if handshake.is_secure() { " within TLS" } else { "" };
+    let names = match handshake.peer().names.join(", ") {
+        names if names.is_empty() => names,
+        names => format!(", certificate of {names}"),
+    };
+    info!(target: log_parts::CLIENT, "{client}: uses export `{export}`{tls}{names}");
+}
+
+/// Says in the log how a connection ended whose client chose nothing.
+fn report_end(connection: &Connection<Handshake>) {
+    let client = connection.client();
+    match connection.wire.ending() {
+        Some(Ending::Broken(breach)) => warn!(target: log_parts::CLIENT, "{client}: refused: {breach}"),
+        _ => info!(target: log_parts::CLIENT, "{client}: left, and chose no export"),
     }
 }

@@ -1,9 +1,11 @@
 //! Listening sockets, and what the system is asked for so that many clients can come.
 
 use super::Address;
-use crate::nbd::Origin;
+use crate::nbd::{Origin, Tls};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,6 +23,32 @@ pub struct Listener {
     address: Address,
     /// Whether a socket's file goes with it.
     is_own: bool,
+    /// How its clients speak TLS, where that is not as for all.
+    tls: Option<TlsUse>,
+}
+
+/// How the clients of one listener speak TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsUse {
+    /// They do not.
+    Off,
+    /// They may.
+    Optional,
+    /// They must.
+    Required,
+}
+
+impl TlsUse {
+    /// What holds for a listener's clients, of what holds for all.
+    pub(super) fn of(wanted: Option<TlsUse>, all: Option<&Tls>) -> Option<Tls> {
+        let tls = all?.clone();
+        match wanted {
+            None => Some(tls),
+            Some(TlsUse::Off) => None,
+            Some(wanted) => Some(Tls { required: wanted == TlsUse::Required, ..tls }),
+        }
+    }
 }
 
 impl Listener {
@@ -53,7 +81,18 @@ impl Listener {
     /// A socket that listens there, with its file or without.
     pub(super) fn of(socket: Socket, address: Address, is_own: bool) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
-        Ok(Listener { socket, address, is_own })
+        Ok(Listener { socket, address, is_own, tls: None })
+    }
+
+    /// The same, whose clients speak TLS in a way of their own.
+    pub fn with_tls(mut self, tls: Option<TlsUse>) -> Listener {
+        self.tls = tls;
+        self
+    }
+
+    /// How its clients speak TLS, where that is not as for all.
+    pub(super) fn tls(&self) -> Option<TlsUse> {
+        self.tls
     }
 
     /// Where it listens: with the port that it got where any was asked for.
@@ -61,16 +100,21 @@ impl Listener {
         &self.address
     }
 
-    /// Takes a client that waits; where it comes from.
-    pub(super) fn accept(&self) -> io::Result<(Socket, Origin)> {
+    /// Takes a client that waits; where it comes from, and in words for the log.
+    pub(super) fn accept(&self) -> io::Result<(Socket, Origin, String)> {
         let (socket, name) = self.socket.accept()?;
         settle(&socket);
-        let origin = match name.as_socket() {
-            Some(name) => Origin::Network(name.ip()),
-            None => socket_peercred(&socket)
-                .map_or(Origin::Unknown, |whose| Origin::Local { uid: whose.uid.as_raw() }),
+        let (origin, words) = match name.as_socket() {
+            Some(name) => (Origin::Network(name.ip()), name.to_string()),
+            None => match socket_peercred(&socket) {
+                Ok(whose) => {
+                    let (uid, process) = (whose.uid.as_raw(), whose.pid.as_raw_nonzero());
+                    (Origin::Local { uid }, format!("{} (process {process}, uid {uid})", self.address))
+                }
+                Err(_) => (Origin::Unknown, self.address.to_string()),
+            },
         };
-        Ok((socket, origin))
+        Ok((socket, origin, words))
     }
 }
 

@@ -10,20 +10,23 @@ mod systemd;
 
 pub use address::{Address, AddressError};
 pub use guarantees::{Guaranteed, Promises};
-pub use listen::Listener;
+pub use listen::{Listener, TlsUse};
 pub use systemd::{tell_ready, tell_stopping};
 
 use crate::connection::{Connection, Link};
-use crate::nbd::{Budget, Export, ExportError, Exports, Limits, Session, Tls};
+use crate::nbd::{Allow, Budget, Export, ExportError, Exports, Limits, Session, Tls};
 use crate::node::NodeHandle;
 use crate::{Clock, DiskHandle, realtime};
 use accept::Accepting;
+use headstack_model::Nanos;
 use headstack_policy::streams::Guarantee;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+#[allow(clippy::disallowed_types, reason = "the server's thread is told of changes")]
+use std::sync::Mutex;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 /// An export and what is behind it.
@@ -78,11 +81,14 @@ impl Target {
 pub struct Rules {
     /// What one connection may hold and how long it may take.
     pub limits: Limits,
-    /// Connections at a time; who comes beyond is sent away. The process may have that many files open from then on, where
-    /// the system allows it; where not, there are fewer connections.
+    /// Connections at a time, an eighth of which is for sockets in the file system alone; who comes beyond is sent away, unless
+    /// an idle one gives way. The process may have that many files open from then on, where the system allows it; where not,
+    /// there are fewer connections.
     pub connections: usize,
     /// Connections at a time from one address of a network, of IPv6 from all with the same first 64 bits.
     pub connections_per_address: usize,
+    /// After how long without a request a connection gives way where another client finds no seat.
+    pub idle: Nanos,
     /// Bytes of requests that all connections hold together, if they are counted.
     pub budget: Option<Budget>,
     /// Exports that promise each of their clients something, by name. Who comes when a promise more cannot be kept is refused.
@@ -96,11 +102,39 @@ impl Default for Rules {
         Rules {
             limits: Limits::default(),
             connections: 1024,
-            connections_per_address: usize::MAX,
-            budget: None,
+            connections_per_address: 768,
+            idle: Nanos::from_secs(60),
+            budget: Some(Budget::new(512 << 20)),
             guarantees: BTreeMap::new(),
             tls: None,
         }
+    }
+}
+
+/// What the server's thread is told.
+#[derive(Debug)]
+#[allow(clippy::disallowed_types, reason = "the server's thread is told of changes")]
+struct Mail {
+    letter: Mutex<Letter>,
+    wake: OwnedFd,
+}
+
+#[derive(Debug, Default)]
+struct Letter {
+    /// What holds from now on.
+    update: Option<(Rules, Exports)>,
+    is_stopping: bool,
+}
+
+impl Mail {
+    fn lock(&self) -> MutexGuard<'_, Letter> {
+        self.letter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, write: impl FnOnce(&mut Letter)) {
+        write(&mut self.lock());
+        // It only fails when the counter is full, and then the thread is awake.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }
 
@@ -108,7 +142,8 @@ impl Default for Rules {
 #[derive(Debug)]
 pub struct Server {
     addresses: Vec<Address>,
-    stop: Arc<OwnedFd>,
+    exports: Vec<Export>,
+    mail: Arc<Mail>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -116,14 +151,15 @@ impl Server {
     /// Serves whoever comes to these sockets.
     ///
     /// *Errors:* exports that cannot be; the system has no thread, or none of what one sleeps on.
+    #[allow(clippy::disallowed_types, reason = "the server's thread is told of changes")]
     pub fn start(listeners: Vec<Listener>, served: Vec<Served>, rules: Rules) -> io::Result<Server> {
-        let exports = served.iter().map(|served| served.export.clone()).collect();
-        let exports =
-            Exports::new(exports).map_err(|error: ExportError| io::Error::other(error.to_string()))?;
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let all: Vec<Export> = served.iter().map(|served| served.export.clone()).collect();
+        let exports = checked(all.clone())?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let mail = Arc::new(Mail { letter: Mutex::default(), wake });
         let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
         let has_deadlines = served.iter().any(|served| served.target.has_deadlines());
-        let accepting = Accepting::new(listeners, &stop, exports, served, rules)?;
+        let accepting = Accepting::new(listeners, Arc::clone(&mail), exports, served, rules)?;
         let run = move || {
             realtime::be_punctual();
             if has_deadlines {
@@ -132,19 +168,38 @@ impl Server {
             accepting.run();
         };
         let thread = Some(Builder::new().name("nbd server".to_string()).spawn(run)?);
-        Ok(Server { addresses, stop, thread })
+        Ok(Server { addresses, exports: all, mail, thread })
     }
 
     /// Where it listens: with the ports that it got where any was asked for.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
+
+    /// Has these rules hold for clients that come from now on, but for their budget and their guarantees, which stay; and lets these see
+    /// the exports, which are found by their names. Clients that have chosen an export keep it.
+    ///
+    /// *Errors:* exports that cannot be.
+    pub fn change(&self, rules: Rules, allow: &BTreeMap<String, Vec<Allow>>) -> io::Result<()> {
+        let mut exports = self.exports.clone();
+        for export in &mut exports {
+            if let Some(allow) = allow.get(&export.name) {
+                export.allow.clone_from(allow);
+            }
+        }
+        let exports = checked(exports)?;
+        self.mail.send(|letter| letter.update = Some((rules, exports)));
+        Ok(())
+    }
+}
+
+fn checked(exports: Vec<Export>) -> io::Result<Exports> {
+    Exports::new(exports).map_err(|error: ExportError| io::Error::other(error.to_string()))
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It only fails when it was told before.
-        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        self.mail.send(|letter| letter.is_stopping = true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

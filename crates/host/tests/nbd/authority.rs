@@ -93,6 +93,7 @@ impl Authority {
 
     pub(crate) fn settings(&self, clients: ClientCertificates, required: bool) -> TlsSettings {
         TlsSettings {
+            listeners: Default::default(),
             certificate: self.path("server-cert.pem"),
             key: self.path("server-key.pem"),
             client_ca: Some(self.path("ca-cert.pem")),

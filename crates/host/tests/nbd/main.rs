@@ -2,11 +2,13 @@
 
 mod access;
 mod authority;
+mod changes;
 mod client;
 mod handshake;
 mod hostile;
 #[path = "../common/loops.rs"]
 mod loops;
+mod mischief;
 mod node;
 mod promises;
 mod properties;

@@ -81,31 +81,34 @@ fn is_a_client_refused_whom_the_disk_could_not_keep_its_promise() {
 }
 
 #[test]
-fn do_connections_share_memory_and_none_waits_for_ever() {
-    let budget = Budget::new(1 << 20);
+fn connections_share_memory_and_small_requests_never_wait_for_it() {
+    let budget = Budget::new(32 << 20);
     let setup = serve(Rules { budget: Some(budget.clone()), ..Rules::default() });
     // Two that ask for much and take nothing of it spend the budget.
     let connect = || connect_by(|| UnixStream::connect(&setup.path));
     let mut idle = [connect(), connect()];
     for stream in &mut idle {
-        stream.write_all(&request(0, READ, 1, 0, 512 << 10).repeat(20)).expect("it reads");
+        stream.write_all(&request(0, READ, 1, 0, 512 << 10).repeat(40)).expect("it reads");
         assert_eq!(hear(stream, 16), simple(OK, 1));
     }
     let mut good = connect();
-    for (cookie, length) in [(7, 4096), (8, 64 << 10), (9, 32 << 20), (10, 512)] {
+    for (cookie, length) in [(7, 4096), (8, 256 << 10), (10, 512)] {
         good.write_all(&request(0, READ, cookie, 0, length)).expect("it reads");
         assert_eq!(hear(&mut good, 16), simple(OK, cookie));
         hear(&mut good, length as usize);
-        assert!(budget.spent() <= 1 << 20);
+        assert!(budget.spent() <= 32 << 20);
     }
-    // And they get all of theirs once they take it.
+    // A large one waits until others have given back enough, and they get all of theirs once they take it.
+    good.write_all(&request(0, READ, 9, 0, 32 << 20)).expect("it reads");
     for stream in &mut idle {
         hear(stream, 512 << 10);
-        for _ in 1..20 {
+        for _ in 1..40 {
             assert_eq!(hear(stream, 16), simple(OK, 1));
             hear(stream, 512 << 10);
         }
     }
+    assert_eq!(hear(&mut good, 16), simple(OK, 9));
+    hear(&mut good, 32 << 20);
     drop((idle, good));
     let free = (0..100_000_000).find(|_| budget.spent() == 0);
     assert!(free.is_some(), "{} bytes are never given back", budget.spent());

@@ -118,7 +118,8 @@ impl Backend {
 
     /// A block device or a file. Nobody else may have it: not mounted, not another's disk.
     ///
-    /// *Errors:* there is nothing that can be a disk, it is in use, or the system refuses it. They tell the path.
+    /// *Errors:* there is nothing that can be a disk, it is in use ([`io::ErrorKind::ResourceBusy`]; of a program that has just ended
+    /// the system may let go some moments later), or the system refuses it. They tell the path.
     pub fn open(path: &Path, opening: Opening) -> io::Result<Backend> {
         let mut notes = Vec::new();
         let place = Place::open(path, opening, &mut notes)?;

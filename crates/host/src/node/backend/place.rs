@@ -6,7 +6,7 @@ use crate::node::words::Shape;
 use crate::{BlockError, Stretch};
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, ioctl_blksszget};
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -158,21 +158,42 @@ fn open(path: &Path, is_device: bool, read_only: bool) -> io::Result<(File, bool
         }
         _ => error,
     })?;
-    // A ring that the kernel still takes down holds the file of a program that has just ended.
-    for patience in (0..50).rev() {
-        let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
-        match locked {
-            Ok(()) => break,
-            Err(_) if patience > 0 => {
-                #[allow(clippy::disallowed_methods, reason = "nobody tells when a lock is free")]
-                std::thread::sleep(std::time::Duration::from_millis(100));
-            }
-            Err(_) => {
-                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another program has it as a disk"));
-            }
+    let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
+    match locked {
+        Ok(()) => Ok((file, read_only)),
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("{} has it as a disk", holder(&file))))
         }
+        Err(TryLockError::Error(error)) => Err(error),
     }
-    Ok((file, read_only))
+}
+
+/// Who has a lock of a file, where the system tells.
+fn holder(file: &File) -> String {
+    #[allow(clippy::disallowed_methods, reason = "the system tells of locks in a file")]
+    let told = std::fs::read_to_string("/proc/locks");
+    let process = told.ok().zip(file.metadata().ok()).and_then(|(locks, found)| process_of(&locks, &found));
+    #[allow(clippy::disallowed_methods, reason = "the system tells of processes in files")]
+    let name = process.and_then(|process| std::fs::read_to_string(format!("/proc/{process}/comm")).ok());
+    match (process, name) {
+        (Some(process), Some(name)) => {
+            format!("another program ({}, process {process})", name.trim().escape_debug())
+        }
+        (Some(process), None) => format!("another program (process {process})"),
+        (None, _) => "another program".to_string(),
+    }
+}
+
+/// The process that has a lock of a file, by the system's list: `1: FLOCK ADVISORY WRITE 7012 fe:01:1835 0 EOF`.
+fn process_of(locks: &str, file: &Metadata) -> Option<u32> {
+    let (device, inode) = (file.dev(), file.ino());
+    let place = format!("{:02x}:{:02x}:{inode}", rustix::fs::major(device), rustix::fs::minor(device));
+    let of = |line: &str| {
+        let mut fields = line.split_whitespace().skip_while(|field| *field != "FLOCK").skip(3);
+        let process = fields.next()?.parse().ok()?;
+        (fields.next()? == place).then_some(process)
+    };
+    locks.lines().find_map(of)
 }
 
 /// Whether a block device takes no writes, as the system tells it: some can be opened for writing all the same.
@@ -215,7 +236,28 @@ mod tests {
         assert_eq!(refused(&path), "it has 1000 bytes, where blocks of 512 are served");
         file.set_len(4096).expect("there is room");
         file.try_lock().expect("nobody has it");
-        assert_eq!(refused(&path), "another program has it as a disk");
+        let own = std::process::id();
+        let told = refused(&path);
+        assert!(
+            told.starts_with("another program (")
+                && told.ends_with(&format!(", process {own}) has it as a disk")),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn process_that_has_a_lock_is_found_in_the_list_of_the_system() {
+        let file = tempfile::tempfile().expect("there is room for it").metadata().expect("it is open");
+        let (device, inode) = (file.dev(), file.ino());
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let list = format!(
+            "1: POSIX  ADVISORY  WRITE 17 {major:02x}:{minor:02x}:{inode} 0 EOF\n\
+             2: FLOCK  ADVISORY  WRITE 18 {major:02x}:{minor:02x}:{} 0 EOF\n\
+             2: -> FLOCK  ADVISORY  WRITE 20 {major:02x}:{minor:02x}:{inode} 0 EOF\n",
+            inode + 1
+        );
+        assert_eq!(process_of(&list, &file), Some(20));
+        assert_eq!(process_of("", &file), None);
     }
 
     #[test]

@@ -1,0 +1,240 @@
+//! Requests of several clients on their way to one disk, handed out in fair shares.
+//!
+//! Each client has a queue of its own. Clients take turns (deficit round robin: Shreedhar and Varghese, SIGCOMM 1995): a turn
+//! adds [`QUANTUM`] to a client's credit, and a request goes when the credit covers its cost. So a client with a thousand large
+//! requests waits for its own credit, and a client with a small one waits for one round at most. The disk gets no more than a
+//! stated cost at a time, so that a newcomer does not queue behind all that came before it there.
+
+use std::collections::VecDeque;
+
+/// Credit that a client gets a turn.
+const QUANTUM: u64 = 1 << 20;
+
+/// Cost that is handed out between two looks at the sockets. What it takes is some tens of milliseconds of copying at most.
+const ROUND: u64 = 64 << 20;
+
+/// A request of a higher cost is one of a few at the disk, even where it is its client's only one.
+const LARGE: u64 = 8 << 20;
+
+/// A client's requests.
+#[derive(Debug)]
+struct Lane<T> {
+    waiting: VecDeque<(u64, T)>,
+    credit: u64,
+    /// Cost of its requests that the disk has.
+    underway: u64,
+    is_in_ring: bool,
+}
+
+/// Requests of clients, which are known by small numbers.
+#[derive(Debug)]
+pub(crate) struct FairQueue<T> {
+    lanes: Vec<Lane<T>>,
+    /// Clients with requests that wait, in the order of their turns.
+    ring: VecDeque<usize>,
+    /// How many requests wait.
+    waiting: usize,
+    /// Cost that the disk has, how much it may have, and what large requests have of it.
+    underway: u64,
+    most: u64,
+    large: u64,
+    /// What may still be handed out before sockets are looked at.
+    round: u64,
+}
+
+impl<T> FairQueue<T> {
+    /// For a disk that gets no more than this cost at a time, but for one request of each client.
+    pub(crate) fn new(most: u64) -> FairQueue<T> {
+        let (lanes, ring) = (Vec::new(), VecDeque::new());
+        FairQueue { lanes, ring, waiting: 0, underway: 0, most, large: 0, round: ROUND }
+    }
+
+    /// Forgets all requests, those that the disk has too.
+    pub(crate) fn clear(&mut self) {
+        *self = FairQueue::new(self.most);
+    }
+
+    /// Whether requests wait.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Whether the next round has a request to hand out.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ring.iter().any(|client| {
+            let lane = &self.lanes[*client];
+            lane.waiting.front().is_some_and(|(cost, _)| self.may_go(lane, *cost))
+        })
+    }
+
+    /// Adds a client's request.
+    pub(crate) fn push(&mut self, client: usize, cost: u64, request: T) {
+        while self.lanes.len() <= client {
+            self.lanes.push(Lane { waiting: VecDeque::new(), credit: 0, underway: 0, is_in_ring: false });
+        }
+        let lane = &mut self.lanes[client];
+        lane.waiting.push_back((cost, request));
+        self.waiting += 1;
+        if !lane.is_in_ring {
+            (lane.is_in_ring, lane.credit) = (true, QUANTUM);
+            self.ring.push_back(client);
+        }
+    }
+
+    /// Begins a round: sockets were looked at.
+    pub(crate) fn begin_round(&mut self) {
+        self.round = ROUND;
+    }
+
+    /// The next request for the disk; none where the round is over, or the disk has enough.
+    pub(crate) fn next(&mut self) -> Option<T> {
+        let mut held = 0;
+        while self.round > 0 && held < self.ring.len() {
+            let client = *self.ring.front()?;
+            let lane = &self.lanes[client];
+            let Some(&(cost, _)) = lane.waiting.front() else {
+                self.ring.pop_front();
+                self.lanes[client].is_in_ring = false;
+                continue;
+            };
+            if !self.may_go(lane, cost) {
+                held += 1;
+                self.ring.rotate_left(1);
+            } else if lane.credit < cost {
+                held = 0;
+                self.lanes[client].credit += QUANTUM;
+                self.ring.rotate_left(1);
+            } else {
+                return self.take(client);
+            }
+        }
+        None
+    }
+
+    /// Whether the disk may get a client's request now.
+    fn may_go(&self, lane: &Lane<T>, cost: u64) -> bool {
+        let is_only_one = lane.underway == 0 && (cost <= LARGE || self.large == 0);
+        is_only_one || self.underway.saturating_add(cost) <= self.most
+    }
+
+    fn take(&mut self, client: usize) -> Option<T> {
+        let lane = &mut self.lanes[client];
+        let (cost, request) = lane.waiting.pop_front()?;
+        lane.credit -= cost;
+        lane.underway += cost;
+        self.waiting -= 1;
+        self.underway += cost;
+        self.large += large(cost);
+        self.round = self.round.saturating_sub(cost);
+        Some(request)
+    }
+
+    /// A client's request of this cost, which was handed out, is over.
+    pub(crate) fn end(&mut self, client: usize, cost: u64) {
+        self.lanes[client].underway -= cost;
+        self.underway -= cost;
+        self.large -= large(cost);
+    }
+
+    /// Takes out of what waits the requests of a client that `choose` chooses.
+    pub(crate) fn withdraw(&mut self, client: usize, choose: impl Fn(&T) -> bool) -> Vec<T> {
+        let Some(lane) = self.lanes.get_mut(client) else { return Vec::new() };
+        let (chosen, kept) = lane.waiting.drain(..).partition(|(_, request)| choose(request));
+        let chosen: VecDeque<(u64, T)> = chosen;
+        lane.waiting = kept;
+        self.waiting -= chosen.len();
+        chosen.into_iter().map(|(_, request)| request).collect()
+    }
+
+    /// Takes out all requests of all clients that wait.
+    pub(crate) fn withdraw_all(&mut self) -> Vec<T> {
+        (0..self.lanes.len()).flat_map(|client| self.withdraw(client, |_| true)).collect()
+    }
+}
+
+/// A cost where it is a large request's.
+fn large(cost: u64) -> u64 {
+    if cost > LARGE { cost } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// What is handed out in one round: the clients in their order.
+    fn round(queue: &mut FairQueue<(usize, u64)>) -> Vec<(usize, u64)> {
+        queue.begin_round();
+        std::iter::from_fn(|| queue.next()).collect()
+    }
+
+    #[test]
+    fn small_request_waits_for_one_turn_of_each_other_client() {
+        let mut queue = FairQueue::new(u64::MAX);
+        for hog in 0..10 {
+            (0..1000).for_each(|_| queue.push(hog, 33 * MIB, (hog, 33 * MIB)));
+        }
+        queue.push(10, 4096, (10, 4096));
+        let first = round(&mut queue);
+        assert_eq!(first[0], (10, 4096), "nobody else has the credit for what it asks yet");
+        (0..5).for_each(|_| drop(round(&mut queue)));
+        queue.push(10, 4096, (10, 4096));
+        let mut order = (0..20).flat_map(|_| round(&mut queue)).map(|(client, _)| client);
+        let before = order.position(|client| client == 10);
+        assert!(before.is_some_and(|before| before <= 10), "{before:?}");
+    }
+
+    #[test]
+    fn disk_gets_no_more_than_the_bound_and_one_request_of_each_client() {
+        let mut queue = FairQueue::new(64 * MIB);
+        for client in 0..100 {
+            (0..100).for_each(|_| queue.push(client, MIB, (client, MIB)));
+        }
+        let mut at_the_disk = Vec::new();
+        while queue.is_ready() {
+            at_the_disk.extend(round(&mut queue));
+        }
+        assert_eq!(at_the_disk.len(), 100, "64 within the bound, and one of each of the others");
+        assert!((0..100).all(|client| at_the_disk.contains(&(client, MIB))));
+        queue.end(7, MIB);
+        assert_eq!(round(&mut queue), [(7, MIB)], "who has nothing there is next");
+        (100..110).for_each(|client| queue.push(client, 33 * MIB, (client, 33 * MIB)));
+        assert_eq!(round(&mut queue).len(), 1, "and of large ones a single one");
+    }
+
+    #[test]
+    fn what_is_withdrawn_is_not_handed_out() {
+        let mut queue = FairQueue::new(u64::MAX);
+        (0..6).for_each(|cost| queue.push(3, cost, (3, cost)));
+        let withdrawn = queue.withdraw(3, |(_, cost)| cost % 2 == 0);
+        assert_eq!(withdrawn, [(3, 0), (3, 2), (3, 4)]);
+        assert_eq!(round(&mut queue), [(3, 1), (3, 3), (3, 5)]);
+        assert!(queue.is_empty() && !queue.is_ready());
+        assert_eq!(queue.withdraw(9, |_| true), [], "a client that never asked");
+    }
+
+    proptest! {
+        /// Clients that always have requests waiting get the same cost, but for what a turn and two requests are worth.
+        #[test]
+        fn clients_that_always_wait_get_the_same(costs in prop::collection::vec(MIB / 2..40 * MIB, 2..12)) {
+            let mut queue = FairQueue::new(u64::MAX);
+            let mut served = vec![0; costs.len()];
+            for (client, &cost) in costs.iter().enumerate() {
+                (0..=ROUND / cost).for_each(|_| queue.push(client, cost, (client, cost)));
+            }
+            for _ in 0..40 {
+                for (client, cost) in round(&mut queue) {
+                    served[client] += cost;
+                    queue.push(client, cost, (client, cost));
+                    queue.end(client, cost);
+                }
+            }
+            let most = costs.iter().max().copied().unwrap_or_default();
+            let (least, greatest) = (served.iter().min(), served.iter().max());
+            let apart = greatest.zip(least).map_or(0, |(greatest, least)| greatest - least);
+            prop_assert!(apart <= 2 * (most + QUANTUM), "{served:?} of {costs:?}");
+        }
+    }
+}
