@@ -8,7 +8,7 @@ use headstack_sim::{Activity, ArmWork, CacheUse, DeviceView};
 
 /// The page that Prometheus reads.
 pub(super) fn page(disks: Vec<DiskHandle>) -> Page {
-    let text = move || text(&disks.iter().map(DiskHandle::snapshot).collect::<Vec<_>>());
+    let text = move || Ok(text(&disks.iter().map(DiskHandle::snapshot).collect::<Vec<_>>()));
     Page { path: "/metrics", kind: OPEN_METRICS, text: Box::new(text) }
 }
 

@@ -14,8 +14,9 @@ use crate::failure::Failure;
 use crate::service::child::Child;
 use crate::service::endpoint::Endpoint;
 use crate::service::events::{Event, Events};
+use crate::service::log::LogArgs;
 use crate::service::machine::ProcessorTime;
-use crate::service::{interval, outcome};
+use crate::service::{interval, outcome, private_folder};
 use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
 use check::CheckArgs;
@@ -63,9 +64,11 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
         value_parser = interval)]
     stats: Option<Duration>,
-    /// Serve the same to Prometheus, at http://HOST:PORT/metrics.
+    /// Serve the same to Prometheus, at http://HOST:PORT/metrics; without HOST at 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
+    #[command(flatten)]
+    log: LogArgs,
     /// Run this with the disks at hand (its environment has HEADSTACK_URI and HEADSTACK_FILE), and end with its exit
     /// code. Without --nbd and --mount the disks are served at a socket of its own.
     #[arg(last = true, value_name = "COMMAND")]
@@ -107,7 +110,8 @@ impl Emulate {
             ));
         }
         // A command is asked to end first, and then made to.
-        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, true)?;
+        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, true, false)?;
+        self.log.start()?;
         let began = ProcessorTime::now();
         let running = self.start(&ways)?;
         let endpoint = self
@@ -128,6 +132,7 @@ impl Emulate {
         drop(events);
         drop(endpoint);
         let (ended, snapshots) = running.end();
+        log::logger().flush();
         let stolen = began.and_then(ProcessorTime::stolen_share);
         let told = closing::print(&snapshots, stolen, &mut said);
         outcome(ended, code, told)
@@ -138,8 +143,7 @@ impl Emulate {
         if self.nbd.is_some() || self.mount.is_some() || self.command.is_empty() {
             return Ok(None);
         }
-        let folder = tempfile::tempdir();
-        folder.map(Some).map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
+        private_folder().map(Some)
     }
 
     fn start(&self, ways: &Ways) -> Result<Running, Failure> {
@@ -165,6 +169,8 @@ impl Emulate {
             let event = events.next(live.as_ref().map(Live::next));
             match event {
                 Event::Look => live.iter_mut().for_each(Live::show),
+                // There are no files to read again.
+                Event::Reload => {}
                 Event::Ended(code) => return Ok(Some(code)),
                 Event::PowerCut => {
                     running.cut_power();

@@ -81,7 +81,7 @@ impl Ext4 {
         let exclusion = exclusion(&mapped, self.block, self.boundaries)?;
         let place = Place { disk: &mapped.identity, start: mapped.span.start, sectors: mapped.span.sectors };
         ext4::check(&self.target, &place, self.force).map_err(Failure::input)?;
-        let events = Events::watch(1, false)?;
+        let events = Events::watch(1, false, false)?;
         let plan = Plan {
             target: &self.target,
             exclusion,

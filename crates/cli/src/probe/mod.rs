@@ -207,7 +207,7 @@ impl Display for Why {
 
 impl Probe {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let signals = Events::watch(1, false)?;
+        let signals = Events::watch(1, false, false)?;
         let truth = self.truth()?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let page = NewFile::if_named(self.report.as_deref())?;

@@ -3,8 +3,9 @@
 use super::file::{ExportPlan, Plan, Source};
 use super::running::{Running, uri};
 use crate::sim::text::figure;
-use crate::units::{capacity, count, memory};
-use headstack_host::Address;
+use crate::units::{capacity, count, grouped, memory};
+use headstack_host::nbd::Budget;
+use headstack_host::{Address, Rules};
 use headstack_policy::admission::Guarantee;
 use std::io::{self, Write};
 
@@ -16,6 +17,7 @@ pub(super) fn print(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}: {}; {}", disk.name, disk.source, scheduled(plan, number))?;
         uris(plan, number, &plan.listen, out)?;
     }
+    clients(plan, out)?;
     if let Some(user) = &plan.user {
         writeln!(out, "goes on as {user} once all is open")?;
     }
@@ -43,6 +45,19 @@ pub(super) fn introduce(
     out.flush()
 }
 
+/// What clients can take of the node.
+fn clients(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    let Rules { connections, connections_per_address, budget, .. } = &plan.rules;
+    let bytes = budget.as_ref().map_or(usize::MAX, Budget::bytes) as u64;
+    writeln!(
+        out,
+        "clients: {} connections, {} from one address; {} of requests and replies under way in all",
+        grouped(*connections as u64),
+        grouped(*connections_per_address.min(connections) as u64),
+        memory(bytes)
+    )
+}
+
 fn figures(metrics: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
     let Some(address) = metrics else { return Ok(()) };
     writeln!(out, "metrics: http://{address}/metrics; headstack top {address}")
@@ -66,11 +81,10 @@ fn scheduled(plan: &Plan, disk: usize) -> String {
 
 /// Where the exports of a disk are.
 fn uris(plan: &Plan, disk: usize, addresses: &[Address], out: &mut dyn Write) -> io::Result<()> {
-    let is_secret = plan.tls.as_ref().is_some_and(|tls| tls.required);
     for export in plan.exports.iter().filter(|export| export.disk == disk) {
         let rights = rights(export);
-        for address in addresses {
-            writeln!(out, "  {}{rights}", uri(address, &export.name, is_secret))?;
+        for (listener, address) in addresses.iter().enumerate() {
+            writeln!(out, "  {}{rights}", uri(address, &export.name, plan.is_secret(listener)))?;
         }
     }
     Ok(())

@@ -8,12 +8,25 @@ use crate::service::metrics::{Labels, Metrics, OPEN_METRICS};
 /// The pages of a node.
 pub(super) fn pages(seen: &Seen) -> Vec<Page> {
     let (for_text, for_json) = (seen.clone(), seen.clone());
-    let text = move || text(&for_text.get());
-    let json = move || serde_json::to_string(&for_json.get()).expect("a node's state is JSON");
+    let for_health = seen.clone();
+    let text = move || Ok(text(&for_text.get()));
+    let json = move || Ok(serde_json::to_string(&for_json.get()).expect("a node's state is JSON"));
     vec![
+        Page {
+            path: "/healthz",
+            kind: "text/plain; charset=utf-8",
+            text: Box::new(move || health(&for_health.get())),
+        },
         Page { path: "/metrics", kind: OPEN_METRICS, text: Box::new(text) },
         Page { path: "/json", kind: "application/json", text: Box::new(json) },
     ]
+}
+
+/// Whether all disks are served.
+fn health(node: &NodeState) -> Result<String, String> {
+    let failed: Vec<&str> =
+        node.disk.iter().filter(|disk| disk.has_failed).map(|disk| disk.name.as_str()).collect();
+    if failed.is_empty() { Ok("ok\n".to_string()) } else { Err(format!("failed: {}\n", failed.join(", "))) }
 }
 
 /// A node as Prometheus reads it.
@@ -21,6 +34,10 @@ fn text(node: &NodeState) -> String {
     let mut metrics = Metrics::new();
     let of_node = |value: f64| std::iter::once((Labels::new(), value));
     metrics.gauges("uptime_seconds", "Time since the node began", of_node(node.up_s));
+    let help = "Bytes of requests and replies that clients hold beyond what each connection has by itself";
+    metrics.gauges("client_memory_bytes", help, of_node(node.client_bytes as f64));
+    let help = "How many of these there may be";
+    metrics.gauges("client_memory_limit_bytes", help, of_node(node.most_client_bytes as f64));
     for (name, help, value) in GAUGES {
         metrics.gauges(name, help, node.disk.iter().map(|disk| (vec![label(disk)], value(disk))));
     }
@@ -103,7 +120,7 @@ fn operations(metrics: &mut Metrics, node: &NodeState) {
     metrics.gauges("response_quantile_seconds", "Response times since the node began", quantiles);
 }
 
-/// The busiest streams alone, so that there are never many labels.
+/// The busiest streams alone, by slots that are used again, so that there are never many labels.
 fn streams(metrics: &mut Metrics, node: &NodeState) {
     let each = || {
         node.disk.iter().flat_map(|disk| disk.stream.iter().map(move |stream| (labels(disk, stream), stream)))
@@ -123,5 +140,34 @@ fn streams(metrics: &mut Metrics, node: &NodeState) {
 }
 
 fn labels(disk: &DiskState, stream: &StreamState) -> Labels {
-    vec![label(disk), ("stream", stream.id.to_string()), ("kind", stream.kind.clone())]
+    vec![label(disk), ("stream", stream.slot.to_string()), ("kind", stream.kind.clone())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn health_names_the_disks_that_failed() {
+        let disk =
+            |name: &str, has_failed| DiskState { name: name.to_string(), has_failed, ..DiskState::default() };
+        let mut node =
+            NodeState { disk: vec![disk("one", false), disk("two", false)], ..NodeState::default() };
+        assert_eq!(health(&node), Ok("ok\n".to_string()));
+        node.disk[1].has_failed = true;
+        assert_eq!(health(&node), Err("failed: two\n".to_string()));
+    }
+
+    #[test]
+    fn figures_tell_the_version_and_the_memory_of_clients() {
+        let text = text(&NodeState { client_bytes: 5, most_client_bytes: 7, ..NodeState::default() });
+        let version = format!("headstack_build_info{{version=\"{}\"}} 1.0", env!("CARGO_PKG_VERSION"));
+        for line in [
+            version.as_str(),
+            "headstack_client_memory_bytes{} 5.0",
+            "headstack_client_memory_limit_bytes{} 7.0",
+        ] {
+            assert!(text.lines().any(|met| met == line), "{line} in {text}");
+        }
+    }
 }

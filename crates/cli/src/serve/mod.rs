@@ -16,12 +16,14 @@ use crate::keys;
 use crate::service::child::Child;
 use crate::service::endpoint::Endpoint;
 use crate::service::events::{Event, Events};
-use crate::service::{interval, outcome};
+use crate::service::log::{LogArgs, SERVICE};
+use crate::service::{interval, outcome, private_folder};
 use crate::sim::setup::split;
 use crate::units::parse_bytes;
 use file::{Overlay, Plan};
 use headstack_host::{Listener, tell_ready, tell_stopping};
 use live::Live;
+use log::{info, warn};
 use running::Running;
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,12 +34,13 @@ use watch::Watch;
 /// Serve disks over NBD so that hundreds of sequential streams have their full speed: a storage node.
 ///
 /// Each disk has a thread and a bounded memory of its own, in which streams are read ahead and writes are gathered. Runs until it
-/// is asked to end (SIGINT, SIGTERM, SIGHUP), which answers what was asked and puts all that was acknowledged on the disks;
+/// is asked to end (SIGINT, SIGTERM), which answers what was asked and puts all that was acknowledged on the disks;
 /// asked again, it ends at once. Or until its time is over, or the command behind `--` has ended, whose exit code it then has.
+/// SIGHUP has CONFIG.toml read again: certificates, limits and `allow` lists hold for clients that come from then on.
 #[derive(clap::Args)]
 pub(crate) struct Serve {
     /// A node file: disks, exports, and how they are scheduled (see --keys).
-    #[arg(value_name = "CONFIG.toml", required_unless_present_any = ["disk", "emulate", "keys", "json_schema"])]
+    #[arg(value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
     /// Serve this block device or file, under its name; `memory:SIZE` is a disk in memory. May be repeated.
     #[arg(long, value_name = "PATH")]
@@ -70,9 +73,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, require_equals = true, default_missing_value = "1s",
         value_parser = interval)]
     stats: Option<Duration>,
-    /// Serve figures at http://HOST:PORT: /metrics for Prometheus, /json for `headstack top` and scripts.
+    /// Serve figures at http://HOST:PORT: /metrics for Prometheus, /json for `headstack top` and scripts; without HOST at 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
+    #[command(flatten)]
+    log: LogArgs,
     /// Open nothing: check the file and say what it would do.
     #[arg(long)]
     check: bool,
@@ -92,6 +97,11 @@ impl Serve {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         if self.keys || self.json_schema {
             return keys::write(out, &file::json_schema(), self.json_schema);
+        }
+        if self.config.is_none() && self.disk.is_empty() && self.emulate.is_empty() {
+            let message = "nothing to serve: name a node file (headstack serve CONFIG.toml), or disks and where clients find them \
+                           (headstack serve --disk PATH --nbd ADDRESS; see --help)";
+            return Err(Failure::Input(message.to_string()));
         }
         let socket = self.own_socket()?;
         let plan = self.plan(socket.as_ref().map(|folder| folder.path().join("nbd")))?;
@@ -113,9 +123,11 @@ impl Serve {
             user::want_no_more_rights();
         }
         // A command is asked to end first, and then made to.
-        let mut events = Events::watch(if self.command.is_empty() { 1 } else { 2 }, false)?;
-        let running = Running::start(plan, handed_over)?;
-        let watch = Watch::new(running.handles());
+        let patience = if self.command.is_empty() { 1 } else { 2 };
+        let mut events = Events::watch(patience, false, self.config.is_some())?;
+        self.log.start()?;
+        let running = Running::start(plan, handed_over, &|| events.asked().is_some())?;
+        let watch = Watch::new(running.handles(), running.budget());
         let start = |address: &str| Endpoint::start(address, metrics::pages(&watch.seen()));
         let endpoint = plan.metrics.as_deref().map(start).transpose()?;
         if let Some(user) = user {
@@ -132,12 +144,13 @@ impl Serve {
         tell_ready();
         let child = Child::start(&self.command, running.environment(), &mut events)?;
         let mut watch = watch;
-        let code = self.turn(&mut watch, &mut events, child);
+        let code = self.turn(&running, &mut watch, &mut events, child);
         tell_stopping();
         // Who asks for the end from here on is not heard any more.
         drop(events);
         let handles = running.handles();
         let ended = running.end();
+        log::logger().flush();
         // Up to here it tells of disks that failed.
         drop(endpoint);
         let told = closing::print(&handles, &mut said);
@@ -149,8 +162,7 @@ impl Serve {
         if !self.nbd.is_empty() || self.config.is_some() || self.command.is_empty() {
             return Ok(None);
         }
-        let folder = tempfile::tempdir();
-        folder.map(Some).map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
+        private_folder().map(Some)
     }
 
     fn plan(&self, socket: Option<PathBuf>) -> Result<Plan, Failure> {
@@ -220,8 +232,24 @@ impl Serve {
         Ok(disks)
     }
 
+    /// Reads the node file again; where it does not hold, all is as it was.
+    fn reload(&self, running: &Running) {
+        match self.plan(None).and_then(|plan| running.change(&plan)) {
+            Ok(()) => {
+                info!(target: SERVICE, "read again: certificates, limits and allow lists hold for new clients")
+            }
+            Err(failure) => warn!(target: SERVICE, "not read again, all holds as before: {failure}"),
+        }
+    }
+
     /// Waits for the end; the exit code of the command, if one was run.
-    fn turn(&self, watch: &mut Watch, events: &mut Events, mut child: Option<Child>) -> Option<u8> {
+    fn turn(
+        &self,
+        running: &Running,
+        watch: &mut Watch,
+        events: &mut Events,
+        mut child: Option<Child>,
+    ) -> Option<u8> {
         let mut live = self.stats.map(Live::new);
         events.end_after(self.duration);
         loop {
@@ -245,6 +273,7 @@ impl Serve {
                         live.show(&watch.seen().get());
                     }
                 }
+                Event::Reload => self.reload(running),
                 Event::Ended(code) => return Some(code),
                 // There is no power to cut.
                 Event::PowerCut => {}

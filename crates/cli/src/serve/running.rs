@@ -5,15 +5,17 @@ use crate::emulate::single;
 use crate::failure::Failure;
 use crate::files;
 use crate::service::variable;
-use headstack_host::nbd::Export;
-use headstack_host::node::{Backend, Node, NodeHandle};
+use headstack_host::nbd::{Budget, Export};
+use headstack_host::node::{Backend, Node, NodeHandle, Opening};
 use headstack_host::{
     Address, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsSettings,
 };
 use headstack_tracks::map;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// A disk of a node.
 struct Unit {
@@ -29,25 +31,56 @@ pub(super) struct Running {
     units: Vec<Unit>,
     server: Server,
     exports: Vec<ExportPlan>,
-    /// Whether all clients must speak TLS.
+    /// Memory that all clients share.
+    budget: Option<Budget>,
+    /// Whether clients of the first listener must speak TLS.
     is_secret: bool,
 }
 
 impl Running {
-    /// Opens the disks, and then lets clients in, also at sockets that were handed over.
+    /// Opens the disks, and then lets clients in, also at sockets that were handed over. A disk that another program has is waited for
+    /// a little, unless `is_asked_to_end`.
     ///
     /// *Errors:* a disk or an address that cannot be had.
-    pub(super) fn start(plan: &Plan, handed_over: Vec<Listener>) -> Result<Running, Failure> {
-        let units = plan.disks.iter().map(Unit::start).collect::<Result<Vec<Unit>, Failure>>()?;
+    pub(super) fn start(
+        plan: &Plan,
+        handed_over: Vec<Listener>,
+        is_asked_to_end: &dyn Fn() -> bool,
+    ) -> Result<Running, Failure> {
+        files_of_two_disks(&plan.disks)?;
+        let start = |disk| Unit::start(disk, is_asked_to_end);
+        let units = plan.disks.iter().map(start).collect::<Result<Vec<Unit>, Failure>>()?;
         let served: Vec<Served> = plan.exports.iter().map(|export| served(export, &units)).collect();
         let rules = rules(plan)?;
         let wrong = |error: io::Error| Failure::Input(format!("listen: {error}"));
-        let own = plan.listen.iter().map(Listener::at);
+        let budget = rules.budget.clone();
+        let own = plan.listen.iter().zip(&plan.tls_uses);
+        let own = own.map(|(address, tls)| Ok(Listener::at(address)?.with_tls(*tls)));
         let listeners = own.chain(handed_over.into_iter().map(Ok)).collect::<io::Result<Vec<Listener>>>();
         let server =
             listeners.and_then(|listeners| Server::start(listeners, served, rules)).map_err(wrong)?;
-        let is_secret = plan.tls.as_ref().is_some_and(|tls| tls.required);
-        Ok(Running { units, server, exports: plan.exports.clone(), is_secret })
+        Ok(Running { units, server, exports: plan.exports.clone(), budget, is_secret: plan.is_secret(0) })
+    }
+
+    /// Has certificates, limits and lists of who may see an export be as this plan says, for clients that come from now on.
+    ///
+    /// *Errors:* a file that cannot be read; exports other than those that are served.
+    pub(super) fn change(&self, plan: &Plan) -> Result<(), Failure> {
+        let names = |exports: &[ExportPlan]| {
+            exports.iter().map(|export| (export.name.clone(), export.disk)).collect::<Vec<_>>()
+        };
+        if names(&plan.exports) != names(&self.exports) {
+            return Err(Failure::Input(
+                "export: others than are served: restart the node for them".to_string(),
+            ));
+        }
+        let allow = plan.exports.iter().map(|export| (export.name.clone(), export.allow.clone())).collect();
+        self.server.change(rules(plan)?, &allow).map_err(Failure::input)
+    }
+
+    /// Memory that all clients share.
+    pub(super) fn budget(&self) -> Option<Budget> {
+        self.budget.clone()
     }
 
     /// Ways to the nodes of the disks.
@@ -133,11 +166,52 @@ fn with_tracks(backend: Backend, path: &Path) -> Result<Backend, Failure> {
     backend.with_tracks(map, identity.sector_bytes).map_err(|error| wrong(error.to_string()))
 }
 
+/// Refuses a file that two disks name: each would take the other for another program.
+fn files_of_two_disks(disks: &[DiskPlan]) -> Result<(), Failure> {
+    let mut met: Vec<((u64, u64, u64), &DiskPlan, &Path)> = Vec::new();
+    for disk in disks {
+        let Source::Path { path, .. } = &disk.source else { continue };
+        // What cannot be looked at cannot be opened either, which says why.
+        let Ok(found) = path.metadata() else { continue };
+        // A device may have several nodes, which are files of their own.
+        let identity = if found.rdev() > 0 { (0, 0, found.rdev()) } else { (found.dev(), found.ino(), 0) };
+        if let Some((_, other, known)) = met.iter().find(|(known, ..)| *known == identity) {
+            return Err(Failure::Input(format!(
+                "{}: {} is the same as {} of disk {}: a disk has one name in a node",
+                disk.name,
+                path.display(),
+                known.display(),
+                other.name
+            )));
+        }
+        met.push((identity, disk, path));
+    }
+    Ok(())
+}
+
+/// Opens a disk. One that is in use is waited for a little: of a program that has just ended the system lets go some moments later.
+fn open(path: &Path, opening: Opening, is_asked_to_end: &dyn Fn() -> bool) -> io::Result<Backend> {
+    const TRIES: u32 = 40;
+    let mut tries = 0;
+    loop {
+        match Backend::open(path, opening) {
+            Err(error)
+                if error.kind() == io::ErrorKind::ResourceBusy && tries < TRIES && !is_asked_to_end() =>
+            {
+                tries += 1;
+                #[allow(clippy::disallowed_methods, reason = "nobody tells when a lock is free")]
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            opened => return opened,
+        }
+    }
+}
+
 impl Unit {
-    fn start(plan: &DiskPlan) -> Result<Unit, Failure> {
+    fn start(plan: &DiskPlan, is_asked_to_end: &dyn Fn() -> bool) -> Result<Unit, Failure> {
         let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
         let (backend, disk) = match &plan.source {
-            Source::Path { path, opening } => (Backend::open(path, *opening).map_err(wrong)?, None),
+            Source::Path { path, opening } => (open(path, *opening, is_asked_to_end).map_err(wrong)?, None),
             Source::Ram(bytes) => (Backend::memory(*bytes).map_err(wrong)?, None),
             Source::Emulated { drive, data, speed } => {
                 let disk = single::start(drive, data.as_deref(), *speed)?;

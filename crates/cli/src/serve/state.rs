@@ -12,6 +12,11 @@ pub(crate) struct NodeState {
     pub(crate) connections: usize,
     /// Requests that are not answered yet, and their bytes.
     pub(crate) outstanding: usize,
+    /// Bytes of requests and replies that clients hold beyond what each has by itself, and how many there may be.
+    #[serde(default)]
+    pub(crate) client_bytes: u64,
+    #[serde(default)]
+    pub(crate) most_client_bytes: u64,
     pub(crate) disk: Vec<DiskState>,
 }
 
@@ -110,6 +115,9 @@ pub(crate) struct SchedulerState {
 pub(crate) struct StreamState {
     /// Its number, which another may have once it has gone.
     pub(crate) id: u32,
+    /// Its place among those that are told of one by one, which another has once it has gone: below [`MOST_STREAMS`].
+    #[serde(default)]
+    pub(crate) slot: usize,
     /// The connection that asked last.
     pub(crate) client: u64,
     /// `read` or `write`.

@@ -3,11 +3,14 @@
 use super::state::{
     DiskState, MOST_STREAMS, NodeState, OperationState, Response, SchedulerState, StreamState,
 };
+use crate::service::log::STREAMS;
 use crate::sim::outcome::ratio;
 use headstack_host::disk::{Books, Kind};
+use headstack_host::nbd::Budget;
 use headstack_host::node::{ClientView, NodeHandle, NodeView};
 use headstack_model::Nanos;
 use headstack_policy::streams::{Direction, StreamView, View};
+use log::debug;
 use std::collections::BTreeMap;
 #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +35,8 @@ impl Seen {
 pub(super) struct Watch {
     seen: Seen,
     disks: Vec<Watched>,
+    /// What clients hold.
+    budget: Option<Budget>,
     due: Instant,
     /// Disks of which it was told that their threads failed.
     failed: Vec<String>,
@@ -49,6 +54,34 @@ struct Watched {
     busy: Nanos,
     /// Bytes and rate of each stream, by its number and when it was found.
     streams: BTreeMap<(u32, Nanos), (u64, f64)>,
+    /// Which streams are told of one by one.
+    slots: Slots,
+}
+
+/// The streams that are told of one by one, each in a slot that it keeps for as long as it is one of them.
+#[derive(Default)]
+struct Slots(Vec<Option<(u32, Nanos)>>);
+
+impl Slots {
+    /// Gives up the slots of all but these streams, and has slots for all of them.
+    fn keep(&mut self, streams: &[(u32, Nanos)]) {
+        for slot in &mut self.0 {
+            *slot = slot.filter(|stream| streams.contains(stream));
+        }
+        for stream in streams {
+            if self.0.contains(&Some(*stream)) {
+                continue;
+            }
+            match self.0.iter_mut().find(|slot| slot.is_none()) {
+                Some(slot) => *slot = Some(*stream),
+                None => self.0.push(Some(*stream)),
+            }
+        }
+    }
+
+    fn of(&self, stream: (u32, Nanos)) -> usize {
+        self.0.iter().position(|slot| *slot == Some(stream)).expect("it was kept")
+    }
 }
 
 /// Time over which rates of streams are smoothed.
@@ -65,10 +98,10 @@ fn now() -> Instant {
 impl Watch {
     /// Begins to look.
     #[allow(clippy::disallowed_types, reason = "the endpoint's thread reads what the command's sees")]
-    pub(super) fn new(nodes: Vec<NodeHandle>) -> Watch {
+    pub(super) fn new(nodes: Vec<NodeHandle>, budget: Option<Budget>) -> Watch {
         let disks = nodes.into_iter().map(Watched::new).collect();
         let seen = Seen(Arc::new(Mutex::new(NodeState::default())));
-        let mut watch = Watch { seen, disks, due: now(), failed: Vec::new() };
+        let mut watch = Watch { seen, disks, budget, due: now(), failed: Vec::new() };
         watch.look();
         watch
     }
@@ -100,6 +133,8 @@ impl Watch {
             up_s: up.as_secs(),
             connections: disk.iter().map(|disk| disk.connections).sum(),
             outstanding: disk.iter().map(|disk| disk.outstanding).sum(),
+            client_bytes: self.budget.as_ref().map_or(0, Budget::spent) as u64,
+            most_client_bytes: self.budget.as_ref().map_or(0, Budget::bytes) as u64,
             disk,
         };
         // What was missed while the machine slept is not made up for.
@@ -118,6 +153,7 @@ impl Watched {
             hits: 0,
             busy: Nanos::ZERO,
             streams: BTreeMap::new(),
+            slots: Slots::default(),
             node,
         }
     }
@@ -131,7 +167,9 @@ impl Watched {
         let (read, written) = (books.of(Kind::Read), books.of(Kind::Write));
         let mb_s = |bytes: u64| ratio(bytes as f64 / 1e6, seconds);
         let done = books.all().done;
-        self.streams = streams.iter().map(|stream| self.stream(stream, at, seconds)).collect();
+        let latest = streams.iter().map(|stream| self.stream(stream, at, seconds)).collect();
+        let before = std::mem::replace(&mut self.streams, latest);
+        self.report(&before, &streams);
         let state = DiskState {
             name: self.node.name().to_string(),
             title: self.node.title().to_string(),
@@ -165,23 +203,47 @@ impl Watched {
         (key, (stream.bytes, rate + weight * (latest - rate)))
     }
 
+    /// Says in the log which streams were found and which were given up since the last look.
+    fn report(&self, before: &BTreeMap<(u32, Nanos), (u64, f64)>, streams: &[StreamView]) {
+        let name = self.node.name();
+        for stream in streams.iter().filter(|stream| !before.contains_key(&(stream.id, stream.since))) {
+            let (kind, number, client) = (kind(stream), stream.id, stream.client);
+            debug!(target: STREAMS, "{name}: stream {number} found: connection {client} {kind}s at byte {}", stream.offset);
+        }
+        for (number, since) in before.keys().filter(|stream| !self.streams.contains_key(stream)) {
+            let age = self.node.clock().now().since(*since).as_secs();
+            debug!(target: STREAMS, "{name}: stream {number} given up, {age:.0} s after it was found");
+        }
+    }
+
     /// The streams with the highest rates.
-    fn busiest(&self, streams: &[StreamView], clients: &[ClientView]) -> Vec<StreamState> {
+    fn busiest(&mut self, streams: &[StreamView], clients: &[ClientView]) -> Vec<StreamState> {
         let rate = |stream: &StreamView| self.streams.get(&(stream.id, stream.since)).map_or(0.0, |of| of.1);
         let mut by_rate: Vec<(f64, &StreamView)> =
             streams.iter().map(|stream| (rate(stream), stream)).collect();
         by_rate.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.id.cmp(&other.id)));
         by_rate.truncate(MOST_STREAMS);
         let of = |stream: &StreamView| clients.iter().find(|client| client.client == stream.client);
-        by_rate.into_iter().map(|(rate, stream)| stream_state(stream, of(stream), rate)).collect()
+        let told: Vec<(u32, Nanos)> = by_rate.iter().map(|(_, stream)| (stream.id, stream.since)).collect();
+        self.slots.keep(&told);
+        let slots = &self.slots;
+        let state = |(rate, stream): (f64, &StreamView)| {
+            stream_state(stream, slots.of((stream.id, stream.since)), of(stream), rate)
+        };
+        by_rate.into_iter().map(state).collect()
     }
 }
 
-fn stream_state(stream: &StreamView, client: Option<&ClientView>, mb_s: f64) -> StreamState {
+fn kind(stream: &StreamView) -> &'static str {
+    if stream.writes { "write" } else { "read" }
+}
+
+fn stream_state(stream: &StreamView, slot: usize, client: Option<&ClientView>, mb_s: f64) -> StreamState {
     StreamState {
         id: stream.id,
+        slot,
         client: stream.client,
-        kind: if stream.writes { "write" } else { "read" }.to_string(),
+        kind: kind(stream).to_string(),
         direction: match stream.direction {
             Direction::Forward => "forward",
             Direction::Backward => "backward",
@@ -258,8 +320,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn slots_of_streams_are_used_again() {
+        let mut slots = Slots::default();
+        let stream = |id| (id, Nanos(7));
+        for turn in 0..1000 {
+            slots.keep(&[stream(turn), stream(turn + 1), stream(turn + 2)]);
+            assert!(slots.0.len() <= 3, "turn {turn}");
+        }
+        let kept = slots.of(stream(1000));
+        slots.keep(&[stream(1000), (1000, Nanos(8))]);
+        assert_eq!(slots.of(stream(1000)), kept, "a stream keeps its slot");
+        assert_ne!(slots.of((1000, Nanos(8))), kept, "another with its number is another");
+    }
+
+    #[test]
     fn is_it_told_once_that_a_disks_thread_failed() {
-        let mut watch = Watch::new(Vec::new());
+        let mut watch = Watch::new(Vec::new(), None);
         let disk =
             |name: &str, has_failed| DiskState { name: name.to_string(), has_failed, ..DiskState::default() };
         watch.seen.lock().disk = vec![disk("one", false), disk("two", true)];

@@ -2,9 +2,11 @@
 //!
 //! What clients can take of it is bounded: so many connections, each for one text and a short time. Who comes beyond is sent away.
 
+use super::hosts::{Hosts, with_host};
 use crate::failure::Failure;
 use axum::Router;
-use axum::http::header::{CONNECTION, CONTENT_TYPE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::routing::get;
 use axum::serve::Listener;
 use std::future::{Future, ready};
@@ -38,7 +40,8 @@ pub(crate) struct Page {
     pub(crate) path: &'static str,
     /// What kind of text it is.
     pub(crate) kind: &'static str,
-    pub(crate) text: Box<dyn Fn() -> String + Send + Sync>,
+    /// The text; as an error where what it tells of has failed.
+    pub(crate) text: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
 }
 
 /// The endpoint, until it is dropped.
@@ -49,11 +52,12 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Serves pages at an address.
+    /// Serves pages at an address, and a list of them at `/`. An address without a host is one of this machine alone.
     ///
     /// *Errors:* an address that cannot be had.
-    pub(crate) fn start(address: &str, pages: Vec<Page>) -> Result<Endpoint, Failure> {
-        Endpoint::within(BOUNDS, address, pages)
+    pub(crate) fn start(address: &str, mut pages: Vec<Page>) -> Result<Endpoint, Failure> {
+        pages.push(list(&pages));
+        Endpoint::within(BOUNDS, &with_host(address), pages)
     }
 
     fn within(bounds: Bounds, address: &str, pages: Vec<Page>) -> Result<Endpoint, Failure> {
@@ -61,11 +65,13 @@ impl Endpoint {
         // The clock, too: where no descriptor is left the server waits for a while.
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fault)?;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(fault)?;
+        let asked = address;
         let address = listener.local_addr().map_err(fault)?;
+        let hosts = Arc::new(Hosts::new(asked, address.ip()));
         let (stop, stopped) = oneshot::channel();
         let seats = Arc::new(Semaphore::new(bounds.connections));
         let door = Door { listener, seats, time: bounds.time };
-        let run = move || serve(&runtime, door, pages, stopped);
+        let run = move || serve(&runtime, door, pages, hosts, stopped);
         let thread = thread::Builder::new().name("metrics".to_string()).spawn(run).map_err(fault)?;
         Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
     }
@@ -151,10 +157,34 @@ impl AsyncWrite for Visit {
     }
 }
 
-fn serve(runtime: &Runtime, door: Door, pages: Vec<Page>, stopped: oneshot::Receiver<()>) {
-    let router = pages.into_iter().fold(Router::new(), |router, Page { path, kind, text }| {
-        let text = Arc::new(text);
-        router.route(path, get(move || ready(([(CONTENT_TYPE, kind), (CONNECTION, "close")], text()))))
+/// A page that tells of the others.
+fn list(pages: &[Page]) -> Page {
+    let paths = pages.iter().map(|page| format!("{}\n", page.path));
+    let text = format!("headstack {}\n{}", env!("CARGO_PKG_VERSION"), paths.collect::<String>());
+    Page { path: "/", kind: "text/plain; charset=utf-8", text: Box::new(move || Ok(text.clone())) }
+}
+
+/// What a client gets that asks for a page.
+type Reply = (StatusCode, [(HeaderName, &'static str); 2], String);
+
+fn reply(headers: &HeaderMap, hosts: &Hosts, page: &Page) -> Reply {
+    let (status, kind, text) = match headers.get(HOST).map(|host| host.to_str().unwrap_or_default()) {
+        Some(host) if !hosts.allow(host) => {
+            let text = "this is not the host that was asked for: ask by its address\n";
+            (StatusCode::MISDIRECTED_REQUEST, "text/plain; charset=utf-8", text.to_string())
+        }
+        _ => match (page.text)() {
+            Ok(text) => (StatusCode::OK, page.kind, text),
+            Err(text) => (StatusCode::SERVICE_UNAVAILABLE, page.kind, text),
+        },
+    };
+    (status, [(CONTENT_TYPE, kind), (CONNECTION, "close")], text)
+}
+
+fn serve(runtime: &Runtime, door: Door, pages: Vec<Page>, hosts: Arc<Hosts>, stopped: oneshot::Receiver<()>) {
+    let router = pages.into_iter().fold(Router::new(), |router, page| {
+        let (path, page, hosts) = (page.path, Arc::new(page), Arc::clone(&hosts));
+        router.route(path, get(move |headers: HeaderMap| ready(reply(&headers, &hosts, &page))))
     });
     runtime.block_on(async {
         tokio::select! {
@@ -172,7 +202,7 @@ mod tests {
     use std::net::TcpStream as Client;
 
     fn endpoint(connections: usize, time: Duration) -> Endpoint {
-        let page = Page { path: "/", kind: "text/plain", text: Box::new(|| "good\n".to_string()) };
+        let page = Page { path: "/", kind: "text/plain", text: Box::new(|| Ok("good\n".to_string())) };
         let bounds = Bounds { connections, time };
         Endpoint::within(bounds, "127.0.0.1:0", vec![page]).expect("a port is free")
     }
@@ -183,9 +213,14 @@ mod tests {
     }
 
     /// Asks for the page and hears all there is up to the end; nothing where the end comes at once.
-    fn ask(mut client: Client) -> String {
+    fn ask(client: Client) -> String {
+        ask_as(client, "localhost")
+    }
+
+    /// The same, by this name of the host.
+    fn ask_as(mut client: Client, host: &str) -> String {
         let mut heard = String::new();
-        let asked = client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        let asked = client.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
         // Who was sent away may find the connection broken at any of these.
         let _ = asked.and_then(|()| client.read_to_string(&mut heard));
         heard
@@ -201,6 +236,14 @@ mod tests {
         let heard = (0..100_000).map(|_| ask(connect(&endpoint))).find(|heard| !heard.is_empty());
         assert!(heard.is_some_and(|heard| heard.ends_with("good\n")));
         assert!(ask(second).ends_with("good\n"), "who was let in is served");
+    }
+
+    #[test]
+    fn page_is_told_to_none_who_takes_the_host_for_another() {
+        let endpoint = endpoint(2, Duration::from_secs(60));
+        assert!(ask_as(connect(&endpoint), "127.0.0.1:9100").ends_with("good\n"));
+        let heard = ask_as(connect(&endpoint), "evil.example");
+        assert!(heard.starts_with("HTTP/1.1 421 ") && !heard.contains("good"), "{heard}");
     }
 
     #[test]

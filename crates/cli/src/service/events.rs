@@ -23,6 +23,8 @@ pub(crate) enum Event {
     Ended(u8),
     /// It is time to show what the disks do.
     Look,
+    /// Files are to be read again.
+    Reload,
 }
 
 /// All that may happen.
@@ -41,12 +43,13 @@ fn now() -> Instant {
 }
 
 impl Events {
-    /// Begins to watch for signals; SIGUSR1 among them where there is power to cut. Of those that ask for the end so many are
-    /// told of; who asks once more, or again while the end is under way, wants it at once.
-    pub(crate) fn watch(patience: usize, has_power: bool) -> Result<Events, Failure> {
+    /// Begins to watch for signals; SIGUSR1 among them where there is power to cut, and SIGHUP as the wish that files be read again
+    /// where there are any. Of those that ask for the end so many are told of; who asks once more, or again while the end is under
+    /// way, wants it at once.
+    pub(crate) fn watch(patience: usize, has_power: bool, has_files: bool) -> Result<Events, Failure> {
         let (sender, receiver) = channel();
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
-        let mut signals = Signals::new(watched(has_power)).map_err(fault)?;
+        let mut signals = Signals::new(watched(has_power, has_files)).map_err(fault)?;
         let (tell, last) = (sender.clone(), Arc::new(AtomicU8::new(0)));
         let asked_by = Arc::clone(&last);
         let watch = move || {
@@ -55,6 +58,11 @@ impl Events {
                 if signal == SIGUSR1 {
                     // Nobody hears it once the end is under way.
                     let _ = tell.send(Event::PowerCut);
+                    continue;
+                }
+                if signal == SIGHUP && has_files {
+                    // As above.
+                    let _ = tell.send(Event::Reload);
                     continue;
                 }
                 asked_by.store(signal as u8, Ordering::Relaxed);
@@ -117,8 +125,12 @@ impl Events {
 }
 
 /// The signals to watch for. Who had one that asks for the end ignored, as `nohup` does, wants no end by it.
-fn watched(has_power: bool) -> Vec<i32> {
+fn watched(has_power: bool, has_files: bool) -> Vec<i32> {
     let mut watched = unless_ignored(&[SIGINT, SIGTERM, SIGHUP]);
+    if has_files && !watched.contains(&SIGHUP) {
+        // It asks for no end there.
+        watched.push(SIGHUP);
+    }
     watched.extend(has_power.then_some(SIGUSR1));
     watched
 }

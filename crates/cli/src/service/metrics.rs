@@ -22,9 +22,12 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// None yet; all names will begin with the project's.
+    /// The version alone yet; all names will begin with the project's.
     pub(crate) fn new() -> Metrics {
-        Metrics { registry: Registry::with_prefix("headstack") }
+        let mut metrics = Metrics { registry: Registry::with_prefix("headstack") };
+        let version = vec![("version", env!("CARGO_PKG_VERSION").to_string())];
+        metrics.gauges("build_info", "The version of the program", std::iter::once((version, 1.0)));
+        metrics
     }
 
     /// Adds numbers of one kind that may fall.

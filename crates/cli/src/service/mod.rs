@@ -5,13 +5,25 @@ pub(crate) mod child;
 pub(crate) mod endpoint;
 pub(crate) mod events;
 pub(crate) mod figures;
+pub(crate) mod hosts;
 pub(crate) mod lines;
+pub(crate) mod log;
 pub(crate) mod machine;
 pub(crate) mod metrics;
 
 use crate::failure::Failure;
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
+
+/// A folder for a socket that only the command that is run has to know: nobody else may look into it, whatever the umask.
+///
+/// *Errors:* the system refuses it.
+pub(crate) fn private_folder() -> Result<tempfile::TempDir, Failure> {
+    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
+    folder.map_err(|error| Failure::Input(format!("a folder for a socket: {error}")))
+}
 
 /// A name as a part of an environment variable's.
 pub(crate) fn variable(name: &str) -> String {
@@ -52,6 +64,13 @@ mod tests {
     fn is_a_name_made_one_of_a_variable() {
         assert_eq!(variable("disk0"), "DISK0");
         assert_eq!(variable("my-disk.2"), "MY_DISK_2");
+    }
+
+    #[test]
+    fn private_folder_is_open_to_its_owner_alone() {
+        let folder = private_folder().expect("there is room for it");
+        let mode = folder.path().metadata().expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

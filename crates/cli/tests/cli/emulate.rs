@@ -195,7 +195,8 @@ fn do_metrics_tell_what_the_disks_do() {
     let first = value(text, "headstack_time_seconds{disk=\"disk0\"}");
     let second = value(&fetch(&address, "/metrics"), "headstack_time_seconds{disk=\"disk0\"}");
     assert!(second > first, "the disk's time goes on");
-    assert!(fetch(&address, "/").starts_with("HTTP/1.1 404"));
+    assert!(fetch(&address, "/").contains("\n/metrics\n"));
+    assert!(fetch(&address, "/nowhere").starts_with("HTTP/1.1 404"));
 }
 
 /// A shell that does something and then becomes an emulator with these arguments.

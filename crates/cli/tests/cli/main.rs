@@ -10,6 +10,7 @@ mod emulate;
 mod install;
 mod interrupt;
 mod keys;
+mod node;
 mod page;
 mod probe;
 mod reproduce;

@@ -85,6 +85,7 @@ fn does_a_check_say_what_would_be_done_and_open_nothing() {
         "test: wd800jd, emulated, data in memory; 8 MiB of stream memory, D 2, N 4",
         "  nbd+unix:///test?socket=/nowhere/nbd (for 10.0.0.0/8, cert:viewer)",
         "  nbd://0.0.0.0:10809/test (for 10.0.0.0/8, cert:viewer)",
+        "clients: 1,024 connections, 768 from one address; 512 MiB of requests and replies under way in all",
         "goes on as backup once all is open",
         "metrics: http://127.0.0.1:9100/metrics; headstack top 127.0.0.1:9100",
     ];

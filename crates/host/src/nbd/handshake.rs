@@ -223,7 +223,9 @@ impl Handshake {
             if option == proto::OPT_EXPORT_NAME {
                 return Err(Breach::TlsRequired);
             }
-            self.refusal = Some("it speaks no TLS, which must come first".to_string());
+            if self.options == 0 {
+                self.refusal = Some("it speaks no TLS, which must come first".to_string());
+            }
             return Ok(self.pass_over(header, proto::REP_ERR_TLS_REQD));
         }
         let too_long = length > self.limits.option_bytes;

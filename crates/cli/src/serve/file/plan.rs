@@ -1,10 +1,11 @@
 //! What a node is to do: a node file that was checked, with all names resolved.
 
 use super::spec::{AbilitySpec, DiskSpec, ExportSpec, NodeSpec};
+use crate::service::hosts::with_host;
 use crate::units::memory;
 use headstack_host::nbd::Allow;
 use headstack_host::node::Opening;
-use headstack_host::{Address, Clock, Rules, TlsSettings};
+use headstack_host::{Address, Clock, Rules, TlsSettings, TlsUse};
 use headstack_model::Nanos;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_policy::admission::{Ability, Admission, Guarantee};
@@ -16,6 +17,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) listen: Vec<Address>,
+    /// How the clients of each of these speak TLS, where that is not as for all.
+    pub(crate) tls_uses: Vec<Option<TlsUse>>,
     pub(crate) metrics: Option<String>,
     pub(crate) user: Option<String>,
     pub(crate) tls: Option<TlsSettings>,
@@ -96,15 +99,42 @@ pub(super) fn plan(spec: &NodeSpec) -> Result<Plan, Fault> {
             Fault::new(format!("listen[{at}]"), error.to_string())
         })
     });
+    let listen = listen.collect::<Result<Vec<Address>, Fault>>()?;
     Ok(Plan {
-        listen: listen.collect::<Result<_, Fault>>()?,
-        metrics: spec.metrics.clone(),
+        tls_uses: tls_uses(spec.tls.as_ref(), &listen)?,
+        listen,
+        metrics: spec.metrics.as_deref().map(with_host),
         user: spec.user.clone(),
         tls: spec.tls.clone(),
         rules: spec.limits.rules()?,
         disks,
         exports,
     })
+}
+
+/// How the clients of each address speak TLS, where that is not as for all.
+fn tls_uses(tls: Option<&TlsSettings>, listen: &[Address]) -> Result<Vec<Option<TlsUse>>, Fault> {
+    let mut uses = vec![None; listen.len()];
+    for (text, tls_use) in tls.iter().flat_map(|tls| &tls.listeners) {
+        let place = listen.iter().position(|address| text.parse().as_ref() == Ok(address));
+        let Some(place) = place else {
+            let known: Vec<String> = listen.iter().map(ToString::to_string).collect();
+            let hint = did_you_mean(text, known.iter().map(String::as_str));
+            return Err(Fault::new("tls.listeners", format!("`{text}` is no address of `listen`{hint}")));
+        };
+        uses[place] = Some(*tls_use);
+    }
+    Ok(uses)
+}
+
+impl Plan {
+    /// Whether the clients of a listener must speak TLS: of those of `listen` by their places, and of others behind them.
+    pub(crate) fn is_secret(&self, listener: usize) -> bool {
+        match self.tls_uses.get(listener).copied().flatten() {
+            Some(tls_use) => tls_use == TlsUse::Required,
+            None => self.tls.as_ref().is_some_and(|tls| tls.required),
+        }
+    }
 }
 
 fn disks(specs: &[DiskSpec]) -> Result<Vec<DiskPlan>, Fault> {

@@ -17,7 +17,7 @@ pub(crate) struct NodeSpec {
     /// Where clients find the node: `unix:PATH`, `HOST:PORT`, `:PORT`. All exports are at each. Not needed where systemd hands
     /// over its sockets.
     pub(crate) listen: Vec<String>,
-    /// Where figures are served over HTTP: `HOST:PORT`.
+    /// Where figures are served over HTTP: `HOST:PORT`, or `:PORT` at 127.0.0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
     /// Who to go on as, by name or number, once disks and sockets are open: for a node that root starts.
@@ -38,19 +38,24 @@ pub(crate) struct NodeSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitsSpec {
-    /// Connections at a time; who comes beyond is sent away.
+    /// Connections at a time, an eighth of which is for sockets in the file system alone; who comes beyond is sent away, unless
+    /// an idle one gives way.
     pub(crate) connections: usize,
-    /// Connections at a time from one address of a network (of IPv6 from all with the same first 64 bits); as many as there may
-    /// be in all where it is not given.
+    /// Connections at a time from one address of a network (of IPv6 from all with the same first 64 bits); three quarters of
+    /// all where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connections_per_address: Option<usize>,
     /// Requests of a connection that are under way at a time; the others wait.
     pub(crate) requests: usize,
     /// Bytes of requests and replies that a connection has under way at a time, but for a single request that has more.
     pub(crate) in_flight_bytes: usize,
-    /// The same of all connections together, besides 64 KiB that each has by itself; without a bound where it is not given.
+    /// The same of all connections together, besides 256 KiB that each has by itself: no request is read from who would need more,
+    /// until others have given some back. 512 MiB, or what one connection may have where that is more, where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) in_flight_bytes_together: Option<usize>,
+    /// Time without a request after which a connection gives way to a client that finds all taken: of the address that has the most,
+    /// the one that has been idle longest.
+    pub(crate) idle_ms: f64,
     /// Time for a client to choose an export.
     pub(crate) handshake_ms: f64,
     /// Time for a request to come whole, from its first byte on.
@@ -68,12 +73,16 @@ impl Default for LimitsSpec {
             requests: limits.requests,
             in_flight_bytes: limits.held_bytes,
             in_flight_bytes_together: None,
+            idle_ms: Rules::default().idle.as_ms(),
             handshake_ms: limits.handshake.as_ms(),
             request_ms: limits.request.as_ms(),
             reply_ms: limits.reply.as_ms(),
         }
     }
 }
+
+/// Bytes of requests and replies that all connections may have under way where the file says nothing.
+const TOGETHER: usize = 512 << 20;
 
 impl LimitsSpec {
     /// The rules that these are.
@@ -83,7 +92,8 @@ impl LimitsSpec {
         let wrong = |key: &str, met: String, allowed: &str| {
             Fault::new(format!("limits.{key}"), format!("{met} is outside {allowed}"))
         };
-        let of_address = self.connections_per_address.unwrap_or(self.connections);
+        let usual = self.connections - self.connections / 4;
+        let of_address = self.connections_per_address.unwrap_or(usual);
         let counts = [
             ("connections", self.connections),
             ("connections_per_address", of_address),
@@ -97,9 +107,10 @@ impl LimitsSpec {
         if !(4096..=1 << 40).contains(&self.in_flight_bytes) {
             return Err(wrong("in_flight_bytes", self.in_flight_bytes.to_string(), "4 KiB to 1 TiB"));
         }
-        if self.in_flight_bytes_together.is_some_and(|bytes| bytes < self.in_flight_bytes) {
-            let met = self.in_flight_bytes_together.unwrap_or_default().to_string();
-            return Err(wrong("in_flight_bytes_together", met, "what one connection may have, and more"));
+        let together = self.in_flight_bytes_together.unwrap_or(self.in_flight_bytes.max(TOGETHER));
+        if !(self.in_flight_bytes.max(Budget::LEAST)..=1 << 40).contains(&together) {
+            let allowed = "what one connection may have, or 32 MiB, to 1 TiB";
+            return Err(wrong("in_flight_bytes_together", together.to_string(), allowed));
         }
         let time = |key: &str, ms: f64| match (1.0..=1e8).contains(&ms) {
             true => Ok(Nanos::from_ms(ms)),
@@ -117,7 +128,8 @@ impl LimitsSpec {
             limits,
             connections: self.connections,
             connections_per_address: of_address,
-            budget: self.in_flight_bytes_together.map(Budget::new),
+            idle: time("idle_ms", self.idle_ms)?,
+            budget: Some(Budget::new(together)),
             ..Rules::default()
         })
     }
