@@ -5,7 +5,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test reproduce packages lint doc probe-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large install clean
+.PHONY: demo test reproduce packages lint doc probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -38,6 +38,10 @@ planted:
 cuts:
 	$(CARGO) test --release --package headstack-sim --test laws -- --ignored cuts::
 	$(CARGO) test --release --package headstack-host --test cuts -- --ignored
+
+# Clients of a storage node with its scheduler and without, over the whole list of loads: half an hour.
+node-full:
+	$(CARGO) test --release --package headstack-sim --test node_clients -- --ignored --nocapture
 
 # Learns all shipped drives from outside, and says how well.
 probe-full:

@@ -43,6 +43,11 @@ impl Beside {
         gone
     }
 
+    /// Requests that wait, and that the disk has.
+    pub(super) fn outstanding(&self) -> usize {
+        self.waiting.len() + self.underway as usize
+    }
+
     /// Streams begin a command.
     pub(super) fn streams_began(&mut self, bytes: u64) {
         self.stream_bytes = self.stream_bytes.saturating_add(bytes);
@@ -102,7 +107,10 @@ impl Streams {
                 self.outdate(offset, bytes);
             }
             Ask::Change { offset, bytes } => self.outdate(offset, bytes),
-            Ask::Read { bytes, .. } => self.books.read_bytes += bytes,
+            Ask::Read { bytes, .. } => {
+                self.books.read_bytes += bytes;
+                self.bypass.answered(bytes);
+            }
             Ask::Look { .. } | Ask::Flush => {}
         }
         let result = match request.ask {

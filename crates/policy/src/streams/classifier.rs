@@ -1,17 +1,32 @@
-//! Which requests belong to streams: bits for the blocks around a place that were asked for of late.
+//! Which requests begin a stream: bits for the blocks around a place that were asked for recently, and the order of the requests.
 //!
-//! Repetitions do not matter, nearness in space and time does: so a stream is found whose client has several requests under way,
-//! goes on with small gaps, or backwards. Many random requests to a small area set all bits, too: in a stream, besides, most
-//! requests come near the one before. Regions are watched in a table of fixed size, found by
-//! hashing, in which the one asked for longest ago gives way.
+//! By the published rule a region is a stream once enough of its bits are set within a time. That is true of many random
+//! requests to a small area, too, so that here requests must come in order besides: the request continues the last of its own
+//! client, or several of the region came near the one before and hardly any did not, or it ends a long chain of requests that
+//! each continue another. Regions are watched in a table of fixed size, found by hashing, in which the one asked for longest
+//! ago gives way. Requests out of order are left to [`reorder`](super::reorder), and those with gaps to
+//! [`strides`](super::strides).
 //!
-//! *Source:* Panagiotakis et al., 4.1: bitmaps on demand around touched blocks, hashed. The table is ours.
+//! *Source:* Panagiotakis et al., 4.1: bitmaps on demand around touched blocks, hashed. The table and the order are ours.
 
+use super::chains::{Chains, Links};
 use super::config::Classifier as Spec;
 use headstack_model::Nanos;
 
 /// Places of the table in which a region may be.
 const WAYS: usize = 4;
+
+/// Blocks that a client may leave out between two requests that follow each other.
+const GAP_BLOCKS: u64 = 8;
+
+/// Requests that each continue the one before: of random requests to four places, one in 4⁸ begins such a chain.
+const LONG: u32 = 8;
+
+/// Requests near the one before, of a region.
+const DENSE: u32 = 6;
+
+/// As many requests make up a region: of longer ones there are too few in a region to say what is in order.
+const SMALL: u64 = 8;
 
 /// Which way a stream goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +45,9 @@ struct Region {
     requests: u32,
     /// How many more came near the one before than did not, and that one's first block and last.
     runs: u32,
+    /// Requests that came near the one before, and that did not.
+    near: u32,
+    strays: u32,
     latest: (u64, u64),
     /// When the first of the bits was set, and when it was last asked for.
     since: Nanos,
@@ -43,23 +61,29 @@ pub(super) struct Classifier {
     region_blocks: u64,
     threshold: u32,
     window: Nanos,
+    /// Whether bits and nearness in a region are enough.
+    is_as_published: bool,
+    chains: Chains,
     sets: Vec<[Option<Region>; WAYS]>,
 }
 
 impl Classifier {
-    pub(super) fn new(spec: &Spec) -> Classifier {
+    pub(super) fn new(spec: &Spec, is_as_published: bool) -> Classifier {
         let sets = (spec.regions as usize / WAYS).next_power_of_two();
         Classifier {
             block_bytes: spec.block_bytes,
             region_blocks: spec.region_blocks.into(),
             threshold: spec.threshold,
             window: Nanos::from_ms(spec.window_ms),
+            is_as_published,
+            chains: Chains::new(GAP_BLOCKS * spec.block_bytes),
             sets: vec![[None; WAYS]; sets],
         }
     }
 
     /// Takes note of a request; which way a stream goes there, where enough is near it in space and time.
-    pub(super) fn observe(&mut self, now: Nanos, offset: u64, bytes: u64) -> Option<Direction> {
+    pub(super) fn observe(&mut self, now: Nanos, client: u64, offset: u64, bytes: u64) -> Option<Direction> {
+        let links = self.chains.observe(client, offset, bytes);
         let (first, last) = (offset / self.block_bytes, (offset + bytes - 1) / self.block_bytes);
         // A request over more than a region says all in its last.
         let from = first.max(last / self.region_blocks * self.region_blocks);
@@ -69,11 +93,14 @@ impl Classifier {
         let region = self.region(now, number);
         if now.since(region.since) > window {
             (region.bits, region.requests, region.since) = (0, 0, now);
+            (region.near, region.strays) = (0, 0);
         }
         let before = region.bits;
         region.bits |= ones(low, high);
         let is_near = region.requests > 0 && near(region.latest, (low, high));
         region.runs = if is_near { region.runs + 1 } else { region.runs.saturating_sub(1) };
+        region.near += u32::from(is_near);
+        region.strays += u32::from(region.requests > 0 && !is_near);
         region.requests += u32::from(region.bits != before);
         (region.touched, region.latest) = (now, (low, high));
         let own = Count::of(region);
@@ -85,7 +112,11 @@ impl Classifier {
         };
         let beside = beside.filter(|_| !own.is_stream(threshold)).map(|beside| self.count(now, beside));
         let both = own.with(beside.unwrap_or_default());
-        both.is_stream(threshold).then(|| direction(before, low, high))
+        let is_new = before & ones(low, high) == 0;
+        let is_small = (high - low + 1) * SMALL <= self.region_blocks;
+        let is_stream = both.is_stream(threshold)
+            && (self.is_as_published || links.own >= LONG || is_new && both.is_in_order(links, is_small));
+        is_stream.then(|| direction(before, low, high))
     }
 
     fn count(&self, now: Nanos, number: u64) -> Count {
@@ -114,6 +145,8 @@ impl Classifier {
             bits: 0,
             requests: 0,
             runs: 0,
+            near: 0,
+            strays: 0,
             latest: (0, 0),
             since: now,
             touched: now,
@@ -127,11 +160,14 @@ struct Count {
     blocks: u32,
     requests: u32,
     runs: u32,
+    near: u32,
+    strays: u32,
 }
 
 impl Count {
     fn of(region: &Region) -> Count {
-        Count { blocks: region.bits.count_ones(), requests: region.requests, runs: region.runs }
+        let Region { bits, requests, runs, near, strays, .. } = *region;
+        Count { blocks: bits.count_ones(), requests, runs, near, strays }
     }
 
     /// A stream that has just come over a border was one before it; crossing is coming near, too.
@@ -141,12 +177,22 @@ impl Count {
             blocks: self.blocks + beside.blocks,
             requests: self.requests + beside.requests,
             runs: self.runs.max(beside.runs) + crossing,
+            near: self.near + beside.near + crossing,
+            strays: self.strays + beside.strays,
         }
     }
 
     fn is_stream(self, threshold: u32) -> bool {
         let least = self.requests.min(8) / 2;
         self.blocks >= threshold && self.requests > 1 && self.runs >= least
+    }
+
+    /// Whether requests come one behind the other and hardly any otherwise. Random requests to a small area come near each other by
+    /// chance, but far from each other, too. Where a small request continues the last of its own client, that is enough.
+    fn is_in_order(self, links: Links, is_small: bool) -> bool {
+        let is_next = is_small && links.own > 0 && self.strays <= self.near / 4;
+        let is_dense = is_small && self.near >= DENSE && self.strays <= self.near / 8;
+        is_next || is_dense || links.any >= LONG
     }
 }
 
@@ -173,7 +219,7 @@ mod tests {
     use super::*;
 
     fn watch() -> Classifier {
-        Classifier::new(&Spec::default())
+        Classifier::new(&Spec::default(), false)
     }
 
     fn at(ms: u64) -> Nanos {
@@ -184,7 +230,7 @@ mod tests {
     fn is_a_stream_found_after_as_many_blocks_as_stated() {
         let mut watch = watch();
         let found: Vec<bool> =
-            (0..20).map(|turn| watch.observe(at(turn), turn * 4096, 4096).is_some()).collect();
+            (0..20).map(|turn| watch.observe(at(turn), 1, turn * 4096, 4096).is_some()).collect();
         assert_eq!(found.iter().position(|found| *found), Some(15));
         assert!(found[15..].iter().all(|found| *found));
     }
@@ -192,38 +238,62 @@ mod tests {
     #[test]
     fn does_the_order_not_matter_and_no_repetition_count() {
         let mut watch = watch();
-        assert!((0..100).all(|turn| watch.observe(at(turn), 8 * 4096, 4096).is_none()));
+        assert!((0..100).all(|turn| watch.observe(at(turn), 1, 8 * 4096, 4096).is_none()));
         let order = [5, 3, 9, 1, 0, 2, 4, 7, 6, 10, 12, 11, 13, 15, 14];
-        let found = order.map(|block| watch.observe(at(200), block * 4096, 4096).is_some());
+        let found = order.map(|block| watch.observe(at(200), 1, block * 4096, 4096).is_some());
         assert_eq!(found.iter().position(|found| *found), Some(14));
     }
 
     #[test]
     fn does_what_was_asked_for_long_ago_not_count() {
         let mut watch = watch();
-        assert!((0..15).all(|turn| watch.observe(at(turn), turn * 4096, 4096).is_none()));
-        assert_eq!(watch.observe(at(20_001), 15 * 4096, 4096), None);
+        assert!((0..15).all(|turn| watch.observe(at(turn), 1, turn * 4096, 4096).is_none()));
+        assert_eq!(watch.observe(at(20_001), 1, 15 * 4096, 4096), None);
     }
 
     #[test]
     fn is_a_stream_told_from_its_direction() {
         let mut watch = watch();
-        let found = (0..20).rev().filter_map(|turn| watch.observe(at(1), turn * 4096, 4096)).last();
+        let found = (0..20).rev().filter_map(|turn| watch.observe(at(1), 1, turn * 4096, 4096)).last();
         assert_eq!(found, Some(Direction::Backward));
     }
 
     #[test]
     fn does_a_stream_go_on_over_the_border_of_a_region() {
         let mut watch = watch();
-        let found = (118..140).filter(|turn| watch.observe(at(1), turn * 4096, 4096).is_some()).count();
+        let found = (118..140).filter(|turn| watch.observe(at(1), 1, turn * 4096, 4096).is_some()).count();
         assert_eq!(found, 22 - 15, "ten before the border and five behind it, and then each");
     }
 
     #[test]
-    fn is_one_request_no_stream_however_long() {
+    fn one_long_request_is_no_stream_and_two_are_by_the_published_rule() {
+        let mut watch = Classifier::new(&Spec::default(), true);
+        assert_eq!(watch.observe(at(1), 1, 0, 1 << 20), None);
+        assert_eq!(watch.observe(at(1), 1, 1 << 20, 1 << 20), Some(Direction::Forward));
+    }
+
+    #[test]
+    fn long_requests_are_a_stream_once_eight_continue_the_one_before() {
         let mut watch = watch();
-        assert_eq!(watch.observe(at(1), 0, 1 << 20), None);
-        assert_eq!(watch.observe(at(1), 1 << 20, 1 << 20), Some(Direction::Forward));
+        let found = (0..12).map(|turn| watch.observe(at(1), 1, turn << 20, 1 << 20).is_some());
+        assert_eq!(found.collect::<Vec<_>>().iter().position(|found| *found), Some(8));
+    }
+
+    #[test]
+    fn random_reads_of_a_small_area_are_hardly_ever_a_stream() {
+        for (megabytes, kib, most) in [(1, 16, 20), (1, 64, 20), (10, 64, 20), (10, 256, 20), (200, 64, 100)]
+        {
+            let (mut watch, mut random) = (watch(), 1_u64);
+            let places = megabytes * 1024 / kib;
+            let found = (0..20_000).filter(|turn| {
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let place = (random >> 33) % places;
+                watch.observe(at(turn * 5), turn % 4, place * kib << 10, kib << 10).is_some()
+            });
+            let found = found.count();
+            assert!(found <= most, "{found} of 20,000 reads of {kib} KiB over {megabytes} MB");
+        }
     }
 
     #[test]
@@ -231,7 +301,7 @@ mod tests {
         let mut watch = watch();
         let places =
             (0..200_000u64).map(|turn| (turn * turn + turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 46);
-        let found = places.filter(|place| watch.observe(at(1), place * 4096, 4096).is_some()).count();
+        let found = places.filter(|place| watch.observe(at(1), 1, place * 4096, 4096).is_some()).count();
         assert!(found < 2000, "{found} of 200,000 over 1 GiB");
     }
 
@@ -239,7 +309,8 @@ mod tests {
     fn is_random_access_no_stream() {
         let mut watch = watch();
         let places = (0..100_000u64).map(|turn| turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
-        let found = places.filter(|place| watch.observe(at(1), place / 4096 * 4096, 4096).is_some()).count();
+        let found =
+            places.filter(|place| watch.observe(at(1), 1, place / 4096 * 4096, 4096).is_some()).count();
         assert_eq!(found, 0);
     }
 }

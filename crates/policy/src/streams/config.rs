@@ -178,6 +178,12 @@ impl Config {
         self.read_ahead_bytes.map_or(frame_bytes, |bytes| bytes.min(frame_bytes))
     }
 
+    /// Whether R, D or N is given: then streams are found and served by the published rules, and nothing is measured that could
+    /// have them served otherwise.
+    pub(super) fn is_as_published(&self) -> bool {
+        self.read_ahead_bytes.is_some() || self.dispatch_set.is_some() || self.requests_a_turn.is_some()
+    }
+
     pub(super) fn idle(&self) -> Nanos {
         Nanos::from_ms(self.idle_ms)
     }

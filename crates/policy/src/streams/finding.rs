@@ -14,6 +14,15 @@ pub(super) fn set_of(way: Way) -> usize {
     }
 }
 
+/// Requests by which a stream that was found out of order may be out of it.
+const REORDERED: u64 = 32;
+
+/// How far ahead of the last answer a client of so long requests may have its next: depths beyond a hundred are rare, and a region of
+/// the disk that is searched must not grow with what a client says.
+fn reach(bytes: u64) -> u64 {
+    (128 * bytes).clamp(NEAR, 64 << 20)
+}
+
 impl Streams {
     /// The reader that a request goes on with.
     pub(super) fn reader_for(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
@@ -22,6 +31,14 @@ impl Streams {
             if self.streams.contains(stream as usize) && self.may_join(stream, client, offset, bytes) {
                 return Some(stream);
             }
+        }
+        if let Some(id) = self.reader_with_tail(offset, bytes) {
+            return self.may_join(id, client, offset, bytes).then_some(id);
+        }
+        if let Some(id) = self.strider_of(client)
+            && self.may_join(id, client, offset, bytes)
+        {
+            return Some(id);
         }
         let mut best = None;
         for direction in [Direction::Forward, Direction::Backward] {
@@ -34,8 +51,42 @@ impl Streams {
                 }
             }
         }
-        let (_, id) = best?;
-        self.may_join(id, client, offset, bytes).then_some(id)
+        match best {
+            Some((_, id)) => self.may_join(id, client, offset, bytes).then_some(id),
+            None => self.reader_ahead_of(client, offset, bytes),
+        }
+    }
+
+    /// The reader whose last request ended where this one begins, or whose read-ahead did.
+    fn reader_with_tail(&self, offset: u64, bytes: u64) -> Option<u32> {
+        [Direction::Forward, Direction::Backward].into_iter().find_map(|direction| {
+            let at = turned(direction, self.disk_bytes, offset, bytes);
+            let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NOBODY);
+            let mut near = self.expected[set_of(Way::Read(direction))].range(behind).rev();
+            near.find(|(_, id)| self.streams[*id as usize].tail() == at).map(|(_, id)| *id)
+        })
+    }
+
+    /// The client's stream with gaps, if it has one: its next request may be far from the last that was answered.
+    fn strider_of(&self, client: u64) -> Option<u32> {
+        let id = self.strides.stream_of(client);
+        let stream = self.streams.get(id as usize)?;
+        (stream.stride.is_some() && stream.client == client).then_some(id)
+    }
+
+    /// A reader of the client's that has requests waiting up to shortly before this one.
+    fn reader_ahead_of(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let at = turned(direction, self.disk_bytes, offset, bytes);
+            let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NOBODY);
+            let near = self.expected[set_of(Way::Read(direction))].range(behind).next_back().copied();
+            if let Some((_, id)) = near
+                && self.may_join(id, client, offset, bytes)
+            {
+                return Some(id);
+            }
+        }
+        None
     }
 
     /// Whether a request can wait in a stream: what is missing of it is still to be read ahead.
@@ -44,6 +95,7 @@ impl Streams {
         let stream = &self.streams[id as usize];
         let direction = stream.direction();
         let (frontier, expected, stream_client) = (stream.frontier, stream.expected, stream.client);
+        let slack = stream.stride.map_or(stream.slack, |(stride, _)| stride);
         let at = turned(direction, disk_bytes, offset, bytes);
         if stream.stride.is_some_and(|(stride, record)| at.abs_diff(expected) % stride != 0 || bytes > record)
         {
@@ -60,11 +112,12 @@ impl Streams {
             }
             return false;
         }
-        // Over a gap goes who has gone on with the stream before: others are beside it by chance.
-        at <= frontier || at <= frontier + NEAR && client == stream_client
+        // Only the client that the stream already has may leave a gap: others are near it by chance.
+        let tail = self.streams[id as usize].tail();
+        at <= tail || at <= tail + slack && client == stream_client
     }
 
-    fn is_covered(&self, place: u64, bytes: u64) -> bool {
+    pub(super) fn is_covered(&self, place: u64, bytes: u64) -> bool {
         let (mut at, end) = (place, place + bytes);
         while at < end {
             let Some(id) = self.frames.readable_at(at) else { return false };
@@ -75,9 +128,15 @@ impl Streams {
 
     /// Takes note of a read that no stream goes on with; the stream that it is found to be of.
     pub(super) fn new_reader(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        let Some(direction) = self.readers.observe(self.now, offset, bytes) else {
-            return self.new_strider(client, offset, bytes);
+        let Some(direction) = self.readers.observe(self.now, client, offset, bytes) else {
+            return self
+                .new_strider(client, offset, bytes)
+                .or_else(|| self.new_reordered(client, offset, bytes));
         };
+        if let Some(id) = self.own_stream_near(client, offset, bytes) {
+            self.widen(id, bytes);
+            return self.may_join(id, client, offset, bytes).then_some(id);
+        }
         let at = turned(direction, self.disk_bytes, offset, bytes);
         let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NOBODY);
         let beside = self.expected[set_of(Way::Read(direction))].range(near).map(|(_, id)| *id).next();
@@ -97,10 +156,47 @@ impl Streams {
         if bytes > self.read_bytes() {
             return None;
         }
-        self.strides.forget(client);
         let at = turned(direction, self.disk_bytes, offset, bytes);
         let stream = Stream::new(self.now, Way::Read(direction), client, at);
-        self.new_stream(Stream { stride: Some((stride, bytes)), ..stream })
+        let id = self.new_stream(Stream { stride: Some((stride, bytes)), ..stream })?;
+        self.strides.found(client, id);
+        Some(id)
+    }
+
+    /// The client's upward reader around there, which is about to be found once more because its requests come out of order.
+    fn own_stream_near(&self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
+        if self.config.is_as_published() {
+            return None;
+        }
+        let window = (2 * REORDERED * bytes).clamp(NEAR, 64 << 20);
+        let around = (offset.saturating_sub(window), 0)..=(offset + window, NOBODY);
+        let mut around = self.expected[set_of(Way::Read(Direction::Forward))].range(around);
+        let is_own = |id: u32| {
+            let stream = &self.streams[id as usize];
+            stream.client == client && stream.stride.is_none()
+        };
+        around.find(|(_, id)| is_own(*id)).map(|(_, id)| *id)
+    }
+
+    /// Lets requests of a stream come out of their order.
+    fn widen(&mut self, id: u32, bytes: u64) {
+        let most = self.memory_bytes() / 4;
+        let stream = &mut self.streams[id as usize];
+        stream.slack = stream.slack.max((REORDERED * bytes).min(most));
+    }
+
+    /// Takes note of a read that continues no stream; the stream whose requests come out of order that it is found to be of.
+    fn new_reordered(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
+        if self.config.is_as_published() {
+            return None;
+        }
+        let end = self.reorder.observe(client, offset, bytes)?;
+        let known = self.own_stream_near(client, offset, bytes);
+        let id = known
+            .or_else(|| self.new_stream(Stream::new(self.now, Way::Read(Direction::Forward), client, end)))?;
+        self.widen(id, bytes);
+        // This read is of what the stream has left out.
+        None
     }
 
     /// Expects a stream's next request there.

@@ -5,7 +5,8 @@
 //! have the disk, each for a turn long enough to be worth the seek. What is read ahead lies in the stream memory until
 //! clients have fetched it. A client that goes on as its bytes come in keeps that short, so a turn may bring many times
 //! what the memory holds. Streams of writes have turns, too: they are answered when they are in the memory, and wait for
-//! room there until their turn comes. Other requests pass beside the streams.
+//! room there until their turn comes. Other requests pass beside the streams. While streams are few, and the disk serves them as well
+//! by itself, their reads bypass the scheduler ([`bypass`]).
 //!
 //! It is a machine: told of requests and of ended commands with the time, asked for [`Action`]s and for when to come back.
 //! The bytes are its owner's; it says where they go.
@@ -17,6 +18,8 @@
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
 
 mod beside;
+mod bypass;
+mod chains;
 mod classifier;
 mod config;
 mod dispatch;
@@ -24,6 +27,7 @@ mod finding;
 mod frames;
 mod promises;
 mod reading;
+mod reorder;
 mod stream;
 mod strides;
 mod tuning;
@@ -42,11 +46,13 @@ pub use words::{
 
 use crate::Guard;
 use beside::Beside;
+use bypass::Bypass;
 use classifier::Classifier as Watch;
 use dispatch::Dispatch;
 use frames::Frames;
 use headstack_model::Nanos;
 use promises::Promise;
+use reorder::Reorder;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stream::Stream;
@@ -96,6 +102,7 @@ pub struct Streams {
     readers: Watch,
     writers: Watch,
     strides: Strides,
+    reorder: Reorder,
     streams: Slab<Stream>,
     /// Readers by direction, and writers, by where they are expected.
     expected: [BTreeSet<(u64, u32)>; 3],
@@ -112,6 +119,7 @@ pub struct Streams {
     spared: Vec<(u64, u64)>,
     beside: Beside,
     tuning: Tuning,
+    bypass: Bypass,
     guard: Option<Guard>,
     underway: Slab<Underway>,
     keeps: VecDeque<Action>,
@@ -138,9 +146,10 @@ impl Streams {
             boundaries: None,
             now: Nanos::ZERO,
             frames: Frames::new(config.memory_bytes, config.frame_bytes()),
-            readers: Watch::new(&config.classifier),
-            writers: Watch::new(&config.classifier),
+            readers: Watch::new(&config.classifier, config.is_as_published()),
+            writers: Watch::new(&config.classifier, config.is_as_published()),
             strides: Strides::new(),
+            reorder: Reorder::new(),
             streams: Slab::new(),
             expected: Default::default(),
             reads: BTreeMap::new(),
@@ -152,6 +161,7 @@ impl Streams {
             spared: Vec::new(),
             beside: Beside::default(),
             tuning: Tuning::new(),
+            bypass: Bypass::new(&config),
             guard: (config.guard_cost > 0.0).then(|| Guard::adaptive(config.guard_cost)),
             underway: Slab::new(),
             keeps: VecDeque::new(),
@@ -182,15 +192,18 @@ impl Streams {
     /// A client asks. The request must lie within the disk, and ask for something.
     pub fn submit(&mut self, now: Nanos, request: Request) {
         self.now = now;
+        self.measure_wait();
         self.books.requests += 1;
         self.gathered.meet(request.client);
         self.take(request);
+        self.decide_bypass();
         self.pump();
     }
 
     /// A command of the disk has ended.
     pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), DiskError>) {
         self.now = now;
+        self.measure_wait();
         let Underway { purpose, issued } = self.underway.remove(id as usize);
         if let Some(guard) = &mut self.guard {
             guard.completed(now, id);
@@ -199,6 +212,7 @@ impl Streams {
             Purpose::Direct(request) => self.direct_ended(request, result),
             Purpose::Frame(frame) => self.frame_ended(frame, issued, result),
         }
+        self.decide_bypass();
         self.pump();
     }
 

@@ -7,7 +7,7 @@ use super::stream::{NOBODY, Stream, turned};
 use super::tuning::Sample;
 use super::turns::Step;
 use super::words::{DiskError, Outcome, Place, Request, Transfer};
-use super::{NEAR, Purpose, Streams, Wait};
+use super::{Purpose, Streams, Wait};
 use headstack_model::Nanos;
 use std::collections::BTreeMap;
 
@@ -36,6 +36,7 @@ impl Streams {
             .reader_for(request.client, offset, bytes)
             .or_else(|| self.new_reader(request.client, offset, bytes));
         match found {
+            Some(stream) if self.bypass.is_on() => self.pass_by_stream(stream, request, offset, bytes),
             Some(stream) => self.wait(stream, request, offset, bytes),
             None => self.pass(request),
         }
@@ -55,6 +56,7 @@ impl Streams {
         self.frames.fetch(self.now, offset, bytes, |id| self.emptied.push(id));
         self.books.read_bytes += bytes;
         self.books.hits += u64::from(at_once);
+        self.bypass.answered(bytes);
         if self.streams.contains(stream as usize) {
             self.advance_expected(stream, request.client, offset, bytes, at_once);
         }
@@ -96,13 +98,18 @@ impl Streams {
     /// Whether a stream has gone on behind a run.
     fn has_passed(&self, id: u32, place: u64, bytes: u64) -> bool {
         let stream = &self.streams[id as usize];
-        turned(stream.direction(), self.disk_bytes, place, bytes) + bytes <= stream.expected
+        turned(stream.direction(), self.disk_bytes, place, bytes) + bytes
+            <= stream.passed_up_to(stream.expected)
     }
 
     /// Takes note of the frames that a stream has gone on behind, which it expected from `before` on.
     fn leave_behind(&mut self, id: u32, before: u64) {
         let stream = &self.streams[id as usize];
-        let bytes = stream.expected - before;
+        let before = stream.passed_up_to(before);
+        let bytes = stream.passed_up_to(stream.expected) - before;
+        if bytes == 0 {
+            return;
+        }
         let place = turned(stream.direction(), self.disk_bytes, before, bytes);
         let is_passed = |streams: &Streams, frame: u32| {
             let Frame { stream, place, bytes, is_behind, .. } = *streams.frames.get(frame);
@@ -118,7 +125,8 @@ impl Streams {
 
     /// Gives up frames of a stream that it has left far behind.
     fn pass_by(&mut self, id: u32, expected: u64) {
-        let Some(behind) = expected.checked_sub(NEAR + 1) else { return };
+        let slack = self.streams[id as usize].slack;
+        let Some(behind) = expected.checked_sub(slack + 1) else { return };
         let direction = self.streams[id as usize].direction();
         let place = turned(direction, self.disk_bytes, behind, 1);
         if let Some(frame) = self.frames.readable_at(place) {
@@ -184,6 +192,7 @@ impl Streams {
         let wait = self.waits(is_writer).remove(&key).expect("it waits");
         let stream = &mut self.streams[wait.stream as usize];
         stream.waiting -= 1;
+        stream.skip_passed();
         if stream.waiting == 0 {
             self.unpress(wait.stream);
         }
@@ -275,7 +284,7 @@ impl Streams {
         self.skip_held(id);
         let stream = &self.streams[id as usize];
         let (direction, at, is_needy) = (stream.direction(), stream.frontier, stream.is_needy());
-        if at >= self.disk_bytes {
+        if at >= self.disk_bytes || self.bypass.is_on() && !is_needy {
             return Step::Over;
         }
         let staged = (stream.frames - stream.in_flight) as usize;

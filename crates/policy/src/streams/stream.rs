@@ -3,6 +3,7 @@
 //! Places of a stream are counted along its way, so that backwards is no other case: for a stream that goes down, from the
 //! disk's end.
 
+use super::NEAR;
 use super::classifier::Direction;
 use headstack_model::Nanos;
 
@@ -38,6 +39,10 @@ pub(super) struct Stream {
     pub(super) frontier: u64,
     /// Up to where requests wait.
     pub(super) wanted: u64,
+    /// Up to where requests bypassed it.
+    pub(super) passed: u64,
+    /// Bytes by which its requests may come out of their order.
+    pub(super) slack: u64,
     /// Bytes of its last request.
     pub(super) request: u64,
     /// Requests that wait.
@@ -89,6 +94,8 @@ impl Stream {
             expected: at,
             frontier: at,
             wanted: at,
+            passed: at,
+            slack: NEAR,
             request: 0,
             waiting: 0,
             frames: 0,
@@ -144,6 +151,23 @@ impl Stream {
     pub(super) fn is_amid(&self, longest: u64) -> bool {
         let is_read = !self.is_writer() && self.stride.is_none() && (1..=longest).contains(&self.request);
         is_read && self.frontier.checked_sub(self.expected).is_some_and(|over| over % self.request != 0)
+    }
+
+    /// Behind all that was asked for and all that was read ahead, along its way.
+    pub(super) fn tail(&self) -> u64 {
+        self.frontier.max(self.wanted).max(self.passed)
+    }
+
+    /// Up to where all was asked for, where requests were asked for up to `expected`.
+    pub(super) fn passed_up_to(&self, expected: u64) -> u64 {
+        expected.saturating_sub(self.slack - NEAR)
+    }
+
+    /// What went past the stream needs no reading ahead, once nobody waits for what lies before it.
+    pub(super) fn skip_passed(&mut self) {
+        if self.waiting == 0 {
+            self.frontier = self.frontier.max(self.passed);
+        }
     }
 
     pub(super) fn is_writer(&self) -> bool {

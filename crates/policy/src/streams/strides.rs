@@ -4,9 +4,10 @@
 //! A client that has several such streams over one connection is not understood.
 
 use super::classifier::Direction;
+use super::stream::NOBODY;
 
-/// Equal distances after which there is a stream.
-const ENOUGH: u8 = 3;
+/// Equal distances after which there is a stream: of random requests to four places, one in 4⁴ has as many.
+const ENOUGH: u8 = 5;
 
 /// Clients that are watched at a time; two that fall on the same place keep each other from being watched.
 const CLIENTS: usize = 1024;
@@ -24,11 +25,13 @@ struct Last {
 #[derive(Debug)]
 pub(super) struct Strides {
     clients: Vec<Option<Last>>,
+    /// By client, the stream that was found last.
+    streams: Vec<u32>,
 }
 
 impl Strides {
     pub(super) fn new() -> Strides {
-        Strides { clients: vec![None; CLIENTS] }
+        Strides { clients: vec![None; CLIENTS], streams: vec![NOBODY; CLIENTS] }
     }
 
     /// Takes note of a request; which way and how far each time, where its client goes on alike.
@@ -44,8 +47,14 @@ impl Strides {
     }
 
     /// A stream was found: what comes next begins anew.
-    pub(super) fn forget(&mut self, client: u64) {
+    pub(super) fn found(&mut self, client: u64, stream: u32) {
         self.clients[client as usize % CLIENTS] = None;
+        self.streams[client as usize % CLIENTS] = stream;
+    }
+
+    /// The stream that was found last of a client: it may be another's by now.
+    pub(super) fn stream_of(&self, client: u64) -> u32 {
+        self.streams[client as usize % CLIENTS]
     }
 }
 
@@ -54,12 +63,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_stride_found_after_three_equal_distances() {
+    fn five_equal_distances_are_a_stride() {
         let mut strides = Strides::new();
-        let found: Vec<_> = (0..5).map(|turn| strides.observe(1, turn << 20, 4096)).collect();
-        assert_eq!(found[..3], [None; 3]);
-        assert_eq!(found[3..], [Some((Direction::Forward, 1 << 20)); 2]);
-        let found = (0..5).rev().filter_map(|turn| strides.observe(2, turn << 20, 4096)).last();
+        let found: Vec<_> = (0..7).map(|turn| strides.observe(1, turn << 20, 4096)).collect();
+        assert_eq!(found[..5], [None; 5]);
+        assert_eq!(found[5..], [Some((Direction::Forward, 1 << 20)); 2]);
+        let found = (0..7).rev().filter_map(|turn| strides.observe(2, turn << 20, 4096)).last();
         assert_eq!(found, Some((Direction::Backward, 1 << 20)));
     }
 

@@ -177,7 +177,7 @@ impl Streams {
         let wanted = match () {
             () if stream.turn.is_some() => None,
             () if stream.is_needy() => Some(Queue::Needy(due.max(round))),
-            () if stream.is_hungry(self.disk_bytes) => Some(Queue::Hungry),
+            () if stream.is_hungry(self.disk_bytes) && !self.bypass.is_on() => Some(Queue::Hungry),
             () => None,
         };
         let wanted = match (wanted, stream.filed) {

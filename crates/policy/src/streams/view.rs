@@ -73,6 +73,8 @@ pub struct View {
     pub requests_a_turn: u32,
     /// Streams that may have a turn at a time.
     pub dispatch_set: u32,
+    /// Whether reads of streams go to the disk as they come, because turns would gain too little.
+    pub bypass: bool,
 }
 
 /// A stream at a time.
@@ -144,6 +146,7 @@ impl Streams {
             read_ahead_bytes: self.read_bytes(),
             requests_a_turn: self.turn_requests(),
             dispatch_set: self.config.dispatch_set.unwrap_or(1),
+            bypass: self.bypass.is_on(),
         }
     }
 

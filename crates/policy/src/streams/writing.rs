@@ -187,7 +187,7 @@ impl Streams {
     }
 
     fn new_writer(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
-        let direction = self.writers.observe(self.now, offset, bytes)?;
+        let direction = self.writers.observe(self.now, client, offset, bytes)?;
         (direction == Direction::Forward).then_some(())?;
         self.new_stream(Stream::new(self.now, Way::Write, client, offset))
     }

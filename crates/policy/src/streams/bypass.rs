@@ -1,0 +1,291 @@
+//! Whether reads of streams wait for turns, or bypass the scheduler.
+//!
+//! A disk may serve few streams as well by its own cache and queue, and each read waits less then: in the turn of one stream the
+//! others wait, and a read may wait for a longer one that is read ahead. So while streams are few, the scheduler measures how
+//! long reads wait for each byte with turns. Then, for a moment, it sends each read to the disk as it comes, and measures again.
+//! It keeps to that while reads wait hardly longer.
+//!
+//! The wait is the number of outstanding requests over time, divided by the bytes read: by Little's law that is the mean wait of a
+//! byte, in which requests count that are not answered yet. Where clients keep a number of requests outstanding, its inverse is
+//! throughput.
+//!
+//! Where R, D or N is given, turns are what is wanted, and nothing is measured.
+
+use super::config::Config;
+use super::stream::{Stream, turned};
+use super::words::Request;
+use super::{Streams, Wait};
+use headstack_model::Nanos;
+
+/// Streams up to which a bypass is tried: most caches of drives have 8 to 32 segments, and a trial costs what they lose by it.
+const MOST_STREAMS: usize = 16;
+
+/// How many times as long reads may wait in a bypass as with turns. Turns gain less than that where they only save the disk the gaps
+/// between small requests (27 % for one reader of 16 KiB on an Exos X18).
+const WORTH: f64 = 4.0 / 3.0;
+
+/// The same where the bypass was tried and found good, so that chance does not end it.
+const STILL_WORTH: f64 = 1.25 * WORTH;
+
+/// Reads over which a wait is measured, at least, and for each stream.
+const READS: u64 = 64;
+const READS_A_STREAM: u64 = 4;
+
+/// Time that it is measured over, at least: some turns of the disk, in which small requests meet and miss their sectors.
+const LEAST_TIME: Nanos = Nanos(200_000_000);
+
+/// Time after which fewer reads and turns are enough.
+const ENOUGH_TIME: Nanos = Nanos(4_000_000_000);
+
+/// How many times as long reads wait in a trial that is ended at once. Small requests of several clients may take a second to fall
+/// into step with the disk, and wait some times as long until then.
+const HOPELESS: f64 = 5.0;
+
+/// How long a trial lasts: a sixtieth of the time until the next at the soonest.
+const TRIAL: Nanos = Nanos(1_000_000_000);
+
+/// Reads by which anything is decided, at least.
+const LEAST_READS: u64 = 8;
+
+/// From one failed trial to the next, which doubles up to the last.
+const RETRY: Nanos = Nanos(60_000_000_000);
+const LATEST_RETRY: Nanos = Nanos(960_000_000_000);
+
+/// A reader that has asked within that time is one of those that the disk serves.
+const RECENT: Nanos = Nanos(5_000_000_000);
+
+/// How reads of streams are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// In turns.
+    Turns,
+    /// Each as it comes, to see what that costs.
+    Trial,
+    /// Each as it comes.
+    Bypass,
+}
+
+/// How long reads waited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    reads: u64,
+    bytes: u64,
+    /// Outstanding requests, summed up over nanoseconds.
+    waited_ns: f64,
+}
+
+impl Tally {
+    /// Nanoseconds waited for each byte.
+    fn wait(&self) -> f64 {
+        self.waited_ns / self.bytes.max(1) as f64
+    }
+}
+
+/// What a decision depends on, besides the wait.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    /// Readers that ask.
+    streams: usize,
+    /// Turns that were begun so far.
+    turns: u64,
+    /// Requests that wait or that the disk has.
+    outstanding: u64,
+}
+
+/// Decides between turns and the bypass.
+#[derive(Debug)]
+pub(super) struct Bypass {
+    is_allowed: bool,
+    mode: Mode,
+    tally: Tally,
+    /// When the tally began, and up to when it was brought.
+    since: Nanos,
+    upto: Nanos,
+    /// Streams and turns when it began.
+    streams: usize,
+    turns: u64,
+    /// Answers to come before it begins.
+    skipped: u64,
+    /// Nanoseconds a byte with turns, as measured last, and with how many streams.
+    reference: f64,
+    reference_streams: usize,
+    retry: Nanos,
+    retry_at: Nanos,
+    /// Streams in the last trial that failed.
+    failed_with: usize,
+}
+
+impl Bypass {
+    pub(super) fn new(config: &Config) -> Bypass {
+        Bypass {
+            is_allowed: config.scheduling && !config.is_as_published(),
+            mode: Mode::Turns,
+            tally: Tally::default(),
+            since: Nanos::ZERO,
+            upto: Nanos::ZERO,
+            streams: 0,
+            turns: 0,
+            skipped: 0,
+            reference: f64::INFINITY,
+            reference_streams: 0,
+            retry: RETRY,
+            retry_at: Nanos::ZERO,
+            failed_with: usize::MAX,
+        }
+    }
+
+    /// Whether reads of streams go to the disk as they come.
+    pub(super) fn is_on(&self) -> bool {
+        self.mode != Mode::Turns
+    }
+
+    /// So many requests were outstanding up to now.
+    fn advance(&mut self, now: Nanos, outstanding: u64) {
+        if self.skipped == 0 {
+            self.tally.waited_ns += outstanding as f64 * now.since(self.upto).0 as f64;
+        } else {
+            self.since = now;
+        }
+        self.upto = now;
+    }
+
+    /// A read was answered.
+    pub(super) fn answered(&mut self, bytes: u64) {
+        if self.skipped > 0 {
+            self.skipped -= 1;
+        } else {
+            self.tally.reads += 1;
+            self.tally.bytes += bytes;
+        }
+    }
+
+    /// Whether there is enough to decide by.
+    fn is_due(&self, now: Nanos, turns: u64) -> bool {
+        let took = now.since(self.since);
+        let (Tally { reads, .. }, wanted) = (self.tally, READS.max(READS_A_STREAM * self.streams as u64));
+        // Waits differ within a round: whole rounds count, if that does not take too long.
+        let is_round = !self.is_on() && turns >= self.turns + 2 * self.streams as u64;
+        let is_enough = match self.mode {
+            Mode::Turns => took >= LEAST_TIME && reads >= wanted && is_round,
+            Mode::Trial => {
+                took >= TRIAL || reads >= LEAST_READS && self.tally.wait() > HOPELESS * self.reference
+            }
+            Mode::Bypass => took >= LEAST_TIME && reads >= wanted,
+        };
+        self.is_allowed && (is_enough || took >= ENOUGH_TIME && reads >= LEAST_READS)
+    }
+
+    /// Decides anew by what was measured.
+    fn decide(&mut self, now: Nanos, load: Load) {
+        let is_few = (1..=MOST_STREAMS).contains(&load.streams);
+        let is_measured = self.tally.reads >= LEAST_READS;
+        let wait = self.tally.wait();
+        // Waits grow with the streams.
+        let reference = self.reference * load.streams as f64 / self.reference_streams.max(1) as f64;
+        match self.mode {
+            // Others may be about to be found.
+            Mode::Turns if load.streams > self.streams => self.enter(Mode::Turns, now, load),
+            Mode::Turns => {
+                (self.reference, self.reference_streams) = (wait, load.streams);
+                let may_try = now >= self.retry_at || load.streams < self.failed_with;
+                self.enter(if is_few && may_try { Mode::Trial } else { Mode::Turns }, now, load);
+            }
+            Mode::Trial if is_few && is_measured && wait <= WORTH * reference => {
+                (self.retry, self.failed_with) = (RETRY, usize::MAX);
+                self.enter(Mode::Bypass, now, load);
+            }
+            Mode::Trial => {
+                (self.retry_at, self.failed_with) = (now + self.retry, load.streams);
+                self.retry = Nanos(2 * self.retry.0).min(LATEST_RETRY);
+                self.enter(Mode::Turns, now, load);
+            }
+            Mode::Bypass if is_few && wait <= STILL_WORTH * reference => {
+                self.enter(Mode::Bypass, now, load);
+            }
+            Mode::Bypass => self.enter(Mode::Turns, now, load),
+        }
+    }
+
+    /// Measures anew from here on.
+    fn enter(&mut self, mode: Mode, now: Nanos, load: Load) {
+        let was_on = self.is_on();
+        (self.mode, self.since, self.tally) = (mode, now, Tally::default());
+        (self.streams, self.turns) = (load.streams, load.turns);
+        if was_on != self.is_on() {
+            // What is outstanding was begun the other way.
+            self.skipped = load.outstanding + load.streams as u64;
+        }
+    }
+}
+
+impl Streams {
+    fn outstanding(&self) -> u64 {
+        (self.reads.len() + self.beside.outstanding()) as u64
+    }
+
+    /// Time has passed.
+    pub(super) fn measure_wait(&mut self) {
+        let outstanding = self.outstanding();
+        self.bypass.advance(self.now, outstanding);
+    }
+
+    /// Decides between turns and the bypass, where there is enough to go by.
+    pub(super) fn decide_bypass(&mut self) {
+        if !self.bypass.is_due(self.now, self.books.turns) {
+            return;
+        }
+        let recent = |stream: &Stream| !stream.is_writer() && self.now.since(stream.asked) < RECENT;
+        let streams = self.streams.iter().filter(|(_, stream)| recent(stream)).count();
+        let was_on = self.bypass.is_on();
+        // Promises are kept in turns.
+        if self.promises.is_empty() || was_on {
+            let load = Load { streams, turns: self.books.turns, outstanding: self.outstanding() };
+            self.bypass.decide(self.now, load);
+        }
+        if was_on != self.bypass.is_on() {
+            if !was_on {
+                self.release_waits();
+            }
+            let ids: Vec<u32> = self.streams.iter().map(|(id, _)| id as u32).collect();
+            ids.into_iter().for_each(|id| self.file(id));
+        }
+    }
+
+    /// Sends reads that wait for turns to the disk, but for those whose bytes are in the memory or on their way.
+    fn release_waits(&mut self) {
+        let mut waits: Vec<_> =
+            self.reads.iter().map(|((offset, ticket), wait)| (*ticket, *offset, wait.bytes)).collect();
+        waits.retain(|(_, offset, bytes)| !self.is_covered(*offset, *bytes));
+        waits.sort_unstable();
+        for (ticket, offset, bytes) in waits {
+            let Wait { request, stream, .. } = self.take_wait(false, (offset, ticket));
+            self.skip(stream, offset, bytes);
+            self.pass_behind(request, offset, bytes);
+        }
+    }
+
+    /// Sends a read of a stream to the disk as it came.
+    pub(super) fn pass_by_stream(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
+        let stream = &mut self.streams[id as usize];
+        stream.hear(self.now);
+        (stream.client, stream.asked, stream.request) = (request.client, self.now, bytes);
+        stream.requests += 1;
+        stream.bytes += bytes;
+        self.skip(id, offset, bytes);
+        self.pass(request);
+    }
+
+    /// A stream goes on behind bytes that it does not read ahead.
+    fn skip(&mut self, id: u32, offset: u64, bytes: u64) {
+        let disk_bytes = self.disk_bytes;
+        let stream = &mut self.streams[id as usize];
+        let at = turned(stream.direction(), disk_bytes, offset, bytes);
+        let end = stream.beyond(at, bytes).min(disk_bytes);
+        stream.passed = stream.passed.max(end);
+        stream.skip_passed();
+        if end > stream.expected {
+            self.expect_at(id, end);
+        }
+        self.file(id);
+    }
+}

@@ -1,0 +1,93 @@
+//! Chains of requests: each begins where one before it ended, or ends where it began.
+
+/// Clients whose last requests are known at a time; two that share a slot have no chains of their own.
+const CLIENTS: usize = 1024;
+
+/// Recent requests, of all clients: a stream may come by several connections in turn.
+const RECENT: usize = 16;
+
+/// A request in bytes, and how many before it are in its chain: upward, or downward where that is negative.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    client: u64,
+    begin: u64,
+    end: u64,
+    own: i32,
+    any: i32,
+}
+
+/// How many requests before one are in its chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Links {
+    /// Of the same client, with no other request of that client between them.
+    pub(super) own: u32,
+    /// Of any client, with few requests between them.
+    pub(super) any: u32,
+}
+
+/// Watches which requests continue others.
+#[derive(Debug)]
+pub(super) struct Chains {
+    /// Bytes that may be left out between two.
+    gap: u64,
+    clients: Vec<Option<Link>>,
+    recent: [Option<Link>; RECENT],
+    next: usize,
+}
+
+impl Chains {
+    pub(super) fn new(gap: u64) -> Chains {
+        Chains { gap, clients: vec![None; CLIENTS], recent: [None; RECENT], next: 0 }
+    }
+
+    /// Notes a request.
+    pub(super) fn observe(&mut self, client: u64, begin: u64, bytes: u64) -> Links {
+        let (gap, end) = (self.gap, begin + bytes);
+        let slot = &mut self.clients[client as usize % CLIENTS];
+        let last = slot.filter(|last| last.client == client);
+        let own = last.map_or(0, |last| longer(last.own, way(last, begin, end, gap)));
+        let chained = self.recent.iter().flatten().map(|link| longer(link.any, way(*link, begin, end, gap)));
+        let any = chained.max_by_key(|links| links.unsigned_abs()).unwrap_or(0);
+        let link = Link { client, begin, end, own, any };
+        *slot = Some(link);
+        self.recent[self.next] = Some(link);
+        self.next = (self.next + 1) % RECENT;
+        Links { own: own.unsigned_abs(), any: any.unsigned_abs() }
+    }
+}
+
+/// 1 where a request comes just above another, -1 just below, and else 0.
+fn way(before: Link, begin: u64, end: u64, gap: u64) -> i32 {
+    let is_near = |distance: Option<u64>| distance.is_some_and(|distance| distance <= gap);
+    match () {
+        () if is_near(begin.checked_sub(before.end)) => 1,
+        () if is_near(before.begin.checked_sub(end)) => -1,
+        () => 0,
+    }
+}
+
+/// A chain that goes on this way.
+fn longer(chain: i32, way: i32) -> i32 {
+    if chain.signum() == way { chain.saturating_add(way) } else { way }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_goes_on_one_way_makes_a_chain() {
+        let mut chains = Chains::new(4096);
+        let own: Vec<u32> =
+            [0, 1, 2, 3, 9, 8, 7, 8].map(|at| chains.observe(1, (10 + at) << 16, 1 << 16).own).to_vec();
+        assert_eq!(own, [0, 1, 2, 3, 0, 1, 2, 1]);
+    }
+
+    #[test]
+    fn connections_in_turn_make_a_chain_together() {
+        let mut chains = Chains::new(4096);
+        let links: Vec<Links> = (0..12).map(|at| chains.observe(at % 4, at << 16, 1 << 16)).collect();
+        assert!(links.iter().all(|links| links.own == 0));
+        assert_eq!(links[11].any, 11);
+    }
+}

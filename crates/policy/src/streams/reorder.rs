@@ -1,0 +1,104 @@
+//! Streams whose requests come out of order: each client's recent reads, as long as they fill a run of the disk without repetition.
+//!
+//! A client that reads a file from several threads, or whose requests take different ways, asks for all of it, each part once, in
+//! an order that departs from the file's by a bounded number of requests. Random reads of a region repeat themselves, or leave
+//! ever more of it out, before they look like that: of 64 random places among 128, some two are the same with certainty but for
+//! 1 in 10⁷ (e^(-64²/(2·128))).
+
+/// Reads that must fill a run.
+const READS: usize = 64;
+
+/// Parts of the run that may be missing, in reads.
+const MISSING: u64 = 64;
+
+/// Clients that are watched at a time; two that share a slot keep each other from being watched.
+const CLIENTS: usize = 1024;
+
+/// A client's recent reads, all of one length.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    client: u64,
+    bytes: u64,
+    /// Offsets in ascending order.
+    offsets: Vec<u64>,
+}
+
+impl Recent {
+    /// Adds a read; whether it is a new part of the same run.
+    fn insert(&mut self, offset: u64) -> bool {
+        let Err(place) = self.offsets.binary_search(&offset) else { return false };
+        self.offsets.insert(place, offset);
+        let (first, last) = (self.offsets[0], self.offsets[self.offsets.len() - 1]);
+        let parts = (last - first) / self.bytes + 1;
+        (offset - first).is_multiple_of(self.bytes)
+            && (last - first).is_multiple_of(self.bytes)
+            && parts - self.offsets.len() as u64 <= MISSING
+    }
+}
+
+/// Watches reads that no stream continues with.
+#[derive(Debug)]
+pub(super) struct Reorder {
+    clients: Vec<Recent>,
+}
+
+impl Reorder {
+    pub(super) fn new() -> Reorder {
+        Reorder { clients: vec![Recent::default(); CLIENTS] }
+    }
+
+    /// Notes a read; where the run ends that the client's recent reads fill, once there is one.
+    pub(super) fn observe(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u64> {
+        let recent = &mut self.clients[client as usize % CLIENTS];
+        let is_same = recent.client == client && recent.bytes == bytes;
+        if !is_same || !recent.insert(offset) {
+            (recent.client, recent.bytes) = (client, bytes);
+            recent.offsets.clear();
+            recent.offsets.push(offset);
+        }
+        if recent.offsets.len() < READS {
+            return None;
+        }
+        let end = recent.offsets.pop().expect("there are so many") + bytes;
+        recent.offsets.clear();
+        Some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A permutation of 0 to 63 that is far from ascending.
+    fn scattered(turn: u64) -> u64 {
+        turn * 37 % 64
+    }
+
+    #[test]
+    fn reads_that_fill_a_run_in_any_order_are_a_stream() {
+        let mut reorder = Reorder::new();
+        let found: Vec<_> =
+            (0..64).map(|turn| reorder.observe(7, (100 + scattered(turn)) << 16, 1 << 16)).collect();
+        assert!(found[..63].iter().all(Option::is_none));
+        assert_eq!(found[63], Some(164 << 16));
+    }
+
+    #[test]
+    fn repeated_or_scattered_reads_are_no_stream() {
+        let mut reorder = Reorder::new();
+        let places = |turn: u64| turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        for region in [40, 128, 100_000] {
+            let found = (0..100_000)
+                .any(|turn| reorder.observe(1, places(turn * turn) % region << 16, 1 << 16).is_some());
+            assert!(!found, "{region} places");
+        }
+    }
+
+    #[test]
+    fn clients_that_share_a_slot_do_not_make_a_stream_together() {
+        let mut reorder = Reorder::new();
+        let found =
+            (0..64).any(|turn| reorder.observe(turn % 2 * CLIENTS as u64, turn << 16, 1 << 16).is_some());
+        assert!(!found);
+    }
+}
