@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     let (text, included) = text.split_once('\u{c}').unwrap_or((text, ""));
     let mut include = |_: &str| Ok(included.to_string());
-    let Ok(file) = JobFile::parse(text, "fuzz.fio", &mut include) else { return };
+    let Ok(file) = JobFile::parse(text, "fuzz.fio", &mut include, &|_| None) else { return };
     let volume = |name: &str, sector_bytes| VolumeInfo { name: name.to_string(), sectors: 1 << 24, sector_bytes };
     let Ok(mut load) = file.build(&[volume("sda", 512), volume("sdb", 4096)], 1) else { return };
     let (mut now, mut out) = (Nanos::ZERO, Vec::new());

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// What a job asks for, beside its number of requests.
 const JOBS: [(&str, &str, u64); 2] = [
     ("100 sequential 64 KiB streams", "rw=read\nbs=64k\nnumjobs=100\noffset_increment=1%\n", 100),
-    ("random 4 KiB reads at depth 32", "rw=randread\nbs=4k\niodepth=32\nnorandommap\n", 1),
+    ("random 4 KiB reads at depth 32", "rw=randread\nbs=4k\nioengine=libaio\niodepth=32\nnorandommap\n", 1),
 ];
 
 /// Runs of every job: requests in all.

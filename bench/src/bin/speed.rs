@@ -55,7 +55,10 @@ fn cases(spec: &DriveSpec) -> Vec<Case> {
     }
     for (name, job) in [
         ("fio job: 100 sequential 64 KiB streams", "bs=64k\nnumjobs=100\noffset_increment=1%"),
-        ("fio job: random 4 KiB reads at depth 32", "rw=randread\nbs=4k\niodepth=32\nnorandommap"),
+        (
+            "fio job: random 4 KiB reads at depth 32",
+            "rw=randread\nbs=4k\nioengine=libaio\niodepth=32\nnorandommap",
+        ),
     ] {
         // DiskSim reads no jobs; its figure is that of the same streams, or none.
         let disksim = job.contains("numjobs").then_some(34e3);
@@ -70,7 +73,7 @@ fn fio(spec: &DriveSpec, job: &str) -> FioLoad {
     let each = if job.contains("numjobs") { 20_000 } else { 2_000_000 };
     let text = format!("[job]\nfilename=/dev/sda\ndirect=1\nnumber_ios={each}\nio_size=1p\n{job}");
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
-    let file = JobFile::parse(&text, "speed", &mut nothing).expect("the job is good");
+    let file = JobFile::parse(&text, "speed", &mut nothing, &|_| None).expect("the job is good");
     let (sectors, sector_bytes) = (spec.capacity_sectors, 512);
     let volume = VolumeInfo { name: "sda".to_string(), sectors, sector_bytes };
     file.build(&[volume], 1).expect("the job fits the drive")

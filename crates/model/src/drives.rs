@@ -19,6 +19,8 @@ pub fn load(name: &str) -> Result<DriveSpec, SpecError> {
     }
     let likeness = |known: &str| strsim::jaro_winkler(&name.to_ascii_lowercase(), known);
     let nearest = ALL.iter().max_by(|a, b| likeness(a.0).total_cmp(&likeness(b.0)));
+    // A name that is far off names a file that is not there, or nothing.
+    let nearest = nearest.filter(|(known, _)| likeness(known) >= 0.7);
     let hint = nearest.map(|(known, _)| format!("; did you mean `{known}`?")).unwrap_or_default();
     let shown: String = name.chars().take(60).collect();
     Err(SpecError {

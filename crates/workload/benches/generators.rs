@@ -48,16 +48,19 @@ fn load(table: &str) -> Box<dyn Load> {
 
 /// Jobs of fio: a name and the keys.
 const JOBS: [(&str, &str); 4] = [
-    ("fio random 4 KiB, depth 32", "rw=randread\nbs=4k\niodepth=32"),
-    ("fio random 4 KiB, no map", "rw=randread\nbs=4k\niodepth=32\nnorandommap"),
+    ("fio random 4 KiB, depth 32", "rw=randread\nbs=4k\nioengine=libaio\niodepth=32"),
+    ("fio random 4 KiB, no map", "rw=randread\nbs=4k\nioengine=libaio\niodepth=32\nnorandommap"),
     ("fio 100 streams", "rw=read\nbs=64k\nnumjobs=100\noffset_increment=1%"),
-    ("fio zipf mix of sizes", "rw=randrw\nbssplit=4k/50:64k/50\nrandom_distribution=zipf:1.2\niodepth=32"),
+    (
+        "fio zipf mix of sizes",
+        "rw=randrw\nbssplit=4k/50:64k/50\nrandom_distribution=zipf:1.2\nioengine=libaio\niodepth=32",
+    ),
 ];
 
 fn fio(job: &str) -> FioLoad {
     let text = format!("[j]\nfilename=/dev/sda\n{job}");
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
-    let file = JobFile::parse(&text, "bench", &mut nothing).expect("the job is good");
+    let file = JobFile::parse(&text, "bench", &mut nothing, &|_| None).expect("the job is good");
     let volume = VolumeInfo { name: "sda".to_string(), sectors: 2_000_000_000, sector_bytes: 512 };
     file.build(&[volume], 1).expect("the load fits")
 }

@@ -24,7 +24,7 @@ fn generator(table: &str) -> Box<dyn Load> {
 fn fio(job: &str) -> Box<dyn Load> {
     let text = format!("[j]\nfilename=/dev/sda\n{job}");
     let mut nothing = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
-    let file = JobFile::parse(&text, "x.fio", &mut nothing).expect("the job is good");
+    let file = JobFile::parse(&text, "x.fio", &mut nothing, &|_| None).expect("the job is good");
     Box::new(file.build(&[volume()], 1).expect("the load fits"))
 }
 
@@ -82,8 +82,8 @@ fn is_every_generator_free_of_allocations() {
         assert_eq!(allocations(generator(table)), 0, "{table}");
     }
     for job in [
-        "rw=randread\nbs=4k\niodepth=32",
-        "rw=randrw\nbssplit=4k/50:64k/50\niodepth=8\nsize=8g",
+        "rw=randread\nbs=4k\nioengine=libaio\niodepth=32",
+        "rw=randrw\nbssplit=4k/50:64k/50\nioengine=libaio\niodepth=8\nsize=8g",
         "rw=read\nbs=64k\nnumjobs=100\noffset_increment=1%",
         "rw=randwrite\nbs=4k\nfsync=4\nthinktime=1ms\nrate_iops=1000\nrandom_distribution=zipf:1.2",
         "rw=randread\nbs=4k\nsize=64k\ntime_based\nruntime=1d\n#headstack: think_time=exponential(5ms)",

@@ -224,7 +224,7 @@ fn is_each_wrong_file_refused_in_one_line() {
         ),
         (
             "requests = 1\n[[stream]]\nop = \"erase\"",
-            "x.toml:3: stream[0].op: unknown variant `erase`, expected `read` or `write`; did you mean `read`?",
+            "x.toml:3: stream[0].op: unknown variant `erase`, expected `read` or `write`",
         ),
         ("[[burst]]\ntimes = 3", "x.toml:1: burst[0]: missing field `run_bytes`"),
         (

@@ -8,7 +8,8 @@ use std::path::Path;
 /// A fio job of random reads at depth 32, the least that lets orders differ.
 fn job(folder: &Path) -> String {
     let path = folder.join("load.fio");
-    let text = "[load]\nrw=randrw\nrwmixread=80\nbs=4k\nsize=4g\niodepth=32\nnumber_ios=3000\n";
+    let text =
+        "[load]\nrw=randrw\nrwmixread=80\nbs=4k\nsize=4g\nioengine=libaio\niodepth=32\nnumber_ios=3000\n";
     fs::write(&path, text).expect("the folder is writable");
     path.to_string_lossy().into_owned()
 }

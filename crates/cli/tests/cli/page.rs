@@ -25,7 +25,7 @@ pub(crate) fn drawn(page: &std::path::Path) -> Option<String> {
 fn is_drawn(args: &[&str], charts: usize, marks: &[(&str, usize)]) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (load, page) = (folder.path().join("load.fio"), folder.path().join("page.html"));
-    let text = "[load]\nrw=randrw\nbs=4k\nsize=1g\niodepth=16\nnumber_ios=2000\n";
+    let text = "[load]\nrw=randrw\nbs=4k\nsize=1g\nioengine=libaio\niodepth=16\nnumber_ios=2000\n";
     std::fs::write(&load, text).expect("the folder is writable");
     let named = [&load, &page].map(|path| path.to_string_lossy().into_owned());
     let args: Vec<&str> = args

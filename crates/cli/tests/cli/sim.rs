@@ -157,7 +157,7 @@ fn job(folder: &Path, text: &str) -> String {
 #[test]
 fn do_fio_jobs_run_with_their_ramps_and_groups() {
     let folder = folder();
-    let text = "[global]\nbs=4k\nsize=1g\nrw=randread\nioengine=libaio\n\
+    let text = "[global]\nbs=4k\nsize=1g\nrw=randread\nioengine=libaio\nthread\n\
         [warm]\niodepth=4\nramp_time=10\ntime_based\nruntime=10\n\
         [twins]\nnumjobs=2\ngroup_reporting\nstonewall\nnumber_ios=50\n[alone]\nrw=write\nbs=64k\nnumber_ios=30\n";
     let found = timeless(&["atlas-10k", &job(folder.path(), text)]);
@@ -176,7 +176,7 @@ fn do_fio_jobs_run_with_their_ramps_and_groups() {
         counted > 500 && left_out * 10 > counted * 9 && left_out * 9 < counted * 10,
         "{left_out}, {counted}"
     );
-    assert_eq!(ours["remarks"][0], "keys without effect here: ioengine");
+    assert_eq!(ours["remarks"][0], "keys without effect here: thread");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn does_a_setting_change_the_rig() {
 #[test]
 fn is_it_said_what_a_guard_did() {
     let folder = folder();
-    let text = "[j]\nfilename=/dev/sdX\nrw=randread\nbs=4k\niodepth=16\nnumber_ios=2000\nrandom_distribution=zoned:90/5:10/95\n";
+    let text = "[j]\nfilename=/dev/sdX\nrw=randread\nbs=4k\nioengine=libaio\niodepth=16\nnumber_ios=2000\nrandom_distribution=zoned:90/5:10/95\n";
     let job = job(folder.path(), text);
     let guard = ["--set", "host.queue.guard=counting", "--set", "host.queue.guard_threshold=20"];
     let args = [&["exos-x16", &job], &guard[..]].concat();

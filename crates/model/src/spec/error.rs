@@ -64,12 +64,25 @@ impl SpecError {
         let key = offset.map_or(String::new(), |offset| {
             key_path(text, offset).unwrap_or_else(|| key_on_line(text, offset))
         });
-        let mut message = error.message().replace('\n', "; ");
+        let mut message = in_words(&error.message().replace('\n', "; "));
         if let Some(hint) = nearest_name(&message) {
             message.push_str(&hint);
         }
         SpecError { origin: origin.to_string(), line, key, message }
     }
+}
+
+/// A message of serde with the types of Rust in words.
+fn in_words(message: &str) -> String {
+    let Some((before, expected)) = message.rsplit_once("expected ") else { return message.to_string() };
+    let end = expected.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(expected.len());
+    let words = match &expected[..end] {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
+        "i8" | "i16" | "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        _ => return message.to_string(),
+    };
+    format!("{before}expected {words}{}", &expected[end..])
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
@@ -132,9 +145,23 @@ pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Optio
     known.into_iter().max_by(|a, b| likeness(met, a).total_cmp(&likeness(met, b)).then_with(|| b.cmp(a)))
 }
 
-/// The known name that is most like `met`, as the end of a message; nothing where none is known.
+/// How alike a name must be for a message to suggest it.
+const LIKE_ENOUGH: f64 = 0.45;
+
+/// The known name that is most like `met`, as the end of a message; nothing where none is like it.
 pub fn did_you_mean<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(met, known).map_or(String::new(), |best| format!("; did you mean `{best}`?"))
+    let best = nearest(met, known).filter(|best| likeness(met, best) >= LIKE_ENOUGH);
+    best.map_or(String::new(), |best| format!("; did you mean `{best}`?"))
+}
+
+/// Whether `met` is so like `known` that it is a slip of the keys: one letter apart, another number behind the same
+/// letters, or three letters of four the same.
+pub fn is_near(met: &str, known: &str) -> bool {
+    let letters = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_lowercase();
+    let same_letters = letters(met) == letters(known) && !letters(met).is_empty();
+    let distance = strsim::damerau_levenshtein(met, known);
+    let length = met.chars().count().max(known.chars().count());
+    same_letters || distance == 1 && length > 2 || 4 * distance <= length
 }
 
 /// How alike two names are. Words in common count most, so that a wrong unit leads to the same key with the right one.
@@ -171,4 +198,34 @@ fn locate_key(text: &str, path: &str) -> Option<usize> {
         table = value.get_ref().as_table();
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestion_that_is_far_off_is_dropped() {
+        assert_eq!(did_you_mean("nope", ["hp-97560", "atlas-10k"]), "");
+        assert_eq!(did_you_mean("atlas10k", ["hp-97560", "atlas-10k"]), "; did you mean `atlas-10k`?");
+    }
+
+    #[test]
+    fn slip_of_the_keys_is_near_and_another_word_is_not() {
+        for (met, known) in
+            [("data99", "data9"), ("sdb", "sda"), ("disk", "disk0"), ("Data1", "data1"), ("dsik0", "disk0")]
+        {
+            assert!(is_near(met, known), "{met} {known}");
+        }
+        for (met, known) in [("table", "disk0"), ("log", "sda"), ("a", "b"), ("shared", "sda"), ("7", "8")] {
+            assert!(!is_near(met, known), "{met} {known}");
+        }
+    }
+
+    #[test]
+    fn types_of_numbers_are_told_in_words() {
+        let said = "invalid type: string \"four\", expected u32";
+        assert_eq!(in_words(said), "invalid type: string \"four\", expected a whole number from 0 on");
+        assert_eq!(in_words("unknown field `a`, expected `b`"), "unknown field `a`, expected `b`");
+    }
 }

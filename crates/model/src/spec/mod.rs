@@ -15,7 +15,7 @@ pub use electronics::{
     BusSpec, CacheSpec, Delivery, Interface, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement,
     Segmentation, Tagging, WatermarkOf, WriteCache, WriteDisconnect,
 };
-pub use error::{Fault, SpecError, did_you_mean, nearest};
+pub use error::{Fault, SpecError, did_you_mean, is_near, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
 pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
 pub use mechanics::{MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, ZeroLatency};

@@ -16,6 +16,7 @@ use super::{Listed, Scheduler, Tuning};
 
 pub(super) const LISTED: Listed = Listed {
     name: "anticipatory",
+    alias: None,
     summary: "Batches of time, and a pause after a read for its process to go on nearby (Linux 2.6)",
     build: |tuning: &Tuning| Box::new(Anticipatory::new(&tuning.anticipatory)),
 };

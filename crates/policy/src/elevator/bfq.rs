@@ -20,6 +20,7 @@ use super::{Ask, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
     name: "bfq",
+    alias: None,
     summary: "A budget of blocks for each process, the earliest virtual finish first, idling between (Linux since 4.12)",
     build: |tuning: &Tuning| Box::new(Bfq::new(&tuning.bfq)),
 };

@@ -20,6 +20,7 @@ use super::{Ask, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
     name: "cfq",
+    alias: None,
     summary: "A slice of time for each process in turn, kept for a moment when it runs dry (Linux to 4.20)",
     build: |tuning: &Tuning| Box::new(Cfq::new(&tuning.cfq)),
 };

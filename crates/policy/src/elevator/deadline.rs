@@ -13,6 +13,7 @@ use super::{Listed, Scheduler, Tuning};
 
 pub(super) const LISTED: Listed = Listed {
     name: "deadline",
+    alias: Some("mq-deadline"),
     summary: "Batches upward by block number, reads before writes, each within its time (mq-deadline)",
     build: |tuning: &Tuning| Box::new(Deadline::new(&tuning.deadline)),
 };

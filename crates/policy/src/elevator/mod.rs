@@ -85,6 +85,8 @@ pub struct Dispatch {
 pub struct Listed {
     /// Its name on the command line and in files.
     pub name: &'static str,
+    /// The name that Linux has for it today, where that is another.
+    pub alias: Option<&'static str>,
     /// What it does, in a line.
     pub summary: &'static str,
     build: fn(&Tuning) -> Box<dyn Scheduler>,
@@ -95,25 +97,40 @@ pub fn all() -> &'static [Listed] {
     &[noop::LISTED, deadline::LISTED, anticipatory::LISTED, cfq::LISTED, bfq::LISTED]
 }
 
+/// Elevators of Linux that are not modelled.
+const NOT_MODELLED: [&str; 1] = ["kyber"];
+
 /// There is no elevator of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no elevator is called `{name}`; the nearest is `{nearest}`")]
+#[error("{}", unknown(.name, *.nearest))]
 pub struct UnknownElevator {
     /// The name met.
     pub name: String,
-    /// The known name that is most like it.
-    pub nearest: &'static str,
+    /// The known name that is most like it; none of an elevator of Linux that is not modelled.
+    pub nearest: Option<&'static str>,
 }
 
-/// The elevator called `name` in the list.
+/// What is said of a name that is no elevator's.
+fn unknown(name: &str, nearest: Option<&str>) -> String {
+    match nearest {
+        Some(nearest) => format!("no elevator is called `{name}`; the nearest is `{nearest}`"),
+        None => {
+            let names: Vec<&str> = all().iter().map(|listed| listed.name).collect();
+            format!("the elevator `{name}` is not modelled; {} are", names.join(", "))
+        }
+    }
+}
+
+/// The elevator called `name` in the list, or by Linux today: `none` is noop, and `mq-deadline` is deadline.
 ///
 /// *Errors:* there is none; the error names the nearest.
 pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
     let lower = name.to_lowercase();
     let likeness = |listed: &&Listed| (strsim::jaro_winkler(&lower, listed.name) * 1e9) as u64;
-    all().iter().find(|listed| listed.name == name).ok_or_else(|| {
+    all().iter().find(|listed| listed.name == name || listed.alias == Some(name)).ok_or_else(|| {
         let nearest = all().iter().max_by_key(likeness).expect("the list is not empty").name;
-        UnknownElevator { name: name.to_owned(), nearest }
+        let is_known = NOT_MODELLED.contains(&name);
+        UnknownElevator { name: name.to_owned(), nearest: (!is_known).then_some(nearest) }
     })
 }
 
@@ -305,5 +322,20 @@ impl Elevator {
         (entry.added, entry.turn) = (was.added.min(gone.added), was.turn.min(gone.turn));
         self.scheduler.change(id, &was, &self.pool);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_linux_today_are_those_of_the_list() {
+        let name = |name: &str| find(name).map(|listed| listed.name);
+        assert_eq!((name("none"), name("mq-deadline")), (Ok("noop"), Ok("deadline")));
+        let kyber = find("kyber").expect_err("it is not modelled").to_string();
+        assert_eq!(kyber, "the elevator `kyber` is not modelled; noop, deadline, anticipatory, cfq, bfq are");
+        let typo = find("deadlin").expect_err("there is none").to_string();
+        assert_eq!(typo, "no elevator is called `deadlin`; the nearest is `deadline`");
     }
 }

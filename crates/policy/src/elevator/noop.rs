@@ -10,6 +10,7 @@ use super::{Listed, Scheduler, Tuning};
 
 pub(super) const LISTED: Listed = Listed {
     name: "noop",
+    alias: Some("none"),
     summary: "First in, first out, with merging",
     build: |_: &Tuning| Box::<Noop>::default(),
 };

@@ -139,7 +139,8 @@ pub enum GuardKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostQueueSpec {
-    /// Name of the elevator: merging and a choice of its own.
+    /// Name of the elevator: merging and a choice of its own. One of noop, deadline, anticipatory, cfq and bfq; `none`
+    /// is noop and `mq-deadline` is deadline, the names that Linux has today.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elevator: Option<String>,
     /// Name of an order, in place of an elevator. It goes by what the host `knows`.

@@ -142,7 +142,9 @@ fn closest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a st
         strsim::normalized_damerau_levenshtein(met, path)
             + strsim::normalized_damerau_levenshtein(&last(met), &last(path))
     };
-    known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)).then_with(|| b.cmp(a)))
+    let nearest = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)).then_with(|| b.cmp(a)));
+    // One half alike in both is a slip; less is another key.
+    nearest.filter(|path| likeness(path) >= 1.1)
 }
 
 /// Puts a value at a path that must be one. A path into drives, buses, controllers or arrays goes to all of them, or to
@@ -208,6 +210,7 @@ mod tests {
             hint("drive.queue_dpeth"),
             "a rig has no key `drive.queue_dpeth`; did you mean `drive.queue_depth`?"
         );
+        assert_eq!(hint("drive.spindle_rpm"), "a rig has no key `drive.spindle_rpm`");
         assert_eq!(hint("drvie.order"), "a rig has no key `drvie.order`; did you mean `drive.order`?");
         assert_eq!(
             hint("drive.mechanics.head_switch"),

@@ -167,7 +167,7 @@ fn does_every_bad_rig_say_where_and_what() {
         (nine("", "[bus]\nread_us_per_sector = -1"), "t.toml:7: bus.read_us_per_sector: -1 is outside 0 to 1000000 µs"),
         (
             nine("", "[bus]\nspeed = 5"),
-            "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `arbitration`, `mb_s`, `kind`, `link_mb_s`, `frame_bytes`, `cut_links`, `command_us`, `controller`; did you mean `read_us_per_sector`?",
+            "t.toml:7: bus.speed: unknown field `speed`, expected one of `name`, `sharing`, `read_us_per_sector`, `write_us_per_sector`, `arbitration_us`, `arbitration`, `mb_s`, `kind`, `link_mb_s`, `frame_bytes`, `cut_links`, `command_us`, `controller`",
         ),
         (
             nine("", "[bus]\nkind = \"ssa-loop\"\ncut_links = [10]"),

@@ -6,7 +6,7 @@ use headstack_model::{Nanos, SpecError};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::error::{nearest, show};
+use super::error::{listed, nearest, show};
 use super::file::{Extent, Pattern};
 use super::job::{Job, JobFile};
 use super::layout::{Clone, Fault, Layout, Target, Use, names};
@@ -91,7 +91,8 @@ impl JobFile {
             .collect::<Result<Vec<_>, SpecError>>()?
             .into_iter()
             .unzip();
-        Ok(FioLoad::new(members, infos, files))
+        let notes = capped_note(&self.jobs).into_iter().chain(layout.notes()).collect();
+        Ok(FioLoad::new(members, infos, files, notes))
     }
 
     /// That there are not more clones, files and outstanding requests than a host has memory for.
@@ -101,7 +102,7 @@ impl JobFile {
             let settings = &job.settings;
             clones += settings.numjobs;
             files += settings.numjobs * file_count(settings);
-            outstanding += settings.numjobs * settings.iodepth;
+            outstanding += settings.numjobs * settings.depth();
             for (key, what, found, most) in [
                 ("numjobs", "clones", clones, CLONES_MAX),
                 ("nrfiles", "files", files, FILES_MAX),
@@ -177,7 +178,7 @@ fn draft<'a>(
         waits_for: at.waits_for,
         not_before,
         ends_group: settings.exitall,
-        direct: settings.direct,
+        direct: settings.is_direct(),
     };
     let info = FioJob {
         name: job.name().to_string(),
@@ -186,7 +187,7 @@ fn draft<'a>(
         clone: at.clone as u32,
         group: at.group,
         group_reporting: settings.group_reporting,
-        depth: settings.iodepth as u32,
+        depth: settings.depth() as u32,
         options: job.options.clone(),
     };
     Ok(Draft { job, work, gate, info, seed })
@@ -198,14 +199,43 @@ fn made(job: &Job, at: Position, layout: &mut Layout<'_>, random: &mut Pcg64Mcg)
     let sizes = [READ, WRITE, 2].map(|direction| Sizes::new(settings, direction));
     let least = sizes.iter().map(Sizes::least).min().expect("there are three directions");
     let clone = Clone { settings, number: at.clone, least };
-    let names = file_names(job, at.clone);
-    let targets = names.iter().map(|name| layout.target(name)).collect::<Result<Vec<Target>, Fault>>()?;
+    let targets = targets(job, at.clone, layout)?;
     let (uses, size) = layout.use_files(&clone, &targets, random)?;
     if size < least {
         return Err(("size", format!("{size} bytes, where a request has at least {least}")));
     }
     let (pattern, limits) = shape(settings, size, targets.len());
     Ok(Work::Made { uses, limits, pattern })
+}
+
+/// What a clone's files are on the rig.
+fn targets(job: &Job, clone: u64, layout: &mut Layout<'_>) -> Result<Vec<Target>, Fault> {
+    let settings = &job.settings;
+    if settings.engine.by_uri {
+        return Ok(vec![layout.export(settings.uri.as_deref())?]);
+    }
+    if settings.filename.is_some() {
+        return file_names(job, clone).iter().map(|name| layout.named(name)).collect();
+    }
+    if settings.names_nothing()
+        && let Some(target) = layout.only_volume(job.name())?
+    {
+        return Ok(vec![target]);
+    }
+    file_names(job, clone).iter().map(|name| layout.target(name)).collect()
+}
+
+/// What is said of jobs whose engine keeps fewer requests outstanding than they ask for.
+fn capped_note(jobs: &[Job]) -> Option<String> {
+    let capped: Vec<&Job> = jobs.iter().filter(|job| job.settings.caps_depth()).collect();
+    let first = capped.first()?;
+    let names: Vec<&str> = capped.iter().map(|job| job.name()).collect();
+    Some(format!(
+        "{}: queue depth capped at 1 and not {}, as in fio, because the engine {} is synchronous; ioengine=libaio is not",
+        listed(&names),
+        first.settings.iodepth,
+        first.settings.engine.name
+    ))
 }
 
 /// A clone that replays one of the logs, on the volume that `filename` names or on those that the log names.
@@ -223,7 +253,7 @@ fn logged(
     let trace = Trace::open(input, log, None).map_err(|error| fault(&error.fault))?;
     let volume = match settings.filename.as_deref().map(names).unwrap_or_default().first() {
         None => None,
-        Some(name) => match layout.target(name)? {
+        Some(name) => match layout.named(name)? {
             Target::Volume(volume) => Some(volume as u32),
             Target::Region(_) => {
                 let message = format!("`{}` is no volume, where a log needs one", show(name));

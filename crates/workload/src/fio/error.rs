@@ -27,3 +27,11 @@ pub(super) fn show(text: &str) -> String {
 pub(super) fn nearest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> String {
     headstack_model::spec::did_you_mean(&show(met), known)
 }
+
+/// Names in a list for people, the first few of them.
+pub(super) fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", show(name))).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}

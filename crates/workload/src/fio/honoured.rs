@@ -2,6 +2,7 @@
 
 use headstack_model::Nanos;
 
+use super::engine::Engine;
 use super::options::{FioOption, Role, Setter, ValueKind};
 use super::settings::{RateProcess, Settings};
 use super::value::Given;
@@ -55,6 +56,12 @@ pub(super) const WHERE: &[FioOption] = &[
         Text,
         |s, v| put(&mut s.filename, v.owned().map(Some)),
         "Files or devices, apart by `:` (a colon in a name is `\\:`), which all clones share",
+    ),
+    key(
+        "uri",
+        Text,
+        |s, v| put(&mut s.uri, v.owned().map(Some)),
+        "With `ioengine=nbd`: the export, which is the volume of that name, or the only one of the rig",
     ),
     key(
         "directory",
@@ -284,10 +291,17 @@ pub(super) const WHAT: &[FioOption] = &[
 /// When, and how many.
 pub(super) const WHEN: &[FioOption] = &[
     key(
+        "ioengine",
+        Word,
+        |s, v| put(&mut s.engine, Engine::named(v)),
+        "Whether `iodepth` requests are outstanding (libaio, io_uring, posixaio, nbd, null, …) or one (psync, the default, \
+         sync, vsync, pvsync, pvsync2, mmap, …); nbd and others go past the page cache",
+    ),
+    key(
         "iodepth",
         Count,
         |s, v| put(&mut s.iodepth, v.count(1, SOME)),
-        "Requests outstanding at a time, whatever the engine; default 1",
+        "Requests outstanding at a time, capped at 1 with a synchronous engine; default 1",
     ),
     key(
         "iodepth_low",

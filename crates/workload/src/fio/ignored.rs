@@ -22,7 +22,6 @@ const fn refused(
 
 /// Accepted, listed, and without effect.
 pub(super) const IGNORED: &[FioOption] = &[
-    ignored("ioengine", "How fio itself makes requests; here each stays outstanding until its disk is done"),
     ignored("thread", "Threads instead of processes"),
     ignored("openfiles", "Files that are open at a time"),
     ignored("fallocate", "How files get their blocks"),
@@ -159,7 +158,6 @@ pub(super) const IGNORED: &[FioOption] = &[
     ignored("registerfiles", "Of an engine"),
     ignored("sqthread_poll", "Of an engine"),
     ignored("sqthread_poll_cpu", "Of an engine"),
-    ignored("uri", "Of an engine: the export of an NBD server"),
     ignored("nonvectored", "Of an engine"),
     ignored("uncached", "Of an engine"),
     ignored("force_async", "Of an engine"),

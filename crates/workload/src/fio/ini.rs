@@ -68,6 +68,8 @@ impl Reader<'_, '_> {
         if self.bytes > BYTES_MAX {
             return Err(place.error("", format!("more than {BYTES_MAX} bytes with what it includes")));
         }
+        // Some editors put a byte order mark before a text.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (index, line) in text.lines().enumerate() {
             place.line = index + 1;
             self.line(line.trim(), &place, nested)?;

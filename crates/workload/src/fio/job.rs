@@ -10,6 +10,7 @@ use super::options::{Role, find, unknown};
 use super::own;
 use super::settings::Settings;
 use super::value::Given;
+use super::variables::{Variables, expand};
 
 /// A job file that was read and found good.
 #[derive(Clone, Debug)]
@@ -17,6 +18,7 @@ pub struct JobFile {
     pub(super) jobs: Vec<Job>,
     global: Vec<(String, String)>,
     ignored: Vec<IgnoredKey>,
+    variables: Vec<(String, String)>,
 }
 
 /// A key that steers fio's own machinery and makes no difference here.
@@ -60,7 +62,7 @@ impl Job {
 
 impl JobFile {
     /// Reads a job file. `include` reads the files that it includes, by the name that stands there and then by the name
-    /// beside the file that names them.
+    /// beside the file that names them. `variables` gives what `${NAME}` and fio's own keywords stand for.
     ///
     /// *Errors:* the first fault, in one line with its place: bad syntax, an unknown key with the nearest known one, a
     /// value that is not allowed, a key whose effect cannot be had, no job at all.
@@ -68,9 +70,14 @@ impl JobFile {
         text: &str,
         name: &str,
         include: &mut dyn FnMut(&str) -> io::Result<String>,
+        variables: &Variables<'_>,
     ) -> Result<JobFile, SpecError> {
-        let sections = ini::split(text, name, include)?;
-        let mut file = JobFile { jobs: Vec::new(), global: Vec::new(), ignored: Vec::new() };
+        let mut sections = ini::split(text, name, include)?;
+        let mut file =
+            JobFile { jobs: Vec::new(), global: Vec::new(), ignored: Vec::new(), variables: Vec::new() };
+        for entry in sections.iter_mut().flat_map(|section| &mut section.entries) {
+            file.fill_in(entry, variables)?;
+        }
         let mut defaults = (Settings::default(), Vec::new());
         for section in &sections {
             if section.is_global() {
@@ -96,6 +103,31 @@ impl JobFile {
     /// The keys that are there and make no difference.
     pub fn ignored(&self) -> &[IgnoredKey] {
         &self.ignored
+    }
+
+    /// The variables that were filled in, as written, with what they stood for.
+    pub fn variables(&self) -> &[(String, String)] {
+        &self.variables
+    }
+
+    /// Fills in the variables of a value. One that is not set is left in values that make no difference here.
+    fn fill_in(&mut self, entry: &mut Entry, variables: &Variables<'_>) -> Result<(), SpecError> {
+        let Some(value) = &entry.value else { return Ok(()) };
+        let is_idle = !entry.own && find(&entry.key).is_some_and(|option| option.is_idle());
+        match expand(value, variables) {
+            Err(_) if is_idle => {}
+            Err(message) => return Err(entry.place.error(&entry.key, message)),
+            Ok(None) => {}
+            Ok(Some((filled, met))) => {
+                entry.value = Some(filled);
+                for pair in met {
+                    if !self.variables.contains(&pair) {
+                        self.variables.push(pair);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn job(
@@ -144,9 +176,6 @@ impl JobFile {
         let Some(option) = find(&entry.key) else {
             return Err(at.error(&entry.key, unknown(&entry.key)));
         };
-        if value.is_some_and(|value| value.contains("${")) {
-            return Err(at.error(option.name, "variables such as ${NAME} are not filled in; write the value"));
-        }
         match option.role {
             Role::Ignored => {
                 let (key, summary) = (option.name, option.summary);

@@ -1,13 +1,15 @@
 //! Where the files of jobs lie on the volumes of a rig.
 //!
 //! A file that bears a volume's name, with or without `/dev/` before it, is that volume; on a rig of one volume any
-//! `/dev/…` is it. Every other file is a region of the first volume: the regions follow each other in the order in which
+//! `/dev/…` is it, and so is the export of an NBD server. A name that is nearly a volume's is refused, because a slip of
+//! the keys would send a job to another disk; one with a folder (`./data99`) is taken as it is. Every other file is a region of the first volume: the regions follow each other in the order in which
 //! the jobs name them, each from a multiple of 4 KiB on, and each as long as the jobs that use it go.
 
+use headstack_model::spec::{is_near, nearest as nearest_name};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::error::nearest;
+use super::error::{listed, nearest, show};
 use super::file::Extent;
 use super::load::FioFile;
 use super::settings::Settings;
@@ -39,6 +41,8 @@ pub(super) struct Layout<'a> {
     volumes: &'a [VolumeInfo],
     used: Vec<usize>,
     regions: Vec<Region>,
+    /// Jobs that have a volume because they name nothing.
+    nameless: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -61,29 +65,116 @@ pub(super) type Fault = (&'static str, String);
 
 impl<'a> Layout<'a> {
     pub(super) fn new(volumes: &'a [VolumeInfo]) -> Layout<'a> {
-        Layout { volumes, used: Vec::new(), regions: Vec::new() }
+        Layout { volumes, used: Vec::new(), regions: Vec::new(), nameless: Vec::new() }
+    }
+
+    /// What a name that `filename` gives stands for.
+    ///
+    /// *Errors:* there is no such device, or the name is nearly a volume's.
+    pub(super) fn named(&mut self, name: &str) -> Result<Target, Fault> {
+        let target = self.target(name)?;
+        let volumes = self.volumes.iter().map(|volume| volume.name.as_str());
+        match nearest_name(name, volumes).filter(|volume| !name.contains('/') && is_near(name, volume)) {
+            Some(volume) if matches!(target, Target::Region(_)) => {
+                let (name, volume) = (show(name), show(volume));
+                let message = format!(
+                    "`{name}` is no volume of the rig; did you mean `{volume}`? (a file of that name is `./{name}`)"
+                );
+                Err(("filename", message))
+            }
+            _ => Ok(target),
+        }
     }
 
     /// What a name stands for.
+    ///
+    /// *Errors:* there is no such device.
     pub(super) fn target(&mut self, name: &str) -> Result<Target, Fault> {
         let bare = name.strip_prefix("/dev/");
-        let named = |volume: &VolumeInfo| volume.name == bare.unwrap_or(name);
-        let volume = self.volumes.iter().position(named);
+        let volume = self.volume(bare.unwrap_or(name));
         if let Some(volume) = volume.or(bare.filter(|_| self.volumes.len() == 1).map(|_| 0)) {
-            if !self.used.contains(&volume) {
-                self.used.push(volume);
-            }
-            return Ok(Target::Volume(volume));
+            return Ok(self.use_volume(volume));
         }
         if let Some(bare) = bare {
             let hint = nearest(bare, self.volumes.iter().map(|volume| volume.name.as_str()));
-            return Err(("filename", format!("`{name}` is no volume of the rig{hint}")));
+            let (name, all) = (show(name), self.volumes_listed());
+            return Err(("filename", format!("`{name}` is no volume of the rig, which has {all}{hint}")));
         }
         let known = self.regions.iter().position(|region| region.name == name);
         Ok(Target::Region(known.unwrap_or_else(|| {
             self.regions.push(Region { name: name.to_string(), bytes: 0, base: 0 });
             self.regions.len() - 1
         })))
+    }
+
+    /// The volume that an export of an NBD server stands for: that of its name, or the only one.
+    ///
+    /// *Errors:* the rig has several volumes, and none of that name.
+    pub(super) fn export(&mut self, uri: Option<&str>) -> Result<Target, Fault> {
+        let name = uri.and_then(export_name).unwrap_or_default();
+        let only = (self.volumes.len() == 1).then_some(0);
+        match self.volume(name).or(only) {
+            Some(volume) => Ok(self.use_volume(volume)),
+            None => {
+                let hint = nearest(name, self.volumes.iter().map(|volume| volume.name.as_str()));
+                let (name, all) = (show(name), self.volumes_listed());
+                Err(("uri", format!("the export `{name}` is no volume of the rig, which has {all}{hint}")))
+            }
+        }
+    }
+
+    /// The volume of a job that names nothing, where the rig has one only.
+    ///
+    /// *Errors:* it has several, of which the job has to name one.
+    pub(super) fn only_volume(&mut self, job: &str) -> Result<Option<Target>, Fault> {
+        match self.volumes {
+            [] => Ok(None),
+            [_] => {
+                if self.nameless.last().is_none_or(|last| last != job) {
+                    self.nameless.push(job.to_string());
+                }
+                Ok(Some(self.use_volume(0)))
+            }
+            [first, ..] => {
+                let (first, all) = (show(&first.name), self.volumes_listed());
+                let message = format!(
+                    "the job names no disk: filename=/dev/{first} is a volume of the rig, which has {all}; size=1g makes a file"
+                );
+                Err(("filename", message))
+            }
+        }
+    }
+
+    fn volume(&self, name: &str) -> Option<usize> {
+        self.volumes.iter().position(|volume| volume.name == name)
+    }
+
+    fn use_volume(&mut self, volume: usize) -> Target {
+        if !self.used.contains(&volume) {
+            self.used.push(volume);
+        }
+        Target::Volume(volume)
+    }
+
+    fn volumes_listed(&self) -> String {
+        let names: Vec<&str> = self.volumes.iter().map(|volume| volume.name.as_str()).collect();
+        if names.is_empty() { "none".to_string() } else { listed(&names) }
+    }
+
+    /// What is to be said of where files lie.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let Some(first) = self.volumes.first() else { return notes };
+        let nameless: Vec<&str> = self.nameless.iter().map(String::as_str).collect();
+        if !nameless.is_empty() {
+            notes.push(format!("{}: no filename and no size, so all of `{}`", listed(&nameless), first.name));
+        }
+        let files: Vec<&str> = self.regions.iter().map(|region| region.name.as_str()).collect();
+        if self.volumes.len() > 1 && !files.is_empty() {
+            let what = if files.len() == 1 { "a file" } else { "files" };
+            notes.push(format!("{}: {what} on `{}`, the first volume", listed(&files), first.name));
+        }
+        notes
     }
 
     /// The length of a file before a clone uses it; one that nobody used yet gets its share of the size.
@@ -111,7 +202,7 @@ impl<'a> Layout<'a> {
         let share = size / files;
         let there: u64 = targets.iter().map(|target| self.length(*target, share)).sum();
         if there == 0 && settings.filesize.is_none() {
-            return Err(("size", "a file that is no volume needs its size".to_string()));
+            return Err(("size", self.sizeless(targets)));
         }
         let mut longer = (size % files) / clone.least;
         let mut uses = Vec::with_capacity(targets.len());
@@ -145,6 +236,20 @@ impl<'a> Layout<'a> {
             uses.push(self.extend(*target, start, reach)?);
         }
         Ok((uses, if size == 0 { total } else { size.min(total) }))
+    }
+
+    /// What is said of files that have neither a length nor a size.
+    fn sizeless(&self, targets: &[Target]) -> String {
+        let names = targets.iter().filter_map(|target| match target {
+            Target::Region(region) => Some(self.regions[*region].name.as_str()),
+            Target::Volume(_) => None,
+        });
+        let (names, all) = (names.collect::<Vec<_>>(), self.volumes_listed());
+        let first = self.volumes.first().map_or("sda", |volume| &volume.name);
+        format!(
+            "{}: no volume of the rig, which has {all}, and a file needs its size; say size=1g, or filename=/dev/{first}",
+            listed(&names)
+        )
     }
 
     /// The length of a file whose size is given: what is there, where it lies in the range.
@@ -248,6 +353,13 @@ fn start(clone: &Clone<'_>, real: u64) -> u64 {
     }
     let step = if settings.offset_align > 0 { settings.offset_align } else { clone.least };
     start.checked_next_multiple_of(step).unwrap_or(start)
+}
+
+/// The name of the export in a URI of NBD: `nbd+unix:///NAME?socket=…`, `nbd://HOST:PORT/NAME`.
+fn export_name(uri: &str) -> Option<&str> {
+    let (_, rest) = uri.split_once("://")?;
+    let (_, path) = rest.split_once('/')?;
+    path.split(['?', '#']).next().filter(|name| !name.is_empty())
 }
 
 /// The names of a list, apart by `:`; `\:` is a colon within a name.

@@ -158,6 +158,7 @@ pub struct FioLoad {
     windows: Vec<Option<FioWindow>>,
     jobs: Vec<FioJob>,
     files: Vec<FioFile>,
+    notes: Vec<String>,
     ready: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Clones not yet over, of each stage and of each section.
@@ -170,7 +171,12 @@ pub struct FioLoad {
 }
 
 impl FioLoad {
-    pub(super) fn new(members: Vec<Member>, jobs: Vec<FioJob>, files: Vec<FioFile>) -> FioLoad {
+    pub(super) fn new(
+        members: Vec<Member>,
+        jobs: Vec<FioJob>,
+        files: Vec<FioFile>,
+        notes: Vec<String>,
+    ) -> FioLoad {
         let count = members.len();
         let mut stage_left = Vec::new();
         let mut section_left = Vec::new();
@@ -184,6 +190,7 @@ impl FioLoad {
             windows: vec![None; count],
             jobs,
             files,
+            notes,
             ready: VecDeque::with_capacity(count),
             timers: BinaryHeap::with_capacity(count),
             stage_left,
@@ -204,6 +211,11 @@ impl FioLoad {
     /// The files that lie on volumes.
     pub fn files(&self) -> &[FioFile] {
         &self.files
+    }
+
+    /// What is not as the job file may be read: a depth that its engine does not keep, files that are no volumes.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// When a clone ran; none where it has not begun.

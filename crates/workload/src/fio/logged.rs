@@ -52,7 +52,7 @@ impl Logged {
         let options = ReplayOptions { time_scale, devices, out_of_range: OutOfRange::Error };
         Logged {
             replay: Replay::new(log, volumes, options),
-            depth: settings.iodepth as u32,
+            depth: settings.depth() as u32,
             requests: settings.number_ios,
             runtime: settings.runtime.filter(|runtime| *runtime > Nanos::ZERO),
             ramp: settings.ramp_time,

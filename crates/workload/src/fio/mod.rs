@@ -12,6 +12,7 @@
 
 mod build;
 mod dice;
+mod engine;
 mod error;
 mod file;
 mod honoured;
@@ -31,9 +32,11 @@ mod settings;
 mod sizes;
 mod spread;
 mod value;
+mod variables;
 
 pub use build::OpenLog;
 pub use job::{IgnoredKey, JobFile};
 pub use load::{FioFile, FioJob, FioLoad, FioWindow};
 pub use options::{FioOption, Role, Setter, ValueKind, options};
 pub use own::{OwnKey, own_keys};
+pub use variables::Variables;

@@ -95,6 +95,14 @@ pub struct FioOption {
     pub summary: &'static str,
 }
 
+impl FioOption {
+    /// Whether its value may say anything: it steers fio's own machinery, or names an export that a rig of one volume
+    /// does not need to know.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.role, Role::Ignored) || self.name == "uri"
+    }
+}
+
 /// All keys, the honoured ones first.
 pub fn options() -> impl Iterator<Item = &'static FioOption> + Clone {
     honoured::WHERE

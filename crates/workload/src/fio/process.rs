@@ -130,9 +130,9 @@ impl Process {
     ) -> Process {
         let mut dice = Dice::new(seed);
         let files = Files::new(settings, &pattern, extents, &mut dice.places);
-        let depth = settings.iodepth as u32;
-        let low = if settings.iodepth_low == 0 { settings.iodepth } else { settings.iodepth_low };
-        let refill = low.min(settings.iodepth - settings.complete_min.clamp(1, settings.iodepth));
+        let depth = settings.depth();
+        let low = if settings.iodepth_low == 0 { depth } else { settings.iodepth_low };
+        let refill = low.min(depth - settings.complete_min.clamp(1, depth));
         let rates = [READ, WRITE].map(|at| Rate::new(settings, &pattern, at));
         let modifier = if pattern.direction.random { settings.modifier.max(1) } else { 1 };
         let urgent = |at: usize| match (settings.urgent_job, settings.urgent_class) {
@@ -143,7 +143,7 @@ impl Process {
         Process {
             files,
             sector_bytes,
-            depth,
+            depth: depth as u32,
             refill: refill as u32,
             limits,
             seed,

@@ -2,6 +2,7 @@
 
 use headstack_model::Nanos;
 
+use super::engine::{Engine, PSYNC};
 use super::own::Own;
 use super::value::{Amount, Given, wrong};
 
@@ -88,6 +89,9 @@ pub(super) struct Settings {
     pub(super) kb_base: u64,
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
+    pub(super) engine: Engine,
+    /// The export of an NBD server, for the engine that needs one.
+    pub(super) uri: Option<String>,
     pub(super) filename: Option<String>,
     pub(super) directory: Option<String>,
     pub(super) filename_format: Option<String>,
@@ -162,6 +166,8 @@ impl Default for Settings {
             kb_base: 1024,
             name: None,
             description: None,
+            engine: PSYNC,
+            uri: None,
             filename: None,
             directory: None,
             filename_format: None,
@@ -234,6 +240,29 @@ impl Default for Settings {
 type Set = Result<(), String>;
 
 impl Settings {
+    /// Whether the engine's waiting for each request keeps one outstanding where `iodepth` asks for more. Requests that fio
+    /// hands to threads of their own (`io_submit_mode=offload`) wait for each other no longer.
+    pub(super) fn caps_depth(&self) -> bool {
+        self.engine.synchronous && !self.offload && self.iodepth > 1
+    }
+
+    /// Requests outstanding at most.
+    pub(super) fn depth(&self) -> u64 {
+        if self.caps_depth() { 1 } else { self.iodepth }
+    }
+
+    /// Whether neither a file nor a size is given, so that only a volume can be meant.
+    pub(super) fn names_nothing(&self) -> bool {
+        let has_size = matches!(self.size, Amount::Bytes(bytes) if bytes > 0) || self.filesize.is_some();
+        let has_name = self.filename.is_some() || self.directory.is_some() || self.filename_format.is_some();
+        !has_size && !has_name && self.nrfiles == 1
+    }
+
+    /// Whether requests go past the page cache of the rig's host.
+    pub(super) fn is_direct(&self) -> bool {
+        self.direct || self.engine.past_cache
+    }
+
     /// `rw=randread:8`, `rw=write:4k`.
     pub(super) fn set_direction(&mut self, given: &Given<'_>) -> Set {
         let (word, modifier) = given.head()?;

@@ -21,7 +21,10 @@ fn requests(text: &str) -> (FioLoad, Vec<Timed>) {
 
 #[test]
 fn is_the_queue_kept_full() {
-    assert_eq!(times("[j]\nbs=4k\nsize=24k\niodepth=3", 0), [0.0, 0.0, 0.0, 10.0, 10.0, 10.0]);
+    assert_eq!(
+        times("[j]\nbs=4k\nsize=24k\nioengine=libaio\niodepth=3", 0),
+        [0.0, 0.0, 0.0, 10.0, 10.0, 10.0]
+    );
     assert_eq!(times("[j]\nbs=4k\nsize=12k", 0), [0.0, 10.0, 20.0]);
 }
 
@@ -32,8 +35,7 @@ fn does_a_job_pause_once_its_requests_are_back() {
     assert_eq!(times(every_two, 0), [0.0, 10.0, 25.0, 35.0]);
     let by_time = "[j]\nbs=4k\nsize=24k\nthinktime=5ms\nthinktime_iotime=25ms";
     assert_eq!(times(by_time, 0), [0.0, 10.0, 20.0, 35.0, 45.0, 55.0]);
-    let issued =
-        "[j]\nbs=4k\nsize=24k\niodepth=4\nthinktime=5ms\nthinktime_blocks=2\nthinktime_blocks_type=issue";
+    let issued = "[j]\nbs=4k\nsize=24k\nioengine=libaio\niodepth=4\nthinktime=5ms\nthinktime_blocks=2\nthinktime_blocks_type=issue";
     assert_eq!(times(issued, 0), [0.0, 0.0, 15.0, 15.0, 30.0, 30.0]);
 }
 
@@ -49,7 +51,7 @@ fn is_a_rate_kept_and_caught_up_with() {
 
 #[test]
 fn are_poisson_arrivals_as_many_as_asked() {
-    let text = "[j]\nrw=randread\nbs=4k\nsize=400m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\niodepth=64";
+    let text = "[j]\nrw=randread\nbs=4k\nsize=400m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\nioengine=libaio\niodepth=64";
     let all = times(text, 0);
     let count = all.len() as f64;
     let mean = all.last().expect("there are requests") / (count - 1.0);
@@ -98,7 +100,8 @@ fn does_the_end_of_one_end_its_group() {
 
 #[test]
 fn are_flushes_waited_for() {
-    let (_, all) = requests("[j]\nrw=write\nbs=4k\nsize=16k\niodepth=4\nfsync=2\nend_fsync=1");
+    let (_, all) =
+        requests("[j]\nrw=write\nbs=4k\nsize=16k\nioengine=libaio\niodepth=4\nfsync=2\nend_fsync=1");
     let told: Vec<(u64, Op)> = all.iter().map(|t| (t.at.0 / MS, t.issue.request.op)).collect();
     use Op::{Flush, Write};
     // As fio does it, nothing follows the last write but the flush at the end.
@@ -156,9 +159,9 @@ fn is_a_log_replayed_at_its_times_as_deep_as_asked() {
         shallow,
         [(1000, Read, 0), (1012, Write, 16), (1022, Read, 128), (1032, Flush, 0), (1055, Read, 8)]
     );
-    let deep = told("read_iolog=a.log\niodepth=8\nreplay_time_scale=200", LOG_3);
+    let deep = told("read_iolog=a.log\nioengine=libaio\niodepth=8\nreplay_time_scale=200", LOG_3);
     assert_eq!(deep, [(0, Read, 0), (24, Write, 16), (26, Read, 128), (28, Flush, 0), (110, Read, 8)]);
-    let fast = told("read_iolog=a.log\niodepth=2\nreplay_no_stall=1\nnumber_ios=3", LOG_3);
+    let fast = told("read_iolog=a.log\nioengine=libaio\niodepth=2\nreplay_no_stall=1\nnumber_ios=3", LOG_3);
     assert_eq!(fast, [(0, Read, 0), (0, Write, 16), (10, Read, 128)]);
     let waits =
         "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf wait 3000 0\nf read 4096 4096\nf close\n";

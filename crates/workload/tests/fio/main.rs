@@ -2,7 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files and run fio")]
 
+mod engines;
 mod errors;
+mod every_job;
 mod load;
 mod ours;
 mod page;

@@ -32,7 +32,7 @@ pub(crate) fn volumes() -> Vec<VolumeInfo> {
 
 pub(crate) fn parse(text: &str) -> Result<JobFile, SpecError> {
     let mut nothing = |_: &str| Err(io::Error::from(io::ErrorKind::NotFound));
-    JobFile::parse(text, "test.fio", &mut nothing)
+    JobFile::parse(text, "test.fio", &mut nothing, &|_| None)
 }
 
 pub(crate) fn build(text: &str, seed: u64) -> FioLoad {

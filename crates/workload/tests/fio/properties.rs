@@ -6,7 +6,7 @@ use headstack_workload::{Load, Poll, VolumeInfo};
 use proptest::prelude::*;
 
 /// Lines of which job files are made up.
-const LINES: [&str; 60] = [
+const LINES: [&str; 61] = [
     "[a]",
     "[b]",
     "[global]",
@@ -45,6 +45,7 @@ const LINES: [&str; 60] = [
     "file_service_type=random:2",
     "file_service_type=sequential",
     "numjobs=3",
+    "ioengine=libaio",
     "iodepth=7",
     "iodepth_low=2",
     "loops=2",
@@ -103,7 +104,7 @@ fn turn(load: &mut dyn Load, volumes: &[VolumeInfo]) -> Result<(), TestCaseError
 
 fn read(text: &str) -> Option<JobFile> {
     let mut include = |_: &str| Ok("bs=2k\n".to_string());
-    JobFile::parse(text, "p.fio", &mut include).ok()
+    JobFile::parse(text, "p.fio", &mut include, &|_| None).ok()
 }
 
 fn volumes() -> Vec<VolumeInfo> {
@@ -128,7 +129,7 @@ proptest! {
     #[test]
     fn is_any_text_read_or_refused_in_one_line(text in "(\\[[a-z]{0,3}\\]?|[a-z_]{1,12}=?[0-9a-z:,/%.()-]{0,12}|include .?|#headstack: ?[a-z_=0-9,()]*)(\n|;|#| ){0,2}", more in "\\PC{0,40}") {
         let mut include = |_: &str| Ok(more.clone());
-        if let Err(error) = JobFile::parse(&format!("[j]\n{text}\n{more}"), "p.fio", &mut include) {
+        if let Err(error) = JobFile::parse(&format!("[j]\n{text}\n{more}"), "p.fio", &mut include, &|_| None) {
             let line = error.to_string();
             prop_assert!(!line.contains('\n') && line.starts_with("p.fio:") || error.origin != "p.fio", "{line}");
         }

@@ -7,6 +7,7 @@ use crate::sim::outcome::{Job, LoadNotes, ReadyLoad, Section};
 use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 use headstack_workload::fio::{FioJob, FioLoad, JobFile};
+use nix::unistd::SysconfVar;
 use serde_json::{Map, Value};
 use std::io;
 use std::path::Path;
@@ -32,7 +33,7 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
     let shown = path.display().to_string();
     let mut include =
         |name: &str| files::read_text(Path::new(name)).map_err(|failure| without_name(&failure, name));
-    let file = JobFile::parse(&text, &shown, &mut include).map_err(Failure::input)?;
+    let file = JobFile::parse(&text, &shown, &mut include, &variable).map_err(Failure::input)?;
     let mut open = |name: &str| -> io::Result<Box<dyn io::Read>> {
         let log = files::open(Path::new(name)).map_err(|failure| without_name(&failure, name))?;
         Ok(Box::new(log))
@@ -47,6 +48,12 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
     if !ignored.is_empty() {
         remarks.push(format!("keys without effect here: {}", ignored.join(", ")));
     }
+    if !file.variables().is_empty() {
+        let said: Vec<String> =
+            file.variables().iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        remarks.push(format!("variables: {}", said.join(", ")));
+    }
+    remarks.extend(load.notes().iter().cloned());
     let notes = LoadNotes {
         global_options: as_object(file.global_options()),
         name: super::file_name(path),
@@ -61,6 +68,18 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
         remarks,
     };
     Ok(ReadyLoad { load: Box::new(load), notes })
+}
+
+/// What `${NAME}` and fio's keywords stand for: the environment and the machine, as under fio.
+fn variable(name: &str) -> Option<String> {
+    let system = |what| nix::unistd::sysconf(what).ok().flatten();
+    let page_size = || system(SysconfVar::PAGE_SIZE);
+    match name {
+        "$pagesize" => Some(page_size()?.to_string()),
+        "$ncpus" => Some(system(SysconfVar::_NPROCESSORS_ONLN)?.to_string()),
+        "$mb_memory" => Some((page_size()? * system(SysconfVar::_PHYS_PAGES)? >> 20).to_string()),
+        name => std::env::var(name).ok(),
+    }
 }
 
 /// A failure to open a file, without the name, which the error of the job file says as well.

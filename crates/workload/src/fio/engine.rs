@@ -1,0 +1,91 @@
+//! fio's engines: which of them wait for each request, which go past the page cache, and which ask no disk.
+//!
+//! *Source:* the flags `FIO_SYNCIO`, `FIO_DISKLESSIO` and `FIO_RAWIO` of the engines of fio 3.33; which ones cap the depth
+//! was checked by running each of them.
+
+use super::error::nearest;
+use super::value::Given;
+
+/// How an engine makes its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Engine {
+    pub(super) name: &'static str,
+    /// It waits for each request, so that one is outstanding whatever `iodepth` says.
+    pub(super) synchronous: bool,
+    /// Its requests never meet the host's page cache.
+    pub(super) past_cache: bool,
+    /// It finds its disk by `uri`: the export of an NBD server.
+    pub(super) by_uri: bool,
+}
+
+const fn engine(name: &'static str, synchronous: bool, past_cache: bool) -> Engine {
+    Engine { name, synchronous, past_cache, by_uri: false }
+}
+
+/// fio's default on Linux.
+pub(super) const PSYNC: Engine = engine("psync", true, false);
+
+/// The engines that ask a disk.
+const ENGINES: [Engine; 24] = [
+    PSYNC,
+    engine("sync", true, false),
+    engine("vsync", true, false),
+    engine("pvsync", true, false),
+    engine("pvsync2", true, false),
+    engine("mmap", true, false),
+    engine("splice", true, false),
+    engine("libpmem", true, true),
+    engine("dev-dax", true, true),
+    engine("pmemblk", true, true),
+    engine("mtd", true, true),
+    engine("gfapi", true, true),
+    engine("libhdfs", true, true),
+    engine("libaio", false, false),
+    engine("io_uring", false, false),
+    engine("io_uring_cmd", false, true),
+    engine("posixaio", false, false),
+    engine("sg", false, true),
+    engine("null", false, false),
+    engine("gfapi_async", false, true),
+    engine("rados", false, true),
+    engine("rbd", false, true),
+    engine("libblkio", false, true),
+    Engine { by_uri: true, ..engine("nbd", false, true) },
+];
+
+/// Engines that make no reads and writes of a disk, with what they do instead.
+const OTHERS: [(&str, &str); 14] = [
+    ("cpuio", "only computes"),
+    ("net", "sends over a network"),
+    ("netsplice", "sends over a network"),
+    ("rdma", "sends over a network"),
+    ("ftruncate", "changes the length of files"),
+    ("filecreate", "makes files"),
+    ("filestat", "looks files up"),
+    ("filedelete", "removes files"),
+    ("dircreate", "makes folders"),
+    ("dirstat", "looks folders up"),
+    ("dirdelete", "removes folders"),
+    ("falloc", "reserves the blocks of files"),
+    ("e4defrag", "moves the blocks of files"),
+    ("exec", "runs a program"),
+];
+
+impl Engine {
+    /// The engine that `ioengine` names.
+    ///
+    /// *Errors:* it asks no disk, or there is none of that name; the nearest is named.
+    pub(super) fn named(given: &Given<'_>) -> Result<Engine, String> {
+        let name = given.text()?;
+        if let Some((name, does)) = OTHERS.iter().find(|(known, _)| *known == name) {
+            return Err(format!("`{name}` {does} and makes no disk requests; leave such jobs out"));
+        }
+        let names = ENGINES.iter().map(|engine| engine.name);
+        let found = ENGINES.iter().find(|engine| engine.name == name);
+        found.copied().ok_or_else(|| {
+            let known: Vec<&str> = names.clone().collect();
+            let hint = nearest(name, names);
+            format!("`{}`, where {} is allowed{hint}", super::error::show(name), known.join(", "))
+        })
+    }
+}
