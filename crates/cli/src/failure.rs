@@ -1,6 +1,7 @@
 //! How a command fails: one line on standard error and an exit code.
 
 use crate::interrupt::Signal;
+use crate::plain;
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -91,7 +92,12 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
 
 /// Says something on standard error, on one line.
 pub(crate) fn print_line(message: &str) {
-    let line = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    print_note(&format!("headstack: {message}"));
+}
+
+/// Says something on standard error beside the results, on a line without the command's name.
+pub(crate) fn print_note(note: &str) {
+    let indent = note.len() - note.trim_start().len();
     // Where it cannot be written there is nowhere to say so.
-    let _ = writeln!(io::stderr(), "headstack: {line}");
+    let _ = writeln!(io::stderr(), "{}{}", &note[..indent], plain::message(note));
 }

@@ -17,6 +17,7 @@ mod loads;
 mod measure;
 mod named;
 mod parameters;
+mod plain;
 mod probe;
 mod progress;
 mod report;
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::of_usage(&error),
     };
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = plain::Plain(BufWriter::new(io::stdout().lock()));
     let done = cli.command.run(&mut out);
     let flushed = out.flush().map_err(Failure::Output);
     match done.and(flushed) {

@@ -1,6 +1,7 @@
 //! DiskSim's parameter files, and the files that they name.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
+use crate::files;
 use headstack_model::SpecError;
 use headstack_model::import::NotCarried;
 use std::collections::BTreeMap;
@@ -51,7 +52,7 @@ impl Parameters {
     pub(crate) fn tell(&self, not_carried: Vec<NotCarried>) {
         for mut left in not_carried {
             left.file = self.path_of(&left.file);
-            eprintln!("not carried over: {left}");
+            failure::print_note(&format!("not carried over: {left}"));
         }
     }
 
@@ -77,6 +78,5 @@ fn folders(file: &Path, search: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Old parameter files are not always UTF-8 in their comments.
 fn read(path: &Path) -> std::io::Result<String> {
-    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+    Ok(String::from_utf8_lossy(&files::read(path)?).into_owned())
 }

@@ -7,7 +7,7 @@ use crate::loads::{Arrivals, LoadSpec, Pattern};
 use crate::measure::{self, Summary};
 use crate::named::Named;
 use crate::progress::Progress;
-use crate::units::{parse_bytes, significant};
+use crate::units::{parse_bytes, parse_whole, significant};
 use clap::builder::PossibleValue;
 use headstack_model::DriveSpec;
 use headstack_policy::order;
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "REQUESTS_PER_S", value_parser = rate)]
     rate: Option<f64>,
     /// Seed of everything random.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = parse_whole)]
     seed: u64,
     /// Print JSON.
     #[arg(long)]

@@ -81,6 +81,11 @@ pub(crate) fn parse_capacity(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A number of requests, a seed or the like on the command line.
+pub(crate) fn parse_whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
+}
+
 /// A size in bytes as sectors of a drive.
 pub(crate) fn sectors(bytes: u64, spec: &DriveSpec) -> Result<u32, String> {
     let sector = u64::from(spec.sector_bytes);

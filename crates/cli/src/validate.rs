@@ -42,6 +42,7 @@ struct Outcome<'a> {
 
 impl Validate {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        files::check_apart(&[&self.trace], &[("--report", self.report.as_deref())])?;
         let spec = self.drive.load()?;
         let pairs =
             validation::replay(&spec, open(&self.trace)?, open(&self.trace)?).map_err(Failure::input)?;

@@ -10,7 +10,7 @@ mod runs;
 mod table;
 
 use crate::failure::Failure;
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::interrupt::{Interrupt, Signal};
 use crate::report;
 use crate::rig;
@@ -77,12 +77,17 @@ impl Compare {
         let cells = grid::cells(&rigs, &varied)?;
         let baseline = self.baseline.as_ref().map(|text| baseline::find(&cells, text)).transpose()?;
         let baseline_label = baseline.map(|index| cells[index].label());
+        let outputs = [("--json", self.json.as_deref()), ("--report", self.report.as_deref())];
+        for name in names {
+            files::check_apart(&rig::load::read_files(name, load), &outputs)?;
+        }
         let page = NewFile::if_named(self.report.as_deref())?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let interrupt = Interrupt::watch()?;
         let wanted = cells.len();
         let seed = self.options.seed;
-        let one = Load { name: load, options: &self.load_options, seed, seeds: self.repeat };
+        let options = &self.load_options;
+        let one = Load { name: load, options, seed, seeds: self.repeat, outputs: &outputs };
         let ran = runs::run_all(cells, one, &interrupt)?;
         // A signal that comes after the last run changes nothing.
         let partial = interrupt.received().filter(|_| ran.len() < wanted);

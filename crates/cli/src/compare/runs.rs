@@ -9,6 +9,7 @@ use crate::sim::Run;
 use crate::sim::load::LoadArgs;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use std::path::Path;
 
 /// What every cell runs.
 #[derive(Clone, Copy)]
@@ -18,6 +19,8 @@ pub(super) struct Load<'a> {
     /// The first seed, and how many there are.
     pub(super) seed: u64,
     pub(super) seeds: u64,
+    /// Files that are written, each with its option.
+    pub(super) outputs: &'a [(&'a str, Option<&'a Path>)],
 }
 
 /// Runs all cells with every seed; what comes out is in their order, without those that were not done when `interrupt`
@@ -63,8 +66,14 @@ fn run(
         1 => cell.label(),
         _ => format!("{}, seed {seed}", cell.label()),
     };
-    let run =
-        Run { rig: &cell.rig, rig_name: &cell.rig_name, load: load.name, load_options: load.options, seed };
+    let run = Run {
+        rig: &cell.rig,
+        rig_name: &cell.rig_name,
+        load: load.name,
+        load_options: load.options,
+        seed,
+        outputs: load.outputs,
+    };
     let mut progress = Progress::among(bars, &label);
     match run.simulate(interrupt, &mut progress, None) {
         Ok(outcome) if outcome.partial.is_some() => None,

@@ -25,6 +25,7 @@ pub(crate) struct Import {
 
 impl Import {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        files::check_apart(&[&self.file], &[("--output", self.output.as_deref())])?;
         let mut parameters = Parameters::open(&self.file, &self.search)?;
         let imported = parameters.import(|text, name, read| import::import(text, name, read))?;
         let drive = imported.spec.to_toml();

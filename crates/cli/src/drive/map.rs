@@ -8,7 +8,7 @@ use headstack_model::Geometry;
 use headstack_tracks::TrackMap;
 use headstack_tracks::map::{self, Identity};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Write the track map that a drive's file describes.
 ///
@@ -42,6 +42,7 @@ impl Map {
             false => map::write(&mut bytes, &identity, &tracks),
         }
         .map_err(Failure::input)?;
+        files::check_apart(&[Path::new(&self.drive)], &[("--output", Some(&self.output))])?;
         files::write_whole(&self.output, &bytes)?;
         let (tracks, runs) = (count(tracks.tracks() as usize, "track"), tracks.runs().len());
         writeln!(out, "{}: {tracks} in {}", spec.title, count(runs, "run"))?;

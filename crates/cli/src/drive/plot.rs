@@ -8,7 +8,7 @@ use crate::survey::{Part, Survey};
 use crate::units::{capacity, grouped, significant};
 use headstack_model::{DriveSpec, Geometry, Mechanics, TrackPlace};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Draw a drive's zone map and seek curve into one self-contained HTML file.
 #[derive(clap::Args)]
@@ -36,6 +36,7 @@ impl Plot {
             sections: vec![zones(&Survey::new(&spec, &geometry)), seeks(&spec)],
         };
         let path = self.output.clone().unwrap_or_else(|| PathBuf::from(&file).with_extension("html"));
+        files::check_apart(&[Path::new(&self.drive)], &[("--output", Some(&path))])?;
         files::write_whole(&path, report::to_html(&report).as_bytes())?;
         writeln!(out, "{}", path.display())?;
         Ok(())

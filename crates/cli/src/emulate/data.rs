@@ -1,7 +1,7 @@
 //! Where the bytes of the disks are kept.
 
 use super::plan::Plan;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::files;
 use headstack_host::disk::{Store, Volume};
 use headstack_workload::VolumeInfo;
@@ -35,20 +35,28 @@ impl Data {
     /// *Errors:* a file or folder that cannot be made or used.
     pub(super) fn volumes(&self, plans: &[Plan]) -> Result<Vec<Vec<(Volume, String)>>, Failure> {
         let count: usize = plans.iter().map(|plan| plan.volumes.len()).sum();
-        let each = |info: &VolumeInfo| self.volume(info, count);
-        plans.iter().map(|plan| plan.volumes.iter().map(each).collect()).collect()
+        let of_plan = |plan: &Plan| {
+            let volumes = plan.volumes.iter().zip(plan.owners());
+            volumes.map(|(info, owner)| self.volume(info, &owner, count)).collect()
+        };
+        plans.iter().map(of_plan).collect()
     }
 
-    fn volume(&self, info: &VolumeInfo, count: usize) -> Result<(Volume, String), Failure> {
+    fn volume(&self, info: &VolumeInfo, owner: &str, count: usize) -> Result<(Volume, String), Failure> {
         let (store, place) = match self {
-            Data::Memory => (Store::memory(info.bytes()), "memory".to_string()),
+            Data::Memory => (Store::memory(info.bytes()).map(|store| (store, false)), "memory".to_string()),
             Data::At(path) => {
                 let path = file(path, info, count)?;
-                (Store::file(&path, info.bytes()), path.display().to_string())
+                (Store::file(&path, info.bytes(), owner), path.display().to_string())
             }
         };
         let fault = |error: io::Error| Failure::Input(format!("--data {place}: {error}"));
-        Ok((Volume::new(info.clone(), store.map_err(fault)?), place.clone()))
+        let (store, was_unmarked) = store.map_err(fault)?;
+        if was_unmarked {
+            // As version 0.1 made them, and as a real disk is copied.
+            failure::print_line(&format!("--data {place}: it named no disk, and is marked as {owner}'s now"));
+        }
+        Ok((Volume::new(info.clone(), store), place.clone()))
     }
 }
 

@@ -60,7 +60,12 @@ impl FromStr for What {
             None => (text, None),
         };
         match (name, value) {
-            ("power-cut", Some(value)) => time(value).map(What::PowerCut),
+            ("power-cut", Some(value)) => match time(value)? {
+                Nanos::ZERO => {
+                    Err(format!("`{value}`: a disk has power at first; a time after 0s is allowed"))
+                }
+                at => Ok(What::PowerCut(at)),
+            },
             ("ignore-flush", None) => Ok(What::IgnoreFlush),
             ("dead", Some(value)) => {
                 let from = time(value)?;
@@ -210,6 +215,7 @@ mod tests {
         assert_eq!(error("slow@7+10"), "must be written as slow@LBN[+COUNT]:TURNS");
         assert!(error("powercut@3s").starts_with("no such fault; did you mean `power-cut`?"));
         assert!(error("power-cut@soon").contains("such as 30s"));
+        assert!(error("power-cut@0s").contains("a time after 0s"));
         assert_eq!(error("sda:power-cut@3s"), "the power goes for all disks at once");
         assert!(error("medium-error@-7").contains("`-7` is no whole number"));
         assert!(error("medium-error@18446744073709551615").contains("beyond block 2^64"));

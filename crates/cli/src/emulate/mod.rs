@@ -11,6 +11,7 @@ mod running;
 pub(crate) mod single;
 
 use crate::failure::Failure;
+use crate::plain::Plain;
 use crate::service::child::Child;
 use crate::service::endpoint::Endpoint;
 use crate::service::events::{Event, Events};
@@ -121,7 +122,7 @@ impl Emulate {
             .transpose()?;
         // What the command prints is not to be mixed with what is said of the disks.
         let mut said: Box<dyn Write + '_> =
-            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(std::io::stderr()) };
+            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(Plain(std::io::stderr())) };
         let introduced = running.introduce(endpoint.as_ref().map(Endpoint::address), &mut said);
         if self.command.is_empty() {
             introduced?;

@@ -23,6 +23,29 @@ pub(super) struct Plan {
     pub(super) rig: Option<Rig>,
 }
 
+impl Plan {
+    /// Of each volume, which disk's its bytes are: the drive, or the drives of an array.
+    pub(super) fn owners(&self) -> Vec<String> {
+        let Some(rig) = &self.rig else { return vec![NULL.to_string(); self.volumes.len()] };
+        let names: Vec<String> = rig.resolved().drives().map(|drive| drive.spec.name.clone()).collect();
+        let owner = |members: Vec<usize>| {
+            let mut found: Vec<(&str, usize)> = Vec::new();
+            for member in members {
+                match found.last_mut() {
+                    Some((name, count)) if *name == names[member] => *count += 1,
+                    _ => found.push((&names[member], 1)),
+                }
+            }
+            let named = found.iter().map(|(name, count)| match count {
+                1 => name.to_string(),
+                count => format!("{count} {name}"),
+            });
+            named.collect::<Vec<_>>().join(", ")
+        };
+        rig.volume_drives().into_iter().map(owner).collect()
+    }
+}
+
 /// The disks of all that was named.
 ///
 /// *Errors:* no such drive or rig; a key that it has not; a size that is for nobody.

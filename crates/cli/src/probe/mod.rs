@@ -209,6 +209,15 @@ impl Probe {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let signals = Events::watch(1, false, false)?;
         let truth = self.truth()?;
+        let inputs: Vec<&Path> = self.known.iter().map(PathBuf::as_path).collect();
+        let outputs = [
+            ("--json", self.json.as_deref()),
+            ("--report", self.report.as_deref()),
+            ("--output", self.output.as_deref()),
+            ("--map", self.map.as_deref()),
+            ("--journal", self.journal.as_deref()),
+        ];
+        files::check_apart(&inputs, &outputs)?;
         let json = JsonOutput::new(self.json.as_deref())?;
         let page = NewFile::if_named(self.report.as_deref())?;
         let wanted = if self.known.is_some() { &[What::Tracks] } else { &self.what[..] };

@@ -43,7 +43,8 @@ pub(super) struct SourceArgs {
     #[arg(long, value_name = "SHARE", requires = "drive", value_parser = share)]
     late_share: Option<f64>,
     /// Seed of a simulated drive's noise and defects.
-    #[arg(long, value_name = "NUMBER", requires = "drive", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", requires = "drive", default_value_t = 0, allow_negative_numbers = true,
+        value_parser = crate::units::parse_whole)]
     seed: u64,
 }
 

@@ -1,6 +1,6 @@
 //! `headstack rig import`.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::files;
 use crate::parameters::Parameters;
 use headstack_sim::rig;
@@ -28,16 +28,18 @@ pub(crate) struct Import {
 
 impl Import {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let load = self.load.clone().or_else(|| self.output.as_deref().map(beside));
+        let outputs = [("--output", self.output.as_deref()), ("--load", load.as_deref())];
+        files::check_apart(&[&self.file], &outputs)?;
         let mut parameters = Parameters::open(&self.file, &self.search)?;
         let imported = parameters.import(|text, name, read| rig::import(text, name, read))?;
         match &self.output {
             Some(path) => files::write_whole(path, imported.rig.as_bytes())?,
             None => out.write_all(imported.rig.as_bytes())?,
         }
-        let load = self.load.clone().or_else(|| self.output.as_deref().map(beside));
         match (&imported.load, load) {
             (Some(load), Some(path)) => files::write_whole(&path, load.as_bytes())?,
-            (Some(_), None) => eprintln!("not written: the synthetic load (--load FILE)"),
+            (Some(_), None) => failure::print_note("not written: the synthetic load (--load FILE)"),
             (None, _) => {}
         }
         parameters.tell(imported.not_carried);

@@ -47,6 +47,12 @@ fn drive(preset: &str, folder: &Path) -> Result<DriveSpec, SpecError> {
     }
 }
 
+/// The files among the name of a rig and that of a load.
+pub(crate) fn read_files<'a>(rig: &'a str, load: &'a str) -> Vec<&'a Path> {
+    let rig = is_file(rig).then_some(Path::new(rig));
+    rig.into_iter().chain([Path::new(load)]).collect()
+}
+
 /// Whether a word names a file: it holds a `/` or ends with `.toml`.
 fn is_file(word: &str) -> bool {
     word.contains(['/', '\\']) || word.ends_with(".toml")

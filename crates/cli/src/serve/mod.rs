@@ -13,6 +13,7 @@ mod watch;
 use crate::failure::{Failure, print_line};
 use crate::files;
 use crate::keys;
+use crate::plain::Plain;
 use crate::service::child::Child;
 use crate::service::endpoint::Endpoint;
 use crate::service::events::{Event, Events};
@@ -135,7 +136,7 @@ impl Serve {
         }
         // What the command prints is not to be mixed with what is said of the node.
         let mut said: Box<dyn Write + '_> =
-            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(std::io::stderr()) };
+            if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(Plain(std::io::stderr())) };
         let at = endpoint.as_ref().map(|endpoint| endpoint.address().to_string());
         let told = check::introduce(plan, &running, at, &mut said);
         if self.command.is_empty() {

@@ -1,5 +1,6 @@
 //! Lines on standard error that are shown again and again: on a terminal in their place, elsewhere one below the other.
 
+use crate::plain::{Plain, plain};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write, stderr};
 
@@ -21,13 +22,13 @@ impl Lines {
     pub(crate) fn show(&mut self, place: usize, line: String) {
         if !self.is_terminal {
             // Whoever read it may have gone; the disks go on.
-            return drop(writeln!(stderr(), "{line}"));
+            return drop(writeln!(Plain(stderr()), "{line}"));
         }
         while self.bars.len() <= place {
             let style = ProgressStyle::with_template("{wide_msg}").expect("the template is well formed");
             self.bars.push(self.all.add(ProgressBar::new_spinner().with_style(style)));
         }
-        self.bars[place].set_message(line);
+        self.bars[place].set_message(plain(&line).into_owned());
     }
 }
 

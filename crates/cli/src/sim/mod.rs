@@ -11,7 +11,7 @@ pub(crate) mod setup;
 pub(crate) mod text;
 
 use crate::failure::Failure;
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
@@ -41,7 +41,7 @@ pub(crate) struct Sim {
     /// Write the results as JSON in fio's shape; `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write one line of CSV a request.
+    /// Write one line of CSV a request; `-` for standard output, in place of the summary.
     #[arg(long, value_name = "FILE.csv")]
     requests: Option<PathBuf>,
     /// Write the results as charts into one self-contained HTML file.
@@ -53,6 +53,12 @@ impl Sim {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut rig = rig::load::load(&self.rig)?;
         self.options.apply(&mut rig)?;
+        let outputs = [
+            ("--json", self.json.as_deref()),
+            ("--requests", self.requests.as_deref()),
+            ("--report", self.report.as_deref()),
+        ];
+        files::check_apart(&rig::load::read_files(&self.rig, &self.load), &outputs)?;
         let interrupt = Interrupt::watch()?;
         let mut requests = self.requests.as_deref().map(|path| Requests::create(path, &rig)).transpose()?;
         let page = NewFile::if_named(self.report.as_deref())?;
@@ -63,6 +69,7 @@ impl Sim {
             load: &self.load,
             load_options: &self.load_options,
             seed: self.options.seed,
+            outputs: &outputs,
         };
         let mut progress = Progress::alone();
         let mut outcome = run.simulate(&interrupt, &mut progress, requests.as_mut())?;
@@ -73,7 +80,8 @@ impl Sim {
         if let Some(page) = page {
             page.fill(report::to_html(&page::report(&outcome, &rig)?).as_bytes())?;
         }
-        if !json.write(|| results::to_json(&outcome), out)? {
+        let is_printed = self.requests.as_deref().is_some_and(files::is_standard);
+        if !json.write(|| results::to_json(&outcome), out)? && !is_printed {
             text::print(&outcome, out)?;
         }
         outcome.partial.map_or(Ok(()), |partial| Err(Failure::Stopped(partial.signal)))
@@ -122,6 +130,8 @@ pub(crate) struct Run<'a> {
     pub load: &'a str,
     pub load_options: &'a LoadArgs,
     pub seed: u64,
+    /// Files that are written, each with its option: none may be one that the load reads.
+    pub outputs: &'a [(&'a str, Option<&'a Path>)],
 }
 
 impl Run<'_> {
@@ -134,6 +144,8 @@ impl Run<'_> {
     ) -> Result<Outcome, Failure> {
         let volumes = self.rig.volumes();
         let mut ready = load::ready(self.load, self.load_options, self.rig, self.seed)?;
+        let inputs: Vec<&Path> = ready.notes.inputs.iter().map(PathBuf::as_path).collect();
+        files::check_apart(&inputs, self.outputs)?;
         let mut engine = self.rig.build(self.seed).map_err(Failure::input)?;
         let onlooker = requests.map(|requests| requests as &mut dyn Onlooker);
         let started = ThreadTime::now();

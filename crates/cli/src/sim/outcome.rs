@@ -11,6 +11,7 @@ use headstack_workload::{Issue, Load, Poll, VolumeInfo};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 /// A job as results name it: the sources that share an entry of the books.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,6 +54,8 @@ pub(crate) struct LoadNotes {
     pub sections: Vec<Section>,
     /// The section of each source, by its number.
     pub section_of: Vec<u32>,
+    /// Files that it is read from beside the one that was named.
+    pub inputs: Vec<PathBuf>,
     /// What was met and not taken into account, for people.
     pub remarks: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::outcome::{Onlooker, op_name};
 use crate::failure::Failure;
-use crate::files::NewFile;
+use crate::files::Output;
 use headstack_sim::rig::Rig;
 use headstack_sim::{Finished, Outcome, TimeSplit};
 use headstack_workload::Issue;
@@ -13,9 +13,9 @@ use std::path::Path;
 /// Columns before the parts of the response time: those of Headstack's own traces, then what only a simulation knows.
 const COLUMNS: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,process,completed_ns,cache,from_cylinder,to_cylinder,outcome";
 
-/// The file, written beside its place until the run is over.
+/// The file, written beside its place until the run is over; or standard output.
 pub(crate) struct Requests {
-    file: BufWriter<NewFile>,
+    file: BufWriter<Output>,
     /// Of each volume.
     sector_bytes: Vec<u64>,
     /// Requests from the oldest that is outstanding on, in the order of issue: what came back is held until all before it
@@ -31,7 +31,7 @@ impl Requests {
     /// A new file for `path`.
     pub(crate) fn create(path: &Path, rig: &Rig) -> Result<Requests, Failure> {
         let mut requests = Requests {
-            file: BufWriter::new(NewFile::beside(path)?),
+            file: BufWriter::new(Output::create(path)?),
             sector_bytes: rig.volumes().iter().map(|volume| u64::from(volume.sector_bytes)).collect(),
             held: VecDeque::new(),
             first: 0,
@@ -46,15 +46,14 @@ impl Requests {
 
     /// Puts the file in its place. Of requests that never came back it has no line.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        let path = self.file.get_ref().path().display().to_string();
-        let fault = |error: &io::Error| Failure::Input(format!("{path}: {error}"));
+        let name = self.file.get_ref().name();
         for finished in std::mem::take(&mut self.held).into_iter().flatten() {
             self.add(&finished);
         }
-        if let Some(error) = &self.error {
-            return Err(fault(error));
+        if let Some(error) = self.error {
+            return Err(Output::fault(&name, error));
         }
-        self.file.into_inner().map_err(|error| fault(error.error()))?.keep()
+        self.file.into_inner().map_err(|error| Output::fault(&name, error.into_error()))?.keep()
     }
 
     /// Writes a line, unless one could not be written before.

@@ -2,10 +2,11 @@
 
 use super::formats;
 use super::input::Input;
-use super::output::{Output, format_of};
+use super::output::{TraceOutput, format_of};
 use crate::failure::Failure;
+use crate::files;
+use crate::units::significant;
 use headstack_model::Nanos;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Write a trace in another format.
@@ -20,32 +21,45 @@ pub(crate) struct Convert {
     #[arg(value_name = "OUTPUT")]
     output: PathBuf,
     /// The trace's format; told by its first bytes when absent.
-    #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
-    from: Option<String>,
+    #[arg(long, visible_alias = "from", value_name = "FORMAT", value_parser = formats::values())]
+    format: Option<String>,
     /// The output's format; told by its ending when absent.
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     to: Option<String>,
-    /// Count times from the first request.
+    /// Count times from the first request. Done without being asked where the output's format cannot say when that was.
     #[arg(long)]
     from_zero: bool,
 }
 
 impl Convert {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        files::check_apart(&[&self.input.file], &[("", Some(&self.output))])?;
         let format = match formats::named(self.to.as_ref()) {
             Some(format) => format,
             None => format_of(&self.output)?,
         };
-        let mut opened = self.input.open(formats::named(self.from.as_ref()))?;
-        let mut output = Output::create(&self.output, format, out)?;
-        let mut base = None;
+        let mut opened = self.input.open(formats::named(self.format.as_ref()))?;
+        let mut output = TraceOutput::create(&self.output, format)?;
+        let (mut base, mut is_too_late) = (None, false);
         opened.for_each(|mut record, header| {
-            let first: Nanos = *base.get_or_insert(record.time);
-            if self.from_zero {
+            let first: Nanos = *base.get_or_insert_with(|| {
+                is_too_late = format.carries.is_too_late(record.time);
+                record.time
+            });
+            if self.from_zero || is_too_late {
                 record.time = record.time.since(first);
             }
             output.write(&record, header)
         })?;
-        output.finish(opened.trace.header(), opened.skipped().into_iter().collect())
+        let mut said = Vec::new();
+        if let Some(first) = base.filter(|_| is_too_late && !self.from_zero) {
+            let at = significant(first.as_secs(), 3);
+            let title = format.title;
+            said.push(format!(
+                "  times counted from the first request (--from-zero): {title} cannot say its {at} s"
+            ));
+        }
+        said.extend(opened.skipped());
+        output.finish(opened.trace.header(), said)
     }
 }

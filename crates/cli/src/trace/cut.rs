@@ -2,12 +2,14 @@
 
 use super::formats;
 use super::input::Input;
-use super::output::Output;
+use super::output::TraceOutput;
 use crate::failure::Failure;
+use crate::files;
 use crate::units;
 use headstack_model::Nanos;
+use headstack_model::spec::did_you_mean;
 use headstack_workload::trace::{self, CutOptions};
-use std::io::Write;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Write a part of a trace, in its own format.
@@ -43,12 +45,13 @@ pub(crate) struct Cut {
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     share: f64,
     /// What the chances are drawn from.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = units::parse_whole)]
     seed: u64,
 }
 
 impl Cut {
-    pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        files::check_apart(&[&self.input.file], &[("", Some(&self.output))])?;
         let options = CutOptions {
             from: self.from,
             to: self.to,
@@ -61,10 +64,13 @@ impl Cut {
         let mut cut = trace::Cut::new(options).map_err(Failure::input)?;
         let mut opened = self.input.open(formats::named(self.format.as_ref()))?;
         let format = opened.trace.format();
-        let mut output = Output::create(&self.output, format, out)?;
-        let mut read = 0u64;
+        let mut output = TraceOutput::create(&self.output, format)?;
+        let (mut read, mut devices) = (0u64, BTreeMap::new());
         opened.for_each(|mut record, header| {
             read += 1;
+            if self.device.is_some() {
+                devices.entry(record.device).or_insert_with(|| header.label(record.device));
+            }
             if !cut.keeps(&record, || header.label(record.device)) {
                 return Ok(());
             }
@@ -74,9 +80,36 @@ impl Cut {
             }
             output.write(&record, header)
         })?;
+        if output.written() == 0 && read > 0 {
+            return Err(self.nothing_left(read, &devices));
+        }
         let mut said = vec![format!("  of {}", units::grouped(read))];
         said.extend(opened.skipped());
         output.finish(opened.trace.header(), said)
+    }
+}
+
+impl Cut {
+    /// Why nothing of a trace is left.
+    fn nothing_left(&self, read: u64, devices: &BTreeMap<u32, String>) -> Failure {
+        let name = self.input.name();
+        match &self.device {
+            Some(device) if !devices.values().any(|known| known == device) => {
+                let hint = did_you_mean(device, devices.values().map(String::as_str));
+                let known: Vec<&str> = devices.values().take(20).map(String::as_str).collect();
+                let more = if devices.len() > known.len() { ", …" } else { "" };
+                let known = known.join(", ");
+                Failure::Input(format!(
+                    "{name}: no device is called `{device}`{hint}; there are {known}{more}"
+                ))
+            }
+            _ => {
+                let read = units::grouped(read);
+                Failure::Input(format!(
+                    "{name}: none of its {read} requests is in the part that was asked for"
+                ))
+            }
+        }
     }
 }
 

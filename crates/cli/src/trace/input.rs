@@ -1,12 +1,12 @@
 //! The trace that a command reads: a file or standard input, with a bar on a terminal.
 
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, is_standard};
 use crate::units::grouped;
 use headstack_workload::trace::{Format, Header, Record, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Which trace is read.
 #[derive(clap::Args)]
@@ -40,11 +40,6 @@ impl Input {
     pub(super) fn name(&self) -> String {
         if is_standard(&self.file) { "standard input".to_string() } else { self.file.display().to_string() }
     }
-}
-
-/// Whether a path stands for standard input or output.
-pub(super) fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 /// A trace being read.

@@ -25,8 +25,8 @@ impl Command {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Command::Stat(command) => command.run(out),
-            Command::Convert(command) => command.run(out),
-            Command::Cut(command) => command.run(out),
+            Command::Convert(command) => command.run(),
+            Command::Cut(command) => command.run(),
             Command::Plot(command) => command.run(out),
             Command::Formats(command) => command.run(out),
         }

@@ -1,85 +1,59 @@
 //! The trace that a command writes: a file, whole or not at all, or standard output.
 
-use super::input::is_standard;
-use crate::failure::Failure;
-use crate::files::NewFile;
+use crate::failure::{self, Failure};
+use crate::files::{self, Output};
 use crate::units::grouped;
 use headstack_workload::trace::{self, Format, Header, Losses, Packing, Record, TraceWriter};
-use std::io::{self, Write};
 use std::path::Path;
 
-/// Where a trace goes to.
-pub(super) enum Sink<'a> {
-    File(NewFile),
-    Standard(&'a mut dyn Write),
-}
-
-impl Write for Sink<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::File(file) => file.write(bytes),
-            Sink::Standard(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::File(file) => file.flush(),
-            Sink::Standard(out) => out.flush(),
-        }
-    }
-}
-
 /// A trace being written.
-pub(super) struct Output<'a> {
-    writer: TraceWriter<Sink<'a>>,
+pub(super) struct TraceOutput {
+    writer: TraceWriter<Output>,
     format: &'static Format,
-    name: Option<String>,
+    name: String,
 }
 
-impl<'a> Output<'a> {
+impl TraceOutput {
     /// Begins the file at `path`, packed as its ending says, or standard output.
-    pub(super) fn create(
-        path: &Path,
-        format: &'static Format,
-        out: &'a mut dyn Write,
-    ) -> Result<Output<'a>, Failure> {
-        let (sink, packing, name) = if is_standard(path) {
-            (Sink::Standard(out), Packing::None, None)
-        } else {
-            let name = path.display().to_string();
-            (Sink::File(NewFile::beside(path)?), Packing::of_name(&name).0, Some(name))
-        };
+    pub(super) fn create(path: &Path, format: &'static Format) -> Result<TraceOutput, Failure> {
+        let output = Output::create(path)?;
+        let name = output.name();
+        let packing = if files::is_standard(path) { Packing::None } else { Packing::of_name(&name).0 };
         let writer =
-            TraceWriter::new(sink, format, packing).map_err(|error| fault(name.as_deref(), error))?;
-        Ok(Output { writer, format, name })
+            TraceWriter::new(output, format, packing).map_err(|error| Output::fault(&name, error))?;
+        Ok(TraceOutput { writer, format, name })
     }
 
     pub(super) fn write(&mut self, record: &Record, header: &Header) -> Result<(), Failure> {
-        self.writer.write(record, header).map_err(|error| fault(self.name.as_deref(), error))
+        self.writer.write(record, header).map_err(|error| Output::fault(&self.name, error))
     }
 
-    /// Writes the rest, and says what was written and lost: to where the trace does not go.
+    /// Requests written so far.
+    pub(super) fn written(&self) -> u64 {
+        self.writer.written()
+    }
+
+    /// Writes the rest, and says on standard error what was written and lost.
+    ///
+    /// *Errors:* there were requests, and the format can say none of them.
     pub(super) fn finish(self, header: &Header, mut said: Vec<String>) -> Result<(), Failure> {
-        let written = self.writer.written();
-        let (sink, losses) =
-            self.writer.finish(header).map_err(|error| fault(self.name.as_deref(), error))?;
-        let to = self.name.as_deref().unwrap_or("standard output");
-        said.insert(0, format!("{} requests to {to}, {}", grouped(written), self.format.title));
-        said.extend(lost(&losses));
-        match sink {
-            Sink::File(file) => file.keep(),
-            Sink::Standard(out) => Ok(out.flush()?),
-        }?;
-        said.iter().for_each(|line| eprintln!("{line}"));
+        let (written, title) = (self.writer.written(), self.format.title);
+        let lost: Vec<String> = lost(self.writer.losses()).collect();
+        let left_out = self.writer.losses().iter().any(|(loss, _)| loss.leaves_out());
+        if written == 0 && left_out {
+            let why: Vec<&str> = lost.iter().map(|line| line.trim()).collect();
+            return Err(Failure::Input(format!(
+                "{}: {title} can say no request of it: {}",
+                self.name,
+                why.join(", ")
+            )));
+        }
+        let (output, _) = self.writer.finish(header).map_err(|error| Output::fault(&self.name, error))?;
+        said.insert(0, format!("{} requests to {}, {title}", grouped(written), self.name));
+        said.extend(lost);
+        output.keep()?;
+        said.iter().for_each(|line| failure::print_note(line));
         Ok(())
-    }
-}
-
-fn fault(name: Option<&str>, error: io::Error) -> Failure {
-    match name {
-        Some(name) => Failure::Input(format!("{name}: {error}")),
-        None => Failure::Output(error),
     }
 }
 

@@ -73,6 +73,7 @@ impl Plot {
             ],
         };
         let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", report.title)));
+        files::check_apart(&[&self.input.file], &[("--output", Some(&path))])?;
         files::write_whole(&path, report::to_html(&report).as_bytes())?;
         writeln!(out, "{}", path.display())?;
         Ok(())

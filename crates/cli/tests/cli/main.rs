@@ -8,6 +8,7 @@ mod compare;
 mod drive;
 mod emulate;
 mod install;
+mod files;
 mod interrupt;
 mod keys;
 mod node;

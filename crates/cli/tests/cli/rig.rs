@@ -81,7 +81,7 @@ fn does_a_bad_rig_or_setting_get_one_line() {
     );
     assert_eq!(
         set("drive.queue_depth=x"),
-        "headstack: rigs/single.toml: drive.queue.depth: invalid type: string \"x\", expected u32"
+        "headstack: rigs/single.toml: drive.queue.depth: invalid type: string \"x\", expected a whole number from 0 on"
     );
     assert_eq!(
         set("drive.order"),

@@ -236,7 +236,7 @@ fn is_bad_input_one_line_that_says_what_to_do() {
         let told = refuse(&["atlas-10k", &good, option, "/nowhere/out"]);
         assert_eq!(
             told.split(" (os").next(),
-            Some("headstack: /nowhere/out: No such file or directory"),
+            Some("headstack: /nowhere/out: the folder /nowhere: No such file or directory"),
             "{told}"
         );
     }

@@ -196,3 +196,75 @@ fn does_a_browser_draw_a_traces_charts() {
     };
     assert_eq!(document.matches("class=\"scatterlayer").count(), 9, "charts drawn");
 }
+
+/// A trace of MSR's with times as they have them, since 1601, and the name of the file.
+fn msr(folder: &tempfile::TempDir) -> String {
+    let line = |index: u64| {
+        let time = 128_166_372_003_061_629 + index * 50_000;
+        format!("{time},usr,0,Read,{},4096,5000\n", index * 8192)
+    };
+    let path = inside(folder, "msr.csv");
+    fs::write(&path, (0..40).map(line).collect::<String>()).expect("it is writable");
+    path
+}
+
+#[test]
+fn times_that_a_format_cannot_say_are_counted_from_the_first_request() {
+    let (folder, _) = made();
+    let trace = msr(&folder);
+    for format in ["srt", "spc", "vscsi1", "vscsi2", "blkparse", "blktrace", "disksim"] {
+        let out = inside(&folder, "out");
+        let done = headstack(&["trace", "convert", &trace, &out, "--to", format]);
+        assert_eq!(done.code, 0, "{format}: {}", done.err);
+        assert!(done.err.starts_with("40 requests to "), "{format}: {}", done.err);
+        let found = json(&["trace", "stat", &out, "--format", format, "--json"]);
+        assert_eq!(found["requests"], 40, "{format}");
+        if done.err.contains("--from-zero") {
+            assert!(
+                done.err.contains("times counted from the first request (--from-zero): "),
+                "{}",
+                done.err
+            );
+        }
+    }
+    let done = headstack(&["trace", "convert", &trace, &inside(&folder, "out"), "--to", "spc"]);
+    assert!(done.err.contains("SPC-1 (UMass) cannot say its 12816637200 s"), "{}", done.err);
+}
+
+#[test]
+fn conversion_that_leaves_everything_out_is_refused() {
+    let (folder, _) = made();
+    let (from, to) = (inside(&folder, "in.csv"), inside(&folder, "out.spc"));
+    let head = "time_ns,device,op,offset,bytes,response_ns,think_ns,process\n";
+    fs::write(&from, format!("{head}6,sda,flush,0,0,,,\n7,sda,trim,512,512,,,\n")).expect("it is writable");
+    let said = refused(&["trace", "convert", &from, &to], 2);
+    assert!(
+        said.contains("SPC-1 (UMass) can say no request of it: 1 flushes left out, 1 trims left out"),
+        "{said}"
+    );
+    assert!(!PathBuf::from(&to).exists());
+}
+
+#[test]
+fn cut_of_a_device_that_is_not_there_names_those_that_are() {
+    let (folder, trace) = made();
+    let out = inside(&folder, "out.trace");
+    let said = refused(&["trace", "cut", &trace, &out, "--device", "nosuch"], 2);
+    assert!(said.contains("no device is called `nosuch`; there are 3, 7"), "{said}");
+    let said = refused(&["trace", "cut", &trace, &out, "--from", "1h"], 2);
+    assert!(said.contains("none of its 300 requests is in the part that was asked for"), "{said}");
+    assert!(!PathBuf::from(&out).exists());
+}
+
+#[test]
+fn trace_with_a_line_of_headings_names_the_way_out() {
+    let (folder, _) = made();
+    let text = fs::read_to_string(msr(&folder)).expect("it was written");
+    let path = inside(&folder, "headed.csv");
+    fs::write(&path, format!("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n{text}"))
+        .expect("it is writable");
+    let said = refused(&["trace", "stat", &path], 2);
+    assert!(said.contains("the first line is no request, and the rest looks like MSR Cambridge CSV: --format msr --skip-bad 1"), "{said}");
+    assert!(printed(&["trace", "stat", &path, "--format", "msr", "--skip-bad", "1"]).contains("40"));
+    printed(&["trace", "convert", &path, &inside(&folder, "o.spc"), "--format", "msr", "--skip-bad", "1"]);
+}

@@ -16,6 +16,7 @@
 mod books;
 mod emulator;
 mod machine;
+mod mark;
 mod store;
 mod task;
 mod unwritten;

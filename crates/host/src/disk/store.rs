@@ -2,6 +2,7 @@
 //!
 //! A hole reads as zeros and takes no room. Times are not modelled here; the file is as fast as its host makes it.
 
+use super::mark::Mark;
 use super::unwritten::Content;
 use crate::{BlockError, Stretch};
 use rustix::fs::{FallocateFlags, MemfdFlags};
@@ -27,20 +28,29 @@ impl Store {
         Ok(Store { file, bytes })
     }
 
-    /// Keeps `bytes` in a sparse file, which is made where it is not there; what it holds already stays.
+    /// Keeps `bytes` in a sparse file, which is made where it is not there; what it holds already stays. Behind the bytes
+    /// stands a [mark](Mark) that says whose they are. A file of just these bytes and no mark, as of a real disk, gets one;
+    /// whether it was so is said.
     ///
-    /// *Errors:* the file cannot be opened or made, or another program has it as its store; one that is longer than
-    /// `bytes`, whose end would be lost, is refused.
-    pub fn file(path: &Path, bytes: u64) -> io::Result<Store> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        let held = file.metadata()?.len();
-        if held > bytes {
-            let message = format!("it holds {held} bytes, and the disk has {bytes}");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    /// *Errors:* the file cannot be opened or made, or another program has it as its store; it has another disk's data, or
+    /// none of any disk.
+    pub fn file(path: &Path, bytes: u64, owner: &str) -> io::Result<(Store, bool)> {
+        let mut options = OpenOptions::new();
+        // What is no file must not be opened to be looked at: a pipe would wait for ever.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
         }
+        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
         file.try_lock().map_err(|_| io::Error::other("another program keeps a disk in it"))?;
-        file.set_len(bytes)?;
-        Ok(Store { file, bytes })
+        let mark = Mark { owner: owner.to_string(), bytes };
+        let held = file.metadata()?.len();
+        let unmarked = match Mark::of(&file, held)? {
+            Some(found) => found.admits(&mark).map(|()| false),
+            None if held == 0 => mark.write(&file).map(|()| false),
+            None if held == bytes => mark.write(&file).map(|()| true),
+            None => Err(mark.refuse(held)),
+        }?;
+        Ok((Store { file, bytes }, unmarked))
     }
 
     /// The same bytes, which nobody can change any more.
@@ -143,15 +153,48 @@ mod tests {
     }
 
     #[test]
-    fn is_a_file_that_is_too_long_or_in_use_refused() {
+    fn file_of_another_disk_or_in_use_is_refused() {
         let folder = tempfile::tempdir().expect("there is room for it");
         let path = folder.path().join("disk");
-        let store = Store::file(&path, 8192).expect("it can be made");
-        let again = Store::file(&path, 8192).expect_err("it is in use");
-        assert_eq!(again.to_string(), "another program keeps a disk in it");
+        let (store, _) = Store::file(&path, 8192, "wd").expect("it can be made");
+        store.write(8191, b"x").expect("there is room");
+        let refused = |bytes, owner| Store::file(&path, bytes, owner).expect_err("it is refused").to_string();
+        assert_eq!(refused(8192, "wd"), "another program keeps a disk in it");
         drop(store);
-        let short = Store::file(&path, 4096).expect_err("its end would be lost");
-        assert_eq!(short.to_string(), "it holds 8192 bytes, and the disk has 4096");
-        assert_eq!(Store::file(&path, 16_384).expect("it grows").bytes(), 16_384);
+        for (bytes, owner) in [(4096, "wd"), (16_384, "wd"), (8192, "atlas"), (12_288, "wd")] {
+            let said = refused(bytes, owner);
+            assert!(said.starts_with("it holds the data of wd, 8192 bytes, and"), "{said}");
+        }
+        let (again, unmarked) = Store::file(&path, 8192, "wd").expect("it is its own");
+        let mut byte = [0];
+        again.read(8191, &mut byte).expect("it is inside");
+        assert_eq!((byte[0], unmarked, again.bytes()), (b'x', false, 8192));
+    }
+
+    #[test]
+    fn file_that_holds_no_disk_is_left_as_it_is() {
+        let folder = tempfile::tempdir().expect("there is room for it");
+        let path = folder.path().join("notes");
+        std::fs::write(&path, "x\n").expect("the folder is writable");
+        let said = Store::file(&path, 8192, "wd").expect_err("it is no disk").to_string();
+        assert!(said.starts_with("it holds 2 bytes and no data of a disk, and wd has 8192"), "{said}");
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"x\n");
+        let pipe = Store::file(Path::new("/dev/null"), 8192, "wd").expect_err("it is no file");
+        assert_eq!(pipe.to_string(), "it is no file");
+    }
+
+    #[test]
+    fn file_of_the_right_length_gets_its_mark_and_a_copy_keeps_it() {
+        let folder = tempfile::tempdir().expect("there is room for it");
+        let (path, copy) = (folder.path().join("disk"), folder.path().join("copy"));
+        std::fs::write(&path, [7; 8192]).expect("the folder is writable");
+        assert!(Store::file(&path, 8192, "wd").expect("it may be a real disk's").1);
+        assert!(!Store::file(&path, 8192, "wd").expect("it is its own now").1);
+        std::fs::copy(&path, &copy).expect("there is room");
+        assert!(Store::file(&copy, 8192, "atlas").is_err());
+        let (store, _) = Store::file(&copy, 8192, "wd").expect("it is its own");
+        let mut bytes = [0; 8192];
+        store.read(0, &mut bytes).expect("it is inside");
+        assert_eq!(bytes, [7; 8192]);
     }
 }

@@ -151,12 +151,13 @@ fn body(shapes: &[Shape], exceptions: &[Exception]) -> Vec<u8> {
 /// *Errors:* what is not a map, is of a later version, is cut off, or is damaged, with the byte at fault.
 pub fn read(input: &mut impl Read) -> Result<(Identity, TrackMap), MapError> {
     let mut bytes = Vec::new();
-    input.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    let length = bytes.len() as u64;
-    let begin = &bytes[..bytes.len().min(MAGIC.len())];
-    if begin.is_empty() || *begin != MAGIC[..begin.len()] {
-        return Err(MapError::NotAMap { found: String::from_utf8_lossy(begin).into_owned() });
+    // The first bytes tell whether it is a map, before all of it is read: a device may never end.
+    input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    if bytes.is_empty() || bytes != MAGIC[..bytes.len()] {
+        return Err(MapError::NotAMap { found: String::from_utf8_lossy(&bytes).into_owned() });
     }
+    input.take(MOST_BYTES + 1 - MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    let length = bytes.len() as u64;
     let least = (HEAD + CHECKSUM) as u64;
     let version = bytes.get(8..12).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     match version {

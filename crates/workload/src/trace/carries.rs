@@ -98,6 +98,11 @@ impl Carries {
         true
     }
 
+    /// Whether a time is later than any that the format can say.
+    pub fn is_too_late(&self, time: Nanos) -> bool {
+        self.tick > 0 && time.0 > self.latest
+    }
+
     /// Why nothing of it can be said.
     fn unfit(&self, record: &Record) -> Option<Loss> {
         let data = matches!(record.kind, Kind::Read | Kind::Write);
@@ -106,7 +111,7 @@ impl Carries {
             (record.kind == Kind::Trim && !self.trim, Loss::Trim),
             (data && record.bytes == 0 && !self.empty, Loss::Empty),
             (u64::from(record.device) >= self.devices, Loss::Device),
-            (self.tick > 0 && record.time.0 > self.latest, Loss::Late),
+            (self.is_too_late(record.time), Loss::Late),
             (record.bytes > self.longest, Loss::Long),
             (record.end() > self.reach, Loss::Far),
         ];
@@ -200,6 +205,11 @@ impl Loss {
         Loss::ThinkRounded,
         Loss::Source,
     ];
+
+    /// Whether the whole request was left out.
+    pub fn leaves_out(self) -> bool {
+        (self as usize) <= Loss::Far as usize
+    }
 
     /// What is said of so many of them: `flushes left out`.
     pub fn words(self) -> &'static str {

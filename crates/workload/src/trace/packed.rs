@@ -54,8 +54,26 @@ pub(super) fn unpack<'a>(input: impl Read + 'a) -> io::Result<Box<dyn BufRead + 
     Ok(match Packing::of_head(&head) {
         Packing::None => Box::new(input),
         Packing::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))),
-        Packing::Zstd => Box::new(BufReader::with_capacity(BUFFER, zstd::Decoder::with_buffer(input)?)),
+        Packing::Zstd => {
+            let unpacked = Unpacked(zstd::Decoder::with_buffer(input)?);
+            Box::new(BufReader::with_capacity(BUFFER, unpacked))
+        }
     })
+}
+
+/// What zstd unpacks, with its one limit in words.
+struct Unpacked<R>(R);
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into).map_err(|error| match error.to_string().contains("too much memory") {
+            true => io::Error::new(
+                io::ErrorKind::InvalidData,
+                "packed by zstd with a window of more than 128 MiB; unpack it first: zstd -d --long=31",
+            ),
+            false => error,
+        })
+    }
 }
 
 /// An output that packs.

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::error::{Fault, Place, TraceError};
-use super::{Format, Header, Record, Source, all, packed};
+use super::{Encoding, Format, Header, Record, Source, all, packed};
 
 /// Bytes at the head of a trace by which its format is told.
 const HEAD: usize = 4096;
@@ -102,7 +102,15 @@ impl Iterator for Trace<'_> {
 
 /// The format that looks like the head of a trace.
 fn sniff(head: &[u8]) -> Result<&'static Format, Fault> {
-    all().iter().find(|format| (format.sniff)(head)).ok_or_else(|| {
+    let like = |head: &[u8]| all().iter().find(|format| (format.sniff)(head));
+    like(head).ok_or_else(|| {
+        let second = head.iter().position(|byte| *byte == b'\n').map_or(head.len(), |end| end + 1);
+        if let Some(format) = like(&head[second..]).filter(|format| format.encoding == Encoding::Text) {
+            return Fault::UnknownFormat(format!(
+                "the first line is no request, and the rest looks like {}: --format {} --skip-bad 1 passes over it",
+                format.title, format.name
+            ));
+        }
         let names: Vec<&str> = all().iter().map(|format| format.name).collect();
         Fault::UnknownFormat(format!("no known format begins like this; name one of {}", names.join(", ")))
     })

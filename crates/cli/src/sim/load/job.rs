@@ -9,8 +9,9 @@ use headstack_workload::VolumeInfo;
 use headstack_workload::fio::{FioJob, FioLoad, JobFile};
 use nix::unistd::SysconfVar;
 use serde_json::{Map, Value};
+use std::cell::RefCell;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl SimLoad for FioLoad {
     fn progress(&self, now: Nanos) -> Option<f64> {
@@ -31,11 +32,16 @@ impl SimLoad for FioLoad {
 pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<ReadyLoad, Failure> {
     let text = files::read_text(path)?;
     let shown = path.display().to_string();
-    let mut include =
-        |name: &str| files::read_text(Path::new(name)).map_err(|failure| without_name(&failure, name));
+    let inputs = RefCell::new(Vec::new());
+    let mut include = |name: &str| {
+        let text = files::read_text(Path::new(name)).map_err(|failure| without_name(&failure, name))?;
+        inputs.borrow_mut().push(PathBuf::from(name));
+        Ok(text)
+    };
     let file = JobFile::parse(&text, &shown, &mut include, &variable).map_err(Failure::input)?;
     let mut open = |name: &str| -> io::Result<Box<dyn io::Read>> {
         let log = files::open(Path::new(name)).map_err(|failure| without_name(&failure, name))?;
+        inputs.borrow_mut().push(PathBuf::from(name));
         Ok(Box::new(log))
     };
     let load = file.build_reading(volumes, seed, &mut open).map_err(Failure::input)?;
@@ -65,6 +71,7 @@ pub(super) fn ready(path: &Path, volumes: &[VolumeInfo], seed: u64) -> Result<Re
         entry_of,
         sections,
         section_of,
+        inputs: inputs.into_inner(),
         remarks,
     };
     Ok(ReadyLoad { load: Box::new(load), notes })
@@ -78,6 +85,7 @@ fn variable(name: &str) -> Option<String> {
         "$pagesize" => Some(page_size()?.to_string()),
         "$ncpus" => Some(system(SysconfVar::_NPROCESSORS_ONLN)?.to_string()),
         "$mb_memory" => Some((page_size()? * system(SysconfVar::_PHYS_PAGES)? >> 20).to_string()),
+        #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
         name => std::env::var(name).ok(),
     }
 }

@@ -43,9 +43,9 @@ pub(crate) struct LoadArgs {
     /// The format of a trace, where its first bytes do not tell it.
     #[arg(long, value_name = "NAME", value_parser = formats())]
     format: Option<String>,
-    /// Stretch the times of a trace: 0.5 is twice as fast.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
-    time_scale: f64,
+    /// Stretch the times of a trace: 0.5 is twice as fast. [default: 1]
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    time_scale: Option<f64>,
     /// Put blocks of a trace that a volume does not have on it all the same, by wrapping around.
     #[arg(long)]
     wrap: bool,
@@ -55,6 +55,31 @@ pub(crate) struct LoadArgs {
     /// Pass over at most so many malformed lines or records of a trace.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_bad: u64,
+}
+
+impl LoadArgs {
+    /// Refuses the options that say something of a trace, for a load that is none.
+    ///
+    /// *Errors:* one is given.
+    fn refuse_for(&self, name: &str, kind: &str) -> Result<(), Failure> {
+        let given = [
+            ("--format", self.format.is_some()),
+            ("--time-scale", self.time_scale.is_some()),
+            ("--wrap", self.wrap),
+            ("--all-to", self.all_to.is_some()),
+            ("--skip-bad", self.skip_bad > 0),
+        ];
+        let given: Vec<&str> =
+            given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let verb = if given.len() == 1 { "is" } else { "are" };
+        Err(Failure::Input(format!(
+            "{} {verb} for traces, and {name} is {kind}; leave it out",
+            given.join(", ")
+        )))
+    }
 }
 
 fn formats() -> clap::builder::PossibleValuesParser {
@@ -73,9 +98,11 @@ pub(crate) fn ready(name: &str, options: &LoadArgs, rig: &Rig, seed: u64) -> Res
     let path = Path::new(name);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if ending == "toml" {
+        options.refuse_for(name, "a load file")?;
         return file::ready(path, &rig.volumes(), seed);
     }
     if ending == "fio" || options.format.is_none() && is_job(path)? {
+        options.refuse_for(name, "a fio job file")?;
         return job::ready(path, &rig.volumes(), seed);
     }
     trace::ready(path, options, rig)
@@ -92,6 +119,7 @@ fn is_job(path: &Path) -> Result<bool, Failure> {
     let fault = |error| Failure::Input(format!("{}: {error}", path.display()));
     files::open(path)?.take(HEAD).read_to_end(&mut head).map_err(fault)?;
     let text = String::from_utf8_lossy(&head);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     Ok(first.is_some_and(|line| line.starts_with('[') && line.ends_with(']')))

@@ -92,7 +92,7 @@ pub(super) fn ready(path: &Path, options: &LoadArgs, rig: &Rig) -> Result<ReadyL
         None => rig.trace_devices().map_or(DeviceMap::FirstAppearance, DeviceMap::Named),
     };
     let replay_options = ReplayOptions {
-        time_scale: options.time_scale,
+        time_scale: options.time_scale.unwrap_or(1.0),
         devices,
         out_of_range: if options.wrap { OutOfRange::Wrap } else { OutOfRange::Error },
     };

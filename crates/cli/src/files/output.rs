@@ -1,34 +1,11 @@
-//! Files the command reads and writes.
+//! Files that are written whole or not at all, and standard output in their place.
 
 use crate::failure::Failure;
 use crate::interrupt::Listed;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-/// Reads a text file.
-pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
-    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-    let bytes = fs::read(path).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let place = error.utf8_error().valid_up_to();
-        Failure::Input(format!("{}: byte {place} is not UTF-8 text", path.display()))
-    })
-}
-
-/// Opens a file to read.
-pub(crate) fn open(path: &Path) -> Result<File, Failure> {
-    let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
-    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-    File::open(path).map_err(fault)
-}
-
-/// Makes a folder and those that it lies in, where they are not there.
-pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
-    let fault = |error: io::Error| Failure::Input(format!("{}: {error}", path.display()));
-    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-    fs::create_dir_all(path).map_err(fault)
-}
 
 /// Writes a file whole or not at all: beside its place first, then renamed.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
@@ -36,7 +13,8 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
 }
 
 /// A file that is written beside its place, and put there once it is whole. Dropped before, it leaves nothing behind. A terminal or a
-/// pipe is not replaced but written to; of a link the file is replaced that it leads to.
+/// pipe is not replaced but written to; of a link the file is replaced that it leads to, unless root writes: somebody else may
+/// have laid the link. What replaces a file has its mode, and its owner where that may be set.
 pub(crate) struct NewFile {
     beside: tempfile::NamedTempFile,
     /// Has a second signal remove it. It stands after the file, so that it outlives it.
@@ -53,7 +31,17 @@ impl NewFile {
     ///
     /// *Errors:* it cannot be written, or is a disk.
     pub(crate) fn beside(path: &Path) -> Result<NewFile, Failure> {
+        NewFile::create(path, !rustix::process::geteuid().is_root())
+    }
+
+    fn create(path: &Path, follows_links: bool) -> Result<NewFile, Failure> {
         use std::os::unix::fs::FileTypeExt;
+        if is_standard(path) {
+            return Err(Failure::Input(
+                "-: only --json, --requests and traces go to standard output; a file of that name is ./-"
+                    .to_string(),
+            ));
+        }
         let found = fs::metadata(path).ok();
         if found.as_ref().is_some_and(|found| found.file_type().is_block_device()) {
             return Err(Failure::Input(format!("{}: a disk, which no file is written over", path.display())));
@@ -61,6 +49,12 @@ impl NewFile {
         let is_other = found.is_some_and(|found| !found.is_file() && !found.is_dir());
         let is_special = is_other || is_of_the_system(path);
         let is_link = !is_special && fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        if is_link && !follows_links {
+            return Err(Failure::Input(format!(
+                "{}: a link, which root does not write through; name the file that it leads to",
+                path.display()
+            )));
+        }
         let end =
             is_link.then(|| fs::canonicalize(path).ok()).flatten().unwrap_or_else(|| path.to_path_buf());
         let elsewhere = std::env::temp_dir();
@@ -69,8 +63,17 @@ impl NewFile {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let (beside, _listed) = Listed::make(|| new_file(folder), |file| file.path())
-            .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+        let fault = |error: io::Error| {
+            // The name of the hidden file is nobody's concern.
+            let error = error.to_string();
+            let error = error.split(" at path ").next().unwrap_or_default();
+            Failure::Input(format!("{}: the folder {}: {error}", path.display(), folder.display()))
+        };
+        let (beside, _listed) = Listed::make(|| new_file(folder), |file| file.path()).map_err(fault)?;
+        if !is_special && let Ok(replaced) = fs::metadata(&end) {
+            keep_access(beside.as_file(), &replaced)
+                .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+        }
         Ok(NewFile { beside, _listed, path: path.to_path_buf(), end, is_special })
     }
 
@@ -95,7 +98,7 @@ impl NewFile {
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.path.display()));
         if self.is_special {
-            let mut to = File::options().append(true).open(&self.path).map_err(fault)?;
+            let mut to = fs::File::options().append(true).open(&self.path).map_err(fault)?;
             return io::copy(&mut self.beside.reopen().map_err(fault)?, &mut to).map(|_| ()).map_err(fault);
         }
         self.beside.persist(&self.end).map_err(|error| fault(error.error))?;
@@ -113,6 +116,13 @@ impl Write for NewFile {
     }
 }
 
+/// Gives a new file the owner and the mode of the one that it replaces: what was for few is not for all afterwards.
+fn keep_access(file: &fs::File, replaced: &fs::Metadata) -> io::Result<()> {
+    // Only root may give files away; for others the file is theirs.
+    let _ = std::os::unix::fs::fchown(file, Some(replaced.uid()), Some(replaced.gid()));
+    file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))
+}
+
 /// Whether a path is one of the system's names for what is open, as `/dev/stdout` is for a file.
 fn is_of_the_system(path: &Path) -> bool {
     let is_there = |path: &Path| path.starts_with("/dev/fd") || path.starts_with("/proc");
@@ -125,14 +135,78 @@ fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     #[cfg(unix)]
     {
         // A report is for others to read too: what the user's mask allows, not the 0600 of a secret.
-        use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
 }
 
+/// Where an output goes: a file, or standard output for `-`.
+pub(crate) enum Output {
+    File(NewFile),
+    Standard(io::Stdout),
+}
+
+impl Output {
+    /// The output that `path` names.
+    ///
+    /// *Errors:* the file cannot be written, or is a disk.
+    pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
+        Ok(if is_standard(path) {
+            Output::Standard(io::stdout())
+        } else {
+            Output::File(NewFile::beside(path)?)
+        })
+    }
+
+    /// Its name, for people.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Output::File(file) => file.path().display().to_string(),
+            Output::Standard(_) => "standard output".to_string(),
+        }
+    }
+
+    /// What it means that it cannot be written.
+    pub(crate) fn fault(name: &str, error: io::Error) -> Failure {
+        match name {
+            "standard output" => Failure::Output(error),
+            _ => Failure::Input(format!("{name}: {error}")),
+        }
+    }
+
+    /// Puts a file in its place.
+    pub(crate) fn keep(self) -> Result<(), Failure> {
+        match self {
+            Output::File(file) => file.keep(),
+            Output::Standard(mut out) => Ok(out.flush()?),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::File(file) => file.write(bytes),
+            Output::Standard(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Output::File(file) => file.flush(),
+            Output::Standard(out) => out.flush(),
+        }
+    }
+}
+
+/// Whether a path stands for standard input or output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::read_text;
     use super::*;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
@@ -166,13 +240,46 @@ mod tests {
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         written(&file, "kept");
         symlink(&file, &link).expect("the folder is writable");
-        written(&link, "linked");
+        let through = |path: &Path| NewFile::create(path, true).unwrap_or_else(|failure| panic!("{failure}"));
+        through(&link).fill(b"linked").unwrap_or_else(|failure| panic!("{failure}"));
         assert!(is_link(&link), "it was replaced");
         assert_eq!(read_text(&file).ok().as_deref(), Some("linked"));
         let told = folder.path().join("..").join(folder.path().file_name().expect("it has a name"));
         for path in [link, told.join("link"), told.join("file")] {
-            let new = NewFile::beside(&path).unwrap_or_else(|failure| panic!("{failure}"));
-            assert_eq!(new.path(), path, "messages and names are those that were told");
+            assert_eq!(through(&path).path(), path, "messages and names are those that were told");
         }
+    }
+
+    #[test]
+    fn link_is_not_followed_where_root_writes() {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        written(&file, "kept");
+        symlink(&file, &link).expect("the folder is writable");
+        let refused = NewFile::create(&link, false).err().expect("it is a link").to_string();
+        assert!(refused.contains("a link, which root does not write through"), "{refused}");
+        assert_eq!(read_text(&file).ok().as_deref(), Some("kept"));
+    }
+
+    #[test]
+    fn mode_of_the_file_that_is_replaced_is_kept() {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let file = folder.path().join("file");
+        written(&file, "secret");
+        for mode in [0o600, 0o640, 0o666] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("it is ours");
+            written(&file, "new");
+            assert_eq!(fs::metadata(&file).expect("it is there").mode() & 0o7777, mode);
+        }
+    }
+
+    #[test]
+    fn folder_that_is_missing_is_named_and_no_hidden_file() {
+        let refused =
+            NewFile::beside(Path::new("/nonexistent/x")).err().expect("there is no folder").to_string();
+        assert_eq!(
+            refused,
+            "/nonexistent/x: the folder /nonexistent: No such file or directory (os error 2)"
+        );
     }
 }

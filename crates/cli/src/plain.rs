@@ -1,0 +1,97 @@
+//! Text that a terminal shows as it is: what names and files hold never reaches it as a command.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// Letters of a word, such as a value or a path, that a message shows at most; and of a whole message.
+const LONGEST_WORD: usize = 300;
+const LONGEST_MESSAGE: usize = 3000;
+
+/// Whether a letter would move the cursor, ring, colour or turn the text around, and is no part of its lines.
+fn is_command(letter: char) -> bool {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    letter.is_control() && letter != '\n' && letter != '\t' || turns
+}
+
+/// A text whose commands to a terminal are written out: `\u{1b}` in place of ESC.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_command) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |letter: char| match is_command(letter) {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(shown).collect::<String>().into()
+}
+
+/// A message of one line: no commands to a terminal, and neither a word nor the whole longer than anybody reads.
+pub(crate) fn message(text: &str) -> String {
+    let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    let plain = plain(&line);
+    let words: Vec<Cow<'_, str>> = plain.split(' ').map(|word| cut(word, LONGEST_WORD)).collect();
+    cut(&words.join(" "), LONGEST_MESSAGE).into_owned()
+}
+
+/// A text with its middle left out where it has more letters than these.
+fn cut(text: &str, longest: usize) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= longest {
+        return text.into();
+    }
+    let head: String = text.chars().take(longest / 2).collect();
+    let tail: String = text.chars().skip(count - longest / 4).collect();
+    format!("{head}…{tail}").into()
+}
+
+/// A writer of text without commands to a terminal.
+pub(crate) struct Plain<W>(pub(crate) W);
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let shown = match std::str::from_utf8(bytes) {
+            Ok(text) => plain(text),
+            // A text that was cut in the midst of a letter: what is beyond ASCII cannot be told apart.
+            Err(_) => {
+                let letter = |byte: &u8| match byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
+                    true => vec![b'?'],
+                    false => vec![*byte],
+                };
+                self.0.write_all(&bytes.iter().flat_map(letter).collect::<Vec<u8>>())?;
+                return Ok(bytes.len());
+            }
+        };
+        self.0.write_all(shown.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_to_a_terminal_are_written_out() {
+        assert_eq!(plain("a\u{1b}]0;owned\u{7}b\r"), "a\\u{1b}]0;owned\\u{7}b\\r");
+        assert_eq!(plain("\u{9b}31m\u{202e}x"), "\\u{9b}31m\\u{202e}x");
+        assert_eq!(plain("Größe ☃\n\tnext"), "Größe ☃\n\tnext");
+        let mut out = Plain(Vec::new());
+        write!(out, "{}\n\u{1b}[2J", "title").expect("memory takes it");
+        out.write_all(b"\xff\x1b[").expect("memory takes it");
+        assert_eq!(out.0, b"title\n\\u{1b}[2J\xff?[");
+    }
+
+    #[test]
+    fn long_values_are_cut_in_messages() {
+        let long = format!("node.toml:3: key: `{}` is wrong; say less", "x".repeat(200_000));
+        let said = message(&long);
+        assert!(said.chars().count() < 400, "{}", said.len());
+        assert!(said.starts_with("node.toml:3: key: `xxx") && said.ends_with("is wrong; say less"), "{said}");
+        assert!(message(&"many words ".repeat(10_000)).chars().count() <= LONGEST_MESSAGE);
+        assert_eq!(message("one\n  two\r\n\nthree"), "one; two; three");
+    }
+}
