@@ -2,7 +2,7 @@
 
 use super::partition::{MapArgs, Mapped};
 use crate::failure::{self, Failure};
-use crate::files::NewFile;
+use crate::files::{self, NewFile};
 use crate::units::{capacity, grouped, memory, parse_bytes, significant};
 use headstack_tracks::exclude::{Boundaries, Exclusion};
 use serde_json::{Value, json};
@@ -50,6 +50,7 @@ pub(crate) struct Exclude {
 
 impl Exclude {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        files::check_apart(&[&self.map.map], &[("--output", self.output.as_deref())])?;
         let mapped = self.map.read()?;
         let exclusion = exclusion(&mapped, self.block, self.boundaries)?;
         match &self.output {

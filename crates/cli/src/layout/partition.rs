@@ -18,7 +18,7 @@ use std::str::FromStr;
 pub(super) struct MapArgs {
     /// The track map of the disk, as `headstack probe --map` writes it.
     #[arg(value_name = "MAP")]
-    map: PathBuf,
+    pub(super) map: PathBuf,
     /// Where the partition begins and how long it is, in sectors of the disk. [default: the whole disk, or where the device
     /// lies that is named]
     #[arg(long, value_name = "START,LEN")]

@@ -209,7 +209,8 @@ impl Probe {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let signals = Events::watch(1, false, false)?;
         let truth = self.truth()?;
-        let inputs: Vec<&Path> = self.known.iter().map(PathBuf::as_path).collect();
+        let known = self.known.iter().map(PathBuf::as_path);
+        let inputs: Vec<&Path> = known.chain(self.source.drive().map(Path::new)).collect();
         let outputs = [
             ("--json", self.json.as_deref()),
             ("--report", self.report.as_deref()),

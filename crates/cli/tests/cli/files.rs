@@ -43,8 +43,12 @@ fn output_over_an_input_is_refused_before_anything_runs() {
     let place = Place::new();
     let [job, trace, other] = [place.at("job.fio"), place.at("a.trace"), place.at("./job.fio")];
     let rig = place.write("rig.toml", "[[drive]]\npreset = \"wd800jd\"\n");
+    let shipped = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../drives/wd800jd.toml"));
+    let drive = place.write("drive.toml", &shipped.expect("it ships"));
     let common = place.write("common.inc", "bs=4k\n");
     let includes = place.write("includes.fio", "[j]\ninclude common.inc\nsize=1m\nnumber_ios=4\n");
+    let map = place.at("map");
+    printed(&["drive", "map", "wd800jd", "-o", &map]);
     let before = place.count();
     for args in [
         &["sim", "wd800jd", &job, "--json", &job][..],
@@ -57,11 +61,14 @@ fn output_over_an_input_is_refused_before_anything_runs() {
         &["trace", "convert", &trace, &trace, "--to", "spc"],
         &["trace", "cut", &trace, &trace, "--to", "5ms"],
         &["trace", "plot", &trace, "-o", &trace],
-        &["drive", "map", &rig, "-o", &rig],
+        &["drive", "map", &drive, "-o", &drive],
+        &["drive", "plot", &drive, "-o", &drive],
+        &["layout", "exclude", &map, "-o", &map],
+        &["probe", "--drive", "wd800jd", "--known", &map, "--map", &map],
+        &["validate", "--drive", "wd800jd", "--trace", &trace, "--report", &trace],
     ] {
         let said = refused(args, 2);
-        let is_rig_as_drive = args[0] == "drive";
-        assert!(said.contains("would write over it") || is_rig_as_drive, "{args:?}: {said}");
+        assert!(said.contains("would write over it"), "{args:?}: {said}");
     }
     let new = place.at("new");
     for args in [
@@ -128,7 +135,7 @@ fn root_writes_through_no_link() {
     let (target, link) = (place.write("target", "kept"), place.at("link"));
     symlink(&target, &link).expect("the folder is writable");
     let done = headstack(&["trace", "convert", &place.at("a.trace"), &link, "--to", "headstack"]);
-    if nix_is_root() {
+    if is_root() {
         assert_eq!((done.code, place.read("target")), (2, "kept".to_string()), "{}", done.err);
         assert!(done.err.contains("a link, which root does not write through"), "{}", done.err);
     } else {
@@ -137,7 +144,7 @@ fn root_writes_through_no_link() {
 }
 
 /// Whether the test runs as root: only root may read this.
-fn nix_is_root() -> bool {
+fn is_root() -> bool {
     fs::read_dir("/root").is_ok()
 }
 

@@ -21,7 +21,8 @@ fn folder() -> TempDir {
 /// A job that takes hours: tens of millions of random requests.
 fn long_job(folder: &Path) -> String {
     let path = folder.join("long.fio");
-    let text = "[load]\nrw=randrw\nbs=4k\nsize=4g\nio_size=1t\niodepth=8\nnumber_ios=50000000\n";
+    let text =
+        "[load]\nrw=randrw\nbs=4k\nsize=4g\nio_size=1t\nioengine=libaio\niodepth=8\nnumber_ios=50000000\n";
     fs::write(&path, text).expect("the folder is writable");
     path.to_string_lossy().into_owned()
 }
