@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(plain("\u{9b}31m\u{202e}x"), "\\u{9b}31m\\u{202e}x");
         assert_eq!(plain("Größe ☃\n\tnext"), "Größe ☃\n\tnext");
         let mut out = Plain(Vec::new());
-        write!(out, "{}\n\u{1b}[2J", "title").expect("memory takes it");
+        out.write_all("title\n\u{1b}[2J".as_bytes()).expect("memory takes it");
         out.write_all(b"\xff\x1b[").expect("memory takes it");
         assert_eq!(out.0, b"title\n\\u{1b}[2J\xff?[");
     }

@@ -67,7 +67,7 @@ mod tests {
     fn outputs_are_kept_apart_from_inputs_and_each_other() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let at = |name: &str| folder.path().join(name);
-        fs::File::create(at("job")).expect("the folder is writable");
+        super::super::write_whole(&at("job"), b"").unwrap_or_else(|failure| panic!("{failure}"));
         fs::hard_link(at("job"), at("other-name")).expect("the folder is writable");
         std::os::unix::fs::symlink(at("job"), at("link")).expect("the folder is writable");
         let job = at("job");

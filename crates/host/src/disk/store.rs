@@ -135,6 +135,7 @@ fn full(error: io::Error) -> BlockError {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests read and write files")]
 mod tests {
     use super::*;
 

@@ -118,9 +118,9 @@ impl JobFile {
             Err(_) if is_idle => {}
             Err(message) => return Err(entry.place.error(&entry.key, message)),
             Ok(None) => {}
-            Ok(Some((filled, met))) => {
-                entry.value = Some(filled);
-                for pair in met {
+            Ok(Some(filled)) => {
+                entry.value = Some(filled.text);
+                for pair in filled.variables {
                     if !self.variables.contains(&pair) {
                         self.variables.push(pair);
                     }

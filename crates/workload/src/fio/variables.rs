@@ -12,13 +12,17 @@ pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
 /// fio's own keywords.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
+/// A text with its variables filled in.
+pub(super) struct Filled {
+    pub(super) text: String,
+    /// The variables as written, with what they stood for.
+    pub(super) variables: Vec<(String, String)>,
+}
+
 /// The text with its variables filled in, and which they were; none where it has none.
 ///
 /// *Errors:* a variable that is not set.
-pub(super) fn expand(
-    text: &str,
-    variables: &Variables<'_>,
-) -> Result<Option<(String, Vec<(String, String)>)>, String> {
+pub(super) fn expand(text: &str, variables: &Variables<'_>) -> Result<Option<Filled>, String> {
     if !text.contains('$') {
         return Ok(None);
     }
@@ -42,7 +46,7 @@ pub(super) fn expand(
         rest = &rest[length..];
     }
     filled.push_str(rest);
-    Ok((!met.is_empty()).then_some((filled, met)))
+    Ok((!met.is_empty()).then_some(Filled { text: filled, variables: met }))
 }
 
 /// The length of the variable that a text begins with, and its name; none where the `$` is of something else, such as
@@ -75,7 +79,7 @@ mod tests {
             "$ncpus" => Some("4".to_string()),
             _ => None,
         };
-        expand(text, &variables).map(|found| found.map_or(text.to_string(), |(filled, _)| filled))
+        expand(text, &variables).map(|found| found.map_or(text.to_string(), |filled| filled.text))
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn variable(name: &str) -> Option<String> {
     match name {
         "$pagesize" => Some(page_size()?.to_string()),
         "$ncpus" => Some(system(SysconfVar::_NPROCESSORS_ONLN)?.to_string()),
-        "$mb_memory" => Some((page_size()? * system(SysconfVar::_PHYS_PAGES)? >> 20).to_string()),
+        "$mb_memory" => Some(((page_size()? * system(SysconfVar::_PHYS_PAGES)?) >> 20).to_string()),
         #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
         name => std::env::var(name).ok(),
     }
