@@ -150,7 +150,7 @@ fn is_bad_input_one_line_that_says_what_to_do() {
 fn two_jobs(folder: &Path) -> String {
     let path = folder.join("two.fio");
     let text = "[global]\nfilename=/dev/sda\ngroup_reporting\nruntime=20\n\
-                [queries]\nrw=randread\nbs=8k\niodepth=8\n\
+                [queries]\nrw=randread\nbs=8k\nioengine=libaio\niodepth=8\n\
                 [wal]\nrw=write\nbs=16k\nsize=100m\nfsync=1\nrate_iops=20\n";
     fs::write(&path, text).expect("the folder is writable");
     path.to_string_lossy().into_owned()
@@ -244,7 +244,8 @@ fn goal_marks_the_runs_that_meet_it_and_fails_where_none_does() {
 fn page_shows_twelve_distributions_and_offers_the_others() {
     let folder = folder();
     let load = folder.path().join("short.fio");
-    fs::write(&load, "[load]\nrw=randread\nsize=1m\niodepth=4\n").expect("the folder is writable");
+    fs::write(&load, "[load]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=4\n")
+        .expect("the folder is writable");
     let page = folder.path().join("out.html");
     let depths = (1..=14).map(|depth| depth.to_string()).collect::<Vec<_>>().join(",");
     let vary = format!("drive.queue_depth={depths}");
