@@ -289,7 +289,7 @@ mod tests {
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let place = (random >> 33) % places;
-                watch.observe(at(turn * 5), turn % 4, place * kib << 10, kib << 10).is_some()
+                watch.observe(at(turn * 5), turn % 4, (place * kib) << 10, kib << 10).is_some()
             });
             let found = found.count();
             assert!(found <= most, "{found} of 20,000 reads of {kib} KiB over {megabytes} MB");

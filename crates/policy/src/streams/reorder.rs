@@ -89,7 +89,7 @@ mod tests {
         let places = |turn: u64| turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         for region in [40, 128, 100_000] {
             let found = (0..100_000)
-                .any(|turn| reorder.observe(1, places(turn * turn) % region << 16, 1 << 16).is_some());
+                .any(|turn| reorder.observe(1, (places(turn * turn) % region) << 16, 1 << 16).is_some());
             assert!(!found, "{region} places");
         }
     }

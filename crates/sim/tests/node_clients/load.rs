@@ -106,7 +106,8 @@ impl Clients {
                 Pattern::Random(megabytes) => (megabytes * 1_000_000).max(2 * bytes),
                 _ => part.min(disk_bytes - first),
             };
-            let behind = if pattern == Pattern::SharedFile && number.is_multiple_of(2) { 10 * bytes } else { 0 };
+            let behind =
+                if pattern == Pattern::SharedFile && number.is_multiple_of(2) { 10 * bytes } else { 0 };
             Client {
                 pattern,
                 random: Pcg64Mcg::seed_from_u64(u64::from(number) + 1),
