@@ -103,7 +103,7 @@ fn does_a_bad_setting_leave_the_rig_as_it_was() {
     );
     assert_eq!(
         said("drive.count", "many"),
-        "t.toml: drive[0].count: invalid type: string \"many\", expected u32"
+        "t.toml: drive[0].count: invalid type: string \"many\", expected a whole number from 0 on"
     );
     assert_eq!(said("drive.old.count", "0"), "t.toml: drive[1].count: 0 is outside 1 to 1024 drives");
     assert_eq!(
