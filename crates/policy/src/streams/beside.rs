@@ -104,6 +104,7 @@ impl Streams {
         match request.ask {
             Ask::Write { offset, bytes, .. } => {
                 self.books.written_bytes += bytes;
+                self.bypass.answered(bytes);
                 self.outdate(offset, bytes);
             }
             Ask::Change { offset, bytes } => self.outdate(offset, bytes),

@@ -1,9 +1,9 @@
-//! Whether reads of streams wait for turns, or bypass the scheduler.
+//! Whether requests of streams wait for turns, or bypass the scheduler.
 //!
-//! A disk may serve few streams as well by its own cache and queue, and each read waits less then: in the turn of one stream the
+//! A disk may serve few streams as well by its own cache and queue, and each request waits less then: in the turn of one stream the
 //! others wait, and a read may wait for a longer one that is read ahead. So while streams are few, the scheduler measures how
-//! long reads wait for each byte with turns. Then, for a moment, it sends each read to the disk as it comes, and measures again.
-//! It keeps to that while reads wait hardly longer.
+//! long requests wait for each byte with turns. Then, for a moment, it sends each to the disk as it comes, and measures again.
+//! It keeps to that while requests wait hardly longer.
 //!
 //! The wait is the number of outstanding requests over time, divided by the bytes read: by Little's law that is the mean wait of a
 //! byte, in which requests count that are not answered yet. Where clients keep a number of requests outstanding, its inverse is
@@ -11,10 +11,10 @@
 //!
 //! Where R, D or N is given, turns are what is wanted, and nothing is measured.
 
+use super::Streams;
 use super::config::Config;
 use super::stream::{Stream, turned};
 use super::words::Request;
-use super::{Streams, Wait};
 use headstack_model::Nanos;
 
 /// Streams up to which a bypass is tried: most caches of drives have 8 to 32 segments, and a trial costs what they lose by it.
@@ -51,7 +51,7 @@ const LEAST_READS: u64 = 8;
 const RETRY: Nanos = Nanos(60_000_000_000);
 const LATEST_RETRY: Nanos = Nanos(960_000_000_000);
 
-/// A reader that has asked within that time is one of those that the disk serves.
+/// A stream that has asked within that time is one of those that the disk serves.
 const RECENT: Nanos = Nanos(5_000_000_000);
 
 /// How reads of streams are served.
@@ -65,7 +65,7 @@ enum Mode {
     Bypass,
 }
 
-/// How long reads waited.
+/// How long requests waited.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     reads: u64,
@@ -84,7 +84,7 @@ impl Tally {
 /// What a decision depends on, besides the wait.
 #[derive(Clone, Copy, Debug)]
 struct Load {
-    /// Readers that ask.
+    /// Streams that ask.
     streams: usize,
     /// Turns that were begun so far.
     turns: u64,
@@ -134,7 +134,7 @@ impl Bypass {
         }
     }
 
-    /// Whether reads of streams go to the disk as they come.
+    /// Whether requests of streams go to the disk as they come.
     pub(super) fn is_on(&self) -> bool {
         self.mode != Mode::Turns
     }
@@ -149,7 +149,7 @@ impl Bypass {
         self.upto = now;
     }
 
-    /// A read was answered.
+    /// A read or write was answered.
     pub(super) fn answered(&mut self, bytes: u64) {
         if self.skipped > 0 {
             self.skipped -= 1;
@@ -220,7 +220,7 @@ impl Bypass {
 
 impl Streams {
     fn outstanding(&self) -> u64 {
-        (self.reads.len() + self.beside.outstanding()) as u64
+        (self.reads.len() + self.writes.len() + self.beside.outstanding()) as u64
     }
 
     /// Time has passed.
@@ -234,7 +234,7 @@ impl Streams {
         if !self.bypass.is_due(self.now, self.books.turns) {
             return;
         }
-        let recent = |stream: &Stream| !stream.is_writer() && self.now.since(stream.asked) < RECENT;
+        let recent = |stream: &Stream| self.now.since(stream.asked) < RECENT;
         let streams = self.streams.iter().filter(|(_, stream)| recent(stream)).count();
         let was_on = self.bypass.is_on();
         // Promises are kept in turns.
@@ -246,25 +246,31 @@ impl Streams {
             if !was_on {
                 self.release_waits();
             }
-            let ids: Vec<u32> = self.streams.iter().map(|(id, _)| id as u32).collect();
-            ids.into_iter().for_each(|id| self.file(id));
+            // Of free slots there is nothing to file.
+            (0..self.streams.capacity()).for_each(|id| self.file(id as u32));
         }
     }
 
-    /// Sends reads that wait for turns to the disk, but for those whose bytes are in the memory or on their way.
+    /// Sends requests that wait for turns to the disk in the order of their places, so that each stream's come together; but for reads
+    /// of bytes that are in the memory or on their way.
     fn release_waits(&mut self) {
-        let mut waits: Vec<_> =
-            self.reads.iter().map(|((offset, ticket), wait)| (*ticket, *offset, wait.bytes)).collect();
-        waits.retain(|(_, offset, bytes)| !self.is_covered(*offset, *bytes));
-        waits.sort_unstable();
-        for (ticket, offset, bytes) in waits {
-            let Wait { request, stream, .. } = self.take_wait(false, (offset, ticket));
-            self.skip(stream, offset, bytes);
-            self.pass_behind(request, offset, bytes);
+        let mut from = (0, 0);
+        while let Some((key, wait)) = self.reads.range(from..).next().map(|(key, wait)| (*key, *wait)) {
+            from = (key.0, key.1 + 1);
+            if !self.is_covered(key.0, wait.bytes) {
+                self.take_wait(false, key);
+                self.skip(wait.stream, key.0, wait.bytes);
+                self.pass_behind(wait.request, key.0, wait.bytes);
+            }
+        }
+        while let Some((key, wait)) = self.writes.first_key_value().map(|(key, wait)| (*key, *wait)) {
+            self.take_wait(true, key);
+            self.skip(wait.stream, key.0, wait.bytes);
+            self.take_change(wait.request, key.0, wait.bytes);
         }
     }
 
-    /// Sends a read of a stream to the disk as it came.
+    /// Sends a request of a stream to the disk as it came.
     pub(super) fn pass_by_stream(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
         let stream = &mut self.streams[id as usize];
         stream.hear(self.now);
@@ -278,6 +284,10 @@ impl Streams {
     /// A stream goes on behind bytes that it does not read ahead.
     fn skip(&mut self, id: u32, offset: u64, bytes: u64) {
         let disk_bytes = self.disk_bytes;
+        if let Some(open) = self.streams[id as usize].open {
+            // What is gathered there does not go on.
+            self.close(open);
+        }
         let stream = &mut self.streams[id as usize];
         let at = turned(stream.direction(), disk_bytes, offset, bytes);
         let end = stream.beyond(at, bytes).min(disk_bytes);

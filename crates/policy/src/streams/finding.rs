@@ -32,7 +32,11 @@ impl Streams {
                 return Some(stream);
             }
         }
-        if let Some(id) = self.reader_with_tail(offset, bytes) {
+        let directions = [Direction::Forward, Direction::Backward];
+        if let Some(id) = directions
+            .into_iter()
+            .find_map(|direction| self.stream_with_tail(Way::Read(direction), offset, bytes))
+        {
             return self.may_join(id, client, offset, bytes).then_some(id);
         }
         if let Some(id) = self.strider_of(client)
@@ -57,14 +61,13 @@ impl Streams {
         }
     }
 
-    /// The reader whose last request ended where this one begins, or whose read-ahead did.
-    fn reader_with_tail(&self, offset: u64, bytes: u64) -> Option<u32> {
-        [Direction::Forward, Direction::Backward].into_iter().find_map(|direction| {
-            let at = turned(direction, self.disk_bytes, offset, bytes);
-            let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NOBODY);
-            let mut near = self.expected[set_of(Way::Read(direction))].range(behind).rev();
-            near.find(|(_, id)| self.streams[*id as usize].tail() == at).map(|(_, id)| *id)
-        })
+    /// The stream whose last request ended where this one begins, or whose read-ahead did.
+    pub(super) fn stream_with_tail(&self, way: Way, offset: u64, bytes: u64) -> Option<u32> {
+        let direction = if let Way::Read(direction) = way { direction } else { Direction::Forward };
+        let at = turned(direction, self.disk_bytes, offset, bytes);
+        let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NOBODY);
+        let mut near = self.expected[set_of(way)].range(behind).rev();
+        near.find(|(_, id)| self.streams[*id as usize].tail() == at).map(|(_, id)| *id)
     }
 
     /// The client's stream with gaps, if it has one: its next request may be far from the last that was answered.

@@ -73,7 +73,7 @@ pub struct View {
     pub requests_a_turn: u32,
     /// Streams that may have a turn at a time.
     pub dispatch_set: u32,
-    /// Whether reads of streams go to the disk as they come, because turns would gain too little.
+    /// Whether requests of streams go to the disk as they come, because turns would gain too little.
     pub bypass: bool,
 }
 

@@ -107,7 +107,8 @@ impl Streams {
         if fua || !self.config.gather_writes || bytes > self.frames.frame_bytes() {
             return self.pass(request);
         }
-        match self.writer_for(offset).or_else(|| self.new_writer(request.client, offset, bytes)) {
+        match self.writer_for(offset, bytes).or_else(|| self.new_writer(request.client, offset, bytes)) {
+            Some(id) if self.bypass.is_on() => self.pass_by_stream(id, request, offset, bytes),
             Some(id)
                 if self.streams[id as usize].frontier == offset
                     && self.accept(id, request, offset, bytes) => {}
@@ -181,7 +182,10 @@ impl Streams {
     }
 
     /// The writer that goes on here.
-    fn writer_for(&self, offset: u64) -> Option<u32> {
+    fn writer_for(&self, offset: u64, bytes: u64) -> Option<u32> {
+        if let Some(id) = self.stream_with_tail(Way::Write, offset, bytes) {
+            return Some(id);
+        }
         let near = (offset.saturating_sub(NEAR), 0)..=(offset, NOBODY);
         self.expected[2].range(near).next_back().map(|(_, id)| *id)
     }
@@ -218,6 +222,7 @@ impl Streams {
         stream.bytes += bytes;
         stream.frontier = offset + bytes;
         self.expect_at(id, offset + bytes);
+        self.bypass.answered(bytes);
         self.answer(request.ticket, Ok(Outcome::Done));
         self.file(id);
         // Whoever wanted to write the same bytes at the same time does it by itself.
