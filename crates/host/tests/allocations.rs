@@ -131,7 +131,7 @@ fn of_core() -> [Option<usize>; 4] {
     let mut done = 0;
     let mut most = |make: &dyn Fn(u64) -> Operation| {
         // The first fill tables and memory, and the second the buffers of reads that bypass the scheduler on trial.
-        let figures = (0..7).map(|_| {
+        let figures = (0..8).map(|_| {
             let before = done;
             done += 4096;
             node.allocations(4096, |turn| make(before + turn))
