@@ -29,7 +29,7 @@ impl Store {
     }
 
     /// Keeps `bytes` in a sparse file, which is made where it is not there; what it holds already stays. Behind the bytes
-    /// stands a [mark](Mark) that says whose they are. A file of just these bytes and no mark, as of a real disk, gets one;
+    /// stands a mark that says whose they are. A file of just these bytes and no mark, as of a real disk, gets one;
     /// whether it was so is said.
     ///
     /// *Errors:* the file cannot be opened or made, or another program has it as its store; it has another disk's data, or
