@@ -6,7 +6,7 @@
 //! clients have fetched it. A client that goes on as its bytes come in keeps that short, so a turn may bring many times
 //! what the memory holds. Streams of writes have turns, too: they are answered when they are in the memory, and wait for
 //! room there until their turn comes. Other requests pass beside the streams. While streams are few, and the disk serves them as well
-//! by itself, their requests bypass the scheduler ([`bypass`]).
+//! by itself, their requests bypass the scheduler.
 //!
 //! It is a machine: told of requests and of ended commands with the time, asked for [`Action`]s and for when to come back.
 //! The bytes are its owner's; it says where they go.
