@@ -78,3 +78,54 @@ fn do_streams_of_many_clients_get_their_own_bytes() {
     });
     node.stop();
 }
+
+/// Streams that a node says it has found.
+fn streams_found(said: &str) -> u32 {
+    let line =
+        said.lines().find_map(|line| line.trim().strip_prefix("streams ")).expect("it says what it found");
+    let count = line.split_whitespace().next().expect("it says how many");
+    if count == "none" { 0 } else { count.replace(',', "").parse().unwrap_or_else(|_| panic!("{line}")) }
+}
+
+/// What a program does to a node, and the most streams that the node may find in it.
+fn streams_of(program: &str, arguments: &[&str], most: u32) {
+    if !have(&[program]) {
+        return;
+    }
+    let node = Node::start(&["--emulate", "eagle-m2361a", "--set", "disk.speed=1000.0"]);
+    let uri = node.uri();
+    let arguments: Vec<String> = arguments.iter().map(|argument| argument.replace("URI", &uri)).collect();
+    run(program, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let found = streams_found(&node.stop());
+    assert!(found <= most, "{program} {arguments:?}: {found} streams, where at most {most} are there");
+}
+
+#[test]
+fn programs_with_many_requests_outstanding_are_one_stream_a_connection() {
+    let folder = folder();
+    let given = folder.path().join("given");
+    std::fs::write(&given, Noise(9).bytes(32 * MIB)).expect("the folder is writable");
+    // It makes several connections, each with a part of the file of its own.
+    streams_of("nbdcopy", &["--flush", text(&given), "URI"], 16);
+    streams_of("qemu-img", &["convert", "-n", "-f", "raw", "-O", "raw", text(&given), "URI"], 4);
+    let fio = ["--name=s", "--ioengine=nbd", "--uri=URI", "--thread", "--size=32m"];
+    for load in [
+        &["--rw=read", "--bs=256k", "--iodepth=16"],
+        &["--rw=read", "--bs=64k", "--iodepth=32"],
+        &["--rw=read", "--bs=16k", "--iodepth=8"],
+        &["--rw=write", "--bs=256k", "--iodepth=16"],
+        &["--rw=write", "--bs=64k", "--iodepth=32"],
+    ] {
+        streams_of("fio", &[&fio[..], load].concat(), 2);
+    }
+}
+
+#[test]
+fn random_reads_of_a_small_area_are_hardly_any_streams() {
+    let fio = ["--name=r", "--ioengine=nbd", "--uri=URI", "--thread", "--rw=randread", "--number_ios=2000"];
+    for (load, most) in
+        [(["--bs=64k", "--iodepth=8", "--size=200m"], 20), (["--bs=16k", "--iodepth=32", "--size=20m"], 20)]
+    {
+        streams_of("fio", &[&fio[..], &load[..]].concat(), most);
+    }
+}

@@ -78,11 +78,12 @@ impl Node {
         self.child.id()
     }
 
-    /// Asks it to end in an orderly way, and waits until it has.
-    pub(crate) fn stop(mut self) {
+    /// Asks it to end in an orderly way, and waits until it has. What it printed.
+    pub(crate) fn stop(mut self) -> String {
         run("sh", &["-c", &format!("kill -TERM {}", self.process())]);
         let status = self.ended();
         assert!(status.success(), "{status}: {}", self.said());
+        self.said()
     }
 
     /// Waits until it has ended.
