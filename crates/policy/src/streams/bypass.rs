@@ -90,6 +90,8 @@ struct Load {
     turns: u64,
     /// Requests that wait or that the disk has.
     outstanding: u64,
+    /// Whether a client was promised something: promises are kept in turns.
+    has_promises: bool,
 }
 
 /// Decides between turns and the bypass.
@@ -177,7 +179,7 @@ impl Bypass {
 
     /// Decides anew by what was measured.
     fn decide(&mut self, now: Nanos, load: Load) {
-        let is_few = (1..=MOST_STREAMS).contains(&load.streams);
+        let is_few = !load.has_promises && (1..=MOST_STREAMS).contains(&load.streams);
         let is_measured = self.tally.reads >= LEAST_READS;
         let wait = self.tally.wait();
         // Waits grow with the streams.
@@ -237,11 +239,9 @@ impl Streams {
         let recent = |stream: &Stream| self.now.since(stream.asked) < RECENT;
         let streams = self.streams.iter().filter(|(_, stream)| recent(stream)).count();
         let was_on = self.bypass.is_on();
-        // Promises are kept in turns.
-        if self.promises.is_empty() || was_on {
-            let load = Load { streams, turns: self.books.turns, outstanding: self.outstanding() };
-            self.bypass.decide(self.now, load);
-        }
+        let (turns, outstanding) = (self.books.turns, self.outstanding());
+        let load = Load { streams, turns, outstanding, has_promises: !self.promises.is_empty() };
+        self.bypass.decide(self.now, load);
         if was_on != self.bypass.is_on() {
             if !was_on {
                 self.release_waits();
