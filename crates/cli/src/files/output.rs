@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_device_written_to_and_not_replaced() {
+    fn a_device_is_written_to_and_not_replaced() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let link = folder.path().join("null");
         symlink("/dev/null", &link).expect("the folder is writable");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_link_written_through_under_the_name_that_was_told() {
+    fn a_link_is_written_through_under_its_own_name() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         written(&file, "kept");

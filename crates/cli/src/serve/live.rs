@@ -1,6 +1,6 @@
 //! `--stats`: what the disks do, while they do it.
 
-use super::state::{DiskState, NodeState};
+use super::state::{DiskState, NodeState, SchedulerState};
 use crate::service::lines::Lines;
 use crate::sim::text::figure;
 use crate::units::{count, memory};
@@ -32,12 +32,21 @@ impl Live {
     }
 }
 
+/// How many streams there are, and whether they have turns.
+fn streams(scheduler: &SchedulerState) -> String {
+    let turns = match scheduler.bypass {
+        true => "bypassed".to_string(),
+        false => format!("{} in turn", scheduler.dispatched),
+    };
+    format!("{}, {turns}", count(scheduler.streams, "stream"))
+}
+
 fn line(disk: &DiskState) -> String {
     let scheduler = &disk.scheduler;
     [
         disk.name.clone(),
         format!("{}, {} under way", count(disk.connections, "client"), disk.outstanding),
-        format!("{}, {} in turn", count(scheduler.streams, "stream"), scheduler.dispatched),
+        streams(scheduler),
         format!("{} of {}", memory(scheduler.used_bytes), memory(scheduler.memory_bytes)),
         format!("hits {:.0} %", 100.0 * disk.hit_share),
         format!("{} MB/s read, {} written", figure(disk.read_mb_s), figure(disk.write_mb_s)),

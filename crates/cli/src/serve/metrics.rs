@@ -56,7 +56,7 @@ fn label(disk: &DiskState) -> (&'static str, String) {
 type Measure = fn(&DiskState) -> f64;
 
 /// What may fall, of a disk.
-const GAUGES: [(&str, &str, Measure); 18] = [
+const GAUGES: [(&str, &str, Measure); 19] = [
     ("failed", "Whether the disk's thread has failed, for which the node ends", |disk| {
         f64::from(u8::from(disk.has_failed))
     }),
@@ -83,6 +83,11 @@ const GAUGES: [(&str, &str, Measure); 18] = [
     ("read_ahead_bytes", "Bytes of a request to the disk, R", |disk| disk.scheduler.read_ahead_bytes as f64),
     ("requests_a_turn", "Requests of a stream a turn, N", |disk| disk.scheduler.requests_a_turn.into()),
     ("dispatch_set", "Streams that have a turn at a time, D", |disk| disk.scheduler.dispatch_set.into()),
+    (
+        "bypass",
+        "1 while the disk gets requests of streams as they come, because turns would gain too little",
+        |disk| f64::from(u8::from(disk.scheduler.bypass)),
+    ),
 ];
 
 /// What only grows, of a disk.

@@ -106,6 +106,9 @@ pub(crate) struct SchedulerState {
     pub(crate) read_ahead_bytes: u64,
     pub(crate) requests_a_turn: u32,
     pub(crate) dispatch_set: u32,
+    /// Whether the disk gets requests of streams as they come, because turns would gain too little.
+    #[serde(default)]
+    pub(crate) bypass: bool,
     /// Time in which the disk had a command.
     pub(crate) busy_s: f64,
 }

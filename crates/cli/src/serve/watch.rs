@@ -52,6 +52,8 @@ struct Watched {
     done: u64,
     hits: u64,
     busy: Nanos,
+    /// Whether streams bypassed the scheduler at the last look.
+    bypass: bool,
     /// Bytes and rate of each stream, by its number and when it was found.
     streams: BTreeMap<(u32, Nanos), (u64, f64)>,
     /// Which streams are told of one by one.
@@ -152,6 +154,7 @@ impl Watched {
             done: 0,
             hits: 0,
             busy: Nanos::ZERO,
+            bypass: false,
             streams: BTreeMap::new(),
             slots: Slots::default(),
             node,
@@ -170,6 +173,7 @@ impl Watched {
         let latest = streams.iter().map(|stream| self.stream(stream, at, seconds)).collect();
         let before = std::mem::replace(&mut self.streams, latest);
         self.report(&before, &streams);
+        self.report_bypass(scheduler.bypass);
         let state = DiskState {
             name: self.node.name().to_string(),
             title: self.node.title().to_string(),
@@ -213,6 +217,18 @@ impl Watched {
         for (number, since) in before.keys().filter(|stream| !self.streams.contains_key(stream)) {
             let age = self.node.clock().now().since(*since).as_secs();
             debug!(target: STREAMS, "{name}: stream {number} given up, {age:.0} s after it was found");
+        }
+    }
+
+    /// Says in the log when streams begin or cease to bypass the scheduler.
+    fn report_bypass(&mut self, bypass: bool) {
+        let name = self.node.name();
+        match (std::mem::replace(&mut self.bypass, bypass), bypass) {
+            (false, true) => {
+                debug!(target: STREAMS, "{name}: streams bypass the scheduler: turns gain too little")
+            }
+            (true, false) => debug!(target: STREAMS, "{name}: streams have turns again"),
+            _ => {}
         }
     }
 
@@ -311,6 +327,7 @@ fn scheduler_state(view: &View, busy: Nanos) -> SchedulerState {
         read_ahead_bytes: view.read_ahead_bytes,
         requests_a_turn: view.requests_a_turn,
         dispatch_set: view.dispatch_set,
+        bypass: view.bypass,
         busy_s: busy.as_secs(),
     }
 }

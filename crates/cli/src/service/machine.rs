@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_share_that_of_all_times_in_between() {
+    fn share_counts_all_times_between_two_readings() {
         let first =
             ProcessorTime::parse("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 1 1 1\n").expect("it is whole");
         let then = ProcessorTime::parse("cpu  60 0 60 170 0 0 0 10 5 0\n").expect("it is whole");

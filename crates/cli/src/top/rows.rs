@@ -86,6 +86,9 @@ pub(super) fn tuning(disk: &DiskState) -> String {
     if disk.has_failed {
         parts.push("FAILED: the node ends".to_string());
     }
+    if scheduler.bypass {
+        parts.push("streams bypass the scheduler".to_string());
+    }
     if scheduler.busy_s > 0.0 {
         let (mb_s, ms) = (figure(scheduler.bandwidth_mb_s), figure(scheduler.positioning_ms));
         parts.push(format!("{mb_s} MB/s once it is there, {ms} ms to get there"));

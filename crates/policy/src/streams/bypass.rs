@@ -27,14 +27,14 @@ const WORTH: f64 = 4.0 / 3.0;
 /// The same where the bypass was tried and found good, so that chance does not end it.
 const STILL_WORTH: f64 = 1.25 * WORTH;
 
-/// Reads over which a wait is measured, at least, and for each stream.
-const READS: u64 = 64;
-const READS_A_STREAM: u64 = 4;
+/// Requests over which a wait is measured, at least, and for each stream.
+const REQUESTS: u64 = 64;
+const REQUESTS_A_STREAM: u64 = 4;
 
 /// Time that it is measured over, at least: some turns of the disk, in which small requests meet and miss their sectors.
 const LEAST_TIME: Nanos = Nanos(200_000_000);
 
-/// Time after which fewer reads and turns are enough.
+/// Time after which fewer requests and turns are enough.
 const ENOUGH_TIME: Nanos = Nanos(4_000_000_000);
 
 /// How many times as long reads wait in a trial that is ended at once. Small requests of several clients may take a second to fall
@@ -44,8 +44,8 @@ const HOPELESS: f64 = 5.0;
 /// How long a trial lasts: a sixtieth of the time until the next at the soonest.
 const TRIAL: Nanos = Nanos(1_000_000_000);
 
-/// Reads by which anything is decided, at least.
-const LEAST_READS: u64 = 8;
+/// Requests by which anything is decided, at least.
+const LEAST_REQUESTS: u64 = 8;
 
 /// From one failed trial to the next, which doubles up to the last.
 const RETRY: Nanos = Nanos(60_000_000_000);
@@ -68,7 +68,7 @@ enum Mode {
 /// How long requests waited.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    reads: u64,
+    requests: u64,
     bytes: u64,
     /// Outstanding requests, summed up over nanoseconds.
     waited_ns: f64,
@@ -90,7 +90,7 @@ struct Load {
     turns: u64,
     /// Requests that wait or that the disk has.
     outstanding: u64,
-    /// Whether a client was promised something: promises are kept in turns.
+    /// Whether a client has a guarantee: guarantees are kept in turns.
     has_promises: bool,
 }
 
@@ -141,7 +141,7 @@ impl Bypass {
         self.mode != Mode::Turns
     }
 
-    /// So many requests were outstanding up to now.
+    /// Counts the time since the last call, in which this number of requests was outstanding.
     fn advance(&mut self, now: Nanos, outstanding: u64) {
         if self.skipped == 0 {
             self.tally.waited_ns += outstanding as f64 * now.since(self.upto).0 as f64;
@@ -156,7 +156,7 @@ impl Bypass {
         if self.skipped > 0 {
             self.skipped -= 1;
         } else {
-            self.tally.reads += 1;
+            self.tally.requests += 1;
             self.tally.bytes += bytes;
         }
     }
@@ -164,23 +164,24 @@ impl Bypass {
     /// Whether there is enough to decide by.
     fn is_due(&self, now: Nanos, turns: u64) -> bool {
         let took = now.since(self.since);
-        let (Tally { reads, .. }, wanted) = (self.tally, READS.max(READS_A_STREAM * self.streams as u64));
+        let (Tally { requests, .. }, wanted) =
+            (self.tally, REQUESTS.max(REQUESTS_A_STREAM * self.streams as u64));
         // Waits differ within a round: whole rounds count, if that does not take too long.
         let is_round = !self.is_on() && turns >= self.turns + 2 * self.streams as u64;
         let is_enough = match self.mode {
-            Mode::Turns => took >= LEAST_TIME && reads >= wanted && is_round,
+            Mode::Turns => took >= LEAST_TIME && requests >= wanted && is_round,
             Mode::Trial => {
-                took >= TRIAL || reads >= LEAST_READS && self.tally.wait() > HOPELESS * self.reference
+                took >= TRIAL || requests >= LEAST_REQUESTS && self.tally.wait() > HOPELESS * self.reference
             }
-            Mode::Bypass => took >= LEAST_TIME && reads >= wanted,
+            Mode::Bypass => took >= LEAST_TIME && requests >= wanted,
         };
-        self.is_allowed && (is_enough || took >= ENOUGH_TIME && reads >= LEAST_READS)
+        self.is_allowed && (is_enough || took >= ENOUGH_TIME && requests >= LEAST_REQUESTS)
     }
 
     /// Decides anew by what was measured.
     fn decide(&mut self, now: Nanos, load: Load) {
         let is_few = !load.has_promises && (1..=MOST_STREAMS).contains(&load.streams);
-        let is_measured = self.tally.reads >= LEAST_READS;
+        let is_measured = self.tally.requests >= LEAST_REQUESTS;
         let wait = self.tally.wait();
         // Waits grow with the streams.
         let reference = self.reference * load.streams as f64 / self.reference_streams.max(1) as f64;

@@ -186,6 +186,32 @@ fn is_a_flush_told_that_gathered_bytes_were_lost_and_the_next_not() {
     assert!(matches!(world.answered[..], [(_, Ok(_))]));
 }
 
+/// One client reads 64 KiB at a time, from this request on, until then; the next request.
+fn read_on(world: &mut World, first: u64, until: Nanos) -> u64 {
+    let mut request = first;
+    while world.now < until {
+        world.ask(7, Ask::Read { offset: request << 16, bytes: 1 << 16, fua: false }, 1);
+        request += 1;
+        while world.answered.pop().is_none() {
+            assert!(world.step(Nanos::MAX), "the read is answered");
+        }
+    }
+    request
+}
+
+#[test]
+fn a_guarantee_ends_the_bypass() {
+    let mut world = world(Config::default());
+    let next = read_on(&mut world, 0, Nanos::from_secs(20));
+    assert!(world.streams.view().bypass, "a lone reader needs no turns");
+    world.streams.set_guarantee(7, Guarantee { rate: 1_000_000, response: Nanos::from_secs(2) });
+    let next = read_on(&mut world, next, Nanos::from_secs(40));
+    assert!(!world.streams.view().bypass, "a guarantee is kept in turns");
+    world.streams.forget(world.now, 7);
+    read_on(&mut world, next, Nanos::from_secs(400));
+    assert!(world.streams.view().bypass, "without it, turns are not needed again");
+}
+
 #[test]
 fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
     let mut world = world(Config::default());
