@@ -32,7 +32,7 @@ mod spindle;
 mod units;
 
 pub use geometry::{Extent, Geometry, Place, Track};
-pub use mechanics::{Mechanics, SeekCurve, TrackPlace};
+pub use mechanics::{Mechanics, SeekCurve, SheetCurve, TrackPlace};
 pub use request::{Op, Request};
 pub use spec::{DriveSpec, SpecError};
 pub use spindle::Spindle;

@@ -4,8 +4,10 @@
 //! Not modelled: several actuators, vibration, servo effects within a settle.
 
 mod seek;
+mod sheet;
 
 pub use seek::SeekCurve;
+pub use sheet::SheetCurve;
 
 use crate::spec::{MechanicsSpec, SeekPiece, SeekSpec, ZeroLatency};
 use crate::{DriveSpec, Nanos, Spindle};

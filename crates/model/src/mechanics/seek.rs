@@ -1,10 +1,11 @@
 //! The seek curve: time over distance, as a table with one entry a distance.
 //!
-//! Modelled: measured tables, square root plus linear in pieces, a table continued by pieces, and the four-phase
-//! physical curve. Not modelled: direction of the seek, differences over the radius, temperature.
+//! Modelled: measured tables, square root plus linear in pieces, a table continued by pieces, the four-phase physical
+//! curve, and one made of a data sheet's figures ([`super::SheetCurve`]). Not modelled: direction of the seek, differences over the radius, temperature.
 //! *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994), for the pieces; Lee and Katz for
 //! the physical curve's phases.
 
+use super::SheetCurve;
 use crate::Nanos;
 use crate::spec::{PhysicalSeek, SeekPiece, SeekSpec};
 
@@ -12,19 +13,28 @@ use crate::spec::{PhysicalSeek, SeekPiece, SeekSpec};
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekCurve {
     /// Time of a seek over each distance, from 0 on, in ns.
-    times: Vec<u32>,
+    pub(super) times: Vec<u32>,
 }
 
 impl SeekCurve {
     /// The curve for reads.
     pub fn for_reads(spec: &SeekSpec, cylinders: u32) -> SeekCurve {
+        if let Some(sheet) = spec.curve_of_sheet() {
+            let curve = SheetCurve::new(sheet, cylinders);
+            return SeekCurve::tabulate(cylinders, |d| curve.read_ms(d));
+        }
         SeekCurve::tabulate(cylinders, |d| read_ms(spec, d, cylinders))
     }
 
-    /// The curve for writes, where one was measured.
+    /// The curve for writes, where one was measured or follows from a data sheet.
     pub fn for_writes(spec: &SeekSpec, cylinders: u32) -> Option<SeekCurve> {
         let points = &spec.write_points_cylinders_ms;
-        (!points.is_empty()).then(|| SeekCurve::tabulate(cylinders, |d| interpolate(points, d)))
+        if !points.is_empty() {
+            return Some(SeekCurve::tabulate(cylinders, |d| interpolate(points, d)));
+        }
+        let sheet = spec.curve_of_sheet().filter(|sheet| sheet.write_average_ms.is_some())?;
+        let curve = SheetCurve::new(sheet, cylinders);
+        Some(SeekCurve::tabulate(cylinders, |d| curve.write_ms(d).unwrap_or_else(|| curve.read_ms(d))))
     }
 
     fn tabulate(cylinders: u32, ms: impl Fn(u32) -> f64) -> SeekCurve {

@@ -128,7 +128,7 @@ impl DataSheet {
         tracks.write(&mut text, &curve);
         text.table("mechanics");
         text.line("rpm", self.rpm, "given");
-        seeks.write(&mut text, &curve);
+        seeks.write(&mut text);
         electronics::write(self, &mut text);
         Ok(text.finish())
     }

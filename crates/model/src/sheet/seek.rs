@@ -1,17 +1,22 @@
-//! The seek curve `a + b·√d + c·d` through three figures: to the next track, average, over all tracks.
-//!
-//! *Source:* E. K. Lee, R. H. Katz, An analytic performance model of disk arrays (SIGMETRICS 1993), for the form.
+//! The seek times that a sheet gives, or those assumed. The curve between them is [`SheetCurve`]'s.
 
 use super::text::Text;
 use super::{DataSheet, Figure, SheetError, significant, within};
+use crate::SheetCurve;
+use crate::spec::SheetSeek;
+
+/// Extra of a write's average seek where the sheet gives none. *Source:* HGST OEM specification of the Ultrastar DC HC310.
+const WRITE_EXTRA_MS: f64 = 0.8;
+/// The same as a share of the average, for drives whose average seek is short.
+const WRITE_EXTRA_SHARE: f64 = 0.1;
 
 /// The times that a sheet gives, or those assumed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seeks {
     average_ms: f64,
     pub(super) next_ms: Figure<f64>,
-    full_ms: Figure<f64>,
-    pub(super) write_settle_ms: Figure<f64>,
+    full_ms: Option<f64>,
+    write_average_ms: Figure<f64>,
 }
 
 impl Seeks {
@@ -23,93 +28,80 @@ impl Seeks {
             significant(average / 15.0, 2),
             "a fifteenth of the average seek",
         );
-        let full = Figure::new(sheet.full_stroke_ms, 2.0 * average, "twice the average seek");
         within("track to track", next.value, [0.01, average], "ms", || " (the average seek)".to_string())?;
-        within("full stroke", full.value, [average, 1000.0], "ms", || {
+        if let Some(full) = sheet.full_stroke_ms {
+            within("full stroke", full, [average, 1000.0], "ms", || {
+                " (from the average seek on)".to_string()
+            })?;
+        }
+        let write = Figure::new(
+            sheet.write_seek_ms,
+            significant(average + WRITE_EXTRA_MS.min(WRITE_EXTRA_SHARE * average), 4),
+            "a tenth longer than a read's, 0.8 ms at most",
+        );
+        within("write seek", write.value, [average, average + 50.0], "ms", || {
             " (from the average seek on)".to_string()
         })?;
-        let settle = sheet.write_seek_ms.map(|write| significant(write - average, 6));
-        within("write seek", average + settle.unwrap_or(0.0), [average, average + 50.0], "ms", || {
-            " (from the average seek on)".to_string()
-        })?;
-        let write_settle_ms =
-            Figure::new(settle, significant(next.value / 4.0, 2), "a quarter of a seek to the next track");
-        Ok(Seeks { average_ms: average, next_ms: next, full_ms: full, write_settle_ms })
+        Ok(Seeks {
+            average_ms: average,
+            next_ms: next,
+            full_ms: sheet.full_stroke_ms,
+            write_average_ms: write,
+        })
+    }
+
+    /// Time of a written seek to the next track.
+    pub(super) fn write_next_ms(&self) -> f64 {
+        significant(self.next_ms.value + 0.1 * (self.write_average_ms.value - self.average_ms), 4)
+    }
+
+    fn spec(&self) -> SheetSeek {
+        SheetSeek {
+            single_track_ms: self.next_ms.value,
+            average_ms: self.average_ms,
+            full_stroke_ms: self.full_ms,
+            write_single_track_ms: Some(self.write_next_ms()),
+            write_average_ms: Some(self.write_average_ms.value),
+        }
     }
 
     /// The curve of a disk with so many cylinders.
     ///
-    /// *Errors:* an average that no such curve between the other two times has.
-    pub(super) fn curve(&self, cylinders: u32) -> Result<Curve, SheetError> {
-        let (next, full) = (self.next_ms.value, self.full_ms.value);
-        let stroke = f64::from(cylinders - 1);
-        let [mean_root, mean] = means(cylinders);
-        // How much of the way from the shortest to the longest seek the average is, if all were root or all linear.
-        let (as_root, as_line) = ((mean_root - 1.0) / (stroke.sqrt() - 1.0), (mean - 1.0) / (stroke - 1.0));
-        let limits = [as_line, as_root].map(|share| next + share * (full - next));
+    /// *Errors:* an average that no curve between the other two times has.
+    pub(super) fn curve(&self, cylinders: u32) -> Result<SheetCurve, SheetError> {
+        let spec = self.spec();
+        let limits = SheetCurve::average_limits(&spec, cylinders);
         within("average seek", self.average_ms, limits, "ms", || {
-            format!(" (with {next} ms to the next track and {full} ms over all; give one of these)")
+            let full = self.full_ms.unwrap_or(f64::INFINITY);
+            format!(
+                " (with {} ms to the next track and {full} ms over all; give one of these)",
+                self.next_ms.value
+            )
         })?;
-        let part = (self.average_ms - limits[0]) / (limits[1] - limits[0]);
-        let part = if part.is_finite() { part } else { 0.5 };
-        let sqrt_ms = significant(part * (full - next) / (stroke.sqrt() - 1.0), 7);
-        let linear_ms = significant((1.0 - part) * (full - next) / (stroke - 1.0), 7);
-        let constant_ms = significant(next - sqrt_ms - linear_ms, 7);
-        Ok(Curve { constant_ms, sqrt_ms, linear_ms })
+        Ok(SheetCurve::new(&spec, cylinders))
     }
 
-    pub(super) fn write(&self, text: &mut Text, curve: &Curve) {
+    pub(super) fn write(&self, text: &mut Text) {
         text.line("head_switch_ms", self.next_ms.value, "assumption: as a seek to the next track");
-        let source = match self.write_settle_ms.assumed {
-            None => "derived: write seek less read seek (given)".to_string(),
-            Some(_) => self.write_settle_ms.source(),
-        };
-        text.line("write_settle_ms", self.write_settle_ms.value, &source);
+        let settle = significant(self.write_next_ms() - self.next_ms.value, 4);
+        text.line(
+            "write_settle_ms",
+            settle,
+            "derived: after a head switch, as after a seek to the next track",
+        );
         text.word("zero_latency_read", "none", "assumption");
         text.word("zero_latency_write", "none", "assumption");
-        let how = |figure: &Figure<f64>| {
-            figure.assumed.map_or("given".to_string(), |why| format!("assumption: {why}"))
-        };
-        text.push("");
-        text.comment(&format!(
-            "derived: the curve through {} ms to the next track ({}), {} ms on average (given) and {} ms over all ({})",
-            self.next_ms.value,
-            how(&self.next_ms),
-            self.average_ms,
-            self.full_ms.value,
-            how(&self.full_ms)
-        ));
-        text.push("[[mechanics.seek.pieces]]");
-        text.line("constant_ms", curve.constant_ms, "derived");
-        text.line("sqrt_ms", curve.sqrt_ms, "derived");
-        text.line("linear_ms", curve.linear_ms, "derived");
+        text.table("mechanics.seek.sheet");
+        text.line("single_track_ms", self.next_ms.value, &self.next_ms.source());
+        text.line("average_ms", self.average_ms, "given");
+        if let Some(full) = self.full_ms {
+            text.line("full_stroke_ms", full, "given");
+        }
+        text.line(
+            "write_single_track_ms",
+            self.write_next_ms(),
+            "assumption: a tenth of the average's extra over a read",
+        );
+        text.line("write_average_ms", self.write_average_ms.value, &self.write_average_ms.source());
     }
-}
-
-/// The curve: `constant + sqrt · √d + linear · d`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Curve {
-    constant_ms: f64,
-    sqrt_ms: f64,
-    linear_ms: f64,
-}
-
-impl Curve {
-    /// Time of a seek over a distance.
-    pub(super) fn ms(&self, cylinders: u32) -> f64 {
-        let d = f64::from(cylinders);
-        self.constant_ms + self.sqrt_ms * d.sqrt() + self.linear_ms * d
-    }
-}
-
-/// Mean of √d and of d over the distances between two cylinders drawn at random, which differ.
-fn means(cylinders: u32) -> [f64; 2] {
-    let (mut roots, mut lengths, mut weights) = (0.0, 0.0, 0.0);
-    for distance in 1..cylinders {
-        let (weight, d) = (f64::from(cylinders - distance), f64::from(distance));
-        roots += weight * d.sqrt();
-        lengths += weight * d;
-        weights += weight;
-    }
-    [roots / weights, lengths / weights]
 }

@@ -1,8 +1,9 @@
 //! Tracks and zones: as dense as the rates tell, as many as the capacity needs.
 
-use super::seek::{Curve, Seeks};
+use super::seek::Seeks;
 use super::text::Text;
 use super::{DataSheet, Figure, SheetError, significant, within};
+use crate::SheetCurve;
 
 /// Zones of a drive whose inner tracks are slower.
 const ZONES: u32 = 16;
@@ -33,8 +34,6 @@ pub(super) struct Tracks {
     zones: Vec<Zone>,
     is_banded: bool,
     turn_ms: f64,
-    /// Seek and settle that a skew must cover beside the margin.
-    settle_ms: f64,
     inner: Figure<f64>,
 }
 
@@ -50,9 +49,9 @@ struct Zone {
 impl Tracks {
     pub(super) fn new(sheet: &DataSheet, seeks: &Seeks) -> Result<Tracks, SheetError> {
         let turn_ms = 60_000.0 / sheet.rpm;
-        let settle_ms = seeks.next_ms.value + seeks.write_settle_ms.value;
-        let least_skew = (settle_ms + MARGIN_MS) / turn_ms;
-        let slowest = SKEW_MOST * turn_ms - (settle_ms - seeks.next_ms.value) - MARGIN_MS;
+        let next_ms = seeks.write_next_ms();
+        let least_skew = (next_ms + MARGIN_MS) / turn_ms;
+        let slowest = SKEW_MOST * turn_ms - (next_ms - seeks.next_ms.value) - MARGIN_MS;
         within("track to track", seeks.next_ms.value, [0.0, slowest], "ms", || {
             format!(" (with the settling of a write {SKEW_MOST} of a turn)")
         })?;
@@ -94,10 +93,10 @@ impl Tracks {
             format!(" (64 to 10,000,000 tracks on each of {} surfaces)", heads.value)
         })?;
         let (cylinders, zones) = cut(sheet, cylinders as u32, heads.value, &dense);
-        Ok(Tracks { cylinders, heads, zones, is_banded, turn_ms, settle_ms, inner })
+        Ok(Tracks { cylinders, heads, zones, is_banded, turn_ms, inner })
     }
 
-    pub(super) fn write(&self, text: &mut Text, curve: &Curve) {
+    pub(super) fn write(&self, text: &mut Text, curve: &SheetCurve) {
         text.table("geometry");
         text.line("heads", self.heads.value, &self.heads.source());
         text.line(
@@ -140,8 +139,9 @@ impl Tracks {
     }
 
     /// Skew at a change of surface: the arm goes back over a band.
-    fn head_skew(&self, curve: &Curve) -> f64 {
-        let back = curve.ms(BAND_TRACKS.min(self.cylinders - 1)) + self.settle_ms - curve.ms(1);
+    fn head_skew(&self, curve: &SheetCurve) -> f64 {
+        let band = BAND_TRACKS.min(self.cylinders - 1);
+        let back = curve.write_ms(band).unwrap_or_else(|| curve.read_ms(band));
         ((back + MARGIN_MS) / self.turn_ms).fract()
     }
 }

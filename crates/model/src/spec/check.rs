@@ -2,6 +2,7 @@
 
 use super::error::Fault;
 use super::*;
+use crate::SheetCurve;
 
 type Checked = Result<(), Fault>;
 
@@ -213,9 +214,12 @@ fn mechanics(spec: &MechanicsSpec, cylinders: u32) -> Checked {
 
 fn seek(spec: &SeekSpec, cylinders: u32) -> Checked {
     let sources = [!spec.points_cylinders_ms.is_empty() || !spec.pieces.is_empty(), spec.physical.is_some()];
-    if sources == [false, false] || sources == [true, true] {
-        let message = "give points_cylinders_ms, pieces, both, or physical";
+    if (sources == [false, false] && spec.sheet.is_none()) || sources == [true, true] {
+        let message = "give points_cylinders_ms, pieces, both, physical, or sheet";
         return Err(Fault::new("mechanics.seek", message));
+    }
+    if let Some(sheet) = &spec.sheet {
+        sheet_seek(sheet, cylinders)?;
     }
     for (name, points) in [
         ("points_cylinders_ms", &spec.points_cylinders_ms),
@@ -255,6 +259,25 @@ fn seek(spec: &SeekSpec, cylinders: u32) -> Checked {
         within(&key("acceleration_cylinders"), physical.acceleration_cylinders, 1e-3, half, "cylinders")?;
     }
     Ok(())
+}
+
+fn sheet_seek(sheet: &SheetSeek, cylinders: u32) -> Checked {
+    let key = |name: &str| format!("mechanics.seek.sheet.{name}");
+    let [least, most] = SheetCurve::average_limits(sheet, cylinders);
+    if let Some(full) = sheet.full_stroke_ms {
+        ms(&key("full_stroke_ms"), full, 1000.0)?;
+    }
+    ms(&key("single_track_ms"), sheet.single_track_ms, sheet.average_ms)?;
+    within(&key("average_ms"), sheet.average_ms, least, most.min(500.0), "ms")?;
+    let write_average = sheet.write_average_ms.unwrap_or(sheet.average_ms);
+    within(&key("write_average_ms"), write_average, sheet.average_ms, sheet.average_ms + 50.0, "ms")?;
+    match (sheet.write_single_track_ms, sheet.write_average_ms) {
+        (Some(_), None) => Err(Fault::new(key("write_single_track_ms"), "needs write_average_ms")),
+        (Some(single), Some(average)) => {
+            within(&key("write_single_track_ms"), single, sheet.single_track_ms, average, "ms")
+        }
+        (None, _) => Ok(()),
+    }
 }
 
 fn overhead(spec: &OverheadSpec) -> Checked {

@@ -52,7 +52,8 @@ pub struct MechanicsSpec {
     pub retries: Option<Retries>,
 }
 
-/// `[mechanics.seek]`: a measured table, a curve in pieces, a table continued by a curve, or the four-phase physical curve.
+/// `[mechanics.seek]`: a measured table, a curve in pieces, a table continued by a curve, the four-phase physical curve, or a
+/// curve made of a data sheet's figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeekSpec {
@@ -68,11 +69,21 @@ pub struct SeekSpec {
     /// Accelerate, coast, slow down, settle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub physical: Option<PhysicalSeek>,
+    /// The data sheet's figures: the curve is made of them, or checked against them where one of the other forms is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<SheetSeek>,
 }
 
 impl SeekSpec {
     fn is_empty(&self) -> bool {
         *self == SeekSpec::default()
+    }
+
+    /// The data sheet's figures, where the curve is made of them: where no other form is given.
+    pub fn curve_of_sheet(&self) -> Option<&SheetSeek> {
+        let is_alone =
+            self.points_cylinders_ms.is_empty() && self.pieces.is_empty() && self.physical.is_none();
+        self.sheet.as_ref().filter(|_| is_alone)
     }
 }
 
@@ -105,6 +116,26 @@ pub struct PhysicalSeek {
     pub acceleration_cylinders: f64,
     /// Time of a seek over all cylinders, settle included.
     pub full_stroke_ms: f64,
+}
+
+/// The seek times of a data sheet, settle included. The curve between them has the shape of measured ones: settling that grows
+/// from a single track to some 200 and no further, a motion at constant acceleration, then at the speed limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SheetSeek {
+    /// Time of a seek to the next track, for a read.
+    pub single_track_ms: f64,
+    /// Mean time over two cylinders drawn at random, for a read.
+    pub average_ms: f64,
+    /// Time of a seek over all cylinders, for a read; without it, what follows from the average, about 1.8 times that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_stroke_ms: Option<f64>,
+    /// Time of a seek to the next track, for a write; without it, a tenth of the average's extra over a read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_single_track_ms: Option<f64>,
+    /// Mean time over two cylinders drawn at random, for a write (the write settle is then not added to a seek).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_average_ms: Option<f64>,
 }
 
 /// Servo recalibration: the arm is away for a while at regular times.

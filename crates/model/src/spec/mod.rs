@@ -18,7 +18,9 @@ pub use electronics::{
 pub use error::{Fault, SpecError, did_you_mean, is_near, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
 pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
-pub use mechanics::{MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, ZeroLatency};
+pub use mechanics::{
+    MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, SheetSeek, ZeroLatency,
+};
 
 use crate::Geometry;
 use schemars::{JsonSchema, Schema, schema_for};

@@ -2,15 +2,19 @@
 
 use super::error::Fault;
 use super::{DriveSpec, ReadAhead, SpecError, WriteCache};
-use crate::{Geometry, Lbn};
+use crate::{Geometry, Lbn, SeekCurve};
 
 /// Share of the cylinders that a drive should use at least; below it, capacity or geometry is likely to be miscounted.
 const USED_LEAST: f64 = 0.5;
+/// Most that a mean seek may be off the data sheet's, as a share: sheets round to a tenth of a millisecond.
+const SEEK_OFF_MOST: f64 = 0.05;
 
 impl DriveSpec {
     /// What is allowed in this file and yet seldom meant, each with its key. `text` is the file, and `origin` its name.
     pub fn notes(&self, geometry: &Geometry, text: &str, origin: &str) -> Vec<SpecError> {
-        let notes = [self.without_interface(), self.without_cache(), self.mostly_unused(geometry)];
+        let [reads, writes] = self.off_the_sheet();
+        let notes =
+            [self.without_interface(), self.without_cache(), self.mostly_unused(geometry), reads, writes];
         notes.into_iter().flatten().map(|note| note.locate(text, origin)).collect()
     }
 
@@ -32,6 +36,28 @@ impl DriveSpec {
                            write waits for the media";
             Fault::new("cache", message)
         })
+    }
+
+    /// Whether the mean seek of the curve, for reads and for writes, is far from the data sheet's.
+    fn off_the_sheet(&self) -> [Option<Fault>; 2] {
+        let (seek, cylinders) = (&self.mechanics.seek, self.geometry.cylinders);
+        let Some(sheet) = seek.sheet else { return [None, None] };
+        let reads = SeekCurve::for_reads(seek, cylinders).mean_ms();
+        let writes = SeekCurve::for_writes(seek, cylinders)
+            .map_or(reads + self.mechanics.write_settle_ms, |curve| curve.mean_ms());
+        let off = |name: &str, mean: f64, told: f64| {
+            ((mean / told - 1.0).abs() > SEEK_OFF_MOST).then(|| {
+                let message = format!(
+                    "{told} ms, but the curve's mean over two cylinders drawn at random is {mean:.2} ms; correct the \
+                     curve, or leave it out to have it made of the sheet's figures"
+                );
+                Fault::new(format!("mechanics.seek.sheet.{name}"), message)
+            })
+        };
+        [
+            off("average_ms", reads, sheet.average_ms),
+            sheet.write_average_ms.and_then(|told| off("write_average_ms", writes, told)),
+        ]
     }
 
     fn mostly_unused(&self, geometry: &Geometry) -> Option<Fault> {
