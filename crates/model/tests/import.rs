@@ -86,7 +86,7 @@ fn with_value(key: &str, value: &str) -> String {
 #[test]
 fn do_writes_take_the_overhead_of_their_cache() {
     for (level, cache, ms) in
-        [("0", WriteCache::None, 0.7), ("1", WriteCache::Sequential, 0.5), ("2", WriteCache::Segment, 0.5)]
+        [("0", WriteCache::None, 0.7), ("1", WriteCache::Segment, 0.5), ("2", WriteCache::Segment, 0.5)]
     {
         let text = DISKSPECS.replace("Fast write level = 0", &format!("Fast write level = {level}"));
         let imported = diskspecs(&text);

@@ -111,8 +111,10 @@ fn overhead(fields: &mut Fields, scale: f64, write_cache: WriteCache) -> Result<
 fn cache(fields: &mut Fields) -> Result<CacheSpec, SpecError> {
     let segments = fields.count_or("Number of buffer segments", 1)?.max(1);
     let segment_sectors = fields.count_or("Segment size (in blks)", 1)?.max(1);
+    // Levels 1 and 2 report any write early. They differ only in a queue: at level 1 a write joins the one that is being put
+    // on the media when no other command waits, and in first come, first served nothing else can at level 2 either.
     let write_cache =
-        choice(fields, "Fast write level", [WriteCache::None, WriteCache::Sequential, WriteCache::Segment])?;
+        choice(fields, "Fast write level", [WriteCache::None, WriteCache::Segment, WriteCache::Segment])?;
     let read_ahead_max_sectors = bounded(fields, "Maximum read-ahead (blks)", segment_sectors)?;
     Ok(CacheSpec {
         enabled: choice(fields, "Enable caching in buffer", [false, true, true])?,

@@ -96,9 +96,11 @@ pub enum WriteCache {
     /// Once it is on the media (write-through).
     #[default]
     None,
-    /// Once its data are in the buffer, if it continues the write being destaged; else write-through (immediate reporting).
+    /// Once its data are in the buffer, if it continues the write that is being put on the media; else write-through. Drives of
+    /// about 1990 call it immediate reporting.
     Sequential,
-    /// Once its data are in a write segment; the segment is destaged at once, before other media work.
+    /// Once its data are in a write segment, wherever it lies. They are taken as soon as a write segment is free and, without
+    /// `write_prebuffering`, the arm is free too or can be stopped; they are destaged at once, before other media work.
     Segment,
     /// Once its data are in the cache; destaged when idle or pressed (`dirty_…`).
     Full,
