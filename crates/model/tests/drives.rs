@@ -45,10 +45,19 @@ fn every_shipped_drive_has_the_tags_of_its_interface() {
             queued_sata.push(*name);
         }
     }
-    assert_eq!(
-        queued_sata,
-        ["exos-x16", "exos-x18", "st2000dm006", "toshiba-x300", "ultrastar-7k8", "ultrastar-hc570"]
-    );
+    let wanted = [
+        "exos-x16",
+        "exos-x18",
+        "samsung-hd103sj",
+        "st2000dm006",
+        "toshiba-mg06",
+        "toshiba-x300",
+        "ultrastar-7k6000",
+        "ultrastar-7k8",
+        "ultrastar-hc570",
+        "ultrastar-hc620",
+    ];
+    assert_eq!(queued_sata, wanted);
 }
 
 #[test]

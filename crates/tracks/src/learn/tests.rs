@@ -91,7 +91,7 @@ fn misplaced(learned: &LearnedMechanics, geometry: &Geometry) -> usize {
 fn are_mechanics_learned_as_they_are() {
     // One that changes heads first, one of short bands that turn both ways, and one whose surfaces differ.
     for (name, layout, heads) in
-        [("dec-rz26", Layout::Cylinder, 14), ("st3146707lw", Layout::Aa, 4), ("toshiba-x300", Layout::Ff, 10)]
+        [("dec-rz26", Layout::Cylinder, 14), ("st3146707lw", Layout::Aa, 4), ("toshiba-x300", Layout::Af, 10)]
     {
         let spec = drives::load(name).expect("it is shipped");
         let (learned, disk) = learn(&spec, Noise::USUAL);

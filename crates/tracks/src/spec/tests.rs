@@ -44,7 +44,7 @@ fn does_the_file_have_every_track_where_it_lies() {
     for (name, layout, most_off) in [
         ("hp-c2247a", Layout::Cylinder, 5e-4),
         ("atlas-10k", Layout::Cylinder, 3.0 / 324.0),
-        ("toshiba-x300", Layout::Ff, 5e-4),
+        ("toshiba-x300", Layout::Af, 5e-4),
     ] {
         let (spec, file) = probed(name);
         assert_eq!(file.geometry.layout, layout, "{name}");
