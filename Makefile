@@ -57,9 +57,10 @@ docs-picture: demo
 	sed '0,/<\/style>/s##header, nav, footer, body > p, section:not(\#section-1), section > :not(.charts) { display: none } section { margin: 0 } body { padding: 1rem }</style>#' $(OUT)/demo.html > $(OUT)/picture.html
 	chromium --headless --no-sandbox --hide-scrollbars --window-size=1180,474 --virtual-time-budget=8000 --screenshot=docs/img/demo.png file://$(abspath $(OUT))/picture.html
 
-# Requests a CPU second on the loads that DiskSim was measured on; `bench/runs/` keeps the results.
+# Requests a CPU second on the loads that DiskSim was measured on; `bench/runs/` keeps the results. With AGAINST, each load is run in
+# turns by this commit and by another's program, which `scripts/build-speed COMMIT` makes; the last column is the ratio of the medians.
 speed:
-	$(CARGO) run --release --package headstack-bench --bin speed
+	$(CARGO) run --release --package headstack-bench --bin speed -- $(if $(AGAINST),--against $(AGAINST)) $(SPEED)
 
 # Requests a CPU second and peak memory of `headstack sim` itself, from 1 to 50 million requests: some minutes.
 command:
