@@ -169,6 +169,9 @@ fn print(outcome: &Outcome, spec: &DriveSpec, out: &mut dyn Write) -> Result<(),
     line("response", format!("mean {} ms ({quantiles})", figure(times.mean)))?;
     for (name, mean) in &summary.parts_ms {
         let mean = mean.as_f64().unwrap_or(0.0);
+        if name == "retries" && mean == 0.0 {
+            continue;
+        }
         let share = if times.mean > 0.0 { 100.0 * mean / times.mean } else { 0.0 };
         line(&format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %"))?;
     }

@@ -12,7 +12,7 @@
     const figure = JSON.parse(text);
     const [ink, quiet, grid, paper] = ["--ink", "--quiet", "--grid", "--paper"].map(colour);
     for (const trace of figure.data) {
-      const hue = colour(`--hue-${trace.meta % 7}`);
+      const hue = colour(`--hue-${trace.meta % 8}`);
       if (trace.line) trace.line.color = hue;
       if (trace.error_y) trace.error_y.color = trace.type === "bar" ? ink : hue;
       trace.marker = { ...trace.marker, color: hue };

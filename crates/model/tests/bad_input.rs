@@ -315,6 +315,20 @@ fn figures_of_a_data_sheet_that_no_curve_has_are_refused() {
 }
 
 #[test]
+fn lost_turns_rise_and_their_shares_fall() {
+    for shares in ["[[0, 0.1]]", "[[2, 0.1], [2, 0.05]]", "[[1, 0.1], [2, 0.2]]", "[[1, 0.6]]", "[[1, 0.0]]"]
+    {
+        let text = changed(
+            "atlas-10k",
+            "[overhead.after_read]",
+            &format!("[mechanics.lost_turns]\nturns_shares = {shares}\n\n[overhead.after_read]"),
+        );
+        let error = parse(&text).expect_err("no distribution is so");
+        assert_eq!(error.key, "mechanics.lost_turns.turns_shares", "{shares}");
+    }
+}
+
+#[test]
 fn is_a_syntax_error_told_by_its_line() {
     all_refused(spoil::no_toml);
 }

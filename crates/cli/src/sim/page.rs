@@ -262,7 +262,7 @@ fn arm_time(outcome: &Outcome) -> Chart {
     };
     let names = ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration"];
     // The colours of the parts of a response time, where there is one.
-    let hues = [2, 3, 4, 1, 6, 0];
+    let hues = [2, 3, 5, 1, 7, 0];
     let series = names.iter().enumerate().map(|(kind, name)| Series {
         name: name.to_string(),
         points: shown_devices(outcome).map(|(place, device)| (place as f64, shares(device)[kind])).collect(),

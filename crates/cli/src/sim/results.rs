@@ -38,6 +38,7 @@ pub(crate) fn object(outcome: &Outcome) -> Value {
         "outstanding_max": outcome.books.most_outstanding(),
         "response_ms": responses(&totals.responses),
         "parts_ms": parts(&totals),
+        "retries": retries(&totals),
         "reads": kind(by_kind.reads.as_deref()),
         "writes": kind(by_kind.writes.as_deref()),
         "flushes": kind(by_kind.flushes.as_deref()),
@@ -70,6 +71,17 @@ pub(super) fn responses(responses: &TimeHistogram) -> Value {
 fn parts(totals: &Totals) -> Map<String, Value> {
     let named = TimeSplit::NAMES.iter().zip(parts_ms(totals));
     named.map(|(name, mean)| (name.to_string(), mean.into())).collect()
+}
+
+/// What requests that lost turns to retries make of the tail; nothing where none did.
+fn retries(totals: &Totals) -> Value {
+    let Some(retried) = &totals.retried else { return Value::Null };
+    json!({
+        "requests": retried.count(),
+        "response_ms": responses(retried),
+        "share_of_slowest_1_percent": totals.retried_of_slowest(0.01),
+        "share_of_slowest_0_1_percent": totals.retried_of_slowest(0.001),
+    })
 }
 
 fn kind(totals: Option<&Totals>) -> Value {

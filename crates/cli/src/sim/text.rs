@@ -81,9 +81,13 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
         ),
     ));
     for (name, mean) in TimeSplit::NAMES.iter().zip(parts_ms(&totals)) {
+        if *name == "retries" && totals.retried.is_none() {
+            continue;
+        }
         let share = if times.mean_ms() > 0.0 { 100.0 * mean / times.mean_ms() } else { 0.0 };
         lines.push((format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %")));
     }
+    lines.extend(tail_line(&totals).map(|value| ("tail".to_string(), value)));
     if let [device] = &outcome.devices[..] {
         lines.extend(device_lines(outcome, device));
     }
@@ -94,6 +98,18 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
     }
     lines.extend(outcome.load.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
     lines
+}
+
+/// How much of the tail comes from turns lost to retries; nothing where none were lost.
+pub(crate) fn tail_line(totals: &Totals) -> Option<String> {
+    let retried = totals.retried.as_ref()?;
+    let percent = |share: f64| significant(100.0 * share, 3);
+    Some(format!(
+        "{} % of the requests lost turns to retries: {} % of the slowest hundredth, {} % of the slowest thousandth",
+        percent(retried.count() as f64 / totals.responses.count().max(1) as f64),
+        percent(totals.retried_of_slowest(0.01)),
+        percent(totals.retried_of_slowest(0.001)),
+    ))
 }
 
 /// That a signal stopped the run, and what it left out.

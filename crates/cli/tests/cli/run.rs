@@ -3,7 +3,8 @@
 use crate::common::{json, printed, refused};
 use serde_json::Value;
 
-const PARTS: [&str; 7] = ["queued", "overhead", "seek", "rotational_latency", "media", "bus", "cache"];
+const PARTS: [&str; 8] =
+    ["queued", "overhead", "seek", "rotational_latency", "retries", "media", "bus", "cache"];
 
 /// A run of 500 requests on the Atlas 10K.
 fn run(args: &[&str]) -> Value {

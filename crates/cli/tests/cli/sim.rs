@@ -134,7 +134,7 @@ fn is_there_a_line_for_every_request_in_order_of_issue() {
     assert_eq!(rows.len(), 300);
     let number = |row: &[&str], name: &str| row[column(name)].parse::<u64>().expect("it is a number");
     assert!(rows.windows(2).all(|two| number(&two[0], "time_ns") <= number(&two[1], "time_ns")));
-    let parts = ["queued", "overhead", "seek", "rotational_latency", "media", "bus", "cache"];
+    let parts = ["queued", "overhead", "seek", "rotational_latency", "retries", "media", "bus", "cache"];
     for row in &rows {
         let sum: u64 = parts.iter().map(|part| number(row, &format!("{part}_ns"))).sum();
         assert_eq!(sum, number(row, "response_ns"), "{row:?}");

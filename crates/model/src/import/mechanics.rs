@@ -44,6 +44,7 @@ pub(super) fn convert(
         seek,
         recalibration: None,
         retries: None,
+        lost_turns: None,
     };
     if !spec.seek.write_points_cylinders_ms.is_empty() && spec.write_settle_ms != 0.0 {
         fields.note(

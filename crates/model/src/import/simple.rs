@@ -97,5 +97,6 @@ fn mechanics(access_ms: f64) -> MechanicsSpec {
         seek: SeekSpec::default(),
         recalibration: None,
         retries: None,
+        lost_turns: None,
     }
 }

@@ -209,6 +209,17 @@ fn mechanics(spec: &MechanicsSpec, cylinders: u32) -> Checked {
         within("mechanics.retries.probability", retries.probability, 0.0, 0.99, "")?;
         within("mechanics.retries.turns_max", f64::from(retries.turns_max), 1.0, 10_000.0, "turns")?;
     }
+    spec.lost_turns.as_ref().map_or(Ok(()), lost_turns)
+}
+
+fn lost_turns(spec: &LostTurns) -> Checked {
+    let key = "mechanics.lost_turns.turns_shares";
+    let (mut turns_before, mut share_before) = (0, 0.5);
+    for (turns, share) in &spec.turns_shares {
+        within(key, f64::from(*turns), f64::from(turns_before) + 1.0, 10_000.0, "turns: they must rise")?;
+        within(key, *share, 1e-12, share_before, ": shares must fall")?;
+        (turns_before, share_before) = (*turns, *share);
+    }
     Ok(())
 }
 
@@ -263,12 +274,13 @@ fn seek(spec: &SeekSpec, cylinders: u32) -> Checked {
 
 fn sheet_seek(sheet: &SheetSeek, cylinders: u32) -> Checked {
     let key = |name: &str| format!("mechanics.seek.sheet.{name}");
-    let [least, most] = SheetCurve::average_limits(sheet, cylinders);
+    ms(&key("average_ms"), sheet.average_ms, 500.0)?;
     if let Some(full) = sheet.full_stroke_ms {
         ms(&key("full_stroke_ms"), full, 1000.0)?;
     }
     ms(&key("single_track_ms"), sheet.single_track_ms, sheet.average_ms)?;
-    within(&key("average_ms"), sheet.average_ms, least, most.min(500.0), "ms")?;
+    let [least, most] = SheetCurve::average_limits(sheet, cylinders);
+    within(&key("average_ms"), sheet.average_ms, least, most, "ms")?;
     let write_average = sheet.write_average_ms.unwrap_or(sheet.average_ms);
     within(&key("write_average_ms"), write_average, sheet.average_ms, sheet.average_ms + 50.0, "ms")?;
     match (sheet.write_single_track_ms, sheet.write_average_ms) {

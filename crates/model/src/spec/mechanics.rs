@@ -50,6 +50,9 @@ pub struct MechanicsSpec {
     /// Random retries; off when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
+    /// Turns lost to retries and to the drive's own work, by their distribution; off when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_turns: Option<LostTurns>,
 }
 
 /// `[mechanics.seek]`: a measured table, a curve in pieces, a table continued by a curve, the four-phase physical curve, or a
@@ -156,4 +159,31 @@ pub struct Retries {
     pub probability: f64,
     /// Turns after which it is given up and taken as read.
     pub turns_max: u32,
+}
+
+/// Whole turns that accesses lose: a sector that is not read at first is read again when it comes round, and work of the drive's own
+/// (servo, background scans, cooling of the head) ends as a miss of the sector, too. Accesses that go on where the last one ended lose none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LostTurns {
+    /// Pairs of turns and the share of accesses that lose so many or more. Between two pairs the share falls by equal
+    /// ratios; fewer turns than the first pair's are not lost, nor more than the last one's.
+    pub turns_shares: Vec<(u32, f64)>,
+}
+
+impl LostTurns {
+    /// Share of accesses that lose `turns` or more.
+    pub fn share_of(&self, turns: u32) -> f64 {
+        let points = &self.turns_shares;
+        let after = points.partition_point(|(at, _)| *at < turns);
+        match (after, points.get(after)) {
+            (_, None) => 0.0,
+            (0, Some((_, share))) => *share,
+            (after, Some((to, to_share))) => {
+                let (from, from_share) = points[after - 1];
+                let way = f64::from(turns - from) / f64::from(to - from);
+                from_share * (to_share / from_share).powf(way)
+            }
+        }
+    }
 }

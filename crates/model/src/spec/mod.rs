@@ -19,7 +19,8 @@ pub use error::{Fault, SpecError, did_you_mean, is_near, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};
 pub use geometry::{BandZone, GeometrySpec, Layout, Sparing, Zone};
 pub use mechanics::{
-    MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, SheetSeek, ZeroLatency,
+    LostTurns, MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, SheetSeek,
+    ZeroLatency,
 };
 
 use crate::Geometry;

@@ -7,7 +7,7 @@ use super::read_ahead::Ahead;
 use super::split::Part;
 use super::{CacheUse, Device, Job, TaskAttribute, Travel};
 use headstack_model::cache::{Hit, SegmentState};
-use headstack_model::spec::WriteCache;
+use headstack_model::spec::{Retries, WriteCache};
 use headstack_model::{Angle, Lbn, Nanos, Op, TrackPlace};
 use headstack_policy::order::Edge;
 use headstack_policy::{Slot, SlotId};
@@ -206,9 +206,27 @@ impl Device {
         job.accounted = span.end;
     }
 
-    /// Turns lost to retries of one access.
-    fn retry_time(&mut self) -> Nanos {
-        let Some(retries) = self.retries else { return Nanos::ZERO };
+    /// Sets what an access lost apart from its rotational latency.
+    fn account_retries(&mut self, slot: u32, lost: Nanos) {
+        let parts = &mut self.job(slot).parts;
+        parts.rotational_latency = parts.rotational_latency.since(lost);
+        parts.retries += lost;
+    }
+
+    /// Time that an access from `start` on loses to retries and to the drive's own work. One that goes on where the last one ended
+    /// is on its track already and loses nothing to the latter.
+    fn retry_time(&mut self, start: Lbn) -> Nanos {
+        let mut time = self.retries.map_or(Nanos::ZERO, |retries| self.geometric_retries(retries));
+        if let Some(lost) = &self.lost
+            && start != self.last_lbn
+        {
+            time += lost.draw(&mut self.random);
+        }
+        time
+    }
+
+    /// Turns lost to retries that each follow with the same probability.
+    fn geometric_retries(&mut self, retries: Retries) -> Nanos {
         let mut turns = 0;
         while turns < retries.turns_max && self.random.random_bool(retries.probability) {
             turns += 1;
@@ -238,10 +256,11 @@ impl Device {
         let pass = self.drive.plan(&self.near, arm, start, request.end() - start, false);
         let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
         self.near = span.last.extent;
-        let lost = self.retry_time() + self.slow_time(start, request.end());
-        span.delay(lost, &mut delivered);
+        let lost = self.retry_time(start);
+        span.delay(lost + self.slow_time(start, request.end()), &mut delivered);
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
         self.account_span(slot, &span, travel);
+        self.account_retries(slot, lost);
         let segment = into.or_else(|| self.cache.take_for_read(start));
         if let Some(index) = segment {
             self.cache.set_state(index, SegmentState::Filling);
@@ -344,11 +363,12 @@ impl Device {
         if let Some(record) = &mut self.record {
             record.begin_command(slot, begins);
         }
+        let lost = self.retry_time(run.start);
         let (mut span, travel) = self.write_span(begins, run, job.arriving, self.config.room());
-        let lost = self.retry_time();
         self.put_off(&mut span, lost);
         self.arm.at = span.end;
         self.account_span(slot, &span, travel);
+        self.account_retries(slot, lost);
         self.want_port(span.end, slot, Wanted::Finish);
         self.destage.last_was_destage = false;
         self.arm_event = span.end;

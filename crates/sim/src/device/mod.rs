@@ -6,8 +6,7 @@
 //!
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that goes
 //! on until another command needs the arm; tagged queueing as SCSI and SATA know it; write-through, immediate reporting and write-back with destaging; FLUSH and
-//! FUA. Not modelled: several actuators, power states. What a drive shares with others on its way to the host is
-//! lent to it by the engine.
+//! FUA; turns lost to retries. Not modelled: several actuators, power states. What a drive shares with others on its way to the host is lent to it by the engine.
 
 mod activity;
 mod arm;
@@ -16,6 +15,7 @@ mod config;
 mod cost;
 mod destage;
 mod faults;
+mod lost;
 mod media;
 mod port;
 mod read_ahead;
@@ -45,6 +45,7 @@ use headstack_model::{
     Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
 };
 use headstack_policy::order;
+use lost::Lost;
 use media::Arriving;
 use port::Port;
 use rand::{RngExt, SeedableRng};
@@ -125,7 +126,7 @@ impl Completion {
 /// What a device takes beside its drive file.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceOptions {
-    /// Seed of retries, recalibrations and random replacement.
+    /// Seed of retries, lost turns, recalibrations and random replacement.
     pub seed: u64,
     /// Commands that may be outstanding, in place of the drive file's.
     pub depth: Option<u32>,
@@ -233,6 +234,7 @@ pub struct Device {
     done: VecDeque<Completion>,
     random: Pcg64Mcg,
     retries: Option<Retries>,
+    lost: Option<Box<Lost>>,
     recalibration: Option<Recalibrate>,
     /// What has gone to the media, where somebody wants to know.
     record: Option<Box<Record>>,
@@ -277,6 +279,7 @@ impl Device {
             sectors: drive.geometry.sectors(),
             sector_bytes: spec.sector_bytes,
             cylinders: spec.geometry.cylinders,
+            lost: Lost::of(spec, drive.mechanics.spindle().period()),
             drive,
             cache: Cache::new(spec, random.random()),
             rule: ReadAheadRule::new(&spec.cache),

@@ -12,8 +12,10 @@ pub struct TimeSplit {
     pub overhead: Nanos,
     /// Seek, head switch and settle.
     pub seek: Nanos,
-    /// Rotational latency, retries included.
+    /// Rotational latency.
     pub rotational_latency: Nanos,
+    /// Turns lost to retries and to the drive's own work.
+    pub retries: Nanos,
     /// Media transfer.
     pub media: Nanos,
     /// Bus transfer that the media transfer does not hide.
@@ -37,6 +39,7 @@ impl AddAssign for TimeSplit {
         self.overhead += other.overhead;
         self.seek += other.seek;
         self.rotational_latency += other.rotational_latency;
+        self.retries += other.retries;
         self.media += other.media;
         self.bus += other.bus;
         self.cache += other.cache;
@@ -45,12 +48,21 @@ impl AddAssign for TimeSplit {
 
 impl TimeSplit {
     /// The names of the parts, in the order of [`TimeSplit::parts`].
-    pub const NAMES: [&'static str; 7] =
-        ["queued", "overhead", "seek", "rotational_latency", "media", "bus", "cache"];
+    pub const NAMES: [&'static str; 8] =
+        ["queued", "overhead", "seek", "rotational_latency", "retries", "media", "bus", "cache"];
 
     /// All parts, in the order of [`TimeSplit::NAMES`].
-    pub fn parts(&self) -> [Nanos; 7] {
-        [self.queued, self.overhead, self.seek, self.rotational_latency, self.media, self.bus, self.cache]
+    pub fn parts(&self) -> [Nanos; 8] {
+        [
+            self.queued,
+            self.overhead,
+            self.seek,
+            self.rotational_latency,
+            self.retries,
+            self.media,
+            self.bus,
+            self.cache,
+        ]
     }
 
     /// The sum of the parts: the response time.
@@ -67,6 +79,7 @@ impl TimeSplit {
             &mut rest.overhead,
             &mut rest.seek,
             &mut rest.rotational_latency,
+            &mut rest.retries,
             &mut rest.media,
             &mut rest.bus,
             &mut rest.cache,
@@ -88,6 +101,7 @@ impl TimeSplit {
             overhead: less(|split| split.overhead),
             seek: less(|split| split.seek),
             rotational_latency: less(|split| split.rotational_latency),
+            retries: less(|split| split.retries),
             media: less(|split| split.media),
             bus: less(|split| split.bus),
             cache: less(|split| split.cache),

@@ -20,12 +20,26 @@ pub struct Totals {
     pub bytes: u64,
     /// Sums of the parts of the response times in nanoseconds, in the order of [`TimeSplit::NAMES`].
     pub parts_ns: [u128; TimeSplit::NAMES.len()],
+    /// Response times of the requests that lost turns to retries themselves; none where there were none.
+    pub retried: Option<Box<TimeHistogram>>,
+    digits: u8,
 }
 
 impl Totals {
     fn new(digits: u8) -> Totals {
         let responses = TimeHistogram::with_digits(digits);
-        Totals { responses, bytes: 0, parts_ns: [0; TimeSplit::NAMES.len()] }
+        Totals { responses, bytes: 0, parts_ns: [0; TimeSplit::NAMES.len()], retried: None, digits }
+    }
+
+    fn retried_mut(&mut self) -> &mut TimeHistogram {
+        self.retried.get_or_insert_with(|| Box::new(TimeHistogram::with_digits(self.digits)))
+    }
+
+    /// Of the slowest `share` of the requests, the share that lost turns to retries themselves.
+    pub fn retried_of_slowest(&self, share: f64) -> f64 {
+        let least = self.responses.quantile(1.0 - share);
+        let retried = self.retried.as_ref().map_or(0, |retried| retried.count_from(least));
+        retried as f64 / self.responses.count_from(least).max(1) as f64
     }
 
     #[inline]
@@ -35,6 +49,9 @@ impl Totals {
         for (sum, part) in self.parts_ns.iter_mut().zip(finished.completion.parts.parts()) {
             *sum += u128::from(part.0);
         }
+        if finished.completion.parts.retries > Nanos::ZERO {
+            self.retried_mut().record(finished.completion.response());
+        }
     }
 
     /// Counts all that `other` counted.
@@ -43,6 +60,9 @@ impl Totals {
         self.bytes += other.bytes;
         for (sum, part) in self.parts_ns.iter_mut().zip(&other.parts_ns) {
             *sum += part;
+        }
+        if let Some(retried) = &other.retried {
+            self.retried_mut().merge(retried);
         }
     }
 }

@@ -100,6 +100,11 @@ impl TimeHistogram {
         time.max(self.min()).min(self.max())
     }
 
+    /// How many of the times are `least` or more, to the steps in which they are counted.
+    pub fn count_from(&self, least: Nanos) -> u64 {
+        self.counts.count_between(least.0, u64::MAX / 2)
+    }
+
     /// The 50th percentile.
     pub fn p50(&self) -> Nanos {
         self.quantile(0.5)

@@ -31,6 +31,7 @@ fn do_the_parts_of_every_response_add_up() {
                     + parts.overhead.0
                     + parts.seek.0
                     + parts.rotational_latency.0
+                    + parts.retries.0
                     + parts.media.0
                     + parts.bus.0
                     + parts.cache.0;

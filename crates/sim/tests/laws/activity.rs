@@ -52,7 +52,7 @@ fn is_the_arms_time_that_of_the_accesses() {
         if joined == 0 {
             assert_eq!(activity.commands.seek, seek, "{}", rig.name());
             assert_eq!(activity.commands.media, sum(|done| done.parts.media), "{}", rig.name());
-            let latency = sum(|done| done.parts.rotational_latency);
+            let latency = sum(|done| done.parts.rotational_latency + done.parts.retries);
             assert_eq!(activity.commands.rotational_latency, latency, "{}", rig.name());
         }
         let all = activity.busy() + activity.read_ahead + activity.recalibration;
@@ -67,7 +67,8 @@ fn is_the_arms_time_that_of_the_accesses() {
 fn does_a_command_that_the_buffer_serves_leave_the_arm_alone() {
     for rig in all() {
         for done in worked(&rig).1 {
-            let positioning = done.parts.seek + done.parts.rotational_latency + done.parts.media;
+            let positioning =
+                done.parts.seek + done.parts.rotational_latency + done.parts.retries + done.parts.media;
             let served = matches!(done.cache, CacheUse::Whole | CacheUse::Joined | CacheUse::Buffered);
             assert!(!served || positioning == Nanos::ZERO && done.travel.is_none(), "{done:?}");
         }

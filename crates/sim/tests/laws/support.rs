@@ -105,6 +105,7 @@ impl Rig {
             spec.bus = BusSpec::default();
             spec.queue = QueueSpec::default();
             spec.mechanics.retries = None;
+            spec.mechanics.lost_turns = None;
             spec.mechanics.recalibration = None;
             // Below zero, writes would be on track sooner than reads.
             spec.mechanics.write_settle_ms = spec.mechanics.write_settle_ms.max(0.0);

@@ -177,6 +177,7 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
         },
         recalibration: None,
         retries: None,
+        lost_turns: None,
     }
 }
 
