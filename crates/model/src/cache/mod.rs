@@ -47,6 +47,13 @@ pub struct Segment {
     pub used_to: Lbn,
 }
 
+impl Segment {
+    /// Whether what it holds is on the media too.
+    pub fn is_clean(&self) -> bool {
+        self.state.is_clean()
+    }
+}
+
 /// How a request meets the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
@@ -167,7 +174,9 @@ impl Cache {
             if *to >= end.0 {
                 return Hit::Whole(index);
             }
-            if *to >= best_end {
+            // The rest of a read goes behind its first part, and no read goes into a segment that is kept for writes.
+            let takes_rest = index != 0 || !self.dedicated_write_segment;
+            if *to >= best_end && takes_rest {
                 (best, best_end) = (Hit::Part(index), *to);
             }
         }
@@ -219,10 +228,20 @@ impl Cache {
         }
         let index = match self.dedicated_write_segment {
             true => self.states[0].is_clean().then_some(0)?,
-            false => self.victim()?,
+            // What a write makes stale gives way to it before anything else does.
+            false => self.stale(start, end).or_else(|| self.victim())?,
         };
         self.take(index, start, end, end, SegmentState::Dirty);
         Some(index)
+    }
+
+    /// The clean segment, of several the one unused for longest, of which a write of `start..end` makes data stale.
+    fn stale(&self, start: Lbn, end: Lbn) -> Option<usize> {
+        let is_stale = |index: &usize| {
+            let (from, to) = self.spans[*index];
+            from < end.0 && start.0 < to && self.states[*index].is_clean()
+        };
+        self.recency.iter().find(is_stale)
     }
 
     /// The dirty segment that a write of `start..end` continues.
@@ -386,6 +405,18 @@ mod tests {
     }
 
     #[test]
+    fn segment_kept_for_writes_answers_whole_reads_and_no_first_part() {
+        for dedicated in [false, true] {
+            let mut cache = cache(|spec| spec.dedicated_write_segment = dedicated);
+            let written = cache.take_for_write(Lbn(0), Lbn(20)).expect("no segment is dirty yet");
+            cache.set_state(written, SegmentState::Written);
+            assert_eq!(cache.find(Lbn(5), Lbn(20)), Hit::Whole(written));
+            let part = if dedicated { Hit::Miss } else { Hit::Part(written) };
+            assert_eq!(cache.find(Lbn(5), Lbn(30)), part, "dedicated: {dedicated}");
+        }
+    }
+
+    #[test]
     fn does_a_full_segment_slide() {
         let mut cache = cache(|_| {});
         let index = fill(&mut cache, 0, 90);
@@ -396,10 +427,13 @@ mod tests {
     #[test]
     fn do_writes_drop_what_they_make_stale_and_keep_to_their_segments() {
         let mut cache = cache(|spec| spec.write_segments = 1);
-        let old = fill(&mut cache, 0, 50);
+        let old = [fill(&mut cache, 0, 50), fill(&mut cache, 10, 55)];
+        let kept = fill(&mut cache, 1000, 1050);
         let dirty = cache.take_for_write(Lbn(40), Lbn(60)).expect("no segment is dirty yet");
+        assert_eq!(dirty, old[0], "a segment whose data it makes stale gives way to it first");
         cache.invalidate(Lbn(40), Lbn(60), Some(dirty));
-        assert_eq!(cache.segment(old).state, SegmentState::Empty);
+        assert_eq!(cache.segment(old[1]).state, SegmentState::Empty);
+        assert_eq!(cache.segment(kept).state, SegmentState::Read);
         assert_eq!(cache.take_for_write(Lbn(60), Lbn(70)), Some(dirty), "it continues the dirty one");
         assert_eq!(cache.take_for_write(Lbn(500), Lbn(510)), None);
         cache.set_state(dirty, SegmentState::Written);

@@ -20,13 +20,14 @@ pub(super) struct Electronics {
 
 /// Converts a `disksim_disk` block, from which the model was taken already.
 pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
-    let cache = cache(&mut fields)?;
+    let zero_latency_read = zero_latency(&mut fields, "Immediate buffer read")?;
+    let cache = cache(&mut fields, zero_latency_read)?;
     let scale = fields.optional_number("Time scale for overheads")?.unwrap_or(1.0);
     let electronics = Electronics {
         overhead: overhead(&mut fields, scale, cache.write_cache)?,
         bus: bus(&mut fields, scale)?,
         queue: queue(&mut fields)?,
-        zero_latency_read: zero_latency(&mut fields, "Immediate buffer read")?,
+        zero_latency_read,
         zero_latency_write: zero_latency(&mut fields, "Immediate buffer write")?,
         cache,
     };
@@ -41,9 +42,7 @@ pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
 }
 
 /// Switches of behaviour that a device has one way only: the key, the value that says the same, and that way.
-const BEHAVIOUR: [(&str, f64, &str); 9] = [
-    ("Allow sneaky full read hits", 1.0, "a hit is sent as soon as it comes in, whatever the arm does"),
-    ("Allow sneaky partial read hits", 1.0, "the cached part of a read is sent as soon as it comes in"),
+const BEHAVIOUR: [(&str, f64, &str); 7] = [
     (
         "Allow sneaky intermediate read hits",
         0.0,
@@ -108,7 +107,15 @@ fn overhead(fields: &mut Fields, scale: f64, write_cache: WriteCache) -> Result<
     })
 }
 
-fn cache(fields: &mut Fields) -> Result<CacheSpec, SpecError> {
+/// Whether a read that the buffer can answer takes the arm: hits that go past other commands are "sneaky".
+fn hits_take_arm(fields: &mut Fields) -> Result<bool, SpecError> {
+    let sneaky = fields.flag("Allow sneaky full read hits")?;
+    let as_full = "the cached part of a read goes past other commands where a whole one does";
+    agree(fields, "Allow sneaky partial read hits", f64::from(u8::from(sneaky)), as_full)?;
+    Ok(!sneaky)
+}
+
+fn cache(fields: &mut Fields, zero_latency_read: ZeroLatency) -> Result<CacheSpec, SpecError> {
     let segments = fields.count_or("Number of buffer segments", 1)?.max(1);
     let segment_sectors = fields.count_or("Segment size (in blks)", 1)?.max(1);
     // Levels 1 and 2 report any write early. They differ only in a queue: at level 1 a write joins the one that is being put
@@ -116,23 +123,28 @@ fn cache(fields: &mut Fields) -> Result<CacheSpec, SpecError> {
     let write_cache =
         choice(fields, "Fast write level", [WriteCache::None, WriteCache::Segment, WriteCache::Segment])?;
     let read_ahead_max_sectors = bounded(fields, "Maximum read-ahead (blks)", segment_sectors)?;
+    let read_ahead = choice(
+        fields,
+        "Buffer continuous read",
+        [ReadAhead::None, ReadAhead::Track, ReadAhead::Cylinder, ReadAhead::Segment, ReadAhead::Stream],
+    )?;
     Ok(CacheSpec {
         enabled: choice(fields, "Enable caching in buffer", [false, true, true])?,
         segments,
         segment_sectors,
-        read_ahead: choice(
-            fields,
-            "Buffer continuous read",
-            [ReadAhead::None, ReadAhead::Track, ReadAhead::Cylinder, ReadAhead::Segment, ReadAhead::Stream],
-        )?,
+        read_ahead,
         read_ahead_min_sectors: bounded(fields, "Minimum read-ahead (blks)", read_ahead_max_sectors)?,
         read_ahead_max_sectors,
         read_ahead_over_requested: over_requested(fields, read_ahead_max_sectors)?,
+        read_ahead_past_segment: read_ahead == ReadAhead::Stream,
+        // With zero latency it takes what it can of what goes by in the meantime, and waits for nothing.
+        read_ahead_waits_for_room: zero_latency_read == ZeroLatency::None,
         read_ahead_on_hit: fields.flag("Read-ahead on idle hit")?,
         read_ahead_stops_in_sector: fields.flag("Stop prefetch in sector")?,
         read_on_arrival: fields.flag("Read any free blocks")?,
         almost_hits: fields.flag("Allow almost read hits")?,
         read_hits_on_written: fields.flag("Allow read hits on write data")?,
+        hits_take_arm: hits_take_arm(fields)?,
         write_cache,
         write_segments: bounded(fields, "Maximum number of write segments", segments)?.max(1),
         dedicated_write_segment: fields.flag("Use separate write segment")?,

@@ -129,6 +129,12 @@ pub struct CacheSpec {
     pub read_ahead_max_sectors: u32,
     /// Whether read-ahead may overwrite the request's own data in its segment.
     pub read_ahead_over_requested: bool,
+    /// Whether the read-ahead of `read_ahead = "stream"` goes on to the end of its track where the segment is full, over the front
+    /// of what that holds (else it ends when it has read as much as the segment takes).
+    pub read_ahead_past_segment: bool,
+    /// Whether a read-ahead that has filled its segment waits, turn by turn, while it would overwrite data on their way to the host
+    /// (else these are taken to be out of its way in time).
+    pub read_ahead_waits_for_room: bool,
     /// Whether a full hit on a segment that was cut off starts its read-ahead again.
     pub read_ahead_on_hit: bool,
     /// Whether the read-ahead stops between sectors when another command needs the arm (else at the end of a sector).
@@ -139,6 +145,9 @@ pub struct CacheSpec {
     pub almost_hits: bool,
     /// Whether data written by the host may answer a read.
     pub read_hits_on_written: bool,
+    /// Whether a read that the buffer can answer takes the arm all the same: it waits for what the arm does for another command or
+    /// destages, and stops the read-ahead into another segment (else its data go out at once and the arm goes on).
+    pub hits_take_arm: bool,
     /// Which segment gives way.
     pub replacement: Replacement,
     /// When a write is reported done.
@@ -178,11 +187,14 @@ impl Default for CacheSpec {
             read_ahead_min_sectors: 0,
             read_ahead_max_sectors: 0,
             read_ahead_over_requested: true,
+            read_ahead_past_segment: false,
+            read_ahead_waits_for_room: false,
             read_ahead_on_hit: false,
             read_ahead_stops_in_sector: false,
             read_on_arrival: false,
             almost_hits: true,
             read_hits_on_written: true,
+            hits_take_arm: false,
             replacement: Replacement::Lru,
             write_cache: WriteCache::None,
             write_segments: 1,

@@ -299,7 +299,7 @@ impl Device {
                 self.send_again(slot);
                 Found::Sent
             }
-            Hit::Part(segment) if self.cache.segment(segment).state == SegmentState::Read => {
+            Hit::Part(segment) if self.cache.segment(segment).is_clean() => {
                 let held = self.cache.segment(segment).end;
                 let job = self.job(slot);
                 (job.media_from, job.cache) = (held, CacheUse::Part);

@@ -75,6 +75,8 @@ pub(super) struct Config {
     pub(super) physical_sectors: u64,
     pub(super) flush: Nanos,
     pub(super) destage_extra: Nanos,
+    /// Whether a read that the buffer can answer takes the arm.
+    pub(super) hits_take_arm: bool,
     /// Whether the data of writes are taken whatever the arm does.
     pub(super) write_prebuffering: bool,
 }
@@ -112,6 +114,7 @@ impl Config {
             physical_sectors: u64::from(spec.physical_sector_bytes / spec.sector_bytes),
             flush: Nanos::from_ms(spec.cache.flush_ms),
             destage_extra: Nanos::from_ms(spec.cache.destage_extra_ms),
+            hits_take_arm: spec.cache.hits_take_arm && !bus.never_disconnects,
             // Who never gives up the bus takes the data on it.
             write_prebuffering: spec.cache.write_prebuffering || bus.never_disconnects,
         }

@@ -45,6 +45,11 @@ impl Pass {
         track_of(&self.extent)
     }
 
+    /// Time that a sector takes to go by.
+    pub(crate) fn sector(&self, drive: &Drive) -> Nanos {
+        drive.mechanics.spindle().time_of_units(self.width >> 32).max(Nanos(1))
+    }
+
     /// When `count` sectors of the pass have gone by.
     #[inline]
     pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Nanos {

@@ -1,11 +1,12 @@
 //! The port: electronics and bus, one thing at a time. Commands come in and data go out through it.
 
 use super::media::{Arriving, Delivered};
+use super::read_ahead::Sending;
 use super::split::Part;
 use super::{CacheUse, Device, Outcome, TaskAttribute, Work};
 use headstack_model::cache::Hit;
 use headstack_model::spec::WriteCache;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Lbn, Nanos, Op};
 use std::collections::VecDeque;
 
 /// What a command wants the port for, once it is ready.
@@ -43,6 +44,8 @@ pub(super) struct Port {
     /// Commands not yet received, in order of arrival.
     pub(super) receptions: VecDeque<u32>,
     ready: Vec<Ready>,
+    /// The read's data that crossed the bus last, or cross it now.
+    pub(super) sending: Sending,
 }
 
 impl Port {
@@ -54,6 +57,7 @@ impl Port {
             ending: None,
             receptions: VecDeque::with_capacity(slots),
             ready: Vec::with_capacity(slots),
+            sending: Sending::default(),
         }
     }
 
@@ -173,7 +177,10 @@ impl Device {
                     true => (begins + time).max(bound),
                     false => self.cross_to_host(begins, sectors, bound),
                 };
-                self.job(slot).account(Part::Bus, sent);
+                let job = self.job(slot);
+                job.account(Part::Bus, sent);
+                let first = Lbn(job.command.request.end().0 - sectors);
+                self.port.sending = Sending { first, begins, ends: sent };
                 self.end(slot, sent + self.config.read_completion);
             }
             Wanted::FromHost if self.destage.policy == WriteCache::None => {
@@ -276,8 +283,16 @@ impl Device {
             self.job(slot).cache = CacheUse::Whole;
             return self.send_hit(slot, begins);
         }
+        if self.config.hits_take_arm && (self.arm_is_taken() || !self.waiting.is_empty()) {
+            // What the buffer holds by then is looked up when the arm is free.
+            self.take_port(start + miss_time + self.config.disconnect_read(self.last_was_write));
+            return self.want_arm(slot);
+        }
         match hit {
             Hit::Whole(segment) => {
+                if self.config.hits_take_arm {
+                    self.stop_other_read_ahead(segment);
+                }
                 self.job(slot).cache = CacheUse::Whole;
                 let begins = start + hit_time + self.config.data_preparation;
                 self.send_hit(slot, begins);
@@ -330,6 +345,8 @@ impl Device {
         let job = self.job(slot);
         job.account(Part::Overhead, begins);
         job.account(Part::Bus, sent);
+        let first = job.command.request.lbn;
+        self.port.sending = Sending { first, begins, ends: sent };
         self.end(slot, sent + self.config.read_completion);
     }
 

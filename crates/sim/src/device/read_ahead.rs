@@ -23,7 +23,23 @@ pub(super) struct Ahead {
     front: Option<Lbn>,
     /// Whether it reads that front now.
     wrapping: bool,
+    /// Whether the pass ends before a sector that the segment has no room for when it comes by: the read-ahead goes on a turn
+    /// later.
+    held_back: bool,
+    /// Whether the pass began a turn late for that reason.
+    is_late: bool,
 }
+
+/// A read's data on their way to the host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sending {
+    pub(super) first: Lbn,
+    pub(super) begins: Nanos,
+    pub(super) ends: Nanos,
+}
+
+/// From one sector to the next that nothing lies between: what the drive needs to find out that it may not read the next.
+const BETWEEN_SECTORS: Nanos = Nanos(1_000);
 
 /// The drive file's rules of read-ahead.
 #[derive(Clone, Debug)]
@@ -33,6 +49,8 @@ pub(super) struct ReadAheadRule {
     most: u64,
     segment: u64,
     over_requested: bool,
+    past_segment: bool,
+    waits_for_room: bool,
     pub(super) on_hit: bool,
     pub(super) stops_in_sector: bool,
     pub(super) from_arrival: bool,
@@ -46,6 +64,8 @@ impl ReadAheadRule {
             most: u64::from(spec.read_ahead_max_sectors),
             segment: u64::from(spec.segment_sectors),
             over_requested: spec.read_ahead_over_requested,
+            past_segment: spec.read_ahead_past_segment,
+            waits_for_room: spec.read_ahead_waits_for_room,
             on_hit: spec.read_ahead_on_hit,
             stops_in_sector: spec.read_ahead_stops_in_sector,
             from_arrival: spec.read_on_arrival || spec.read_ahead == ReadAhead::OnArrival,
@@ -83,7 +103,11 @@ impl ReadAheadRule {
                 if held < first && stop.0 < last { of_track(stop).1 } else { stop }
             }
         };
-        let most = if self.kind == ReadAhead::Stream { self.segment } else { self.most };
+        let most = match self.kind {
+            ReadAhead::Stream if self.past_segment => last,
+            ReadAhead::Stream => self.segment,
+            _ => self.most,
+        };
         let room =
             if self.over_requested { most } else { most.min(self.segment.saturating_sub(end - start)) };
         limit.min(end + room.max(self.least)).min(Lbn(last)).max(end)
@@ -109,7 +133,11 @@ impl Device {
         let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
         let pass = self.drive.plan(&self.near, arm, next, limit - next, false);
         self.cache.set_state(segment, SegmentState::Filling);
-        self.work = Work::ReadAhead(Ahead { segment, began: arm.at, pass, limit, keep_to, front, wrapping });
+        let (held_back, is_late) = (false, false);
+        let mut ahead =
+            Ahead { segment, began: arm.at, pass, limit, keep_to, front, wrapping, held_back, is_late };
+        self.hold_back(&mut ahead, arm.at);
+        self.work = Work::ReadAhead(ahead);
     }
 
     /// Brings the read-ahead up to `now`: what has been read is in its segment.
@@ -117,9 +145,12 @@ impl Device {
         let Work::ReadAhead(mut ahead) = self.work else { return };
         let mut ends = ahead.pass.end(&self.drive);
         while ends <= now && ahead.pass.end_lbn() < ahead.limit {
-            let arm = Arm { place: ahead.pass.place(), at: ends };
+            let lost = if ahead.held_back { BETWEEN_SECTORS } else { Nanos::ZERO };
+            let arm = Arm { place: ahead.pass.place(), at: ends + lost };
             let next = ahead.pass.end_lbn();
             ahead.pass = self.drive.plan(&ahead.pass.extent, arm, next, ahead.limit - next, false);
+            (ahead.is_late, ahead.held_back) = (ahead.held_back, false);
+            self.hold_back(&mut ahead, ends);
             ends = ahead.pass.end(&self.drive);
         }
         if !ahead.wrapping {
@@ -129,6 +160,28 @@ impl Device {
         self.work = Work::ReadAhead(ahead);
         if ends <= now {
             self.end_read_ahead(ahead, Arm { place: ahead.pass.place(), at: ends });
+        }
+    }
+
+    /// Ends the pass before the first sector that comes by at `from` or later and would overwrite data not yet sent by then.
+    fn hold_back(&self, ahead: &mut Ahead, from: Nanos) {
+        let Sending { first, begins, ends } = self.port.sending;
+        let pass = &mut ahead.pass;
+        let room = first + self.rule.segment;
+        if !self.rule.waits_for_room || ahead.wrapping || pass.begins >= ends || pass.end_lbn() <= room {
+            return;
+        }
+        let fits = room.0.saturating_sub(pass.first.0) as u32;
+        for count in fits.max(pass.gone_by(&self.drive, from))..pass.sectors {
+            let comes = pass.end_of(&self.drive, count);
+            let sent = (comes.since(begins).0 << 10) / self.config.read_sector.max(1);
+            if comes >= ends {
+                return;
+            }
+            if pass.first.0 + u64::from(count) >= room.0 + sent {
+                (pass.sectors, ahead.held_back) = (count, true);
+                return;
+            }
         }
     }
 
@@ -165,15 +218,25 @@ impl Device {
             return Some(pass.end_of(&self.drive, count));
         }
         let mut at = now.max(pass.on_track);
-        if now > pass.begins && !self.rule.stops_in_sector {
+        if !self.rule.stops_in_sector && now >= pass.on_track && now <= pass.begins {
+            // The first sector that it waits for; one goes by after the other while it waits for room.
+            let wait = pass.begins - now;
+            at = if ahead.is_late { now + Nanos(wait.0 % pass.sector(&self.drive).0) } else { pass.begins };
+        } else if !self.rule.stops_in_sector && now > pass.begins {
             let count = pass.gone_by(&self.drive, now) + 1;
             at = pass.end_of(&self.drive, count.min(pass.sectors));
-            if !ahead.wrapping {
-                self.cache.slide(ahead.segment, pass.first + u64::from(count.min(pass.sectors)));
-            }
         }
         self.stop_read_ahead(ahead, Arm { place: pass.place(), at });
         None
+    }
+
+    /// Stops the read-ahead into a segment other than this one, unless it may not be cut off yet.
+    pub(super) fn stop_other_read_ahead(&mut self, segment: usize) {
+        if let Work::ReadAhead(ahead) = self.work
+            && ahead.segment != segment
+        {
+            self.cut_off(ahead);
+        }
     }
 
     /// Whether this segment is the one being read ahead into.
@@ -240,6 +303,7 @@ impl Device {
             if ahead.segment == segment && !ahead.wrapping {
                 let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);
                 ahead.limit = ahead.limit.max(self.sound_to(held.end, limit));
+                self.hold_back(&mut ahead, self.now);
                 self.work = Work::ReadAhead(ahead);
             }
         } else if self.rule.on_hit && held.state == SegmentState::Read && matches!(self.work, Work::Idle) {

@@ -1,7 +1,7 @@
 //! What is in the buffer needs no media, and what the drive reads ahead costs nobody.
 
 use crate::support::*;
-use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, ReadAhead};
+use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, ReadAhead, WriteCache};
 use headstack_model::{Extent, Lbn, Nanos, Request};
 
 /// With a cache of so many segments of so many sectors, and a bus and electronics that take some time.
@@ -247,5 +247,86 @@ fn does_a_drive_that_reads_whole_tracks_hold_the_track_after_two_turns() {
             let whole = serve(&mut device, later, Request::read(track.first, track.sectors));
             assert_eq!(whole.parts.media, Nanos::ZERO, "{} from sector {part}", rig.name());
         }
+    }
+}
+
+/// A drive that reads ahead without bound in segments of an eighth of a track, and the track that it is asked for.
+fn small_segments(rig: &Rig) -> Option<(Rig, Extent)> {
+    let track = whole_track(rig).filter(|track| track.sectors >= 64)?;
+    let rig = cached(rig, 4, track.sectors / 8).with(|spec| spec.cache.read_ahead = ReadAhead::Stream);
+    Some((rig, track))
+}
+
+#[test]
+fn read_ahead_past_its_segment_overwrites_the_front_and_else_stops_when_it_is_full() {
+    for rig in all() {
+        let Some((rig, track)) = small_segments(&rig) else { continue };
+        let size = track.sectors / 8;
+        for past in [false, true] {
+            let rig = rig.with(|spec| spec.cache.read_ahead_past_segment = past);
+            let mut device = rig.device();
+            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 1));
+            let at = rig.after(first.completed, 2.0);
+            let second = serve(&mut device, at, Request::read(track.first + 1, 1));
+            let is_hit = second.parts.media == Nanos::ZERO;
+            assert_eq!(is_hit, !past, "{}: the block behind the first, past: {past}", rig.name());
+            // What was read last is in the segment either way.
+            let end =
+                if past { track.first + u64::from(track.sectors) } else { track.first + 1 + u64::from(size) };
+            let mut device = rig.device();
+            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 1));
+            let at = rig.after(first.completed, 2.0);
+            let last = serve(&mut device, at, Request::read(Lbn(end.0 - 1), 1));
+            assert_eq!(last.parts.media, Nanos::ZERO, "{}: the last block, past: {past}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn read_ahead_that_waits_for_room_overwrites_nothing_that_is_being_sent() {
+    for rig in all() {
+        let Some((rig, track)) = small_segments(&rig) else { continue };
+        // A sector takes as long on the bus as a segment does on the media.
+        let slow = 60e6 / rig.spec.mechanics.rpm / 8.0;
+        let rig = rig.with(|spec| {
+            spec.bus.read_us_per_sector = slow;
+            spec.cache.read_ahead_past_segment = true;
+        });
+        let next_is_hit = |waits: bool| {
+            let rig = rig.with(|spec| spec.cache.read_ahead_waits_for_room = waits);
+            let mut device = rig.device();
+            let first = serve(&mut device, Nanos::ZERO, Request::read(track.first, 4));
+            serve(&mut device, first.completed, Request::read(track.first + 4, 4)).parts.media == Nanos::ZERO
+        };
+        assert!(next_is_hit(true), "{}", rig.name());
+        assert!(!next_is_hit(false), "{}", rig.name());
+    }
+}
+
+#[test]
+fn hit_that_takes_the_arm_waits_for_a_destage_and_stops_another_read_ahead() {
+    for rig in all() {
+        let rig = cached(&rig, 4, 256).with(|spec| {
+            (spec.cache.write_cache, spec.cache.read_ahead) = (WriteCache::Segment, ReadAhead::Segment);
+            spec.cache.read_ahead_max_sectors = 200;
+        });
+        let (held, far) = (Request::read(Lbn(0), 8), Lbn(rig.sectors() - 512));
+        let times = |takes: bool, other: Request, wait: f64| {
+            let rig = rig.with(|spec| spec.cache.hits_take_arm = takes);
+            let mut device = rig.device();
+            let now = rig.after(serve(&mut device, Nanos::ZERO, held).completed, 20.0);
+            let began = serve(&mut device, now, other).completed;
+            let hit = serve(&mut device, rig.after(began, wait), held);
+            let behind = Request::read(other.end() + 150, 40);
+            let then = serve(&mut device, rig.after(hit.completed, 20.0), behind);
+            (hit.response(), then.parts.media == Nanos::ZERO)
+        };
+        let at_once = Nanos(100_000 + 8 * 5_000);
+        let write = Request::write(far, 8);
+        assert_eq!(times(false, write, 0.0).0, at_once, "{}", rig.name());
+        assert!(times(true, write, 0.0).0 > at_once, "{}: it waits for the destage", rig.name());
+        let read = Request::read(far, 8);
+        assert_eq!(times(false, read, 0.02), (at_once, true), "{}: the read-ahead goes on", rig.name());
+        assert_eq!(times(true, read, 0.02), (at_once, false), "{}: the read-ahead is stopped", rig.name());
     }
 }
