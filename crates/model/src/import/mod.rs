@@ -173,6 +173,7 @@ fn model(
         mechanics,
         overhead: OverheadSpec::default(),
         cache: CacheSpec::default(),
+        media_cache: None,
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     })

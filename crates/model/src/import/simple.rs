@@ -40,6 +40,7 @@ pub(super) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<Driv
         mechanics: mechanics(access_ms),
         overhead: OverheadSpec { after_read: set, after_write: set, ..OverheadSpec::default() },
         cache: CacheSpec { enabled: false, ..CacheSpec::default() },
+        media_cache: None,
         bus: BusSpec {
             read_us_per_sector: per_sector,
             write_us_per_sector: per_sector,

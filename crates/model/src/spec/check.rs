@@ -23,6 +23,7 @@ pub(super) fn check(spec: &DriveSpec) -> Checked {
     mechanics(&spec.mechanics, spec.geometry.cylinders)?;
     overhead(&spec.overhead)?;
     cache(&spec.cache)?;
+    spec.media_cache.as_ref().map_or(Ok(()), media_cache)?;
     bus(&spec.bus)?;
     tags(spec)?;
     queue(&spec.queue, spec.tagging())
@@ -345,6 +346,19 @@ fn cache(spec: &CacheSpec) -> Checked {
     ms("cache.destage_idle_ms", spec.destage_idle_ms, 1e6)?;
     ms("cache.flush_ms", spec.flush_ms, 10_000.0)?;
     ms("cache.destage_extra_ms", spec.destage_extra_ms, 1000.0)
+}
+
+fn media_cache(spec: &MediaCacheSpec) -> Checked {
+    let key = |name: &str| format!("media_cache.{name}");
+    within(&key("regions"), f64::from(spec.regions), 1.0, 10_000.0, "regions")?;
+    within(&key("region_tracks"), f64::from(spec.region_tracks), 1.0, 1e6, "tracks")?;
+    within(&key("header_sectors"), f64::from(spec.header_sectors), 0.0, 1024.0, "sectors")?;
+    within(&key("write_max_sectors"), f64::from(spec.write_max_sectors), 1.0, 65_536.0, "sectors")?;
+    let most = f64::from(spec.records_max);
+    within(&key("records_max"), most, 1.0, 1024.0, "writes")?;
+    within(&key("empty_from_records"), f64::from(spec.empty_from_records), 1.0, most, "writes")?;
+    within(&key("empty_run_records"), f64::from(spec.empty_run_records), 1.0, most, "writes")?;
+    within(&key("idle_ms"), spec.idle_ms, 0.1, 1e6, "ms")
 }
 
 fn bus(spec: &BusSpec) -> Checked {

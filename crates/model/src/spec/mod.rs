@@ -9,6 +9,7 @@ mod error;
 mod extents;
 mod geometry;
 mod mechanics;
+mod media_cache;
 mod notes;
 
 pub use electronics::{
@@ -22,6 +23,7 @@ pub use mechanics::{
     LostTurns, MechanicsSpec, PhysicalSeek, Recalibration, Retries, SeekPiece, SeekSpec, SheetSeek,
     ZeroLatency,
 };
+pub use media_cache::MediaCacheSpec;
 
 use crate::Geometry;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -76,6 +78,9 @@ pub struct DriveSpec {
     /// Segments, read-ahead and write cache.
     #[serde(default)]
     pub cache: CacheSpec,
+    /// A log on the media for writes that must be safe; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_cache: Option<MediaCacheSpec>,
     /// The host's bus.
     pub bus: BusSpec,
     /// The command queue.

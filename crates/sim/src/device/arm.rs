@@ -25,6 +25,8 @@ pub(super) enum Work {
     ReadAhead(Ahead),
     /// Writes: a command's blocks, or cached ones.
     Writing { slot: Option<u32> },
+    /// Writes what the log on the media holds home.
+    Emptying,
     /// Nothing yet: it is kept for a write whose data come into the cache first.
     Kept { slot: u32 },
 }
@@ -56,7 +58,10 @@ impl Target for Job {
 impl Device {
     /// Puts a command into the queue for the arm.
     pub(super) fn want_arm(&mut self, slot: u32) {
-        let is_alone = matches!(self.work, Work::Idle) && self.waiting.is_empty() && !self.destage_first();
+        let is_alone = matches!(self.work, Work::Idle)
+            && self.waiting.is_empty()
+            && !self.destage_first()
+            && !self.log_first();
         if is_alone && !self.waiting.must_ask() {
             // Nothing to choose among: the usual case at depth 1.
             if !self.start(slot) {
@@ -87,6 +92,10 @@ impl Device {
         match self.work {
             Work::Reading { segment, start, end } => self.finish_read(segment, start, end),
             Work::Writing { slot } => self.finish_write(slot),
+            Work::Emptying => {
+                self.work = Work::Idle;
+                self.run_arm();
+            }
             Work::Idle | Work::ReadAhead(_) | Work::Kept { .. } => self.run_arm(),
         }
     }
@@ -102,7 +111,7 @@ impl Device {
             return;
         }
         self.follow_read_ahead(self.now);
-        let due = self.destage_due();
+        let due = self.destage_due().min(self.log_due());
         let held_out = !self.destage.blocked.is_empty();
         if self.waiting.is_empty() && due > self.now && !held_out {
             self.arm_event = due;
@@ -123,12 +132,16 @@ impl Device {
 
     /// Starts a destage or a waiting command; commands that the cache can answer by now go out on the way.
     fn start_next(&mut self) {
+        if self.log_first() && self.start_emptying() {
+            return;
+        }
         while !(self.destage_first() && self.start_destage()) {
             let Some(slot) = self.choose() else {
-                if self.destage_due() <= self.now && self.start_destage() {
-                    return;
+                let destages = self.destage_due() <= self.now && self.start_destage();
+                let is_at_work = destages || self.log_due() <= self.now && self.start_emptying();
+                if !is_at_work {
+                    self.arm_event = self.destage_due().min(self.log_due());
                 }
-                self.arm_event = self.destage_due();
                 return;
             };
             if self.start(slot) {
@@ -357,6 +370,9 @@ impl Device {
 
     /// Starts a write-through.
     pub(super) fn start_write(&mut self, slot: u32) -> bool {
+        if self.start_logging(slot) {
+            return true;
+        }
         let begins = self.access_begins(slot);
         let job = self.jobs[slot as usize];
         let run = job.command.request.lbn..job.command.request.end();
@@ -432,6 +448,7 @@ impl Device {
             Some(slot) => {
                 let job = self.jobs[slot as usize];
                 self.settle_segment(job.segment, job.command.request.end());
+                self.finish_logging(slot);
                 self.unblock();
             }
             None => self.finish_destage(),

@@ -6,7 +6,7 @@
 //!
 //! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that goes
 //! on until another command needs the arm; tagged queueing as SCSI and SATA know it; write-through, immediate reporting and write-back with destaging; FLUSH and
-//! FUA; turns lost to retries. Not modelled: several actuators, power states. What a drive shares with others on its way to the host is lent to it by the engine.
+//! FUA; a log on the media for writes that must be safe; turns lost to retries. Not modelled: several actuators, power states. What a drive shares with others on its way to the host is lent to it by the engine.
 
 mod activity;
 mod arm;
@@ -17,6 +17,7 @@ mod destage;
 mod faults;
 mod lost;
 mod media;
+mod media_cache;
 mod port;
 mod read_ahead;
 mod recalibrate;
@@ -47,6 +48,7 @@ use headstack_model::{
 use headstack_policy::order;
 use lost::Lost;
 use media::Arriving;
+use media_cache::MediaCache;
 use port::Port;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -228,6 +230,7 @@ pub struct Device {
     /// When the arm's work needs attention; `Nanos::MAX` when never.
     arm_event: Nanos,
     destage: Destage,
+    media_cache: Option<Box<MediaCache>>,
     last_was_write: bool,
     last_read_end: Lbn,
     last_write_end: Lbn,
@@ -279,6 +282,7 @@ impl Device {
             sectors: drive.geometry.sectors(),
             sector_bytes: spec.sector_bytes,
             cylinders: spec.geometry.cylinders,
+            media_cache: MediaCache::of(spec, &drive)?,
             lost: Lost::of(spec, drive.mechanics.spindle().period()),
             drive,
             cache: Cache::new(spec, random.random()),
@@ -349,11 +353,6 @@ impl Device {
     /// Commands outstanding.
     pub fn outstanding(&self) -> usize {
         self.jobs.len() - self.free.len() - self.done.len()
-    }
-
-    /// Cylinders from where the arm is, or is on its way to, to a block's. Panics where there is no such block.
-    pub fn cylinders_to(&self, lbn: Lbn) -> u32 {
-        self.arm.place.cylinder.abs_diff(self.drive.geometry.extent_at(lbn).cylinder)
     }
 
     /// Commands that may be outstanding.

@@ -140,6 +140,13 @@ impl Record {
         self.passes.clear();
     }
 
+    /// What the access under way bears has come to the log on the media at `at`: safe though not home.
+    pub(super) fn tell_logged(&mut self, at: Nanos) {
+        let told =
+            |piece: Piece| MediaWrite { start: piece.start, end: piece.end, at, submitted: piece.submitted };
+        self.written.extend(self.bears.drain(..).map(told));
+    }
+
     /// The access under way is torn: what has gone by at `now` is on the media, and the physical sector under the head.
     fn tear(&mut self, drive: &Drive, now: Nanos, physical: u64) {
         let before = now.since(self.delay);

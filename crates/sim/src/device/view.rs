@@ -56,6 +56,11 @@ pub struct DeviceView {
 }
 
 impl Device {
+    /// Cylinders from where the arm is, or is on its way to, to a block's. Panics where there is no such block.
+    pub fn cylinders_to(&self, lbn: Lbn) -> u32 {
+        self.arm.place.cylinder.abs_diff(self.drive.geometry.extent_at(lbn).cylinder)
+    }
+
     /// What can be seen of it now. Read-ahead moves the arm only when somebody asks for something: until then it is shown
     /// where it began.
     pub fn view(&self) -> DeviceView {
@@ -63,7 +68,7 @@ impl Device {
             Work::Idle => ArmWork::Idle,
             Work::Reading { .. } => ArmWork::Read,
             Work::ReadAhead(_) => ArmWork::ReadAhead,
-            Work::Writing { slot: None } => ArmWork::Destage,
+            Work::Writing { slot: None } | Work::Emptying => ArmWork::Destage,
             Work::Writing { slot: Some(_) } | Work::Kept { .. } => ArmWork::Write,
         };
         DeviceView {

@@ -13,6 +13,7 @@ mod guard;
 mod history;
 mod links;
 mod media;
+mod media_cache;
 mod orders;
 mod queueing;
 mod rotation;

@@ -24,6 +24,7 @@ pub(crate) fn writers() -> Vec<Rig> {
         })
     };
     let mut all = shipped();
+    all.extend(shipped_with_logs());
     all.extend(kinds.into_iter().enumerate().map(with));
     // One that destages at once what hardly comes fast enough over the bus.
     all.push(all[all.len() - 1].with(|spec| {

@@ -106,6 +106,7 @@ impl Rig {
             spec.queue = QueueSpec::default();
             spec.mechanics.retries = None;
             spec.mechanics.lost_turns = None;
+            spec.media_cache = None;
             spec.mechanics.recalibration = None;
             // Below zero, writes would be on track sooner than reads.
             spec.mechanics.write_settle_ms = spec.mechanics.write_settle_ms.max(0.0);
@@ -177,8 +178,17 @@ impl Rig {
     }
 }
 
-/// Every shipped drive.
+/// Every shipped drive, without a log on the media: most laws are about writes that go home at once.
 pub(crate) fn shipped() -> Vec<Rig> {
+    shipped_as_they_are().iter().map(|rig| rig.with(|spec| spec.media_cache = None)).collect()
+}
+
+/// Every shipped drive with a log on the media.
+pub(crate) fn shipped_with_logs() -> Vec<Rig> {
+    shipped_as_they_are().into_iter().filter(|rig| rig.spec.media_cache.is_some()).collect()
+}
+
+fn shipped_as_they_are() -> Vec<Rig> {
     let load = |name: &str| Rig::new(drives::load(name).unwrap_or_else(|error| panic!("{error}")));
     drives::all().iter().map(|(name, _)| load(name)).collect()
 }

@@ -80,6 +80,7 @@ pub fn mechanics_file(name: &str, facts: &Facts, learned: &LearnedMechanics) -> 
         mechanics: mechanics(learned),
         overhead: OverheadSpec::default(),
         cache: CacheSpec::default(),
+        media_cache: None,
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     };

@@ -1,0 +1,120 @@
+//! The log on the media: writes that must be safe are quick, most of the time, and are safe.
+
+use crate::support::*;
+use headstack_model::spec::WriteCache;
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_sim::{Device, Fault};
+
+/// Drives with such a log, their volatile cache on, and off.
+fn logging() -> Vec<[Rig; 2]> {
+    let off = |rig: &Rig| rig.with(|spec| spec.cache.write_cache = WriteCache::None);
+    let drives = shipped_with_logs();
+    assert!(!drives.is_empty());
+    drives
+        .into_iter()
+        .map(|rig| {
+            let off = off(&rig);
+            [rig, off]
+        })
+        .collect()
+}
+
+/// Small writes anywhere, one after the other, each followed by a flush where asked: the times from submission until it is safe.
+fn safe_writes(device: &mut Device, rig: &Rig, count: usize, flushes: bool) -> Vec<Nanos> {
+    let (mut random, mut now) = (seeded(4), Nanos::ZERO);
+    (0..count)
+        .map(|_| {
+            let begun = now;
+            let lbn = Lbn(any_lbn(&mut random, rig, 8).0 / 8 * 8);
+            now = serve(device, now, Request::write(lbn, 8)).completed;
+            if flushes {
+                now = serve(device, now, Request::flush()).completed;
+            }
+            now - begun
+        })
+        .collect()
+}
+
+fn mean_ms(times: &[Nanos]) -> f64 {
+    times.iter().map(|time| time.as_ms()).sum::<f64>() / times.len() as f64
+}
+
+#[test]
+fn safe_writes_are_two_to_three_times_quicker_with_the_volatile_cache_off() {
+    for [on, off] in logging() {
+        let flushed = safe_writes(&mut on.device(), &on, 600, true);
+        let logged = safe_writes(&mut off.device(), &off, 6000, false);
+        let gain = mean_ms(&flushed) / mean_ms(&logged);
+        assert!((2.0..3.3).contains(&gain), "{}: {gain}", on.name());
+    }
+}
+
+#[test]
+fn most_safe_writes_take_a_few_milliseconds_and_some_wait_for_the_log_to_be_emptied() {
+    for [_, off] in logging() {
+        let mut times = safe_writes(&mut off.device(), &off, 6000, false);
+        times.sort_unstable();
+        let quantile = |share: f64| times[(share * times.len() as f64) as usize].as_ms();
+        assert!(quantile(0.9) < 5.0, "{}: {}", off.name(), quantile(0.9));
+        assert!((20.0..130.0).contains(&quantile(0.999)), "{}: {}", off.name(), quantile(0.999));
+        assert!(quantile(0.9999) < 200.0, "{}: {}", off.name(), quantile(0.9999));
+    }
+}
+
+#[test]
+fn an_idle_drive_empties_its_log() {
+    for [_, off] in logging() {
+        let mut device = off.device();
+        let times = safe_writes(&mut device, &off, 100, false);
+        let before = device.activity().destages.accesses;
+        let end = Nanos(times.iter().map(|time| time.0).sum());
+        device.handle_timeout(end + Nanos::from_ms(20_000.0));
+        let home = device.activity().destages.accesses;
+        assert!(before == 0 && (90..=100).contains(&home), "{}: {before}, {home}", off.name());
+        assert_eq!(device.poll_timeout(), None, "{}: nothing is left to do", off.name());
+    }
+}
+
+#[test]
+fn large_writes_go_home_at_once() {
+    for [_, off] in logging() {
+        let without = off.with(|spec| spec.media_cache = None);
+        for lbn in off.spread(20) {
+            let request = Request::write(Lbn(lbn.0 / 8 * 8), 1024);
+            let [logs, plain] =
+                [&off, &without].map(|rig| serve(&mut rig.device(), Nanos::ZERO, request).response());
+            assert_eq!(logs, plain, "{}", off.name());
+        }
+    }
+}
+
+#[test]
+fn a_write_to_a_bad_block_goes_home_and_makes_it_good() {
+    for [_, off] in logging() {
+        let mut device = off.device();
+        let bad = Lbn(off.sectors() / 3 / 8 * 8);
+        let fault = Fault::Medium { start: bad, end: bad + 8, turns: Some(2), stays: false };
+        device.inject(fault).expect("the disk has these blocks");
+        let now = serve(&mut device, Nanos::ZERO, Request::write(bad, 8)).completed;
+        serve(&mut device, now, Request::read(bad, 8));
+    }
+}
+
+#[test]
+fn what_is_reported_is_on_the_media() {
+    for [_, off] in logging() {
+        let mut device = off.device();
+        device.track_media();
+        let (mut random, mut now) = (seeded(9), Nanos::ZERO);
+        for _ in 0..1500 {
+            let request = Request::write(Lbn(any_lbn(&mut random, &off, 8).0 / 8 * 8), 8);
+            let submitted = now;
+            now = serve(&mut device, now, request).completed;
+            let told = device.poll_media_write().expect("a write that is done is on the media");
+            assert_eq!((told.start, told.end, told.submitted), (request.lbn, request.end(), submitted));
+            assert!(told.at <= now, "{}: {told:?} after {now}", off.name());
+            // Its way home tells nothing new.
+            assert_eq!(device.poll_media_write(), None, "{}", off.name());
+        }
+    }
+}
