@@ -8,7 +8,7 @@ use headstack_model::Nanos;
 use super::built_in::Algorithm;
 use super::search::{self, NOBODY};
 use super::{AccessCost, Entry, Knowledge, Parameter, text};
-use crate::queue::QueueView;
+use crate::queue::{QueueView, Slot};
 
 pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
     letter: "W",
@@ -40,7 +40,9 @@ impl Algorithm for Asptf {
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let (all, key) = (0..queue.cylinders.len(), self.0.key(queue.now));
         let oldest = search::oldest(queue);
-        search::index(search::least(queue, cost, all, |_| true, (i128::MAX, NOBODY), oldest, key))
+        let floor = |time| key(time, oldest);
+        let aged = |time, slot: &Slot| key(time, slot.arrived);
+        search::index(search::least(queue, cost, all, |_| true, (i128::MAX, NOBODY), floor, aged))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Any order of the list, by value.
 
 use super::asptf::Asptf;
+use super::bounded::Bounded;
 use super::c_look::{BatchedCLook, CLook, ZonedCLook};
 use super::c_scan::CScan;
 use super::edf::Edf;
@@ -79,7 +80,7 @@ macro_rules! built_in {
 }
 
 built_in! {
-    Asptf, BatchedCLook, CLook, CScan, Edf, Fcfs, Fscan, Gstf, Look, NStep, PScan, ReadsFirst, Scan, ScanEdf, Spctf, Sptf,
+    Asptf, BatchedCLook, Bounded, CLook, CScan, Edf, Fcfs, Fscan, Gstf, Look, NStep, PScan, ReadsFirst, Scan, ScanEdf, Spctf, Sptf,
     Sstf, Vr, Wstf, ZonedCLook,
 }
 

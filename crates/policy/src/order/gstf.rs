@@ -59,7 +59,7 @@ impl Gstf {
         let end = queue.cylinders.partition_point(|cylinder| group_of(*cylinder) <= self.group);
         let len = if self.freezes { self.batch.len(queue) } else { usize::MAX };
         let (may, nothing) = (|index| index < len, (Nanos::MAX, NOBODY));
-        search::index(search::least(queue, cost, start..end, may, nothing, Nanos::ZERO, |time, _| time))
+        search::index(search::least(queue, cost, start..end, may, nothing, |time| time, |time, _| time))
     }
 }
 

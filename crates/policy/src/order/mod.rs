@@ -3,6 +3,7 @@
 mod asptf;
 mod axis;
 mod batch;
+mod bounded;
 mod built_in;
 mod c_look;
 mod c_scan;
@@ -182,6 +183,7 @@ pub fn all() -> &'static [Entry] {
         gstf::FROZEN,
         wstf::ENTRY,
         asptf::ENTRY,
+        bounded::ENTRY,
         spctf::ENTRY,
         spctf::AGED,
         edf::ENTRY,

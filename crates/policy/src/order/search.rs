@@ -5,7 +5,7 @@
 //! allow it to be better. *Source:* ours.
 
 use super::AccessCost;
-use crate::queue::QueueView;
+use crate::queue::{QueueView, Slot};
 use headstack_model::Nanos;
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ pub(super) type Found<K> = (K, u16);
 pub(super) const NOBODY: u16 = u16::MAX;
 
 /// The request, of those in `range` of the queue by cylinder that may be chosen, for which `key` of the positioning time
-/// and of the arrival is least, unless `best` is less. `key` must not fall as the time grows, nor as the request is younger;
-/// none arrived before `oldest`.
+/// and of the request is least, unless `best` is less. `key` must not fall as the time grows; `floor` of a time is no more
+/// than the key of any request of the queue with that time.
 #[inline]
 pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
     queue: &QueueView<'_>,
@@ -25,8 +25,8 @@ pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
     range: Range<usize>,
     may: impl Fn(usize) -> bool,
     mut best: Found<K>,
-    oldest: Nanos,
-    key: impl Fn(Nanos, Nanos) -> K,
+    floor: impl Fn(Nanos) -> K,
+    key: impl Fn(Nanos, &Slot) -> K,
 ) -> Found<K> {
     let (cylinders, arm) = (queue.cylinders, cost.arm_cylinder());
     let split = cylinders.partition_point(|cylinder| *cylinder < arm).clamp(range.start, range.end);
@@ -42,7 +42,7 @@ pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
             (None, None) => return best,
         };
         let seek = cost.seek_at_least(cylinder);
-        if key(seek, oldest) > best.0 {
+        if floor(seek) > best.0 {
             // Everything farther out on this side takes at least as long.
             if is_below {
                 start = below
@@ -58,8 +58,8 @@ pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
             above += 1
         }
         let waits = &queue.slots[usize::from(slot)];
-        if may(usize::from(slot)) && key(seek, waits.arrived) <= best.0 {
-            best = best.min((key(cost.positioning(waits), waits.arrived), slot));
+        if may(usize::from(slot)) && key(seek, waits) <= best.0 {
+            best = best.min((key(cost.positioning(waits), waits), slot));
         }
     }
 }

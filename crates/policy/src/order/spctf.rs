@@ -4,7 +4,7 @@ use super::asptf::{Ageing, PARAMETERS, SOURCE};
 use super::built_in::Algorithm;
 use super::search::{self, NOBODY};
 use super::{AccessCost, Entry, Knowledge};
-use crate::queue::QueueView;
+use crate::queue::{QueueView, Slot};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "spctf",
@@ -36,6 +36,9 @@ impl Algorithm for Spctf {
         let hits = (0u16..).zip(queue.slots).filter(|(_, slot)| cost.is_cached(slot));
         let hit = hits.map(|(index, slot)| (key(headstack_model::Nanos::ZERO, slot.arrived), index)).min();
         let best = hit.unwrap_or((i128::MAX, NOBODY));
-        search::index(search::least(queue, cost, all, |_| true, best, search::oldest(queue), key))
+        let oldest = search::oldest(queue);
+        let floor = |time| key(time, oldest);
+        let aged = |time, slot: &Slot| key(time, slot.arrived);
+        search::index(search::least(queue, cost, all, |_| true, best, floor, aged))
     }
 }

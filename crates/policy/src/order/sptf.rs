@@ -38,5 +38,5 @@ pub(super) fn shortest<C: AccessCost + ?Sized>(
 ) -> Option<usize> {
     let all = 0..queue.cylinders.len();
     let nothing = (Nanos::MAX, NOBODY);
-    search::index(search::least(queue, cost, all, may, nothing, Nanos::ZERO, |time, _| time))
+    search::index(search::least(queue, cost, all, may, nothing, |time| time, |time, _| time))
 }

@@ -8,7 +8,7 @@ use headstack_model::Nanos;
 use super::built_in::Algorithm;
 use super::search::{self, NOBODY};
 use super::{AccessCost, Entry, Knowledge, Parameter};
-use crate::queue::QueueView;
+use crate::queue::{QueueView, Slot};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "wstf",
@@ -41,6 +41,8 @@ impl Algorithm for Wstf {
         let key = |time: Nanos, arrived| u128::from(time.0) * left(arrived);
         let all = 0..queue.cylinders.len();
         let oldest = search::oldest(queue);
-        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NOBODY), oldest, key))
+        let floor = |time| key(time, oldest);
+        let aged = |time, slot: &Slot| key(time, slot.arrived);
+        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NOBODY), floor, aged))
     }
 }

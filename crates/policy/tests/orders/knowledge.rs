@@ -88,7 +88,7 @@ proptest! {
             play(&requests, &start, |queue, now, cost| {
                 let mut other = order;
                 let chosen = order.pick(&queue.view(now), cost);
-                if !is_batch(entry.name) {
+                if !goes_by_numbers(entry.name) {
                     let disguised = disguised(queue.slots(), entry.knowledge);
                     assert_eq!(other.pick(&disguised.view(now), cost), chosen, "{}", entry.name);
                 }
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// Whether an order knows its batch by the numbers of the queue, which a copy counts anew.
-fn is_batch(name: &str) -> bool {
-    matches!(name, "c-look-batched" | "n-step" | "fscan" | "gstf-frozen")
+/// Whether an order goes by the numbers of the queue, which a copy counts anew.
+fn goes_by_numbers(name: &str) -> bool {
+    matches!(name, "c-look-batched" | "n-step" | "fscan" | "gstf-frozen" | "bounded-sptf")
 }

@@ -103,6 +103,7 @@ proptest! {
         prop_assert_eq!(&run("asptf(0)"), &sptf);
         prop_assert_eq!(&run("gstf(10000000)"), &sptf);
         prop_assert_eq!(&run("n-step(1)"), &run("fcfs"));
+        prop_assert_eq!(&run("bounded-sptf(0)"), &run("fcfs"));
         prop_assert_eq!(&run("c-look-zoned(1)"), &run("c-look-cylinder"));
         // Of the greatest weight the age alone is left.
         prop_assert_eq!(run("asptf(1000000)").len(), requests.len());
@@ -123,6 +124,29 @@ proptest! {
             });
             let most = if name == "n-step(5)" { 4 } else { requests.len() - 1 };
             prop_assert!(overtaken.iter().all(|count| *count <= most), "{}: {:?}", name, overtaken);
+        }
+    }
+
+    #[test]
+    fn bounded_sptf_passes_over_nobody_who_has_reached_the_bound(
+        requests in requests(),
+        start in costs(),
+        more in 0..300u64,
+    ) {
+        let (linear, root) = (format!("bounded-sptf({})", more as f64 / 100.0), format!("bounded-sptf({more}, 0.5)"));
+        for name in [linear.as_str(), root.as_str()] {
+            let mut order = order::built_in(name).expect("there is such an order");
+            play(&requests, &start, |queue, now, cost| {
+                let index = order.pick(&queue.view(now), cost).expect("something waits");
+                let (slots, others) = (queue.slots(), queue.len() as f64 - 1.0);
+                let bound = others
+                    + if name == root { more as f64 * others.sqrt() } else { more as f64 / 100.0 * others };
+                for older in &slots[..index] {
+                    let later = slots[slots.len() - 1].number - older.number;
+                    assert!((later as f64) < bound + 1e-5, "{name}: {later} came after one passed over, {bound} may");
+                }
+                index
+            });
         }
     }
 

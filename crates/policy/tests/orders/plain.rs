@@ -77,6 +77,12 @@ impl Plain {
             "gstf" | "gstf-frozen" => self.grouped(slots, cost),
             "wstf" => least(slots, |slot| Some(time(slot) * (3_000_000_000 - age(slot)).max(0))),
             "asptf" => least(slots, |slot| Some(time(slot) * 1000 - age(slot) * 6)),
+            "bounded-sptf" => {
+                let (others, youngest) = (slots.len() as u64 - 1, slots.last()?.number);
+                // K is 1.5 and P is 1.
+                let left = |slot: &Slot| (5 * others).saturating_sub(2 * (youngest - slot.number));
+                least(slots, |slot| Some(time(slot) * i128::from(left(slot))))
+            }
             "spctf" => least(slots, |slot| Some(cached(slot))),
             "aspctf" => least(slots, |slot| Some(cached(slot) * 1000 - age(slot) * 6)),
             "edf" => least(slots, |slot| Some(deadline(slot))),

@@ -1,0 +1,78 @@
+//! Bounded SPTF: SPTF that lets a request be overtaken by a bounded number of later ones.
+//!
+//! The bound grows with the queue, L = m + K mᴾ for m other requests waiting. The time counted is T (L − A) for a positioning
+//! time T and A requests that came later, nothing from A = L on. Without a unit of time in it, one setting serves at
+//! every depth and on every drive: under a closed load the longest response is about L services.
+
+use headstack_model::Nanos;
+
+use super::built_in::Algorithm;
+use super::search::{self, NOBODY};
+use super::{AccessCost, Entry, Knowledge, Parameter, text};
+use crate::queue::{QueueView, Slot};
+
+/// What a request counts in the bound and in the number of later ones.
+const REQUEST: u64 = 1_000_000;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "bounded-sptf",
+    summary: "SPTF with bounded overtaking: positioning times shrink with every later request, to nothing at \
+              m + K m^P of them, m others waiting",
+    knowledge: Knowledge::Position,
+    parameters: &[
+        Parameter {
+            letter: "K",
+            summary: "later requests allowed beyond m, in units of m^P",
+            default: 1.5,
+            least: 0.0,
+            most: 1000.0,
+            is_whole: false,
+        },
+        Parameter {
+            letter: "P",
+            summary: "the power of m",
+            default: 1.0,
+            least: 0.0,
+            most: 1.0,
+            is_whole: false,
+        },
+    ],
+    source: "ours, after Seltzer, Chen and Ousterhout 1990 (the weight) and starvation bounds of NCQ firmware",
+    make: |values| Bounded { more: text::millionths(values[0]), power: text::millionths(values[1]) }.into(),
+};
+
+/// Shortest positioning time first, with bounded overtaking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounded {
+    /// K, in millionths.
+    more: u64,
+    /// P, in millionths.
+    power: u64,
+}
+
+impl Bounded {
+    /// L for so many other requests, in millionths.
+    fn bound(self, others: usize) -> u64 {
+        let others = others as u64;
+        let more = match self.power {
+            1_000_000 => self.more * others,
+            power => text::millionths(self.more as f64 / 1e6 * (others as f64).powf(power as f64 / 1e6)),
+        };
+        REQUEST * others + more
+    }
+}
+
+impl Algorithm for Bounded {
+    const ALWAYS_ASKED: bool = false;
+
+    fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
+        let (oldest, youngest) = (queue.slots.first()?.number, queue.slots.last()?.number);
+        let bound = self.bound(queue.slots.len() - 1);
+        let left = |number: u64| u128::from(bound.saturating_sub(REQUEST * (youngest - number)));
+        let least_left = left(oldest);
+        let floor = |time: Nanos| u128::from(time.0) * least_left;
+        let key = |time: Nanos, slot: &Slot| u128::from(time.0) * left(slot.number);
+        let all = 0..queue.cylinders.len();
+        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NOBODY), floor, key))
+    }
+}
