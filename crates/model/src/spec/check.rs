@@ -55,6 +55,7 @@ fn queue(spec: &QueueSpec, tagging: Tagging) -> Checked {
     if tagging == Tagging::Ncq {
         within("queue.depth", f64::from(spec.depth), 1.0, f64::from(Tagging::NCQ_TAGS), "tags of NCQ")?;
     }
+    within("queue.choice_ms", spec.choice_ms, 0.0, 1e3, "ms")?;
     if let Some(window) = spec.window {
         within("queue.window", f64::from(window), 1.0, 1024.0, "commands")?;
     }

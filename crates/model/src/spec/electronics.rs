@@ -405,6 +405,12 @@ pub struct QueueSpec {
     pub depth: u32,
     /// Name of the order policy that chooses the next one, with its parameters in parentheses.
     pub order: String,
+    /// Time from the end of an access to the choice of the next command, where several may wait: what comes meanwhile can be
+    /// chosen. A command that begins where the access ended goes on at once.
+    pub choice_ms: f64,
+    /// Order among the commands that are not urgent, where `urgent_first` puts others before them: `order` when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others_order: Option<String>,
     /// Commands among which it chooses: the oldest so many of those outstanding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
@@ -441,6 +447,8 @@ impl Default for QueueSpec {
         QueueSpec {
             depth: 1,
             order: "fcfs".to_string(),
+            choice_ms: 0.0,
+            others_order: None,
             window: None,
             age_limit_ms: None,
             tagging: None,

@@ -19,6 +19,8 @@ use std::ops::Range;
 pub(super) enum Work {
     /// Nothing.
     Idle,
+    /// Nothing until the next command is chosen.
+    Choosing,
     /// Reads for a command, into a segment where one was free, up to `end`.
     Reading { segment: Option<usize>, start: Lbn, end: Lbn },
     /// Reads ahead of the host.
@@ -92,11 +94,27 @@ impl Device {
         match self.work {
             Work::Reading { segment, start, end } => self.finish_read(segment, start, end),
             Work::Writing { slot } => self.finish_write(slot),
-            Work::Emptying => {
+            Work::Choosing | Work::Emptying => {
                 self.work = Work::Idle;
                 self.run_arm();
             }
             Work::Idle | Work::ReadAhead(_) | Work::Kept { .. } => self.run_arm(),
+        }
+    }
+
+    /// Turns to the next work after an access. The choice among commands that wait takes a while, in which others may come;
+    /// a command that goes on where the access ended needs none.
+    fn turn_to_next(&mut self) {
+        let chooses = self.config.choice > Nanos::ZERO
+            && matches!(self.work, Work::Idle)
+            && !self.waiting.is_empty()
+            && !self.waiting.begins_at(self.last_lbn)
+            && !self.destage_first();
+        if chooses {
+            self.work = Work::Choosing;
+            self.arm_event = self.arm.at.max(self.now) + self.config.choice;
+        } else {
+            self.run_arm();
         }
     }
 
@@ -347,7 +365,7 @@ impl Device {
             self.cache.set_state(index, SegmentState::Read);
             self.begin_read_ahead(index, start, end, self.now);
         }
-        self.run_arm();
+        self.turn_to_next();
     }
 
     /// Keeps the arm for a write that kept its data back while the arm was another's; false where the cache has no room
@@ -453,6 +471,6 @@ impl Device {
             }
             None => self.finish_destage(),
         }
-        self.run_arm();
+        self.turn_to_next();
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Config {
     after_read: Overheads,
     after_write: Overheads,
     pub(super) first: Nanos,
+    /// Time to choose among the commands that wait.
+    pub(super) choice: Nanos,
     pub(super) sequential: Option<Nanos>,
     pub(super) read_completion: Nanos,
     pub(super) write_completion: Nanos,
@@ -90,6 +92,7 @@ impl Config {
             after_read: Overheads::new(&overhead.after_read),
             after_write: Overheads::new(&overhead.after_write),
             first: Nanos::from_ms(overhead.first_ms),
+            choice: Nanos::from_ms(spec.queue.choice_ms),
             sequential: overhead.sequential_ms.map(Nanos::from_ms),
             read_completion: Nanos::from_ms(overhead.read_completion_ms),
             write_completion: Nanos::from_ms(overhead.write_completion_ms),

@@ -223,12 +223,10 @@ impl Device {
         if destage.policy != WriteCache::Full {
             return true;
         }
-        if !destage.flushes.is_empty() {
-            // A queued flush and the commands that wait with it have equal rights: they take turns, so that neither
-            // waits for all of the other.
-            return self.is_flush_at_head() || !destage.last_was_destage;
-        }
-        !destage.blocked.is_empty() || destage.sectors >= destage.pressed && !destage.last_was_destage
+        // A queued flush, writes for which the cache has no room and the commands that wait for the arm have equal rights: they
+        // take turns, so that none waits for all of another.
+        let presses = destage.forced() || destage.sectors >= destage.pressed;
+        presses && !destage.last_was_destage || self.is_flush_at_head()
     }
 
     /// Whether a flush under way is one for the head of the queue.

@@ -293,7 +293,7 @@ impl Device {
             free: Vec::with_capacity(2 * slots),
             port: Port::new(slots),
             lent: None,
-            waiting: Waiting::new(spec, order::built_in(order_name)?.into(), slots),
+            waiting: Waiting::new(spec, order::built_in(order_name)?.into(), slots)?,
             tagging: spec.tagging(),
             under_way: 0,
             alone: None,

@@ -65,7 +65,7 @@ impl Device {
     /// where it began.
     pub fn view(&self) -> DeviceView {
         let work = match self.work {
-            Work::Idle => ArmWork::Idle,
+            Work::Idle | Work::Choosing => ArmWork::Idle,
             Work::Reading { .. } => ArmWork::Read,
             Work::ReadAhead(_) => ArmWork::ReadAhead,
             Work::Writing { slot: None } | Work::Emptying => ArmWork::Destage,

@@ -6,8 +6,8 @@
 
 use super::Device;
 use super::cost::{Cost, Target};
-use headstack_model::{DriveSpec, Nanos};
-use headstack_policy::order::{Edge, Order, QueueOrder};
+use headstack_model::{DriveSpec, Lbn, Nanos};
+use headstack_policy::order::{self, Edge, Order, OrderError, QueueOrder};
 use headstack_policy::{Queue, Slot, SlotId};
 use std::collections::VecDeque;
 
@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Waiting {
     order: QueueOrder,
+    /// The order among commands that are not urgent, where it is another.
+    others_order: Option<QueueOrder>,
     window: Queue,
     /// Commands that wait until the window has room.
     beyond: VecDeque<Slot>,
@@ -23,27 +25,39 @@ pub(super) struct Waiting {
     /// Commands for the head of the queue.
     head: Vec<Slot>,
     age_limit: Option<Nanos>,
-    /// Whether the order itself chose what goes next.
-    was_asked: bool,
+    /// Which order itself chose what goes next.
+    asked: Asked,
+}
+
+/// Which order chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    None,
+    Order,
+    Others,
 }
 
 impl Waiting {
-    pub(super) fn new(spec: &DriveSpec, order: QueueOrder, depth: usize) -> Waiting {
+    /// *Errors:* an unknown order among the commands that are not urgent.
+    pub(super) fn new(spec: &DriveSpec, order: QueueOrder, depth: usize) -> Result<Waiting, OrderError> {
+        let others = spec.queue.others_order.as_deref().filter(|_| spec.queue.urgent_first);
         let window = spec.queue.window.map_or(depth, |window| (window as usize).min(depth));
-        Waiting {
+        Ok(Waiting {
             order,
+            others_order: others.map(|name| order::built_in(name).map(QueueOrder::from)).transpose()?,
             window: Queue::new(window),
             beyond: VecDeque::with_capacity(depth),
             urgent: spec.queue.urgent_first.then(|| Queue::new(depth)),
             head: Vec::new(),
             age_limit: spec.queue.age_limit_ms.map(Nanos::from_ms),
-            was_asked: false,
-        }
+            asked: Asked::None,
+        })
     }
 
     /// Goes by another order from now on.
     pub(super) fn set_order(&mut self, order: Box<dyn Order>) {
         self.order = order.into();
+        self.others_order = None;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -52,7 +66,13 @@ impl Waiting {
 
     /// Whether a command that nothing else waits beside must be put to the order all the same.
     pub(super) fn must_ask(&self) -> bool {
-        self.order.is_always_asked()
+        self.order.is_always_asked() || self.others_order.as_ref().is_some_and(QueueOrder::is_always_asked)
+    }
+
+    /// Whether a command waits that begins at a block.
+    pub(super) fn begins_at(&self, lbn: Lbn) -> bool {
+        let begins = |queue: &Queue| queue.slots().iter().any(|slot| slot.request.lbn == lbn);
+        begins(&self.window) || self.urgent.as_ref().is_some_and(begins)
     }
 
     /// Takes a command.
@@ -72,7 +92,7 @@ impl Waiting {
 
     /// Takes the command out that goes next.
     pub(super) fn choose<T: Target>(&mut self, cost: &Cost<'_, T>) -> Option<SlotId> {
-        self.was_asked = false;
+        self.asked = Asked::None;
         if let Some(slot) = self.head.pop() {
             return Some(slot.id);
         }
@@ -81,17 +101,20 @@ impl Waiting {
             (Some(limit), Some(oldest)) => now.since(oldest.arrived) >= limit,
             _ => false,
         };
-        let queue = match &mut self.urgent {
-            Some(urgent) if !urgent.is_empty() && !is_late(&self.window) => urgent,
-            _ => &mut self.window,
+        let (queue, order, asked) = match (&mut self.urgent, &mut self.others_order) {
+            (Some(urgent), _) if !urgent.is_empty() && !is_late(&self.window) => {
+                (urgent, &mut self.order, Asked::Order)
+            }
+            (_, Some(others)) => (&mut self.window, others, Asked::Others),
+            _ => (&mut self.window, &mut self.order, Asked::Order),
         };
         let index = match queue.len() {
             0 => return None,
             _ if is_late(queue) => 0,
-            1 if !self.order.is_always_asked() => 0,
+            1 if !order.is_always_asked() => 0,
             _ => {
-                self.was_asked = true;
-                self.order.pick(&queue.view(now), cost)?
+                self.asked = asked;
+                order.pick(&queue.view(now), cost)?
             }
         };
         let slot = queue.remove(index);
@@ -105,7 +128,11 @@ impl Waiting {
 
     /// By way of which edges of the disk the arm goes to the command taken out last.
     pub(super) fn way(&self) -> &[Edge] {
-        if self.was_asked { self.order.way() } else { &[] }
+        match (self.asked, &self.others_order) {
+            (Asked::None, _) => &[],
+            (Asked::Others, Some(others)) => others.way(),
+            _ => self.order.way(),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod links;
 mod media;
 mod media_cache;
 mod orders;
+mod overtaking;
 mod queueing;
 mod rotation;
 mod seek;

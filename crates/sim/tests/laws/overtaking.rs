@@ -1,0 +1,156 @@
+//! How far the firmware of a queue may overtake, and what its choice takes.
+
+use crate::support::*;
+use headstack_model::{DriveSpec, Nanos, Op, Request};
+use headstack_sim::Command;
+use headstack_workload::{Closed, Pattern, Region, Shape};
+
+/// A drive of today with its queue changed.
+fn hc570(change: impl FnOnce(&mut DriveSpec)) -> Rig {
+    let of_today =
+        shipped().into_iter().find(|rig| rig.name() == "ultrastar-hc570").expect("the drive ships");
+    of_today.with(|spec| {
+        (spec.queue.order, spec.queue.choice_ms) = ("bounded-sptf".to_string(), 0.05);
+        // Turns lost now and then lengthen the tail under any order.
+        spec.mechanics.lost_turns = None;
+        change(spec);
+    })
+}
+
+/// Reads a second and the 99th percentile over the mean response of random reads of 128 KiB.
+fn rate_and_tail(rig: &Rig, depth: u32) -> (f64, f64) {
+    let shape = Shape {
+        region: Region::whole(rig.sectors()),
+        pattern: Pattern::Random,
+        sectors: 256,
+        alignment: 8,
+        read_share: 1.0,
+    };
+    let mut load = Closed::new(shape, depth, 20_000, 5).expect("it fits");
+    let (finished, end) = run(rig.device(), &mut load);
+    let mut responses: Vec<u64> = finished.iter().map(|one| one.completion.response().0).collect();
+    responses.sort_unstable();
+    let mean = responses.iter().sum::<u64>() as f64 / responses.len() as f64;
+    (responses.len() as f64 / end.as_secs(), responses[responses.len() * 99 / 100] as f64 / mean)
+}
+
+#[test]
+fn bounded_order_keeps_most_of_the_throughput_and_a_short_tail_at_every_depth() {
+    let (bounded, greedy) = (hc570(|_| {}), hc570(|spec| spec.queue.order = "sptf".to_string()));
+    for depth in [4, 8, 16, 32] {
+        let ((rate, tail), (most, long)) = (rate_and_tail(&bounded, depth), rate_and_tail(&greedy, depth));
+        assert!((1.5..1.8).contains(&tail), "depth {depth}: p99 is {tail} times the mean");
+        assert!(long > 3.5, "depth {depth}: SPTF's p99 is {long} times the mean");
+        assert!(rate > 0.9 * most, "depth {depth}: {rate} where SPTF has {most}");
+    }
+}
+
+#[test]
+fn choice_that_takes_time_finds_the_command_that_the_host_sends_for_the_last_answer() {
+    let (early, late) = (hc570(|spec| spec.queue.choice_ms = 0.0), hc570(|_| {}));
+    let alone = rate_and_tail(&late, 1).0;
+    let gain = |rig: &Rig| rate_and_tail(rig, 2).0 / alone - 1.0;
+    // Of two outstanding, one waits when the arm falls free: there is nothing to choose but with the next one.
+    assert!(gain(&early) < 0.03, "{} is what the overhead hides", gain(&early));
+    assert!((0.05..0.12).contains(&gain(&late)), "{}", gain(&late));
+}
+
+#[test]
+fn reads_in_sequence_lose_no_turn_to_the_choice() {
+    let rate = |choice_ms: f64| {
+        let rig = hc570(|spec| spec.queue.choice_ms = choice_ms);
+        let region = Region::whole(rig.sectors());
+        let shape =
+            Shape { region, pattern: Pattern::Sequential, sectors: 2048, alignment: 8, read_share: 1.0 };
+        closed_rate(rig.device(), shape, 4, 1000)
+    };
+    assert_close("reads a second", rate(0.05), rate(0.0), rate(0.0) / 500.0);
+}
+
+#[test]
+fn commands_that_are_not_urgent_keep_an_order_of_their_own() {
+    let longest = |others: &str, urgent_first: bool| {
+        let rig = hc570(|spec| {
+            spec.queue.others_order = Some(others.to_string());
+            spec.queue.urgent_first = urgent_first;
+        });
+        let (mut device, mut random) = (rig.device(), seeded(9));
+        let mut command =
+            |urgent: bool| Command { urgent, ..Request::read(any_lbn(&mut random, &rig, 8), 8).into() };
+        for number in 0..32 {
+            device.submit(Nanos::ZERO, command(number % 8 == 0)).expect("the queue is deep enough");
+        }
+        let mut longest = Nanos::ZERO;
+        for number in 0..4000 {
+            let done = next(&mut device);
+            longest = longest.max(done.response());
+            device.submit(done.completed, command(number % 8 == 0)).expect("one is done");
+        }
+        longest
+    };
+    assert!(longest("sptf", true) > longest("fcfs", true) + longest("fcfs", true));
+    assert_eq!(
+        longest("sptf", false),
+        longest("fcfs", false),
+        "where none goes first the order is that of all"
+    );
+}
+
+/// Drives of today as they ship, each with a write cache.
+fn of_today() -> impl Iterator<Item = Rig> {
+    let names = ["st2000dm006", "exos-x16", "exos-x18", "toshiba-x300", "ultrastar-7k8", "ultrastar-hc570"];
+    shipped().into_iter().filter(move |rig| names.contains(&rig.name()))
+}
+
+/// The longest response of reads, one at a time, beside 24 random writes outstanding and a log that is flushed after each of
+/// its writes.
+fn longest_read(rig: &Rig, log: bool) -> Nanos {
+    let (mut device, mut random) = (rig.device(), seeded(11));
+    let (mut longest, mut now, mut read_since, mut flushes) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO, log);
+    for _ in 0..24 {
+        device
+            .submit(now, Request::write(any_lbn(&mut random, rig, 8), 8))
+            .expect("the queue is deep enough");
+    }
+    device.submit(now, Request::read(any_lbn(&mut random, rig, 8), 8)).expect("the queue is deep enough");
+    for _ in 0..4000 {
+        if flushes {
+            device.submit(now, Request::flush()).expect("the queue is deep enough");
+            flushes = false;
+        }
+        let done = next(&mut device);
+        now = done.completed;
+        longest = longest.max(now - read_since);
+        let again = match done.request.op {
+            Op::Read => {
+                read_since = now;
+                Request::read(any_lbn(&mut random, rig, 8), 8)
+            }
+            Op::Write => Request::write(any_lbn(&mut random, rig, 8), 8),
+            Op::Flush => {
+                flushes = true;
+                continue;
+            }
+        };
+        device.submit(now, again).expect("one is done");
+    }
+    longest
+}
+
+#[test]
+fn reads_take_turns_with_the_destages_of_a_full_cache() {
+    for rig in of_today() {
+        // At most the write under way, a destage and the read itself; two seeks and some turns each.
+        let longest = longest_read(&rig, false);
+        assert!(longest < Nanos::from_ms(150.0), "{}: {longest}", rig.name());
+    }
+}
+
+#[test]
+fn no_read_waits_for_much_more_than_one_flush() {
+    for rig in of_today() {
+        // All of the cache is written once or twice, some 84 runs of it on the ST2000DM006.
+        let longest = longest_read(&rig, true);
+        assert!(longest < Nanos::from_secs(4), "{}: {longest}", rig.name());
+    }
+}
