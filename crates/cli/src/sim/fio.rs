@@ -1,12 +1,12 @@
 //! Results in the shape of `fio --output-format=json`, so that what reads fio's results reads ours.
 //!
-//! Keys and units are those of fio 3.33. There is no date, so that the same seed gives the same bytes. Submission costs
+//! Keys and units are those of fio 3.33, and `prios` those of later versions. There is no date, so that the same seed gives the same bytes. Submission costs
 //! nothing in virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has (`usr_cpu`, `ctx`,
 //! `minf` …) is 0. `util` is the share of time in which a volume had anything to do.
 
 use super::outcome::{Outcome, VolumeOutcome, ratio};
 use headstack_model::Nanos;
-use headstack_sim::stats::{Direction, Running, SourceStats, TimeHistogram, VolumeStats};
+use headstack_sim::stats::{Direction, Priority, Running, SourceStats, TimeHistogram, VolumeStats};
 use serde_json::{Map, Value, json};
 
 /// The percentiles that fio prints.
@@ -107,7 +107,7 @@ fn direction(stats: Option<&Direction>, begins: Nanos, all_kib_s: f64) -> Value 
     let responses = stats.map(|stats| &stats.responses);
     let count = responses.map_or(0, TimeHistogram::count);
     let bytes_s = ratio(bytes as f64, runtime.as_secs());
-    json!({
+    let mut object = json!({
         "io_bytes": bytes,
         "io_kbytes": bytes / 1024,
         "bw_bytes": bytes_s as u64,
@@ -131,6 +131,21 @@ fn direction(stats: Option<&Direction>, begins: Nanos, all_kib_s: f64) -> Value 
         "iops_mean": iops.mean(),
         "iops_stddev": iops.std_dev(),
         "iops_samples": iops.count,
+    });
+    let priorities = stats.map_or(&[][..], Direction::priorities);
+    if !priorities.is_empty() {
+        object["prios"] = priorities.iter().map(of_priority).collect();
+    }
+    object
+}
+
+/// The response times of one priority.
+fn of_priority((priority, responses): &(Priority, TimeHistogram)) -> Value {
+    json!({
+        "prioclass": priority.class,
+        "prio": 0,
+        "priohint": priority.hint,
+        "clat_ns": times(Some(responses), true),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
 use headstack_sim::TimeSplit;
-use headstack_sim::stats::{Interval, Totals};
+use headstack_sim::stats::{Interval, Priority, TimeHistogram, Totals};
 use std::io::Write;
 
 /// Rows that a table shows on a terminal; the JSON has them all.
@@ -174,24 +174,35 @@ fn device_lines(outcome: &Outcome, device: &DeviceOutcome) -> Vec<(String, Strin
     lines
 }
 
-/// A row for each job and kind of request, where there are several. Jobs that report as a group are one.
+/// What a priority is called in a table.
+fn priority_name(priority: Priority) -> &'static str {
+    if priority == Priority::default() { "no priority" } else { "high priority" }
+}
+
+/// A row for each job, kind of request and priority, where there are several. Jobs that report as a group are one.
 pub(crate) fn job_table(outcome: &Outcome) -> Option<(Table, usize)> {
     let columns = ["job", "requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let mut table = Table::new("Jobs", &columns);
     for (job, entry) in outcome.load.jobs.iter().zip(outcome.books.entries()) {
         let Some(stats) = entry else { continue };
         for kind in jobs::kinds(stats) {
-            let times = &kind.stats.responses;
-            table.row([
-                format!("{} {}", job.name, kind.name),
-                grouped(times.count()),
-                figure(kind.iops()),
-                figure(kind.mb_s()),
-                figure(times.mean_ms()),
-                figure(times.p50().as_ms()),
-                figure(times.p99().as_ms()),
-                figure(times.max().as_ms()),
-            ]);
+            let row = |name: String, times: &TimeHistogram, mb_s: String| {
+                [
+                    name,
+                    grouped(times.count()),
+                    figure(kind.iops() * times.count() as f64 / kind.stats.responses.count() as f64),
+                    mb_s,
+                    figure(times.mean_ms()),
+                    figure(times.p50().as_ms()),
+                    figure(times.p99().as_ms()),
+                    figure(times.max().as_ms()),
+                ]
+            };
+            let name = format!("{} {}", job.name, kind.name);
+            table.row(row(name.clone(), &kind.stats.responses, figure(kind.mb_s())));
+            for (priority, times) in kind.stats.priorities() {
+                table.row(row(format!("{name}, {}", priority_name(*priority)), times, String::new()));
+            }
         }
     }
     several(table)

@@ -41,6 +41,37 @@ fn does_the_same_seed_give_the_same_results() {
 }
 
 #[test]
+fn response_times_of_each_priority_are_apart_as_in_fio() {
+    let folder = folder();
+    let job = folder.path().join("classes.fio");
+    let text = "[mix]\nioengine=libaio\ndirect=1\nfilename=/dev/sdX\nrw=randread\nbs=4k\niodepth=32\n\
+                number_ios=4000\ncmdprio_percentage=20\n[plain]\nioengine=libaio\ndirect=1\nfilename=/dev/sdX\n\
+                rw=randread\nbs=4k\nnumber_ios=50\n";
+    fs::write(&job, text).expect("the folder is writable");
+    let job = job.to_string_lossy();
+    let args = ["exos-x18", &job, "--set", "drive.queue.urgent_first=true", "--set", "drive.queue.depth=32"];
+    let found = timeless(&args);
+    let read = &found["jobs"][0]["read"];
+    let classes = read["prios"].as_array().expect("two priorities were met");
+    let of = |key: &str| classes.iter().map(|class| class[key].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (of("prioclass"), of("prio"), of("priohint")),
+        (vec![0.into(), 1.into()], vec![0.into(); 2], vec![0.into(); 2])
+    );
+    let count = |class: usize| classes[class]["clat_ns"]["N"].as_u64().expect("it is a number");
+    assert_eq!(count(0) + count(1), 4000);
+    assert!((700..900).contains(&count(1)), "{} of 4000 are a fifth", count(1));
+    let p99 =
+        |class: usize| classes[class]["clat_ns"]["percentile"]["99.000000"].as_u64().expect("it is a number");
+    assert!(4 * p99(1) < p99(0), "high priority {} ns, none {} ns", p99(1), p99(0));
+    assert!(found["jobs"][1]["read"].get("prios").is_none(), "all requests of the other job are alike");
+    let shown = printed(&[&["sim"], &args[..]].concat());
+    for row in ["mix read, no priority", "mix read, high priority"] {
+        assert!(shown.contains(row), "{shown}");
+    }
+}
+
+#[test]
 fn do_the_figures_agree_with_each_other() {
     let folder = folder();
     let found = timeless(&["atlas-10k", &trace(folder.path(), 900)]);

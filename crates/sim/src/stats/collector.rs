@@ -1,9 +1,10 @@
 //! Everything that is kept of a run: it takes the same memory however many requests there are.
 
-use super::{Batches, Confidence, Sample, SourceStats, TimeHistogram, Timeline};
+use super::{Batches, Confidence, Priority, Sample, SourceStats, TimeHistogram, Timeline};
 use crate::{CacheUse, Finished, TimeSplit};
 use headstack_model::{Nanos, Op, Request};
 use headstack_workload::{Issue, VolumeInfo};
+use std::collections::BTreeMap;
 
 /// Requests that are kept whole, evenly over the run.
 const SAMPLES: usize = 4096;
@@ -178,6 +179,8 @@ pub struct Collector {
     batches: Batches,
     sample: Sample<Sampled>,
     first: Vec<Sampled>,
+    /// The outstanding requests that have a priority, by the load's number.
+    priorities: BTreeMap<u64, Priority>,
     issued: u64,
     completed: u64,
     outstanding: u64,
@@ -217,6 +220,7 @@ impl Collector {
             batches: Batches::new(),
             sample: Sample::new(SAMPLES),
             first: Vec::with_capacity(FIRST),
+            priorities: BTreeMap::new(),
             issued: 0,
             completed: 0,
             outstanding: 0,
@@ -255,6 +259,9 @@ impl Collector {
         self.outstanding += 1;
         self.most_outstanding = self.most_outstanding.max(self.outstanding);
         self.timeline.issued(now);
+        if issue.urgent {
+            self.priorities.insert(issue.id, Priority::of(true));
+        }
         let waiting = &mut self.waiting[issue.device as usize];
         if waiting.0 == 0 {
             waiting.1 = now;
@@ -273,6 +280,15 @@ impl Collector {
         });
     }
 
+    /// The priority of a request that came back.
+    #[inline]
+    fn priority_of(&mut self, id: u64) -> Priority {
+        if self.priorities.is_empty() {
+            return Priority::default();
+        }
+        self.priorities.remove(&id).unwrap_or_default()
+    }
+
     /// A request came back.
     pub fn finished(&mut self, finished: &Finished) {
         let completion = &finished.completion;
@@ -288,6 +304,7 @@ impl Collector {
         }
         self.timeline.completed(now, op, bytes, response);
         self.sample.offer(|| Sampled::new(finished));
+        let priority = self.priority_of(finished.id);
         let account = self.account(finished.source);
         account.outstanding = account.outstanding.saturating_sub(1);
         let account = *account;
@@ -297,7 +314,9 @@ impl Collector {
         if self.first.len() < FIRST && completion.travel.is_some() {
             self.first.push(Sampled::new(finished));
         }
-        self.each_book(account, completion.submitted, |book| book.completed(now, op, bytes, response));
+        self.each_book(account, completion.submitted, |book| {
+            book.completed(now, op, bytes, response, priority);
+        });
         self.volumes[finished.volume as usize].add(finished, bytes);
         self.batches.record(now, response, bytes);
     }

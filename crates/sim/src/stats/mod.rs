@@ -18,5 +18,5 @@ pub use batches::{BATCHES, Batches, Confidence, Interval};
 pub use collector::{Collector, Sampled, Totals, VolumeStats};
 pub use histogram::TimeHistogram;
 pub use sample::Sample;
-pub use source::{Direction, Running, SourceStats, TimeClasses};
+pub use source::{Direction, Priority, Running, SourceStats, TimeClasses};
 pub use timeline::{Bin, Timeline};

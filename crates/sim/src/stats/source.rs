@@ -123,6 +123,22 @@ impl Rates {
     }
 }
 
+/// The priority that a request was sent with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Priority {
+    /// Linux's I/O priority class: 1 is real time, which is ATA's high priority; 0 is none.
+    pub class: u8,
+    /// Linux's hint in the priority, as a duration limit's number; 0 is none.
+    pub hint: u8,
+}
+
+impl Priority {
+    /// That of a request that is urgent or not.
+    pub fn of(urgent: bool) -> Priority {
+        Priority { class: u8::from(urgent), hint: 0 }
+    }
+}
+
 /// Requests of one source and direction.
 #[derive(Clone, Debug)]
 pub struct Direction {
@@ -130,6 +146,8 @@ pub struct Direction {
     pub bytes: u64,
     /// Response times, right to a hundredth.
     pub responses: TimeHistogram,
+    /// The same by priority, lowest class first; empty as long as no request has one.
+    priorities: Vec<(Priority, TimeHistogram)>,
     /// When the last one completed.
     pub last: Nanos,
     rates: Rates,
@@ -138,7 +156,32 @@ pub struct Direction {
 impl Direction {
     fn new(begins: Nanos) -> Direction {
         let responses = TimeHistogram::with_digits(DIGITS);
-        Direction { bytes: 0, responses, last: begins, rates: Rates::new(begins) }
+        Direction { bytes: 0, responses, priorities: Vec::new(), last: begins, rates: Rates::new(begins) }
+    }
+
+    /// Response times by priority, where there is more than one; as in fio, which tells them apart only then.
+    pub fn priorities(&self) -> &[(Priority, TimeHistogram)] {
+        if self.priorities.len() > 1 { &self.priorities } else { &[] }
+    }
+
+    #[inline]
+    fn record(&mut self, response: Nanos, priority: Priority) {
+        if priority != Priority::default() || !self.priorities.is_empty() {
+            self.record_by_priority(response, priority);
+        }
+        self.responses.record(response);
+    }
+
+    /// Records a response by its priority, those before the first that has one as without.
+    fn record_by_priority(&mut self, response: Nanos, priority: Priority) {
+        if self.priorities.is_empty() && self.responses.count() > 0 {
+            self.priorities.push((Priority::default(), self.responses.clone()));
+        }
+        let at = self.priorities.partition_point(|(other, _)| *other < priority);
+        if self.priorities.get(at).is_none_or(|(other, _)| *other != priority) {
+            self.priorities.insert(at, (priority, TimeHistogram::with_digits(DIGITS)));
+        }
+        self.priorities[at].1.record(response);
     }
 
     /// KiB a second over each half second.
@@ -182,7 +225,7 @@ impl SourceStats {
     }
 
     #[inline]
-    pub(super) fn completed(&mut self, now: Nanos, op: Op, bytes: u64, response: Nanos) {
+    pub(super) fn completed(&mut self, now: Nanos, op: Op, bytes: u64, response: Nanos, priority: Priority) {
         let begins = self.begins;
         let direction = match op {
             Op::Read => &mut self.reads,
@@ -191,7 +234,7 @@ impl SourceStats {
         };
         let direction = direction.get_or_insert_with(|| Box::new(Direction::new(begins)));
         direction.bytes += bytes;
-        direction.responses.record(response);
+        direction.record(response, priority);
         direction.last = direction.last.max(now);
         direction.rates.add(now, bytes);
         if op != Op::Flush {
@@ -233,13 +276,30 @@ mod tests {
         let at = |ms: f64| Nanos::from_ms(ms);
         // Windows: 2 requests, 1, none, none, then one that is still open.
         for ms in [100.0, 200.0, 700.0, 2100.0] {
-            stats.completed(at(ms), Op::Read, 1024, at(1.0));
+            stats.completed(at(ms), Op::Read, 1024, at(1.0), Priority::default());
         }
         let reads = stats.reads.as_ref().expect("there were reads");
         let (iops, rate) = (reads.iops(), reads.kib_s());
         assert_eq!((iops.count, iops.min, iops.max, iops.mean()), (4, 0.0, 4.0, 1.5));
         assert_eq!((rate.min, rate.max, rate.mean()), (0.0, 4.0, 1.5));
         assert!((iops.std_dev() - (11.0f64 / 3.0).sqrt()).abs() < 1e-12, "{}", iops.std_dev());
+    }
+
+    #[test]
+    fn responses_are_kept_by_priority_once_one_request_has_one() {
+        let mut stats = SourceStats::new(Nanos::ZERO);
+        let high = Priority::of(true);
+        for (ms, priority) in
+            [(9.0, Priority::of(false)), (1.0, high), (8.0, Priority::of(false)), (2.0, high)]
+        {
+            stats.completed(Nanos::from_ms(ms), Op::Read, 512, Nanos::from_ms(ms), priority);
+        }
+        stats.completed(Nanos::from_ms(9.0), Op::Write, 512, Nanos::from_ms(9.0), Priority::of(false));
+        let reads = stats.reads.as_ref().expect("there were reads").priorities();
+        let found: Vec<(Priority, u64, f64)> =
+            reads.iter().map(|(priority, times)| (*priority, times.count(), times.mean_ms())).collect();
+        assert_eq!(found, [(Priority::default(), 2, 8.5), (high, 2, 1.5)]);
+        assert!(stats.writes.expect("there was a write").priorities().is_empty(), "all writes are alike");
     }
 
     #[test]
