@@ -214,12 +214,12 @@ impl Cache {
     /// Takes a segment for a write of `start..end`: the dirty one it continues, else a free one. `None` when all
     /// segments allowed for writes are dirty.
     ///
-    /// A write longer than a segment takes one too: it flows through it.
-    pub fn take_for_write(&mut self, start: Lbn, end: Lbn) -> Option<usize> {
+    /// A write longer than a segment takes one too: it flows through it. What lies before `written_to` is on the media.
+    pub fn take_for_write(&mut self, start: Lbn, end: Lbn, written_to: Lbn) -> Option<usize> {
         if self.dirty > 0
-            && let Some(index) = self.continued_by(start, end)
+            && let Some(index) = self.continued_by(start, end, written_to)
         {
-            self.spans[index].1 = end.0;
+            self.slide(index, end);
             self.recency.move_to_back(index);
             return Some(index);
         }
@@ -245,8 +245,9 @@ impl Cache {
     }
 
     /// The dirty segment that a write of `start..end` continues.
-    fn continued_by(&self, start: Lbn, end: Lbn) -> Option<usize> {
-        let fits = |span: &Span| span.1 == start.0 && end.0 - span.0 <= self.segment_sectors;
+    fn continued_by(&self, start: Lbn, end: Lbn, written_to: Lbn) -> Option<usize> {
+        let first = |span: &Span| if written_to.0 < start.0 { span.0.max(written_to.0) } else { span.0 };
+        let fits = |span: &Span| span.1 == start.0 && end.0 - first(span) <= self.segment_sectors;
         (0..self.spans.len())
             .find(|index| fits(&self.spans[*index]) && self.states[*index] == SegmentState::Dirty)
     }
@@ -408,7 +409,7 @@ mod tests {
     fn segment_kept_for_writes_answers_whole_reads_and_no_first_part() {
         for dedicated in [false, true] {
             let mut cache = cache(|spec| spec.dedicated_write_segment = dedicated);
-            let written = cache.take_for_write(Lbn(0), Lbn(20)).expect("no segment is dirty yet");
+            let written = cache.take_for_write(Lbn(0), Lbn(20), Lbn(0)).expect("no segment is dirty yet");
             cache.set_state(written, SegmentState::Written);
             assert_eq!(cache.find(Lbn(5), Lbn(20)), Hit::Whole(written));
             let part = if dedicated { Hit::Miss } else { Hit::Part(written) };
@@ -429,15 +430,15 @@ mod tests {
         let mut cache = cache(|spec| spec.write_segments = 1);
         let old = [fill(&mut cache, 0, 50), fill(&mut cache, 10, 55)];
         let kept = fill(&mut cache, 1000, 1050);
-        let dirty = cache.take_for_write(Lbn(40), Lbn(60)).expect("no segment is dirty yet");
+        let dirty = cache.take_for_write(Lbn(40), Lbn(60), Lbn(0)).expect("no segment is dirty yet");
         assert_eq!(dirty, old[0], "a segment whose data it makes stale gives way to it first");
         cache.invalidate(Lbn(40), Lbn(60), Some(dirty));
         assert_eq!(cache.segment(old[1]).state, SegmentState::Empty);
         assert_eq!(cache.segment(kept).state, SegmentState::Read);
-        assert_eq!(cache.take_for_write(Lbn(60), Lbn(70)), Some(dirty), "it continues the dirty one");
-        assert_eq!(cache.take_for_write(Lbn(500), Lbn(510)), None);
+        assert_eq!(cache.take_for_write(Lbn(60), Lbn(70), Lbn(0)), Some(dirty), "it continues the dirty one");
+        assert_eq!(cache.take_for_write(Lbn(500), Lbn(510), Lbn(0)), None);
         cache.set_state(dirty, SegmentState::Written);
-        assert!(cache.take_for_write(Lbn(500), Lbn(510)).is_some());
+        assert!(cache.take_for_write(Lbn(500), Lbn(510), Lbn(0)).is_some());
     }
 
     #[test]

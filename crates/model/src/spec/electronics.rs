@@ -106,6 +106,18 @@ pub enum WriteCache {
     Full,
 }
 
+/// What becomes of a write that continues the one that is being put on the media.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JoinedWrites {
+    /// Its data are taken as long as the segment has room, and follow on the media without a gap.
+    #[default]
+    Stream,
+    /// Its data are taken where no other write and no other command waits. The destage under way goes over those that have come, and
+    /// they are put on the media again by a destage of their own, a turn later: what DiskSim does.
+    Again,
+}
+
 /// `[cache]`: the drive's buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -152,6 +164,8 @@ pub struct CacheSpec {
     pub replacement: Replacement,
     /// When a write is reported done.
     pub write_cache: WriteCache,
+    /// What becomes of a write that continues the one that is being put on the media, with `write_cache = "segment"`.
+    pub joined_writes: JoinedWrites,
     /// Segments that may hold dirty data.
     pub write_segments: u32,
     /// Whether one segment is kept for writes alone.
@@ -197,6 +211,7 @@ impl Default for CacheSpec {
             hits_take_arm: false,
             replacement: Replacement::Lru,
             write_cache: WriteCache::None,
+            joined_writes: JoinedWrites::Stream,
             write_segments: 1,
             dedicated_write_segment: false,
             write_prebuffering: true,

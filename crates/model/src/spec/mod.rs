@@ -13,8 +13,8 @@ mod media_cache;
 mod notes;
 
 pub use electronics::{
-    BusSpec, CacheSpec, Delivery, Interface, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, Replacement,
-    Segmentation, Tagging, WatermarkOf, WriteCache, WriteDisconnect,
+    BusSpec, CacheSpec, Delivery, Interface, JoinedWrites, OverheadSet, OverheadSpec, QueueSpec, ReadAhead,
+    Replacement, Segmentation, Tagging, WatermarkOf, WriteCache, WriteDisconnect,
 };
 pub use error::{Fault, SpecError, did_you_mean, is_near, nearest};
 pub use extents::{ExtentRemap, ExtentRun, Extents, Repeated, TrackKind};

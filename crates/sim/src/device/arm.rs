@@ -458,10 +458,15 @@ impl Device {
     }
 
     fn finish_write(&mut self, slot: Option<u32>) {
-        self.work = Work::Idle;
-        if let Some(record) = &mut self.record {
-            record.end_access(&self.drive);
+        if !self.destage.ends_going_over() {
+            if let Some(record) = &mut self.record {
+                record.end_access(&self.drive);
+            }
+            if slot.is_none() && self.go_over_joined() {
+                return;
+            }
         }
+        self.work = Work::Idle;
         match slot {
             Some(slot) => {
                 let job = self.jobs[slot as usize];

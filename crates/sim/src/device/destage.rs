@@ -1,12 +1,14 @@
 //! Written data on their way from the cache to the media.
 
+mod joined;
+
 use super::cost::{Cost, Target};
 use super::media::{Arm, Arriving, Drive, Room};
 use super::port::Wanted;
 use super::split::Part;
 use super::{Device, TaskAttribute, Work};
 use headstack_model::cache::SegmentState;
-use headstack_model::spec::WriteCache;
+use headstack_model::spec::{JoinedWrites, WriteCache};
 use headstack_model::{Angle, DriveSpec, Lbn, Nanos, TrackPlace};
 use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
@@ -29,6 +31,7 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct Destage {
     pub(super) policy: WriteCache,
+    joined: JoinedWrites,
     order: BuiltIn,
     runs: Vec<Run>,
     free: Vec<u32>,
@@ -38,6 +41,8 @@ pub(super) struct Destage {
     reserved: usize,
     /// The run being written.
     current: Option<Run>,
+    /// Whether the head goes over the blocks of a write that joined the run, which are on their own turn yet.
+    goes_over: bool,
     sectors: u64,
     most: u64,
     pressed: u64,
@@ -76,11 +81,13 @@ impl Destage {
         };
         Ok(Destage {
             policy: cache.write_cache,
+            joined: cache.joined_writes,
             order: order::built_in(&cache.destage_order)?,
             runs: Vec::with_capacity(room),
             free: Vec::with_capacity(room),
             queue: Queue::new(room),
             current: None,
+            goes_over: false,
             reserved: 0,
             sectors: 0,
             most: cache.dirty_max_sectors,
@@ -119,6 +126,28 @@ impl Destage {
         self.queue.is_empty() && self.current.is_none() && self.reserved == 0
     }
 
+    /// Whether the head has come to the end of the blocks that it went over; it has then.
+    pub(super) fn ends_going_over(&mut self) -> bool {
+        std::mem::take(&mut self.goes_over)
+    }
+
+    /// First block that is in the cache and not on the media, of those that `segment` holds.
+    fn dirty_from(&self) -> Option<Lbn> {
+        self.current.as_ref().map(|run| run.start)
+    }
+
+    /// Whether no write but the one being put on the media has its data in the cache, or on their way there.
+    fn none_waits(&self) -> bool {
+        self.queue.is_empty() && self.reserved == 0
+    }
+
+    /// The run being put on the media, and the oldest of those that wait, where that goes on where the other ends.
+    fn current_and_joined(&self) -> Option<(Run, Run)> {
+        let current = self.current?;
+        let next = self.runs[self.queue.slots().first()?.id.0 as usize];
+        (next.start == current.end).then_some((current, next))
+    }
+
     fn forced(&self) -> bool {
         !self.blocked.is_empty() || !self.flushes.is_empty()
     }
@@ -143,7 +172,9 @@ impl Device {
             self.cache.invalidate(request.lbn, request.end(), None);
             return true;
         }
-        let Some(segment) = self.cache.take_for_write(request.lbn, request.end()) else { return false };
+        let written_to = self.destage.dirty_from().unwrap_or(Lbn(0));
+        let taken = self.cache.take_for_write(request.lbn, request.end(), written_to);
+        let Some(segment) = taken else { return false };
         self.cache.invalidate(request.lbn, request.end(), Some(segment));
         self.job(slot).segment = Some(segment);
         self.destage.reserved += 1;

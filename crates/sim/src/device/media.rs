@@ -110,7 +110,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    fn add(&mut self, from: Nanos, pass: &Pass, end: Nanos) {
+    pub(crate) fn add(&mut self, from: Nanos, pass: &Pass, end: Nanos) {
         self.seek += pass.on_track.since(from);
         self.rotation += pass.begins.since(pass.on_track.max(from));
         self.media += end - pass.begins;

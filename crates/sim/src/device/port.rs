@@ -421,7 +421,7 @@ impl Device {
     /// Has a write-through's data flow, from `begins` on, through a segment, which loses what it held.
     fn flow_through(&mut self, slot: u32, begins: Nanos) {
         let request = self.jobs[slot as usize].command.request;
-        let segment = self.cache.take_for_write(request.lbn, request.end());
+        let segment = self.cache.take_for_write(request.lbn, request.end(), request.lbn);
         self.cache.invalidate(request.lbn, request.end(), segment);
         let least = self.config.write_start_sectors.min(u64::from(request.sectors));
         let arriving = Arriving { begins, bus_sector: self.config.write_sector, least };
@@ -443,7 +443,7 @@ impl Device {
 
     /// Whether a write keeps its data back until the arm is free for it.
     fn keeps_data(&self, slot: u32, continues: bool) -> bool {
-        let joins = continues && self.is_writing();
+        let joins = continues && self.is_writing() && self.may_join();
         let is_next = !self.arm_is_taken() && self.waiting.is_empty() && self.destage.is_clean();
         if self.config.write_prebuffering || joins || is_next {
             return false;

@@ -1,7 +1,7 @@
 //! What is in the buffer needs no media, and what the drive reads ahead costs nobody.
 
 use crate::support::*;
-use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, ReadAhead, WriteCache};
+use headstack_model::spec::{BusSpec, CacheSpec, JoinedWrites, OverheadSpec, ReadAhead, WriteCache};
 use headstack_model::{Extent, Lbn, Nanos, Request};
 
 /// With a cache of so many segments of so many sectors, and a bus and electronics that take some time.
@@ -328,5 +328,38 @@ fn hit_that_takes_the_arm_waits_for_a_destage_and_stops_another_read_ahead() {
         let read = Request::read(far, 8);
         assert_eq!(times(false, read, 0.02), (at_once, true), "{}: the read-ahead goes on", rig.name());
         assert_eq!(times(true, read, 0.02), (at_once, false), "{}: the read-ahead is stopped", rig.name());
+    }
+}
+
+#[test]
+fn write_that_joins_a_destage_streams_or_is_written_again_a_turn_later() {
+    for rig in all() {
+        let Some(track) = whole_track(&rig).filter(|track| track.sectors >= 32) else { continue };
+        let times = |joined: JoinedWrites| {
+            let rig = cached(&rig, 4, 256).with(|spec| {
+                spec.cache.write_cache = WriteCache::Segment;
+                (spec.cache.write_prebuffering, spec.cache.joined_writes) = (false, joined);
+            });
+            // The arm has far to go for the first, so that the others come while it is being put on the media.
+            let mut device = rig.device();
+            let mut now = serve(&mut device, Nanos::ZERO, Request::read(Lbn(rig.sectors() - 8), 8)).completed;
+            let responses = [0, 4, 8].map(|from| {
+                let written = serve(&mut device, now, Request::write(track.first + from, 4));
+                now = written.completed;
+                written.response()
+            });
+            device.handle_timeout(rig.after(now, 20.0));
+            (responses, device.activity().destages.media)
+        };
+        let at_once = Nanos(400_000 + 4 * 5_000);
+        let (streamed, once) = times(JoinedWrites::Stream);
+        assert_eq!(streamed, [at_once; 3], "{}", rig.name());
+        let ([first, second, third], twice) = times(JoinedWrites::Again);
+        assert_eq!([first, second], [at_once; 2], "{}", rig.name());
+        let turn = Nanos(rig.turn() as u64);
+        assert!(third > turn, "{}: it waits until the one before it is written: {third:?}", rig.name());
+        // The second write's blocks are written twice: 16 sectors in place of 12.
+        let share = twice.0 as f64 / once.0 as f64;
+        assert!((share - 16.0 / 12.0).abs() < 0.01, "{}: {share} times the media time", rig.name());
     }
 }
