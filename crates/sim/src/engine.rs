@@ -216,9 +216,22 @@ impl Engine {
         self.caches[volume].as_ref().map_or(0, |cache| cache.dirty())
     }
 
-    /// Does what is due at one device; says whether anything came back.
-    fn turn<O: Observer + ?Sized>(&mut self, index: usize, load: &mut dyn Load, observer: &mut O) -> bool {
-        self.with_station(index, |station, now| station.handle_timeout(now));
+    /// Does what is due at one device, and what it does by itself after that up to `until`, if nothing else is due before; says
+    /// whether anything came back.
+    fn turn<O: Observer + ?Sized>(
+        &mut self,
+        index: usize,
+        until: Nanos,
+        load: &mut dyn Load,
+        observer: &mut O,
+    ) -> bool {
+        if self.stations[index].is_left_alone() {
+            // What it does by itself concerns nobody until a command is done, or something else is due.
+            let until = until.min(self.due_elsewhere(index).since(Nanos(1)));
+            self.now = self.stations[index].run_to_completion(self.now, until);
+        } else {
+            self.with_station(index, |station, now| station.handle_timeout(now));
+        }
         if let Some(number) = self.stations[index].controller() {
             self.turn_behind(index, number as usize, observer);
             return false;

@@ -39,6 +39,18 @@ impl Events {
         self.least[1]
     }
 
+    /// The least time of all things but one.
+    #[inline]
+    pub(crate) fn first_of_others(&self, index: usize) -> Nanos {
+        let mut node = self.leaves() + index;
+        let mut least = Nanos::MAX;
+        while node > 1 {
+            least = least.min(self.least[node ^ 1]);
+            node /= 2;
+        }
+        least
+    }
+
     /// The thing whose time is least; of several the one with the lowest number.
     pub(crate) fn first_index(&self) -> usize {
         let mut node = 1;
@@ -70,6 +82,8 @@ mod tests {
                 prop_assert_eq!(events.first(), *least);
                 let first = times.iter().position(|time| time == least).expect("it is there");
                 prop_assert_eq!(events.first_index(), first);
+                let others = (0..count).filter(|other| *other != index % count).map(|other| times[other]);
+                prop_assert_eq!(events.first_of_others(index % count), others.min().unwrap_or(Nanos::MAX));
             }
         }
     }

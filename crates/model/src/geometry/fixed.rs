@@ -83,6 +83,13 @@ impl SectorWidth {
         Angle((u64::from(sector).wrapping_mul(self.0) >> 32) as u32)
     }
 
+    /// The width in 2⁻⁶⁴ turn, rounded down.
+    #[inline]
+    pub(super) fn floor(self) -> u64 {
+        // That of a track of one sector was not rounded up, as it would not fit.
+        self.0 - u64::from(self.0 != u64::MAX)
+    }
+
     #[inline]
     pub(super) fn turns(self) -> Turns {
         Turns(self.0)
@@ -107,6 +114,7 @@ mod tests {
             for sector in [pick % spt, 0, spt - 1] {
                 prop_assert_eq!(SectorWidth::new(spt).start(sector), Angle::of_sector(sector, spt));
             }
+            prop_assert_eq!(SectorWidth::new(spt).floor(), u64::MAX / u64::from(spt));
         }
     }
 

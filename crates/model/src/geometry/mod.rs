@@ -40,6 +40,8 @@ pub struct Extent {
     pub sectors_per_track: u32,
     /// Angle at which `first` begins.
     pub angle: Angle,
+    /// Length of a sector in 2⁻⁶⁴ turn, rounded down.
+    pub sector_width: u64,
 }
 
 impl Extent {
@@ -226,6 +228,7 @@ impl Geometry {
             sector,
             sectors_per_track: track.sectors_per_track,
             angle: track.angle + track.width.start(sector),
+            sector_width: track.width.floor(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod seek;
 mod sheet;
+mod table;
 
 pub use seek::SeekCurve;
 pub use sheet::SheetCurve;

@@ -6,6 +6,7 @@
 //! the physical curve's phases.
 
 use super::SheetCurve;
+use super::table::Table;
 use crate::Nanos;
 use crate::spec::{PhysicalSeek, SeekPiece, SeekSpec};
 
@@ -13,7 +14,7 @@ use crate::spec::{PhysicalSeek, SeekPiece, SeekSpec};
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekCurve {
     /// Time of a seek over each distance, from 0 on, in ns.
-    pub(super) times: Vec<u32>,
+    pub(super) table: Table,
 }
 
 impl SeekCurve {
@@ -39,33 +40,40 @@ impl SeekCurve {
 
     fn tabulate(cylinders: u32, ms: impl Fn(u32) -> f64) -> SeekCurve {
         let time = |d| if d == 0 { 0 } else { (ms(d).max(0.0) * 1e6).round().min(4e9) as u32 };
-        SeekCurve { times: (0..cylinders.max(1)).map(time).collect() }
+        SeekCurve::new((0..cylinders.max(1)).map(time).collect())
+    }
+
+    fn new(times: Vec<u32>) -> SeekCurve {
+        SeekCurve { table: Table::new(times) }
+    }
+
+    /// All times in ns, from distance 0 on.
+    fn times(&self) -> Vec<u32> {
+        (0..self.table.len() as u32).map(|distance| self.table.time(distance)).collect()
     }
 
     /// Time to seek over `distance` cylinders, settle for a read included.
     #[inline]
     pub fn time(&self, distance: u32) -> Nanos {
-        Nanos(u64::from(self.times[distance as usize]))
+        Nanos(u64::from(self.table.time(distance)))
     }
 
     /// The largest curve below this one (and `other`) that never falls: a lower bound for all seeks of at least a distance.
     pub fn floor(&self, other: Option<&SeekCurve>) -> SeekCurve {
-        let mut times = self.times.clone();
+        let mut times = self.times();
         let mut least = u32::MAX;
         for distance in (0..times.len()).rev() {
-            let here = times[distance].min(other.map_or(u32::MAX, |o| o.times[distance]));
+            let here = times[distance].min(other.map_or(u32::MAX, |o| o.table.time(distance as u32)));
             least = least.min(here);
             times[distance] = least;
         }
-        SeekCurve { times }
+        SeekCurve::new(times)
     }
 
     /// Lowers every time by `by`, not below zero.
-    pub fn lowered(mut self, by: Nanos) -> SeekCurve {
-        for time in &mut self.times {
-            *time = time.saturating_sub(by.0.min(u64::from(u32::MAX)) as u32);
-        }
-        self
+    pub fn lowered(self, by: Nanos) -> SeekCurve {
+        let by = by.0.min(u64::from(u32::MAX)) as u32;
+        SeekCurve::new(self.times().into_iter().map(|time| time.saturating_sub(by)).collect())
     }
 }
 

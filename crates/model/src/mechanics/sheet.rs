@@ -94,7 +94,7 @@ impl SeekCurve {
     /// Mean over two different cylinders drawn at random, as makers define the average seek: a distance comes up in
     /// proportion to the places where it fits.
     pub fn mean_ms(&self) -> f64 {
-        let cylinders = u32::try_from(self.times.len()).expect("a curve has 10,000,000 distances at most");
+        let cylinders = u32::try_from(self.table.len()).expect("a curve has 10,000,000 distances at most");
         mean_over_pairs(cylinders, |distance| self.time(distance).as_ms())
     }
 }

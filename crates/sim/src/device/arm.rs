@@ -60,16 +60,15 @@ impl Target for Job {
 impl Device {
     /// Puts a command into the queue for the arm.
     pub(super) fn want_arm(&mut self, slot: u32) {
-        let is_alone = matches!(self.work, Work::Idle)
-            && self.waiting.is_empty()
-            && !self.destage_first()
-            && !self.log_first();
-        if is_alone && !self.waiting.must_ask() {
-            // Nothing to choose among: the usual case at depth 1.
-            if !self.start(slot) {
-                self.run_arm();
+        if self.is_only_choice() {
+            // The usual case at depth 1.
+            let later = self.leave_read_ahead();
+            if later.is_none() {
+                if !self.start(slot) {
+                    self.run_arm();
+                }
+                return;
             }
-            return;
         }
         let lbn = self.jobs[slot as usize].media_from;
         let (place, angle) = self.drive.target(lbn);
@@ -86,6 +85,22 @@ impl Device {
             _ => self.waiting.add(entry),
         }
         self.run_arm();
+    }
+
+    /// Whether the arm's next work is the command that comes now, as soon as it may leave what it does: nothing else waits for it.
+    fn is_only_choice(&self) -> bool {
+        !self.arm_is_taken()
+            && self.waiting.is_empty()
+            && !self.waiting.must_ask()
+            && self.destage.blocked.is_empty()
+            && !self.destage_first()
+            && !self.log_first()
+    }
+
+    /// Has the arm leave its read-ahead, if it is at one; says when it may where it may not yet.
+    pub(super) fn leave_read_ahead(&mut self) -> Option<Nanos> {
+        self.follow_read_ahead(self.now);
+        self.cut_off()
     }
 
     /// The arm's work came to its end, or to a point where it may be cut off.
@@ -135,9 +150,7 @@ impl Device {
             self.arm_event = due;
             return;
         }
-        if let Work::ReadAhead(ahead) = self.work
-            && let Some(later) = self.cut_off(ahead)
-        {
+        if let Some(later) = self.leave_read_ahead() {
             self.arm_event = later;
             return;
         }

@@ -86,7 +86,7 @@ impl Pass {
             return self.sectors;
         }
         let (passed, total) = ((now - self.begins).0, (whole - self.begins).0);
-        let mut count = (u128::from(passed) * u128::from(self.sectors) / u128::from(total)) as u32;
+        let mut count = share(passed, self.sectors, total);
         while count < self.sectors && self.end_of(drive, count + 1) <= now {
             count += 1;
         }
@@ -195,8 +195,14 @@ impl Delivered {
     }
 }
 
-fn sector_width(sectors_per_track: u32) -> u64 {
-    u64::MAX / u64::from(sectors_per_track)
+/// `sectors` times `passed` over `total`, rounded down.
+#[inline]
+fn share(passed: u64, sectors: u32, total: u64) -> u32 {
+    let share = match passed.checked_mul(u64::from(sectors)) {
+        Some(product) => product / total,
+        None => (u128::from(passed) * u128::from(sectors) / u128::from(total)) as u64,
+    };
+    share as u32
 }
 
 fn track_of(extent: &Extent) -> TrackPlace {
@@ -204,7 +210,7 @@ fn track_of(extent: &Extent) -> TrackPlace {
 }
 
 fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {
-    let units = (u128::from(lbn - extent.first) * u128::from(sector_width(extent.sectors_per_track))) >> 32;
+    let units = (u128::from(lbn - extent.first) * u128::from(extent.sector_width)) >> 32;
     extent.angle + Angle(units as u32)
 }
 
@@ -223,7 +229,7 @@ impl Drive {
         let on_track = arm.at + self.mechanics.reposition(arm.place, track_of(&extent), write);
         let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(&extent, lbn));
         let left = u64::from(extent.sectors) - (lbn - extent.first);
-        let width = sector_width(extent.sectors_per_track);
+        let width = extent.sector_width;
         Pass { first: lbn, sectors: left.min(most) as u32, extent, on_track, begins, width }
     }
 

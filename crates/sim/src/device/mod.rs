@@ -210,8 +210,9 @@ pub struct Device {
     jobs: Vec<Job>,
     free: Vec<u32>,
     port: Port,
-    /// What it shares with others, while the engine lends it.
+    /// What it shares with others, while the engine lends it, and whether it shares anything.
     lent: Option<Lent>,
+    shares: bool,
     /// Commands that wait for the arm.
     waiting: Waiting,
     tagging: Tagging,
@@ -293,6 +294,7 @@ impl Device {
             free: Vec::with_capacity(2 * slots),
             port: Port::new(slots),
             lent: None,
+            shares: false,
             waiting: Waiting::new(spec, order::built_in(order_name)?.into(), slots)?,
             tagging: spec.tagging(),
             under_way: 0,
@@ -444,6 +446,20 @@ impl Device {
         self.now = self.now.max(now);
     }
 
+    /// Does all that is due up to `now`, and then what is due up to `until`, each thing at its own time, until a command is
+    /// done. Says up to when all is done: commands that come later change nothing of it.
+    #[inline]
+    pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
+        let mut reached = now;
+        loop {
+            self.handle_timeout(reached);
+            match self.poll_timeout() {
+                Some(next) if !self.has_completions() && next <= until => reached = next,
+                _ => return reached,
+            }
+        }
+    }
+
     /// The next command that is done. Its tag is free from now on.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
@@ -474,7 +490,7 @@ impl Device {
 
     /// Reports a command done at `at`.
     fn complete(&mut self, slot: u32, at: Nanos) {
-        let job = self.jobs[slot as usize];
+        let job = &self.jobs[slot as usize];
         let completion = Completion {
             tag: Tag(slot),
             request: job.command.request,

@@ -70,13 +70,16 @@ impl Device {
     /// When the port needs attention.
     #[inline]
     pub(super) fn port_event(&self) -> Nanos {
-        if self.port.busy {
-            return self.port.until;
-        }
-        if self.port.waits {
+        let Port { until, busy, waits, ending, receptions, ready, .. } = &self.port;
+        if *waits && !*busy {
             return Nanos::MAX;
         }
-        self.port.ready.iter().map(|ready| ready.at).min().unwrap_or(Nanos::MAX)
+        if *busy && (ending.is_some() || !receptions.is_empty() || self.shares) {
+            return *until;
+        }
+        // That a port falls free which nothing waits for is no event.
+        let ready = ready.iter().map(|ready| ready.at).min().unwrap_or(Nanos::MAX);
+        if *busy { ready.max(*until) } else { ready }
     }
 
     /// Asks for the port from `at` on.
@@ -90,11 +93,14 @@ impl Device {
         }
     }
 
-    /// From when on a bus that others share is asked for: not before data from the media can cross it without a stop.
+    /// From when on the port is asked for: where others share the bus, or no other command could take the port meanwhile, not
+    /// before data from the media can cross it without a stop.
     fn worth_asking(&self, at: Nanos, wanted: Wanted) -> Nanos {
         let stops = self.config.never_disconnects || self.config.holds_for_reads;
         match wanted {
-            Wanted::ToHost { sectors, bound, .. } if !stops && self.is_exclusive() => {
+            Wanted::ToHost { sectors, bound, .. }
+                if !stops && (self.depth == 1 && !self.shares || self.is_exclusive()) =>
+            {
                 let time = self.bus_time(self.config.read_sector, sectors);
                 at.max(bound.since(self.config.reconnect_first + self.config.data_preparation + time))
             }
@@ -121,8 +127,11 @@ impl Device {
     #[inline]
     pub(super) fn run_port(&mut self) {
         let held = self.config.never_disconnects;
+        let now = self.now;
+        if self.port.until <= now && self.port.ending.is_none() && !self.shares {
+            self.port.busy = false;
+        }
         while !self.port.busy {
-            let now = self.now;
             let due = |ready: &Ready| ready.at <= now;
             let first = (0..self.port.ready.len())
                 .filter(|index| due(&self.port.ready[*index]))

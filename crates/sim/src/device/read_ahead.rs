@@ -28,6 +28,9 @@ pub(super) struct Ahead {
     held_back: bool,
     /// Whether the pass began a turn late for that reason.
     is_late: bool,
+    /// Up to when it was followed, and the sectors of the pass that had gone by then.
+    followed: Nanos,
+    gone: u32,
 }
 
 /// A read's data on their way to the host.
@@ -133,9 +136,19 @@ impl Device {
         let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
         let pass = self.drive.plan(&self.near, arm, next, limit - next, false);
         self.cache.set_state(segment, SegmentState::Filling);
-        let (held_back, is_late) = (false, false);
-        let mut ahead =
-            Ahead { segment, began: arm.at, pass, limit, keep_to, front, wrapping, held_back, is_late };
+        let mut ahead = Ahead {
+            segment,
+            began: arm.at,
+            pass,
+            limit,
+            keep_to,
+            front,
+            wrapping,
+            held_back: false,
+            is_late: false,
+            followed: Nanos::MAX,
+            gone: 0,
+        };
         self.hold_back(&mut ahead, arm.at);
         self.work = Work::ReadAhead(ahead);
     }
@@ -143,6 +156,9 @@ impl Device {
     /// Brings the read-ahead up to `now`: what has been read is in its segment.
     pub(super) fn follow_read_ahead(&mut self, now: Nanos) {
         let Work::ReadAhead(mut ahead) = self.work else { return };
+        if ahead.followed == now {
+            return;
+        }
         let mut ends = ahead.pass.end(&self.drive);
         while ends <= now && ahead.pass.end_lbn() < ahead.limit {
             let lost = if ahead.held_back { BETWEEN_SECTORS } else { Nanos::ZERO };
@@ -153,9 +169,9 @@ impl Device {
             self.hold_back(&mut ahead, ends);
             ends = ahead.pass.end(&self.drive);
         }
+        (ahead.followed, ahead.gone) = (now, ahead.pass.gone_by(&self.drive, now));
         if !ahead.wrapping {
-            let read = ahead.pass.first + u64::from(ahead.pass.gone_by(&self.drive, now));
-            self.cache.slide(ahead.segment, read);
+            self.cache.slide(ahead.segment, ahead.pass.first + u64::from(ahead.gone));
         }
         self.work = Work::ReadAhead(ahead);
         if ends <= now {
@@ -192,7 +208,7 @@ impl Device {
             Some(front) if ahead.wrapping => self.cache.set_start(ahead.segment, front),
             Some(front) if front < held_from => {
                 ahead.pass = self.drive.plan(&ahead.pass.extent, arm, front, held_from - front, false);
-                (ahead.limit, ahead.wrapping) = (held_from, true);
+                (ahead.limit, ahead.wrapping, ahead.followed) = (held_from, true, Nanos::MAX);
                 self.work = Work::ReadAhead(ahead);
                 return self.follow_read_ahead(self.now);
             }
@@ -209,9 +225,11 @@ impl Device {
         self.work = Work::Idle;
     }
 
-    /// Cuts the read-ahead off for other work; says when that will be possible where it is not yet.
-    pub(super) fn cut_off(&mut self, ahead: Ahead) -> Option<Nanos> {
-        let (now, pass) = (self.now, ahead.pass);
+    /// Cuts the read-ahead, which was followed up to now, off for other work; says when that will be possible where it is not yet.
+    pub(super) fn cut_off(&mut self) -> Option<Nanos> {
+        let Work::ReadAhead(ahead) = &self.work else { return None };
+        let (now, ahead) = (self.now, *ahead);
+        let pass = ahead.pass;
         let read = self.cache.segment(ahead.segment).end;
         if read < ahead.keep_to {
             let count = pass.sectors.min((ahead.keep_to.0 - pass.first.0).min(u64::from(u32::MAX)) as u32);
@@ -223,7 +241,7 @@ impl Device {
             let wait = pass.begins - now;
             at = if ahead.is_late { now + Nanos(wait.0 % pass.sector(&self.drive).0) } else { pass.begins };
         } else if !self.rule.stops_in_sector && now > pass.begins {
-            let count = pass.gone_by(&self.drive, now) + 1;
+            let count = ahead.gone + 1;
             at = pass.end_of(&self.drive, count.min(pass.sectors));
         }
         self.stop_read_ahead(ahead, Arm { place: pass.place(), at });
@@ -235,7 +253,7 @@ impl Device {
         if let Work::ReadAhead(ahead) = self.work
             && ahead.segment != segment
         {
-            self.cut_off(ahead);
+            self.leave_read_ahead();
         }
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Lent {
 impl Device {
     /// Lends it the links on which it is the device of this number: for what it does until [`Device::give_back`].
     pub(crate) fn lend(&mut self, links: Box<Links>, number: u32) {
-        self.lent = Some(Lent { links, number });
+        (self.lent, self.shares) = (Some(Lent { links, number }), true);
     }
 
     /// The links that were lent, if any.

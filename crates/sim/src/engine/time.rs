@@ -34,7 +34,7 @@ impl Engine {
             if at == Nanos::MAX || observer.stops() {
                 return;
             }
-            self.step(at, load, observer);
+            self.step(at, Nanos::MAX, load, observer);
         }
     }
 
@@ -51,7 +51,7 @@ impl Engine {
             self.feed(load);
         }
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
-            self.step(at, load, observer);
+            self.step(at, until, load, observer);
         }
         self.now = self.now.max(until);
     }
@@ -74,13 +74,21 @@ impl Engine {
         self.events.first().min(background).min(controller).min(self.wanted).min(links)
     }
 
-    /// Does one of the things that are due at `at`, the first time at which any is.
+    /// The first time at which anything is due but at one station.
     #[inline]
-    fn step<O: Observer + ?Sized>(&mut self, at: Nanos, load: &mut dyn Load, observer: &mut O) {
+    pub(super) fn due_elsewhere(&self, station: usize) -> Nanos {
+        let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
+        let others = self.events.first_of_others(station).min(self.background.first());
+        others.min(self.controller_events.first()).min(self.wanted).min(links)
+    }
+
+    /// Does one of the things that are due at `at`, the first time at which any is, and nothing after `until`.
+    #[inline]
+    fn step<O: Observer + ?Sized>(&mut self, at: Nanos, until: Nanos, load: &mut dyn Load, observer: &mut O) {
         self.now = self.now.max(at);
         let mut changed = self.wanted <= at;
         if self.events.first() <= at {
-            changed |= self.turn(self.events.first_index(), load, observer);
+            changed |= self.turn(self.events.first_index(), until, load, observer);
         } else if self.background.first() <= at {
             let (index, count) = (self.background.first_index(), self.volumes.len());
             match index / count {

@@ -186,6 +186,23 @@ impl Station {
         self.device.handle_timeout(now);
     }
 
+    /// Whether nothing but the device's own work goes on here until one of its commands is done: no queue, controller or link
+    /// has a part in it.
+    #[inline]
+    pub(crate) fn is_left_alone(&self) -> bool {
+        let waits = match &self.waiting {
+            Waiting::Plain(plain) => !plain.held.is_empty(),
+            Waiting::Block(_) => true,
+        };
+        !waits && !self.shares && self.way.is_none()
+    }
+
+    /// As [`Device::run_to_completion`], where the device is left alone.
+    #[inline]
+    pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
+        self.device.run_to_completion(now, until)
+    }
+
     /// The next ask of which a piece came back, and in `ended` how; behind a controller, the next of its transfers.
     /// `served` sees each command. [`Station::settle`] must follow once there are no more.
     #[inline]
