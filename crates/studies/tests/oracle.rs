@@ -55,6 +55,8 @@ fn as_disksim_has_it(name: &str) -> DriveSpec {
         _ => {}
     }
     seek.sort_unstable_by_key(|(cylinders, _)| *cylinders);
+    // Its read-ahead is stopped at sectors alone, so that the arm is held while it waits for the first one of a track.
+    spec.cache.read_ahead_holds_for_sector = true;
     // It puts the blocks of a write that joins another on the media twice.
     spec.cache.joined_writes = JoinedWrites::Again;
     // Its files of these two give one bus time for reads and writes; the shipped ones depart from that, as they say.

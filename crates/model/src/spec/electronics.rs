@@ -151,6 +151,9 @@ pub struct CacheSpec {
     pub read_ahead_on_hit: bool,
     /// Whether the read-ahead stops between sectors when another command needs the arm (else at the end of a sector).
     pub read_ahead_stops_in_sector: bool,
+    /// Whether a read-ahead that waits for its first sector on a track holds the arm until that sector comes (else the arm leaves at once).
+    /// DiskSim's drives hold it; reads of whole tracks would lose a turn by it that an Atlas 10K II was not measured to lose.
+    pub read_ahead_holds_for_sector: bool,
     /// Whether the part of the track between arrival and the first wanted sector is kept.
     pub read_on_arrival: bool,
     /// Whether a read that starts at the very sector that the read-ahead reads now takes it over (else it starts anew).
@@ -205,6 +208,7 @@ impl Default for CacheSpec {
             read_ahead_waits_for_room: false,
             read_ahead_on_hit: false,
             read_ahead_stops_in_sector: false,
+            read_ahead_holds_for_sector: false,
             read_on_arrival: false,
             almost_hits: true,
             read_hits_on_written: true,

@@ -130,9 +130,7 @@ impl Span {
     pub(crate) fn arm(&self) -> Arm {
         Arm { place: self.last.place(), at: self.end }
     }
-}
 
-impl Span {
     /// Puts the access's transfer off, by turns lost before it.
     pub(crate) fn delay_media(&mut self, time: Nanos) {
         self.rotation += time;
@@ -198,11 +196,8 @@ impl Delivered {
 /// `sectors` times `passed` over `total`, rounded down.
 #[inline]
 fn share(passed: u64, sectors: u32, total: u64) -> u32 {
-    let share = match passed.checked_mul(u64::from(sectors)) {
-        Some(product) => product / total,
-        None => (u128::from(passed) * u128::from(sectors) / u128::from(total)) as u64,
-    };
-    share as u32
+    let wide = || (u128::from(passed) * u128::from(sectors) / u128::from(total)) as u64;
+    passed.checked_mul(u64::from(sectors)).map_or_else(wide, |product| product / total) as u32
 }
 
 fn track_of(extent: &Extent) -> TrackPlace {

@@ -15,6 +15,7 @@ mod config;
 mod cost;
 mod destage;
 mod faults;
+mod job;
 mod lost;
 mod media;
 mod media_cache;
@@ -46,6 +47,7 @@ use headstack_model::{
     Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
 };
 use headstack_policy::order;
+use job::Job;
 use lost::Lost;
 use media::Arriving;
 use media_cache::MediaCache;
@@ -55,7 +57,6 @@ use rand_pcg::Pcg64Mcg;
 use read_ahead::ReadAheadRule;
 use recalibrate::Recalibrate;
 use record::Record;
-use split::Part;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use waiting::Waiting;
@@ -153,47 +154,6 @@ pub enum DeviceError {
         "queue depth {0} is outside 1 to 32, the tags of NCQ; a drive on SAS (bus.interface = \"sas\") has more"
     )]
     Tags(u32),
-}
-
-/// A command under way.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    command: Command,
-    submitted: Nanos,
-    parts: TimeSplit,
-    /// Up to when `parts` accounts for the time.
-    accounted: Nanos,
-    /// When its command overhead ends: its arm movement starts no earlier.
-    overhead_done: Nanos,
-    /// First block that has to come from the media.
-    media_from: Lbn,
-    /// Block up to which a read's data go to the host before the arm's work for it, and when they have gone.
-    sent_to: Lbn,
-    sent_at: Nanos,
-    /// How a write's data arrive.
-    arriving: Arriving,
-    /// Track and angle of `media_from`.
-    place: TrackPlace,
-    angle: Angle,
-    /// Segment reserved for a write.
-    segment: Option<usize>,
-    /// Whether it gave up the bus before its data.
-    disconnected_early: bool,
-    /// Whether its data come once the arm is free for it.
-    keeps_data: bool,
-    cache: CacheUse,
-    travel: Option<Travel>,
-    outcome: Outcome,
-}
-
-impl Job {
-    /// Accounts the time up to `until` for a part.
-    fn account(&mut self, part: Part, until: Nanos) {
-        if until > self.accounted {
-            self.parts.add(part, until - self.accounted);
-            self.accounted = until;
-        }
-    }
 }
 
 /// A rotating disk.

@@ -56,6 +56,7 @@ pub(super) struct ReadAheadRule {
     waits_for_room: bool,
     pub(super) on_hit: bool,
     pub(super) stops_in_sector: bool,
+    holds_for_sector: bool,
     pub(super) from_arrival: bool,
 }
 
@@ -71,6 +72,7 @@ impl ReadAheadRule {
             waits_for_room: spec.read_ahead_waits_for_room,
             on_hit: spec.read_ahead_on_hit,
             stops_in_sector: spec.read_ahead_stops_in_sector,
+            holds_for_sector: spec.read_ahead_holds_for_sector && !spec.read_ahead_stops_in_sector,
             from_arrival: spec.read_on_arrival || spec.read_ahead == ReadAhead::OnArrival,
         }
     }
@@ -236,7 +238,7 @@ impl Device {
             return Some(pass.end_of(&self.drive, count));
         }
         let mut at = now.max(pass.on_track);
-        if !self.rule.stops_in_sector && now >= pass.on_track && now <= pass.begins {
+        if self.rule.holds_for_sector && now >= pass.on_track && now <= pass.begins {
             // The first sector that it waits for; one goes by after the other while it waits for room.
             let wait = pass.begins - now;
             at = if ahead.is_late { now + Nanos(wait.0 % pass.sector(&self.drive).0) } else { pass.begins };

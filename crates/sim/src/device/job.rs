@@ -1,0 +1,47 @@
+//! A command on its way through the device.
+
+use super::media::Arriving;
+use super::split::{Part, TimeSplit};
+use super::{CacheUse, Command, Outcome, Travel};
+use headstack_model::{Angle, Lbn, Nanos, TrackPlace};
+
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) command: Command,
+    pub(super) submitted: Nanos,
+    pub(super) parts: TimeSplit,
+    /// Up to when `parts` accounts for the time.
+    pub(super) accounted: Nanos,
+    /// When its command overhead ends: its arm movement starts no earlier.
+    pub(super) overhead_done: Nanos,
+    /// First block that has to come from the media.
+    pub(super) media_from: Lbn,
+    /// Block up to which a read's data go to the host before the arm's work for it, and when they have gone.
+    pub(super) sent_to: Lbn,
+    pub(super) sent_at: Nanos,
+    /// How a write's data arrive.
+    pub(super) arriving: Arriving,
+    /// Track and angle of `media_from`.
+    pub(super) place: TrackPlace,
+    pub(super) angle: Angle,
+    /// Segment reserved for a write.
+    pub(super) segment: Option<usize>,
+    /// Whether it gave up the bus before its data.
+    pub(super) disconnected_early: bool,
+    /// Whether its data come once the arm is free for it.
+    pub(super) keeps_data: bool,
+    pub(super) cache: CacheUse,
+    pub(super) travel: Option<Travel>,
+    pub(super) outcome: Outcome,
+}
+
+impl Job {
+    /// Accounts the time up to `until` for a part.
+    pub(super) fn account(&mut self, part: Part, until: Nanos) {
+        if until > self.accounted {
+            self.parts.add(part, until - self.accounted);
+            self.accounted = until;
+        }
+    }
+}
