@@ -45,10 +45,10 @@ impl DriveSpec {
         let reads = SeekCurve::for_reads(seek, cylinders).mean_ms();
         let writes = SeekCurve::for_writes(seek, cylinders)
             .map_or(reads + self.mechanics.write_settle_ms, |curve| curve.mean_ms());
-        let off = |name: &str, mean: f64, told: f64| {
-            ((mean / told - 1.0).abs() > SEEK_OFF_MOST).then(|| {
+        let off = |name: &str, mean: f64, stated: f64| {
+            ((mean / stated - 1.0).abs() > SEEK_OFF_MOST).then(|| {
                 let message = format!(
-                    "{told} ms, but the curve's mean over two cylinders drawn at random is {mean:.2} ms; correct the \
+                    "{stated} ms, but the curve's mean over two cylinders drawn at random is {mean:.2} ms; correct the \
                      curve, or leave it out to have it made of the sheet's figures"
                 );
                 Fault::new(format!("mechanics.seek.sheet.{name}"), message)
@@ -56,7 +56,7 @@ impl DriveSpec {
         };
         [
             off("average_ms", reads, sheet.average_ms),
-            sheet.write_average_ms.and_then(|told| off("write_average_ms", writes, told)),
+            sheet.write_average_ms.and_then(|stated| off("write_average_ms", writes, stated)),
         ]
     }
 
