@@ -60,15 +60,25 @@ pub(crate) fn gather(engine: &mut Engine, load: &mut dyn Load) -> Responses {
     Responses::new(times_ms, (engine.now() - begun).as_secs())
 }
 
-fn random(spec: &DriveSpec, read_share: f64, depth: u32, count: u64) -> Closed {
+fn random(spec: &DriveSpec, sectors: u32, read_share: f64, depth: u32, count: u64) -> Closed {
     let region = Region::whole(spec.capacity_sectors);
-    let shape = Shape { region, pattern: Pattern::Random, sectors: SMALL, alignment: SMALL, read_share };
-    Closed::new(shape, depth, count, 1).expect("every drive holds 4 KiB")
+    let shape = Shape { region, pattern: Pattern::Random, sectors, alignment: sectors, read_share };
+    Closed::new(shape, depth, count, 1).expect("every drive holds a request")
 }
 
 /// Random 4 KiB reads over the whole disk, `depth` of them outstanding.
 pub(crate) fn random_reads(spec: &DriveSpec, depth: u32, count: u64) -> Result<Responses, DeviceError> {
-    Ok(gather(&mut engine(spec)?, &mut random(spec, 1.0, depth, count)))
+    random_reads_of(spec, SMALL, depth, count)
+}
+
+/// Random reads of `sectors` blocks over the whole disk, `depth` of them outstanding.
+pub(crate) fn random_reads_of(
+    spec: &DriveSpec,
+    sectors: u32,
+    depth: u32,
+    count: u64,
+) -> Result<Responses, DeviceError> {
+    Ok(gather(&mut engine(spec)?, &mut random(spec, sectors, 1.0, depth, count)))
 }
 
 /// Random 4 KiB writes over the whole disk, `depth` outstanding: how many a second were done from second `from` to `to`.
@@ -79,7 +89,7 @@ pub(crate) fn random_write_rate(
     to: u64,
 ) -> Result<f64, DeviceError> {
     // No drive does a thousand a second for long; those that the cache takes at once are done early in the run.
-    let mut load = random(spec, 0.0, depth, to * 1000);
+    let mut load = random(spec, SMALL, 0.0, depth, to * 1000);
     let span = Nanos::from_secs(from)..Nanos::from_secs(to);
     let mut done = 0u64;
     engine(spec)?.run(&mut load, &mut |finished| {
@@ -163,7 +173,7 @@ impl Load for Script {
 /// Mean time in ms of a FLUSH after `writes` cached writes of 4 KiB at random places, over `rounds` of them.
 pub(crate) fn flush_ms(spec: &DriveSpec, writes: u64, rounds: u64) -> Result<f64, DeviceError> {
     let mut engine = engine(spec)?;
-    let mut places = random(spec, 0.0, 1, writes * rounds);
+    let mut places = random(spec, SMALL, 0.0, 1, writes * rounds);
     let (mut sum, now) = (0.0, engine.now());
     for _ in 0..rounds {
         let mut requests = Vec::new();

@@ -60,6 +60,7 @@ impl Seeks {
             single_track_ms: self.next_ms.value,
             average_ms: self.average_ms,
             full_stroke_ms: self.full_ms,
+            settle_ms: None,
             write_single_track_ms: Some(self.write_next_ms()),
             write_average_ms: Some(self.write_average_ms.value),
         }

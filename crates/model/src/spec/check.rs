@@ -281,6 +281,9 @@ fn sheet_seek(sheet: &SheetSeek, cylinders: u32) -> Checked {
         ms(&key("full_stroke_ms"), full, 1000.0)?;
     }
     ms(&key("single_track_ms"), sheet.single_track_ms, sheet.average_ms)?;
+    if let Some(settle) = sheet.settle_ms {
+        within(&key("settle_ms"), settle, sheet.single_track_ms, sheet.average_ms, "ms")?;
+    }
     let [least, most] = SheetCurve::average_limits(sheet, cylinders);
     within(&key("average_ms"), sheet.average_ms, least, most, "ms")?;
     let write_average = sheet.write_average_ms.unwrap_or(sheet.average_ms);

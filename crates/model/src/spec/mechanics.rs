@@ -133,6 +133,10 @@ pub struct SheetSeek {
     /// Time of a seek over all cylinders, for a read; without it, what follows from the average, about 1.8 times that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_stroke_ms: Option<f64>,
+    /// Time for which the head settles after a long seek, for a read; without it, what follows from the full stroke, or 0.27 of the average as on
+    /// measured drives of 1991 to 2004.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle_ms: Option<f64>,
     /// Time of a seek to the next track, for a write; without it, a tenth of the average's extra over a read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_single_track_ms: Option<f64>,
@@ -169,6 +173,10 @@ pub struct LostTurns {
     /// Pairs of turns and the share of accesses that lose so many or more. Between two pairs the share falls by equal
     /// ratios; fewer turns than the first pair's are not lost, nor more than the last one's.
     pub turns_shares: Vec<(u32, f64)>,
+    /// Whether only commands that find the drive idle (no other command outstanding) lose turns: to work that the drive does when it has
+    /// no commands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_idle_only: bool,
 }
 
 impl LostTurns {

@@ -23,7 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
         Parameter {
             letter: "K",
             summary: "later requests allowed beyond m, in units of m^P",
-            default: 1.5,
+            default: 1.2,
             least: 0.0,
             most: 1000.0,
             is_whole: false,
@@ -56,7 +56,7 @@ impl Bounded {
         let others = others as u64;
         let more = match self.power {
             1_000_000 => self.more * others,
-            power => text::millionths(self.more as f64 / 1e6 * (others as f64).powf(power as f64 / 1e6)),
+            power => text::millionths(self.more as f64 / 1e6 * libm::pow(others as f64, power as f64 / 1e6)),
         };
         REQUEST * others + more
     }

@@ -259,10 +259,11 @@ impl Device {
 
     /// Time that an access from `start` on loses to retries and to the drive's own work. One that goes on where the last one ended
     /// is on its track already and loses nothing to the latter.
-    fn retry_time(&mut self, start: Lbn) -> Nanos {
+    fn retry_time(&mut self, slot: u32, start: Lbn) -> Nanos {
         let mut time = self.retries.map_or(Nanos::ZERO, |retries| self.geometric_retries(retries));
         if let Some(lost) = &self.lost
             && start != self.last_lbn
+            && (self.jobs[slot as usize].found_idle || !lost.from_idle_only)
         {
             time += lost.draw(&mut self.random);
         }
@@ -300,7 +301,7 @@ impl Device {
         let pass = self.drive.plan(&self.near, arm, start, request.end() - start, false);
         let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
         self.near = span.last.extent;
-        let lost = self.retry_time(start);
+        let lost = self.retry_time(slot, start);
         span.delay(lost + self.slow_time(start, request.end()), &mut delivered);
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
         self.account_span(slot, &span, travel);
@@ -410,7 +411,7 @@ impl Device {
         if let Some(record) = &mut self.record {
             record.begin_command(slot, begins);
         }
-        let lost = self.retry_time(run.start);
+        let lost = self.retry_time(slot, run.start);
         let (mut span, travel) = self.write_span(begins, run, job.arriving, self.config.room());
         self.put_off(&mut span, lost);
         self.arm.at = span.end;

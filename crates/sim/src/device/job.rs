@@ -15,6 +15,8 @@ pub(super) struct Job {
     pub(super) accounted: Nanos,
     /// When its command overhead ends: its arm movement starts no earlier.
     pub(super) overhead_done: Nanos,
+    /// Whether no other command was outstanding when it came.
+    pub(super) found_idle: bool,
     /// First block that has to come from the media.
     pub(super) media_from: Lbn,
     /// Block up to which a read's data go to the host before the arm's work for it, and when they have gone.

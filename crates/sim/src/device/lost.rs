@@ -11,6 +11,8 @@ pub(super) struct Lost {
     /// Of 2⁶⁴ accesses, how many lose one turn or more, two or more, …: falling.
     counts: Vec<u64>,
     turn: Nanos,
+    /// Whether only commands that found the drive idle lose turns.
+    pub(super) from_idle_only: bool,
 }
 
 impl Lost {
@@ -22,7 +24,7 @@ impl Lost {
     fn new(spec: &LostTurns, turn: Nanos) -> Lost {
         let most = spec.turns_shares.last().map_or(0, |(turns, _)| *turns);
         let count = |turns| (spec.share_of(turns) * 2f64.powi(64)) as u64;
-        Lost { counts: (1..=most).map(count).collect(), turn }
+        Lost { counts: (1..=most).map(count).collect(), turn, from_idle_only: spec.from_idle_only }
     }
 
     /// The time that one access loses.
@@ -40,7 +42,7 @@ mod tests {
 
     #[test]
     fn turns_are_lost_as_often_as_the_shares_say() {
-        let spec = LostTurns { turns_shares: vec![(1, 0.4), (2, 0.1), (4, 0.025)] };
+        let spec = LostTurns { turns_shares: vec![(1, 0.4), (2, 0.1), (4, 0.025)], from_idle_only: false };
         let lost = Lost::new(&spec, Nanos(10));
         let mut random = Pcg64Mcg::seed_from_u64(5);
         let mut counts = [0u32; 6];

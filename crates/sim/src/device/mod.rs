@@ -340,6 +340,7 @@ impl Device {
             parts: TimeSplit::default(),
             accounted: self.now,
             overhead_done: self.now,
+            found_idle: self.outstanding() == 0,
             media_from: request.lbn,
             sent_to: request.lbn,
             sent_at: self.now,

@@ -39,7 +39,8 @@ fn do_retries_add_whole_turns_as_often_as_they_should() {
 
 /// The rig with turns lost to a distribution.
 fn losing(rig: &Rig, turns_shares: &[(u32, f64)]) -> Rig {
-    rig.with(|spec| spec.mechanics.lost_turns = Some(LostTurns { turns_shares: turns_shares.to_vec() }))
+    let turns_shares = turns_shares.to_vec();
+    rig.with(|spec| spec.mechanics.lost_turns = Some(LostTurns { turns_shares, from_idle_only: false }))
 }
 
 #[test]
@@ -75,6 +76,26 @@ fn an_access_that_goes_on_where_the_last_one_ended_loses_no_turn() {
             assert!(index == 0 || done.parts.retries == Nanos::ZERO, "{}: {done:?}", rig.name());
             now = done.completed;
         }
+    }
+}
+
+#[test]
+fn commands_that_find_others_at_the_drive_lose_no_turn_where_only_an_idle_drive_loses_them() {
+    for rig in all_plain().into_iter().filter(|rig| rig.spec.queue.depth > 1) {
+        let losing = losing(&rig, &[(1, 0.49)]).with(|spec| {
+            spec.mechanics.lost_turns.as_mut().expect("this rig loses turns").from_idle_only = true;
+        });
+        let mut device = losing.device();
+        let mut random = seeded(9);
+        let (mut when_idle, mut behind) = (0, 0);
+        for round in 0..200 {
+            let requests = [8, 16].map(|sectors| Request::read(any_lbn(&mut random, &rig, 16), sectors));
+            for done in serve_all(&mut device, Nanos::from_secs(round), &requests) {
+                let found = if done.request == requests[0] { &mut when_idle } else { &mut behind };
+                *found += u32::from(done.parts.retries > Nanos::ZERO);
+            }
+        }
+        assert!(when_idle > 50 && behind == 0, "{}: {when_idle} and {behind} of 200", rig.name());
     }
 }
 

@@ -4,6 +4,8 @@
 //! accesses at a depth, FLUSH. Not modelled: vibration, temperature, background work of the drive.
 //! *Source:* each row of `studies/modern-drives/expect.tsv` names its own.
 
+mod queue;
+
 use crate::judge::Measured;
 use crate::runs;
 use crate::study::{Findings, Setting, Study, StudyError};
@@ -15,8 +17,8 @@ use headstack_workload::Region;
 pub(crate) const STUDY: Study = Study {
     id: "modern-drives",
     title: "Drives from 1985 to today: sheets and single measurements",
-    summary: "Mean seeks, sequential rates, track counts and random accesses of eleven drives, beside makers' sheets and measurements.",
-    expect: include_str!("../../../studies/modern-drives/expect.tsv"),
+    summary: "Mean seeks, sequential rates, track counts and random accesses of thirteen drives, beside makers' sheets and measurements.",
+    expect: include_str!("../../../../studies/modern-drives/expect.tsv"),
     run,
 };
 
@@ -36,7 +38,9 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
         let value = measure_one(&drives::load(drive)?, figure, count)?;
         Ok(value.map(|value| Measured::new(&row.metric, value)))
     })?;
-    Ok(Findings { measured: measured.into_iter().flatten().collect(), sections: Vec::new() })
+    let (over_depth, section) = queue::measure(setting, count)?;
+    let measured = measured.into_iter().flatten().chain(over_depth).collect();
+    Ok(Findings { measured, sections: vec![section] })
 }
 
 /// The figure of this name; none where it says nothing.
