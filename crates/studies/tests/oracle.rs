@@ -30,8 +30,7 @@ const DRIVES: [(&str, &str); 10] = [
 ];
 
 /// Loads whose mean absolute error is over 1 % of their mean.
-const OFF: [&str; 3] =
-    ["atlas_III.runs-reads-quick", "barracuda.runs-writes-quick", "cheetah4LP.runs-writes-quick"];
+const OFF: [&str; 2] = ["barracuda.runs-writes-quick", "cheetah4LP.runs-writes-quick"];
 
 /// Largest mean absolute error of a load that agrees, as a share of its mean.
 const AGREES: f64 = 0.01;

@@ -5,6 +5,7 @@
 //! arrive is the device's business. *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994);
 //! DiskSim 4.0 manual, "On-board cache".
 
+mod lookup;
 mod recency;
 
 use crate::spec::{CacheSpec, Replacement, Segmentation};
@@ -74,6 +75,8 @@ pub struct Cache {
     spans: Vec<Span>,
     states: Vec<SegmentState>,
     used_to: Vec<Lbn>,
+    /// How far the read-ahead of each segment was to go, since it holds what it holds.
+    ahead_to: Vec<Lbn>,
     recency: Recency,
     total_sectors: u64,
     segment_sectors: u64,
@@ -114,6 +117,7 @@ impl Cache {
             spans: Vec::with_capacity(room),
             states: Vec::with_capacity(room),
             used_to: Vec::with_capacity(room),
+            ahead_to: Vec::with_capacity(room),
             recency: Recency::new(count, room),
             total_sectors: count as u64 * size,
             segment_sectors: size,
@@ -160,44 +164,10 @@ impl Cache {
         self.spans[index].0 = start.0;
     }
 
-    /// How a read of `start..end` meets the cache. Whole hits go before parts, the longest part before others.
-    pub fn find(&self, start: Lbn, end: Lbn) -> Hit {
-        let mut best = Hit::Miss;
-        if !self.enabled || !self.may_hold(start) {
-            return best;
-        }
-        let mut best_end = 0;
-        for (index, (from, to)) in self.spans.iter().enumerate() {
-            if start.0 < *from || start.0 > *to || !self.may_answer(index, start.0 < *to) {
-                continue;
-            }
-            if *to >= end.0 {
-                return Hit::Whole(index);
-            }
-            // The rest of a read goes behind its first part, and no read goes into a segment that is kept for writes.
-            let takes_rest = index != 0 || !self.dedicated_write_segment;
-            if *to >= best_end && takes_rest {
-                (best, best_end) = (Hit::Part(index), *to);
-            }
-        }
-        best
-    }
-
-    /// Whether any segment holds this block or ends before it. Most reads meet none, and the search without branches is the quicker one.
-    #[inline]
-    fn may_hold(&self, start: Lbn) -> bool {
-        let holds = |(from, to): &Span| start.0.wrapping_sub(*from) <= to.wrapping_sub(*from);
-        self.spans.iter().fold(false, |any, span| any | holds(span))
-    }
-
-    /// Whether a segment may answer a read that starts inside it, or where it ends.
-    fn may_answer(&self, index: usize, inside: bool) -> bool {
-        match self.states[index] {
-            SegmentState::Empty => false,
-            SegmentState::Read => inside,
-            SegmentState::Filling => inside || self.almost_hits,
-            SegmentState::Written | SegmentState::Dirty => inside && self.hits_on_written,
-        }
+    /// Has the read-ahead for a segment's blocks go up to `limit`, or as far as earlier reads had it go; returns how far.
+    pub fn extend_read_ahead(&mut self, index: usize, limit: Lbn) -> Lbn {
+        self.ahead_to[index] = self.ahead_to[index].max(limit);
+        self.ahead_to[index]
     }
 
     /// Marks a segment as just used, by a host that took it up to `to`.
@@ -262,6 +232,7 @@ impl Cache {
     fn take(&mut self, index: usize, start: Lbn, end: Lbn, used_to: Lbn, state: SegmentState) {
         self.spans[index] = (start.0, end.0);
         self.used_to[index] = used_to;
+        self.ahead_to[index] = Lbn(0);
         self.set_state(index, state);
         self.recency.move_to_back(index);
     }
@@ -338,6 +309,7 @@ impl Cache {
         self.spans.resize(count, (0, 0));
         self.states.resize(count, SegmentState::Empty);
         self.used_to.resize(count, Lbn(0));
+        self.ahead_to.resize(count, Lbn(0));
         self.recency.resize(count);
         self.segment_sectors = (self.total_sectors / count as u64).max(1);
         for index in 0..count {
@@ -410,6 +382,31 @@ mod tests {
             Hit::Miss,
             "a segment that is not being filled has no next block"
         );
+    }
+
+    #[test]
+    fn segment_being_filled_answers_before_others_that_hold_the_read() {
+        let mut cache = cache(|_| {});
+        let held = [(0, 50), (10, 60), (20, 55)].map(|(from, to)| fill(&mut cache, from, to));
+        for index in held {
+            cache.set_state(index, SegmentState::Filling);
+            assert_eq!(cache.find(Lbn(25), Lbn(40)), Hit::Whole(index));
+            cache.set_state(index, SegmentState::Read);
+        }
+        cache.set_state(held[2], SegmentState::Filling);
+        assert_eq!(cache.find(Lbn(25), Lbn(58)), Hit::Whole(held[1]), "the one being filled holds less");
+    }
+
+    #[test]
+    fn read_ahead_goes_as_far_as_any_read_of_its_segment_had_it_go() {
+        let mut cache = cache(|_| {});
+        let index = fill(&mut cache, 0, 50);
+        assert_eq!(cache.extend_read_ahead(index, Lbn(200)), Lbn(200));
+        assert_eq!(cache.extend_read_ahead(index, Lbn(120)), Lbn(200));
+        let other =
+            [fill(&mut cache, 1000, 1050), fill(&mut cache, 2000, 2050), fill(&mut cache, 3000, 3050)];
+        assert_eq!(other[2], index, "the segment gives way");
+        assert_eq!(cache.extend_read_ahead(index, Lbn(120)), Lbn(120));
     }
 
     #[test]

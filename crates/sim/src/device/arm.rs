@@ -317,8 +317,9 @@ impl Device {
         // What the buffer came to hold while the command waited has yet to cross the bus as well.
         let job = &self.jobs[slot as usize];
         let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
-        let wanted =
-            Wanted::ToHost { sectors: request.end() - unsent, bound: delivered.bound, crossing: false };
+        let (sectors, bound) = (request.end() - unsent, delivered.bound);
+        self.expect_sending(unsent, sectors, ready, bound);
+        let wanted = Wanted::ToHost { sectors, bound, crossing: false };
         self.want_port(ready, slot, wanted);
         self.arm = span.arm();
         self.last_lbn = request.end();

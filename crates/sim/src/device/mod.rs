@@ -23,6 +23,7 @@ mod port;
 mod read_ahead;
 mod recalibrate;
 mod record;
+mod sending;
 mod split;
 mod view;
 mod waiting;

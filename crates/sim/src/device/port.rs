@@ -1,7 +1,7 @@
 //! The port: electronics and bus, one thing at a time. Commands come in and data go out through it.
 
 use super::media::{Arriving, Delivered};
-use super::read_ahead::Sending;
+use super::sending::Sending;
 use super::split::Part;
 use super::{CacheUse, Device, Outcome, TaskAttribute, Work};
 use headstack_model::cache::Hit;
@@ -232,7 +232,7 @@ impl Device {
     }
 
     /// Takes the port up to the end of a command, whose last part is overhead.
-    fn end(&mut self, slot: u32, done: Nanos) {
+    pub(super) fn end(&mut self, slot: u32, done: Nanos) {
         let done = self.known(done);
         self.job(slot).account(Part::Overhead, done);
         self.port.take(done, Some(slot));
@@ -320,6 +320,7 @@ impl Device {
                 // Frames go as the data come; a bus is asked for when they can cross it without a stop.
                 let last = if self.streams() { Nanos::ZERO } else { bound.since(time) };
                 let ready = last.max(begins);
+                self.expect_sending(request.lbn, sectors, ready, bound);
                 self.take_port(begins);
                 self.want_port(ready, slot, Wanted::ToHost { sectors, bound, crossing: false });
             }
@@ -328,6 +329,7 @@ impl Device {
                 let held = self.cache.segment(segment).end;
                 let begins = start + hit_time + self.config.data_preparation;
                 let sent = self.cross_to_host(begins, held - request.lbn, Nanos::ZERO);
+                self.port.sending = Sending { first: request.lbn, begins, ends: sent };
                 let job = self.job(slot);
                 (job.media_from, job.sent_to, job.sent_at) = (held, held, sent);
                 job.cache = CacheUse::Part;
@@ -346,17 +348,6 @@ impl Device {
     fn take_port(&mut self, until: Nanos) {
         let until = if self.config.never_disconnects { Nanos::MAX } else { until };
         self.port.take(until, None);
-    }
-
-    fn send_hit(&mut self, slot: u32, begins: Nanos) {
-        let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
-        let sent = self.cross_to_host(begins, sectors, Nanos::ZERO);
-        let job = self.job(slot);
-        job.account(Part::Overhead, begins);
-        job.account(Part::Bus, sent);
-        let first = job.command.request.lbn;
-        self.port.sending = Sending { first, begins, ends: sent };
-        self.end(slot, sent + self.config.read_completion);
     }
 
     /// What a read's data need of the media on their way to the host.

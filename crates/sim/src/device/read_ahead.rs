@@ -3,6 +3,7 @@
 use super::Device;
 use super::arm::Work;
 use super::media::{Arm, Drive, Pass};
+use super::sending::Sending;
 use headstack_model::cache::SegmentState;
 use headstack_model::spec::{CacheSpec, ReadAhead};
 use headstack_model::{Extent, Lbn, Nanos};
@@ -31,14 +32,6 @@ pub(super) struct Ahead {
     /// Up to when it was followed, and the sectors of the pass that had gone by then.
     followed: Nanos,
     gone: u32,
-}
-
-/// A read's data on their way to the host.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sending {
-    pub(super) first: Lbn,
-    pub(super) begins: Nanos,
-    pub(super) ends: Nanos,
 }
 
 /// From one sector to the next that nothing lies between: what the drive needs to find out that it may not read the next.
@@ -125,6 +118,7 @@ impl Device {
         let held = self.cache.segment(segment);
         let (held_from, from_end) = (held.start, held.end);
         let limit = self.rule.limit(&self.drive, &self.near, held_from, start, end);
+        let limit = self.cache.extend_read_ahead(segment, limit);
         let limit = self.sound_to(from_end, limit);
         let keep_to = (end + self.rule.least).min(limit);
         let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
@@ -322,6 +316,7 @@ impl Device {
         if let Work::ReadAhead(mut ahead) = self.work {
             if ahead.segment == segment && !ahead.wrapping {
                 let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);
+                let limit = self.cache.extend_read_ahead(segment, limit);
                 ahead.limit = ahead.limit.max(self.sound_to(held.end, limit));
                 self.hold_back(&mut ahead, self.now);
                 self.work = Work::ReadAhead(ahead);

@@ -3,6 +3,7 @@
 use crate::support::*;
 use headstack_model::spec::{BusSpec, CacheSpec, JoinedWrites, OverheadSpec, ReadAhead, WriteCache};
 use headstack_model::{Extent, Lbn, Nanos, Request};
+use headstack_sim::CacheUse;
 
 /// With a cache of so many segments of so many sectors, and a bus and electronics that take some time.
 fn cached(rig: &Rig, segments: u32, sectors: u32) -> Rig {
@@ -301,6 +302,77 @@ fn read_ahead_that_waits_for_room_overwrites_nothing_that_is_being_sent() {
         assert!(next_is_hit(true), "{}", rig.name());
         assert!(!next_is_hit(false), "{}", rig.name());
     }
+}
+
+#[test]
+fn read_ahead_that_waits_for_room_leaves_the_rest_of_a_part_in_the_buffer_alone() {
+    for rig in all() {
+        let Some((rig, track)) = small_segments(&rig) else { continue };
+        let (end, size) = (track.first + u64::from(track.sectors), track.sectors / 8);
+        // A sector takes as long on the bus as a segment does on the media.
+        let slow = 60e6 / rig.spec.mechanics.rpm / 8.0;
+        let rig = rig.with(|spec| {
+            spec.bus.read_us_per_sector = slow;
+            spec.cache.read_ahead_past_segment = true;
+            // The rest is off the media before the first data go out.
+            spec.overhead.after_read.read_hit_ms = 120e3 / spec.mechanics.rpm;
+        });
+        // The first read's read-ahead has ended at the end of the track, or waits where its segment is full.
+        let cases = [(Lbn(end.0 - 4), 2, 2.0), (track.first, 4, 0.0)];
+        for (index, (from, sectors, wait)) in cases.into_iter().enumerate() {
+            let next_is_hit = |waits: bool| {
+                let rig = rig.with(|spec| spec.cache.read_ahead_waits_for_room = waits);
+                let mut device = rig.device();
+                let first = serve(&mut device, Nanos::ZERO, Request::read(from, sectors));
+                let held = if index == 0 { end } else { from + u64::from(size) };
+                let later = rig.after(first.completed, wait);
+                let part = serve(&mut device, later, Request::read(Lbn(held.0 - 2), 6));
+                if waits {
+                    let expected = [CacheUse::Part, CacheUse::Joined][index];
+                    assert_eq!(part.cache, expected, "{}: case {index}", rig.name());
+                }
+                serve(&mut device, part.completed, Request::read(held + 4, 2)).parts.media == Nanos::ZERO
+            };
+            assert!(next_is_hit(true), "{}: case {index}", rig.name());
+            assert!(!next_is_hit(false), "{}: case {index}", rig.name());
+        }
+    }
+}
+
+#[test]
+fn read_ahead_that_was_to_cross_a_track_does_so_after_it_was_stopped() {
+    let mut judged = 0;
+    for rig in all() {
+        let Some((rig, track)) = small_segments(&rig) else { continue };
+        let rig = rig.with(|spec| spec.cache.read_ahead_past_segment = true);
+        let end = track.first + u64::from(track.sectors);
+        let [next, last] = [end, end + u64::from(track.sectors)].map(|lbn| rig.geometry().track_at(lbn));
+        if last.first != next.first + u64::from(next.sectors) || next.sectors != track.sectors {
+            continue;
+        }
+        // A read that goes from one track on to the next has its read-ahead go on to the end of the track behind.
+        let begin = || {
+            let mut device = rig.device();
+            let crossing = serve(&mut device, Nanos::ZERO, Request::read(Lbn(end.0 - 2), 4));
+            let stopped = rig.after(crossing.completed, 0.5);
+            let far = serve(&mut device, stopped, Request::read(Lbn(rig.sectors() - 8), 1));
+            (device, far.completed)
+        };
+        // Some part of the next track is held now; a read that goes on from it continues the read-ahead.
+        for from in (0..u64::from(next.sectors - track.sectors / 8)).step_by(4) {
+            let (mut device, now) = begin();
+            let continuing = serve(&mut device, now, Request::read(next.first + from, track.sectors / 8));
+            if continuing.cache == CacheUse::Part {
+                let later = rig.after(continuing.completed, 4.0);
+                let reached = Lbn(last.first.0 + u64::from(last.sectors) - 1);
+                let read = serve(&mut device, later, Request::read(reached, 1));
+                assert_eq!(read.parts.media, Nanos::ZERO, "{}: from sector {from}", rig.name());
+                judged += 1;
+                break;
+            }
+        }
+    }
+    assert!(judged > 5, "{judged} drives");
 }
 
 #[test]

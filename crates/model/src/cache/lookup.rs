@@ -1,0 +1,55 @@
+//! Which segment answers a read.
+
+use super::{Cache, Hit, SegmentState, Span};
+use crate::Lbn;
+
+impl Cache {
+    /// How a read of `start..end` meets the cache. Whole hits go before parts, and of those the longest first; of segments that
+    /// hold all of it, the one that is being filled, whose read-ahead then continues, goes before others.
+    pub fn find(&self, start: Lbn, end: Lbn) -> Hit {
+        /// Longer than any part.
+        const WHOLE: u64 = u64::MAX;
+        let mut best = Hit::Miss;
+        if !self.enabled || !self.may_hold(start) {
+            return best;
+        }
+        let mut best_end = 0;
+        for (index, (from, to)) in self.spans.iter().enumerate() {
+            if start.0 < *from || start.0 > *to || !self.may_answer(index, start.0 < *to) {
+                continue;
+            }
+            if *to >= end.0 {
+                if self.states[index] == SegmentState::Filling {
+                    return Hit::Whole(index);
+                }
+                if best_end < WHOLE {
+                    (best, best_end) = (Hit::Whole(index), WHOLE);
+                }
+                continue;
+            }
+            // The rest of a read goes behind its first part, and no read goes into a segment that is kept for writes.
+            let takes_rest = index != 0 || !self.dedicated_write_segment;
+            if *to >= best_end && takes_rest {
+                (best, best_end) = (Hit::Part(index), *to);
+            }
+        }
+        best
+    }
+
+    /// Whether any segment holds this block or ends before it. Most reads meet none, and the search without branches is the quicker one.
+    #[inline]
+    fn may_hold(&self, start: Lbn) -> bool {
+        let holds = |(from, to): &Span| start.0.wrapping_sub(*from) <= to.wrapping_sub(*from);
+        self.spans.iter().fold(false, |any, span| any | holds(span))
+    }
+
+    /// Whether a segment may answer a read that starts inside it, or where it ends.
+    fn may_answer(&self, index: usize, inside: bool) -> bool {
+        match self.states[index] {
+            SegmentState::Empty => false,
+            SegmentState::Read => inside,
+            SegmentState::Filling => inside || self.almost_hits,
+            SegmentState::Written | SegmentState::Dirty => inside && self.hits_on_written,
+        }
+    }
+}
