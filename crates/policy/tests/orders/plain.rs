@@ -79,8 +79,8 @@ impl Plain {
             "asptf" => least(slots, |slot| Some(time(slot) * 1000 - age(slot) * 6)),
             "bounded-sptf" => {
                 let (others, youngest) = (slots.len() as u64 - 1, slots.last()?.number);
-                // K is 1.5 and P is 1.
-                let left = |slot: &Slot| (5 * others).saturating_sub(2 * (youngest - slot.number));
+                // K is 1.2 and P is 1.
+                let left = |slot: &Slot| (11 * others).saturating_sub(5 * (youngest - slot.number));
                 least(slots, |slot| Some(time(slot) * i128::from(left(slot))))
             }
             "spctf" => least(slots, |slot| Some(cached(slot))),

@@ -9,12 +9,7 @@ use headstack_workload::{Closed, Pattern, Region, Shape};
 fn hc570(change: impl FnOnce(&mut DriveSpec)) -> Rig {
     let of_today =
         shipped().into_iter().find(|rig| rig.name() == "ultrastar-hc570").expect("the drive ships");
-    of_today.with(|spec| {
-        (spec.queue.order, spec.queue.choice_ms) = ("bounded-sptf".to_string(), 0.05);
-        // Turns lost now and then lengthen the tail under any order.
-        spec.mechanics.lost_turns = None;
-        change(spec);
-    })
+    of_today.with(change)
 }
 
 /// Reads a second and the 99th percentile over the mean response of random reads of 128 KiB.
@@ -40,14 +35,23 @@ fn bounded_order_keeps_most_of_the_throughput_and_a_short_tail_at_every_depth() 
     for depth in [4, 8, 16, 32] {
         let ((rate, tail), (most, long)) = (rate_and_tail(&bounded, depth), rate_and_tail(&greedy, depth));
         assert!((1.5..1.8).contains(&tail), "depth {depth}: p99 is {tail} times the mean");
-        assert!(long > 3.5, "depth {depth}: SPTF's p99 is {long} times the mean");
-        assert!(rate > 0.9 * most, "depth {depth}: {rate} where SPTF has {most}");
+        assert!(long > 4.0, "depth {depth}: SPTF's p99 is {long} times the mean");
+        assert!(rate > 0.85 * most, "depth {depth}: {rate} where SPTF has {most}");
     }
 }
 
 #[test]
+fn rate_doubles_from_depth_1_to_32() {
+    let growth = rate_and_tail(&hc570(|_| {}), 32).0 / rate_and_tail(&hc570(|_| {}), 1).0;
+    assert!((1.9..2.15).contains(&growth), "{growth}");
+}
+
+#[test]
 fn choice_that_takes_time_finds_the_command_that_the_host_sends_for_the_last_answer() {
-    let (early, late) = (hc570(|spec| spec.queue.choice_ms = 0.0), hc570(|_| {}));
+    // Turns that an idle drive loses would make depth 1 slower than its mechanics.
+    let choosing_for =
+        |choice_ms: f64| hc570(|spec| (spec.queue.choice_ms, spec.mechanics.lost_turns) = (choice_ms, None));
+    let (early, late) = (choosing_for(0.0), choosing_for(0.05));
     let alone = rate_and_tail(&late, 1).0;
     let gain = |rig: &Rig| rate_and_tail(rig, 2).0 / alone - 1.0;
     // Of two outstanding, one waits when the arm falls free: there is nothing to choose but with the next one.
