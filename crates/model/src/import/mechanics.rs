@@ -40,6 +40,7 @@ pub(super) fn convert(
         write_settle_ms: fields.number_or_zero("Add. write settling delay")?,
         zero_latency_read: ZeroLatency::None,
         zero_latency_write: ZeroLatency::None,
+        waits_skip_spares: false,
         constant_access_ms: None,
         seek,
         recalibration: None,

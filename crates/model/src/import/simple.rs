@@ -94,6 +94,7 @@ fn mechanics(access_ms: f64) -> MechanicsSpec {
         write_settle_ms: 0.0,
         zero_latency_read: ZeroLatency::None,
         zero_latency_write: ZeroLatency::None,
+        waits_skip_spares: false,
         constant_access_ms: Some(access_ms),
         seek: SeekSpec::default(),
         recalibration: None,

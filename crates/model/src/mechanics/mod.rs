@@ -34,6 +34,7 @@ pub struct Mechanics {
     write_settle_ns: i64,
     zero_latency_read: ZeroLatency,
     zero_latency_write: ZeroLatency,
+    waits_skip_spares: bool,
 }
 
 impl Mechanics {
@@ -60,6 +61,7 @@ impl Mechanics {
             write_settle_ns,
             zero_latency_read: spec.zero_latency_read,
             zero_latency_write: spec.zero_latency_write,
+            waits_skip_spares: spec.waits_skip_spares,
         }
     }
 
@@ -79,6 +81,12 @@ impl Mechanics {
     #[inline]
     pub fn zero_latency(&self, write: bool) -> ZeroLatency {
         if write { self.zero_latency_write } else { self.zero_latency_read }
+    }
+
+    /// Whether sectors without blocks go by in no time while a write waits for its data.
+    #[inline]
+    pub fn waits_skip_spares(&self) -> bool {
+        self.waits_skip_spares
     }
 
     /// Time from one track to another, until the head may read (or write) there. Zero for the same track.

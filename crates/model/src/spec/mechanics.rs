@@ -37,6 +37,10 @@ pub struct MechanicsSpec {
     /// Zero-latency access on writes.
     #[serde(default)]
     pub zero_latency_write: ZeroLatency,
+    /// Whether the sectors of a track that hold no block go by in no time while a write waits there for its data: what DiskSim does, and
+    /// no drive.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_skip_spares: bool,
     /// Time of every access, wherever its blocks lie and however many they are: the disk of queueing models, without an arm
     /// that moves or a platter that turns. Spindle speed and head switch then play no part.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -403,8 +403,7 @@ impl Drive {
                 return span;
             }
             (from, place) = (span.end, pass.place());
-            pass =
-                self.plan(&pass.extent, Arm { place, at: from }, pass.end_lbn(), end - pass.end_lbn(), true);
+            pass = self.plan_on(&pass.extent, Arm { place, at: from }, pass.end_lbn(), end - pass.end_lbn());
         }
     }
 
@@ -439,7 +438,7 @@ impl Drive {
     /// Delays a pass by whole turns until its first sector's data are here when it begins, and cuts it before a sector
     /// whose are not.
     fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
-        let turn = self.mechanics.spindle().period();
+        let turn = self.round(&pass);
         let before = pass.first - start;
         if self.mechanics.constant_access().is_some() {
             pass.begins = pass.begins.max(arriving.time_of(before + u64::from(pass.sectors)));

@@ -24,6 +24,7 @@ mod read_ahead;
 mod recalibrate;
 mod record;
 mod sending;
+mod spares;
 mod split;
 mod view;
 mod waiting;

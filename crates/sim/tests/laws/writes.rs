@@ -1,8 +1,8 @@
 //! When a write is reported, and when it is on the media.
 
 use crate::support::*;
-use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
-use headstack_model::{Lbn, Nanos, Request};
+use headstack_model::spec::{BusSpec, CacheSpec, WriteCache, ZeroLatency};
+use headstack_model::{Extent, Lbn, Nanos, Request};
 use headstack_sim::Device;
 use headstack_workload::{Closed, Pattern, Region, Shape};
 
@@ -284,4 +284,37 @@ fn does_a_write_through_wait_for_the_arm_with_its_data_where_they_are_not_taken_
         sooner += u32::from(early.1 < late.1);
     }
     assert!(sooner > 5, "of {} drives", all().len());
+}
+
+#[test]
+fn write_whose_data_come_too_late_waits_for_a_turn_with_its_spare_sectors() {
+    let mut judged = 0;
+    for rig in shipped() {
+        // A track that holds blocks on at most three quarters of its sectors.
+        let is_short = |run: &Extent| {
+            let track = rig.geometry().track_at(run.first);
+            (track.first, track.sectors) == (run.first, run.sectors)
+                && (8..run.sectors_per_track * 3 / 4).contains(&run.sectors)
+        };
+        let Some(run) = rig.spread(2000).map(|lbn| rig.geometry().extent_at(lbn)).find(is_short) else {
+            continue;
+        };
+        let second_takes = |waits_skip_spares: bool| {
+            let rig = rig.plain().zero_latency(ZeroLatency::None).with(|spec| {
+                spec.bus = BusSpec { write_us_per_sector: 5.0, ..BusSpec::default() };
+                spec.mechanics.waits_skip_spares = waits_skip_spares;
+            });
+            let mut device = rig.device();
+            let first = serve(&mut device, Nanos::ZERO, Request::write(run.first, 1));
+            // Its block comes by at once, and its data 5 µs later.
+            let second = serve(&mut device, first.completed, Request::write(run.first + 1, 1));
+            second.response().0 as f64
+        };
+        let sector = rig.turn() / f64::from(run.sectors_per_track);
+        let is_near = |time: f64, sectors: u32| (time / sector - f64::from(sectors)).abs() < 0.1;
+        assert!(is_near(second_takes(false), run.sectors_per_track + 1), "{}", rig.name());
+        assert!(is_near(second_takes(true), run.sectors + 1), "{}: as DiskSim", rig.name());
+        judged += 1;
+    }
+    assert!(judged > 1, "{judged} drives");
 }

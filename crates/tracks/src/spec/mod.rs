@@ -170,6 +170,7 @@ fn mechanics(learned: &LearnedMechanics) -> MechanicsSpec {
         write_settle_ms: in_ms(write_settle as f64),
         zero_latency_read: ZeroLatency::None,
         zero_latency_write: ZeroLatency::None,
+        waits_skip_spares: false,
         constant_access_ms: None,
         seek: SeekSpec {
             points_cylinders_ms: read_points,

@@ -21,7 +21,7 @@ impl Drive {
         let mut span = Span::default();
         let (mut arm, mut next, mut near) = (arm, run.start, *near);
         while next < run.end {
-            let pass = self.plan(&near, arm, next, run.end - next, true);
+            let pass = self.plan_on(&near, arm, next, run.end - next);
             let before = next - run.start;
             let is_here =
                 |count: &u32| arriving.time_of(before + u64::from(*count) + 1) <= pass.end_of(self, *count);
