@@ -54,6 +54,17 @@ fn is_near(found_ms: f64, real_ms: f64) -> bool {
     (found_ms - real_ms).abs() < 0.012
 }
 
+/// K and P of an order that bounds overtaking.
+fn bound(order: &str) -> Option<[f64; 2]> {
+    let values = order.strip_prefix("bounded-sptf")?.trim_matches(['(', ')']);
+    let mut values = values.split(',').filter_map(|value| value.trim().parse().ok());
+    Some([values.next().unwrap_or(1.2), values.next().unwrap_or(1.0)])
+}
+
+fn is_like(found: [f64; 2], real: [f64; 2]) -> bool {
+    (found[0] / real[0] - 1.0).abs() < 0.1 && (found[1] - real[1]).abs() < 0.1
+}
+
 /// What was learned wrong of a drive, as far as it shows.
 struct Wrong(Vec<String>);
 
@@ -168,13 +179,16 @@ impl Wrong {
         let shows = real.write_cache != WriteCache::Sequential || drive.queue.depth > 1;
         let kind = if shows { real.write_cache } else { WriteCache::None };
         self.same("write_cache", kind, learned.write_cache);
-        let name = drive.queue.order.split('(').next().unwrap_or_default();
-        // Where a far command may not be overtaken by all that come later, the bound looks like a window.
-        let window = if name == "bounded-sptf" { found.queue.window } else { drive.queue.window };
-        self.same("queue", (drive.queue.depth, window), (found.queue.depth, found.queue.window));
-        // `spctf` differs from `sptf` in what is cached, which does not show.
-        let order = name.replace("spctf", "sptf").replace("bounded-", "");
-        self.same("order", order.as_str(), &found.queue.order);
+        self.same("queue", (drive.queue.depth, drive.queue.window), (found.queue.depth, found.queue.window));
+        self.near("the choice", found.queue.choice_ms, drive.queue.choice_ms);
+        match bound(&drive.queue.order) {
+            Some(real) => self.unless(
+                bound(&found.queue.order).is_some_and(|found| is_like(found, real)),
+                format!("order {} found for {}", found.queue.order, drive.queue.order),
+            ),
+            // `spctf` differs from `sptf` in what is cached, which does not show.
+            None => self.same("order", &drive.queue.order.replace("spctf", "sptf"), &found.queue.order),
+        }
         if kind != WriteCache::Full || learned.write_cache != kind {
             return;
         }
@@ -269,6 +283,17 @@ fn are_rules_told_apart_that_no_shipped_drive_has() {
     for order in ["fcfs", "sstf", "look", "c-look", "sptf"] {
         let found = of("st3300007lw", &|spec| spec.queue.order = order.to_string());
         assert_eq!(found.queue.order, order);
+    }
+    for (order, choice_ms) in
+        [("bounded-sptf(0.6)", 0.2), ("bounded-sptf(3)", 0.0), ("bounded-sptf(2, 0.5)", 0.05)]
+    {
+        let found = of("st3300007lw", &|spec| {
+            (spec.queue.order, spec.queue.choice_ms) = (order.to_string(), choice_ms);
+        });
+        let [learned, real] =
+            [&found.queue.order, order].map(|order| bound(order).unwrap_or_else(|| panic!("{order} found")));
+        assert!(is_like(learned, real), "{} found for {order}", found.queue.order);
+        near("the choice", found.queue.choice_ms, choice_ms);
     }
     for order in ["fcfs", "c-look", "sptf"] {
         let found = of("wd800jd", &|spec| spec.cache.destage_order = order.to_string());

@@ -6,6 +6,7 @@
 mod bench;
 mod cache;
 mod overhead;
+mod overtaking;
 mod queue;
 mod writes;
 

@@ -4,7 +4,7 @@
 //! done first is all that is looked at.
 
 use super::bench::{Bench, Kind};
-use super::{Findings, Sure};
+use super::{Findings, Sure, overtaking};
 use crate::{Ask, Track};
 use headstack_model::spec::QueueSpec;
 use headstack_model::{Lbn, Nanos};
@@ -48,6 +48,16 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
         },
     }
     .to_string();
+    if spec.order == "sptf" {
+        bench.disk().tell("queue", 0.6);
+        spec.choice_ms = overtaking::choice_ms(&scene).await.unwrap_or(0.0);
+        findings.add("queue.choice_ms", Sure::Seen);
+        if let Some(bound) = overtaking::bound(&scene, depth, spec.choice_ms).await {
+            // All commands are chosen among, within the bound.
+            spec.order = bound.order();
+            return (spec, rates);
+        }
+    }
     bench.disk().tell("queue", 0.8);
     let window = scene.window(depth - 1).await;
     spec.window = (window < depth - 1).then_some(window as u32);
@@ -82,8 +92,9 @@ enum Question {
     Downward,
 }
 
-struct Scene<'a> {
-    bench: &'a Bench,
+/// Commands that wait while the arm is busy.
+pub(super) struct Scene<'a> {
+    pub(super) bench: &'a Bench,
 }
 
 impl Scene<'_> {
@@ -107,7 +118,11 @@ impl Scene<'_> {
             // The nearer one has just gone by when the arm comes.
             let (gone, soon) = (self.after(here, near, 1.05).await, self.after(here, next, 0.65).await);
             let (one, other, from) = match question {
-                Question::Near => (soon, far.first, None),
+                Question::Near => {
+                    // A disk that bounds overtaking takes the near one only where it takes much less.
+                    let far = self.longer(here).await.map_or(far.first, |(lbn, _)| lbn);
+                    (self.command_after(here, 0.4).await.unwrap_or(soon), far, None)
+                }
                 Question::Soon => (soon, gone, None),
                 Question::Upward | Question::Downward => {
                     let up = if question == Question::Upward { 1.0 } else { -1.0 };
@@ -134,7 +149,7 @@ impl Scene<'_> {
     }
 
     /// The block of another track that comes by so many turns after the end of a track.
-    async fn after(&self, here: Track, other: Track, turns: f64) -> Lbn {
+    pub(super) async fn after(&self, here: Track, other: Track, turns: f64) -> Lbn {
         let (bench, unit) = (self.bench, self.bench.unit());
         let last = here.end().0 - u64::from(unit);
         let (mut of_last, mut of_first) = (Vec::new(), Vec::new());
@@ -150,18 +165,15 @@ impl Scene<'_> {
     }
 
     /// Which of some commands is done first that come in while the arm reads up to the end of a track, to which it came from somewhere.
-    async fn first_of(&self, here: Track, from: Option<Lbn>, order: &[Lbn]) -> Option<Lbn> {
+    pub(super) async fn first_of(&self, here: Track, from: Option<Lbn>, order: &[Lbn]) -> Option<Lbn> {
         let (bench, unit) = (self.bench, self.bench.unit());
         if let Some(from) = from {
             bench.access(Kind::Read, from, unit, Nanos::ZERO).await;
         }
         let at = bench.disk().now() + bench.turns(0.1);
-        let ask = |lbn, sectors| Ask::Read { lbn, sectors, from_media: true };
-        // Several tracks, for all commands to be there when the last one ends; not one, which may be read from any angle.
-        let tracks = [4, 3, 2].into_iter().find_map(|tracks| Some((tracks, bench.beside(here, 1 - tracks)?)));
-        let (tracks, first) = tracks.unwrap_or((1, here));
-        let busy = bench.send(ask(first.first, tracks as u32 * here.sectors), at);
-        let sent: Vec<_> = order.iter().map(|lbn| (*lbn, bench.send(ask(*lbn, unit), at))).collect();
+        let (busy, ask) = self.busy(here);
+        let busy = bench.send(busy, at);
+        let sent: Vec<_> = order.iter().map(|lbn| (*lbn, bench.send(ask(*lbn), at))).collect();
         bench.disk().answer(busy).await;
         let mut ends = Vec::new();
         for (lbn, ticket) in sent {
