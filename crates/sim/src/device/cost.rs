@@ -16,6 +16,26 @@ pub(super) trait Target {
     fn is_write(&self) -> bool;
 }
 
+/// Data that wait to be put on the media.
+pub(super) trait Unwritten {
+    /// Track and angle of their first block.
+    fn home(&self) -> (TrackPlace, Angle);
+}
+
+impl<T: Unwritten> Target for T {
+    fn place(&self) -> TrackPlace {
+        self.home().0
+    }
+
+    fn angle(&self) -> Angle {
+        self.home().1
+    }
+
+    fn is_write(&self) -> bool {
+        true
+    }
+}
+
 /// What holds data that a read need not go to the media for.
 pub(super) struct Buffer<'a> {
     pub(super) cache: &'a Cache,

@@ -2,7 +2,7 @@
 
 mod joined;
 
-use super::cost::{Cost, Target};
+use super::cost::{Cost, Unwritten};
 use super::media::{Arm, Arriving, Drive, Room};
 use super::port::Wanted;
 use super::split::Part;
@@ -57,17 +57,9 @@ pub(super) struct Destage {
     pub(super) flushes: VecDeque<u32>,
 }
 
-impl Target for Run {
-    fn place(&self) -> TrackPlace {
-        self.place
-    }
-
-    fn angle(&self) -> Angle {
-        self.angle
-    }
-
-    fn is_write(&self) -> bool {
-        true
+impl Unwritten for Run {
+    fn home(&self) -> (TrackPlace, Angle) {
+        (self.place, self.angle)
     }
 }
 

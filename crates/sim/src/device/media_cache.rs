@@ -5,7 +5,7 @@
 //! does. Not modelled: reading a logged block from the log (a read is timed as if it were home), and the log's index on the media.
 //! *Source:* HGST and WD drives from the Ultrastar 7K6000 on have such a log; how it works inside is an assumption.
 
-use super::cost::{Cost, Target};
+use super::cost::{Cost, Unwritten};
 use super::media::{Arm, Arriving, Drive, Room, Span};
 use super::port::Wanted;
 use super::{Device, Travel, Work};
@@ -22,17 +22,9 @@ struct Logged {
     angle: Angle,
 }
 
-impl Target for Logged {
-    fn place(&self) -> TrackPlace {
-        self.place
-    }
-
-    fn angle(&self) -> Angle {
-        self.angle
-    }
-
-    fn is_write(&self) -> bool {
-        true
+impl Unwritten for Logged {
+    fn home(&self) -> (TrackPlace, Angle) {
+        (self.place, self.angle)
     }
 }
 
