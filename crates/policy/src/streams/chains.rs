@@ -1,15 +1,13 @@
 //! Chains of requests: each begins where one before it ended, or ends where it began.
 
-/// Clients whose last requests are known at a time; two that share a slot have no chains of their own.
-const CLIENTS: usize = 1024;
+use super::clients::ByClient;
 
 /// Recent requests, of all clients: a stream may come by several connections in turn.
 const RECENT: usize = 16;
 
 /// A request in bytes, and how many before it are in its chain: upward, or downward where that is negative.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Link {
-    client: u64,
     begin: u64,
     end: u64,
     own: i32,
@@ -30,26 +28,26 @@ pub(super) struct Links {
 pub(super) struct Chains {
     /// Bytes that may be left out between two.
     gap: u64,
-    clients: Vec<Option<Link>>,
+    /// Each client's last request.
+    clients: ByClient<Link>,
     recent: [Option<Link>; RECENT],
     next: usize,
 }
 
 impl Chains {
     pub(super) fn new(gap: u64) -> Chains {
-        Chains { gap, clients: vec![None; CLIENTS], recent: [None; RECENT], next: 0 }
+        Chains { gap, clients: ByClient::new(), recent: [None; RECENT], next: 0 }
     }
 
     /// Notes a request.
     pub(super) fn observe(&mut self, client: u64, begin: u64, bytes: u64) -> Links {
         let (gap, end) = (self.gap, begin + bytes);
-        let slot = &mut self.clients[client as usize % CLIENTS];
-        let last = slot.filter(|last| last.client == client);
-        let own = last.map_or(0, |last| longer(last.own, way(last, begin, end, gap)));
+        let last = self.clients.get(client);
+        let own = last.map_or(0, |last| longer(last.own, way(*last, begin, end, gap)));
         let chained = self.recent.iter().flatten().map(|link| longer(link.any, way(*link, begin, end, gap)));
         let any = chained.max_by_key(|links| links.unsigned_abs()).unwrap_or(0);
-        let link = Link { client, begin, end, own, any };
-        *slot = Some(link);
+        let link = Link { begin, end, own, any };
+        *self.clients.claim(client).0 = link;
         self.recent[self.next] = Some(link);
         self.next = (self.next + 1) % RECENT;
         Links { own: own.unsigned_abs(), any: any.unsigned_abs() }

@@ -21,6 +21,7 @@ mod beside;
 mod bypass;
 mod chains;
 mod classifier;
+mod clients;
 mod config;
 mod dispatch;
 mod finding;

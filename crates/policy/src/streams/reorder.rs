@@ -5,19 +5,17 @@
 //! ever more of it out, before they look like that: of 64 random places among 128, some two are the same with certainty but for
 //! 1 in 10⁷ (e^(-64²/(2·128))).
 
+use super::clients::ByClient;
+
 /// Reads that must fill a run.
 const READS: usize = 64;
 
 /// Parts of the run that may be missing, in reads.
 const MISSING: u64 = 64;
 
-/// Clients that are watched at a time; two that share a slot keep each other from being watched.
-const CLIENTS: usize = 1024;
-
 /// A client's recent reads, all of one length.
 #[derive(Clone, Debug, Default)]
 struct Recent {
-    client: u64,
     bytes: u64,
     /// Offsets in ascending order.
     offsets: Vec<u64>,
@@ -39,20 +37,20 @@ impl Recent {
 /// Watches reads that no stream continues with.
 #[derive(Debug)]
 pub(super) struct Reorder {
-    clients: Vec<Recent>,
+    clients: ByClient<Recent>,
 }
 
 impl Reorder {
     pub(super) fn new() -> Reorder {
-        Reorder { clients: vec![Recent::default(); CLIENTS] }
+        Reorder { clients: ByClient::new() }
     }
 
     /// Notes a read; where the run ends that the client's recent reads fill, once there is one.
     pub(super) fn observe(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u64> {
-        let recent = &mut self.clients[client as usize % CLIENTS];
-        let is_same = recent.client == client && recent.bytes == bytes;
-        if !is_same || !recent.insert(offset) {
-            (recent.client, recent.bytes) = (client, bytes);
+        let (recent, is_own) = self.clients.claim(client);
+        let continues = is_own && recent.bytes == bytes && recent.insert(offset);
+        if !continues {
+            recent.bytes = bytes;
             recent.offsets.clear();
             recent.offsets.push(offset);
         }
@@ -67,6 +65,7 @@ impl Reorder {
 
 #[cfg(test)]
 mod tests {
+    use super::super::clients::CLIENTS;
     use super::*;
 
     /// A permutation of 0 to 63 that is far from ascending.

@@ -4,17 +4,14 @@
 //! A client that has several such streams over one connection is not understood.
 
 use super::classifier::Direction;
+use super::clients::ByClient;
 use super::stream::NOBODY;
 
 /// Equal distances after which there is a stream: of random requests to four places, one in 4⁴ has as many.
 const ENOUGH: u8 = 5;
 
-/// Clients that are watched at a time; two that fall on the same place keep each other from being watched.
-const CLIENTS: usize = 1024;
-
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Last {
-    client: u64,
     offset: u64,
     bytes: u64,
     distance: i64,
@@ -24,37 +21,37 @@ struct Last {
 /// Watches reads that no stream goes on with.
 #[derive(Debug)]
 pub(super) struct Strides {
-    clients: Vec<Option<Last>>,
+    /// Each client's last request.
+    clients: ByClient<Last>,
     /// By client, the stream that was found last.
-    streams: Vec<u32>,
+    streams: ByClient<u32>,
 }
 
 impl Strides {
     pub(super) fn new() -> Strides {
-        Strides { clients: vec![None; CLIENTS], streams: vec![NOBODY; CLIENTS] }
+        Strides { clients: ByClient::new(), streams: ByClient::new() }
     }
 
     /// Takes note of a request; which way and how far each time, where its client goes on alike.
     pub(super) fn observe(&mut self, client: u64, offset: u64, bytes: u64) -> Option<(Direction, u64)> {
-        let place = &mut self.clients[client as usize % CLIENTS];
-        let before = place.filter(|last| last.client == client && last.bytes == bytes);
+        let before = self.clients.get(client).copied().filter(|last| last.bytes == bytes);
         let distance = before.map_or(0, |last| offset as i64 - last.offset as i64);
         let goes_on = before.is_some_and(|last| last.distance == distance) && distance.unsigned_abs() > bytes;
         let times = if goes_on { before.map_or(0, |last| last.times) + 1 } else { 1 };
-        *place = Some(Last { client, offset, bytes, distance, times });
+        *self.clients.claim(client).0 = Last { offset, bytes, distance, times };
         let direction = if distance < 0 { Direction::Backward } else { Direction::Forward };
         (times >= ENOUGH).then_some((direction, distance.unsigned_abs()))
     }
 
     /// A stream was found: what comes next begins anew.
     pub(super) fn found(&mut self, client: u64, stream: u32) {
-        self.clients[client as usize % CLIENTS] = None;
-        self.streams[client as usize % CLIENTS] = stream;
+        self.clients.forget(client);
+        *self.streams.claim(client).0 = stream;
     }
 
     /// The stream that was found last of a client: it may be another's by now.
     pub(super) fn stream_of(&self, client: u64) -> u32 {
-        self.streams[client as usize % CLIENTS]
+        self.streams.get(client).copied().unwrap_or(NOBODY)
     }
 }
 
