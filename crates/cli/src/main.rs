@@ -13,6 +13,7 @@ mod files;
 mod interrupt;
 mod keys;
 mod layout;
+mod list;
 mod loads;
 mod measure;
 mod named;

@@ -3,7 +3,7 @@
 use super::show::word;
 use crate::catalog;
 use crate::failure::Failure;
-use crate::report::Table;
+use crate::list;
 use headstack_model::spec::{Evidence, Interface, Tagging};
 use headstack_model::{DriveSpec, drives};
 use serde::Serialize;
@@ -57,18 +57,8 @@ impl List {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let load = |(name, _): &(&str, &str)| catalog::load(name).map(Entry::new);
         let entries = drives::all().iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        if self.json {
-            let text = serde_json::to_string_pretty(&entries).expect("a list is JSON");
-            writeln!(out, "{text}")?;
-            return Ok(());
-        }
         // Three columns: they fit a terminal of 80.
-        let mut table = Table::new("Drives", &["name", "title", "evidence"]);
-        table.words = 3;
-        for entry in entries {
-            table.row([entry.name, entry.title, word(&entry.evidence)]);
-        }
-        write!(out, "{}", table.to_text())?;
-        Ok(())
+        let row = |entry: &Entry| [entry.name.clone(), entry.title.clone(), word(&entry.evidence)];
+        list::write(&entries, self.json, ("Drives", ["name", "title", "evidence"]), row, out)
     }
 }

@@ -1,7 +1,7 @@
 //! `headstack rig list`.
 
 use crate::failure::Failure;
-use crate::report::Table;
+use crate::list;
 use headstack_sim::rig::{Rig, shipped};
 use serde::Serialize;
 use std::io::Write;
@@ -51,17 +51,10 @@ impl List {
         let load = |(name, _): &(&str, &str)| shipped::load(name).map(|rig| Entry::new(name, &rig));
         let entries =
             shipped::all().iter().map(load).collect::<Result<Vec<_>, _>>().map_err(Failure::input)?;
-        if self.json {
-            let text = serde_json::to_string_pretty(&entries).expect("a list is JSON");
-            writeln!(out, "{text}")?;
-            return Ok(());
-        }
-        let mut table = Table::new("Rigs", &["name", "title", "drive", "volumes"]);
-        table.words = 3;
-        for entry in entries {
-            table.row([entry.name, entry.title, entry.drives.join(", "), entry.volumes.len().to_string()]);
-        }
-        write!(out, "{}", table.to_text())?;
-        Ok(())
+        let row = |entry: &Entry| {
+            let volumes = entry.volumes.len().to_string();
+            [entry.name.clone(), entry.title.clone(), entry.drives.join(", "), volumes]
+        };
+        list::write(&entries, self.json, ("Rigs", ["name", "title", "drive", "volumes"]), row, out)
     }
 }
