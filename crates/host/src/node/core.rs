@@ -4,6 +4,8 @@
 //! whoever has the disk, who reads into [`NodeCore::room`] and writes from [`NodeCore::data`]; these stay where they are until
 //! the command's end is told. Bytes that were read are fetched with [`NodeCore::fill`] before the next action is asked for.
 
+mod data;
+
 use super::bytes::{Pool, memory};
 use super::words::{Action, Answered, Command, Ended, Outcome, Shape, Work};
 use crate::{BlockError, Operation, Stretch};
@@ -303,93 +305,6 @@ impl NodeCore {
             && let Content::Room(room) = self.requests.remove(number).content
         {
             self.pool.give(room);
-        }
-    }
-
-    /// Puts there what the read that was answered last has read; false where the bytes were left with the disk.
-    pub fn fill(&self, into: &mut [u8]) -> bool {
-        let (number, staged) = self.last.as_ref().expect("a read was answered last");
-        let Some(pieces) = staged else {
-            let Content::Room(room) = &self.requests[*number].content else { return false };
-            into.copy_from_slice(&room[..into.len()]);
-            return true;
-        };
-        let mut filled = 0;
-        for piece in pieces.iter() {
-            let (at, bytes) = (piece.at as usize, piece.bytes as usize);
-            into[filled..filled + bytes].copy_from_slice(&self.memory[at..at + bytes]);
-            filled += bytes;
-        }
-        assert_eq!(filled, into.len(), "all of a read is staged");
-        true
-    }
-
-    /// The first byte and the length of what a command is for.
-    pub fn run_of(&self, id: u32) -> (u64, u64) {
-        let Underway { offset, bytes, .. } = self.underway(id);
-        (offset, bytes)
-    }
-
-    /// Whether a read's bytes go to a request and not to the stream memory.
-    pub fn is_for_request(&self, id: u32) -> bool {
-        matches!(self.underway(id).place, Place::Request(_))
-    }
-
-    /// Where the bytes of a read go: in whole pages, or from one of the stream memory's blocks on.
-    pub fn room(&mut self, id: u32) -> &mut [u8] {
-        let Underway { place, offset, bytes } = self.underway(id);
-        match place {
-            Place::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
-            Place::Request(number) => {
-                let (room, first) = self.room_of(number as usize);
-                &mut room[(offset - first) as usize..][..bytes as usize]
-            }
-            Place::None => panic!("it has no bytes"),
-        }
-    }
-
-    /// What a write writes, wherever it lies.
-    pub fn data(&self, id: u32) -> &[u8] {
-        let Underway { place, offset, bytes } = self.underway(id);
-        match place {
-            Place::Memory(at) => &self.memory[at as usize..][..bytes as usize],
-            Place::Request(number) => {
-                let held = &self.requests[number as usize];
-                &held.brought()[(offset - first(held.ask)) as usize..][..bytes as usize]
-            }
-            Place::None => panic!("it has no bytes"),
-        }
-    }
-
-    /// What a write writes, where a device can transfer it from: as [`NodeCore::room`].
-    pub fn aligned_data(&mut self, id: u32) -> &[u8] {
-        if let Place::Request(number) = self.underway(id).place {
-            self.room_of(number as usize);
-        }
-        self.data(id)
-    }
-
-    /// The stream memory, for devices that want to know it beforehand.
-    pub fn memory(&mut self) -> &mut [u8] {
-        &mut self.memory
-    }
-
-    /// A request's bytes where a device can transfer them, and its first byte.
-    fn room_of(&mut self, number: usize) -> (&mut MmapMut, u64) {
-        let Held { ask, content, .. } = &mut self.requests[number];
-        if !matches!(content, Content::Room(_)) {
-            let (Ask::Read { bytes, .. } | Ask::Write { bytes, .. }) = *ask else {
-                panic!("it has no bytes")
-            };
-            let mut room = self.pool.take(bytes as usize);
-            if let Content::Brought(data) = content {
-                room[..data.len()].copy_from_slice(data);
-            }
-            *content = Content::Room(room);
-        }
-        match content {
-            Content::Room(room) => (room, first(*ask)),
-            _ => unreachable!("it was put there"),
         }
     }
 

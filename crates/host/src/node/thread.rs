@@ -5,28 +5,23 @@
 
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
-use super::figures::{Busy, ClientView, Responses};
-use super::words::{Action, Answered, Outcome, Shape};
-use crate::connection::Link;
-use crate::disk::{Books, Kind};
+use super::handle::{NodeHandle, Shared, State};
+use super::words::{Action, Answered, Outcome};
+use crate::disk::Kind;
 use crate::links::{Asked as Request, Links};
-use crate::nbd::{BlockSizes, Export};
 use crate::shared::Answerable;
-use crate::{Answer, BlockError, Clock, Operation, log_parts, realtime};
+use crate::{Answer, BlockError, Operation, log_parts, realtime};
 use headstack_model::Nanos;
 use headstack_policy::streams::Config;
 use log::warn;
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
-use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-#[allow(clippy::disallowed_types, reason = "a node's thread is looked at by others")]
-use std::sync::Mutex;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 /// A node that runs. Dropped, it stops as by [`Node::stop`].
@@ -73,7 +68,7 @@ impl Node {
 
     /// A way to it.
     pub fn handle(&self) -> NodeHandle {
-        NodeHandle(Arc::clone(&self.shared))
+        NodeHandle::new(&self.shared)
     }
 
     /// Takes nothing more, puts all that was written on the media, and lets clients hear of what they asked before.
@@ -97,163 +92,6 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// A way to a node, for any thread.
-#[derive(Clone, Debug)]
-pub struct NodeHandle(Arc<Shared>);
-
-/// A node at a moment.
-#[derive(Clone, Debug)]
-pub struct NodeView {
-    /// When, by the node's clock.
-    pub at: Nanos,
-    /// Requests that are not answered yet.
-    pub outstanding: usize,
-    /// Connections.
-    pub connections: usize,
-    /// Whether its thread has failed: it serves nobody any more.
-    pub has_failed: bool,
-    /// What was asked so far.
-    pub books: Books,
-    /// Time in which the disk had a command.
-    pub busy: Nanos,
-    /// How long clients waited; of some hundreds, where there are more.
-    pub clients: Vec<ClientView>,
-}
-
-impl NodeHandle {
-    /// Has it take nothing more and begin to end, as [`Node::stop`] does, which then waits for less.
-    pub fn ask_to_stop(&self) {
-        self.0.lock().stopping = true;
-        self.0.wake();
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    /// What its disk is, in one line.
-    pub fn title(&self) -> &str {
-        &self.0.title
-    }
-
-    /// Its disk.
-    pub fn shape(&self) -> Shape {
-        self.0.shape
-    }
-
-    /// Its clock.
-    pub fn clock(&self) -> Clock {
-        self.0.clock
-    }
-
-    /// The node as it is now.
-    pub fn view(&self) -> NodeView {
-        let at = self.0.clock.now();
-        let state = self.0.lock();
-        NodeView {
-            at,
-            outstanding: state.core.outstanding(),
-            connections: state.connections,
-            has_failed: state.broken,
-            books: state.books.clone(),
-            busy: state.busy.until(at),
-            clients: state.responses.views(),
-        }
-    }
-
-    /// Looks at the core as it is now. The node stands still meanwhile: be brief.
-    pub fn inspect<R>(&self, look: impl FnOnce(&NodeCore) -> R) -> R {
-        look(&self.0.lock().core)
-    }
-
-    /// What clients are told of it: all that it serves.
-    pub fn export(&self, name: &str) -> Export {
-        let Shape { bytes, block_bytes: minimum, read_only } = self.0.shape;
-        let usual = Export::new(name, bytes);
-        let preferred = usual.blocks.preferred.max(minimum);
-        Export { blocks: BlockSizes { minimum, preferred, ..usual.blocks }, read_only, ..usual }
-    }
-
-    /// Gives the node's thread a connection, which is closed where that thread ends.
-    pub(crate) fn adopt(&self, link: Link) {
-        let mut state = self.0.lock();
-        if !state.stopping {
-            state.arrived.push(link);
-        }
-        drop(state);
-        self.0.wake();
-    }
-}
-
-/// What only one thread at a time may touch.
-struct State {
-    core: NodeCore,
-    /// Connections whose clients have chosen the disk.
-    arrived: Vec<Link>,
-    connections: usize,
-    books: Books,
-    busy: Busy,
-    responses: Responses,
-    stopping: bool,
-    /// How the last flush ended, once it has.
-    flushed: Option<Result<(), BlockError>>,
-    /// The thread failed, perhaps in the middle of something.
-    broken: bool,
-}
-
-/// A node as threads share it.
-#[allow(clippy::disallowed_types, reason = "a node's thread is looked at by others")]
-struct Shared {
-    state: Mutex<State>,
-    wake: OwnedFd,
-    clock: Clock,
-    name: String,
-    title: String,
-    shape: Shape,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("Shared").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    #[allow(clippy::disallowed_types, reason = "a node's thread is looked at by others")]
-    fn new(name: &str, title: String, core: NodeCore) -> io::Result<Shared> {
-        let shape = core.shape();
-        let state = State {
-            core,
-            arrived: Vec::new(),
-            connections: 0,
-            books: Books::new(),
-            busy: Busy::default(),
-            responses: Responses::default(),
-            stopping: false,
-            flushed: None,
-            broken: false,
-        };
-        Ok(Shared {
-            state: Mutex::new(state),
-            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            clock: Clock::new(1.0).map_err(io::Error::other)?,
-            name: name.to_string(),
-            title,
-            shape,
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake(&self) {
-        // It only fails when the counter is full, and then the thread is awake.
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }
 
@@ -483,9 +321,9 @@ impl Turning {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Connection;
+    use crate::connection::{Connection, Link};
     use crate::nbd::{Exports, Handshake, Limits, Wire};
-    use crate::node::words::Command;
+    use crate::node::words::{Command, Shape};
     use crate::server::seats::{Seating, Seats};
     use std::io::{Read, Write};
     use std::os::fd::BorrowedFd;
