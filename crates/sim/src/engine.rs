@@ -255,8 +255,14 @@ impl Engine {
                 observer.finished(&finished);
             }
         }
-        self.settle(index);
-        self.settle_touched();
+        if any && self.stations[index].is_left_alone() {
+            // Nothing waits for the device: it is looked at once, with what the load asks next.
+            self.settle_touched();
+            self.touch(index as u32);
+        } else {
+            self.settle(index);
+            self.settle_touched();
+        }
         any
     }
 
@@ -341,8 +347,17 @@ impl Engine {
     }
 
     /// Lets a station's device have what may go to it, and notes when to come back.
+    #[inline]
     fn settle(&mut self, index: usize) {
-        self.with_station(index, Station::settle);
+        let station = &self.stations[index];
+        if station.is_left_alone() {
+            return self.events.set(index, station.next_event(self.now));
+        }
+        self.settle_queue(index);
+    }
+
+    fn settle_queue(&mut self, index: usize) {
+        self.with_station(index, |station, now| station.settle(now));
         self.events.set(index, self.stations[index].next_event(self.now));
         if let Some(number) = self.stations[index].controller() {
             self.command(index, number as usize);
@@ -403,7 +418,7 @@ impl Engine {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, asked: Asked) -> u32 {
         if let Some(ask) = self.free.pop() {
             self.asked[ask as usize] = asked;
@@ -414,7 +429,7 @@ impl Engine {
     }
 
     /// Sends an ask to its volume, by the node before it where there is one.
-    #[inline]
+    #[inline(always)]
     fn fork(&mut self, volume: u32, piece: Piece) {
         if !self.ask_node(volume as usize, &piece) {
             self.fork_piece(volume, piece);
@@ -422,14 +437,22 @@ impl Engine {
     }
 
     /// Sends an ask to the devices of its volume.
-    #[inline]
+    #[inline(always)]
     fn fork_piece(&mut self, volume: u32, piece: Piece) {
         let Volume::Device(device) = self.volumes[volume as usize] else {
             return self.fork_array(volume, piece);
         };
         self.asked[piece.ask as usize].left = self.stations[device as usize].issue(self.now, piece);
-        if self.touched.last() != Some(&device) {
-            self.touched.push(device);
+        if !self.stations[device as usize].only_holds() {
+            self.touch(device);
+        }
+    }
+
+    /// Notes a station to be looked at.
+    #[inline]
+    fn touch(&mut self, station: u32) {
+        if self.touched.last() != Some(&station) {
+            self.touched.push(station);
         }
     }
 }

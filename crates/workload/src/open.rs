@@ -47,13 +47,12 @@ impl<P: Pick> Open<P> {
 
 impl<P: Pick> Load for Open<P> {
     fn poll(&mut self, now: Nanos) -> Poll {
-        match self.window.open_at(now, self.due) {
-            Ok(id) => {
-                self.due = self.due.saturating_add(self.gaps.draw(&mut self.random));
-                Poll::Issue(Issue::new(0, self.requests.pick(now), id))
-            }
-            Err(poll) => poll,
+        if let Err(poll) = self.window.ready_at(now, self.due) {
+            return poll;
         }
+        let id = self.window.take();
+        self.due = self.due.saturating_add(self.gaps.draw(&mut self.random));
+        Poll::Issue(Issue::new(0, self.requests.pick(now), id))
     }
 
     fn handle_completion(&mut self, _now: Nanos, _id: u64) {

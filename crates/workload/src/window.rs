@@ -53,12 +53,6 @@ impl Window {
         self.ready().map(|()| self.take())
     }
 
-    /// As [`Window::open`], for requests that come at `due`.
-    #[inline]
-    pub(crate) fn open_at(&mut self, now: Nanos, due: Nanos) -> Result<u64, Poll> {
-        self.ready_at(now, due).map(|()| self.take())
-    }
-
     #[inline]
     pub(crate) fn close(&mut self) {
         self.out = self.out.checked_sub(1).expect("only what went out comes back");

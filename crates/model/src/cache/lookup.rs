@@ -1,6 +1,6 @@
 //! Which segment answers a read.
 
-use super::{Cache, Hit, SegmentState, Span};
+use super::{Cache, Hit, SegmentState};
 use crate::Lbn;
 
 impl Cache {
@@ -10,7 +10,7 @@ impl Cache {
         /// Longer than any part.
         const WHOLE: u64 = u64::MAX;
         let mut best = Hit::Miss;
-        if !self.enabled || !self.may_hold(start) {
+        if !self.enabled || !self.coarse.may_hold(start.0) {
             return best;
         }
         let mut best_end = 0;
@@ -34,13 +34,6 @@ impl Cache {
             }
         }
         best
-    }
-
-    /// Whether any segment holds this block or ends before it. Most reads meet none, and the search without branches is the quicker one.
-    #[inline]
-    fn may_hold(&self, start: Lbn) -> bool {
-        let holds = |(from, to): &Span| start.0.wrapping_sub(*from) <= to.wrapping_sub(*from);
-        self.spans.iter().fold(false, |any, span| any | holds(span))
     }
 
     /// Whether a segment may answer a read that starts inside it, or where it ends.

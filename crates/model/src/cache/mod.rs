@@ -5,11 +5,13 @@
 //! arrive is the device's business. *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994);
 //! DiskSim 4.0 manual, "On-board cache".
 
+mod coarse;
 mod lookup;
 mod recency;
 
 use crate::spec::{CacheSpec, Replacement, Segmentation};
 use crate::{DriveSpec, Lbn};
+use coarse::Coarse;
 use recency::Recency;
 
 /// What a segment holds.
@@ -73,6 +75,7 @@ type Span = (u64, u64);
 #[derive(Clone, Debug)]
 pub struct Cache {
     spans: Vec<Span>,
+    coarse: Coarse,
     states: Vec<SegmentState>,
     used_to: Vec<Lbn>,
     /// How far the read-ahead of each segment was to go, since it holds what it holds.
@@ -115,6 +118,7 @@ impl Cache {
         let room = adaptive.map_or(count, |a| a.most);
         let mut cache = Cache {
             spans: Vec::with_capacity(room),
+            coarse: Coarse::new(size, room),
             states: Vec::with_capacity(room),
             used_to: Vec::with_capacity(room),
             ahead_to: Vec::with_capacity(room),
@@ -154,14 +158,14 @@ impl Cache {
 
     /// Says what a segment holds from now on.
     pub fn set_state(&mut self, index: usize, state: SegmentState) {
-        self.dirty -= usize::from(self.states[index] == SegmentState::Dirty);
+        let before = std::mem::replace(&mut self.states[index], state);
+        self.dirty -= usize::from(before == SegmentState::Dirty);
         self.dirty += usize::from(state == SegmentState::Dirty);
-        self.states[index] = state;
     }
 
     /// Says that a segment holds blocks from `start` on.
     pub fn set_start(&mut self, index: usize, start: Lbn) {
-        self.spans[index].0 = start.0;
+        self.set_span(index, (start.0, self.spans[index].1));
     }
 
     /// Has the read-ahead for a segment's blocks go up to `limit`, or as far as earlier reads had it go; returns how far.
@@ -230,7 +234,7 @@ impl Cache {
     }
 
     fn take(&mut self, index: usize, start: Lbn, end: Lbn, used_to: Lbn, state: SegmentState) {
-        self.spans[index] = (start.0, end.0);
+        self.set_span(index, (start.0, end.0));
         self.used_to[index] = used_to;
         self.ahead_to[index] = Lbn(0);
         self.set_state(index, state);
@@ -243,7 +247,7 @@ impl Cache {
             let (from, to) = self.spans[index];
             let stale = from < end.0 && start.0 < to && self.states[index].is_clean();
             if stale && Some(index) != keep {
-                self.spans[index] = (0, 0);
+                self.set_span(index, (0, 0));
                 self.set_state(index, SegmentState::Empty);
                 self.recency.move_to_front(index);
             }
@@ -253,8 +257,14 @@ impl Cache {
     /// Lets a segment slide, so that it holds no more than its size, and ends at `end`.
     #[inline]
     pub fn slide(&mut self, index: usize, end: Lbn) {
-        let span = &mut self.spans[index];
-        *span = (span.0.max(end.0.saturating_sub(self.segment_sectors)), end.0);
+        let start = self.spans[index].0.max(end.0.saturating_sub(self.segment_sectors));
+        self.set_span(index, (start, end.0));
+    }
+
+    #[inline]
+    fn set_span(&mut self, index: usize, span: Span) {
+        self.spans[index] = span;
+        self.coarse.set(index, span);
     }
 
     /// The segment that gives way to a read: an empty one, else a clean one by the rule of replacement.
@@ -307,6 +317,7 @@ impl Cache {
             (adaptive.fills, adaptive.losses) = (0, 0);
         }
         self.spans.resize(count, (0, 0));
+        self.coarse.resize(count);
         self.states.resize(count, SegmentState::Empty);
         self.used_to.resize(count, Lbn(0));
         self.ahead_to.resize(count, Lbn(0));

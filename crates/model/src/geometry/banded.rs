@@ -9,15 +9,15 @@
 use super::TrackSpan;
 use super::fixed::{Divisor, SectorWidth, Turns};
 use crate::spec::{BandZone, GeometrySpec, Layout};
+use std::ops::Range;
 
 /// One surface's share of a band.
 #[derive(Clone, Copy, Debug)]
 struct Surface {
     head: u32,
-    sectors: Divisor,
-    width: SectorWidth,
     /// Sectors of one track of each surface read before this one.
-    before: u64,
+    before: u32,
+    sectors: Divisor,
 }
 
 /// The tracks of one zone.
@@ -33,8 +33,10 @@ pub(super) struct BandedTracks {
     last: u64,
     /// Places of a band other than the last.
     band: Divisor,
-    /// Surfaces in the order of even bands, then in that of odd ones.
+    /// Surfaces in the order of even bands, then in that of odd ones where it is another.
     surfaces: Vec<Surface>,
+    /// Their `before`: close together, as every look-up searches them.
+    before: Vec<i32>,
     /// Whether every other surface of a band is read outward.
     alternates: bool,
     /// Whether every other band runs through the surfaces from the last to the first.
@@ -51,14 +53,14 @@ impl BandedTracks {
         let last = (cylinders - 1) / tracks;
         let reverses = matches!(spec.layout, Layout::Fa | Layout::Aa);
         let mut surfaces = surfaces(0..spec.heads, zone);
-        let slice = surfaces.last().map_or(0, |surface| surface.before + surface.sectors.value());
-        surfaces.extend(match reverses {
-            true => self::surfaces((0..spec.heads).rev(), zone),
-            false => surfaces.clone(),
-        });
+        let slice = surfaces.last().map_or(0, |surface| u64::from(surface.before) + surface.sectors.value());
+        if reverses {
+            surfaces.extend(self::surfaces((0..spec.heads).rev(), zone));
+        }
         BandedTracks {
             first_cylinder: zone.first_cylinder,
             cylinders,
+            before: surfaces.iter().map(|surface| surface.before as i32).collect(),
             heads: u64::from(spec.heads),
             tracks: Divisor::new(u64::from(tracks)),
             last_tracks: Divisor::new(u64::from(cylinders - last * tracks)),
@@ -83,16 +85,16 @@ impl BandedTracks {
     }
 
     /// The track that holds a place.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at(&self, place: u64) -> TrackSpan {
         let band = self.band.divide(place).0.min(self.last);
         let tracks = if band == self.last { self.last_tracks } else { self.tracks };
         let into = place - band * self.band.value();
         let surfaces = self.of_band(band);
         let slice = tracks.divide(into).0;
-        let order = surfaces.partition_point(|surface| surface.before <= slice) - 1;
+        let order = self.order_at(band, slice as i32);
         let surface = &surfaces[order];
-        let (track, sector) = surface.sectors.divide(into - surface.before * tracks.value());
+        let (track, sector) = surface.sectors.divide(into - u64::from(surface.before) * tracks.value());
         let along = self.turned(order as u64, track, tracks.value());
         TrackSpan {
             start: place - sector,
@@ -102,7 +104,7 @@ impl BandedTracks {
             cylinder: self.first_cylinder + (band * self.tracks.value() + along) as u32,
             head: surface.head,
             angle: self.turns(band, order as u64, tracks.value(), track).angle(),
-            width: surface.width,
+            width: SectorWidth::of(surface.sectors),
         }
     }
 
@@ -117,15 +119,29 @@ impl BandedTracks {
             return None;
         }
         let track = self.turned(order as u64, along, tracks);
-        let start = band * self.band.value() + surface.before * tracks + track * surface.sectors.value();
+        let start =
+            band * self.band.value() + u64::from(surface.before) * tracks + track * surface.sectors.value();
         Some(start + u64::from(sector))
+    }
+
+    /// Place in a band's order of the surface that holds a sector of a slice, a slice being one track of each surface.
+    #[inline]
+    fn order_at(&self, band: u64, sector: i32) -> usize {
+        // Counting is done for several at once and waits for nothing, as a search by halving would.
+        let before = &self.before[self.order_of(band)];
+        before.iter().map(|before| u32::from(*before <= sector)).sum::<u32>() as usize - 1
     }
 
     #[inline]
     fn of_band(&self, band: u64) -> &[Surface] {
+        &self.surfaces[self.order_of(band)]
+    }
+
+    /// Where the order of a band's surfaces lies among the orders.
+    #[inline]
+    fn order_of(&self, band: u64) -> Range<usize> {
         let heads = self.heads as usize;
-        let (even, odd) = self.surfaces.split_at(heads);
-        if band & 1 == 0 { even } else { odd }
+        if self.reverses && band & 1 == 1 { heads..2 * heads } else { 0..heads }
     }
 
     /// Rank of a track along the radius from its rank in LBN order, and the other way round.
@@ -150,13 +166,8 @@ fn surfaces(order: impl Iterator<Item = u32>, zone: &BandZone) -> Vec<Surface> {
     order
         .map(|head| {
             let sectors = *zone.sectors_per_track.get(head as usize).unwrap_or(&zone.sectors_per_track[0]);
-            let surface = Surface {
-                head,
-                sectors: Divisor::new(u64::from(sectors)),
-                width: SectorWidth::new(sectors),
-                before,
-            };
-            before += u64::from(sectors);
+            let surface = Surface { head, sectors: Divisor::new(u64::from(sectors)), before };
+            before += sectors;
             surface
         })
         .collect()

@@ -31,7 +31,12 @@ impl Finder {
     pub(super) fn find(&self, number: u64) -> Option<usize> {
         let bucket = ((number >> self.shift) as usize).min(self.index.len() - 2);
         let (from, to) = (self.index[bucket] as usize, self.index[bucket + 1] as usize);
-        let within = self.keys[from..to].partition_point(|key| *key <= number);
+        let within = match &self.keys[from..to] {
+            [] => 0,
+            // The usual case of the rest, without a branch that is as likely as not.
+            [key] => usize::from(*key <= number),
+            keys => keys.partition_point(|key| *key <= number),
+        };
         (from + within).checked_sub(1)
     }
 }

@@ -77,6 +77,12 @@ impl SectorWidth {
         SectorWidth((u64::MAX / u64::from(sectors_per_track)).saturating_add(1))
     }
 
+    /// The same for a number of sectors that is a divisor.
+    #[inline]
+    pub(super) fn of(sectors_per_track: Divisor) -> SectorWidth {
+        SectorWidth(sectors_per_track.reciprocal.saturating_add(1))
+    }
+
     /// The start of sector `sector` from the start of its track, rounded down to the unit.
     #[inline]
     pub(super) fn start(self, sector: u32) -> Angle {
@@ -115,6 +121,7 @@ mod tests {
                 prop_assert_eq!(SectorWidth::new(spt).start(sector), Angle::of_sector(sector, spt));
             }
             prop_assert_eq!(SectorWidth::new(spt).floor(), u64::MAX / u64::from(spt));
+            prop_assert_eq!(SectorWidth::of(Divisor::new(u64::from(spt))).0, SectorWidth::new(spt).0);
         }
     }
 

@@ -130,7 +130,7 @@ enum Tracks {
 }
 
 impl Tracks {
-    #[inline]
+    #[inline(always)]
     fn at(&self, zone: u32, place: u64, push: u32) -> TrackSpan {
         match self {
             Tracks::Zoned(zones) => zones[zone as usize].at(place, push),
@@ -214,7 +214,6 @@ impl Geometry {
     }
 
     /// The run that holds `lbn`. Panics where there is no such block.
-    #[inline]
     pub fn extent_at(&self, lbn: Lbn) -> Extent {
         let (run, track) = self.place_at(lbn);
         let from = run.from.max(track.start);
@@ -284,7 +283,7 @@ impl Geometry {
         (track.cylinder, track.head, track.sector(index))
     }
 
-    #[inline]
+    #[inline(always)]
     fn place_at(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.run_at(lbn.0);

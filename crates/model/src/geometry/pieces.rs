@@ -161,7 +161,7 @@ impl Pieces {
     }
 
     /// The run that holds a block, which must lie on the disk.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run_at(&self, lbn: u64) -> Run {
         let index = self.by_lbn.find(lbn).expect("the first piece begins at block 0");
         self.run_in(&self.pieces[index], lbn)
@@ -183,7 +183,7 @@ impl Pieces {
         self.homes[index - 1].first + self.homes[index - 1].sectors
     }
 
-    #[inline]
+    #[inline(always)]
     fn run_in(&self, piece: &Piece, lbn: u64) -> Run {
         let regions = &self.regions[piece.zone as usize];
         let into = lbn - piece.first;

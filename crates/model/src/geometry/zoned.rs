@@ -52,7 +52,7 @@ impl ZonedTracks {
     }
 
     /// The track that holds a place; slips before it have pushed its angle by `push` sectors.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at(&self, place: u64, push: u32) -> TrackSpan {
         let (track, sector) = self.sectors.divide(place);
         let (cylinder, order) = self.heads.divide(track);

@@ -13,19 +13,26 @@ const FRACTION: u32 = 20;
 /// The slope of a block whose times stand in full.
 const IN_FULL: i32 = i32::MIN;
 
-/// A line, or where the times of a block stand in full.
+/// A line with how far the times are off it, or where the times of a block stand in full. All of it lies together, so that a look-up
+/// waits for memory once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Block {
     /// The block's first time in ns, or the place of that time among those in full.
     first: u32,
     /// Nanoseconds from one distance to the next, in 2⁻²⁰ ns.
     slope: i32,
+    /// How far each time is above its line less 8 ns, 0 to 15, two in a byte.
+    offsets: [u8; BLOCK / 2],
 }
 
 impl Block {
+    fn new(first: u32, slope: i32) -> Block {
+        Block { first, slope, offsets: [0; BLOCK / 2] }
+    }
+
     /// The line's time at a place in the block.
     #[inline]
-    fn line(self, place: usize) -> i64 {
+    fn line(&self, place: usize) -> i64 {
         i64::from(self.first) + ((i64::from(self.slope) * place as i64) >> FRACTION)
     }
 }
@@ -66,8 +73,6 @@ impl Table {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lines {
     blocks: Vec<Block>,
-    /// How far each time is above its line less 8 ns, 0 to 15, two in a byte.
-    offsets: Vec<u8>,
     in_full: Vec<u32>,
     len: usize,
 }
@@ -76,19 +81,14 @@ impl Lines {
     fn new(times: &[u32]) -> Lines {
         let mut table = Lines {
             blocks: Vec::with_capacity(times.len().div_ceil(BLOCK)),
-            offsets: vec![0; times.len().div_ceil(2)],
             in_full: Vec::new(),
             len: times.len(),
         };
-        for (number, block) in times.chunks(BLOCK).enumerate() {
-            let line = line_through(block);
-            match line.and_then(|line| offsets_from(line, block).map(|offsets| (line, offsets))) {
-                Some((line, offsets)) => {
-                    table.blocks.push(line);
-                    table.offsets[number * BLOCK / 2..][..offsets.len()].copy_from_slice(&offsets);
-                }
+        for block in times.chunks(BLOCK) {
+            match line_through(block).and_then(|line| with_offsets(line, block)) {
+                Some(line) => table.blocks.push(line),
                 None => {
-                    table.blocks.push(Block { first: table.in_full.len() as u32, slope: IN_FULL });
+                    table.blocks.push(Block::new(table.in_full.len() as u32, IN_FULL));
                     table.in_full.extend_from_slice(block);
                 }
             }
@@ -100,11 +100,11 @@ impl Lines {
     fn time(&self, distance: u32) -> u32 {
         let distance = distance as usize;
         assert!(distance < self.len, "a seek over {distance} cylinders, of {}", self.len);
-        let (block, place) = (self.blocks[distance / BLOCK], distance % BLOCK);
+        let (block, place) = (&self.blocks[distance / BLOCK], distance % BLOCK);
         if block.slope == IN_FULL {
             return self.in_full[block.first as usize + place];
         }
-        let offset = (self.offsets[distance / 2] >> (4 * (distance % 2))) & 15;
+        let offset = (block.offsets[place / 2] >> (4 * (place % 2))) & 15;
         (block.line(place) + i64::from(offset) - 8) as u32
     }
 }
@@ -115,17 +115,16 @@ fn line_through(block: &[u32]) -> Option<Block> {
     let steps = (block.len() as i64 - 1).max(1);
     let slope = ((i64::from(last) - i64::from(first)) << FRACTION) / steps;
     let slope = i32::try_from(slope).ok().filter(|slope| *slope != IN_FULL)?;
-    Some(Block { first, slope })
+    Some(Block::new(first, slope))
 }
 
-/// How far each time is off a line, where none is by more than 7 ns.
-fn offsets_from(line: Block, block: &[u32]) -> Option<Vec<u8>> {
-    let mut offsets = vec![0; block.len().div_ceil(2)];
+/// A line with how far each time is off it, where none is by more than 7 ns.
+fn with_offsets(mut line: Block, block: &[u32]) -> Option<Block> {
     for (place, time) in block.iter().enumerate() {
         let offset = u8::try_from(i64::from(*time) - line.line(place) + 8).ok().filter(|o| *o < 16)?;
-        offsets[place / 2] |= offset << (4 * (place % 2));
+        line.offsets[place / 2] |= offset << (4 * (place % 2));
     }
-    Some(offsets)
+    Some(line)
 }
 
 #[cfg(test)]

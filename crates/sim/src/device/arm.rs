@@ -3,7 +3,6 @@
 use super::cost::{Buffer, Cost, Target};
 use super::media::{Arm, Arriving, Room, Span};
 use super::port::Wanted;
-use super::read_ahead::Ahead;
 use super::split::Part;
 use super::{CacheUse, Device, Job, TaskAttribute, Travel};
 use headstack_model::cache::{Hit, SegmentState};
@@ -23,8 +22,8 @@ pub(super) enum Work {
     Choosing,
     /// Reads for a command, into a segment where one was free, up to `end`.
     Reading { segment: Option<usize>, start: Lbn, end: Lbn },
-    /// Reads ahead of the host.
-    ReadAhead(Ahead),
+    /// Reads ahead of the host, as the device's `ahead` says.
+    ReadAhead,
     /// Writes: a command's blocks, or cached ones.
     Writing { slot: Option<u32> },
     /// Writes what the log on the media holds home.
@@ -113,7 +112,7 @@ impl Device {
                 self.work = Work::Idle;
                 self.run_arm();
             }
-            Work::Idle | Work::ReadAhead(_) | Work::Kept { .. } => self.run_arm(),
+            Work::Idle | Work::ReadAhead | Work::Kept { .. } => self.run_arm(),
         }
     }
 
@@ -135,7 +134,7 @@ impl Device {
 
     /// Whether the arm is at work that nothing cuts off.
     pub(super) fn arm_is_taken(&self) -> bool {
-        !matches!(self.work, Work::Idle | Work::ReadAhead(_))
+        !matches!(self.work, Work::Idle | Work::ReadAhead)
     }
 
     /// Starts the next work if there is any and the arm may leave what it does.
@@ -178,7 +177,7 @@ impl Device {
             if self.start(slot) {
                 return;
             }
-            if matches!(self.work, Work::ReadAhead(_)) {
+            if matches!(self.work, Work::ReadAhead) {
                 // The hit that has just gone out made its read-ahead go on: cut it off if more waits.
                 return self.run_arm();
             }
@@ -222,6 +221,7 @@ impl Device {
     }
 
     /// When a command's access starts: the arm is free and its overhead over. Accounts the time until then.
+    #[inline(always)]
     pub(super) fn access_begins(&mut self, slot: u32) -> Nanos {
         let free = self.arm.at.max(self.now);
         let free = match &mut self.recalibration {
@@ -240,6 +240,7 @@ impl Device {
     }
 
     /// Accounts an access for a command, to which the arm went as `travel` says.
+    #[inline(always)]
     pub(super) fn account_span(&mut self, slot: u32, span: &Span, travel: Travel) {
         self.activity.command(span, travel);
         let job = self.job(slot);
@@ -317,10 +318,7 @@ impl Device {
         // What the buffer came to hold while the command waited has yet to cross the bus as well.
         let job = &self.jobs[slot as usize];
         let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
-        let (sectors, bound) = (request.end() - unsent, delivered.bound);
-        self.expect_sending(unsent, sectors, ready, bound);
-        let wanted = Wanted::ToHost { sectors, bound, crossing: false };
-        self.want_port(ready, slot, wanted);
+        self.send_from_media(slot, unsent, request.end() - unsent, ready, delivered.bound);
         self.arm = span.arm();
         self.last_lbn = request.end();
         self.destage.last_was_destage = false;

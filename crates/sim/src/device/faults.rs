@@ -268,7 +268,7 @@ impl Device {
         self.alone = None;
         self.under_way = 0;
         let mut left: Vec<u32> = (0..self.jobs.len() as u32).collect();
-        left.retain(|slot| !self.free.contains(slot) && self.done.iter().all(|done| done.tag.0 != *slot));
+        left.retain(|slot| !self.free.contains(slot) && self.done.iter().all(|(done, _)| done != slot));
         left.sort_by_key(|slot| self.jobs[*slot as usize].submitted);
         self.faults.get_or_insert_default().is_dead = true;
         left.into_iter().for_each(|slot| self.fail_dead(slot));

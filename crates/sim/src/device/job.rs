@@ -39,6 +39,32 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// A command that comes in at `now`, which may have found the drive idle.
+    #[inline]
+    pub(super) fn new(command: Command, now: Nanos, found_idle: bool) -> Job {
+        let first = command.request.lbn;
+        Job {
+            command,
+            submitted: now,
+            parts: TimeSplit::default(),
+            accounted: now,
+            overhead_done: now,
+            found_idle,
+            media_from: first,
+            sent_to: first,
+            sent_at: now,
+            arriving: Arriving::default(),
+            place: TrackPlace::default(),
+            angle: Angle::default(),
+            segment: None,
+            disconnected_early: false,
+            keeps_data: false,
+            cache: CacheUse::Miss,
+            travel: None,
+            outcome: Outcome::Done,
+        }
+    }
+
     /// Accounts the time up to `until` for a part.
     pub(super) fn account(&mut self, part: Part, until: Nanos) {
         if until > self.accounted {

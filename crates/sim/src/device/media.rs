@@ -3,6 +3,7 @@
 //! A [`Pass`] is a run of sectors going by under one head; a [`Span`] is what all passes of an access add up to.
 //! Everything is computed at once when the access starts, so that nothing needs an event a sector.
 
+use super::pass::Pass;
 use headstack_model::spec::{Delivery, ZeroLatency};
 use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
 use std::ops::Range;
@@ -23,80 +24,6 @@ pub(crate) struct Arm {
     pub(crate) at: Nanos,
 }
 
-/// Sectors that go by under a head one after the other.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pass {
-    pub(crate) first: Lbn,
-    pub(crate) sectors: u32,
-    /// The run of blocks that the pass is part of.
-    pub(crate) extent: Extent,
-    /// When the head is on the track.
-    pub(crate) on_track: Nanos,
-    /// When the first sector begins.
-    pub(crate) begins: Nanos,
-    /// Length of a sector in 2⁻³² turn, 2⁻³² of that: the fraction matters over a track.
-    width: u64,
-}
-
-impl Pass {
-    /// The track of the pass.
-    #[inline]
-    pub(crate) fn place(&self) -> TrackPlace {
-        track_of(&self.extent)
-    }
-
-    /// Time that a sector takes to go by.
-    pub(crate) fn sector(&self, drive: &Drive) -> Nanos {
-        drive.mechanics.spindle().time_of_units(self.width >> 32).max(Nanos(1))
-    }
-
-    /// When `count` sectors of the pass have gone by.
-    #[inline]
-    pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Nanos {
-        let units = (u128::from(count) * u128::from(self.width)) >> 32;
-        self.begins + drive.mechanics.spindle().time_of_units(units as u64)
-    }
-
-    /// When the whole pass has gone by.
-    #[inline]
-    pub(crate) fn end(&self, drive: &Drive) -> Nanos {
-        self.end_of(drive, self.sectors)
-    }
-
-    /// Block after the last of the pass.
-    #[inline]
-    pub(crate) fn end_lbn(&self) -> Lbn {
-        self.first + u64::from(self.sectors)
-    }
-
-    /// The rest of the pass, from `lbn` (in it) up to `end`.
-    pub(crate) fn part(&self, drive: &Drive, lbn: Lbn, end: Lbn) -> Pass {
-        let skipped = (lbn - self.first) as u32;
-        let sectors = (end.min(self.end_lbn()) - lbn) as u32;
-        Pass { first: lbn, sectors, begins: self.end_of(drive, skipped), ..*self }
-    }
-
-    /// Sectors that have gone by wholly at `now`.
-    pub(crate) fn gone_by(&self, drive: &Drive, now: Nanos) -> u32 {
-        if now <= self.begins {
-            return 0;
-        }
-        let whole = self.end(drive);
-        if now >= whole {
-            return self.sectors;
-        }
-        let (passed, total) = ((now - self.begins).0, (whole - self.begins).0);
-        let mut count = share(passed, self.sectors, total);
-        while count < self.sectors && self.end_of(drive, count + 1) <= now {
-            count += 1;
-        }
-        while count > 0 && self.end_of(drive, count) > now {
-            count -= 1;
-        }
-        count
-    }
-}
-
 /// What the passes of an access add up to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
@@ -111,11 +38,18 @@ pub(crate) struct Span {
 
 impl Span {
     pub(crate) fn add(&mut self, from: Nanos, pass: &Pass, end: Nanos) {
+        self.last = *pass;
+        self.count_last(from, end);
+    }
+
+    /// Counts the last pass, which ends at `end`.
+    #[inline]
+    fn count_last(&mut self, from: Nanos, end: Nanos) {
+        let pass = &self.last;
         self.seek += pass.on_track.since(from);
         self.rotation += pass.begins.since(pass.on_track.max(from));
         self.media += end - pass.begins;
         self.end = end;
-        self.last = *pass;
     }
 
     /// Takes a part of the access in that follows on this one.
@@ -193,14 +127,7 @@ impl Delivered {
     }
 }
 
-/// `sectors` times `passed` over `total`, rounded down.
-#[inline]
-fn share(passed: u64, sectors: u32, total: u64) -> u32 {
-    let wide = || (u128::from(passed) * u128::from(sectors) / u128::from(total)) as u64;
-    passed.checked_mul(u64::from(sectors)).map_or_else(wide, |product| product / total) as u32
-}
-
-fn track_of(extent: &Extent) -> TrackPlace {
+pub(super) fn track_of(extent: &Extent) -> TrackPlace {
     TrackPlace { cylinder: extent.cylinder, head: extent.head }
 }
 
@@ -213,7 +140,6 @@ impl Drive {
     /// The next pass of an access: from `lbn` on, at most `most` sectors, with the arm coming from `arm`.
     ///
     /// `near` is a run of blocks that was looked up before and may hold `lbn` too.
-    #[inline]
     pub(crate) fn plan(&self, near: &Extent, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
         let extent = if near.contains(lbn) { *near } else { self.geometry.extent_at(lbn) };
         if let Some(access) = self.mechanics.constant_access() {
@@ -222,10 +148,26 @@ impl Drive {
             return Pass { first: lbn, sectors: most as u32, extent, on_track: begins, begins, width: 0 };
         }
         let on_track = arm.at + self.mechanics.reposition(arm.place, track_of(&extent), write);
-        let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(&extent, lbn));
+        self.pass_from(&extent, on_track, lbn, most)
+    }
+
+    /// The next pass of a read, as [`Drive::plan`], where it mostly goes on along the track that the arm is on.
+    #[inline]
+    pub(crate) fn plan_after(&self, near: &Extent, arm: Arm, lbn: Lbn, most: u64) -> Pass {
+        let stays = near.contains(lbn) && track_of(near) == arm.place;
+        if !stays || self.mechanics.constant_access().is_some() {
+            return self.plan(near, arm, lbn, most, false);
+        }
+        self.pass_from(near, arm.at, lbn, most)
+    }
+
+    /// The pass of a run of blocks from `lbn` on, at most `most` sectors, with the head on its track at `on_track`.
+    #[inline(always)]
+    fn pass_from(&self, extent: &Extent, on_track: Nanos, lbn: Lbn, most: u64) -> Pass {
+        let begins = on_track + self.mechanics.spindle().wait(on_track, angle_of(extent, lbn));
         let left = u64::from(extent.sectors) - (lbn - extent.first);
         let width = extent.sector_width;
-        Pass { first: lbn, sectors: left.min(most) as u32, extent, on_track, begins, width }
+        Pass { first: lbn, sectors: left.min(most) as u32, extent: *extent, on_track, begins, width }
     }
 
     /// Seek, settle and rotational latency until `angle` of the track at `place` can be accessed.
@@ -270,18 +212,18 @@ impl Drive {
         end: Lbn,
         delivered: &mut Delivered,
     ) -> Span {
-        let mut span = Span::default();
-        let (mut pass, mut from) = (first, from);
+        let mut span = Span { last: first, ..Span::default() };
+        let mut from = from;
         loop {
-            let ends = pass.end(self);
-            span.add(from, &pass, ends);
-            delivered.add(self, &pass, ends);
-            if pass.end_lbn() >= end {
+            let ends = span.last.end(self);
+            span.count_last(from, ends);
+            delivered.add(self, &span.last, ends);
+            let next = span.last.end_lbn();
+            if next >= end {
                 return span;
             }
-            let arm = Arm { place: pass.place(), at: ends };
             from = ends;
-            pass = self.plan(&pass.extent, arm, pass.end_lbn(), end - pass.end_lbn(), false);
+            span.last = self.plan(&span.last.extent, span.arm(), next, end - next, false);
         }
     }
 

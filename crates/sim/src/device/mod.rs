@@ -19,6 +19,7 @@ mod job;
 mod lost;
 mod media;
 mod media_cache;
+mod pass;
 mod port;
 mod read_ahead;
 mod recalibrate;
@@ -45,18 +46,15 @@ use destage::Destage;
 use faults::Faults;
 use headstack_model::cache::Cache;
 use headstack_model::spec::{Retries, Tagging};
-use headstack_model::{
-    Angle, DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError, TrackPlace,
-};
+use headstack_model::{DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError};
 use headstack_policy::order;
 use job::Job;
 use lost::Lost;
-use media::Arriving;
 use media_cache::MediaCache;
 use port::Port;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use read_ahead::ReadAheadRule;
+use read_ahead::{Ahead, ReadAheadRule};
 use recalibrate::Recalibrate;
 use record::Record;
 use std::collections::VecDeque;
@@ -185,6 +183,8 @@ pub struct Device {
     /// Where the arm is, and since when (or from when on) it is free there.
     arm: Arm,
     work: Work,
+    /// The read-ahead under way, or the last one. It stands apart from `work`, which is small to copy without it.
+    ahead: Ahead,
     /// The run of blocks accessed last.
     near: Extent,
     /// Block after the last one accessed.
@@ -197,7 +197,8 @@ pub struct Device {
     last_was_write: bool,
     last_read_end: Lbn,
     last_write_end: Lbn,
-    done: VecDeque<Completion>,
+    /// Commands that are done, each with when; their jobs keep the rest until they are polled.
+    done: VecDeque<(u32, Nanos)>,
     random: Pcg64Mcg,
     retries: Option<Retries>,
     lost: Option<Box<Lost>>,
@@ -263,6 +264,7 @@ impl Device {
             alone: None,
             arm: Arm::default(),
             work: Work::Idle,
+            ahead: Ahead::default(),
             near: Extent::default(),
             last_lbn: Lbn(0),
             depth: slots,
@@ -335,37 +337,17 @@ impl Device {
         assert!(!self.dark, "a drive without power takes no commands");
         self.handle_timeout(now);
         let command = command.on(self.tagging);
-        let request = command.request;
-        let fresh = Job {
-            command,
-            submitted: self.now,
-            parts: TimeSplit::default(),
-            accounted: self.now,
-            overhead_done: self.now,
-            found_idle: self.outstanding() == 0,
-            media_from: request.lbn,
-            sent_to: request.lbn,
-            sent_at: self.now,
-            arriving: Arriving::default(),
-            place: TrackPlace::default(),
-            angle: Angle::default(),
-            segment: None,
-            disconnected_early: false,
-            keeps_data: false,
-            cache: CacheUse::Miss,
-            travel: None,
-            outcome: Outcome::Done,
-        };
         if self.outstanding() == self.depth {
             return Err(QueueFull);
         }
+        let found_idle = self.outstanding() == 0;
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.jobs[slot as usize] = fresh;
+                self.jobs[slot as usize] = Job::new(command, self.now, found_idle);
                 slot
             }
             None => {
-                self.jobs.push(fresh);
+                self.jobs.push(Job::new(command, self.now, found_idle));
                 (self.jobs.len() - 1) as u32
             }
         };
@@ -374,11 +356,7 @@ impl Device {
             self.handle_death(now);
             return Ok(Tag(slot));
         }
-        match command.attribute {
-            TaskAttribute::HeadOfQueue => self.port.receptions.push_front(slot),
-            _ => self.port.receptions.push_back(slot),
-        }
-        self.run_port();
+        self.receive_or_queue(slot);
         Ok(Tag(slot))
     }
 
@@ -395,18 +373,23 @@ impl Device {
     fn go_on(&mut self, now: Nanos) {
         loop {
             let (arm, port) = (self.arm_event, self.port_event());
-            let next = arm.min(port);
-            if next > now || next == Nanos::MAX {
+            if arm.min(port) > now || arm.min(port) == Nanos::MAX {
                 break;
             }
-            self.now = self.now.max(next);
-            if port <= arm {
-                self.handle_port();
-            } else {
-                self.handle_arm();
-            }
+            self.handle_first(arm, port);
         }
         self.now = self.now.max(now);
+    }
+
+    /// Does the first thing that is due: at the arm, or at the port.
+    #[inline]
+    fn handle_first(&mut self, arm: Nanos, port: Nanos) {
+        self.now = self.now.max(arm.min(port));
+        if port <= arm {
+            self.handle_port();
+        } else {
+            self.handle_arm();
+        }
     }
 
     /// Does all that is due up to `now`, and then what is due up to `until`, each thing at its own time, until a command is
@@ -414,21 +397,41 @@ impl Device {
     #[inline]
     pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let mut reached = now;
-        loop {
-            self.handle_timeout(reached);
-            match self.poll_timeout() {
-                Some(next) if !self.has_completions() && next <= until => reached = next,
-                _ => return reached,
-            }
+        if self.dies_at != Nanos::MAX {
+            self.handle_timeout(now);
+            return now;
         }
+        loop {
+            let (arm, port) = (self.arm_event, self.port_event());
+            let next = arm.min(port);
+            if next > reached {
+                if next > until || self.has_completions() {
+                    break;
+                }
+                reached = next;
+            }
+            self.handle_first(arm, port);
+        }
+        self.now = self.now.max(reached);
+        reached
     }
 
     /// The next command that is done. Its tag is free from now on.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        let completion = self.done.pop_front()?;
-        self.free.push(completion.tag.0);
-        Some(completion)
+        let (slot, completed) = self.done.pop_front()?;
+        self.free.push(slot);
+        let job = &self.jobs[slot as usize];
+        Some(Completion {
+            tag: Tag(slot),
+            request: job.command.request,
+            submitted: job.submitted,
+            completed,
+            outcome: job.outcome,
+            parts: job.parts,
+            cache: job.cache,
+            travel: job.travel,
+        })
     }
 
     /// Whether [`Device::poll_completion`] has something.
@@ -454,17 +457,7 @@ impl Device {
     /// Reports a command done at `at`.
     fn complete(&mut self, slot: u32, at: Nanos) {
         let job = &self.jobs[slot as usize];
-        let completion = Completion {
-            tag: Tag(slot),
-            request: job.command.request,
-            submitted: job.submitted,
-            completed: at,
-            outcome: job.outcome,
-            parts: job.parts,
-            cache: job.cache,
-            travel: job.travel,
-        };
-        assert_eq!(completion.parts.total(), completion.response(), "the parts add up: {completion:?}");
+        assert_eq!(job.parts.total(), at - job.submitted, "the parts add up: {job:?}");
         match job.command.request.op {
             _ if job.outcome != Outcome::Done => {}
             Op::Read => self.activity.reads[job.cache.index()] += 1,
@@ -473,6 +466,6 @@ impl Device {
         }
         self.under_way -= 1;
         self.alone = self.alone.filter(|alone| *alone != slot);
-        self.done.push_back(completion);
+        self.done.push_back((slot, at));
     }
 }

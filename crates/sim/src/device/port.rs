@@ -6,7 +6,7 @@ use super::split::Part;
 use super::{CacheUse, Device, Outcome, TaskAttribute, Work};
 use headstack_model::cache::Hit;
 use headstack_model::spec::WriteCache;
-use headstack_model::{Lbn, Nanos, Op};
+use headstack_model::{Nanos, Op};
 use std::collections::VecDeque;
 
 /// What a command wants the port for, once it is ready.
@@ -35,8 +35,8 @@ struct Ready {
 #[derive(Debug)]
 pub(super) struct Port {
     /// Until when it is taken; `Nanos::MAX` while a command that never disconnects holds it.
-    until: Nanos,
-    busy: bool,
+    pub(super) until: Nanos,
+    pub(super) busy: bool,
     /// Whether it waits for a bus that others share.
     pub(super) waits: bool,
     /// The command that is done when the port falls free.
@@ -93,21 +93,6 @@ impl Device {
         }
     }
 
-    /// From when on the port is asked for: where others share the bus, or no other command could take the port meanwhile, not
-    /// before data from the media can cross it without a stop.
-    fn worth_asking(&self, at: Nanos, wanted: Wanted) -> Nanos {
-        let stops = self.config.never_disconnects || self.config.holds_for_reads;
-        match wanted {
-            Wanted::ToHost { sectors, bound, .. }
-                if !stops && (self.depth == 1 && !self.shares || self.is_exclusive()) =>
-            {
-                let time = self.bus_time(self.config.read_sector, sectors);
-                at.max(bound.since(self.config.reconnect_first + self.config.data_preparation + time))
-            }
-            _ => at,
-        }
-    }
-
     /// The port fell free, or something became ready for it.
     #[inline]
     pub(super) fn handle_port(&mut self) {
@@ -130,6 +115,9 @@ impl Device {
         let now = self.now;
         if self.port.until <= now && self.port.ending.is_none() && !self.shares {
             self.port.busy = false;
+        }
+        if self.port.ready.is_empty() && self.port.receptions.is_empty() {
+            return;
         }
         while !self.port.busy {
             let due = |ready: &Ready| ready.at <= now;
@@ -160,6 +148,23 @@ impl Device {
         }
     }
 
+    /// Takes a command in over the port: at once where the port is free and nobody else wants it.
+    #[inline]
+    pub(super) fn receive_or_queue(&mut self, slot: u32) {
+        let Port { until, busy, ending, receptions, ready, .. } = &self.port;
+        let is_free = !busy || *until <= self.now && ending.is_none();
+        let is_wanted = !receptions.is_empty() || !ready.is_empty();
+        if is_free && !is_wanted && !self.shares && self.may_receive(slot) {
+            self.port.busy = false;
+            return self.receive(slot);
+        }
+        match self.jobs[slot as usize].command.attribute {
+            TaskAttribute::HeadOfQueue => self.port.receptions.push_front(slot),
+            _ => self.port.receptions.push_back(slot),
+        }
+        self.run_port();
+    }
+
     #[inline]
     fn serve(&mut self, ready: Ready) {
         let (now, slot) = (self.now, ready.slot);
@@ -186,11 +191,7 @@ impl Device {
                     true => (begins + time).max(bound),
                     false => self.cross_to_host(begins, sectors, bound),
                 };
-                let job = self.job(slot);
-                job.account(Part::Bus, sent);
-                let first = Lbn(job.command.request.end().0 - sectors);
-                self.port.sending = Sending { first, begins, ends: sent };
-                self.end(slot, sent + self.config.read_completion);
+                self.end_read(slot, sectors, begins, sent);
             }
             Wanted::FromHost if self.destage.policy == WriteCache::None => {
                 let begins = now + first + preparation;

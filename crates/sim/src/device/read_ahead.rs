@@ -2,14 +2,15 @@
 
 use super::Device;
 use super::arm::Work;
-use super::media::{Arm, Drive, Pass};
+use super::media::{Arm, Drive};
+use super::pass::Pass;
 use super::sending::Sending;
 use headstack_model::cache::SegmentState;
 use headstack_model::spec::{CacheSpec, ReadAhead};
 use headstack_model::{Extent, Lbn, Nanos};
 
 /// A read-ahead under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
     segment: usize,
     /// When the arm turned to it.
@@ -46,7 +47,7 @@ pub(super) struct ReadAheadRule {
     segment: u64,
     over_requested: bool,
     past_segment: bool,
-    waits_for_room: bool,
+    pub(super) waits_for_room: bool,
     pub(super) on_hit: bool,
     pub(super) stops_in_sector: bool,
     holds_for_sector: bool,
@@ -130,9 +131,9 @@ impl Device {
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
         let wrapping = limit <= from_end;
         let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
-        let pass = self.drive.plan(&self.near, arm, next, limit - next, false);
+        let pass = self.drive.plan_after(&self.near, arm, next, limit - next);
         self.cache.set_state(segment, SegmentState::Filling);
-        let mut ahead = Ahead {
+        self.ahead = Ahead {
             segment,
             began: arm.at,
             pass,
@@ -145,42 +146,65 @@ impl Device {
             followed: Nanos::MAX,
             gone: 0,
         };
-        self.hold_back(&mut ahead, arm.at);
-        self.work = Work::ReadAhead(ahead);
+        self.work = Work::ReadAhead;
+        self.hold_back(arm.at);
+        let is_slid = from_end - held_from <= self.cache.segment_sectors();
+        if arm.at == self.now && is_slid && !self.ahead.held_back && self.ahead.pass.takes_time() {
+            // Nothing has gone by, and the segment ends where the read-ahead begins: there is nothing to follow yet.
+            self.ahead.followed = arm.at;
+        }
     }
 
     /// Brings the read-ahead up to `now`: what has been read is in its segment.
+    #[inline(always)]
     pub(super) fn follow_read_ahead(&mut self, now: Nanos) {
-        let Work::ReadAhead(mut ahead) = self.work else { return };
-        if ahead.followed == now {
-            return;
-        }
-        let mut ends = ahead.pass.end(&self.drive);
-        while ends <= now && ahead.pass.end_lbn() < ahead.limit {
-            let lost = if ahead.held_back { BETWEEN_SECTORS } else { Nanos::ZERO };
-            let arm = Arm { place: ahead.pass.place(), at: ends + lost };
-            let next = ahead.pass.end_lbn();
-            ahead.pass = self.drive.plan(&ahead.pass.extent, arm, next, ahead.limit - next, false);
-            (ahead.is_late, ahead.held_back) = (ahead.held_back, false);
-            self.hold_back(&mut ahead, ends);
-            ends = ahead.pass.end(&self.drive);
-        }
-        (ahead.followed, ahead.gone) = (now, ahead.pass.gone_by(&self.drive, now));
-        if !ahead.wrapping {
-            self.cache.slide(ahead.segment, ahead.pass.first + u64::from(ahead.gone));
-        }
-        self.work = Work::ReadAhead(ahead);
-        if ends <= now {
-            self.end_read_ahead(ahead, Arm { place: ahead.pass.place(), at: ends });
+        if matches!(self.work, Work::ReadAhead) && self.ahead.followed != now {
+            self.follow_passes(now);
         }
     }
 
+    fn follow_passes(&mut self, now: Nanos) {
+        let mut ends = self.ahead.pass.end(&self.drive);
+        while ends <= now && self.ahead.pass.end_lbn() < self.ahead.limit {
+            self.plan_next_pass(ends);
+            ends = self.ahead.pass.end(&self.drive);
+        }
+        let ahead = &mut self.ahead;
+        (ahead.followed, ahead.gone) = (now, ahead.pass.gone_by_of(&self.drive, now, ends));
+        if !ahead.wrapping {
+            self.cache.slide(ahead.segment, ahead.pass.first + u64::from(ahead.gone));
+        }
+        if ends <= now {
+            let place = ahead.pass.place();
+            self.end_read_ahead(Arm { place, at: ends });
+        }
+    }
+
+    /// Plans the pass that follows on the read-ahead's pass, which ends at `ends`.
+    fn plan_next_pass(&mut self, ends: Nanos) {
+        let ahead = &mut self.ahead;
+        let lost = if ahead.held_back { BETWEEN_SECTORS } else { Nanos::ZERO };
+        let arm = Arm { place: ahead.pass.place(), at: ends + lost };
+        let next = ahead.pass.end_lbn();
+        ahead.pass = self.drive.plan(&ahead.pass.extent, arm, next, ahead.limit - next, false);
+        (ahead.is_late, ahead.held_back) = (ahead.held_back, false);
+        self.hold_back(ends);
+    }
+
     /// Ends the pass before the first sector that comes by at `from` or later and would overwrite data not yet sent by then.
-    fn hold_back(&self, ahead: &mut Ahead, from: Nanos) {
+    #[inline]
+    fn hold_back(&mut self, from: Nanos) {
+        if self.rule.waits_for_room {
+            self.hold_back_for_room(from);
+        }
+    }
+
+    fn hold_back_for_room(&mut self, from: Nanos) {
         let Sending { first, begins, ends } = self.port.sending;
+        let ahead = &mut self.ahead;
         let pass = &mut ahead.pass;
         let room = first + self.rule.segment;
-        if !self.rule.waits_for_room || ahead.wrapping || pass.begins >= ends || pass.end_lbn() <= room {
+        if ahead.wrapping || pass.begins >= ends || pass.end_lbn() <= room {
             return;
         }
         let fits = room.0.saturating_sub(pass.first.0) as u32;
@@ -198,22 +222,23 @@ impl Device {
     }
 
     /// The read-ahead came to its own end: the front of the track follows where the drive reads whole tracks.
-    fn end_read_ahead(&mut self, mut ahead: Ahead, arm: Arm) {
+    fn end_read_ahead(&mut self, arm: Arm) {
+        let ahead = &mut self.ahead;
         let held_from = self.cache.segment(ahead.segment).start;
         match ahead.front {
             Some(front) if ahead.wrapping => self.cache.set_start(ahead.segment, front),
             Some(front) if front < held_from => {
                 ahead.pass = self.drive.plan(&ahead.pass.extent, arm, front, held_from - front, false);
                 (ahead.limit, ahead.wrapping, ahead.followed) = (held_from, true, Nanos::MAX);
-                self.work = Work::ReadAhead(ahead);
                 return self.follow_read_ahead(self.now);
             }
             _ => {}
         }
-        self.stop_read_ahead(ahead, arm);
+        self.stop_read_ahead(arm);
     }
 
-    fn stop_read_ahead(&mut self, ahead: Ahead, arm: Arm) {
+    fn stop_read_ahead(&mut self, arm: Arm) {
+        let ahead = &self.ahead;
         self.cache.set_state(ahead.segment, SegmentState::Read);
         self.activity.read_ahead += arm.at.since(ahead.began);
         self.near = ahead.pass.extent;
@@ -223,9 +248,11 @@ impl Device {
 
     /// Cuts the read-ahead, which was followed up to now, off for other work; says when that will be possible where it is not yet.
     pub(super) fn cut_off(&mut self) -> Option<Nanos> {
-        let Work::ReadAhead(ahead) = &self.work else { return None };
-        let (now, ahead) = (self.now, *ahead);
-        let pass = ahead.pass;
+        if !matches!(self.work, Work::ReadAhead) {
+            return None;
+        }
+        let (now, ahead) = (self.now, &self.ahead);
+        let pass = &ahead.pass;
         let read = self.cache.segment(ahead.segment).end;
         if read < ahead.keep_to {
             let count = pass.sectors.min((ahead.keep_to.0 - pass.first.0).min(u64::from(u32::MAX)) as u32);
@@ -240,33 +267,29 @@ impl Device {
             let count = ahead.gone + 1;
             at = pass.end_of(&self.drive, count.min(pass.sectors));
         }
-        self.stop_read_ahead(ahead, Arm { place: pass.place(), at });
+        let place = pass.place();
+        self.stop_read_ahead(Arm { place, at });
         None
     }
 
     /// Stops the read-ahead into a segment other than this one, unless it may not be cut off yet.
     pub(super) fn stop_other_read_ahead(&mut self, segment: usize) {
-        if let Work::ReadAhead(ahead) = self.work
-            && ahead.segment != segment
-        {
+        if matches!(self.work, Work::ReadAhead) && self.ahead.segment != segment {
             self.leave_read_ahead();
         }
     }
 
     /// Whether this segment is the one being read ahead into.
     pub(super) fn is_read_ahead(&self, segment: usize) -> bool {
-        matches!(self.work, Work::ReadAhead(ahead) if ahead.segment == segment && !ahead.wrapping)
+        matches!(self.work, Work::ReadAhead) && self.ahead.segment == segment && !self.ahead.wrapping
     }
 
     /// Whether a command for blocks that can be read at once may wait for the read-ahead: for what is read in any case, or
     /// where nobody else waits for the arm.
     pub(super) fn may_ride(&self, start: Lbn, end: Lbn) -> bool {
-        match self.work {
-            Work::ReadAhead(ahead) => {
-                (self.waiting.is_empty() || end <= ahead.keep_to) && self.is_sound(start, end)
-            }
-            _ => false,
-        }
+        matches!(self.work, Work::ReadAhead)
+            && (self.waiting.is_empty() || end <= self.ahead.keep_to)
+            && self.is_sound(start, end)
     }
 
     /// The segment that a command's read is filling.
@@ -285,7 +308,8 @@ impl Device {
     /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are off the
     /// media, and the earliest end of their transfer.
     pub(super) fn ride_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
-        let Work::ReadAhead(ahead) = self.work else { unreachable!("the segment is read ahead into") };
+        assert!(matches!(self.work, Work::ReadAhead), "the segment is read ahead into");
+        let ahead = self.ahead;
         let request = self.jobs[slot as usize].command.request;
         let read = self.cache.segment(segment).end.max(request.lbn);
         let mut delivered = self.delivery(slot);
@@ -313,13 +337,12 @@ impl Device {
         let (start, end, ready) = (job.command.request.lbn, job.command.request.end(), job.overhead_done);
         self.cache.touch(segment, end);
         let held = self.cache.segment(segment);
-        if let Work::ReadAhead(mut ahead) = self.work {
-            if ahead.segment == segment && !ahead.wrapping {
-                let limit = self.rule.limit(&self.drive, &ahead.pass.extent, held.start, start, end);
+        if matches!(self.work, Work::ReadAhead) {
+            if self.is_read_ahead(segment) {
+                let limit = self.rule.limit(&self.drive, &self.ahead.pass.extent, held.start, start, end);
                 let limit = self.cache.extend_read_ahead(segment, limit);
-                ahead.limit = ahead.limit.max(self.sound_to(held.end, limit));
-                self.hold_back(&mut ahead, self.now);
-                self.work = Work::ReadAhead(ahead);
+                self.ahead.limit = self.ahead.limit.max(self.sound_to(held.end, limit));
+                self.hold_back(self.now);
             }
         } else if self.rule.on_hit && held.state == SegmentState::Read && matches!(self.work, Work::Idle) {
             self.begin_read_ahead(segment, start, end, ready);

@@ -9,7 +9,8 @@
 //! first: what was read meanwhile does not change again. A drive keeps energy enough to finish the physical sector under its head, and none for more. A drive that
 //! has to read a physical sector first, in part of which it writes, has it in its buffer then.
 
-use super::media::{Drive, Pass};
+use super::media::Drive;
+use super::pass::Pass;
 use super::port::Port;
 use super::{Device, Work};
 use headstack_model::{Lbn, Nanos};

@@ -1,6 +1,7 @@
 //! A read's data on their way to the host. A read-ahead that waits for room overwrites none of them in the buffer.
 
 use super::Device;
+use super::port::Wanted;
 use super::split::Part;
 use headstack_model::{Lbn, Nanos};
 
@@ -35,5 +36,60 @@ impl Device {
         let first = job.command.request.lbn;
         self.port.sending = Sending { first, begins, ends: sent };
         self.end(slot, sent + self.config.read_completion);
+    }
+
+    /// Takes the port up to the end of a read, the last of whose data cross from `begins` to `sent`.
+    pub(super) fn end_read(&mut self, slot: u32, sectors: u64, begins: Nanos, sent: Nanos) {
+        let job = self.job(slot);
+        job.account(Part::Bus, sent);
+        let first = Lbn(job.command.request.end().0 - sectors);
+        self.port.sending = Sending { first, begins, ends: sent };
+        self.end(slot, sent + self.config.read_completion);
+    }
+
+    /// Has `sectors` blocks from `first` on, the last of a read that the arm turns to, go to the host as they come from the media:
+    /// from `ready` on, the last no earlier than `bound`.
+    #[inline]
+    pub(super) fn send_from_media(
+        &mut self,
+        slot: u32,
+        first: Lbn,
+        sectors: u64,
+        ready: Nanos,
+        bound: Nanos,
+    ) {
+        let wanted = Wanted::ToHost { sectors, bound, crossing: false };
+        if !self.sees_all_of_port() {
+            self.expect_sending(first, sectors, ready, bound);
+            return self.want_port(ready, slot, wanted);
+        }
+        // Nothing else can want the port before the read is done, so its end is known now and no event is needed on the way.
+        let busy = if self.port.busy { self.port.until } else { self.now };
+        let at = self.worth_asking(ready, wanted).max(busy).max(self.now);
+        let begins = at + self.config.reconnect_first + self.config.data_preparation;
+        let sent = self.cross_to_host(begins, sectors, bound);
+        self.end_read(slot, sectors, begins, sent);
+    }
+
+    /// Whether a command that the drive has is alone with the port until it is done.
+    fn sees_all_of_port(&self) -> bool {
+        let stops = self.config.never_disconnects || self.config.holds_for_reads;
+        let dies = self.dies_at != Nanos::MAX;
+        self.depth == 1 && !self.shares && !stops && !dies && !self.rule.waits_for_room
+    }
+
+    /// From when on the port is asked for: where others share the bus, or no other command could take the port meanwhile, not
+    /// before data from the media can cross it without a stop.
+    pub(super) fn worth_asking(&self, at: Nanos, wanted: Wanted) -> Nanos {
+        let stops = self.config.never_disconnects || self.config.holds_for_reads;
+        match wanted {
+            Wanted::ToHost { sectors, bound, .. }
+                if !stops && (self.depth == 1 && !self.shares || self.is_exclusive()) =>
+            {
+                let time = self.bus_time(self.config.read_sector, sectors);
+                at.max(bound.since(self.config.reconnect_first + self.config.data_preparation + time))
+            }
+            _ => at,
+        }
     }
 }

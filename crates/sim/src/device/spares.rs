@@ -3,7 +3,8 @@
 //! *Source:* the platter turns under all of them. DiskSim 4.0 steps from block to block while it waits, one sector's time each, so that the
 //! sectors between the last block and the first are missing from its turn; `mechanics.waits_skip_spares` does the same (docs/VALIDATION.md).
 
-use super::media::{Arm, Drive, Pass};
+use super::media::{Arm, Drive};
+use super::pass::Pass;
 use headstack_model::{Extent, Lbn, Nanos};
 
 impl Drive {

@@ -67,7 +67,7 @@ impl Device {
         let work = match self.work {
             Work::Idle | Work::Choosing => ArmWork::Idle,
             Work::Reading { .. } => ArmWork::Read,
-            Work::ReadAhead(_) => ArmWork::ReadAhead,
+            Work::ReadAhead => ArmWork::ReadAhead,
             Work::Writing { slot: None } | Work::Emptying => ArmWork::Destage,
             Work::Writing { slot: Some(_) } | Work::Kept { .. } => ArmWork::Write,
         };

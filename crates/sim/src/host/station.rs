@@ -141,7 +141,7 @@ impl Station {
     }
 
     /// Takes a piece; says in how many parts it will come back. [`Station::settle`] must follow at the same time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn issue(&mut self, now: Nanos, piece: Piece) -> u32 {
         match &mut self.way {
             Some(way) => way.waiting.issue(now, piece, &mut way.port, &mut way.gate, true),
@@ -150,7 +150,7 @@ impl Station {
     }
 
     /// Takes a piece for the device itself, as a controller's transfers are; else as [`Station::issue`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transfer(&mut self, now: Nanos, piece: Piece) -> u32 {
         self.waiting.issue(now, piece, &mut self.device, &mut self.gate, !self.shares)
     }
@@ -186,15 +186,23 @@ impl Station {
         self.device.handle_timeout(now);
     }
 
-    /// Whether nothing but the device's own work goes on here until one of its commands is done: no queue, controller or link
-    /// has a part in it.
+    /// Whether nothing but the device's own work goes on here until one of its commands is done: no controller or link has a part
+    /// in it, and nothing that waits may go before.
     #[inline]
     pub(crate) fn is_left_alone(&self) -> bool {
         let waits = match &self.waiting {
-            Waiting::Plain(plain) => !plain.held.is_empty(),
+            // What is held goes on when a command is done, where the gate is shut until then.
+            Waiting::Plain(plain) => !plain.held.is_empty() && !self.gate.is_shut(&self.device),
             Waiting::Block(_) => true,
         };
         !waits && !self.shares && self.way.is_none()
+    }
+
+    /// Whether what was issued last waits here until a command is done, so that nothing else has changed.
+    #[inline]
+    pub(crate) fn only_holds(&self) -> bool {
+        let holds = matches!(&self.waiting, Waiting::Plain(plain) if !plain.held.is_empty());
+        holds && self.is_left_alone()
     }
 
     /// As [`Device::run_to_completion`], where the device is left alone.
@@ -254,7 +262,7 @@ impl Waiting {
     }
 
     /// Takes a piece, which goes on `at_once` where it may and nothing waits.
-    #[inline]
+    #[inline(always)]
     fn issue<T: Target>(
         &mut self,
         now: Nanos,
@@ -323,7 +331,7 @@ impl Plain {
     /// Room for so many held requests before more is allocated.
     const HELD: usize = 256;
 
-    #[inline]
+    #[inline(always)]
     fn submit<T: Target>(&mut self, target: &mut T, gate: &mut Gate, now: Nanos, piece: Piece) {
         let command = Command { urgent: piece.urgent, ..piece.request.into() };
         let tag = target.submit(now, command).expect("the target was seen to have room");

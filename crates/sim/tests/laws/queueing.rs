@@ -4,6 +4,7 @@ use crate::support::*;
 use headstack_model::{Lbn, Nanos, Request};
 use headstack_policy::order;
 use headstack_workload::{Closed, Distribution, Load, Open, Poll};
+use rand::RngExt;
 
 /// A load, and what a watcher beside the host counts: the integral of the requests outstanding over time.
 struct Watched<L> {
@@ -147,5 +148,31 @@ fn does_the_arm_never_rest_while_somebody_waits_whatever_the_order() {
             // Work is conserved: electronics and bus take no time here, so the arm's work fills all of it.
             assert_eq!(device.activity().busy(), last, "{}, {}", rig.name(), entry.name);
         }
+    }
+}
+
+#[test]
+fn reads_one_at_a_time_end_at_the_same_times_whatever_the_depth() {
+    for rig in all() {
+        let mut random = seeded(11);
+        // Some go on where the last one ended, which the read-ahead may have, and some come while it still runs.
+        let mut reads = Vec::new();
+        for _ in 0..200 {
+            let sectors = random.random_range(1..=64);
+            let lbn = any_lbn(&mut random, &rig, 4 * sectors);
+            reads
+                .extend((0..random.random_range(1..4)).map(|part| (part * u64::from(sectors), lbn, sectors)));
+        }
+        let ends = |depth: u32| {
+            let (mut device, mut random, mut at) = (rig.queued(depth, "fcfs"), seeded(12), Nanos::ZERO);
+            let reads = reads.iter().map(|(ahead, lbn, sectors)| Request::read(*lbn + *ahead, *sectors));
+            let end = |read| {
+                let served = serve(&mut device, at, read);
+                at = served.completed + Nanos(random.random_range(0..3_000_000) * random.random_range(0..=1));
+                (served.completed, served.parts, served.cache)
+            };
+            reads.map(end).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(1), ends(2), "{}", rig.name());
     }
 }

@@ -1,0 +1,81 @@
+//! Which segments may hold a block, at a glance: most reads meet none, and a search through coarse numbers, many of which fit a
+//! word of the processor, says so soonest.
+
+use super::Span;
+
+/// The spans of segments in units of about a segment, modulo 2¹⁶.
+#[derive(Clone, Debug)]
+pub(super) struct Coarse {
+    shift: u32,
+    /// First unit of each span.
+    first: Vec<u16>,
+    /// Units from the first to that of the block after the last; more than there are numbers count as all.
+    length: Vec<u16>,
+}
+
+impl Coarse {
+    /// Segments of `sectors` each, with room for `most` of them.
+    pub(super) fn new(sectors: u64, most: usize) -> Coarse {
+        let shift = sectors.max(1).ilog2();
+        Coarse { shift, first: Vec::with_capacity(most), length: Vec::with_capacity(most) }
+    }
+
+    /// Has `count` segments; new ones hold nothing.
+    pub(super) fn resize(&mut self, count: usize) {
+        self.first.resize(count, 0);
+        self.length.resize(count, 0);
+    }
+
+    /// Says what a segment holds.
+    #[inline]
+    pub(super) fn set(&mut self, index: usize, (from, to): Span) {
+        let first = from >> self.shift;
+        self.first[index] = first as u16;
+        self.length[index] = (to >> self.shift).saturating_sub(first).min(u64::from(u16::MAX)) as u16;
+    }
+
+    /// Whether any segment may hold a block or end before it; false only where none does.
+    #[inline]
+    pub(super) fn may_hold(&self, block: u64) -> bool {
+        let unit = (block >> self.shift) as u16;
+        let spans = self.first.iter().zip(&self.length);
+        // Without branches, so that it is done for many segments at once.
+        spans.fold(false, |any, (first, length)| any | (unit.wrapping_sub(*first) <= *length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_segment_that_holds_a_block_is_missed(
+            sectors in 1u64..20_000,
+            spans in prop::collection::vec((0u64..1 << 40, 0u64..1 << 30, any::<bool>()), 1..40),
+            pick in any::<prop::sample::Index>(),
+            into in any::<u64>(),
+        ) {
+            let mut coarse = Coarse::new(sectors, spans.len());
+            coarse.resize(spans.len());
+            let spans: Vec<Span> = spans
+                .into_iter()
+                .map(|(from, length, short)| (from, from + if short { length % (2 * sectors) } else { length }))
+                .collect();
+            spans.iter().enumerate().for_each(|(index, span)| coarse.set(index, *span));
+            let (from, to) = spans[pick.index(spans.len())];
+            prop_assert!(coarse.may_hold(from + into % (to - from + 1)));
+        }
+    }
+
+    #[test]
+    fn segments_far_from_a_block_are_ruled_out() {
+        let mut coarse = Coarse::new(8192, 64);
+        coarse.resize(64);
+        (0..64)
+            .for_each(|index| coarse.set(index, (1_000_000 * index as u64, 1_000_000 * index as u64 + 8199)));
+        let ruled_out = (0..64).filter(|index| !coarse.may_hold(1_000_000 * index + 500_000)).count();
+        assert_eq!(ruled_out, 64);
+    }
+}

@@ -1,0 +1,96 @@
+//! Sectors that go by under a head, one after the other.
+
+use super::media::{Drive, track_of};
+use headstack_model::{Extent, Lbn, Nanos, TrackPlace};
+
+/// Sectors that go by under a head one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pass {
+    pub(crate) first: Lbn,
+    pub(crate) sectors: u32,
+    /// The run of blocks that the pass is part of.
+    pub(crate) extent: Extent,
+    /// When the head is on the track.
+    pub(crate) on_track: Nanos,
+    /// When the first sector begins.
+    pub(crate) begins: Nanos,
+    /// Length of a sector in 2⁻³² turn, 2⁻³² of that: the fraction matters over a track.
+    pub(super) width: u64,
+}
+
+impl Pass {
+    /// The track of the pass.
+    #[inline]
+    pub(crate) fn place(&self) -> TrackPlace {
+        track_of(&self.extent)
+    }
+
+    /// Whether it takes any time: it takes none where every access takes the same.
+    #[inline]
+    pub(crate) fn takes_time(&self) -> bool {
+        self.width > 0
+    }
+
+    /// Time that a sector takes to go by.
+    pub(crate) fn sector(&self, drive: &Drive) -> Nanos {
+        drive.mechanics.spindle().time_of_units(self.width >> 32).max(Nanos(1))
+    }
+
+    /// When `count` sectors of the pass have gone by.
+    #[inline]
+    pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Nanos {
+        let units = (u128::from(count) * u128::from(self.width)) >> 32;
+        self.begins + drive.mechanics.spindle().time_of_units(units as u64)
+    }
+
+    /// When the whole pass has gone by.
+    #[inline]
+    pub(crate) fn end(&self, drive: &Drive) -> Nanos {
+        self.end_of(drive, self.sectors)
+    }
+
+    /// Block after the last of the pass.
+    #[inline]
+    pub(crate) fn end_lbn(&self) -> Lbn {
+        self.first + u64::from(self.sectors)
+    }
+
+    /// The rest of the pass, from `lbn` (in it) up to `end`.
+    pub(crate) fn part(&self, drive: &Drive, lbn: Lbn, end: Lbn) -> Pass {
+        let skipped = (lbn - self.first) as u32;
+        let sectors = (end.min(self.end_lbn()) - lbn) as u32;
+        Pass { first: lbn, sectors, begins: self.end_of(drive, skipped), ..*self }
+    }
+
+    /// Sectors that have gone by wholly at `now`.
+    pub(crate) fn gone_by(&self, drive: &Drive, now: Nanos) -> u32 {
+        self.gone_by_of(drive, now, self.end(drive))
+    }
+
+    /// The same where it is known that the pass has gone by at `whole`.
+    #[inline]
+    pub(crate) fn gone_by_of(&self, drive: &Drive, now: Nanos, whole: Nanos) -> u32 {
+        if now <= self.begins {
+            return 0;
+        }
+        if now >= whole {
+            return self.sectors;
+        }
+        let (passed, total) = ((now - self.begins).0, (whole - self.begins).0);
+        let mut count = share(passed, self.sectors, total);
+        while count < self.sectors && self.end_of(drive, count + 1) <= now {
+            count += 1;
+        }
+        while count > 0 && self.end_of(drive, count) > now {
+            count -= 1;
+        }
+        count
+    }
+}
+
+/// `sectors` times `passed` over `total`, rounded down.
+#[inline]
+fn share(passed: u64, sectors: u32, total: u64) -> u32 {
+    let wide = || (u128::from(passed) * u128::from(sectors) / u128::from(total)) as u64;
+    passed.checked_mul(u64::from(sectors)).map_or_else(wide, |product| product / total) as u32
+}
