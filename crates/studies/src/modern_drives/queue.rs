@@ -94,7 +94,7 @@ fn section(orders: &[&[Point]]) -> Section {
     );
     for (index, depth) in DEPTHS.iter().enumerate() {
         let cells = orders.iter().flat_map(|points| [points[index].rate, points[index].tail]);
-        table.row([Cell::Number(f64::from(*depth))].into_iter().chain(cells.map(Cell::Number)));
+        table.row([Cell::Word(depth.to_string())].into_iter().chain(cells.map(Cell::Number)));
     }
     Section {
         title: format!("What bounded overtaking costs: {DRIVE}"),
