@@ -42,7 +42,8 @@ fn does_fio_find_what_it_flushed_after_kills_of_the_node() {
         // The stretch that the last kill met is not written again.
         let mut next = begin + 1;
         let mut killer = None;
-        while fio(&uri, folder.path(), next..next + 1, "do_verify=0\nfsync=32\nend_fsync=1").is_ok() {
+        // Not `fsync` too: with it fio 3.33 may leave out the flush at the end, when one from before is still under way.
+        while fio(&uri, folder.path(), next..next + 1, "do_verify=0\nend_fsync=1").is_ok() {
             next += 1;
             if next == begin + 3 {
                 let moments = Duration::from_millis(noise.below(120));
