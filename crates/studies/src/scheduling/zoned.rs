@@ -18,10 +18,10 @@ pub(super) const MAPPED: [(&str, &str, &str); 3] =
     [("sstf", "sstf-lbn", "sstf"), ("look", "look-lbn", "look"), ("c-look", "c-look", "c-look-cylinder")];
 
 pub(super) fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
-    // The question is what an order makes of a queue; how much of it this drive's firmware looks at, and how many tags
-    // its interface has, is another.
+    // The question is what an order makes of a queue; how much of it this drive's firmware looks at, up to what age of a
+    // command, and how many tags its interface has, is another.
     let mut spec = drives::load(DRIVE)?.on_sas();
-    spec.queue.window = None;
+    (spec.queue.window, spec.queue.age_limit_ms) = (None, None);
     let grid = Grid::run(setting, &spec, queue::every(setting, TURN_MS))?;
     let mut measured = Vec::new();
     for length in [10, 100, 1000] {
