@@ -44,7 +44,7 @@ impl NodeHandle {
         NodeHandle(Arc::clone(shared))
     }
 
-    /// Has it take nothing more and begin to end, as [`Node::stop`] does, which then waits for less.
+    /// Has it take nothing more and begin to end, as [`super::Node::stop`] does, which then waits for less.
     pub fn ask_to_stop(&self) {
         self.0.lock().stopping = true;
         self.0.wake();
