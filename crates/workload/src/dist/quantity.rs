@@ -53,7 +53,9 @@ impl Quantity for Nanos {
 
     #[inline]
     fn from_f64(value: f64) -> Nanos {
-        Nanos(value.round() as u64)
+        // As `round`, which is a call into a library on processors of the baseline.
+        let whole = value as u64;
+        Nanos(whole.saturating_add(u64::from(value - whole as f64 >= 0.5)))
     }
 
     fn has(value: f64) -> bool {
@@ -125,6 +127,30 @@ impl Quantity for f64 {
             Ok(())
         } else {
             range(name, "a number", format!("{self:e}"), "-2^53 to 2^53")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_to_the_nearest_nanosecond() {
+        for value in [
+            -3.0,
+            -0.4,
+            0.0,
+            0.499_999_999_999_999_94,
+            0.5,
+            1.5,
+            2.5,
+            1e6 + 0.49,
+            4_503_599_627_370_497.0,
+            1e30,
+            f64::NAN,
+        ] {
+            assert_eq!(Nanos::from_f64(value), Nanos(value.round() as u64), "{value}");
         }
     }
 }
