@@ -11,7 +11,7 @@ use headstack_model::{Lbn, Nanos};
 
 /// Times that each question is put.
 const ROUNDS: usize = 3;
-/// Steps in which the share is halved in on: to within a hundredth of a turn.
+/// Steps of the search for the share, which end within a hundredth of a turn.
 const STEPS: usize = 7;
 /// Places at which both commands are looked for.
 const PLACES: usize = 12;
@@ -19,9 +19,9 @@ const PLACES: usize = 12;
 const LONGER: [f64; 5] = [1.8, 1.6, 1.4, 1.2, 1.0];
 /// Fewest turns to the shorter command's.
 const SHORTEST: f64 = 0.12;
-/// How far a command may come from where it was wanted: turns.
+/// How far the end of a command may be from the one wanted: turns.
 const OFF: f64 = 0.06;
-/// Share from which on overtaking is not bounded.
+/// Least share that counts as no bound on overtaking.
 const UNBOUNDED: f64 = 0.93;
 /// How near P must be to 1 to be that.
 const WHOLE_POWER: f64 = 0.15;
@@ -88,7 +88,7 @@ impl Scene<'_> {
         let (mut yes, mut asked) = (0, 0);
         for _ in 0..PLACES {
             let here = self.bench.fresh();
-            // What both take beyond the arm's way to them.
+            // What is part of both times and not of the arm's way: the choice, and the transfer.
             let beside =
                 choice_ms * 1e6 / self.bench.turn + f64::from(self.bench.unit()) / f64::from(here.sectors);
             let Some((long, turns)) = self.longer(here).await else { continue };
