@@ -13,7 +13,7 @@
 //!
 //! Drives with a second actuator at the head settle faster than that, so a file may give the settling as a fourth figure. The share of
 //! the stroke at changing speed then follows from the full stroke, or, where there is none, from a ratio: on drives of today a
-//! seek over a fifth of the tracks takes 0.475 of the full stroke. Their heavier arms change speed over most of the stroke.
+//! seek over a fifth of the tracks takes 0.475 of the full stroke, so that the arm changes speed over most of it.
 //! Not modelled: direction, radius, and the steps where a firmware changes from one control law to another.
 
 use super::SeekCurve;
@@ -29,8 +29,8 @@ const SETTLE_SHARE_MOST: f64 = 0.8;
 const CHANGING_PER_SETTLE: f64 = 1.2;
 /// Least share of the stroke that is covered while the speed changes.
 const CHANGING_LEAST: f64 = 1e-4;
-/// Time of a seek over a fifth of the tracks, as a share of the full stroke's, where the settling is given and the full stroke is not. *Source:* 0.47 to 0.48
-/// on drives of 2009 to 2024, read off the curves that H. Wong measured (2019) and others.
+/// Time of a seek over a fifth of the tracks, as a share of the full stroke's, where the settling is given and the full stroke is not. *Source:* the middle
+/// of 0.47 and 0.48, which measured drives of today have.
 const FIFTH_OF_FULL: f64 = 0.475;
 /// Distance from which on a seek settles as long as any. *Source:* as the module; the drives of 7,200 rpm have 134, 191 and 371 tracks.
 const LONG_FROM_TRACKS: f64 = 200.0;

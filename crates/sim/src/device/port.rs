@@ -148,7 +148,7 @@ impl Device {
         }
     }
 
-    /// Takes a command in over the port: at once where the port is free and nobody else wants it.
+    /// Takes a command in over the port: at once where the port is free and no other command wants it.
     #[inline]
     pub(super) fn receive_or_queue(&mut self, slot: u32) {
         let Port { until, busy, ending, receptions, ready, .. } = &self.port;

@@ -6,7 +6,7 @@
 //! below K mᴾ / (m + K mᴾ) of the longer. That share is measured with one other command and with many, which gives K and P.
 
 use super::queue::Scene;
-use crate::Ask;
+use crate::{Ask, Track};
 use headstack_model::{Lbn, Nanos};
 
 /// Times that each question is put.
@@ -49,12 +49,8 @@ impl Bound {
 pub(super) async fn bound(scene: &Scene<'_>, depth: usize, choice_ms: f64) -> Option<Bound> {
     let few = odds(scene, 1, choice_ms).await?;
     let many = depth.saturating_sub(2).min(14);
-    if many < 4 {
-        return Some(Bound { more: 1.0 / few, power: 1.0 });
-    }
-    let Some(most) = odds(scene, many, choice_ms).await else {
-        return Some(Bound { more: 1.0 / few, power: 1.0 });
-    };
+    let most = if many < 4 { None } else { odds(scene, many, choice_ms).await };
+    let Some(most) = most else { return Some(Bound { more: 1.0 / few, power: 1.0 }) };
     let power = 1.0 - libm::log(most / few) / libm::log(many as f64);
     Some(match (power - 1.0).abs() < WHOLE_POWER {
         true => Bound { more: 1.0 / libm::sqrt(few * most), power: 1.0 },
@@ -62,7 +58,7 @@ pub(super) async fn bound(scene: &Scene<'_>, depth: usize, choice_ms: f64) -> Op
     })
 }
 
-/// With so many others waiting: (1 − share) / share of the share of a longer command's time below which a later one goes first, which is
+/// With `others` other commands waiting: (1 − share) / share, of the share of a longer command's time below which a later one goes first, which is
 /// m^(1 − P) / K. None where a later one goes first that takes hardly less.
 async fn odds(scene: &Scene<'_>, others: usize, choice_ms: f64) -> Option<f64> {
     let (mut low, mut high) = (0.0, 1.0);
@@ -82,24 +78,32 @@ async fn odds(scene: &Scene<'_>, others: usize, choice_ms: f64) -> Option<f64> {
 }
 
 impl Scene<'_> {
-    /// Whether a command goes first that takes a share of the time of one that came earlier, with so many others waiting. None where no such
+    /// Whether a command goes first that takes a share of the time of one that came earlier, with `others` other commands waiting. None where no such
     /// commands are found.
     async fn overtakes(&self, share: f64, others: usize, choice_ms: f64) -> Option<bool> {
-        let (mut yes, mut asked) = (0, 0);
-        for _ in 0..PLACES {
-            let here = self.bench.fresh();
+        self.at_places(async |here: Track| {
             // What is part of both times and not of the arm's way: the choice, and the transfer.
-            let beside =
+            let shared =
                 choice_ms * 1e6 / self.bench.turn + f64::from(self.bench.unit()) / f64::from(here.sectors);
-            let Some((long, turns)) = self.longer(here).await else { continue };
-            let wanted = share * (turns - beside) + beside;
-            let Some(short) = self.command_after(here, wanted.max(SHORTEST)).await else { continue };
+            let (long, turns) = self.longer(here).await?;
+            let wanted = share * (turns - shared) + shared;
+            let short = self.command_after(here, wanted.max(SHORTEST)).await?;
             let unit = u64::from(self.bench.unit());
             // Those between lie before the first, so that none of them comes by a turn earlier; they came later, which counts more.
             let before = |index: u64| Lbn(long.0.saturating_sub(2 * index * unit));
             let mut order: Vec<Lbn> = (0..others as u64).map(before).collect();
             order.push(short);
-            yes += usize::from(self.first_of(here, None, &order).await == Some(short));
+            Some(self.first_of(here, None, &order).await == Some(short))
+        })
+        .await
+    }
+
+    /// What most places answer to a question that not every place can be asked; none where no place can.
+    async fn at_places(&self, question: impl AsyncFn(Track) -> Option<bool>) -> Option<bool> {
+        let (mut yes, mut asked) = (0, 0);
+        for _ in 0..PLACES {
+            let Some(answer) = question(self.bench.fresh()).await else { continue };
+            yes += usize::from(answer);
             asked += 1;
             if asked == ROUNDS {
                 break;
@@ -109,7 +113,7 @@ impl Scene<'_> {
     }
 
     /// A block that takes long after the end of a track, and how many turns.
-    pub(super) async fn longer(&self, here: crate::Track) -> Option<(Lbn, f64)> {
+    pub(super) async fn longer(&self, here: Track) -> Option<(Lbn, f64)> {
         for turns in LONGER {
             if let Some(lbn) = self.command_after(here, turns).await {
                 return Some((lbn, turns));
@@ -118,12 +122,10 @@ impl Scene<'_> {
         None
     }
 
-    /// A block whose command ends so many turns after the end of a track, as it does when it waits alone.
-    pub(super) async fn command_after(&self, here: crate::Track, turns: f64) -> Option<Lbn> {
+    /// A block whose command ends `turns` turns after the end of a track, as it does when it waits alone.
+    pub(super) async fn command_after(&self, here: Track, turns: f64) -> Option<Lbn> {
         for share in [0.003, 0.03, 0.1, 0.2, 0.4] {
-            let Some(other) = self.bench.away(here, share).or_else(|| self.bench.away(here, -share)) else {
-                continue;
-            };
+            let Some(other) = self.off(here, share) else { continue };
             let lbn = self.after(here, other, turns).await;
             if let Some(took) = self.alone_after(here, lbn).await
                 && (took - turns).abs() < OFF
@@ -135,7 +137,7 @@ impl Scene<'_> {
     }
 
     /// Turns from the end of a track to that of a command that waited for it alone.
-    async fn alone_after(&self, here: crate::Track, lbn: Lbn) -> Option<f64> {
+    async fn alone_after(&self, here: Track, lbn: Lbn) -> Option<f64> {
         let (bench, at) = (self.bench, self.bench.disk().now() + self.bench.turns(0.1));
         let (busy, ask) = self.busy(here);
         let busy = bench.send(busy, at);
@@ -163,14 +165,12 @@ pub(super) async fn choice_ms(scene: &Scene<'_>) -> Option<f64> {
 }
 
 impl Scene<'_> {
-    /// Whether a near command goes first that comes so many ms after the end of an access, with one waiting that takes long.
+    /// Whether a near command goes first that comes `ms` after the end of an access, with one waiting that takes long.
     async fn is_chosen_after(&self, ms: f64) -> Option<bool> {
-        let (mut yes, mut asked) = (0, 0);
-        for _ in 0..PLACES {
-            let (bench, here) = (self.bench, self.bench.fresh());
-            let Some((long, _)) = self.longer(here).await else { continue };
-            let Some(near) = bench.away(here, 0.003).or_else(|| bench.away(here, -0.003)) else { continue };
-            let short = self.after(here, near, 0.4).await;
+        self.at_places(async |here: Track| {
+            let bench = self.bench;
+            let (long, _) = self.longer(here).await?;
+            let short = self.after(here, self.off(here, 0.003)?, 0.4).await;
             let at = bench.disk().now() + bench.turns(0.1);
             let (busy, ask) = self.busy(here);
             let busy = bench.send(busy, at);
@@ -178,17 +178,13 @@ impl Scene<'_> {
             let ended = bench.disk().answer(busy).await.ended;
             let late = bench.send(ask(short), ended + Nanos::from_ms(ms));
             let (late, waiting) = (bench.disk().answer(late).await, bench.disk().answer(waiting).await);
-            yes += usize::from(late.ended < waiting.ended);
-            asked += 1;
-            if asked == ROUNDS {
-                break;
-            }
-        }
-        (asked > 0).then_some(2 * yes > asked)
+            Some(late.ended < waiting.ended)
+        })
+        .await
     }
 
     /// A read of several tracks up to the end of one, for all commands to be there when it ends, and how the others are asked.
-    pub(super) fn busy(&self, here: crate::Track) -> (Ask, impl Fn(Lbn) -> Ask + use<>) {
+    pub(super) fn busy(&self, here: Track) -> (Ask, impl Fn(Lbn) -> Ask + use<>) {
         let unit = self.bench.unit();
         // Not one track, which may be read from any angle.
         let tracks =

@@ -145,7 +145,12 @@ impl Scene<'_> {
     }
 
     fn far(&self, here: Track) -> Option<Track> {
-        self.bench.away(here, 0.4).or_else(|| self.bench.away(here, -0.4))
+        self.off(here, 0.4)
+    }
+
+    /// A track at a share of the disk from another, above it where there is one.
+    pub(super) fn off(&self, here: Track, share: f64) -> Option<Track> {
+        self.bench.away(here, share).or_else(|| self.bench.away(here, -share))
     }
 
     /// The block of another track that comes by so many turns after the end of a track.
