@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_every_shipped_drive_loaded_by_its_name() {
+    fn every_shipped_drive_loads_by_its_name() {
         for (name, _) in all() {
             let spec = load(name).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(spec.name, *name);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn does_an_unknown_name_get_the_nearest_one() {
+    fn unknown_drive_is_rejected_with_the_nearest_name() {
         let error = load("Atlas10k").expect_err("hyphens are missing");
         assert_eq!(error.to_string(), "drives: no drive `Atlas10k`; did you mean `atlas-10k`?");
     }

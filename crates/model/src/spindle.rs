@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_angle_exact_after_years() {
+    fn spindle_angle_stays_exact_for_years() {
         // 7,200 rpm is 120 turns a second: after any whole number of 1/120 s · 3 = 25 ms the platter is back at 0.
         let spindle = Spindle::from_rpm(7200.0);
         for quarter_seconds in [1u64, 4, 345_600, 3_600 * 24 * 365 * 4 * 50] {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_wait_end_at_its_target() {
+    fn spindle_wait_ends_at_the_target_angle() {
         let spindle = Spindle::from_rpm(10_025.0);
         let mut now = 1_234_567u64;
         for step in 0..10_000u64 {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_turn_take_sixty_seconds_over_the_speed() {
+    fn turn_period_is_60_seconds_over_rpm() {
         assert_eq!(Spindle::from_rpm(6000.0).period(), Nanos(10_000_000));
         assert_eq!(Spindle::from_rpm(7200.0).period(), Nanos(8_333_333));
         let spindle = Spindle::from_rpm(6000.0);

@@ -73,7 +73,7 @@ fn all_refused(spoilt: impl Fn(&str, &str) -> Vec<Spoilt>) {
 }
 
 #[test]
-fn are_the_files_right_to_begin_with() {
+fn every_unspoilt_file_is_accepted() {
     for (name, text) in files() {
         DriveSpec::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
         assert!(leaves(text).len() > 15, "{name}");
@@ -81,7 +81,7 @@ fn are_the_files_right_to_begin_with() {
 }
 
 #[test]
-fn is_a_value_of_another_type_refused_by_name_and_line() {
+fn value_of_wrong_type_is_rejected_by_key_and_line() {
     all_refused(spoil::other_types);
 }
 
@@ -100,22 +100,22 @@ const SIGNED: [&str; 10] = [
 ];
 
 #[test]
-fn is_a_negative_number_refused_by_name_and_line() {
+fn negative_number_is_rejected_by_key_and_line() {
     all_refused(|file, text| spoil::negative(file, text, &SIGNED));
 }
 
 #[test]
-fn is_a_number_that_is_none_refused_by_name_and_line() {
+fn nan_or_huge_number_is_rejected_by_key_and_line() {
     all_refused(spoil::beyond_numbers);
 }
 
 #[test]
-fn does_a_misspelt_key_get_its_right_name() {
+fn misspelt_key_is_rejected_with_the_right_name() {
     all_refused(spoil::misspelt);
 }
 
 #[test]
-fn does_a_key_with_another_unit_get_its_right_name() {
+fn key_with_wrong_unit_is_rejected_with_the_right_name() {
     let units = [
         ("_ms", "_us"),
         ("_us_per_sector", "_ns_per_sector"),
@@ -156,7 +156,7 @@ const NEEDED: [&str; 14] = [
 ];
 
 #[test]
-fn is_a_missing_key_named_with_the_table_that_lacks_it() {
+fn missing_required_key_is_rejected_at_its_table() {
     for (file, text) in files() {
         for leaf in leaves(text).iter().filter(|leaf| leaf.kind != Kind::Table) {
             let spoilt = leaf.left_out(file, text);
@@ -176,7 +176,7 @@ fn changed(file: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn are_zones_that_overlap_refused_at_the_second_one() {
+fn overlapping_zones_are_rejected_at_the_second() {
     let text = changed("atlas-10k", "first_cylinder =  433", "first_cylinder =  432");
     let at = line_of(&text, text.find("=  432, last_cylinder =   848").expect("it was put there"));
     refused(&text, "zones", at..at + 1, "geometry.zones[1].first_cylinder");
@@ -186,7 +186,7 @@ fn are_zones_that_overlap_refused_at_the_second_one() {
 }
 
 #[test]
-fn is_a_zone_that_ends_before_it_begins_or_beyond_the_disk_refused() {
+fn zone_with_impossible_last_cylinder_is_rejected() {
     let text = changed("atlas-10k", "last_cylinder =   848", "last_cylinder =   40");
     refused(&text, "zones", 1..60, "geometry.zones[1].last_cylinder");
     let text = changed("atlas-10k", "last_cylinder = 10041", "last_cylinder = 10042");
@@ -194,7 +194,7 @@ fn is_a_zone_that_ends_before_it_begins_or_beyond_the_disk_refused() {
 }
 
 #[test]
-fn is_a_capacity_that_does_not_fit_refused_at_its_line() {
+fn capacity_beyond_the_layout_is_rejected_at_its_line() {
     for (file, text) in files() {
         let leaf =
             leaves(text).into_iter().find(|leaf| leaf.path == "capacity_sectors").expect("it is needed");
@@ -206,7 +206,7 @@ fn is_a_capacity_that_does_not_fit_refused_at_its_line() {
 }
 
 #[test]
-fn tags_of_another_interface_are_refused_at_their_line() {
+fn tagging_of_another_interface_is_rejected_at_its_line() {
     let said = |file: &str, tagging: &str| {
         let text = changed(file, "[queue]", &format!("[queue]\ntagging = \"{tagging}\""));
         let at = line_of(&text, text.find("tagging = ").expect("it was put there"));
@@ -227,14 +227,14 @@ fn tags_of_another_interface_are_refused_at_their_line() {
 }
 
 #[test]
-fn more_commands_than_ncq_has_tags_are_refused_by_interface_alone() {
+fn sata_queue_depth_above_32_is_rejected() {
     let text = changed("exos-x16", "depth = 32", "depth = 33");
     let at = line_of(&text, text.find("depth = 33").expect("it was put there"));
     refused(&text, "tags", at..at + 1, "queue.depth");
 }
 
 #[test]
-fn tracks_counted_in_physical_sectors_are_told_apart_from_a_wrong_capacity() {
+fn capacity_error_hints_at_tracks_in_physical_sectors() {
     let physical = changed("wd800jd", "physical_sector_bytes = 512", "physical_sector_bytes = 4096");
     let said = |capacity: u64| {
         let text = physical.replacen("156301488", &capacity.to_string(), 1);
@@ -247,7 +247,7 @@ fn tracks_counted_in_physical_sectors_are_told_apart_from_a_wrong_capacity() {
 }
 
 #[test]
-fn a_write_cache_without_its_size_is_refused_at_the_key_that_turned_it_on() {
+fn write_cache_without_a_size_is_rejected_at_its_key() {
     let text = changed("atlas-10k", "write_cache = \"segment\"", "write_cache = \"full\"");
     let at = line_of(&text, text.find("write_cache = \"full\"").expect("it was put there"));
     refused(&text, "write cache", at..at + 1, "dirty_max_sectors");
@@ -261,7 +261,7 @@ fn noted(text: &str) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn what_is_allowed_and_seldom_meant_is_noted() {
+fn valid_but_unusual_values_are_noted() {
     let shipped = changed("exos-x16", "[queue]", "[queue]");
     assert_eq!(noted(&shipped), []);
     let keys = |from: &str, to: &str| {
@@ -279,7 +279,7 @@ fn what_is_allowed_and_seldom_meant_is_noted() {
 }
 
 #[test]
-fn a_curve_that_contradicts_its_data_sheet_is_noted() {
+fn curve_contradicting_its_data_sheet_is_noted() {
     let noted_with = |sheet: &str| {
         let text = changed("atlas-10k", "[mechanics.seek]\n", &format!("[mechanics.seek]\n{sheet}\n"));
         noted(&text).into_iter().map(|(key, _)| key).collect::<Vec<_>>()
@@ -294,7 +294,7 @@ fn a_curve_that_contradicts_its_data_sheet_is_noted() {
 }
 
 #[test]
-fn figures_of_a_data_sheet_that_no_curve_has_are_refused() {
+fn impossible_data_sheet_figures_are_rejected() {
     let key = |sheet: &str| {
         let text = changed("atlas-10k", "[mechanics.seek]\n", &format!("[mechanics.seek]\n{sheet}\n"));
         parse(&text).expect_err("no drive is so").key
@@ -315,7 +315,7 @@ fn figures_of_a_data_sheet_that_no_curve_has_are_refused() {
 }
 
 #[test]
-fn lost_turns_rise_and_their_shares_fall() {
+fn invalid_lost_turns_shares_are_rejected() {
     for shares in ["[[0, 0.1]]", "[[2, 0.1], [2, 0.05]]", "[[1, 0.1], [2, 0.2]]", "[[1, 0.6]]", "[[1, 0.0]]"]
     {
         let text = changed(
@@ -329,12 +329,12 @@ fn lost_turns_rise_and_their_shares_fall() {
 }
 
 #[test]
-fn is_a_syntax_error_told_by_its_line() {
+fn syntax_error_is_rejected_with_its_line() {
     all_refused(spoil::no_toml);
 }
 
 #[test]
-fn does_a_file_cut_off_anywhere_only_give_an_error() {
+fn truncated_file_gives_at_most_a_one_line_error() {
     for (file, text) in files() {
         for part in spoil::cut_off(text) {
             if let Err(error) = parse(part) {

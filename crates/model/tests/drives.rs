@@ -11,7 +11,7 @@ use sources::unsourced;
 use std::path::Path;
 
 #[test]
-fn is_every_file_of_the_folder_in_the_list() {
+fn every_drive_file_is_listed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../drives");
     let entries = std::fs::read_dir(folder).expect("the workspace has a folder `drives`");
     let files =
@@ -24,7 +24,7 @@ fn is_every_file_of_the_folder_in_the_list() {
 }
 
 #[test]
-fn does_every_drive_parse_and_bear_the_name_of_its_file() {
+fn every_drive_round_trips_and_bears_its_file_name() {
     for (name, text) in drives::all() {
         let spec = DriveSpec::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(spec.name, *name);
@@ -61,7 +61,7 @@ fn every_shipped_drive_has_the_tags_of_its_interface() {
 }
 
 #[test]
-fn has_every_number_its_source_beside_it() {
+fn every_number_names_its_source() {
     let mut wrong = Vec::new();
     for (name, text) in drives::all() {
         wrong.extend(unsourced(text).into_iter().map(|line| format!("drives/{name}.toml:{line}")));
@@ -74,7 +74,7 @@ fn has_every_number_its_source_beside_it() {
 }
 
 #[test]
-fn does_the_rule_about_sources_catch_what_it_should() {
+fn source_rule_flags_every_unsourced_number() {
     let faults =
         |lines: &str| unsourced(&format!("year = 1 # s\n[sources]\ns = \"x 1\"\n[t]\n{lines}")).len();
     assert_eq!(
@@ -130,7 +130,7 @@ fn departures(name: &str, spec: &mut DriveSpec) {
 }
 
 #[test]
-fn does_a_shipped_drive_equal_the_import_of_disksims_files() {
+fn shipped_drive_equals_the_import_of_disksim_files() {
     let Some(folder) = reference::disksim() else { return };
     for (name, file) in FROM_DISKSIM {
         let mut imported =
@@ -147,7 +147,7 @@ fn does_a_shipped_drive_equal_the_import_of_disksims_files() {
 }
 
 #[test]
-fn is_the_shorter_layout_of_the_atlas_10k_v_the_one_that_was_measured() {
+fn shorter_atlas_10k_v_layout_equals_the_measured_one() {
     let Some(folder) = reference::disksim() else { return };
     let file = folder.join("specs/maxtor300g.diskspecs");
     let mut imported = reference::import_file(&folder, &file).unwrap_or_else(|error| panic!("{error}")).spec;

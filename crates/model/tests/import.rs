@@ -35,7 +35,7 @@ fn model(text: &str) -> Imported {
 }
 
 #[test]
-fn is_a_whole_drive_carried_over() {
+fn whole_drive_is_imported() {
     let spec = diskspecs(DISKSPECS).spec;
     assert_eq!((spec.name.as_str(), spec.title.as_str()), ("small", "SMALL_validate"));
     assert_eq!((spec.geometry.heads, spec.geometry.cylinders), (2, 20));
@@ -55,7 +55,7 @@ fn is_a_whole_drive_carried_over() {
 }
 
 #[test]
-fn are_failed_seek_measurements_left_out() {
+fn failed_seek_measurements_are_left_out() {
     let seek = |text: &str| import_with(DISKSPECS, "drive.diskspecs", ("drive.seek", text));
     let imported =
         seek("1, 1.0\n2, 1.2\n5, 0.5\n8, 1.6\n12, 2.0\n").unwrap_or_else(|error| panic!("{error}"));
@@ -68,7 +68,7 @@ fn are_failed_seek_measurements_left_out() {
 }
 
 #[test]
-fn does_a_bounded_read_ahead_run_over_what_was_requested() {
+fn bounded_read_ahead_runs_past_the_requested_blocks() {
     let key = "Read-ahead over requested = 0";
     assert!(DISKSPECS.contains(key));
     for (most, over) in [("0", false), ("16", true)] {
@@ -84,7 +84,7 @@ fn with_value(key: &str, value: &str) -> String {
 }
 
 #[test]
-fn do_writes_take_the_overhead_of_their_cache() {
+fn writes_get_the_overhead_of_their_write_cache() {
     for (level, cache, ms) in
         [("0", WriteCache::None, 0.7), ("1", WriteCache::Segment, 0.5), ("2", WriteCache::Segment, 0.5)]
     {
@@ -98,7 +98,7 @@ fn do_writes_take_the_overhead_of_their_cache() {
 }
 
 #[test]
-fn are_overheads_scaled_and_the_one_of_every_request_added() {
+fn overheads_include_per_request_time_and_are_scaled() {
     let text = DISKSPECS.replace("Per-request overhead time = 0.0", "Per-request overhead time = 1.0");
     let spec = diskspecs(&text.replace("overheads = 1.0", "overheads = 2.0")).spec;
     assert_eq!(spec.overhead.after_read.read_hit_ms, 2.0 * (1.0 + 0.1));
@@ -109,7 +109,7 @@ fn are_overheads_scaled_and_the_one_of_every_request_added() {
 }
 
 #[test]
-fn is_the_transfer_the_slowest_of_disk_controller_and_bus() {
+fn transfer_takes_the_slowest_of_disk_controller_and_bus() {
     let imported = import_with(RIG, "rig.parv", ("", "")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((imported.spec.bus.read_us_per_sector, imported.spec.bus.write_us_per_sector), (50.0, 30.0));
     let left: Vec<&str> = imported.not_carried.iter().map(|note| note.key.as_str()).collect();
@@ -117,7 +117,7 @@ fn is_the_transfer_the_slowest_of_disk_controller_and_bus() {
 }
 
 #[test]
-fn does_a_model_alone_say_that_it_has_no_electronics() {
+fn model_alone_is_noted_as_lacking_electronics() {
     let imported = model(MODEL);
     assert_eq!(imported.spec.name, "small");
     assert_eq!(imported.spec.mechanics.zero_latency_read, ZeroLatency::None);
@@ -125,7 +125,7 @@ fn does_a_model_alone_say_that_it_has_no_electronics() {
 }
 
 #[test]
-fn is_every_kind_of_seek_curve_read() {
+fn every_kind_of_seek_curve_is_imported() {
     let seek = |kind: &str| model(&MODEL.replace("= extracted", &format!("= {kind}"))).spec.mechanics.seek;
     let hpl = seek("hpl");
     assert_eq!(hpl.points_cylinders_ms, []);
@@ -142,7 +142,7 @@ fn is_every_kind_of_seek_curve_read() {
 }
 
 #[test]
-fn does_the_three_point_curve_meet_its_three_points() {
+fn three_point_seek_curve_meets_its_three_points() {
     // On a long arm, where one cylinder more or less does not show: Lee and Katz fit the mean over random seeks.
     let text = MODEL.replace("= extracted", "= curve").replace("cylinders = 20", "cylinders = 3000");
     let points = model(&text).spec.mechanics.seek.points_cylinders_ms;
@@ -168,7 +168,7 @@ fn mean_of_random_seeks(points: &[(u32, f64)], cylinders: u32) -> f64 {
 }
 
 #[test]
-fn is_a_write_curve_read_from_the_fourth_column() {
+fn write_seek_curve_is_read_from_the_fourth_column() {
     let dual = "1, 1.0, 0.1, 1.5\n9, 2.0, 0.1, 2.5\n";
     let imported =
         import_with(MODEL, "drive.model", ("drive.seek", dual)).unwrap_or_else(|error| panic!("{error}"));
@@ -190,7 +190,7 @@ fn is_a_write_curve_read_from_the_fourth_column() {
 }
 
 #[test]
-fn are_skews_in_revolutions_turned_into_sectors() {
+fn skews_in_revolutions_become_sectors() {
     let text =
         MODEL.replace("Rangesize", "Skew units = revolutions,\n Rangesize").replace("= 3.0,", "= 0.5,");
     let text = text.replace("= 12.0,", "= 0.1,").replace("= 8.0,", "= 0.1,");
@@ -217,7 +217,7 @@ fn model_with_layout(layout: &str) -> String {
 }
 
 #[test]
-fn is_a_layout_of_repeated_runs_read() {
+fn layout_of_repeated_runs_is_imported() {
     let imported = model(&model_with_layout(GRAMMAR));
     assert_eq!(imported.spec.capacity_sectors, 118 - 3);
     let extents = imported.spec.geometry.extents.expect("the layout has extents");
@@ -235,7 +235,7 @@ fn is_a_layout_of_repeated_runs_read() {
 }
 
 #[test]
-fn does_a_layout_that_contradicts_itself_say_where() {
+fn contradictory_layout_is_rejected_with_its_place() {
     for (from, to, why) in [
         (
             "20, 0, 0.0, 8",
@@ -274,7 +274,7 @@ fn changed_numbers(text: &str) -> impl Iterator<Item = (&str, String)> {
 }
 
 #[test]
-fn is_no_key_dropped_in_silence() {
+fn every_numeric_key_is_carried_over_or_listed() {
     let mut keys = 0;
     for (text, origin) in [(DISKSPECS, "drive.diskspecs"), (MODEL, "drive.model")] {
         let same = import_with(text, origin, ("", "")).unwrap_or_else(|error| panic!("{error}"));
@@ -289,14 +289,14 @@ fn is_no_key_dropped_in_silence() {
 }
 
 #[test]
-fn is_a_key_that_nobody_knows_listed() {
+fn unknown_key_is_listed_as_not_carried_over() {
     let imported = diskspecs(&DISKSPECS.replace("Print stats", "Paint stats"));
     let note = imported.not_carried.iter().find(|note| note.key == "Paint stats").expect("it is listed");
     assert_eq!(note.to_string(), "drive.diskspecs:23: Paint stats: is not a key known for this block");
 }
 
 #[test]
-fn does_every_fault_name_its_file_line_and_key() {
+fn every_import_error_names_its_file_line_and_key() {
     for (from, to, place) in [
         ("Fast write level = 0", "Fast write level = 3", "drive.diskspecs:50: Fast write level"),
         ("Fast write level = 0", "Fast write level = x", "drive.diskspecs:50: Fast write level"),
@@ -334,7 +334,7 @@ fn does_every_fault_name_its_file_line_and_key() {
 
 proptest! {
     #[test]
-    fn does_a_damaged_file_never_panic(at in 0..RIG.len() + DISKSPECS.len() + MODEL.len(), kind in 0..4, with in any::<char>()) {
+    fn damaged_file_never_panics_the_importer(at in 0..RIG.len() + DISKSPECS.len() + MODEL.len(), kind in 0..4, with in any::<char>()) {
         let damage = |text: &str, at: usize| {
             let (left, right) = text.split_at(at);
             match kind {
@@ -380,7 +380,7 @@ const NO_DRIVE: [(&str, &str); 2] =
     [("maxtor300g-layout.model", "no drive here"), ("synthsimpledisk.parv", "no drive here")];
 
 #[test]
-fn is_every_reference_file_imported() {
+fn every_reference_file_with_a_drive_is_imported() {
     let Some(folder) = reference::disksim() else { return };
     for (part, ending) in [("specs", "diskspecs"), ("specs", "model"), ("rigs", "parv")] {
         for path in files(&folder.join(part), ending) {

@@ -19,7 +19,7 @@ fn setup(text: &str) -> Result<Setup, SpecError> {
 }
 
 #[test]
-fn is_every_part_of_a_set_up_read() {
+fn every_part_of_a_setup_is_imported() {
     let met = setup(SETUP).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = met.drives.iter().map(|drive| drive.name.as_str()).collect();
     assert_eq!(names, ["disk0", "disk1", "disk2"]);
@@ -43,7 +43,7 @@ fn is_every_part_of_a_set_up_read() {
 }
 
 #[test]
-fn is_what_a_queue_and_the_processors_say_carried_over_or_listed() {
+fn queue_and_processor_keys_are_carried_over_or_listed() {
     let queue = "Scheduling policy = 14, Timeout time/weight = 30, Scheduling priority scheme = 1, Priority scheduling = 3";
     let text = SETUP.replace("Scheduling policy = 4", queue)
         + "disksim_pf Proc { Number of processors = 5, Process-Flow Time Scale = 0.5 }\n";
@@ -67,7 +67,7 @@ fn with(old: &str, new: &str) -> String {
 }
 
 #[test]
-fn does_every_bad_set_up_say_where_and_what() {
+fn every_invalid_setup_is_rejected_with_its_place() {
     assert_eq!(
         setup("").expect_err("empty").to_string(),
         "setup.parv:1: no drive here: needs an instance of a disksim_disk block"
@@ -166,7 +166,7 @@ topology disksim_simpledisk sd0 []
 ";
 
 #[test]
-fn is_a_disk_of_constant_time_a_drive() {
+fn disk_of_constant_access_time_becomes_a_drive() {
     let met = setup(SIMPLE).unwrap_or_else(|error| panic!("{error}"));
     let spec = &met.drives[0].spec;
     assert_eq!((spec.name.as_str(), spec.capacity_sectors), ("sd", 250_000));

@@ -83,7 +83,7 @@ fn near(found: f64, wanted: f64, share: f64) {
 }
 
 #[test]
-fn a_sheet_of_a_drive_of_2019_becomes_that_drive() {
+fn sheet_of_2019_becomes_a_drive_with_its_figures() {
     let mut sheet = sheet(10_000_000_000_000, 7200.0, 215.0, 8.5);
     (sheet.heads, sheet.cache_bytes) = (Some(14), Some(256 << 20));
     let (spec, geometry, text) = drive(&sheet);
@@ -102,7 +102,7 @@ fn a_sheet_of_a_drive_of_2019_becomes_that_drive() {
 }
 
 #[test]
-fn a_sheet_of_a_drive_of_1998_has_blocks_that_change_surface_first() {
+fn sheet_of_1998_becomes_a_head_first_drive() {
     let mut sheet = sheet(9_100_000_000, 10_000.0, 15.6, 5.4);
     (sheet.interface, sheet.heads) = (Some(Interface::Scsi), Some(12));
     let (spec, geometry, _) = drive(&sheet);
@@ -114,7 +114,7 @@ fn a_sheet_of_a_drive_of_1998_has_blocks_that_change_surface_first() {
 }
 
 #[test]
-fn figures_that_no_drive_has_are_refused_with_what_is_allowed() {
+fn impossible_figures_are_rejected_with_the_allowed_range() {
     let usual = sheet(10_000_000_000_000, 7200.0, 215.0, 8.5);
     let said = |change: &dyn Fn(&mut DataSheet)| {
         let mut sheet = usual.clone();
@@ -176,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
-    fn every_sheet_becomes_a_drive_with_the_capacity_rate_and_seek_that_it_tells(sheet in sheets()) {
+    fn every_sheet_becomes_a_drive_with_its_capacity_rate_and_seek(sheet in sheets()) {
         let made = sheet.drive_file();
         prop_assume!(made.is_ok());
         let (spec, geometry, _) = drive(&sheet);
@@ -190,7 +190,7 @@ proptest! {
 }
 
 #[test]
-fn most_sheets_of_drives_that_were_sold_are_accepted() {
+fn most_plausible_sheets_are_accepted() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut refused = Vec::new();
     for _ in 0..300 {

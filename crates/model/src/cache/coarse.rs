@@ -51,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_segment_that_holds_a_block_is_missed(
+        fn segment_holding_the_block_is_never_ruled_out(
             sectors in 1u64..20_000,
             spans in prop::collection::vec((0u64..1 << 40, 0u64..1 << 30, any::<bool>()), 1..40),
             pick in any::<prop::sample::Index>(),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_far_from_a_block_are_ruled_out() {
+    fn segments_far_from_the_block_are_ruled_out() {
         let mut coarse = Coarse::new(8192, 64);
         coarse.resize(64);
         (0..64)

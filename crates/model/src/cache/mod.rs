@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_segment_unused_for_longest_replaced() {
+    fn least_recently_used_segment_is_replaced() {
         let mut cache = cache(|_| {});
         let (a, b, c) = (fill(&mut cache, 0, 50), fill(&mut cache, 1000, 1050), fill(&mut cache, 2000, 2050));
         cache.touch(a, Lbn(10));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn does_first_in_first_out_ignore_use() {
+    fn fifo_replacement_ignores_use() {
         let mut cache = cache(|spec| spec.replacement = Replacement::Fifo);
         let (a, b) = (fill(&mut cache, 0, 50), fill(&mut cache, 1000, 1050));
         fill(&mut cache, 2000, 2050);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn do_whole_hits_go_before_parts_and_long_parts_before_short() {
+    fn find_returns_whole_hit_or_longest_part_hit() {
         let mut cache = cache(|_| {});
         let short = fill(&mut cache, 0, 20);
         let long = fill(&mut cache, 10, 40);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn segment_being_filled_answers_before_others_that_hold_the_read() {
+    fn filling_segment_answers_before_others_holding_the_read() {
         let mut cache = cache(|_| {});
         let held = [(0, 50), (10, 60), (20, 55)].map(|(from, to)| fill(&mut cache, from, to));
         for index in held {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn read_ahead_goes_as_far_as_any_read_of_its_segment_had_it_go() {
+    fn read_ahead_end_keeps_its_maximum_until_segment_reuse() {
         let mut cache = cache(|_| {});
         let index = fill(&mut cache, 0, 50);
         assert_eq!(cache.extend_read_ahead(index, Lbn(200)), Lbn(200));
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn segment_kept_for_writes_answers_whole_reads_and_no_first_part() {
+    fn dedicated_write_segment_gives_whole_hits_only() {
         for dedicated in [false, true] {
             let mut cache = cache(|spec| spec.dedicated_write_segment = dedicated);
             let written = cache.take_for_write(Lbn(0), Lbn(20), Lbn(0)).expect("no segment is dirty yet");
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_full_segment_slide() {
+    fn full_segment_slides_past_its_oldest_blocks() {
         let mut cache = cache(|_| {});
         let index = fill(&mut cache, 0, 90);
         cache.slide(index, Lbn(150));
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn do_writes_drop_what_they_make_stale_and_keep_to_their_segments() {
+    fn writes_invalidate_stale_data_and_keep_to_their_segments() {
         let mut cache = cache(|spec| spec.write_segments = 1);
         let old = [fill(&mut cache, 0, 50), fill(&mut cache, 10, 55)];
         let kept = fill(&mut cache, 1000, 1050);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn do_segments_multiply_when_streams_push_each_other_out() {
+    fn adaptive_segments_multiply_when_streams_evict_each_other() {
         let mut cache = cache(|spec| {
             (spec.segments, spec.segment_sectors) = (2, 1200);
             (spec.segmentation, spec.segments_max) = (Segmentation::Adaptive, Some(16));

@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn does_the_list_move_as_a_vector_does(
+        fn recency_list_matches_a_vector(
             count in 1usize..9,
             moves in prop::collection::vec((any::<bool>(), 0usize..9), 0..40),
         ) {

@@ -48,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn does_it_find_as_a_linear_search_does(
+        fn finder_matches_a_linear_search(
             keys in prop::collection::btree_set(0u64..5000, 1..60),
             scale in 1u64..1_000_000,
             number in 0u64..6000,

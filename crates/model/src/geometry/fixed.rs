@@ -109,14 +109,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn does_it_divide_as_the_processor_does(n in any::<u64>(), d in 1..=u64::MAX, small in 1u64..5000) {
+        fn divisor_matches_processor_division(n in any::<u64>(), d in 1..=u64::MAX, small in 1u64..5000) {
             for d in [d, small, 1] {
                 prop_assert_eq!(Divisor::new(d).divide(n), (n / d, n % d));
             }
         }
 
         #[test]
-        fn are_sector_starts_exact(spt in 1u32..65_536, pick in any::<u32>()) {
+        fn sector_starts_are_exact(spt in 1u32..65_536, pick in any::<u32>()) {
             for sector in [pick % spt, 0, spt - 1] {
                 prop_assert_eq!(SectorWidth::new(spt).start(sector), Angle::of_sector(sector, spt));
             }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn do_whole_sectors_add_up_to_a_turn() {
+    fn sectors_of_a_track_sum_to_one_turn() {
         for spt in [3u32, 7, 334, 1170] {
             let third = Turns::of_sectors(1.0, spt).times(u64::from(spt)).angle();
             assert_eq!(third, Angle(0), "{spt}");

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_number_told_from_a_word() {
+    fn lexer_separates_numbers_from_words() {
         let word = |w: &str| Token::Word(w.to_string());
         let met = tokens("-7 0x1F 1.5 2e3 -0.25 2nd 3disks over. inf nan - a#b #gone\n=")
             .expect("these are tokens");
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn is_a_sourced_file_found_beside_the_one_that_names_it() {
+    fn sourced_path_is_relative_to_the_sourcing_file() {
         let met = tokens("x source a/b.model y").expect("both files are there");
         let words: Vec<String> = met.iter().map(Token::show).collect();
         assert_eq!(words, ["`x`", "`inner`", "`deep`", "`y`"]);
     }
 
     #[test]
-    fn does_a_file_that_reads_itself_end_in_an_error() {
+    fn file_that_sources_itself_is_rejected() {
         for text in ["source self", "source twice"] {
             let error = tokens(text).expect_err("it never ends");
             assert!(error.message.contains("too many files"), "{error}");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_missing_file_an_error_with_its_line() {
+    fn missing_sourced_file_is_rejected_with_its_line() {
         let error = tokens("a\nb source gone.model").expect_err("it is not there");
         assert_eq!(error.to_string(), "top.parv:2: source: gone.model: not there");
         assert!(tokens("source").is_err());

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn is_every_form_of_the_language_read() {
+    fn every_form_of_the_language_is_parsed() {
         let text = "disksim_bus BUS1 { Read block transfer time = 0.5, # half\n Print stats = 1, }\n\
                     instantiate [ bus0 , disk8 .. disk11 ] as BUS1\n\
                     topology disksim_iodriver driver0 [ disksim_bus bus0 [ disksim_disk disk8 [], disksim_disk disk9 [] ] ]\n\
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn does_every_broken_file_say_where() {
+    fn every_broken_file_is_rejected_with_its_line() {
         for (text, line) in [
             ("a B {\n x 1 }", 2),
             ("a B {\n x = }", 2),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn is_deep_nesting_an_error_and_no_overflow() {
+    fn deep_nesting_is_rejected_without_stack_overflow() {
         for open in ["[", "a { k = ", "t n [ "] {
             let start = if open.starts_with('t') { "topology " } else { "a B { k = " };
             let error = document(&format!("{start}{}", open.repeat(100_000))).expect_err("too deep");

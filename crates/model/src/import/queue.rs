@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn has_every_policy_of_the_manual_an_order_and_no_other_number() {
+    fn policies_1_to_28_alone_map_to_orders() {
         let met: Vec<String> = (1..=28).filter_map(|policy| Some(order(policy, 30, 2)?.0)).collect();
         let wanted = "fcfs look-lbn c-look sstf-lbn look c-look-cylinder sstf sptf spctf sptf wstf(30) wstf(30) wstf(30) \
              asptf(30) aspctf(30) asptf(30) sstf-lbn sstf look-lbn sptf spctf sstf-lbn sstf sptf sptf sptf sptf fcfs";
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_weight_that_an_order_cannot_have_brought_into_its_range() {
+    fn out_of_range_weight_is_clamped() {
         let name = |policy, weight| order(policy, weight, 0).expect("it is a policy").0;
         assert_eq!((name(11, 0), name(12, u32::MAX)), ("sptf".to_string(), "wstf(10000000)".to_string()));
         assert_eq!(

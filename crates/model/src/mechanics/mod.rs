@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_write_settle_after_seek_and_head_switch() {
+    fn write_settle_is_added_to_seek_and_head_switch() {
         let quarter = Nanos::from_ms(0.25);
         let (without, with, negative) = (with_settle(0.0), with_settle(0.25), with_settle(-0.25));
         for to in [HEAD, FAR] {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_bound_below_writes_that_settle_sooner_than_reads() {
+    fn reposition_lower_bound_covers_negative_write_settle() {
         let mechanics = with_settle(-0.25);
         for cylinder in [101, 150, 400, 2598] {
             let to = TrackPlace { cylinder, head: 0 };

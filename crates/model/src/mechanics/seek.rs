@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_a_table_meet_its_points_and_the_middle_between_them() {
+    fn seek_table_meets_its_points_and_interpolates() {
         let spec =
             SeekSpec { points_cylinders_ms: vec![(1, 1.0), (11, 3.0), (21, 4.0)], ..SeekSpec::default() };
         let curve = SeekCurve::for_reads(&spec, 100);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_table_hand_over_to_its_pieces() {
+    fn seek_pieces_continue_after_the_table() {
         let pieces = vec![
             SeekPiece { up_to_cylinders: Some(400), constant_ms: 3.0, sqrt_ms: 0.5, linear_ms: 0.0 },
             SeekPiece { up_to_cylinders: None, constant_ms: 8.0, sqrt_ms: 0.0, linear_ms: 0.01 },
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_physical_curve_meet_its_three_figures() {
+    fn physical_seek_curve_meets_its_figures() {
         let physical = PhysicalSeek {
             single_cylinder_ms: 0.8,
             settle_ms: 0.7,
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_floor_below_all_longer_seeks() {
+    fn seek_floor_never_exceeds_a_longer_seek() {
         let points = vec![(1, 1.3), (2, 1.1), (3, 1.6), (4, 1.5), (9, 2.0)];
         let spec = SeekSpec { points_cylinders_ms: points, ..SeekSpec::default() };
         let curve = SeekCurve::for_reads(&spec, 10);

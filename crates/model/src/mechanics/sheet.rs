@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_has_the_sheets_figures() {
+    fn sheet_curve_meets_the_sheet_figures() {
         for cylinders in [900, 8000, CYLINDERS] {
             for full_stroke_ms in [None, Some(14.0), Some(16.0), Some(18.0)] {
                 let sheet = SheetSeek { full_stroke_ms, write_average_ms: Some(8.8), ..TODAY };
@@ -274,14 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_three_measured_drives_give_the_share_of_a_fifth_of_the_tracks() {
+    fn fifth_stroke_seek_takes_47_percent_of_full_stroke() {
         let (reads, _) = tabulated(TODAY, CYLINDERS);
         let share = reads.time(CYLINDERS / 5).as_ms() / reads.time(CYLINDERS - 1).as_ms();
         assert!((0.47..=0.48).contains(&share), "{share}");
     }
 
     #[test]
-    fn a_given_settling_keeps_the_sheets_figures_and_the_share_of_a_fifth() {
+    fn given_settle_keeps_sheet_figures_and_fifth_stroke_share() {
         for full_stroke_ms in [None, Some(14.6)] {
             let sheet = SheetSeek { settle_ms: Some(0.7), full_stroke_ms, single_track_ms: 0.23, ..TODAY };
             let (reads, _) = tabulated(sheet, CYLINDERS);
@@ -296,14 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn seeks_of_some_hundred_tracks_settle_as_long_as_any() {
+    fn seeks_of_100_to_500_tracks_take_2_to_2_7_ms() {
         let (reads, _) = tabulated(TODAY, CYLINDERS);
         let times: Vec<f64> = [100, 200, 500].map(|distance| reads.time(distance).as_ms()).to_vec();
         assert!(times.iter().all(|ms| (2.0..2.7).contains(ms)), "{times:?}");
     }
 
     #[test]
-    fn a_writes_extra_settling_grows_from_a_single_track_to_a_long_seek_and_no_further() {
+    fn write_settle_grows_with_distance_up_to_a_limit() {
         let sheet = SheetSeek { write_single_track_ms: Some(0.49), write_average_ms: Some(8.8), ..TODAY };
         let curve = SheetCurve::new(&sheet, CYLINDERS);
         let extra =
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_seeks_never_take_less() {
+    fn longer_seek_never_takes_less_time() {
         for full_stroke_ms in [None, Some(15.0), Some(19.0)] {
             let curve = SheetCurve::new(&SheetSeek { full_stroke_ms, ..TODAY }, CYLINDERS);
             assert!(
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn three_figures_of_a_measured_curve_give_the_rest_of_it() {
+    fn three_figures_reproduce_measured_seek_curves() {
         let all: Vec<[f64; 2]> = MEASURED.into_iter().map(errors).collect();
         for (name, [mean, long]) in MEASURED.into_iter().zip(&all) {
             assert!(*mean < 0.13 && *long < 0.23, "{name}: {mean:.3} {long:.3}");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_that_no_curve_has_are_outside_the_limits() {
+    fn average_limits_exclude_an_impossible_average() {
         let sheet = SheetSeek { full_stroke_ms: Some(9.0), ..TODAY };
         let [least, most] = SheetCurve::average_limits(&sheet, CYLINDERS);
         assert!(least < most && most < 8.0, "{least} to {most}");

@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_time_comes_out_as_it_went_in(
+        fn line_table_reproduces_every_time(
             runs in prop::collection::vec((any::<u32>(), -9_000i64..9_000, 0i64..20, 1usize..200), 1..6),
         ) {
             let time = |(start, slope, noise, _): (u32, i64, i64, usize), place: usize| {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_square_root_is_kept_in_lines() {
+    fn square_root_curve_is_stored_as_lines() {
         let times: Vec<u32> =
             (0..360_000).map(|d| (1e6 + 2e4 * f64::from(d).sqrt()).round() as u32).collect();
         let table = Lines::new(&times);

@@ -205,13 +205,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suggestion_that_is_far_off_is_dropped() {
+    fn distant_suggestion_is_dropped() {
         assert_eq!(did_you_mean("nope", ["hp-97560", "atlas-10k"]), "");
         assert_eq!(did_you_mean("atlas10k", ["hp-97560", "atlas-10k"]), "; did you mean `atlas-10k`?");
     }
 
     #[test]
-    fn slip_of_the_keys_is_near_and_another_word_is_not() {
+    fn typo_is_near_and_another_word_is_not() {
         for (met, known) in
             [("data99", "data9"), ("sdb", "sda"), ("disk", "disk0"), ("Data1", "data1"), ("dsik0", "disk0")]
         {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_numbers_are_told_in_words() {
+    fn number_types_are_described_in_words() {
         let said = "invalid type: string \"four\", expected u32";
         assert_eq!(in_words(said), "invalid type: string \"four\", expected a whole number from 0 on");
         assert_eq!(in_words("unknown field `a`, expected `b`"), "unknown field `a`, expected `b`");

@@ -200,7 +200,7 @@ mod tests {
     ";
 
     #[test]
-    fn is_the_short_form_read_and_written() {
+    fn short_form_of_extents_round_trips() {
         let extents: Extents = toml::from_str(TEXT).expect("the text is right");
         assert_eq!(extents.tracks[1], TrackKind { first_sector: 2, sectors: 1100, sectors_per_track: 1114 });
         assert_eq!(extents.groups[0][0].of, Repeated::Track { head: 0, kind: 0 });
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_run_of_wrong_numbers_refused() {
+    fn run_with_invalid_numbers_is_rejected() {
         for (run, reason) in [
             ("[0, 0, 32, 31, -1]", "5 numbers"),
             ("[0, 0, 1.5, 31, -1, 0.0, 0.24]", "1.5 is out of range"),

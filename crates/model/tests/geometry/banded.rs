@@ -143,7 +143,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn does_every_block_lie_where_walking_the_tracks_puts_it(spec in any_geometry(), keep in 0.0..2.0f64) {
+    fn every_banded_block_matches_a_walk_over_the_tracks(spec in any_geometry(), keep in 0.0..2.0f64) {
         let Some(mut blocks) = lay_out(&spec) else {
             let drive = DriveSpec { capacity_sectors: 1, geometry: spec, ..laws::any_drive() };
             prop_assert!(Geometry::new(&drive).is_err(), "{:?} does not fit", drive.geometry);
@@ -158,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn do_the_four_orders_run_as_their_names_say() {
+fn every_seek_first_layout_visits_tracks_in_its_order() {
     let orders = LAYOUTS.map(|layout| {
         let zone = BandZone {
             first_cylinder: 0,

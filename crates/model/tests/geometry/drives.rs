@@ -68,7 +68,7 @@ fn walk(drive: &DriveSpec) -> usize {
 }
 
 #[test]
-fn does_a_sequential_read_find_the_next_track_after_exactly_the_skew() {
+fn next_track_begins_exactly_one_skew_later() {
     for (name, text) in drives::all() {
         let drive = DriveSpec::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
         if !drive.geometry.zones.is_empty() {

@@ -52,14 +52,14 @@ cylinder_skew_sectors = 1
 }
 
 #[test]
-fn does_a_capacity_beyond_the_zones_name_both_numbers() {
+fn excess_capacity_is_rejected_with_both_sector_counts() {
     assert!(parse(178, &zoned("sectors-per-zone", "spares = 1")).is_ok());
     refused(179, &zoned("sectors-per-zone", "spares = 1"), 4, "capacity_sectors", "179 sectors");
     refused(179, &zoned("sectors-per-zone", "spares = 1"), 4, "capacity_sectors", "room for 178");
 }
 
 #[test]
-fn do_spares_and_slips_name_their_zone() {
+fn invalid_spares_and_slips_are_rejected_with_their_zone() {
     let (slips, spares) = ("geometry.zones[1].slips", "geometry.zones[1].spares");
     refused(1, &zoned("sectors-per-track", "spares = 8"), 25, spares, "8 spares fill their region of 8");
     refused(1, &zoned("sectors-per-cylinder", "spares = 16"), 25, spares, "of 16");
@@ -80,7 +80,7 @@ fn do_spares_and_slips_name_their_zone() {
 }
 
 #[test]
-fn do_remaps_lead_to_free_spares_only() {
+fn remap_to_a_used_spare_is_rejected() {
     let key = "geometry.zones[1].remaps";
     let remapped =
         |remaps: &str| zoned("sectors-per-track", &format!("spares = 1\nslips = [23]\nremaps = {remaps}"));
@@ -92,7 +92,7 @@ fn do_remaps_lead_to_free_spares_only() {
 }
 
 #[test]
-fn do_bands_name_what_does_not_fit() {
+fn bands_that_do_not_fit_are_rejected_with_their_key() {
     let banded = |zone: &str| {
         format!(
             "[geometry]
@@ -134,7 +134,7 @@ fn extents(tracks: &str, groups: &str, rest: &str) -> String {
 }
 
 #[test]
-fn do_extents_name_what_does_not_fit() {
+fn extents_that_do_not_fit_are_rejected_with_their_key() {
     assert!(parse(140, &extents(TRACKS, GROUPS, "")).is_ok());
     refused(141, &extents(TRACKS, GROUPS, ""), 4, "capacity_sectors", "room for 140");
     let kinds = extents("tracks = [[0, 8, 10], [3, 6, 8]]", GROUPS, "");
@@ -175,7 +175,7 @@ fn do_extents_name_what_does_not_fit() {
 }
 
 #[test]
-fn do_defects_of_extents_name_what_does_not_fit() {
+fn invalid_defects_of_extents_are_rejected_with_their_key() {
     let slipped = |slips: &str| extents(TRACKS, GROUPS, slips);
     assert!(parse(1, &slipped("slips = [[0, 3], [3, 1], [139, 1]]")).is_ok());
     for slips in ["slips = [[0, 3], [2, 1]]", "slips = [[139, 2]]", "slips = [[7, 0]]"] {

@@ -293,7 +293,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn does_every_block_lie_where_expanding_the_grammar_puts_it(spec in any_extents()) {
+    fn every_extents_block_matches_the_expanded_grammar(spec in any_extents()) {
         let blocks = lay_out(spec.extents.as_ref().expect("made with them"));
         let geometry = Geometry::new(&drive(&spec, blocks.len() as u64));
         let geometry = geometry.map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -304,7 +304,7 @@ proptest! {
 }
 
 #[test]
-fn is_a_track_found_among_runs_of_unequal_reach() {
+fn track_is_found_among_runs_of_unequal_reach() {
     let track = |head: u32, times: u32, cylinder: i32| ExtentRun {
         of: Repeated::Track { head, kind: 0 },
         times,

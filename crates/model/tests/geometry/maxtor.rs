@@ -115,7 +115,7 @@ fn evaluate(nodes: &[Vec<Entry>], kinds: &[TrackKind], slips: &[(u64, u64)], lbn
 }
 
 #[test]
-fn does_a_layout_read_off_a_drive_keep_every_place() {
+fn maxtor_layout_matches_the_entries_of_its_file() {
     let Ok(folder) = std::env::var("HEADSTACK_REFERENCE") else {
         eprintln!("skipped: HEADSTACK_REFERENCE is not set");
         return;

@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn does_every_block_lie_where_counting_puts_it(spec in any_geometry()) {
+    fn every_zoned_block_matches_a_count_of_sectors(spec in any_geometry()) {
         let Some((drive, blocks)) = drive(&spec) else {
             let drive = DriveSpec { capacity_sectors: 1, geometry: spec, ..laws::any_drive() };
             prop_assert!(Geometry::new(&drive).is_err(), "{:?} does not fit", drive.geometry);
@@ -252,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn does_a_smaller_capacity_change_nothing_but_the_end(spec in any_geometry(), keep in 0.0..1.0f64) {
+    fn smaller_capacity_changes_only_the_end(spec in any_geometry(), keep in 0.0..1.0f64) {
         let Some((mut drive, mut blocks)) = drive(&spec) else { return Ok(()) };
         blocks.truncate((blocks.len() as f64 * keep) as usize + 1);
         drive.capacity_sectors = blocks.len() as u64;
@@ -261,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn is_a_capacity_beyond_the_zones_refused(spec in any_geometry(), more in 1u64..1000) {
+    fn capacity_beyond_the_zones_is_rejected(spec in any_geometry(), more in 1u64..1000) {
         let Some((mut drive, blocks)) = drive(&spec) else { return Ok(()) };
         drive.capacity_sectors += more;
         let error = Geometry::new(&drive).expect_err("there is no room");
