@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn is_each_limit_met_and_told() {
+    fn every_admission_limit_is_reached_and_reported() {
         // With n streams a round takes n 20 ms 40 MB/s / (32 MB/s - n 0.5 MB/s); 25 of them 1026 ms, 24 of them 960 ms.
         let (held, refusal) = fill(&mut disk(), video(1000.0));
         assert_eq!(held.len(), 24);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_is_given_back_promised_again() {
+    fn released_guarantee_can_be_admitted_again() {
         let mut disk = disk();
         let (mut held, _) = fill(&mut disk, video(1000.0));
         disk.release(held.swap_remove(7));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_short_response_refused_where_it_would_break_and_no_other_broken_for_it() {
+    fn too_short_response_is_rejected_and_leaves_the_round() {
         let mut disk = disk();
         let _long: Vec<_> = (0..20).map(|_| disk.admit(video(1000.0)).expect("there is room")).collect();
         let before = disk.round();
@@ -254,7 +254,7 @@ mod tests {
     proptest! {
         /// What is admitted can be served, turn by turn, within the round that is told.
         #[test]
-        fn can_all_that_is_promised_be_kept(
+        fn every_admitted_guarantee_can_be_kept(
             asked in prop::collection::vec((0..4_000_000u64, 10.0..5000.0f64), 1..80),
             bandwidth in 1_000_000..300_000_000u64,
             positioning in 1_000..30_000_000u64,

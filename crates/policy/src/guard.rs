@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_it_hold_back_until_the_one_passed_over_is_done() {
+    fn guard_holds_back_until_the_overtaken_command_completes() {
         let mut guard = Guard::counting(2);
         for tag in 0..5 {
             assert!(guard.may_issue(Nanos(0)));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn is_nothing_counted_for_what_goes_in_order() {
+    fn in_order_completions_count_no_overtaking() {
         let mut guard = Guard::counting(0);
         for tag in 0..100 {
             assert!(guard.may_issue(Nanos(tag)));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_guard_that_may_cost_nothing_never_hold_back() {
+    fn guard_of_zero_cost_never_holds_back() {
         let mut guard = Guard::adaptive(0.0);
         guard.issued(Nanos(0), 0);
         for time in 1..10_000 {

@@ -121,7 +121,7 @@ mod tests {
     proptest! {
         /// No sweep, wherever the arm was and whatever is asked for, takes longer than the bound.
         #[test]
-        fn is_no_sweep_longer_than_the_longest(
+        fn no_sweep_exceeds_the_longest(
             mut places in prop::collection::vec(0..3000u32, 1..40),
             arm in 0..3000u32,
         ) {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_sweep_bounded_whose_longest_seek_is_not_the_widest() {
+    fn sweep_bound_holds_when_widest_seek_is_not_longest() {
         // A way over 1999 cylinders takes longest. The first way is to the first request, the others are 2999 long at most.
         let peaked = |distance: u32| Nanos(u64::from(distance.min(3998 - distance)));
         let sweep = Sweep::new(3000, peaked);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_longest_sweep_stop_at_equal_steps() {
+    fn longest_sweep_stops_at_equal_steps() {
         // 3000 cylinders are 2999 steps: a way over all of them, then one of 2999 and three of 2999 / 3.
         let root = |distance: u32| Nanos((1000.0 * f64::from(distance).sqrt()) as u64);
         let sweep = Sweep::new(3000, root);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_round_of_more_streams_never_take_less() {
+    fn sweep_over_more_streams_never_takes_less_time() {
         for (name, _) in drives::all() {
             let spec = drives::load(name).expect("it is shipped");
             let mechanics = Mechanics::new(&spec);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn do_more_streams_fit_into_longer_rounds_and_none_too_many() {
+    fn longer_rounds_admit_exactly_the_streams_that_fit() {
         let round = |streams: u32| Ok::<_, Infallible>(Nanos(u64::from(streams) * 7 + 3));
         let most =
             |limit, period| most_streams(limit, Nanos(period), round).unwrap_or_else(|never| match never {});

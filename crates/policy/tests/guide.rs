@@ -19,7 +19,7 @@ fn row(entry: &Entry) -> String {
 }
 
 #[test]
-fn does_the_guide_list_every_order() {
+fn guide_lists_every_order() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/orders.md");
     let text = std::fs::read_to_string(&page).expect("the guide has the page");
     let (before, rest) = text.split_once(HEAD).expect("the page has the table");

@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_linux_today_are_those_of_the_list() {
+    fn current_linux_names_are_found_and_others_rejected() {
         let name = |name: &str| find(name).map(|listed| listed.name);
         assert_eq!((name("none"), name("mq-deadline")), (Ok("noop"), Ok("deadline")));
         let kyber = find("kyber").expect_err("it is not modelled").to_string();

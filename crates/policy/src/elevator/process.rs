@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_the_mean_follow_the_samples() {
+    fn decaying_mean_follows_the_samples() {
         let mut mean = Decaying::default();
         assert_eq!(mean.mean(), None);
         (0..40).for_each(|_| mean.add(1000));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_stream_near_and_a_scatter_far() {
+    fn stream_jumps_are_short_and_scattered_jumps_long() {
         let (mut stream, mut scatter) = (Jumps::default(), Jumps::default());
         for index in 0..40u64 {
             stream.ask(index * 8, index * 8 + 8);

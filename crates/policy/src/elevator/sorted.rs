@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_neighbours_found_on_both_sides() {
+    fn sorted_list_finds_neighbours_on_both_sides() {
         let mut sorted = Sorted::default();
         for (key, id) in [(30, 3), (10, 1), (20, 2), (20, 5)] {
             sorted.insert(key, id);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_text_give_the_order_with_its_parameters() {
+    fn text_gives_the_order_with_its_parameters() {
         assert_eq!(built_in("vr(0.2)"), built_in("vr"));
         assert_ne!(built_in("vr(0.3)"), built_in("vr"));
         assert_eq!(built_in(" vr ( 0.3 )".trim()), built_in("vr(0.3)"));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_wrong_text_say_what_is_allowed() {
+    fn invalid_order_text_is_rejected_with_what_is_allowed() {
         assert_eq!(error("sptg(2)"), "no order is called `sptg`; the nearest is `sptf`");
         assert_eq!(error("vr(0.2"), "order `vr(0.2`: write it as `vr(R)`");
         assert_eq!(error("vr(0.2)x"), "order `vr(0.2)x`: write it as `vr(R)`");

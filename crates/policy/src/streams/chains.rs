@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_goes_on_one_way_makes_a_chain() {
+    fn client_reading_in_one_direction_makes_a_chain() {
         let mut chains = Chains::new(4096);
         let own: Vec<u32> =
             [0, 1, 2, 3, 9, 8, 7, 8].map(|at| chains.observe(1, (10 + at) << 16, 1 << 16).own).to_vec();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_in_turn_make_a_chain_together() {
+    fn alternating_connections_make_a_common_chain() {
         let mut chains = Chains::new(4096);
         let links: Vec<Links> = (0..12).map(|at| chains.observe(at % 4, at << 16, 1 << 16)).collect();
         assert!(links.iter().all(|links| links.own == 0));

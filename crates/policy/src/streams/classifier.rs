@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_stream_found_after_as_many_blocks_as_stated() {
+    fn stream_is_found_after_the_configured_block_count() {
         let mut watch = watch();
         let found: Vec<bool> =
             (0..20).map(|turn| watch.observe(at(turn), 1, turn * 4096, 4096).is_some()).collect();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_order_not_matter_and_no_repetition_count() {
+    fn block_order_is_ignored_and_repeats_do_not_count() {
         let mut watch = watch();
         assert!((0..100).all(|turn| watch.observe(at(turn), 1, 8 * 4096, 4096).is_none()));
         let order = [5, 3, 9, 1, 0, 2, 4, 7, 6, 10, 12, 11, 13, 15, 14];
@@ -245,42 +245,42 @@ mod tests {
     }
 
     #[test]
-    fn does_what_was_asked_for_long_ago_not_count() {
+    fn expired_requests_do_not_count() {
         let mut watch = watch();
         assert!((0..15).all(|turn| watch.observe(at(turn), 1, turn * 4096, 4096).is_none()));
         assert_eq!(watch.observe(at(20_001), 1, 15 * 4096, 4096), None);
     }
 
     #[test]
-    fn is_a_stream_told_from_its_direction() {
+    fn backward_stream_is_found_with_its_direction() {
         let mut watch = watch();
         let found = (0..20).rev().filter_map(|turn| watch.observe(at(1), 1, turn * 4096, 4096)).last();
         assert_eq!(found, Some(Direction::Backward));
     }
 
     #[test]
-    fn does_a_stream_go_on_over_the_border_of_a_region() {
+    fn stream_continues_across_the_border_of_a_region() {
         let mut watch = watch();
         let found = (118..140).filter(|turn| watch.observe(at(1), 1, turn * 4096, 4096).is_some()).count();
         assert_eq!(found, 22 - 15, "ten before the border and five behind it, and then each");
     }
 
     #[test]
-    fn one_long_request_is_no_stream_and_two_are_by_the_published_rule() {
+    fn published_rule_finds_a_stream_at_the_second_long_request() {
         let mut watch = Classifier::new(&Spec::default(), true);
         assert_eq!(watch.observe(at(1), 1, 0, 1 << 20), None);
         assert_eq!(watch.observe(at(1), 1, 1 << 20, 1 << 20), Some(Direction::Forward));
     }
 
     #[test]
-    fn long_requests_are_a_stream_once_eight_continue_the_one_before() {
+    fn eight_continuations_of_long_requests_make_a_stream() {
         let mut watch = watch();
         let found = (0..12).map(|turn| watch.observe(at(1), 1, turn << 20, 1 << 20).is_some());
         assert_eq!(found.collect::<Vec<_>>().iter().position(|found| *found), Some(8));
     }
 
     #[test]
-    fn random_reads_of_a_small_area_are_hardly_ever_a_stream() {
+    fn random_reads_of_a_small_area_are_rarely_a_stream() {
         for (megabytes, kib, most) in [(1, 16, 20), (1, 64, 20), (10, 64, 20), (10, 256, 20), (200, 64, 100)]
         {
             let (mut watch, mut random) = (watch(), 1_u64);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn is_dense_random_access_hardly_ever_a_stream() {
+    fn dense_random_access_is_rarely_a_stream() {
         let mut watch = watch();
         let places =
             (0..200_000u64).map(|turn| (turn * turn + turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 46);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn is_random_access_no_stream() {
+    fn sparse_random_access_is_never_a_stream() {
         let mut watch = watch();
         let places = (0..100_000u64).map(|turn| turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
         let found =

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_as_many_clients_as_there_are_slots_are_kept_apart() {
+    fn clients_up_to_the_slot_count_keep_separate_values() {
         let mut clients = ByClient::new();
         for client in 0..CLIENTS as u64 {
             assert_eq!(clients.get(client), None);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn client_that_claims_the_slot_of_another_takes_its_place() {
+    fn claiming_an_occupied_slot_evicts_its_client() {
         let mut clients = ByClient::new();
         let (first, second) = (5, 5 + CLIENTS as u64);
         *clients.claim(first).0 = 7;

@@ -198,12 +198,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn do_the_defaults_suit_themselves() {
+    fn default_config_passes_its_own_check() {
         assert_eq!(Config::default().check(), Ok(()));
     }
 
     #[test]
-    fn is_a_value_out_of_range_refused_with_its_key() {
+    fn out_of_range_value_is_rejected_with_its_key() {
         let config = Config { memory_bytes: 4096, ..Config::default() };
         let told = config.check().expect_err("that is too little").to_string();
         assert_eq!(told, "memory_bytes: 4096 is outside 256 KiB to 1 TiB");

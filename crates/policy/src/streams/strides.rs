@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_follows_without_a_gap_or_changes_no_stride() {
+    fn contiguous_or_irregular_reads_are_no_stride() {
         let mut strides = Strides::new();
         assert!((0..9).all(|turn| strides.observe(1, turn * 4096, 4096).is_none()));
         assert!((0..9).all(|turn| strides.observe(1, (turn * turn) << 20, 4096).is_none()));

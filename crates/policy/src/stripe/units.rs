@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_every_block_in_one_row_of_its_length(
+        fn every_block_lies_in_the_row_of_its_run(
             lengths in prop::collection::vec((1u64..9, 0u64..4), 1..6),
             least in 1u64..100,
         ) {

@@ -71,7 +71,7 @@ fn disguised(slots: &[Slot], known: Knowledge) -> Queue {
 
 proptest! {
     #[test]
-    fn does_no_order_ask_for_more_than_it_says(requests in requests(), start in costs()) {
+    fn no_order_requests_costs_beyond_its_knowledge(requests in requests(), start in costs()) {
         for entry in order::all() {
             let mut order = entry.order();
             play(&requests, &start, |queue, now, cost| {
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn does_no_order_look_at_more_of_a_request_than_it_says(requests in requests(), start in costs()) {
+    fn no_choice_depends_on_fields_beyond_the_orders_knowledge(requests in requests(), start in costs()) {
         for entry in order::all() {
             let mut order = entry.order();
             play(&requests, &start, |queue, now, cost| {
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn does_a_cache_aware_order_ask_what_the_cache_holds(requests in requests(), start in costs()) {
+    fn spctf_serves_cache_hits_first(requests in requests(), start in costs()) {
         for entry in order::all().iter().filter(|entry| entry.knowledge == Knowledge::Cache) {
             let mut order = entry.order();
             let hits = |cost: &Cost, slots: &[Slot]| slots.iter().any(|slot| cost.is_cached(slot));

@@ -46,7 +46,7 @@ fn served(entry: &Entry, requests: &[Coming], start: &Cost) -> Vec<Slot> {
 
 proptest! {
     #[test]
-    fn does_every_order_do_what_it_plainly_says(requests in requests(), start in costs()) {
+    fn every_order_matches_its_plain_definition(requests in requests(), start in costs()) {
         for entry in order::all() {
             let (mut order, mut plain) = (entry.order(), Plain::new(entry.name));
             play(&requests, &start, |queue, now, cost| {
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn does_dynamic_dispatch_choose_the_same(requests in requests(), start in costs()) {
+    fn dynamic_dispatch_chooses_the_same_requests(requests in requests(), start in costs()) {
         for entry in order::all() {
             let mut order = order::by_name(entry.name).expect("it is in the list");
             let other = play(&requests, &start, |queue, now, cost| {
@@ -69,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn is_everything_served_once(requests in requests(), start in costs()) {
+    fn every_request_is_served_once(requests in requests(), start in costs()) {
         for entry in order::all() {
             let mut ids = plain::ids(&served(entry, &requests, &start));
             ids.sort_unstable();
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn is_v_of_r_sstf_at_one_end_and_look_at_the_other(requests in requests(), start in costs()) {
+    fn vr_equals_sstf_at_0_and_look_at_1(requests in requests(), start in costs()) {
         for (vr, other) in [("vr(0)", "sstf"), ("vr(1)", "look")] {
             let run = |name: &str| {
                 let mut order = order::by_name(name).expect("there is such an order");
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn does_a_weight_of_nothing_leave_sptf(requests in requests(), start in costs()) {
+    fn extreme_parameters_reduce_orders_to_simpler_ones(requests in requests(), start in costs()) {
         let run = |name: &str| {
             let mut order = order::built_in(name).expect("there is such an order");
             play(&requests, &start, |queue, now, cost| {
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn does_nobody_wait_beyond_the_batch_after_his(requests in requests(), start in costs()) {
+    fn batch_orders_bound_how_often_a_request_is_overtaken(requests in requests(), start in costs()) {
         for name in ["n-step(5)", "fscan", "c-look-batched"] {
             let mut order = order::built_in(name).expect("there is such an order");
             let mut overtaken = vec![0; requests.len()];
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn bounded_sptf_passes_over_nobody_who_has_reached_the_bound(
+    fn bounded_sptf_overtakes_no_request_beyond_its_bound(
         requests in requests(),
         start in costs(),
         more in 0..300u64,
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn does_the_arm_go_by_the_edges_when_a_scan_turns(requests in requests(), start in costs()) {
+    fn scan_visits_the_edge_when_it_turns(requests in requests(), start in costs()) {
         for (name, cyclic) in [("scan", false), ("c-scan", true)] {
             let mut order = order::built_in(name).expect("there is such an order");
             let mut falls = false;
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn does_the_queue_keep_both_orders(steps in prop::collection::vec((any::<bool>(), 0..64usize, 0..20u32), 1..400)) {
+    fn queue_keeps_arrival_and_cylinder_order(steps in prop::collection::vec((any::<bool>(), 0..64usize, 0..20u32), 1..400)) {
         let mut queue = Queue::new(16);
         let (mut model, mut taken): (Vec<Slot>, u64) = (Vec::new(), 0);
         for (id, (insert, index, cylinder)) in steps.into_iter().enumerate() {
@@ -201,7 +201,7 @@ proptest! {
 }
 
 #[test]
-fn does_a_lone_request_get_chosen_and_an_empty_queue_nothing() {
+fn lone_request_is_chosen_and_empty_queue_gives_none() {
     let cost = Cost { arm: 7, last: 3, nanos_a_cylinder: 10, step: 1, cached: 5 };
     let one =
         Coming { gap: 0, lbn: 1, cylinder: 59, head: 0, is_write: false, urgent: false, deadline: None };
@@ -214,7 +214,7 @@ fn does_a_lone_request_get_chosen_and_an_empty_queue_nothing() {
 }
 
 #[test]
-fn does_a_wrong_name_bring_the_nearest() {
+fn unknown_order_is_rejected_with_the_nearest_name() {
     for (wrong, nearest) in
         [("SSTF", "sstf"), ("clook", "c-look"), ("sst", "sstf"), ("fifo", "fcfs"), ("", "fcfs")]
     {
@@ -229,7 +229,7 @@ fn does_a_wrong_name_bring_the_nearest() {
 }
 
 #[test]
-fn does_the_list_name_each_order_once() {
+fn order_list_names_each_order_once() {
     let mut names: Vec<&str> = order::all().iter().map(|entry| entry.name).collect();
     names.sort_unstable();
     names.dedup();

@@ -197,7 +197,7 @@ impl Drawn {
 }
 
 #[test]
-fn is_nothing_stale_and_nothing_lost() {
+fn no_read_is_stale_and_no_flushed_write_is_lost() {
     #[allow(clippy::disallowed_methods, reason = "to draw more, or one again: SEED or FIRST..END")]
     let asked = std::env::var("HEADSTACK_SEEDS").unwrap_or_else(|_| "0..300".to_string());
     let (first, end) = asked.split_once("..").unwrap_or((&asked, ""));

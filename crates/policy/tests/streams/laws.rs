@@ -62,7 +62,7 @@ fn world(config: Config) -> World {
 }
 
 #[test]
-fn do_a_hundred_streams_have_nine_tenths_of_the_disk_in_8_mib() {
+fn hundred_streams_get_nine_tenths_of_the_disk_in_8_mib() {
     let mut world = world(Config::default());
     let (rate, least, longest) = run(&mut world, &mut reader(100, DISK, 64 << 10), 100, 300);
     let view = world.streams.view();
@@ -74,14 +74,14 @@ fn do_a_hundred_streams_have_nine_tenths_of_the_disk_in_8_mib() {
 }
 
 #[test]
-fn has_one_stream_the_whole_disk() {
+fn lone_stream_gets_the_whole_disk() {
     let mut world = world(Config::default());
     let (rate, ..) = run(&mut world, &mut reader(1, DISK, 64 << 10), 1, 10);
     assert!(rate > 0.99 * 50e6 * 20.0 / (20.0 + 1000.0 / (256 << 10) as f64), "{rate:.0} B/s");
 }
 
 #[test]
-fn do_a_hundred_writers_have_nine_tenths_of_the_disk() {
+fn hundred_writers_get_nine_tenths_of_the_disk() {
     let mut world = world(Config::default());
     let mut read = reader(100, DISK, 64 << 10);
     let mut write = |client, turn| match read(client, turn) {
@@ -95,7 +95,7 @@ fn do_a_hundred_writers_have_nine_tenths_of_the_disk() {
 }
 
 #[test]
-fn do_backward_streams_have_nine_tenths_of_the_disk() {
+fn backward_streams_get_four_fifths_of_the_disk() {
     // Getting to the run below costs what it costs anywhere, so larger reads are wanted.
     let mut world =
         world(Config { read_ahead_bytes: Some(4 << 20), memory_bytes: 64 << 20, ..Config::default() });
@@ -110,7 +110,7 @@ fn do_backward_streams_have_nine_tenths_of_the_disk() {
 }
 
 #[test]
-fn is_a_random_reader_beside_streams_served_within_a_bound() {
+fn random_reader_is_served_alongside_a_hundred_streams() {
     let mut world = world(Config::default());
     let mut read = reader(100, DISK, 64 << 10);
     let mut asks = |client: usize, turn: u64| match client {
@@ -128,7 +128,7 @@ fn is_a_random_reader_beside_streams_served_within_a_bound() {
 }
 
 #[test]
-fn is_the_studys_law_kept() {
+fn turn_settings_bound_memory_and_requests_in_flight() {
     for turns in [Turns::Nearest, Turns::RoundRobin] {
         // D = 2 streams at a time, R = 1 MiB, N = 4.
         let config = Config {
@@ -149,7 +149,7 @@ fn is_the_studys_law_kept() {
 }
 
 #[test]
-fn do_only_those_fail_who_ask_for_a_bad_block() {
+fn only_reads_of_the_bad_block_fail() {
     let mut world = world(Config::default());
     world.flaws.push(1000);
     let read = |block: u64| Ask::Read { offset: block * 4096, bytes: 16 * 4096, fua: false };
@@ -167,7 +167,7 @@ fn do_only_those_fail_who_ask_for_a_bad_block() {
 }
 
 #[test]
-fn is_a_flush_told_that_gathered_bytes_were_lost_and_the_next_not() {
+fn lost_gathered_writes_are_reported_to_one_flush() {
     let mut world = world(Config::default());
     for turn in 0..20 {
         world.ask(0, Ask::Write { offset: turn * 65536, bytes: 65536, fua: false }, 1);
@@ -200,7 +200,7 @@ fn read_on(world: &mut World, first: u64, until: Nanos) -> u64 {
 }
 
 #[test]
-fn a_guarantee_ends_the_bypass() {
+fn guarantee_ends_the_bypass() {
     let mut world = world(Config::default());
     let next = read_on(&mut world, 0, Nanos::from_secs(20));
     assert!(world.streams.view().bypass, "a lone reader needs no turns");
@@ -213,7 +213,7 @@ fn a_guarantee_ends_the_bypass() {
 }
 
 #[test]
-fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
+fn guaranteed_stream_keeps_its_rate_alongside_99_others() {
     let mut world = world(Config::default());
     let response = Nanos::from_secs(2);
     world.streams.set_guarantee(7, Guarantee { rate: 15_000_000, response });
@@ -244,7 +244,7 @@ fn does_a_stream_get_what_it_was_promised_beside_a_hundred_others() {
 }
 
 #[test]
-fn has_a_client_of_many_streams_no_more_than_it_was_promised() {
+fn guarantee_over_thirty_streams_leaves_the_others_a_share() {
     // Of a hundred streams a client has one, or thirty.
     let rate = |own: usize| {
         let mut world = world(Config::default());
@@ -272,7 +272,7 @@ fn has_a_client_of_many_streams_no_more_than_it_was_promised() {
 }
 
 #[test]
-fn is_a_stream_with_gaps_read_ahead() {
+fn stream_with_gaps_is_read_ahead() {
     for forward in [true, false] {
         let mut world = world(Config::default());
         let place = |turn: u64| if forward { turn << 22 } else { (8000 - turn) << 22 };
@@ -301,7 +301,7 @@ impl Boundaries for Tracks {
 }
 
 #[test]
-fn do_requests_end_at_boundaries_that_are_known() {
+fn most_requests_end_at_known_boundaries() {
     // A frame for each of ten streams, since what is left of a frame at a boundary lies there until the next turn.
     let mut world =
         world(Config { read_ahead_bytes: Some(1 << 20), memory_bytes: 16 << 20, ..Config::default() });
@@ -314,7 +314,7 @@ fn do_requests_end_at_boundaries_that_are_known() {
 }
 
 #[test]
-fn do_requests_that_do_not_fit_together_lose_nothing() {
+fn uneven_request_sizes_keep_throughput_and_fairness() {
     for kib in [48, 100, 200, 400] {
         let mut world = world(Config::default());
         let (rate, least, _) = run(&mut world, &mut reader(100, DISK, kib << 10), 100, 200);
@@ -360,7 +360,7 @@ fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
 }
 
 #[test]
-fn does_each_stream_keep_its_memory_where_all_have_a_turn() {
+fn streams_keep_their_memory_when_all_have_a_turn() {
     // As in the study: D streams, a frame each.
     let config = Config {
         dispatch_set: Some(20),
@@ -376,7 +376,7 @@ fn does_each_stream_keep_its_memory_where_all_have_a_turn() {
 }
 
 #[test]
-fn do_slow_clients_leave_quick_ones_their_share() {
+fn slow_clients_leave_quick_ones_their_share() {
     // What is staged for fifty slow ones is 12 MiB and more.
     for memory in [8, 32] {
         let pause = |client| Nanos(if client % 2 == 0 { 100_000 } else { 300_000_000 });
@@ -391,7 +391,7 @@ fn do_slow_clients_leave_quick_ones_their_share() {
 }
 
 #[test]
-fn do_slow_clients_get_what_they_ask_for() {
+fn slow_clients_get_most_of_what_they_request() {
     // 26 MB/s in all, of 50; a frame each is 40 MiB, or 10.
     let shares = [(32 << 20, 40, 100), (8 << 20, 40, 100), (8 << 20, 20, 50), (8 << 20, 20, 100)]
         .map(|(memory, clients, pause)| slow(memory, clients, Nanos(pause * 1_000_000)));

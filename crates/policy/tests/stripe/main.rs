@@ -107,7 +107,7 @@ fn counts(plan: &Plan) -> (usize, usize) {
 
 proptest! {
     #[test]
-    fn does_every_block_lie_in_one_place_and_back(shape in shapes()) {
+    fn every_block_maps_to_one_place_and_back(shape in shapes()) {
         let array = Array::new(shape.clone()).expect("the shape is good");
         let mut met = std::collections::BTreeSet::new();
         for block in 0..array.sectors() {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn is_what_was_written_read(
+    fn written_data_is_read_back_despite_failed_members(
         shape in worn(),
         writes in prop::collection::vec((any::<u32>(), 1u32..60, any::<u8>()), 1..12),
         steps in prop::collection::vec(0u64..50, 12),
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn does_a_write_go_to_each_block_once(shape in worn(), from in any::<u32>(), length in 1u32..200) {
+    fn each_write_phase_accesses_a_block_once(shape in worn(), from in any::<u32>(), length in 1u32..200) {
         let mut array = Array::new(shape).expect("the shape is good");
         let from = u64::from(from) % array.sectors();
         let length = u64::from(length).min(array.sectors() - from) as u32;
@@ -167,7 +167,7 @@ proptest! {
 }
 
 #[test]
-fn does_a_small_write_cost_four_accesses() {
+fn small_write_costs_four_accesses() {
     for organisation in [Organisation::ParityDrive, Organisation::Raid5] {
         let mut array = Array::new(shape(organisation, 5, 8)).expect("the shape is good");
         for block in 0..array.sectors() {
@@ -182,7 +182,7 @@ fn does_a_small_write_cost_four_accesses() {
 }
 
 #[test]
-fn does_a_whole_row_cost_a_write_of_each_and_no_read() {
+fn full_row_write_needs_no_reads() {
     for (organisation, width) in
         [(Organisation::ParityDrive, 5), (Organisation::Raid5, 5), (Organisation::Raid6, 4)]
     {
@@ -195,7 +195,7 @@ fn does_a_whole_row_cost_a_write_of_each_and_no_read() {
 }
 
 #[test]
-fn does_a_degraded_read_cost_one_of_all_others() {
+fn degraded_read_costs_one_read_of_each_survivor() {
     let failed = Shape { failed: vec![2], ..shape(Organisation::Raid5, 5, 8) };
     let mut array = Array::new(failed).expect("the shape is good");
     for block in 0..array.sectors() {
@@ -205,7 +205,7 @@ fn does_a_degraded_read_cost_one_of_all_others() {
 }
 
 #[test]
-fn is_the_cheaper_way_of_writing_taken_or_the_one_that_a_threshold_says() {
+fn write_method_follows_fewest_reads_or_the_threshold() {
     // Ten members: of the nine units of data, so many are written.
     let reads = |policy: Policy, units: u32| {
         let mut array =
@@ -219,7 +219,7 @@ fn is_the_cheaper_way_of_writing_taken_or_the_one_that_a_threshold_says() {
 }
 
 #[test]
-fn is_a_request_over_many_rows_one_access_of_each_member() {
+fn request_over_many_rows_is_one_access_per_member() {
     for organisation in [Organisation::Striping, Organisation::ParityDrive] {
         let mut array = Array::new(shape(organisation, 4, 5)).expect("the shape is good");
         let whole = Request::read(Lbn(0), array.sectors() as u32);
@@ -229,7 +229,7 @@ fn is_a_request_over_many_rows_one_access_of_each_member() {
 }
 
 #[test]
-fn are_left_symmetric_rows_those_of_the_books() {
+fn left_symmetric_rows_match_the_textbook() {
     let array = Array::new(shape(Organisation::Raid5, 5, 1)).expect("the shape is good");
     let rows: Vec<String> = (0..5)
         .map(|row| {
@@ -244,7 +244,7 @@ fn are_left_symmetric_rows_those_of_the_books() {
 }
 
 #[test]
-fn is_what_it_does_not_survive_refused() {
+fn failures_beyond_redundancy_are_rejected() {
     let said = |organisation: Organisation, failed: &[u32]| {
         let shape = Shape { failed: failed.to_vec(), ..shape(organisation, 6, 8) };
         Array::new(shape).map(|_| ()).map_err(|error| error.to_string())

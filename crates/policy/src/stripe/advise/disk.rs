@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn are_the_times_of_the_striping_study_those_of_its_drive() {
+    fn striping_study_drive_has_its_documented_times() {
         let disk = of("ultrastar-dfhc-2gb");
         // The drive's own file: 7.5 ms of seek over random pairs of blocks, half a turn of 4.17 ms; sustained 5.5 to
         // 7.48 MB/s with most blocks in the outer notches.
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn have_all_drives_times() {
+    fn every_shipped_drive_has_plausible_times() {
         for (name, _) in drives::all() {
             let disk = of(name);
             let ms = disk.positioning().as_ms();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_slowest_of_several_what_order_statistics_say() {
+    fn slowest_of_n_disks_matches_order_statistics() {
         // Evenly spread over 0 to 1,000,000: the slowest of k is k / (k + 1) on the mean.
         let disk = DiskTimes::new((0..1000).map(|step| (f64::from(step) + 0.5) * 1000.0).collect(), 1.0);
         for (disks, slowest) in (1u32..).zip(disk.slowest(8)) {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn does_every_command_more_lose_a_turn_without_read_ahead() {
+    fn each_extra_command_loses_a_turn_without_read_ahead() {
         let mut spec = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
         let extra = |spec: &DriveSpec| {
             let disk = DiskTimes::of(spec).expect("the drive holds");

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_request_alone_as_slow_as_its_slowest_disk() {
+    fn lone_request_takes_as_long_as_its_slowest_disk() {
         let (advisor, sizes) = (advisor(4), alone(512.0));
         let load = load(&sizes, Others::always(0.0));
         let on_one = advisor.disk.service(512.0);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn are_many_requests_served_at_the_rate_of_the_disks() {
+    fn many_requests_are_served_at_the_rate_of_the_disks() {
         let (advisor, sizes) = (advisor(4), alone(1024.0));
         let load = load(&sizes, Others::always(400.0));
         for (unit, disks) in [(1024, 1.0), (512, 2.0), (256, 4.0)] {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_unit_grow_with_the_crowd_and_with_the_request() {
+    fn chosen_unit_never_shrinks_as_concurrency_grows() {
         let advisor = advisor(4);
         let units = |others| {
             let unit = |power: u32| {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn are_fewer_met_where_processes_think() {
+    fn varying_concurrency_lowers_the_response() {
         let (advisor, sizes) = (advisor(4), alone(1024.0));
         let response = |variance| {
             let load = load(&sizes, Others { mean: 4.0, variance });
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_mix_of_sizes_lie_between_its_parts() {
+    fn response_to_mixed_sizes_lies_between_its_parts() {
         let advisor = advisor(4);
         let response = |sizes: &[Size]| advisor.response(&load(sizes, Others::always(5.0)), 256).0;
         let (small, large) = (alone(16.0), alone(4096.0));

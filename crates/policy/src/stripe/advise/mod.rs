@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn does_lee_katz_give_the_units_worked_out_for_the_striping_study() {
+    fn lee_katz_gives_the_units_of_the_striping_study() {
         let by_hand = [(512, 104, 275), (1024, 147, 389), (2048, 208, 551), (4096, 294, 779)];
         for (request, two, eight) in by_hand {
             let unit = |concurrency| kib("lee-katz", 4, concurrency, f64::from(request)).round() as i32;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn do_the_rules_give_what_a_pocket_calculator_does() {
+    fn chen_rules_match_manual_calculation() {
         // 0.5 + 84.6 / 4 · 7; 84.6 · 2 / 3; 84.6 / 2; (0.5 + 84.6 / 4 · 15) / 4.
         let near = |name, concurrency, by_hand: f64| {
             let unit = kib(name, 16, concurrency, 64.0);
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn is_a_unit_never_less_than_a_sector() {
+    fn chosen_unit_is_never_less_than_a_sector() {
         assert!((kib("chen-patterson", 4, 1.0, 512.0) - 0.5).abs() < 1e-9);
         assert!((kib("lee-katz", 4, 1.0, 512.0) - 0.5).abs() < 1e-9);
     }
 
     #[test]
-    fn has_every_rule_a_name_of_its_own() {
+    fn every_rule_has_a_unique_name() {
         let mut names: Vec<&str> = all().iter().map(|entry| entry.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_unit_follow_the_load() {
+    fn online_unit_follows_the_load() {
         let mut on_line = on_line(Nanos::from_secs(1));
         (0..1000).for_each(|_| on_line.observe(2048, 0));
         assert_eq!(on_line.unit(), 512, "alone, a megabyte is quickest over all four disks");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_dear_change_wait_until_it_has_paid() {
+    fn costly_change_waits_until_it_has_paid() {
         let requests = |cost| {
             let mut on_line = on_line(cost);
             (1..100_000u32).find(|_| {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_load_that_goes_back_and_forth_leave_the_unit_alone() {
+    fn alternating_load_changes_the_unit_at_most_twice() {
         let mut on_line = on_line(Nanos::from_secs(20));
         for _ in 0..50 {
             (0..PERIOD).for_each(|_| on_line.observe(2048, 0));
