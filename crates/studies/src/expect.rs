@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_row_read_with_all_its_columns() {
+    fn row_is_parsed_with_all_its_columns() {
         let text = format!(
             "# what follows\n\n{HEADER}iops\trate at depth 1\trelative\t57.6\t0.1\t1/s\tmeasured: one drive\r\n"
         );
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_row_that_is_not_judged_say_why() {
+    fn row_that_is_not_comparable_needs_a_reason() {
         let text = format!(
             "{HEADER}a\tw\tnot-comparable\t-\t-\ts\tb\tno value\nc\tw\tnot-comparable\t3\t-\ts\tb\tother disk\n"
         );
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn does_an_error_name_the_line() {
+    fn malformed_row_is_rejected_with_its_line() {
         assert_eq!(
             parse("metric\tvalue\n", "x.tsv").expect_err("no").to_string().split(": ").next(),
             Some("x.tsv:1")
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn does_each_kind_stop_at_its_limit() {
+    fn every_kind_of_row_ends_at_its_tolerance() {
         let met = |kind: Kind, value: f64, tolerance: f64, ours| {
             let row = format!("{HEADER}m\tw\t{}\t{value}\t{tolerance}\ts\ts\n", kind.name());
             parse(&row, "x.tsv").expect("the text is good")[0].is_met_by(ours)

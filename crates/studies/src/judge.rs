@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn does_each_value_get_the_verdict_of_its_row() {
+    fn every_value_gets_the_verdict_of_its_row() {
         let other = ("not comparable", Some("another disk".to_string()));
         let both = |a| [Measured::new("a", a), Measured::new("c", 2.0)];
         assert_eq!(judged(&both(10.5), Length::Full), [("pass", None), other.clone()]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn may_the_short_form_alone_leave_a_row_out() {
+    fn only_the_short_form_leaves_a_row_out() {
         assert_eq!(judged(&[], Length::Full)[0].0, "off");
         let left = Some("left out of the short form".to_string());
         assert_eq!(judged(&[], Length::Quick)[0], ("not comparable", left));
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "d was measured")]
-    fn is_a_value_without_a_row_a_mistake_of_ours() {
+    fn value_without_a_row_panics() {
         judged(&[Measured::new("d", 3.0)], Length::Full);
     }
 }

@@ -225,14 +225,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_the_studies_in_the_order_of_their_names() {
+    fn studies_are_sorted_and_unknown_one_is_rejected() {
         assert!(all().windows(2).all(|pair| pair[0].id < pair[1].id));
         let error = named("modern-drive").err().expect("an s is missing");
         assert_eq!(error.to_string(), "no study is called `modern-drive`; did you mean `modern-drives`?");
     }
 
     #[test]
-    fn does_every_row_say_what_it_is() {
+    fn every_study_has_rows_and_a_summary_sentence() {
         for study in all() {
             let rows = study.expected().unwrap_or_else(|error| panic!("{error}"));
             assert!(!rows.is_empty() && study.summary.ends_with('.'), "{}", study.id);

@@ -43,7 +43,7 @@ fn misses(id: &str) -> Vec<String> {
 }
 
 #[test]
-fn does_the_st2000dm006_do_what_was_measured() {
+fn st2000dm006_study_misses_no_row() {
     assert_eq!(misses("st2000dm006"), Vec::<String>::new());
 }
 
@@ -68,17 +68,17 @@ const NCQ: [&str; 16] = [
 ];
 
 #[test]
-fn does_the_study_of_ncq_miss_what_it_is_known_to_miss() {
+fn ncq_study_misses_only_known_rows() {
     assert_eq!(misses("ncq"), NCQ);
 }
 
 #[test]
-fn do_the_other_drives_do_what_their_sheets_say() {
+fn modern_drives_study_misses_no_row() {
     assert_eq!(misses("modern-drives"), Vec::<String>::new());
 }
 
 #[test]
-fn does_striping_pay_where_it_was_published_to() {
+fn striping_study_misses_only_known_rows() {
     // What is known of these stands with the rows in studies/striping/expect.tsv.
     let known = [
         "best_unit_32K_mpl1",
@@ -130,19 +130,19 @@ const TRAXTENTS: [&str; 29] = [
 ];
 
 #[test]
-fn does_alignment_to_tracks_gain_what_was_published() {
+fn traxtents_study_misses_only_known_rows() {
     assert_eq!(misses("traxtents"), TRAXTENTS);
 }
 
 #[test]
-fn are_orders_worth_what_was_published() {
+fn scheduling_study_misses_only_known_rows() {
     // Where the thesis is wrong, and where V(0.2) does better than it did: `studies/scheduling/README.md`.
     let known = ["thesis.stf-like-c-scan.q100", "wgp94.read-sequential.c-look-over-vr"];
     assert_eq!(misses("scheduling"), known);
 }
 
 #[test]
-fn do_real_drives_agree_at_least_as_well_as_in_disksim() {
+fn validation_against_real_drives_misses_no_row() {
     if bench().traces.is_none() {
         eprintln!("skipped: HEADSTACK_REFERENCE names no folder with real drives' traces");
         return;
@@ -151,7 +151,7 @@ fn do_real_drives_agree_at_least_as_well_as_in_disksim() {
 }
 
 #[test]
-fn are_traces_that_are_not_there_no_miss() {
+fn absent_traces_are_not_comparable() {
     let study = study::named("validation").unwrap_or_else(|error| panic!("{error}"));
     let done = study.reproduce(Length::Full, &Alone).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(done.rows.len(), 21);
@@ -159,7 +159,7 @@ fn are_traces_that_are_not_there_no_miss() {
 }
 
 #[test]
-fn has_each_study_its_folder_and_each_folder_its_study() {
+fn every_study_has_a_folder_readme_and_guide_link() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let entries = fs::read_dir(&folder).expect("there are studies");
     let mut folders: Vec<String> = entries

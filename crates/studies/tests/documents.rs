@@ -50,7 +50,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn does_every_link_lead_somewhere() {
+fn every_link_in_documents_has_a_target() {
     let mut met = 0;
     for page in pages() {
         let text = read(&page);
@@ -80,7 +80,7 @@ fn described() -> BTreeSet<String> {
 }
 
 #[test]
-fn does_the_table_of_crates_name_each_that_is_used() {
+fn crate_table_matches_the_workspace_dependencies() {
     let manifest: toml::Table = read(&root().join("Cargo.toml")).parse().expect("a manifest is TOML");
     let all = manifest["workspace"]["dependencies"].as_table().expect("the workspace has dependencies");
     let used: BTreeSet<String> = all.keys().filter(|name| !name.starts_with("headstack-")).cloned().collect();
@@ -88,6 +88,6 @@ fn does_the_table_of_crates_name_each_that_is_used() {
 }
 
 #[test]
-fn is_the_readme_short() {
+fn readme_stays_below_130_lines() {
     assert!(read(&root().join("README.md")).lines().count() < 130);
 }

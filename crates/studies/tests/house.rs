@@ -67,7 +67,7 @@ fn without_tests(text: &str) -> &str {
 }
 
 #[test]
-fn does_every_crate_use_only_what_it_may() {
+fn every_crate_depends_only_on_allowed_crates() {
     let mut met = 0;
     for entry in fs::read_dir(root().join("crates")).expect("there are crates") {
         let folder = entry.expect("the folder can be listed").path();
@@ -90,7 +90,7 @@ fn does_every_crate_use_only_what_it_may() {
 }
 
 #[test]
-fn is_no_source_longer_than_five_hundred_lines() {
+fn no_source_exceeds_500_lines() {
     for (path, text) in sources() {
         let lines = without_tests(&text).lines().count();
         assert!(lines <= LONGEST, "{}: {lines} lines", path.display());
@@ -98,7 +98,7 @@ fn is_no_source_longer_than_five_hundred_lines() {
 }
 
 #[test]
-fn does_no_source_give_up_without_a_word() {
+fn no_source_unwraps_or_leaves_a_todo() {
     // Written apart, so that this file is clean of them too.
     let banned = [".unwrap", "todo", "dbg", "unimplemented"].map(|word| match word {
         ".unwrap" => format!("{word}()"),
@@ -115,7 +115,7 @@ fn does_no_source_give_up_without_a_word() {
 }
 
 #[test]
-fn does_every_source_begin_by_saying_what_it_is_for() {
+fn every_source_begins_with_a_header_comment() {
     for (path, text) in sources() {
         if path.file_name().is_some_and(|name| name != "build.rs") {
             assert!(text.starts_with("//! "), "{} has no header", path.display());
@@ -124,7 +124,7 @@ fn does_every_source_begin_by_saying_what_it_is_for() {
 }
 
 #[test]
-fn are_the_pure_crates_free_of_clocks_threads_and_unsafe_code() {
+fn pure_crates_use_no_clock_thread_io_or_unsafe_code() {
     let banned = ["std::time", "std::thread", "std::net", "std::process", "std::fs", "unsafe "];
     for (path, text) in sources() {
         let inside = path.strip_prefix(root()).expect("it was found there");
@@ -142,7 +142,7 @@ fn are_the_pure_crates_free_of_clocks_threads_and_unsafe_code() {
 }
 
 #[test]
-fn does_no_file_reach_outside_the_repository() {
+fn no_file_refers_outside_the_repository() {
     // A clean clone must build and pass without a neighbour.
     let outside = ["..", "shared"].join("/");
     for path in all_files() {
@@ -152,7 +152,7 @@ fn does_no_file_reach_outside_the_repository() {
 }
 
 #[test]
-fn does_every_planted_fault_still_fit_its_file() {
+fn every_planted_fault_fits_its_file() {
     let folder = root().join("tests/planted");
     let mut judged = 0;
     for entry in fs::read_dir(&folder).expect("there are planted faults") {

@@ -210,7 +210,7 @@ fn off_without(loads: &[Load], left_out: impl Fn(usize) -> bool) -> Vec<&str> {
 }
 
 #[test]
-fn made_up_loads_take_as_long_as_in_disksim_with_all_known_differences_applied() {
+fn loads_match_disksim_with_all_known_differences_applied() {
     let Some(loads) = loads() else { return };
     for load in &loads {
         load.agreement(|_| false).print();
@@ -219,7 +219,7 @@ fn made_up_loads_take_as_long_as_in_disksim_with_all_known_differences_applied()
 }
 
 #[test]
-fn each_known_difference_from_disksim_shows_in_the_loads_it_names() {
+fn each_known_disksim_difference_shows_in_its_named_loads() {
     let Some(loads) = loads() else { return };
     for (index, Difference { what, shown_by, .. }) in DIFFERENCES.iter().enumerate() {
         assert_eq!(off_without(&loads, |left_out| left_out == index), *shown_by, "{what}");
@@ -227,7 +227,7 @@ fn each_known_difference_from_disksim_shows_in_the_loads_it_names() {
 }
 
 #[test]
-fn shipped_drives_agree_with_disksim_but_on_loads_that_show_a_known_difference() {
+fn drives_match_disksim_except_on_loads_of_known_differences() {
     let Some(loads) = loads() else { return };
     let named: BTreeSet<&str> =
         DIFFERENCES.iter().flat_map(|difference| difference.shown_by).copied().collect();

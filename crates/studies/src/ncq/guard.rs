@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_one_request_in_ten_anywhere() {
+    fn one_request_in_ten_lies_anywhere_on_the_disk() {
         let spec = with_ncq().expect("it is shipped");
         let corner = first(&spec, 0.1).sectors;
         let mut picks = Corner::new(&spec).expect("it fits");

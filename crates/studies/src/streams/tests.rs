@@ -12,7 +12,7 @@ fn plan(readers: u32) -> Plan {
 }
 
 #[test]
-fn does_what_a_plan_says_stand_in_its_rig() {
+fn plan_settings_appear_in_its_rig() {
     let plan = Plan { disks: 4, controllers: 2, ..plan(10) };
     let plan = plan.with_segments(4, 2 * MIB).told(MIB, 3, 5, 16 * MIB).with("controller.queue_depth", 7);
     let rig = plan.rig().expect("the rig is good");
@@ -27,7 +27,7 @@ fn does_what_a_plan_says_stand_in_its_rig() {
 }
 
 #[test]
-fn is_every_stream_and_the_random_reader_in_its_own_account() {
+fn streams_and_random_reader_are_measured_separately() {
     let plan = Plan { disks: 2, random: true, ..plan(3) };
     let outcome = plan.run().expect("the plan is good");
     assert_eq!(outcome.streams_mb_s.len(), 6);
@@ -38,14 +38,14 @@ fn is_every_stream_and_the_random_reader_in_its_own_account() {
 }
 
 #[test]
-fn is_one_reader_as_quick_as_the_disk_itself() {
+fn lone_reader_gets_the_rate_of_the_bare_disk() {
     let own = own_mb_s(1, Length::Quick).expect("the drive ships");
     let one = plan(1).run().expect("the plan is good").mb_s();
     assert!(one < 1.01 * own && one > 0.95 * own, "{one} of {own} MB/s");
 }
 
 #[test]
-fn do_the_rows_of_the_goal_say_that_they_are_ours() {
+fn only_goal_rows_name_headstack_as_their_source() {
     let rows = STUDY.expected().unwrap_or_else(|error| panic!("{error}"));
     for row in rows {
         let is_ours = row.metric.starts_with("goal.");

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_a_small_write_cost_more_with_parity_and_a_read_the_same() {
+    fn parity_slows_small_writes_and_leaves_reads_unchanged() {
         let ms = |organisation, read_share| {
             let point = Point { organisation, read_share, request: 32, mpl: 1, unit: 128 };
             measure(&point).expect("the point can be run")

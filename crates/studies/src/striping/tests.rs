@@ -31,7 +31,7 @@ fn advisor() -> ForkJoin {
 }
 
 #[test]
-fn is_the_advisors_unit_within_a_twentieth_of_the_best() {
+fn advised_unit_is_within_a_twentieth_of_the_best() {
     let advisor = advisor();
     for kind in [READS, THINKING[1]] {
         for (request, mpl) in
@@ -55,7 +55,7 @@ impl Spread for Advised<'_> {
 }
 
 #[test]
-fn does_the_unit_settle_on_line_after_the_load_has_changed() {
+fn online_unit_adapts_after_each_change_of_load() {
     let times = cell::times(Buffer::None).expect("the drive is shipped");
     let mut on_line = OnLine::new(times, DISKS, 4096, Nanos::from_secs(2));
     // Alone 128 KB want all four disks; in a crowd one; and 2 MB all four again, which they get with any of these units.

@@ -238,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn does_the_first_zone_hold_what_the_drive_file_says() {
+    fn first_zone_has_the_sectors_of_the_drive_file() {
         // 2,023 cylinders of five tracks of 528 sectors.
         assert_eq!(place().region, Region { first: Lbn(0), sectors: 2023 * 5 * 528 });
     }
 
     #[test]
-    fn do_requests_lie_on_one_track_where_they_are_aligned() {
+    fn aligned_track_requests_cross_no_track_boundary() {
         let crossing = |aligned, size| {
             let access = Access { size, ..Access::reads(aligned, 1) };
             place().run(access, 400).expect("it runs").crossing

@@ -280,7 +280,7 @@ mod tests {
     use crate::study::Alone;
 
     #[test]
-    fn does_the_file_system_gain_what_was_published_and_ours_lose_nothing() {
+    fn traxtent_ffs_gains_on_diff_and_ours_loses_little() {
         let setting = Setting { length: Length::Quick, rows: &[], bench: &Alone };
         let (measured, _) = run(&setting).expect("the drive is good");
         let value = |metric: &str| {

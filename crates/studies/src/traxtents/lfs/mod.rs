@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_alignment_never_worse_and_worth_most_at_a_track() {
+    fn alignment_never_hurts_and_gains_most_at_track_size() {
         let spec = drives::load("atlas-10k-ii").expect("it is shipped");
         let gains: Vec<f64> = SIZES[..6]
             .iter()
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn do_the_tracks_around_the_zone_have_two_sizes() {
+    fn segments_around_the_zone_have_two_track_sizes() {
         let spec = drives::load("atlas-10k-ii").expect("it is shipped");
         let tracks = tracks(&spec).expect("the drive is good");
         let table = SegmentTable::of_tracks(&tracks, 1, BLOCK);

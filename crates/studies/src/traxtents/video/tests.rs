@@ -10,7 +10,7 @@ fn server() -> Server {
 }
 
 #[test]
-fn does_the_first_zone_hold_tracks_of_264_kb() {
+fn first_zone_has_tracks_of_264_kb() {
     let server = server();
     assert_eq!(server.tracks.len(), 2023 * 5 + 1);
     assert_eq!(server.bytes(1.0), 264.0 * 1024.0);
@@ -19,7 +19,7 @@ fn does_the_first_zone_hold_tracks_of_264_kb() {
 }
 
 #[test]
-fn is_no_simulated_round_longer_than_the_worst() {
+fn simulated_round_never_exceeds_the_worst_case() {
     let server = server();
     for streams in [1, 10, 60] {
         for (reads, tracks) in
@@ -42,7 +42,7 @@ fn is_no_simulated_round_longer_than_the_worst() {
 }
 
 #[test]
-fn does_a_round_grow_with_streams_and_with_requests_and_never_for_alignment() {
+fn round_grows_with_streams_and_request_size_not_alignment() {
     let server = server();
     let round = |chunk, streams| server.round(Depth::TWO, chunk, streams, 100).expect("the server is good");
     let mut before = 0.0;
@@ -57,7 +57,7 @@ fn does_a_round_grow_with_streams_and_with_requests_and_never_for_alignment() {
 }
 
 #[test]
-fn are_more_streams_admitted_for_longer_rounds_and_never_fewer_for_alignment() {
+fn longer_rounds_and_alignment_never_admit_fewer_streams() {
     let server = server();
     let worst = Worst::study(&server, 16055);
     let mut before = [0; 2];
@@ -75,7 +75,7 @@ fn are_more_streams_admitted_for_longer_rounds_and_never_fewer_for_alignment() {
 }
 
 #[test]
-fn is_the_least_request_enough_and_a_much_smaller_one_not() {
+fn least_request_suffices_and_a_fifth_less_does_not() {
     let server = server();
     let least = server
         .least(Reads::Anywhere, Depth::TWO, 65, 20.0, 100)
