@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_the_first_the_one_that_a_search_finds(
+        fn earliest_event_matches_a_linear_search(
             count in 1usize..20,
             changes in prop::collection::vec((0usize..20, 0u64..9), 1..60),
         ) {

@@ -131,7 +131,7 @@ fn rig(name: &str) -> Rig {
 }
 
 #[test]
-fn does_everything_come_back_though_a_disk_dies_at_work() {
+fn every_request_completes_despite_a_drive_failure() {
     for name in names() {
         for seed in 0..3 {
             let rig = rig(name);
@@ -155,7 +155,7 @@ fn does_everything_come_back_though_a_disk_dies_at_work() {
 }
 
 #[test]
-fn is_it_told_of_plain_drives_alone_what_is_on_their_media() {
+fn media_writes_are_reported_for_plain_drives_only() {
     for name in names() {
         let (rig, expected) = (rig(name), !BEHIND.contains(&name));
         let mut engine = rig.build(1).unwrap_or_else(|error| panic!("{error}"));
@@ -193,7 +193,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
 
     #[test]
-    fn does_the_same_happen_whenever_it_is_called(
+    fn stepped_engine_completes_as_a_free_running_one(
         name in select(names()),
         seed in any::<u64>(),
         open in 0u32..40,
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn is_a_request_that_comes_from_outside_served_as_one_that_was_planned(
+    fn external_request_is_served_like_a_scheduled_one(
         name in select(names()),
         seed in any::<u64>(),
         gaps in prop::collection::vec(prop_oneof![0u64..100_000, 0u64..40_000_000], 1..60),

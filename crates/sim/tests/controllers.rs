@@ -89,7 +89,7 @@ const MEMORY: &str =
     "[controller]\nkind = \"smart\"\ncache = { sectors = 2048, line_sectors = 32, writes = \"write-back\"";
 
 #[test]
-fn is_a_controller_that_does_nothing_as_none() {
+fn pass_through_controller_changes_no_completion() {
     // A queue with an order lets flushes pass by, as a host's does.
     let mut load = any(1, 400, 12.0);
     load.retain(|(.., request)| request.op != Op::Flush);
@@ -112,7 +112,7 @@ fn is_a_controller_that_does_nothing_as_none() {
 }
 
 #[test]
-fn does_a_controllers_delay_count_once_each_way() {
+fn controller_delay_applies_once_in_each_direction() {
     let read = |at: f64| (Nanos::from_ms(at), 0, Request::read(Lbn(5000), 8));
     let load = vec![read(0.0)];
     let response = |lines: &str| run(&mut built(lines), load.clone()).finished[&0].response();
@@ -126,7 +126,7 @@ fn does_a_controllers_delay_count_once_each_way() {
 }
 
 #[test]
-fn does_every_request_come_back_whatever_the_controller_does() {
+fn every_controller_completes_all_requests() {
     let caches = [
         "sectors = 512, line_sectors = 8",
         "sectors = 1024, line_sectors = 64, writes = \"write-back\"",
@@ -154,7 +154,7 @@ fn does_every_request_come_back_whatever_the_controller_does() {
 }
 
 #[test]
-fn does_a_hit_never_touch_the_drive() {
+fn cache_hit_sends_no_command_to_the_drive() {
     let mut engine = built(&format!("{MEMORY} }}"));
     let ask = |at: f64, request| (Nanos::from_ms(at), 0, request);
     let seen = run(
@@ -179,7 +179,7 @@ fn does_a_hit_never_touch_the_drive() {
 }
 
 #[test]
-fn does_write_back_take_bus_time_until_memory_is_full_and_then_the_drives_time() {
+fn write_back_runs_at_bus_speed_until_memory_is_full() {
     let bus_us = 10.0;
     let lines = format!("{MEMORY} }}\nus_per_sector = {bus_us:?}");
     // 64 lines of 32 sectors: as many writes of a line fit, then each has to wait for one to be destaged.
@@ -204,7 +204,7 @@ fn does_write_back_take_bus_time_until_memory_is_full_and_then_the_drives_time()
 }
 
 #[test]
-fn is_nothing_lost_when_all_is_flushed() {
+fn flush_writes_every_dirty_sector_to_the_drive() {
     let caches = [
         format!("{MEMORY}, flush_cluster_lines = 4 }}"),
         format!("{MEMORY}, flush_period_ms = 40 }}"),
@@ -230,7 +230,7 @@ fn is_nothing_lost_when_all_is_flushed() {
 }
 
 #[test]
-fn does_an_idle_controller_write_what_is_dirty() {
+fn idle_controller_destages_dirty_lines() {
     for cache in ["line_sectors = 32, sectors = 2048", "drive = \"d1\", sectors = 30000"] {
         let lines = format!(
             "[controller]\nkind = \"smart\"\ncache = {{ {cache}, writes = \"write-back\", flush_idle_ms = 50 }}"
@@ -248,7 +248,7 @@ fn does_an_idle_controller_write_what_is_dirty() {
 }
 
 #[test]
-fn does_a_drive_that_is_a_cache_answer_what_it_holds() {
+fn cache_drive_serves_the_blocks_it_holds() {
     let lines = "[controller]\nkind = \"smart\"\ncache = { sectors = 30000, drive = \"d1\", writes = \"write-back\" }";
     let ask = |at: f64, request| (Nanos::from_ms(at), 0, request);
     let seen = run(
@@ -296,7 +296,7 @@ fn streamed(streams: u32, read_ahead_sectors: u32) -> f64 {
 }
 
 #[test]
-fn does_read_ahead_help_streams_until_it_exceeds_the_memory() {
+fn read_ahead_speeds_up_streams_until_it_exceeds_memory() {
     // Ten streams and 2 MiB each, or sixty and 1 MiB, fit in 128 MiB.
     let (ten, ten_ahead) = (streamed(10, 0), streamed(10, 4096));
     assert!(ten_ahead > 4.0 * ten, "{ten} {ten_ahead}");
@@ -307,7 +307,7 @@ fn does_read_ahead_help_streams_until_it_exceeds_the_memory() {
 }
 
 #[test]
-fn do_streams_at_odd_places_leave_their_lines_in_order() {
+fn unaligned_streams_complete_in_a_full_cache() {
     // Read-ahead that begins within a line, in a memory that is never large enough.
     for read_ahead in [8, 100, 1000, 2000] {
         let cache = format!("sectors = 4000, line_sectors = 50, read_ahead_sectors = {read_ahead}");

@@ -74,7 +74,7 @@ const FILES: [&str; 23] = [
 ];
 
 #[test]
-fn does_every_parameter_file_become_a_rig_and_a_load() {
+fn every_parameter_file_imports_as_rig_and_load() {
     let Some(folder) = folder() else { return };
     let met = fs::read_dir(folder.join("rigs")).expect("the folder is there").flatten();
     let met = met.filter(|entry| entry.path().extension().is_some_and(|end| end == "parv")).count();
@@ -93,7 +93,7 @@ fn does_every_parameter_file_become_a_rig_and_a_load() {
 }
 
 #[test]
-fn are_the_shipped_rigs_the_imported_ones() {
+fn shipped_rigs_equal_the_imported_ones() {
     let Some(folder) = folder() else { return };
     for (shipped, file) in [("ascii-trace", "ascii.parv"), ("hp-workstation", "hplajw.parv")] {
         let imported = import_file(&folder, file).unwrap_or_else(|error| panic!("{error}"));
@@ -151,7 +151,7 @@ const ARRAYS: [(&str, Of, f64, f64); 2] =
     [("synthraid5", Of::Parts, 22.861, 0.03), ("syntharrays", Of::Requests, 34.272, 0.03)];
 
 #[test]
-fn do_arrays_take_as_long_as_in_disksim() {
+fn array_response_times_match_disksim() {
     let Some(folder) = folder() else { return };
     for (name, of, theirs, most) in ARRAYS {
         let imported =
@@ -203,7 +203,7 @@ fn average(of: &[f64]) -> f64 {
 }
 
 #[test]
-fn do_synthetic_loads_take_as_long_as_in_disksim() {
+fn synthetic_load_response_times_match_disksim() {
     let Some(folder) = folder() else { return };
     for (name, theirs, most) in SYNTHETIC {
         let runs = means(&folder, name, 10, str::to_string);
@@ -222,7 +222,7 @@ fn do_synthetic_loads_take_as_long_as_in_disksim() {
 const MIXED: f64 = 22.087;
 
 #[test]
-fn is_disksims_mixed_load_one_of_many_that_chance_makes() {
+fn disksim_mixed_mean_lies_within_the_spread_of_seeds() {
     let Some(folder) = folder() else { return };
     // Five processors, of which all but the first are lost at times that chance sets: until then the disk has too much to do.
     let runs = means(&folder, "synthmixed", 30, str::to_string);

@@ -79,11 +79,11 @@ fn compare(name: &str, file: &str, requests: u64, theirs: f64) {
 }
 
 #[test]
-fn is_the_mean_of_the_ascii_trace_disksims() {
+fn ascii_trace_mean_matches_disksim() {
     compare("ascii-trace", "ascii.trace", 99_998, 13.767);
 }
 
 #[test]
-fn is_the_mean_of_a_workstations_week_disksims() {
+fn workstation_week_mean_matches_disksim() {
     compare("hp-workstation", "ajw.1week.srt", 44_517, 48.786);
 }

@@ -130,7 +130,7 @@ fn row(run: &Run) -> String {
 }
 
 #[test]
-fn are_ten_runs_what_they_always_were() {
+fn golden_runs_reproduce_their_completions() {
     let mut found = String::from("run\tdrive\trequests\tend_ns\tcompletions_fnv1a\n");
     for run in &RUNS {
         writeln!(found, "{}", row(run)).expect("a string takes everything");

@@ -34,7 +34,7 @@ fn streams(rig: &Rig, streams: u32, requests: u64) -> Streams {
 }
 
 #[test]
-fn does_a_node_that_schedules_nothing_change_nothing() {
+fn node_without_scheduling_changes_no_request_time() {
     for drive in ["wd800jd", "exos-x18", "atlas-10k"] {
         let bare = shipped::load(drive).expect("it is shipped");
         let mut node = bare.clone();
@@ -51,7 +51,7 @@ fn does_a_node_that_schedules_nothing_change_nothing() {
 }
 
 #[test]
-fn is_every_request_answered_once_and_its_time_accounted_for() {
+fn every_request_is_answered_once_and_fully_accounted() {
     let node = shipped::load("stream-node").expect("it is shipped");
     for load in [&mut random(&node) as &mut dyn Load, &mut streams(&node, 30, 3000)] {
         let all = run(&node, load);
@@ -68,14 +68,14 @@ fn is_every_request_answered_once_and_its_time_accounted_for() {
 }
 
 #[test]
-fn does_the_same_come_of_the_same_seed() {
+fn same_seed_gives_identical_results() {
     let node = shipped::load("stream-node").expect("it is shipped");
     let [one, other] = [0, 1].map(|_| run(&node, &mut streams(&node, 50, 5000)));
     assert_eq!(one, other);
 }
 
 #[test]
-fn is_what_a_disk_does_not_hold_refused() {
+fn request_beyond_the_disk_is_rejected() {
     let node = rig("[drive]\npreset = \"wd800jd\"\ncount = 2\n[node]");
     let sectors = node.volumes()[1].sectors;
     let mut inbox = Inbox::default();
@@ -98,7 +98,7 @@ fn is_what_a_disk_does_not_hold_refused() {
 }
 
 #[test]
-fn does_an_array_behind_a_node_look_like_a_disk() {
+fn array_behind_a_node_serves_as_one_volume() {
     let node = rig(
         "[drive]\npreset = \"wd800jd\"\ncount = 3\n[array]\nname = \"a\"\norganisation = \"striping\"\n\
                     drives = [\"disk0\", \"disk1\", \"disk2\"]\nstripe_unit_sectors = 256\n[node]\nmemory_bytes = 4194304",
@@ -126,7 +126,7 @@ fn counted(rig: &Rig, streams: u32, sectors: u32, from: Nanos, until: Nanos) -> 
 }
 
 #[test]
-fn are_streams_never_slower_with_the_scheduler_on_any_drive() {
+fn scheduler_never_slows_streams_on_any_shipped_drive() {
     let mut slower = Vec::new();
     for (name, _) in drives::all() {
         let bare = shipped::load(name).expect("it is shipped");
@@ -150,7 +150,7 @@ fn are_streams_never_slower_with_the_scheduler_on_any_drive() {
 }
 
 #[test]
-fn does_each_stream_get_its_share() {
+fn every_stream_gets_an_equal_share() {
     let mut node = shipped::load("stream-node").expect("it is shipped");
     for memory in [2 << 20, 8 << 20, 32 << 20] {
         node.set("node.memory_bytes", &memory.to_string()).expect("it is a key");
@@ -181,7 +181,7 @@ fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&Vie
 }
 
 #[test]
-fn are_the_limits_hard() {
+fn node_limits_are_never_exceeded() {
     let mut node = shipped::load("stream-node").expect("it is shipped");
     let keys = [("memory_bytes", 6 << 20), ("read_ahead_bytes", 1 << 20), ("dispatch_set", 3)];
     for (key, value) in keys.into_iter().chain([("requests_a_turn", 2)]) {
@@ -198,7 +198,7 @@ fn are_the_limits_hard() {
 }
 
 #[test]
-fn is_memory_for_d_times_r_times_n_enough() {
+fn memory_of_d_times_r_times_n_sustains_the_rate() {
     // All memory is with those that have the disk: nobody may take what another is just fetching.
     for (read_ahead, set, turn) in [(8 << 20, 2, 1), (1 << 20, 8, 1), (1 << 20, 4, 4), (512 << 10, 2, 16)] {
         let mut node = shipped::load("stream-node").expect("it is shipped");
@@ -216,7 +216,7 @@ fn is_memory_for_d_times_r_times_n_enough() {
 }
 
 #[test]
-fn is_memory_never_exceeded_whatever_clients_do() {
+fn stream_memory_bound_holds_for_mixed_clients() {
     for memory in [256 << 10, 1 << 20, 8 << 20] {
         let mut node = shipped::load("stream-node").expect("it is shipped");
         node.set("node.memory_bytes", &memory.to_string()).expect("it is a key");

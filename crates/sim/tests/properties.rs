@@ -248,7 +248,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
     #[test]
-    fn does_each_request_come_back_once_on_any_small_drive(
+    fn every_small_drive_completes_each_request_once(
         spec in any_small(),
         options in options(),
         asks in prop::collection::vec(ask(), 1..80),
@@ -258,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn does_a_late_call_move_nothing_on_any_small_drive(
+    fn late_call_moves_no_completion_on_any_small_drive(
         spec in any_small(),
         options in options(),
         asks in prop::collection::vec(ask(), 1..80),
@@ -277,7 +277,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
     #[test]
-    fn does_each_request_come_back_once_on_every_shipped_drive(
+    fn every_shipped_drive_completes_each_request_once(
         name in select(drives::all().iter().map(|(name, _)| *name).collect::<Vec<_>>()),
         options in options(),
         asks in prop::collection::vec(ask(), 1..60),

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_stream_read_ahead_from_its_second_read_on() {
+    fn second_read_of_a_stream_starts_read_ahead() {
         let mut streams = Streams::default();
         let mut read = |lbn: u64, missed: bool| {
             let found = streams.read(0, &Request::read(Lbn(lbn), 8), missed, 64)?;

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn do_distances_fall_into_classes_that_double() {
+    fn seek_distance_classes_double_in_width() {
         let mut seeks = SeekDistances::default();
         [0, 1, 2, 3, 4, 7, 8, 0].into_iter().for_each(|distance| seeks.add(distance));
         assert_eq!(seeks.classes().collect::<Vec<_>>(), [(0, 2), (1, 1), (2, 2), (4, 2), (8, 1)]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn has_every_use_its_name() {
+    fn every_cache_use_is_named_as_listed() {
         let uses = [CacheUse::Miss, CacheUse::Part, CacheUse::Joined, CacheUse::Whole, CacheUse::Buffered];
         assert_eq!(uses.map(CacheUse::name), CacheUse::NAMES);
     }

@@ -339,7 +339,7 @@ mod tests {
     use headstack_model::{Lbn, Nanos, Request, drives};
 
     #[test]
-    fn do_all_scattered_writes_end_where_few_runs_may_be_dirty() {
+    fn scattered_writes_complete_within_the_dirty_run_limit() {
         let mut spec = drives::load("st2000dm006").expect("the drive is shipped");
         spec.cache.dirty_runs_max = 3;
         let mut device = Device::new(&spec, &DeviceOptions::default()).expect("the drive file is good");

@@ -41,7 +41,7 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn turns_are_lost_as_often_as_the_shares_say() {
+    fn lost_turns_follow_the_configured_shares() {
         let spec = LostTurns { turns_shares: vec![(1, 0.4), (2, 0.1), (4, 0.025)], from_idle_only: false };
         let lost = Lost::new(&spec, Nanos(10));
         let mut random = Pcg64Mcg::seed_from_u64(5);

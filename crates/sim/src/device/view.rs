@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_arm_shown_where_its_access_goes() {
+    fn view_shows_the_arm_at_the_target_of_its_access() {
         let mut device = device("atlas-10k");
         assert_eq!(device.view().work, ArmWork::Idle);
         device.submit(Nanos::ZERO, Request::read(Lbn(9_000_000), 8)).expect("the queue is empty");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn are_cached_writes_dirty_until_they_are_destaged() {
+    fn cached_writes_stay_dirty_until_destaged() {
         let mut device = device("st2000dm006");
         device.submit(Nanos::ZERO, Request::write(Lbn(8_000_000), 64)).expect("the queue is empty");
         device.handle_timeout(Nanos::from_ms(2.0));

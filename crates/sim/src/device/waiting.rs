@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn own_order_of_a_device_chooses_as_the_same_one_of_the_list() {
+    fn custom_device_order_serves_like_its_built_in_equal() {
         for name in ["sptf", "look", "c-look"] {
             let of_the_list = ends(Engine::new(vec![device(name, 16)]));
             assert_eq!(
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn own_order_of_the_host_takes_the_place_of_the_order_it_had() {
+    fn custom_host_order_replaces_the_configured_order() {
         let host = |order: Option<&str>| {
             let mut host = HostSpec::default();
             host.queue.order = order.map(str::to_string);

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn does_each_wrong_value_name_its_key_and_what_is_allowed() {
+    fn every_invalid_value_is_rejected_with_key_and_allowed_values() {
         let cases = [
             (
                 "queue.order = \"c-lok\"",
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_host_off_unless_it_is_turned_on() {
+    fn host_queue_stays_plain_without_order_or_elevator() {
         let spec: HostSpec = toml::from_str("").expect("nothing is needed");
         assert!(spec.queue.is_plain() && spec.check().is_ok());
         let deep: HostSpec = toml::from_str("queue.depth = 4").expect("a known key");

@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn does_the_first_to_ask_or_the_highest_win() {
+    fn arbitration_is_won_by_first_request_or_highest_priority() {
         let asks = [(30, 1), (20, 2), (40, 7)];
         assert_eq!(served(bus(0, false), &asks), [(100, 2), (150, 1), (200, 7)]);
         assert_eq!(served(bus(0, true), &asks), [(100, 7), (150, 2), (200, 1)]);
     }
 
     #[test]
-    fn does_who_asks_during_an_arbitration_wait_for_the_next() {
+    fn request_during_arbitration_waits_for_the_next_one() {
         assert_eq!(served(bus(10, true), &[(30, 1), (105, 7)]), [(110, 1), (170, 7)]);
     }
 }

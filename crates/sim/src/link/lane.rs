@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_flow_alone_go_at_its_sources_pace_or_the_lanes() {
+    fn lone_flow_runs_at_the_slower_of_source_and_lane_rate() {
         let mut lane = Lane::new(RATE);
         assert_eq!(lane.take(Nanos(0), flow(100, 0, 50)), Nanos(150));
         assert_eq!(lane.take(Nanos(0), flow(200, 30, 50)), Nanos(250));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn do_slow_flows_pass_side_by_side() {
+    fn slow_flows_share_the_lane_without_delay() {
         let mut lane = Lane::new(RATE);
         for _ in 0..4 {
             assert_eq!(lane.take(Nanos(0), flow(0, 400, 100)), Nanos(400));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_flow_that_fell_behind_catch_up() {
+    fn delayed_flow_catches_up_at_the_lane_rate() {
         let mut lane = Lane::new(RATE);
         lane.take(Nanos(0), flow(0, 0, 100));
         // Half of it has come when the lane falls free; the rest comes while that goes.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_gap_before_a_later_flow_used() {
+    fn gap_before_a_later_flow_is_used() {
         let mut lane = Lane::new(RATE);
         lane.take(Nanos(0), flow(1000, 0, 500));
         assert_eq!(lane.take(Nanos(0), flow(900, 0, 150)), Nanos(1550));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn is_no_more_promised_than_there_is() {
+    fn lane_rate_is_neither_exceeded_nor_wasted() {
         let mut lane = Lane::new(RATE / 7);
         let (mut sum, mut first, mut last) = (0, u64::MAX, 0);
         for index in 0..200u64 {

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_frame_cost_its_hops_by_the_shorter_way() {
+    fn frame_time_counts_the_hops_of_the_shorter_route() {
         let mut ring = Ring::new(&shape(4, &[]));
         let hops = [1, 2, 2, 1];
         for drive in 0..4 {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_cut_link_send_frames_the_other_way() {
+    fn cut_link_reroutes_frames_around_the_loop() {
         let ring = |cut| Ring::new(&shape(4, &[cut]));
         let hops = |cut| [0, 1, 2, 3].map(|drive| ring(cut).report(drive).0 / FRAME);
         assert_eq!(hops(0), [4, 3, 2, 1]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn do_disjoint_arcs_carry_at_the_same_time() {
+    fn disjoint_arcs_carry_transfers_concurrently() {
         let mut ring = Ring::new(&shape(4, &[]));
         let alone = ring.clone().transfer(Nanos(0), 0, flow(0, 0, 1000), true);
         let ends = [(0, true), (3, true), (0, false), (3, false)]
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_busy_way_send_a_transfer_round_the_loop() {
+    fn busy_route_diverts_a_transfer_to_the_longer_route() {
         let mut ring = Ring::new(&shape(4, &[]));
         ring.transfer(Nanos(0), 0, flow(0, 0, 1000), true);
         let second = ring.transfer(Nanos(0), 0, flow(0, 0, 1000), true);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_adapter_take_commands_one_after_the_other() {
+    fn adapter_serializes_commands() {
         let mut ring = Ring::new(&RingShape { command: Nanos(50_000), ..shape(4, &[]) });
         let came = [0, 3, 1].map(|drive| ring.command(Nanos(0), drive).0);
         assert_eq!(came, [50_000 + FRAME, 100_000 + FRAME, 150_000 + 2 * FRAME]);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn do_transfers_that_find_room_end_as_frame_by_frame() {
+    fn unobstructed_transfers_end_as_in_frame_simulation() {
         let mut random = Pcg64Mcg::seed_from_u64(1);
         for _ in 0..100 {
             // From media at a third of a link's rate, four drives at a time at most on a side of it: two fit for sure.
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn do_crowded_links_empty_as_frame_by_frame() {
+    fn crowded_links_drain_as_in_frame_simulation() {
         let mut random = Pcg64Mcg::seed_from_u64(2);
         for _ in 0..100 {
             let flows = any_flows(&mut random, 12, 0..30);

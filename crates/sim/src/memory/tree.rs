@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn does_the_tree_find_what_a_sorted_map_finds(
+        fn tree_lookup_matches_a_sorted_map(
             steps in prop::collection::vec((0u64..60, any::<bool>(), 0u64..70), 1..120),
         ) {
             let (mut tree, mut map) = (Tree::new(), BTreeMap::new());

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_value_toml_where_it_can_be() {
+    fn setting_value_is_parsed_as_toml_or_kept_as_text() {
         assert_eq!(value("32"), Value::Integer(32));
         assert_eq!(value("0.5"), Value::Float(0.5));
         assert_eq!(value("true"), Value::Boolean(true));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn are_tables_joined_and_lists_replaced() {
+    fn overlay_merges_tables_and_replaces_lists() {
         let mut under: Table = toml::from_str("a = 1\nl = [1, 2]\n[t]\nb = 2\nc = 3").expect("TOML");
         lay(&mut under, toml::from_str("l = [3]\nt.c = 4\nt.d = 5").expect("TOML"));
         let wanted: Table = toml::from_str("a = 1\nl = [3]\n[t]\nb = 2\nc = 4\nd = 5").expect("TOML");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_path_through_a_number_stop_there() {
+    fn path_through_a_scalar_is_rejected_at_that_key() {
         let mut table: Table = toml::from_str("[a]\nb = 1").expect("TOML");
         assert_eq!(put(&mut table, &["a", "b", "c"], &Value::Integer(2)), Err(2));
         assert_eq!(put(&mut table, &["a", "c", "d"], &Value::Integer(2)), Ok(()));

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn is_each_drive_of_a_node_a_part() {
+    fn every_drive_of_a_node_is_a_separate_part() {
         let node = shipped::load("node").expect("it is shipped");
         let parts = names(&node);
         assert_eq!(parts.len(), 12);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn does_what_shares_something_stay_together() {
+    fn drives_with_shared_resources_stay_in_one_part() {
         let arrays = "[[drive]]\npreset = \"wd800jd\"\ncount = 5\nvolume = \"d\"\n[[array]]\nname = \"a\"\n\
                       organisation = \"mirroring\"\ndrives = [\"d1\", \"d3\"]\n[[array]]\nname = \"b\"\n\
                       organisation = \"mirroring\"\ndrives = [\"d2\", \"d4\"]\n";
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_part_do_what_it_does_in_the_whole() {
+    fn part_completes_requests_as_in_the_whole_rig() {
         let text = "[[drive]]\npreset = \"wd800jd\"\ncount = 3\n[[drive]]\npreset = \"exos-x18\"\n[[array]]\n\
                     organisation = \"striping\"\nstripe_unit_sectors = 64\ndrives = [\"disk0\", \"disk2\"]\n";
         let whole = rig(text);

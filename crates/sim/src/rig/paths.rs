@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_every_short_path_stand_for_a_real_one() {
+    fn every_short_path_maps_to_an_existing_key() {
         let known = all();
         for (short, full) in ALIASES {
             assert!(known.iter().any(|path| path == full), "{full}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_wrong_path_name_the_nearest() {
+    fn unknown_path_is_rejected_with_the_nearest_key() {
         let hint = |path: &str| full(path).expect_err("there is none").message;
         assert_eq!(
             hint("drive.queue.dept"),

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_every_shipped_rig_built_by_its_name() {
+    fn every_shipped_rig_builds_by_name() {
         assert!(!all().is_empty());
         for (name, _) in all() {
             let rig = load(name).unwrap_or_else(|error| panic!("{error}"));
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_drives_name_a_rigs_and_any_other_refused() {
+    fn drive_name_loads_as_rig_and_unknown_name_is_rejected() {
         assert_eq!(load("atlas-10k").expect("it is a drive").volumes().len(), 1);
         let error = load("singel").expect_err("there is none");
         assert_eq!(error.to_string(), "rigs: no rig or drive `singel`; did you mean `single`?");

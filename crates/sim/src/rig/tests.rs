@@ -30,7 +30,7 @@ volume = \"old\"
 ";
 
 #[test]
-fn are_the_volumes_numbered_and_named_in_the_files_order() {
+fn volumes_are_numbered_and_named_in_file_order() {
     let volumes = rig(TWO_KINDS).volumes();
     let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
     assert_eq!(names, ["disk0", "disk1", "old"]);
@@ -40,7 +40,7 @@ fn are_the_volumes_numbered_and_named_in_the_files_order() {
 }
 
 #[test]
-fn do_a_rigs_keys_lie_over_the_presets_and_leave_the_rest() {
+fn rig_keys_override_the_preset_and_keep_the_rest() {
     let rig = rig(TWO_KINDS);
     let spec = &rig.resolved().drive[0].spec;
     let mut wanted = drives::load("atlas-10k").expect("it is shipped");
@@ -49,7 +49,7 @@ fn do_a_rigs_keys_lie_over_the_presets_and_leave_the_rest() {
 }
 
 #[test]
-fn is_a_bare_drive_a_rig() {
+fn bare_drive_equals_a_rig_of_its_preset() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let mut bare = Rig::from_drive(spec.clone());
     let written = rig("[drive]\npreset = \"atlas-10k\"");
@@ -61,7 +61,7 @@ fn is_a_bare_drive_a_rig() {
 }
 
 #[test]
-fn does_a_path_change_all_drives_or_those_it_names() {
+fn setting_applies_to_all_drives_or_the_named_ones() {
     let mut rig = rig(TWO_KINDS);
     let depths =
         |rig: &Rig| rig.resolved().drive.iter().map(|group| group.spec.queue.depth).collect::<Vec<_>>();
@@ -85,7 +85,7 @@ fn does_a_path_change_all_drives_or_those_it_names() {
 }
 
 #[test]
-fn does_a_bad_setting_leave_the_rig_as_it_was() {
+fn rejected_setting_leaves_the_rig_unchanged() {
     let mut rig = rig(TWO_KINDS);
     let before = rig.resolved().clone();
     let mut said = |path: &str, value: &str| rig.set(path, value).expect_err(path).to_string();
@@ -114,7 +114,7 @@ fn does_a_bad_setting_leave_the_rig_as_it_was() {
 }
 
 #[test]
-fn is_the_resolved_rig_a_rig_of_its_own() {
+fn resolved_rig_reads_back_without_presets() {
     for text in [TWO_KINDS, "[drive]\npreset = \"atlas-10k-v-300\""] {
         let once = rig(text);
         let written = once.to_toml();
@@ -131,7 +131,7 @@ fn nine(before: &str, after: &str) -> String {
 }
 
 #[test]
-fn does_every_bad_rig_say_where_and_what() {
+fn every_invalid_rig_is_rejected_with_line_and_reason() {
     let said = [
         ("".into(), "t.toml: a rig needs a drive: `[drive]` with `preset = \"NAME\"`"),
         ("drive = 7".into(), "t.toml:1: drive: must be a table `[drive]` or tables `[[drive]]`"),
@@ -325,7 +325,7 @@ fn does_every_bad_rig_say_where_and_what() {
 }
 
 #[test]
-fn does_an_array_take_the_place_of_its_drives() {
+fn array_replaces_its_drives_among_the_volumes() {
     let raid = "[array]\nname = \"raid\"\norganisation = \"raid-5\"\ndrives = [\"d0\", \"d1\", \"d2\"]\nstripe_unit_sectors = 64";
     let volumes = rig(&nine("", raid)).volumes();
     let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
@@ -334,7 +334,7 @@ fn does_an_array_take_the_place_of_its_drives() {
 }
 
 #[test]
-fn does_a_sector_take_the_slowest_part_of_its_way() {
+fn sector_transfer_runs_at_the_slowest_stage_of_its_path() {
     let sector = |after: &str| {
         let rig = rig(&nine("", after));
         let spec = super::attach::attached(rig.resolved(), 0);
@@ -349,7 +349,7 @@ fn does_a_sector_take_the_slowest_part_of_its_way() {
 }
 
 #[test]
-fn are_a_traces_devices_numbered_by_volume() {
+fn trace_devices_map_to_volume_numbers() {
     let rig = rig(&nine("devices = { 14 = \"d3\", sda = \"d0\" }", ""));
     let devices = rig.trace_devices().expect("the rig says so");
     assert_eq!(devices, BTreeMap::from([("14".to_string(), 3), ("sda".to_string(), 0)]));
@@ -373,7 +373,7 @@ impl Load for Twice {
 }
 
 #[test]
-fn do_two_drives_of_a_rig_draw_chances_of_their_own() {
+fn drives_of_one_rig_draw_different_random_numbers() {
     let retries = "mechanics.retries = { probability = 0.5, turns_max = 4 }";
     let rig = rig(&format!("[drive]\npreset = \"atlas-10k\"\ncount = 2\n{retries}"));
     let mut times = [Nanos::ZERO; 2];

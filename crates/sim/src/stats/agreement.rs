@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn are_the_figures_those_worked_out_by_hand() {
+    fn agreement_figures_match_manual_calculation() {
         let pairs = [
             pair(Op::Read, 10_000, 11_000),
             pair(Op::Write, 30_000, 24_000),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn is_perfect_agreement_perfect() {
+    fn identical_times_give_zero_demerit_and_full_correlation() {
         let pairs: Vec<Pair> = (1..500).map(|ms| pair(Op::Write, ms * 1000, ms * 1000)).collect();
         let agreement = Agreement::new(&pairs).expect("there are pairs");
         let all = agreement.all;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn are_the_keys_those_of_the_command() {
+    fn agreement_json_has_the_keys_of_the_command() {
         let agreement =
             Agreement::new(&[pair(Op::Read, 1, 2), pair(Op::Read, 3, 4)]).expect("there are pairs");
         let value = serde_json::to_value(&agreement).expect("it is plain data");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_interval_hold_the_mean_nineteen_times_in_twenty() {
+    fn confidence_interval_covers_the_mean_in_95_percent_of_runs() {
         let runs = 400;
         let held = (0..runs)
             .filter(|seed| {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_interval_as_wide_as_the_deviation_says() {
+    fn interval_width_follows_the_standard_deviation() {
         let found = of(uniform(1).take(100_000)).confidence(Nanos::ZERO).expect("there are enough");
         let expected = 1.96 * 10.0 / 12f64.sqrt() / (found.batch_requests as f64 * BATCHES as f64).sqrt();
         assert!((0.5..2.0).contains(&(found.response_ms.half_width / expected)), "{found:?}");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_slow_start_left_out() {
+    fn warm_up_is_excluded_from_the_mean() {
         let slow = std::iter::repeat_n(500.0, 3000);
         let found =
             of(slow.chain(uniform(2).take(27_000))).confidence(Nanos::ZERO).expect("there are enough");
@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn do_few_requests_give_no_interval() {
+    fn too_few_requests_give_no_interval() {
         assert_eq!(of(uniform(3).take(19)).confidence(Nanos::ZERO), None);
         assert_eq!(Batches::new().confidence(Nanos::ZERO), None);
         assert!(of(uniform(3).take(60)).confidence(Nanos::ZERO).is_some());
     }
 
     #[test]
-    fn are_no_more_batches_kept_than_allowed_and_none_lost() {
+    fn batch_count_stays_bounded_without_losing_requests() {
         let batches = of((0..1_000_000).map(|_| 1.0));
         assert!(batches.full.len() < MOST && batches.full.capacity() == MOST);
         let held: u64 = batches.full.iter().map(|batch| batch.requests).sum();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn do_means_differ_only_beyond_their_intervals() {
+    fn means_differ_only_beyond_their_intervals() {
         let of = |mean: f64, half_width: f64| Interval { mean, half_width };
         assert!(of(10.0, 1.0).differs_from(&of(12.0, 1.0)));
         assert!(!of(10.0, 1.0).differs_from(&of(11.0, 1.0)));

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn is_every_request_in_every_account() {
+    fn every_request_is_counted_in_every_statistic() {
         let (all, now, responses) = run(Nanos::ZERO);
         assert_eq!((all.requests(), all.completed(), all.most_outstanding()), (3000, 3000, 4));
         assert!(all.last() <= now);
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn does_only_what_comes_back_after_the_ramp_count() {
+    fn completions_during_the_ramp_are_excluded_from_statistics() {
         let ramp = Nanos::from_secs(5);
         let (all, _, _) = run(ramp);
         let source = all.entries()[0].as_ref().expect("it asked");

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_sample_no_distance_from_itself() {
+    fn identical_samples_have_zero_demerit() {
         for sample in [times(&[5]), times(&[3, 900, 20_000]), spread()] {
             assert_eq!(exact_ms(&sample, &sample), Some(0.0));
             assert_eq!(bucketed_ms(&sample, &sample), Some(0.0));
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn is_the_exact_demerit_that_of_the_sorted_times() {
+    fn exact_demerit_is_the_rms_distance_of_sorted_times() {
         // Sorted: 1, 2, 6 against 2, 4, 5 ms: distances 1, 2, 1, rms √2.
         let (one, other) = (times(&[6000, 1000, 2000]), times(&[4000, 5000, 2000]));
         assert!(is_near(exact_ms(&one, &other), 2f64.sqrt()));
     }
 
     #[test]
-    fn is_a_shift_its_own_demerit() {
+    fn constant_shift_equals_its_demerit() {
         let sample = spread();
         assert!(is_near(exact_ms(&sample, &shifted(&sample, 370_000)), 0.37));
         // Buckets are up to 0.2 ms wide here, but a quantile is interpolated within its bucket.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn are_unequal_counts_interpolated() {
+    fn unequal_sample_sizes_are_interpolated() {
         // Two times stand for shares ¼ and ¾; at the four's ⅛, ⅜, ⅝, ⅞ they read 10, 12.5, 17.5, 20.
         let (two, four) = (times(&[20_000, 10_000]), times(&[10_000, 12_500, 17_500, 20_000]));
         assert!(is_near(exact_ms(&two, &four), 0.0));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn do_the_buckets_follow_the_recipe() {
+    fn bucket_limits_follow_the_disksim_recipe() {
         let limits = limits_us();
         assert_eq!(limits.len(), 1750);
         assert_eq!(limits[..4], [0, 1, 2, 3]);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_bucketed_demerit_that_of_the_recipe() {
+    fn bucketed_demerit_matches_manual_calculation() {
         // 5 µs falls in the bucket from 5 to 6 µs and 10 µs in that from 10 to 11: each share is 5 µs apart.
         assert!(is_near(bucketed_ms(&times(&[5]), &times(&[10])), 0.005));
         // 100.9 and 101 µs share the bucket from 100 to 102.
@@ -202,12 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn does_time_beyond_the_last_bucket_fall_in_it() {
+    fn times_beyond_the_last_bucket_fall_into_it() {
         assert_eq!(bucketed_ms(&[Nanos::from_secs(4000)], &[Nanos::from_secs(9000)]), Some(0.0));
     }
 
     #[test]
-    fn has_nothing_no_demerit() {
+    fn empty_sample_has_no_demerit() {
         assert_eq!(exact_ms(&[], &times(&[1])), None);
         assert_eq!(bucketed_ms(&times(&[1]), &[]), None);
     }

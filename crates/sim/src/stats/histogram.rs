@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn are_mean_and_deviation_exact() {
+    fn mean_and_deviation_are_exact() {
         let histogram =
             of([2_000_000, 4_000_000, 4_000_000, 4_000_000, 5_000_000, 5_000_000, 7_000_000, 9_000_000]);
         assert_eq!((histogram.mean_ms(), histogram.std_dev_ms()), (5.0, 2.0));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn are_quantiles_right_to_a_thousandth() {
+    fn quantiles_are_accurate_to_a_thousandth() {
         let histogram = of((1..=100_000u64).map(|step| step * 1000));
         for (quantile, expected) in [(0.01, 1_000_000.0), (0.5, 50_000_000.0), (0.99, 99_000_000.0)] {
             let met = histogram.quantile(quantile).0 as f64;
@@ -159,21 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn is_nothing_all_zeros() {
+    fn empty_histogram_reports_zeros() {
         let histogram = TimeHistogram::new();
         assert_eq!((histogram.mean_ms(), histogram.std_dev_ms(), histogram.count()), (0.0, 0.0, 0));
         assert_eq!((histogram.min(), histogram.p50(), histogram.max()), (Nanos(0), Nanos(0), Nanos(0)));
     }
 
     #[test]
-    fn does_any_time_fit() {
+    fn histogram_holds_any_time() {
         let histogram = of([0, u64::MAX]);
         assert_eq!((histogram.min(), histogram.max(), histogram.count()), (Nanos(0), Nanos::MAX, 2));
         assert_eq!(histogram.quantile(0.0), Nanos(0));
     }
 
     #[test]
-    fn do_the_points_rise_to_the_greatest() {
+    fn points_rise_to_the_maximum() {
         let histogram = of([5, 1, 9]);
         let points: Vec<(f64, Nanos)> = histogram.points(3).collect();
         assert_eq!(points, [(1.0 / 3.0, Nanos(1)), (2.0 / 3.0, Nanos(5)), (1.0, Nanos(9))]);
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_a_merged_histogram_that_of_all_times(
+        fn merged_histogram_equals_that_of_all_times(
             one in prop::collection::vec(0..1u64 << 40, 0..50),
             other in prop::collection::vec(0..1u64 << 40, 0..50),
         ) {

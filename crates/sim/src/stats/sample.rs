@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_all_kept_while_they_are_few() {
+    fn small_sample_keeps_all_values() {
         let mut sample = Sample::new(8);
         (0..8).for_each(|value| sample.offer(|| value));
         assert_eq!((sample.kept(), sample.step()), (&[0, 1, 2, 3, 4, 5, 6, 7][..], 1));
     }
 
     #[test]
-    fn is_every_so_many_th_kept_whatever_the_number() {
+    fn full_sample_keeps_every_nth_value() {
         for shown in [9u64, 16, 17, 100, 1000, 12_345] {
             let mut sample = Sample::new(8);
             (0..shown).for_each(|value| sample.offer(|| value));

@@ -260,7 +260,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn do_times_fall_into_fios_classes() {
+    fn times_fall_into_fio_latency_classes() {
         let mut classes = TimeClasses::default();
         for time in [1, 2, 3, 999, 1000, 2_999, 999_999, 1_000_000, 5_000_000, 1_500_000_000, 3_000_000_000] {
             classes.add(Nanos(time));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_rate_sampled_each_half_second_idle_ones_included() {
+    fn rate_samples_include_idle_half_seconds() {
         let mut stats = SourceStats::new(Nanos::ZERO);
         let at = |ms: f64| Nanos::from_ms(ms);
         // Windows: 2 requests, 1, none, none, then one that is still open.
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_kept_by_priority_once_one_request_has_one() {
+    fn responses_are_split_by_priority_once_one_is_set() {
         let mut stats = SourceStats::new(Nanos::ZERO);
         let high = Priority::of(true);
         for (ms, priority) in
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn are_depths_in_classes_that_double() {
+    fn queue_depth_classes_double_in_width() {
         let mut stats = SourceStats::new(Nanos::ZERO);
         (1..=40).for_each(|depth| stats.issued(depth));
         assert_eq!(stats.depths, [1, 1, 2, 4, 8, 16, 8]);
@@ -311,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_the_running_mean_that_of_all(values in prop::collection::vec((0.0..1e6f64, 1..5u64), 1..50)) {
+        fn running_mean_and_deviation_match_direct_calculation(values in prop::collection::vec((0.0..1e6f64, 1..5u64), 1..50)) {
             let mut running = Running::default();
             values.iter().for_each(|(value, times)| running.add(*value, *times));
             let all: Vec<f64> =

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interval_of_values_is_that_worked_out_by_hand() {
+    fn interval_of_values_matches_manual_calculation() {
         assert_eq!(Interval::of_values(&[3.0]), None);
         // Standard deviation 1, so that of the mean is 1/√3.
         let found = Interval::of_values(&[4.0, 5.0, 6.0]).expect("there are three");

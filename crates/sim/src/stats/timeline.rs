@@ -135,7 +135,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn do_the_bins_widen_as_the_run_grows() {
+    fn bins_widen_with_run_length() {
         let mut line = Timeline::default();
         for step in 0..100_000u64 {
             let now = Nanos(step * 1_000_000);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_single_late_request_end_the_line() {
+    fn single_long_request_stays_within_the_bin_limit() {
         let mut line = Timeline::default();
         line.issued(Nanos::ZERO);
         line.completed(Nanos::from_secs(100 * 86_400), Op::Write, 512, Nanos::from_secs(100 * 86_400));
@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_nothing_lost_whatever_comes_when(gaps in prop::collection::vec((0..1u64 << 32, 0..3u8), 1..300)) {
+        fn bins_account_for_every_request_at_any_time(gaps in prop::collection::vec((0..1u64 << 32, 0..3u8), 1..300)) {
             let (mut line, mut now, mut area, mut out) = (Timeline::default(), 0u64, 0u128, 0u128);
             let mut done = 0;
             for (gap, kind) in gaps {

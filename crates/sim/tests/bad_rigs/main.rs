@@ -60,7 +60,7 @@ fn all_refused(spoilt: impl Fn(&str, &str) -> Vec<Spoilt>) {
 }
 
 #[test]
-fn are_the_rigs_right_to_begin_with() {
+fn every_unmodified_rig_builds() {
     for (name, text) in rigs() {
         let rig = Reader::default().read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         rig.build(1).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -68,7 +68,7 @@ fn are_the_rigs_right_to_begin_with() {
 }
 
 #[test]
-fn has_a_rig_here_every_key_there_is() {
+fn test_rigs_cover_every_key() {
     // Without the numbers of tables that stand as a list.
     let plain = |leaf: Leaf| {
         let parts = leaf.path.split(['[', ']']).step_by(2);
@@ -88,27 +88,27 @@ fn has_a_rig_here_every_key_there_is() {
 }
 
 #[test]
-fn is_a_value_of_another_type_refused_by_name_and_line() {
+fn wrong_type_is_rejected_with_key_and_line() {
     all_refused(spoil::other_types);
 }
 
 #[test]
-fn is_a_negative_number_refused_by_name_and_line() {
+fn negative_number_is_rejected_with_key_and_line() {
     all_refused(|file, text| spoil::negative(file, text, &["rpm_deviation_percent"]));
 }
 
 #[test]
-fn is_a_number_that_is_none_refused_by_name_and_line() {
+fn nan_or_huge_number_is_rejected_with_key_and_line() {
     all_refused(spoil::beyond_numbers);
 }
 
 #[test]
-fn is_a_syntax_error_told_by_its_line() {
+fn syntax_error_is_rejected_with_its_line() {
     all_refused(spoil::no_toml);
 }
 
 #[test]
-fn does_a_misspelt_key_get_its_right_name() {
+fn misspelt_key_is_rejected_with_the_right_name() {
     all_refused(spoil::misspelt);
 }
 
@@ -153,7 +153,7 @@ const MAY_BE_ZERO: [&str; 36] = [
 ];
 
 #[test]
-fn is_zero_refused_by_name_and_line_where_it_makes_no_sense() {
+fn zero_is_rejected_with_key_and_line_unless_allowed() {
     let mut reader = Reader::default();
     for (file, text) in rigs() {
         for leaf in leaves(text).iter().filter(|leaf| leaf.kind == Kind::Number) {
@@ -170,7 +170,7 @@ fn is_zero_refused_by_name_and_line_where_it_makes_no_sense() {
 }
 
 #[test]
-fn is_an_unknown_key_refused_by_name_and_line_in_every_table() {
+fn unknown_key_is_rejected_with_its_line_in_every_table() {
     all_refused(|file, text| {
         let leaves = leaves(text);
         let values =
@@ -186,7 +186,7 @@ fn is_an_unknown_key_refused_by_name_and_line_in_every_table() {
 }
 
 #[test]
-fn is_a_name_that_nothing_has_refused_by_name_and_line() {
+fn unknown_name_is_rejected_with_key_and_line() {
     let free = ["title", "name", "volume"];
     all_refused(|file, text| {
         let leaves = leaves(text);
@@ -203,7 +203,7 @@ fn is_a_name_that_nothing_has_refused_by_name_and_line() {
 }
 
 #[test]
-fn is_a_thing_without_a_name_refused() {
+fn empty_name_is_rejected_with_key_and_line() {
     all_refused(|file, text| {
         let leaves = leaves(text);
         let names = leaves.iter().filter(|leaf| ["name", "volume"].contains(&leaf.name.as_str()));
@@ -212,7 +212,7 @@ fn is_a_thing_without_a_name_refused() {
 }
 
 #[test]
-fn is_a_missing_key_named_with_the_table_that_lacks_it() {
+fn missing_key_is_rejected_with_its_table() {
     let needed = ["preset", "organisation", "drives"];
     let mut reader = Reader::default();
     for (file, text) in rigs() {
@@ -227,7 +227,7 @@ fn is_a_missing_key_named_with_the_table_that_lacks_it() {
 }
 
 #[test]
-fn is_a_table_that_is_none_refused_by_name_and_line() {
+fn non_table_value_is_rejected_with_key_and_line() {
     let mut reader = Reader::default();
     let lists = ["bus", "controller", "array"];
     let tables = ["drive", "drive.queue", "controller.cache", "devices", "sources", "host", "host.queue"];
@@ -255,7 +255,7 @@ fn four(after: &str) -> String {
 }
 
 #[test]
-fn are_two_of_a_name_refused_at_the_second() {
+fn duplicate_name_is_rejected_at_its_second_use() {
     let mut reader = Reader::default();
     for (table, kind) in [("bus", "buses"), ("controller", "controllers")] {
         let text = four(&format!("[[{table}]]\nname = \"a\"\n[[{table}]]\nname  = \"a\""));
@@ -276,7 +276,7 @@ fn are_two_of_a_name_refused_at_the_second() {
 }
 
 #[test]
-fn is_an_array_that_its_drives_do_not_make_refused() {
+fn array_that_does_not_fit_its_drives_is_rejected() {
     let mut reader = Reader::default();
     let mut refused = |keys: &str, at: &str, names: &str| {
         reader.must_refuse(&four(&format!("[array]\n{keys}")), at, names);
@@ -313,7 +313,7 @@ fn is_an_array_that_its_drives_do_not_make_refused() {
 }
 
 #[test]
-fn is_a_drive_on_an_unknown_bus_or_in_two_arrays_refused() {
+fn drive_on_unknown_bus_or_in_two_arrays_is_rejected() {
     let mut reader = Reader::default();
     let text = four("on = \"scsi1\"\n[bus]\nname = \"scsi\"");
     reader.must_refuse(&text, "on = ", "drive.on: no bus is called `scsi1`; did you mean `scsi`?");
@@ -331,7 +331,7 @@ fn is_a_drive_on_an_unknown_bus_or_in_two_arrays_refused() {
 
 /// Keys that count for nothing beside what else the array says.
 #[test]
-fn is_a_key_that_an_array_has_no_use_for_refused() {
+fn inapplicable_array_key_is_rejected() {
     let mut reader = Reader::default();
     let array = "[array]\norganisation = \"striping\"\nstripe_unit_sectors = 8\ndrives = [\"d\"]\n";
     for key in ["parity_unit_sectors = 8", "read_modify_write_ratio = 0.5", "rebuild_mb_s = 2"] {
@@ -341,7 +341,7 @@ fn is_a_key_that_an_array_has_no_use_for_refused() {
 }
 
 #[test]
-fn does_a_rig_cut_off_anywhere_only_give_an_error() {
+fn truncated_rig_parses_or_fails_in_one_line() {
     let mut reader = Reader::default();
     for (file, text) in rigs() {
         for part in spoil::cut_off(text) {
@@ -356,7 +356,7 @@ fn does_a_rig_cut_off_anywhere_only_give_an_error() {
 }
 
 #[test]
-fn is_a_name_with_signs_of_its_own_refused_by_its_line() {
+fn error_line_is_right_despite_special_characters_in_names() {
     let mut reader = Reader::default();
     for device in ["a.b", "a[0]", "a.b[7].c", "", "a b"] {
         let text = four(&format!("[devices]\n\"{device}\" = \"nobody\""));
@@ -369,7 +369,7 @@ fn is_a_name_with_signs_of_its_own_refused_by_its_line() {
 }
 
 #[test]
-fn can_a_rig_that_is_taken_be_built_or_tell_why_not() {
+fn accepted_rig_builds_or_fails_in_one_line() {
     let mut reader = Reader::default();
     let mut taken = 0;
     for (file, text) in rigs() {

@@ -102,7 +102,7 @@ fn total(shares: &[Share]) -> u64 {
 }
 
 #[test]
-fn does_anticipation_help_two_synchronous_sequential_readers() {
+fn anticipation_speeds_up_two_sequential_readers() {
     let readers = [Process::reader(100_000, 0.3), Process::reader(9_000_000, 0.3)];
     let noop = total(&shares("queue.elevator = \"noop\"", 1, &readers, 20));
     let deadline = total(&shares("queue.elevator = \"deadline\"", 1, &readers, 20));
@@ -123,7 +123,7 @@ fn does_anticipation_help_two_synchronous_sequential_readers() {
 }
 
 #[test]
-fn does_anticipation_not_wait_for_one_who_thinks_long() {
+fn anticipation_does_not_wait_for_long_think_times() {
     let readers = [Process::scattered(100_000, 30.0), Process::scattered(9_000_000, 0.0)];
     let deadline = shares("queue.elevator = \"deadline\"", 1, &readers, 20);
     for waits in ["anticipatory", "cfq", "bfq"] {
@@ -133,7 +133,7 @@ fn does_anticipation_not_wait_for_one_who_thinks_long() {
 }
 
 #[test]
-fn do_cfq_and_bfq_share_a_disk_fairly() {
+fn cfq_and_bfq_share_disk_time_fairly() {
     for elevator in ["cfq", "bfq"] {
         let queue = format!("queue.elevator = \"{elevator}\"");
         // Alike, but one is always nearer to where the arm is: near ones would win all under an order by distance.
@@ -148,7 +148,7 @@ fn do_cfq_and_bfq_share_a_disk_fairly() {
 }
 
 #[test]
-fn does_bfq_share_by_weight() {
+fn bfq_shares_throughput_by_weight() {
     let streams: Vec<_> = (0..3).map(|index| Process::reader(index * 3_000_000, 0.0)).collect();
     let found = shares("queue = { elevator = \"bfq\", bfq.weights = [300, 100, 100] }", 1, &streams, 60);
     let ratio = found[0].requests as f64 / found[1].requests as f64;
@@ -158,7 +158,7 @@ fn does_bfq_share_by_weight() {
 }
 
 #[test]
-fn does_a_stream_keep_its_share_beside_a_scatter() {
+fn sequential_reader_keeps_its_share_against_random_reads() {
     // By time, not by requests: a process that jumps must not take the disk from a stream.
     let mixed = [Process::reader(0, 0.0), Process::scattered(9_000_000, 0.0)];
     let alone = shares("queue.elevator = \"noop\"", 1, &mixed[..1], 30)[0].requests;
@@ -170,7 +170,7 @@ fn does_a_stream_keep_its_share_beside_a_scatter() {
 }
 
 #[test]
-fn does_the_expiry_of_a_deadline_hold() {
+fn deadline_expiry_bounds_the_read_response() {
     // Two readers overtake each other upward, so that one of them always has the next block ahead; a third reader far
     // away would wait for ever. The writer has its deadline, too.
     let ahead = |first| Process { step: 16, ..Process::reader(first, 0.0) };
@@ -193,7 +193,7 @@ fn does_the_expiry_of_a_deadline_hold() {
 }
 
 #[test]
-fn do_writes_wait_for_no_more_batches_of_reads_than_they_may() {
+fn writes_starved_bounds_read_batches_before_writes() {
     let issue = |(id, request): (u64, Request)| (Nanos::ZERO, Issue::new(0, request, id));
     let reads = (0..200u64).map(|id| (id, Request::read(Lbn(id * 16), 8)));
     let writes = (200..220u64).map(|id| (id, Request::write(Lbn(id * 16), 8)));
@@ -210,7 +210,7 @@ fn do_writes_wait_for_no_more_batches_of_reads_than_they_may() {
 }
 
 #[test]
-fn do_urgent_requests_go_first_where_priorities_are_obeyed() {
+fn priority_elevators_favour_urgent_requests() {
     for elevator in ["deadline", "cfq", "bfq"] {
         let mut processes: Vec<_> = (0..8).map(|index| Process::scattered(index * 1_000_000, 0.0)).collect();
         let queue = format!("queue.elevator = \"{elevator}\"");
@@ -224,7 +224,7 @@ fn do_urgent_requests_go_first_where_priorities_are_obeyed() {
 }
 
 #[test]
-fn does_no_elevator_leave_a_drive_idle_for_good() {
+fn every_elevator_serves_every_process() {
     // Many kinds of processes at once; each gets something done, and no one is forgotten at the end.
     let mut processes: Vec<_> = (0..4).map(|index| Process::reader(index * 2_000_000, 0.1)).collect();
     processes
@@ -244,7 +244,7 @@ fn does_no_elevator_leave_a_drive_idle_for_good() {
 }
 
 #[test]
-fn does_every_elevator_serve_each_request_once() {
+fn every_elevator_serves_each_request_once() {
     for listed in elevator::all() {
         let requests: BTreeMap<u64, Request> =
             (0..300u64).map(|id| (id, Request::read(Lbn(id * 7_919 % 1000 * 8), 8))).collect();

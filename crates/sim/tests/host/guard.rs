@@ -65,7 +65,7 @@ fn longest(seen: &Seen) -> Nanos {
 }
 
 #[test]
-fn is_nobody_overtaken_beyond_the_threshold_and_the_queue_whatever_the_order() {
+fn guard_bounds_overtaking_under_every_order() {
     for entry in order::all() {
         for threshold in [0, 24] {
             let queue = format!("queue = {{ guard = \"counting\", guard_threshold = {threshold} }}");
@@ -79,13 +79,13 @@ fn is_nobody_overtaken_beyond_the_threshold_and_the_queue_whatever_the_order() {
 }
 
 #[test]
-fn is_there_an_order_that_overtakes_further_without_a_guard() {
+fn unguarded_sptf_exceeds_the_overtaking_bound() {
     let (seen, ..) = play("sptf", "", 2000);
     assert!(overtaken(&seen.commands) > 3 * (24 + DEPTH));
 }
 
 #[test]
-fn does_a_guard_that_never_holds_change_nothing() {
+fn guard_that_never_holds_changes_no_command() {
     for host_order in ["", ", order = \"c-look\""] {
         let free = play("sptf", &format!("queue = {{ depth = 8{host_order} }}"), 1000).0;
         let queue =
@@ -97,7 +97,7 @@ fn does_a_guard_that_never_holds_change_nothing() {
 }
 
 #[test]
-fn is_the_longest_response_shorter_behind_a_guard_and_the_cost_within_what_was_stated() {
+fn guard_shortens_longest_response_within_its_stated_cost() {
     let (free, ..) = play("sptf", "", 12_000);
     for (guard, least_rate) in [("\"adaptive\", guard_cost = 0.05", 0.94), ("\"counting\"", 0.85)] {
         let (seen, holds, _) = play("sptf", &format!("queue = {{ guard = {guard} }}"), 12_000);

@@ -82,7 +82,7 @@ fn at_host(spec: &DriveSpec, order: &str, knows: &str) -> (f64, f64) {
 }
 
 #[test]
-fn does_a_host_that_knows_the_tracks_choose_as_the_drive_would() {
+fn host_with_track_map_matches_the_order_of_the_drive() {
     for spec in [by_cylinder("cylinder"), by_surface("aa")] {
         for (order, knows) in [("sstf", "cylinder"), ("look", "cylinder"), ("c-look-cylinder", "cylinder")]
             .into_iter()
@@ -99,7 +99,7 @@ fn does_a_host_that_knows_the_tracks_choose_as_the_drive_would() {
 }
 
 #[test]
-fn do_cylinders_tell_nothing_that_block_numbers_do_not_where_these_follow_them() {
+fn cylinders_add_nothing_where_lbns_follow_them() {
     for layout in ["cylinder", "serpentine"] {
         let spec = by_cylinder(layout);
         let (blind, mapped) =
@@ -109,7 +109,7 @@ fn do_cylinders_tell_nothing_that_block_numbers_do_not_where_these_follow_them()
 }
 
 #[test]
-fn does_the_arm_go_less_far_by_cylinder_where_surfaces_come_one_after_the_other() {
+fn cylinder_order_shortens_seeks_on_seek_first_layouts() {
     for layout in ["ff", "af", "fa", "aa"] {
         let spec = by_surface(layout);
         let (blind, mapped) =
@@ -121,7 +121,7 @@ fn does_the_arm_go_less_far_by_cylinder_where_surfaces_come_one_after_the_other(
 }
 
 #[test]
-fn does_an_order_without_a_map_go_by_block_numbers_whatever_it_asks_for() {
+fn order_without_track_map_falls_back_to_lbns() {
     let spec = by_surface("ff");
     let told = |order: &str| play(&spec, "fcfs", &format!("queue = {{ depth = 1, order = \"{order}\" }}"));
     assert_eq!(told("sptf"), at_host(&spec, "sstf-lbn", "lbn"));

@@ -57,7 +57,7 @@ fn buffered(issues: Vec<(Nanos, Issue)>) -> Script {
 }
 
 #[test]
-fn do_sequential_reads_through_read_ahead_reach_the_media_rate() {
+fn read_ahead_brings_small_reads_to_the_media_rate() {
     // The same blocks in one command after the other, each as long as a window and always two outstanding, so that the
     // drive never waits for the host.
     let blocks = 40_000;
@@ -73,7 +73,7 @@ fn do_sequential_reads_through_read_ahead_reach_the_media_rate() {
 }
 
 #[test]
-fn does_a_second_read_cost_its_copy_and_nothing_else() {
+fn cached_read_costs_only_its_copy() {
     let requests = [Request::read(Lbn(80_000), 16), Request::read(Lbn(80_000), 16)];
     let (seen, _) = run_on("page_cache.copy_us_per_page = 2.5", &mut Chain::new(requests.to_vec()));
     let second = &seen.finished[1];
@@ -86,7 +86,7 @@ fn does_a_second_read_cost_its_copy_and_nothing_else() {
 }
 
 #[test]
-fn do_direct_requests_pass_by_and_make_pages_stale() {
+fn direct_requests_bypass_the_cache_and_invalidate_pages() {
     let mut load = Chain { direct: true, ..Chain::new(sequential(50, 8)) };
     let (seen, engine) = run_on("page_cache = {}", &mut load);
     assert_eq!((seen.commands.len(), engine.page_cache(0).expect("there is one").wanted_pages), (50, 0));
@@ -108,7 +108,7 @@ fn do_direct_requests_pass_by_and_make_pages_stale() {
 }
 
 #[test]
-fn do_random_reads_bring_nothing_that_was_not_asked_for() {
+fn random_reads_fetch_hardly_any_extra_pages() {
     let lbns = (0..300u64).map(|index| index * 7_919_993 % 1_700_000 * 8);
     let (_, engine) = run_on("page_cache = {}", &mut Chain::new(reads(lbns, 8)));
     let activity = engine.page_cache(0).expect("there is one");
@@ -116,7 +116,7 @@ fn do_random_reads_bring_nothing_that_was_not_asked_for() {
 }
 
 #[test]
-fn do_small_writes_end_at_once_and_leave_as_few_long_ones() {
+fn small_writes_complete_at_once_and_coalesce() {
     let requests = writes((0..1000).map(|index| 800_000 + index * 8), 8);
     let (seen, engine) = run_on("page_cache = {}", &mut Chain::new(requests.clone()));
     assert!(seen.finished.iter().all(|one| one.cached));
@@ -130,7 +130,7 @@ fn do_small_writes_end_at_once_and_leave_as_few_long_ones() {
 }
 
 #[test]
-fn does_the_flusher_write_what_is_old_and_leave_what_is_young() {
+fn flusher_writes_expired_pages_only() {
     let write = |at: f64, page: u64| {
         (Nanos::from_ms(at * 1e3), Issue::new(0, Request::write(Lbn(page * 8), 8), page))
     };
@@ -147,7 +147,7 @@ fn does_the_flusher_write_what_is_old_and_leave_what_is_young() {
 }
 
 #[test]
-fn are_dirty_pages_never_more_than_the_limit() {
+fn dirty_pages_never_exceed_the_limit() {
     // 1 MiB holds 256 pages: a tenth is written in the background, a fifth is the limit.
     let lbns = (0..3000u64).map(|index| index * 7_919 % 40_000 * 8);
     let requests: Vec<Request> = lbns.map(|lbn| Request::write(Lbn(lbn), 8)).collect();
@@ -165,7 +165,7 @@ fn are_dirty_pages_never_more_than_the_limit() {
 }
 
 #[test]
-fn does_a_write_of_part_of_a_page_read_it_first() {
+fn partial_page_write_reads_the_page_first() {
     let commands = |request: Request| {
         let (seen, _) = run_on("page_cache = {}", &mut Chain::new(vec![request, Request::flush()]));
         seen.commands.iter().map(|command| (command.request.op, command.request.lbn.0)).collect::<Vec<_>>()
@@ -217,7 +217,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn does_each_request_come_back_once_through_any_page_cache(host in any_host(), issues in any_issues()) {
+    fn every_page_cache_completes_each_request_once(host in any_host(), issues in any_issues()) {
         let asked: Vec<Issue> = issues.iter().map(|(_, issue)| *issue).collect();
         let (seen, engine) = run_on(&host, &mut Script::new(issues));
         seen.judge(&asked);
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn does_a_flush_leave_no_page_dirty(host in any_host(), issues in any_issues()) {
+    fn flush_leaves_no_page_dirty(host in any_host(), issues in any_issues()) {
         let mut issues = issues;
         let last = issues.iter().map(|(at, _)| *at).max().expect("there is one");
         let id = issues.len() as u64;

@@ -14,7 +14,7 @@ fn random(sectors: u32, depth: u32, requests: u64, read_share: f64) -> Closed {
 }
 
 #[test]
-fn is_noop_without_merging_first_come_first_served() {
+fn noop_without_merging_equals_fcfs() {
     let noop = host("queue = { elevator = \"noop\", merge = \"none\", nr_requests = 7 }");
     let plain = run(vec![drive(1)], &host(""), &mut random(8, 20, 300, 0.5));
     let found = run(vec![drive(1)], &noop, &mut random(8, 20, 300, 0.5));
@@ -24,7 +24,7 @@ fn is_noop_without_merging_first_come_first_served() {
 }
 
 #[test]
-fn does_the_device_never_hold_more_than_the_depth() {
+fn device_holds_at_most_the_configured_queue_depth() {
     for depth in [1usize, 3, 16] {
         let spec = host(&format!("queue.depth = {depth}"));
         assert_eq!(run(vec![drive(16)], &spec, &mut random(8, 40, 500, 0.5)).depth(), depth);
@@ -34,7 +34,7 @@ fn does_the_device_never_hold_more_than_the_depth() {
 }
 
 #[test]
-fn does_c_look_at_the_host_go_upward_and_beat_arrival() {
+fn host_c_look_sweeps_upward_and_outperforms_fcfs() {
     let spec = host("queue.order = \"c-look\"");
     let lbns = [900_000, 100_000, 500_000, 1_300_000, 300_000];
     let seen = run(vec![drive(1)], &spec, &mut Script::at_once(&reads(lbns, 8)));
@@ -49,7 +49,7 @@ fn does_c_look_at_the_host_go_upward_and_beat_arrival() {
 }
 
 #[test]
-fn do_urgent_requests_go_first_each_kind_by_the_order() {
+fn urgent_requests_precede_others_each_class_in_order() {
     let issues = [(900_000, false), (100_000, true), (500_000, false), (1_300_000, true), (300_000, false)];
     let issue = |(id, (lbn, urgent)): (usize, (u64, bool))| {
         (Nanos::ZERO, Issue { urgent, ..Issue::new(0, Request::read(Lbn(lbn), 8), id as u64) })
@@ -66,7 +66,7 @@ fn do_urgent_requests_go_first_each_kind_by_the_order() {
 }
 
 #[test]
-fn do_adjacent_small_writes_go_as_few_commands() {
+fn adjacent_small_writes_merge_into_few_commands() {
     let upward = writes((0..64).map(|index| 1_000_000 + 8 * index), 8);
     let scattered = writes((0..64).map(|index| 1_000_000 + 8 * (index * 37 % 64)), 8);
     let commands_of = |requests: &[Request], text: &str| {
@@ -91,7 +91,7 @@ fn do_adjacent_small_writes_go_as_few_commands() {
 }
 
 #[test]
-fn do_reads_of_the_same_blocks_ride_along() {
+fn overlapping_reads_share_one_command() {
     let requests = [
         Request::read(Lbn(1000), 8),
         Request::read(Lbn(1000), 8),
@@ -110,7 +110,7 @@ fn do_reads_of_the_same_blocks_ride_along() {
 }
 
 #[test]
-fn does_a_split_request_end_with_its_last_part() {
+fn split_request_completes_with_its_last_part() {
     let spec = host("queue.max_sectors_kb = 32");
     let requests = [Request::read(Lbn(5000), 200)];
     let seen = run(vec![drive(8)], &spec, &mut Script::at_once(&requests));
@@ -122,7 +122,7 @@ fn does_a_split_request_end_with_its_last_part() {
 }
 
 #[test]
-fn does_a_plug_gather_what_comes_within_its_delay() {
+fn plug_gathers_requests_within_its_delay() {
     let issue = |(index, ms): (usize, f64)| {
         (Nanos::from_ms(ms), Issue::new(0, Request::write(Lbn(8000 + 8 * index as u64), 8), index as u64))
     };
@@ -146,7 +146,7 @@ fn does_a_plug_gather_what_comes_within_its_delay() {
 }
 
 #[test]
-fn does_the_limit_on_waiting_requests_bound_what_an_order_sees() {
+fn nr_requests_bounds_the_requests_an_order_sees() {
     // The nearest of the four oldest is served first, not the nearest of all.
     let lbns = [4_000_000, 5_000_000, 6_000_000, 7_000_000, 10, 20];
     let spec = host("queue = { order = \"sstf\", nr_requests = 4 }");
@@ -198,7 +198,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn does_each_request_come_back_once_through_any_queue(queue in any_queue(), issues in any_issues()) {
+    fn every_host_queue_completes_each_request_once(queue in any_queue(), issues in any_issues()) {
         let asked: Vec<Issue> = issues.iter().map(|(_, issue)| *issue).collect();
         let mut load: Box<dyn Load> = Box::new(Script::new(issues));
         let seen = run(vec![drive(8), drive(8)], &host(&queue), load.as_mut());

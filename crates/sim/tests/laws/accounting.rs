@@ -19,7 +19,7 @@ pub(crate) fn any_request(random: &mut Pcg64Mcg, rig: &Rig, most: u32) -> Reques
 }
 
 #[test]
-fn do_the_parts_of_every_response_add_up() {
+fn response_equals_the_sum_of_its_parts() {
     for rig in all() {
         let mut device = rig.queued(16, "sptf");
         let (mut random, mut now) = (seeded(31), Nanos::ZERO);
@@ -44,7 +44,7 @@ fn do_the_parts_of_every_response_add_up() {
 }
 
 #[test]
-fn is_nothing_done_before_its_overhead_and_its_transfer() {
+fn response_is_never_shorter_than_overhead_plus_transfer() {
     for rig in all() {
         let overhead = &rig.spec.overhead;
         let least = |pick: fn(&headstack_model::spec::OverheadSet) -> f64| {
@@ -72,7 +72,7 @@ fn is_nothing_done_before_its_overhead_and_its_transfer() {
 }
 
 #[test]
-fn does_every_sector_from_the_media_take_its_share_of_a_turn() {
+fn media_time_is_the_sectors_share_of_a_turn() {
     for rig in all_plain() {
         let (mut device, mut random, mut now) = (rig.device(), seeded(33), Nanos::ZERO);
         for _ in 0..200 {
@@ -90,7 +90,7 @@ fn does_every_sector_from_the_media_take_its_share_of_a_turn() {
 }
 
 #[test]
-fn is_the_queue_never_deeper_than_it_says() {
+fn command_beyond_the_queue_depth_is_rejected() {
     for rig in all() {
         for depth in [1, 3, 32] {
             let mut device = rig.queued(depth, "fcfs");
@@ -108,7 +108,7 @@ fn is_the_queue_never_deeper_than_it_says() {
 }
 
 #[test]
-fn does_a_request_beyond_the_disk_come_back_as_out_of_range() {
+fn request_beyond_capacity_completes_as_out_of_range() {
     for rig in all() {
         let end = rig.sectors();
         for (lbn, sectors) in

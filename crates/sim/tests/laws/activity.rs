@@ -22,7 +22,7 @@ fn worked(rig: &Rig) -> (Device, Vec<Completion>, Nanos) {
 }
 
 #[test]
-fn is_every_command_counted_once_by_how_the_cache_served_it() {
+fn every_command_is_counted_once_by_cache_use() {
     for rig in all() {
         let (device, done, _) = worked(&rig);
         let activity = device.activity();
@@ -40,7 +40,7 @@ fn is_every_command_counted_once_by_how_the_cache_served_it() {
 }
 
 #[test]
-fn is_the_arms_time_that_of_the_accesses() {
+fn arm_activity_equals_the_time_of_its_accesses() {
     for rig in all() {
         let (device, done, now) = worked(&rig);
         let activity = device.activity();
@@ -64,7 +64,7 @@ fn is_the_arms_time_that_of_the_accesses() {
 }
 
 #[test]
-fn does_a_command_that_the_buffer_serves_leave_the_arm_alone() {
+fn command_served_by_the_buffer_does_not_use_the_arm() {
     for rig in all() {
         for done in worked(&rig).1 {
             let positioning =

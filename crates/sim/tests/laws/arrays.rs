@@ -80,7 +80,7 @@ fn counts(commands: &[(u32, Completion)]) -> (usize, usize) {
 }
 
 #[test]
-fn does_a_small_raid_5_write_cost_four_accesses_and_a_turn_between_them() {
+fn small_raid_5_write_costs_four_accesses_a_turn_apart() {
     for rig in all_plain() {
         let (mut engine, sectors) = engine(&rig, shape(&rig, Organisation::Raid5, 5, 64));
         let places = (1..40).map(|index| Request::write(Lbn(sectors / 41 * index), 1));
@@ -101,7 +101,7 @@ fn does_a_small_raid_5_write_cost_four_accesses_and_a_turn_between_them() {
 }
 
 #[test]
-fn are_data_written_before_all_is_read_where_that_is_asked_for() {
+fn data_first_order_writes_data_before_parity_is_read() {
     for rig in small() {
         let eager = Shape { write_order: WriteOrder::DataFirst, ..shape(&rig, Organisation::Raid5, 5, 64) };
         let array = Array::new(eager.clone()).expect("the shape is good");
@@ -134,7 +134,7 @@ fn are_data_written_before_all_is_read_where_that_is_asked_for() {
 }
 
 #[test]
-fn does_a_whole_row_cost_a_write_of_each_drive_and_no_read() {
+fn full_row_write_costs_one_write_per_drive_and_no_read() {
     for rig in small() {
         for (organisation, members, width) in
             [(Organisation::ParityDrive, 4, 3), (Organisation::Raid5, 4, 3), (Organisation::Raid6, 5, 3)]
@@ -149,7 +149,7 @@ fn does_a_whole_row_cost_a_write_of_each_drive_and_no_read() {
 }
 
 #[test]
-fn does_a_degraded_read_take_all_other_drives_and_no_less_time() {
+fn degraded_read_uses_all_other_drives() {
     for rig in small() {
         let whole = shape(&rig, Organisation::Raid5, 4, 16);
         let worn = Shape { failed: vec![1], ..whole.clone() };
@@ -165,7 +165,7 @@ fn does_a_degraded_read_take_all_other_drives_and_no_less_time() {
 }
 
 #[test]
-fn does_a_striped_request_end_with_its_slowest_part() {
+fn striped_request_completes_with_its_slowest_part() {
     for rig in all_plain() {
         let (mut engine, sectors) = engine(&rig, shape(&rig, Organisation::Striping, 4, 8));
         let mut random = seeded(71);
@@ -198,7 +198,7 @@ fn mean_response(engine: &mut Engine, load: &mut dyn Load) -> f64 {
 }
 
 #[test]
-fn is_a_mirrored_read_never_slower_in_the_mean_than_one_of_a_single_drive() {
+fn mirrored_reads_are_no_slower_than_a_single_drive() {
     for rig in shipped().iter().map(Rig::plain) {
         for (depth, choice) in [
             (1, ReadChoice::Nearest),
@@ -218,7 +218,7 @@ fn is_a_mirrored_read_never_slower_in_the_mean_than_one_of_a_single_drive() {
 }
 
 #[test]
-fn does_every_request_come_back_whose_parts_add_up() {
+fn every_organisation_completes_and_accounts_each_request() {
     for rig in small() {
         for organisation in [
             Organisation::Concatenation,
@@ -259,7 +259,7 @@ fn does_every_request_come_back_whose_parts_add_up() {
 }
 
 #[test]
-fn does_no_access_of_a_track_aligned_array_cross_a_track() {
+fn track_aligned_array_never_crosses_a_track_boundary() {
     let text = "[drive]\npreset = \"hp-c2247a\"\ncount = 3\n[array]\norganisation = \"striping\"\ndrives = [\"disk0\", \"disk1\", \"disk2\"]\n";
     let crossing = |unit: &str| {
         let text = format!("{text}{unit}");
@@ -283,7 +283,7 @@ fn does_no_access_of_a_track_aligned_array_cross_a_track() {
 }
 
 #[test]
-fn is_a_request_beyond_the_array_refused() {
+fn request_beyond_the_array_is_rejected() {
     let rig = &small()[0];
     let (mut engine, sectors) = engine(rig, shape(rig, Organisation::Raid5, 3, 8));
     for request in
@@ -299,7 +299,7 @@ fn is_a_request_beyond_the_array_refused() {
 }
 
 #[test]
-fn is_a_spare_filled_no_faster_than_its_rate_and_reads_meet_it_then() {
+fn spare_is_rebuilt_at_its_rate_and_then_serves_reads() {
     let rig = &small()[0];
     let worn = Shape { failed: vec![1], spares: 1, ..shape(rig, Organisation::Raid5, 4, 40) };
     let rate = 500_000;

@@ -28,7 +28,7 @@ fn with(rig: &Rig, faults: &[Fault]) -> Device {
 }
 
 #[test]
-fn does_a_read_of_a_bad_block_fail_after_the_turns_that_are_tried() {
+fn bad_block_read_fails_after_its_retry_turns() {
     for rig in all() {
         let usual = rig.spec.mechanics.retries.map_or(8, |retries| retries.turns_max.max(1));
         for (index, lbn) in rig.spread(12).enumerate() {
@@ -66,7 +66,7 @@ fn does_a_read_of_a_bad_block_fail_after_the_turns_that_are_tried() {
 }
 
 #[test]
-fn is_a_bad_block_good_once_it_is_written_unless_it_stays_bad() {
+fn write_cures_a_bad_block_unless_it_is_permanent() {
     for rig in all() {
         let bad = Lbn(rig.sectors() / 3);
         for stays in [false, true] {
@@ -95,7 +95,7 @@ fn is_a_bad_block_good_once_it_is_written_unless_it_stays_bad() {
 }
 
 #[test]
-fn is_a_bad_block_that_is_dirty_answered_by_the_cache_and_cured_by_its_destage() {
+fn dirty_bad_block_is_read_from_cache_and_cured_by_destage() {
     for rig in all() {
         let rig = rig.with(|spec| {
             spec.cache.enabled = true;
@@ -114,7 +114,7 @@ fn is_a_bad_block_that_is_dirty_answered_by_the_cache_and_cured_by_its_destage()
 }
 
 #[test]
-fn does_a_slow_block_cost_each_access_its_turns_and_nothing_else() {
+fn slow_block_delays_only_its_own_accesses_by_its_turns() {
     for rig in all_plain() {
         let turn = rig.turn();
         for (index, lbn) in rig.spread(20).enumerate() {
@@ -138,7 +138,7 @@ fn does_a_slow_block_cost_each_access_its_turns_and_nothing_else() {
 }
 
 #[test]
-fn is_no_bad_block_ever_read_whatever_is_read_ahead() {
+fn bad_block_read_always_fails_despite_read_ahead() {
     let mut failed = 0;
     for rig in all() {
         for seed in 0..4 {
@@ -171,7 +171,7 @@ fn is_no_bad_block_ever_read_whatever_is_read_ahead() {
 }
 
 #[test]
-fn does_all_that_a_dead_disk_has_and_gets_fail_in_time() {
+fn dead_drive_fails_every_command_after_its_timeout() {
     for rig in all() {
         for seed in 0..12u64 {
             let (from, timeout) =
@@ -219,7 +219,7 @@ fn does_all_that_a_dead_disk_has_and_gets_fail_in_time() {
 }
 
 #[test]
-fn is_what_a_dead_disk_had_not_written_not_told() {
+fn dead_drive_reports_no_media_write_of_dirty_data() {
     let rig = small()[0].with(|spec| {
         spec.cache.write_cache = WriteCache::Full;
         (spec.cache.dirty_max_sectors, spec.cache.dirty_start_sectors) = (600, 600);
@@ -235,7 +235,7 @@ fn is_what_a_dead_disk_had_not_written_not_told() {
 }
 
 #[test]
-fn are_faults_that_a_disk_cannot_have_refused() {
+fn impossible_faults_are_rejected() {
     let rig = &small()[0];
     let sectors = rig.sectors();
     let mut device = rig.device();
@@ -251,7 +251,7 @@ fn are_faults_that_a_disk_cannot_have_refused() {
 }
 
 #[test]
-fn do_a_devices_errors_come_back_from_an_engine() {
+fn engine_returns_device_errors() {
     let rigs = [
         small()[0].clone(),
         small()[1].with(|spec| spec.mechanics.retries = Some(Retries { probability: 0.0, turns_max: 3 })),

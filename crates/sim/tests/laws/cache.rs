@@ -31,7 +31,7 @@ fn whole_track(rig: &Rig) -> Option<Extent> {
 }
 
 #[test]
-fn does_a_whole_hit_take_its_overhead_and_the_bus_alone() {
+fn whole_hit_takes_only_overhead_and_bus_time() {
     for rig in all() {
         let rig = cached(&rig, 4, 512);
         let (mut device, mut now) = (rig.device(), Nanos::ZERO);
@@ -51,7 +51,7 @@ fn does_a_whole_hit_take_its_overhead_and_the_bus_alone() {
 }
 
 #[test]
-fn does_reading_again_what_was_just_read_need_no_media_on_any_drive() {
+fn repeated_read_needs_no_media_access_on_any_drive() {
     let mut judged = 0;
     for rig in shipped() {
         // A drive whose read-ahead may push the request's own data out may well have to read them again.
@@ -74,7 +74,7 @@ fn does_reading_again_what_was_just_read_need_no_media_on_any_drive() {
 }
 
 #[test]
-fn does_a_forced_read_come_from_the_media_though_the_cache_holds_it() {
+fn fua_read_comes_from_the_media_despite_a_cached_copy() {
     for rig in all() {
         let rig = cached(&rig, 4, 512);
         let mut device = rig.device();
@@ -86,7 +86,7 @@ fn does_a_forced_read_come_from_the_media_though_the_cache_holds_it() {
 }
 
 #[test]
-fn does_a_hit_pass_while_the_arm_is_busy() {
+fn hit_completes_while_the_arm_is_busy() {
     for rig in all() {
         let rig = cached(&rig, 4, 512).with(|spec| spec.queue.depth = 2);
         let mut device = rig.device();
@@ -109,7 +109,7 @@ fn does_a_hit_pass_while_the_arm_is_busy() {
 }
 
 #[test]
-fn is_the_next_read_of_a_stream_a_hit_after_time_to_read_ahead() {
+fn next_sequential_read_hits_after_read_ahead() {
     for rule in [ReadAhead::Track, ReadAhead::Segment, ReadAhead::Stream, ReadAhead::OnArrival] {
         for rig in all() {
             let rig = ahead(&rig, rule);
@@ -125,7 +125,7 @@ fn is_the_next_read_of_a_stream_a_hit_after_time_to_read_ahead() {
 }
 
 #[test]
-fn does_read_ahead_go_no_further_than_it_may() {
+fn read_ahead_stops_at_its_maximum() {
     for rig in all() {
         let rig = ahead(&rig, ReadAhead::Segment).with(|spec| spec.cache.read_ahead_max_sectors = 20);
         let Some(track) = whole_track(&rig) else { continue };
@@ -141,7 +141,7 @@ fn does_read_ahead_go_no_further_than_it_may() {
 }
 
 #[test]
-fn does_read_ahead_hold_nobody_up_for_more_than_a_sector() {
+fn read_ahead_delays_other_requests_by_at_most_a_sector() {
     for stops_in_sector in [false, true] {
         for rig in all() {
             let rig = ahead(&rig, ReadAhead::Track)
@@ -178,7 +178,7 @@ fn does_read_ahead_hold_nobody_up_for_more_than_a_sector() {
 }
 
 #[test]
-fn does_a_read_that_joins_its_read_ahead_lose_nothing() {
+fn read_joining_its_read_ahead_needs_no_positioning() {
     for rig in all() {
         let Some(track) = whole_track(&rig) else { continue };
         // The head is on the next sector already; a drive that knows no almost hits would let it pass.
@@ -204,7 +204,7 @@ fn does_a_read_that_joins_its_read_ahead_lose_nothing() {
 }
 
 #[test]
-fn does_a_write_make_the_cached_copy_stale() {
+fn write_invalidates_the_cached_copy() {
     for rig in all() {
         let rig = cached(&rig, 4, 512).with(|spec| spec.cache.read_hits_on_written = false);
         let mut device = rig.device();
@@ -217,7 +217,7 @@ fn does_a_write_make_the_cached_copy_stale() {
 }
 
 #[test]
-fn does_the_segment_unused_for_longest_give_way() {
+fn least_recently_used_segment_is_evicted() {
     for rig in all() {
         let rig = cached(&rig, 3, 64);
         let mut device = rig.device();
@@ -236,7 +236,7 @@ fn does_the_segment_unused_for_longest_give_way() {
 }
 
 #[test]
-fn does_a_drive_that_reads_whole_tracks_hold_the_track_after_two_turns() {
+fn on_arrival_read_ahead_caches_the_track_in_two_turns() {
     for rig in all() {
         let Some(track) = whole_track(&rig) else { continue };
         let rig = ahead(&rig, ReadAhead::OnArrival);
@@ -259,7 +259,7 @@ fn small_segments(rig: &Rig) -> Option<(Rig, Extent)> {
 }
 
 #[test]
-fn read_ahead_past_its_segment_overwrites_the_front_and_else_stops_when_it_is_full() {
+fn full_segment_stops_read_ahead_or_wraps_over_its_front() {
     for rig in all() {
         let Some((rig, track)) = small_segments(&rig) else { continue };
         let size = track.sectors / 8;
@@ -284,7 +284,7 @@ fn read_ahead_past_its_segment_overwrites_the_front_and_else_stops_when_it_is_fu
 }
 
 #[test]
-fn read_ahead_that_waits_for_room_overwrites_nothing_that_is_being_sent() {
+fn read_ahead_waiting_for_room_keeps_data_being_sent() {
     for rig in all() {
         let Some((rig, track)) = small_segments(&rig) else { continue };
         // A sector takes as long on the bus as a segment does on the media.
@@ -305,7 +305,7 @@ fn read_ahead_that_waits_for_room_overwrites_nothing_that_is_being_sent() {
 }
 
 #[test]
-fn read_ahead_that_waits_for_room_leaves_the_rest_of_a_part_in_the_buffer_alone() {
+fn read_ahead_waiting_for_room_keeps_rest_of_partial_hit() {
     for rig in all() {
         let Some((rig, track)) = small_segments(&rig) else { continue };
         let (end, size) = (track.first + u64::from(track.sectors), track.sectors / 8);
@@ -340,7 +340,7 @@ fn read_ahead_that_waits_for_room_leaves_the_rest_of_a_part_in_the_buffer_alone(
 }
 
 #[test]
-fn read_ahead_that_was_to_cross_a_track_does_so_after_it_was_stopped() {
+fn resumed_read_ahead_still_crosses_the_track_boundary() {
     let mut judged = 0;
     for rig in all() {
         let Some((rig, track)) = small_segments(&rig) else { continue };
@@ -376,7 +376,7 @@ fn read_ahead_that_was_to_cross_a_track_does_so_after_it_was_stopped() {
 }
 
 #[test]
-fn hit_that_takes_the_arm_waits_for_a_destage_and_stops_another_read_ahead() {
+fn arm_taking_hit_waits_for_destage_and_stops_read_ahead() {
     for rig in all() {
         let rig = cached(&rig, 4, 256).with(|spec| {
             (spec.cache.write_cache, spec.cache.read_ahead) = (WriteCache::Segment, ReadAhead::Segment);
@@ -404,7 +404,7 @@ fn hit_that_takes_the_arm_waits_for_a_destage_and_stops_another_read_ahead() {
 }
 
 #[test]
-fn write_that_joins_a_destage_streams_or_is_written_again_a_turn_later() {
+fn write_joining_a_destage_streams_or_is_rewritten() {
     for rig in all() {
         let Some(track) = whole_track(&rig).filter(|track| track.sectors >= 32) else { continue };
         let times = |joined: JoinedWrites| {

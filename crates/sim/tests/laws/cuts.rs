@@ -45,19 +45,19 @@ fn cut_many(seeds: u64) {
 }
 
 #[test]
-fn is_what_was_flushed_there_after_five_hundred_power_cuts() {
+fn flushed_data_survive_500_power_cuts() {
     cut_many(500);
 }
 
 /// `make cuts`.
 #[test]
 #[ignore = "takes a while: make cuts"]
-fn is_what_was_flushed_there_after_ten_thousand_power_cuts() {
+fn flushed_data_survive_10000_power_cuts() {
     cut_many(10_000);
 }
 
 #[test]
-fn is_a_drive_that_ignores_flushes_caught() {
+fn drive_that_ignores_flushes_is_detected() {
     let mut with_segments = 0;
     for rig in writers() {
         let caught = (0..60).filter(|seed| cut(&rig, *seed, true).1.is_err()).count();

@@ -14,7 +14,7 @@ fn whole_turns(rig: &Rig, usual: Nanos, found: Nanos) -> u64 {
 }
 
 #[test]
-fn do_retries_add_whole_turns_as_often_as_they_should() {
+fn retries_add_whole_turns_at_their_probability() {
     for rig in all_plain() {
         let shaky =
             rig.with(|spec| spec.mechanics.retries = Some(Retries { probability: 0.3, turns_max: 3 }));
@@ -44,7 +44,7 @@ fn losing(rig: &Rig, turns_shares: &[(u32, f64)]) -> Rig {
 }
 
 #[test]
-fn turns_are_lost_in_whole_ones_by_their_shares_and_accounted_apart() {
+fn lost_turns_follow_their_shares_and_count_as_retries() {
     for rig in all_plain() {
         let losing = losing(&rig, &[(1, 0.4), (3, 0.1)]);
         let mut counts = [0u32; 4];
@@ -66,7 +66,7 @@ fn turns_are_lost_in_whole_ones_by_their_shares_and_accounted_apart() {
 }
 
 #[test]
-fn an_access_that_goes_on_where_the_last_one_ended_loses_no_turn() {
+fn sequential_access_loses_no_turn() {
     for rig in all_plain() {
         let losing = losing(&rig, &[(1, 0.49)]);
         let mut device = losing.device();
@@ -80,7 +80,7 @@ fn an_access_that_goes_on_where_the_last_one_ended_loses_no_turn() {
 }
 
 #[test]
-fn commands_that_find_others_at_the_drive_lose_no_turn_where_only_an_idle_drive_loses_them() {
+fn queued_command_loses_no_turn_under_from_idle_only() {
     for rig in all_plain().into_iter().filter(|rig| rig.spec.queue.depth > 1) {
         let losing = losing(&rig, &[(1, 0.49)]).with(|spec| {
             spec.mechanics.lost_turns.as_mut().expect("this rig loses turns").from_idle_only = true;
@@ -100,7 +100,7 @@ fn commands_that_find_others_at_the_drive_lose_no_turn_where_only_an_idle_drive_
 }
 
 #[test]
-fn one_read_in_a_thousand_of_a_drive_of_today_takes_sixty_milliseconds() {
+fn lost_turns_give_modern_drives_the_measured_read_tail() {
     for rig in shipped().into_iter().filter(|rig| rig.spec.mechanics.lost_turns.is_some()) {
         let mut device = rig.device();
         let mut random = seeded(8);
@@ -124,7 +124,7 @@ fn one_read_in_a_thousand_of_a_drive_of_today_takes_sixty_milliseconds() {
 }
 
 #[test]
-fn does_a_recalibration_hold_an_access_up_for_no_more_than_itself() {
+fn recalibration_delays_an_access_by_at_most_its_duration() {
     for rig in all_plain() {
         let duration_ms = 30.0;
         let recalibration = Some(Recalibration { interval_s: 1.0, duration_ms });
@@ -148,7 +148,7 @@ fn does_a_recalibration_hold_an_access_up_for_no_more_than_itself() {
 }
 
 #[test]
-fn is_the_arm_away_for_the_share_of_time_that_recalibrations_take() {
+fn recalibrations_cost_their_share_of_throughput() {
     for rig in all_plain() {
         let recalibration = Some(Recalibration { interval_s: 0.2, duration_ms: 20.0 });
         let away = rig.with(|spec| spec.mechanics.recalibration = recalibration);
@@ -159,7 +159,7 @@ fn is_the_arm_away_for_the_share_of_time_that_recalibrations_take() {
 }
 
 #[test]
-fn does_a_write_of_part_of_a_physical_sector_cost_one_turn_more() {
+fn partial_physical_sector_write_costs_one_more_turn() {
     for rig in all_plain() {
         let large = rig.with(|spec| spec.physical_sector_bytes = 8 * spec.sector_bytes);
         for lbn in rig.spread(60) {

@@ -46,7 +46,7 @@ fn flush(attribute: TaskAttribute) -> Command {
 }
 
 #[test]
-fn reads_take_turns_with_the_writes_of_a_queued_flush() {
+fn queued_flush_alternates_reads_and_destages() {
     for rig in caching(Tagging::Tcq) {
         let (mut device, now) = dirty(&rig);
         device.submit(now, flush(TaskAttribute::Simple)).expect("the queue is empty");
@@ -66,7 +66,7 @@ fn reads_take_turns_with_the_writes_of_a_queued_flush() {
 }
 
 #[test]
-fn a_queued_flush_ends_though_reads_keep_coming() {
+fn queued_flush_completes_under_continuous_reads() {
     for rig in caching(Tagging::Tcq) {
         let (mut device, mut now) = dirty(&rig);
         device.submit(now, flush(TaskAttribute::Simple)).expect("the queue is empty");
@@ -88,7 +88,7 @@ fn a_queued_flush_ends_though_reads_keep_coming() {
 }
 
 #[test]
-fn a_flush_for_the_head_of_the_queue_does_not_wait_for_reads() {
+fn head_of_queue_flush_does_not_wait_for_reads() {
     for rig in caching(Tagging::Tcq) {
         let (mut device, now) = dirty(&rig);
         for read in reads(&rig, 10) {
@@ -102,7 +102,7 @@ fn a_flush_for_the_head_of_the_queue_does_not_wait_for_reads() {
 }
 
 #[test]
-fn with_ncq_a_flush_waits_for_earlier_reads_and_later_ones_wait_for_it() {
+fn ncq_flush_waits_for_earlier_reads_and_delays_later_ones() {
     for rig in caching(Tagging::Ncq) {
         let (mut device, now) = dirty(&rig);
         let reads = reads(&rig, 20);

@@ -45,7 +45,7 @@ fn play(rig: &Rig, order: &str, mut guard: Guard, requests: usize) -> Outcome {
 }
 
 #[test]
-fn is_nobody_overtaken_more_often_than_the_threshold_and_the_queue() {
+fn overtaking_stays_within_threshold_plus_queue_depth() {
     for rig in small().iter().map(Rig::plain) {
         for (order, threshold) in [("sptf", 20), ("sstf", 20), ("sptf", 100), ("look", 60), ("fcfs", 0)] {
             let outcome = play(&rig, order, Guard::counting(threshold), 4000);
@@ -57,7 +57,7 @@ fn is_nobody_overtaken_more_often_than_the_threshold_and_the_queue() {
 }
 
 #[test]
-fn is_a_response_shorter_and_the_cost_no_more_than_stated_where_the_guard_adapts() {
+fn adaptive_guard_shortens_longest_response_within_its_cost() {
     let (mut logs, mut judged) = (0.0, 0);
     for rig in all_plain() {
         for order in ["sptf", "sstf"] {

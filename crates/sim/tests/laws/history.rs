@@ -111,7 +111,7 @@ impl History {
 }
 
 #[test]
-fn does_the_judge_tell_what_must_not_be_from_what_may() {
+fn judge_rejects_only_impossible_media_states() {
     let mut history = History::default();
     let write = |blocks, forced| Asked::Write { blocks, forced };
     let old = history.submit(write(0..4, false));

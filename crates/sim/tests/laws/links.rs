@@ -74,7 +74,7 @@ fn end(finished: &[Finished]) -> Nanos {
 const LOOP: &str = "[bus]\nkind = \"ssa-loop\"\n";
 
 #[test]
-fn does_a_loop_with_any_one_link_cut_complete_everything() {
+fn loop_with_any_link_cut_completes_every_request() {
     let uncut = four(LOOP);
     for cut in 0..=4 {
         let mut engine = four(&format!("{LOOP}cut_links = [{cut}]"));
@@ -91,7 +91,7 @@ fn does_a_loop_with_any_one_link_cut_complete_everything() {
 }
 
 #[test]
-fn do_disjoint_arcs_of_a_loop_carry_as_much_each_as_one_alone() {
+fn disjoint_loop_arcs_each_carry_the_full_rate() {
     let (read, write) = (Op::Read, Op::Write);
     let one = rate(LOOP, &[(0, read)]);
     // The link is the bottleneck: requests of 64 KiB and what the drive needs between them.
@@ -107,7 +107,7 @@ fn do_disjoint_arcs_of_a_loop_carry_as_much_each_as_one_alone() {
 }
 
 #[test]
-fn does_a_cut_loop_carry_what_one_link_can() {
+fn cut_loop_carries_the_rate_of_one_link() {
     let all = [0, 1, 2, 3].map(|volume| (volume, Op::Read));
     let whole = rate(LOOP, &all);
     let cut = rate(&format!("{LOOP}cut_links = [4]"), &all);
@@ -116,7 +116,7 @@ fn does_a_cut_loop_carry_what_one_link_can() {
 }
 
 #[test]
-fn does_a_loop_hide_its_transfer_behind_the_media_but_for_the_hops() {
+fn loop_transfer_hides_behind_media_except_for_hops() {
     // Media at a tenth of the link's rate: only the last frame's way is left once they are done.
     let slow = |bus: &str| {
         let text = format!("[drive]\npreset = \"hp-c2247a\"\ncache.enabled = false\n{bus}");
@@ -136,7 +136,7 @@ fn does_a_loop_hide_its_transfer_behind_the_media_but_for_the_hops() {
 }
 
 #[test]
-fn do_an_adapters_commands_wait_for_each_other() {
+fn adapter_serves_one_command_at_a_time() {
     let many: Vec<(u32, Request)> = (0..4).map(|volume| (volume, Request::read(Lbn(0), 8))).collect();
     let cost = |us: u32| {
         let mut engine = four(&format!("{LOOP}command_us = {us}"));
@@ -197,7 +197,7 @@ fn mixed(engine: &mut Engine, seed: u64) -> Tenures {
 }
 
 #[test]
-fn do_two_devices_never_have_an_exclusive_bus_at_once() {
+fn exclusive_bus_is_held_by_one_device_at_a_time() {
     let presets = ["hp-c2247a", "dec-rz26", "atlas-10k", "exos-x18", "cheetah-9lp"];
     for (seed, preset) in presets.into_iter().enumerate() {
         for bus in ["arbitration_us = 2.4", "arbitration = \"priority\"", "read_us_per_sector = 100.0"] {
@@ -216,7 +216,7 @@ fn do_two_devices_never_have_an_exclusive_bus_at_once() {
 }
 
 #[test]
-fn is_a_drive_alone_on_an_exclusive_bus_as_one_without() {
+fn lone_drive_on_exclusive_bus_runs_as_without_it() {
     for preset in ["atlas-10k", "exos-x18", "cheetah-9lp"] {
         let completions = |bus: &str| {
             let mut engine = engine(&format!("[drive]\npreset = \"{preset}\"\nqueue.depth = 1\n{bus}"));
@@ -228,7 +228,7 @@ fn is_a_drive_alone_on_an_exclusive_bus_as_one_without() {
 }
 
 #[test]
-fn do_drives_on_an_exclusive_bus_share_what_it_carries() {
+fn drives_share_the_rate_of_an_exclusive_bus() {
     // 20 µs a sector: 25.6 MB/s.
     let bus = |sharing: &str| format!("[bus]\nsharing = \"{sharing}\"\nread_us_per_sector = 20.0\n");
     let all = [0, 1, 2, 3].map(|volume| (volume, Op::Read));
@@ -240,7 +240,7 @@ fn do_drives_on_an_exclusive_bus_share_what_it_carries() {
 }
 
 #[test]
-fn do_buses_share_the_rate_of_what_their_controllers_are_on() {
+fn upstream_bus_limits_the_rate_of_its_controller() {
     let rate = |mb_s: u32| {
         let drives = "[drive]\npreset = \"exos-x18\"\ncount = 4\non = \"sata\"\nbus.read_us_per_sector = 0.1";
         let pci = format!("[[bus]]\nname = \"pci\"\nsharing = \"interleaved\"\nmb_s = {mb_s}");
@@ -266,7 +266,7 @@ fn interface(kind: &str, kib: u32) -> (f64, f64, Nanos) {
 }
 
 #[test]
-fn does_programmed_transfer_take_the_processor_and_dma_hardly_any_of_it() {
+fn pio_saturates_the_processor_and_dma_barely_uses_it() {
     for (kind, mb_s) in [("pio-0", 3.34), ("pio-3", 11.12), ("pio-4", 16.67)] {
         let (rate, share, _) = interface(kind, 256);
         assert!(rate < mb_s * 1e6 && rate > 0.8 * mb_s * 1e6, "{kind}: {rate}");
@@ -282,7 +282,7 @@ fn does_programmed_transfer_take_the_processor_and_dma_hardly_any_of_it() {
 }
 
 #[test]
-fn does_a_processor_that_moves_words_serve_one_drive_at_a_time() {
+fn pio_drives_share_one_processor_and_dma_drives_scale() {
     let all = [0, 1, 2, 3].map(|volume| (volume, Op::Read));
     let host = "[host.interface]\nkind = \"pio-4\"";
     let (one, four) = (rate(host, &all[..1]), rate(host, &all));

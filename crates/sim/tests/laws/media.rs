@@ -188,7 +188,7 @@ impl Run {
 }
 
 #[test]
-fn is_all_on_the_media_that_a_flush_or_a_forced_write_promises() {
+fn flushed_and_forced_writes_are_on_the_media() {
     for rig in writers() {
         let through = rig.spec.cache.write_cache == WriteCache::None;
         let (mut flushes, mut forced) = (0, 0);
@@ -217,7 +217,7 @@ fn assert_came_first(rig: &Rig, told: &MediaWrite, request: &Request) {
 }
 
 #[test]
-fn do_data_that_join_a_dirty_run_come_over_the_bus_before_they_are_written() {
+fn data_joining_a_dirty_run_cross_the_bus_before_destage() {
     for rig in small() {
         // A sector takes longer over the bus than under the head.
         let rig = rig.with(|spec| {
@@ -251,7 +251,7 @@ fn do_data_that_join_a_dirty_run_come_over_the_bus_before_they_are_written() {
 }
 
 #[test]
-fn is_nothing_told_before_it_can_have_been_written() {
+fn media_write_is_never_reported_before_it_can_happen() {
     for rig in writers() {
         for seed in 0..6 {
             let mut run = Run::new(&rig, seed, false);
@@ -281,7 +281,7 @@ fn is_nothing_told_before_it_can_have_been_written() {
 }
 
 #[test]
-fn is_no_more_dirty_than_the_cache_holds() {
+fn dirty_data_never_exceed_the_write_cache() {
     for rig in writers() {
         let cache = rig.spec.cache.clone();
         for seed in 0..2 {
@@ -314,7 +314,7 @@ fn is_no_more_dirty_than_the_cache_holds() {
 }
 
 #[test]
-fn does_a_flush_end_though_others_go_on_writing() {
+fn flush_completes_under_continuous_writes() {
     for rig in writers() {
         // Tags by which a flush is not alone, as SCSI has them.
         let rig = rig.with(|spec| spec.queue.tagging = Some(Tagging::Tcq));
@@ -342,7 +342,7 @@ fn does_a_flush_end_though_others_go_on_writing() {
 }
 
 #[test]
-fn does_a_power_cut_tear_one_access_and_between_two_sectors() {
+fn power_cut_tears_at_most_one_access_between_sectors() {
     let mut torn = 0;
     for rig in writers() {
         let physical = u64::from(rig.spec.physical_sector_bytes / rig.spec.sector_bytes);

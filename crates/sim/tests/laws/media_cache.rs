@@ -40,7 +40,7 @@ fn mean_ms(times: &[Nanos]) -> f64 {
 }
 
 #[test]
-fn safe_writes_are_two_to_three_times_quicker_with_the_volatile_cache_off() {
+fn safe_writes_are_2_to_3_times_faster_with_cache_off() {
     for [on, off] in logging() {
         let flushed = safe_writes(&mut on.device(), &on, 600, true);
         let logged = safe_writes(&mut off.device(), &off, 6000, false);
@@ -50,7 +50,7 @@ fn safe_writes_are_two_to_three_times_quicker_with_the_volatile_cache_off() {
 }
 
 #[test]
-fn most_safe_writes_take_a_few_milliseconds_and_some_wait_for_the_log_to_be_emptied() {
+fn most_safe_writes_are_fast_and_few_wait_for_the_log() {
     for [_, off] in logging() {
         let mut times = safe_writes(&mut off.device(), &off, 6000, false);
         times.sort_unstable();
@@ -62,7 +62,7 @@ fn most_safe_writes_take_a_few_milliseconds_and_some_wait_for_the_log_to_be_empt
 }
 
 #[test]
-fn an_idle_drive_empties_its_log() {
+fn idle_drive_empties_its_log() {
     for [_, off] in logging() {
         let mut device = off.device();
         let times = safe_writes(&mut device, &off, 100, false);
@@ -76,7 +76,7 @@ fn an_idle_drive_empties_its_log() {
 }
 
 #[test]
-fn large_writes_go_home_at_once() {
+fn large_writes_bypass_the_log() {
     for [_, off] in logging() {
         let without = off.with(|spec| spec.media_cache = None);
         for lbn in off.spread(20) {
@@ -89,7 +89,7 @@ fn large_writes_go_home_at_once() {
 }
 
 #[test]
-fn a_write_to_a_bad_block_goes_home_and_makes_it_good() {
+fn write_to_a_bad_block_cures_it_despite_the_log() {
     for [_, off] in logging() {
         let mut device = off.device();
         let bad = Lbn(off.sectors() / 3 / 8 * 8);
@@ -101,7 +101,7 @@ fn a_write_to_a_bad_block_goes_home_and_makes_it_good() {
 }
 
 #[test]
-fn what_is_reported_is_on_the_media() {
+fn reported_write_is_on_the_media() {
     for [_, off] in logging() {
         let mut device = off.device();
         device.track_media();

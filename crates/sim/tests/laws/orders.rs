@@ -7,7 +7,7 @@ use headstack_workload::Closed;
 use rand::RngExt;
 
 #[test]
-fn do_better_informed_orders_serve_more() {
+fn throughput_rises_from_fcfs_to_sstf_to_sptf() {
     for rig in all_plain() {
         let rate = |order: &str| closed_rate(rig.queued(32, order), random_blocks(&rig), 32, 4000);
         let (fcfs, sstf, sptf) = (rate("fcfs"), rate("sstf"), rate("sptf"));
@@ -18,7 +18,7 @@ fn do_better_informed_orders_serve_more() {
 }
 
 #[test]
-fn does_a_deeper_queue_gain_with_the_shortest_positioning_first() {
+fn sptf_throughput_rises_with_queue_depth() {
     for rig in all_plain() {
         let rate = |depth| closed_rate(rig.queued(depth, "sptf"), random_blocks(&rig), depth, 4000);
         let rates: Vec<f64> = [1, 4, 16, 64].map(rate).to_vec();
@@ -27,7 +27,7 @@ fn does_a_deeper_queue_gain_with_the_shortest_positioning_first() {
 }
 
 #[test]
-fn does_depth_gain_nothing_in_order_of_arrival() {
+fn fcfs_throughput_is_independent_of_queue_depth() {
     for rig in all_plain() {
         let rate = |depth| closed_rate(rig.queued(depth, "fcfs"), random_blocks(&rig), depth, 2000);
         assert_close(rig.name(), rate(16) / rate(1), 1.0, 1e-3);
@@ -35,7 +35,7 @@ fn does_depth_gain_nothing_in_order_of_arrival() {
 }
 
 #[test]
-fn does_the_shortest_positioning_first_serve_more_than_all_that_know_less() {
+fn sptf_outperforms_every_order_with_less_knowledge() {
     let known = order::all().iter().filter(|entry| entry.knowledge < Knowledge::Position);
     let known: Vec<&Entry> = known.collect();
     for rig in all_plain() {
@@ -59,7 +59,7 @@ fn responses(rig: &Rig, order: &str, depth: u32) -> (f64, f64) {
 }
 
 #[test]
-fn do_sweeps_spread_responses_less_than_the_nearest_first() {
+fn sweep_orders_have_lower_response_variance_than_sstf() {
     for rig in all_plain() {
         let sstf = responses(&rig, "sstf", 32).1;
         for sweep in ["c-look-cylinder", "look", "fscan", "n-step(16)"] {
@@ -70,7 +70,7 @@ fn do_sweeps_spread_responses_less_than_the_nearest_first() {
 }
 
 #[test]
-fn is_a_response_in_order_of_arrival_as_many_services_as_the_queue_is_deep() {
+fn fcfs_response_is_queue_depth_times_service() {
     for rig in all_plain() {
         let one = responses(&rig, "fcfs", 1).0;
         for depth in [4, 16] {
@@ -83,7 +83,7 @@ fn is_a_response_in_order_of_arrival_as_many_services_as_the_queue_is_deep() {
 }
 
 #[test]
-fn does_the_arm_of_scan_go_farther_than_that_of_look() {
+fn scan_moves_the_arm_farther_than_look() {
     for rig in all_plain() {
         let distance = |order: &str| {
             let (mut device, mut random) = (rig.queued(4, order), seeded(55));
@@ -112,7 +112,7 @@ fn cost_after(rig: &Rig, first: Request, request: Request) -> u64 {
 }
 
 #[test]
-fn does_the_shortest_positioning_first_choose_what_then_takes_least() {
+fn sptf_chooses_the_shortest_positioning() {
     for rig in all_plain() {
         let mut random = seeded(51);
         for _ in 0..30 {
@@ -137,7 +137,7 @@ fn does_the_shortest_positioning_first_choose_what_then_takes_least() {
 }
 
 #[test]
-fn does_the_shortest_seek_first_go_to_the_nearest_cylinder() {
+fn sstf_chooses_the_nearest_cylinder() {
     for rig in all_plain() {
         let mut random = seeded(52);
         for _ in 0..30 {
@@ -156,7 +156,7 @@ fn does_the_shortest_seek_first_go_to_the_nearest_cylinder() {
 }
 
 #[test]
-fn does_c_look_sweep_upward_and_start_again_below() {
+fn c_look_sweeps_upward_and_restarts_at_the_bottom() {
     for rig in all_plain() {
         let mut random = seeded(53);
         let requests: Vec<Request> =
@@ -170,7 +170,7 @@ fn does_c_look_sweep_upward_and_start_again_below() {
 }
 
 #[test]
-fn does_every_order_serve_all() {
+fn every_order_serves_all_requests() {
     for rig in all_plain() {
         for entry in order::all() {
             let mut random = seeded(54);

@@ -30,7 +30,7 @@ fn rate_and_tail(rig: &Rig, depth: u32) -> (f64, f64) {
 }
 
 #[test]
-fn bounded_order_keeps_most_of_the_throughput_and_a_short_tail_at_every_depth() {
+fn bounded_sptf_keeps_throughput_and_a_short_tail() {
     let (bounded, greedy) = (hc570(|_| {}), hc570(|spec| spec.queue.order = "sptf".to_string()));
     for depth in [4, 8, 16, 32] {
         let ((rate, tail), (most, long)) = (rate_and_tail(&bounded, depth), rate_and_tail(&greedy, depth));
@@ -47,7 +47,7 @@ fn rate_doubles_from_depth_1_to_32() {
 }
 
 #[test]
-fn choice_that_takes_time_finds_the_command_that_the_host_sends_for_the_last_answer() {
+fn choice_time_lets_the_next_command_join_the_choice() {
     // Turns that an idle drive loses would make depth 1 slower than its mechanics.
     let choosing_for =
         |choice_ms: f64| hc570(|spec| (spec.queue.choice_ms, spec.mechanics.lost_turns) = (choice_ms, None));
@@ -60,7 +60,7 @@ fn choice_that_takes_time_finds_the_command_that_the_host_sends_for_the_last_ans
 }
 
 #[test]
-fn reads_in_sequence_lose_no_turn_to_the_choice() {
+fn sequential_reads_lose_no_turn_to_choice_time() {
     let rate = |choice_ms: f64| {
         let rig = hc570(|spec| spec.queue.choice_ms = choice_ms);
         let region = Region::whole(rig.sectors());
@@ -72,7 +72,7 @@ fn reads_in_sequence_lose_no_turn_to_the_choice() {
 }
 
 #[test]
-fn commands_that_are_not_urgent_keep_an_order_of_their_own() {
+fn non_urgent_commands_follow_others_order() {
     let longest = |others: &str, urgent_first: bool| {
         let rig = hc570(|spec| {
             spec.queue.others_order = Some(others.to_string());
@@ -142,7 +142,7 @@ fn longest_read(rig: &Rig, log: bool) -> Nanos {
 }
 
 #[test]
-fn reads_take_turns_with_the_destages_of_a_full_cache() {
+fn read_response_stays_short_with_a_full_write_cache() {
     for rig in of_today() {
         // At most the write under way, a destage and the read itself; two seeks and some turns each.
         let longest = longest_read(&rig, false);

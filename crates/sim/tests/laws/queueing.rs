@@ -44,7 +44,7 @@ impl<L: Load> Load for Watched<L> {
 }
 
 #[test]
-fn is_the_rate_at_depth_one_the_inverse_of_the_mean_response() {
+fn depth_one_rate_is_the_inverse_of_mean_response() {
     for rig in all() {
         let mut load = Closed::new(random_blocks(&rig), 1, 500, 41).expect("the load fits");
         let (finished, end) = run(rig.device(), &mut load);
@@ -54,7 +54,7 @@ fn is_the_rate_at_depth_one_the_inverse_of_the_mean_response() {
 }
 
 #[test]
-fn does_littles_law_hold_in_closed_loads() {
+fn littles_law_holds_in_closed_loads() {
     for rig in all() {
         for (depth, queue) in [(1, 1), (7, 4), (32, 32)] {
             let mut load = Watched::new(Closed::new(random_blocks(&rig), depth, 600, 42).expect("it fits"));
@@ -69,7 +69,7 @@ fn does_littles_law_hold_in_closed_loads() {
 }
 
 #[test]
-fn does_littles_law_hold_in_open_loads() {
+fn littles_law_holds_in_open_loads() {
     for rig in all() {
         let gaps = Distribution::exponential(Nanos::from_ms(25.0));
         let mut load = Watched::new(Open::new(random_blocks(&rig), &gaps, 1000, 43).expect("it fits"));
@@ -80,7 +80,7 @@ fn does_littles_law_hold_in_open_loads() {
 }
 
 #[test]
-fn is_an_open_queue_as_long_as_pollaczek_and_khinchine_say() {
+fn open_load_response_matches_pollaczek_khinchine() {
     // Random single blocks in order of arrival are nearly an M/G/1 queue: services are independent but for the end of a
     // seek being the start of the next one.
     for rig in all_plain() {
@@ -102,7 +102,7 @@ fn is_an_open_queue_as_long_as_pollaczek_and_khinchine_say() {
 }
 
 #[test]
-fn does_a_queue_stay_short_below_full_use_and_grow_above_it() {
+fn queue_stays_short_below_saturation_and_grows_above_it() {
     for rig in all_plain() {
         let mut load = Closed::new(random_blocks(&rig), 1, 3000, 46).expect("the load fits");
         let (finished, end) = run(rig.device(), &mut load);
@@ -122,7 +122,7 @@ fn does_a_queue_stay_short_below_full_use_and_grow_above_it() {
 }
 
 #[test]
-fn is_nobody_overtaken_in_order_of_arrival() {
+fn fcfs_serves_in_arrival_order() {
     for rig in all_plain() {
         let mut device = rig.queued(32, "fcfs");
         let mut random = seeded(48);
@@ -136,7 +136,7 @@ fn is_nobody_overtaken_in_order_of_arrival() {
 }
 
 #[test]
-fn does_the_arm_never_rest_while_somebody_waits_whatever_the_order() {
+fn every_order_keeps_the_arm_busy_while_requests_wait() {
     for rig in all_plain() {
         for entry in order::all() {
             let mut device = rig.queued(64, entry.name);
@@ -152,7 +152,7 @@ fn does_the_arm_never_rest_while_somebody_waits_whatever_the_order() {
 }
 
 #[test]
-fn reads_one_at_a_time_end_at_the_same_times_whatever_the_depth() {
+fn single_reads_complete_alike_at_any_queue_depth() {
     for rig in all() {
         let mut random = seeded(11);
         // Some go on where the last one ended, which the read-ahead may have, and some come while it still runs.

@@ -7,7 +7,7 @@ use headstack_sim::Completion;
 use rand::RngExt;
 
 #[test]
-fn is_the_mean_rotational_latency_half_a_turn() {
+fn mean_rotational_latency_is_half_a_turn() {
     for rig in all_plain() {
         let (mut device, mut random) = (rig.device(), seeded(11));
         let (mut now, mut waits) = (Nanos::ZERO, Vec::new());
@@ -25,7 +25,7 @@ fn is_the_mean_rotational_latency_half_a_turn() {
 }
 
 #[test]
-fn is_a_sector_never_further_away_than_a_turn() {
+fn rotational_latency_never_exceeds_a_turn() {
     for rig in all_plain() {
         let (mut device, mut random) = (rig.device(), seeded(12));
         let mut now = Nanos::ZERO;
@@ -51,7 +51,7 @@ fn at_all_phases(rig: &Rig, lbn: Lbn, sectors: u32, count: u32) -> Vec<Completio
 }
 
 #[test]
-fn does_a_whole_track_read_on_arrival_take_one_turn_from_any_phase() {
+fn zero_latency_track_read_takes_one_turn_from_any_phase() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::WithinTrack);
         for track in rig.whole_tracks(3) {
@@ -71,7 +71,7 @@ fn does_a_whole_track_read_on_arrival_take_one_turn_from_any_phase() {
 }
 
 #[test]
-fn does_a_seek_to_a_whole_track_read_on_arrival_add_nothing_but_itself() {
+fn zero_latency_track_read_takes_its_seek_plus_one_turn() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::PerFragment);
         let mut device = rig.device();
@@ -87,7 +87,7 @@ fn does_a_seek_to_a_whole_track_read_on_arrival_add_nothing_but_itself() {
 }
 
 #[test]
-fn is_the_latency_of_a_share_of_a_track_read_on_arrival_half_of_one_less_its_square() {
+fn zero_latency_wait_follows_the_share_of_the_track() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::WithinTrack);
         let Some(track) = rig.whole_tracks(1).pop() else { continue };
@@ -105,7 +105,7 @@ fn is_the_latency_of_a_share_of_a_track_read_on_arrival_half_of_one_less_its_squ
 }
 
 #[test]
-fn does_an_aligned_track_read_in_order_take_one_to_two_turns() {
+fn in_order_track_read_takes_one_to_two_turns() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::None);
         for track in rig.whole_tracks(2) {
@@ -119,7 +119,7 @@ fn does_an_aligned_track_read_in_order_take_one_to_two_turns() {
 }
 
 #[test]
-fn does_reading_on_arrival_never_take_longer_than_in_order() {
+fn zero_latency_read_is_never_slower_than_in_order() {
     for rig in all_plain() {
         let (eager, ordered) =
             (rig.zero_latency(ZeroLatency::PerFragment), rig.zero_latency(ZeroLatency::None));
@@ -136,7 +136,7 @@ fn does_reading_on_arrival_never_take_longer_than_in_order() {
 }
 
 #[test]
-fn does_twice_the_spindle_speed_halve_the_latency() {
+fn double_spindle_speed_halves_rotational_latency() {
     for rig in all_plain() {
         let fast = rig.with(|spec| spec.mechanics.rpm *= 2.0);
         let (mut slow_device, mut fast_device) = (rig.device(), fast.device());
@@ -155,7 +155,7 @@ fn does_twice_the_spindle_speed_halve_the_latency() {
 }
 
 #[test]
-fn is_the_platter_at_its_angle_after_years() {
+fn platter_angle_is_exact_after_47_years() {
     // However slow or fast, a spindle of a whole number of millionths of a turn a minute has turned a whole number of
     // times after a million minutes, which is nearly two years.
     let million_minutes = 60_000_000u64 * 1_000_000_000;

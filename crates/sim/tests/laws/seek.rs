@@ -17,7 +17,7 @@ fn seek(rig: &Rig, from: Lbn, to: Request) -> Nanos {
 }
 
 #[test]
-fn does_a_seek_over_a_measured_distance_take_the_measured_time() {
+fn seek_over_a_measured_distance_takes_the_measured_time() {
     let mut judged = 0;
     for rig in all_plain() {
         let Some(from) = block_on(&rig, 0, 0) else { continue };
@@ -35,7 +35,7 @@ fn does_a_seek_over_a_measured_distance_take_the_measured_time() {
 }
 
 #[test]
-fn is_the_mean_seek_the_mean_of_the_curve_over_pairs_of_blocks() {
+fn mean_seek_matches_the_curve_over_block_pairs() {
     for rig in all_plain() {
         let curve = SeekCurve::for_reads(&rig.spec.mechanics.seek, rig.spec.geometry.cylinders);
         let switch = Nanos::from_ms(rig.spec.mechanics.head_switch_ms);
@@ -62,7 +62,7 @@ fn is_the_mean_seek_the_mean_of_the_curve_over_pairs_of_blocks() {
 }
 
 #[test]
-fn does_a_head_switch_run_in_parallel_with_the_seek() {
+fn head_switch_runs_in_parallel_with_the_seek() {
     let mut judged = 0;
     for rig in all_plain() {
         let switch = Nanos::from_ms(rig.spec.mechanics.head_switch_ms);
@@ -85,7 +85,7 @@ fn has_written_curve(rig: &Rig) -> bool {
 }
 
 #[test]
-fn does_a_write_settle_on_top_of_the_seek() {
+fn write_settle_adds_to_the_seek() {
     for rig in all_plain() {
         if has_written_curve(&rig) {
             continue;
@@ -102,7 +102,7 @@ fn does_a_write_settle_on_top_of_the_seek() {
 }
 
 #[test]
-fn does_a_negative_settle_bring_writes_on_track_sooner_and_move_no_read() {
+fn negative_settle_speeds_up_writes_but_not_reads() {
     for rig in all_plain() {
         if has_written_curve(&rig) {
             continue;
@@ -120,7 +120,7 @@ fn does_a_negative_settle_bring_writes_on_track_sooner_and_move_no_read() {
 }
 
 #[test]
-fn is_no_seek_negative_or_longer_than_the_longest() {
+fn seek_never_exceeds_the_longest_of_its_curve() {
     for rig in all_plain() {
         let spec = &rig.spec.mechanics;
         let curve = SeekCurve::for_reads(&spec.seek, rig.spec.geometry.cylinders);
@@ -144,7 +144,7 @@ fn is_no_seek_negative_or_longer_than_the_longest() {
 }
 
 #[test]
-fn is_a_write_never_faster_than_the_same_read() {
+fn write_is_never_faster_than_the_same_read() {
     for rig in all_plain() {
         let mut random = seeded(23);
         for _ in 0..200 {
@@ -159,7 +159,7 @@ fn is_a_write_never_faster_than_the_same_read() {
 }
 
 #[test]
-fn do_more_heads_leave_the_first_ones_tracks_as_they_were() {
+fn added_heads_leave_earlier_tracks_unchanged() {
     let few = small().remove(0).plain();
     let many = few.with(|spec| {
         spec.geometry.heads *= 2;

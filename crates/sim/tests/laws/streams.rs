@@ -29,7 +29,7 @@ fn rate(rig: &Rig, streams: u32) -> f64 {
 }
 
 #[test]
-fn do_more_streams_than_segments_collapse_and_fewer_not() {
+fn throughput_collapses_beyond_one_stream_per_segment() {
     for rig in all() {
         let rig = eight_segments(&rig);
         let (few, many) = (rate(&rig, 7), rate(&rig, 12));
@@ -40,7 +40,7 @@ fn do_more_streams_than_segments_collapse_and_fewer_not() {
 }
 
 #[test]
-fn does_one_stream_reach_the_media_rate() {
+fn single_stream_runs_at_half_to_full_media_rate() {
     for rig in all() {
         // The head is on the next sector already when its request comes.
         let rig = eight_segments(&rig).with(|spec| spec.cache.almost_hits = true);

@@ -35,7 +35,7 @@ fn position(done: &[Completion], request: Request) -> usize {
 }
 
 #[test]
-fn is_an_ordered_command_served_between_what_came_before_and_after() {
+fn ordered_command_separates_earlier_from_later_ones() {
     for rig in all_plain().iter().map(|rig| queue(rig, |_| {})) {
         let requests = reads(&rig, 61, 25);
         let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
@@ -50,7 +50,7 @@ fn is_an_ordered_command_served_between_what_came_before_and_after() {
 }
 
 #[test]
-fn do_commands_for_the_head_of_the_queue_go_first_and_the_youngest_of_them_before_others() {
+fn head_of_queue_commands_go_first_in_lifo_order() {
     for rig in all_plain().iter().map(|rig| queue(rig, |_| {})) {
         let requests = reads(&rig, 62, 20);
         let mut commands: Vec<Command> = requests.iter().map(|request| (*request).into()).collect();
@@ -67,7 +67,7 @@ fn do_commands_for_the_head_of_the_queue_go_first_and_the_youngest_of_them_befor
 }
 
 #[test]
-fn is_a_flush_alone_with_ncq_and_queued_with_tcq() {
+fn flush_is_exclusive_with_ncq_and_queued_with_tcq() {
     for tagging in [Tagging::Ncq, Tagging::Tcq] {
         for rig in all_plain().iter().map(|rig| queue(rig, |queue| queue.tagging = Some(tagging))) {
             let requests = reads(&rig, 63, 20);
@@ -82,7 +82,7 @@ fn is_a_flush_alone_with_ncq_and_queued_with_tcq() {
 }
 
 #[test]
-fn has_ncq_thirty_two_tags() {
+fn ncq_allows_at_most_32_tags() {
     for rig in small().iter().map(|rig| queue(rig, |queue| queue.tagging = Some(Tagging::Ncq))) {
         let deep = |depth| {
             let options = DeviceOptions { depth: Some(depth), ..DeviceOptions::default() };
@@ -94,7 +94,7 @@ fn has_ncq_thirty_two_tags() {
 }
 
 #[test]
-fn do_urgent_commands_go_first_where_the_drive_knows_of_them() {
+fn urgent_commands_go_first_with_urgent_first_or_p_scan() {
     for (knows, order) in [(true, "sptf"), (false, "sptf"), (false, "p-scan")] {
         for rig in all_plain() {
             let rig = queue(&rig, |queue| {
@@ -129,7 +129,7 @@ impl Load for Burst {
 }
 
 #[test]
-fn does_a_drive_hear_from_the_host_what_is_urgent() {
+fn host_passes_urgency_to_the_drive() {
     for rig in all_plain().iter().map(|rig| queue(rig, |queue| queue.urgent_first = true)) {
         let mut load = Burst { requests: reads(&rig, 67, 25), issued: 0 };
         let (finished, _) = run(rig.device(), &mut load);
@@ -140,7 +140,7 @@ fn does_a_drive_hear_from_the_host_what_is_urgent() {
 }
 
 #[test]
-fn does_edf_keep_to_the_deadlines_of_commands() {
+fn edf_serves_commands_by_deadline() {
     for rig in all_plain() {
         let rig = queue(&rig, |queue| queue.order = "edf(1000000, 1000000)".to_string());
         let requests = reads(&rig, 65, 20);
@@ -179,7 +179,7 @@ fn longest_response(rig: &Rig, depth: u32) -> (Nanos, Nanos) {
 }
 
 #[test]
-fn does_nobody_starve_under_an_age_limit_whatever_the_order() {
+fn age_limit_bounds_the_response_under_every_order() {
     let depth = 32;
     for rig in small().iter().map(Rig::plain) {
         for entry in order::all() {
@@ -198,7 +198,7 @@ fn does_nobody_starve_under_an_age_limit_whatever_the_order() {
 }
 
 #[test]
-fn does_wstf_keep_to_its_longest_response() {
+fn wstf_bounds_the_longest_response() {
     let depth = 32;
     for rig in small().iter().map(Rig::plain) {
         for longest_ms in [400.0, 800.0, 1600.0] {

@@ -54,7 +54,7 @@ fn play(
 }
 
 #[test]
-fn does_a_late_call_move_no_completion() {
+fn late_call_moves_no_completion() {
     for rig in deep() {
         for order in ["fcfs", "sptf"] {
             let script = script(&rig, 61, 200);
@@ -69,7 +69,7 @@ fn does_a_late_call_move_no_completion() {
 }
 
 #[test]
-fn does_an_early_call_change_nothing() {
+fn early_call_moves_no_completion() {
     for rig in deep() {
         let script = script(&rig, 63, 100);
         let prompt = play(rig.queued(100, "sptf"), &script, |_, due| due);
@@ -81,7 +81,7 @@ fn does_an_early_call_change_nothing() {
 }
 
 #[test]
-fn is_nothing_due_in_the_past() {
+fn next_event_is_never_in_the_past() {
     for rig in deep() {
         let script = script(&rig, 64, 150);
         play(rig.queued(150, "sptf"), &script, |now, due| {
@@ -92,7 +92,7 @@ fn is_nothing_due_in_the_past() {
 }
 
 #[test]
-fn does_a_shift_by_whole_turns_change_nothing() {
+fn time_shift_by_whole_turns_moves_completions_equally() {
     // A million minutes are a whole number of turns of any spindle whose speed is a number of millionths of rpm.
     let million_minutes = Nanos(60_000_000 * 1_000_000_000);
     for rig in deep() {
@@ -108,7 +108,7 @@ fn does_a_shift_by_whole_turns_change_nothing() {
 }
 
 #[test]
-fn does_the_same_seed_give_the_same_bytes() {
+fn same_seed_gives_identical_completions() {
     for rig in deep() {
         let rig = rig.with(|spec| {
             let retries = headstack_model::spec::Retries { probability: 0.2, turns_max: 4 };
@@ -127,7 +127,7 @@ fn does_the_same_seed_give_the_same_bytes() {
 }
 
 #[test]
-fn does_every_access_of_a_drive_of_constant_time_take_that_time() {
+fn constant_access_time_holds_for_every_request() {
     let mut spec = all().remove(0).spec.clone();
     spec.mechanics.seek = SeekSpec::default();
     spec.mechanics.constant_access_ms = Some(9.5);

@@ -28,7 +28,7 @@ fn between(rig: &Rig, skew_turns: f64, cylinders: u32) -> f64 {
 }
 
 #[test]
-fn does_a_sequential_read_run_at_the_media_rate_less_the_skews() {
+fn sequential_read_runs_at_the_media_rate_less_skews() {
     let mut judged = 0;
     for rig in all_plain() {
         let (rig, heads) = (rig.zero_latency(ZeroLatency::None), rig.spec.geometry.heads);
@@ -69,7 +69,7 @@ fn does_a_sequential_read_run_at_the_media_rate_less_the_skews() {
 }
 
 #[test]
-fn does_a_band_read_at_the_media_rate_less_the_skews() {
+fn band_read_runs_at_the_media_rate_less_skews() {
     let mut judged = 0;
     for rig in all_plain() {
         for zone in &rig.spec.geometry.band_zones {
@@ -92,7 +92,7 @@ fn does_a_band_read_at_the_media_rate_less_the_skews() {
 }
 
 #[test]
-fn do_zones_read_in_the_ratio_of_their_sectors() {
+fn zone_rates_follow_their_sectors_per_track() {
     for rig in all_plain() {
         let rate = |lbn: Lbn| {
             let done = serve(&mut rig.device(), Nanos::ZERO, Request::read(lbn, 60));
@@ -110,7 +110,7 @@ fn do_zones_read_in_the_ratio_of_their_sectors() {
 }
 
 #[test]
-fn does_a_slow_bus_set_the_pace() {
+fn slow_bus_limits_the_transfer_rate() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::None);
         // Ten times as slow as the fastest track.
@@ -137,7 +137,7 @@ fn does_a_slow_bus_set_the_pace() {
 }
 
 #[test]
-fn is_a_fast_bus_hidden_behind_the_media() {
+fn fast_bus_transfer_hides_behind_the_media() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::None);
         // A tenth of the time of a sector on the longest track.
@@ -155,7 +155,7 @@ fn is_a_fast_bus_hidden_behind_the_media() {
 }
 
 #[test]
-fn does_a_faster_bus_never_make_a_read_slower() {
+fn faster_bus_never_slows_a_read() {
     for rig in all() {
         let slower = rig.with(|spec| spec.bus.read_us_per_sector *= 1.5);
         for lbn in rig.spread(40) {
@@ -168,7 +168,7 @@ fn does_a_faster_bus_never_make_a_read_slower() {
 }
 
 #[test]
-fn does_a_read_end_when_its_last_sector_has_gone_by_also_beyond_a_track_boundary() {
+fn access_ends_with_its_last_sector_across_track_boundaries() {
     for rig in all_plain() {
         let rig = rig.zero_latency(ZeroLatency::None);
         for lbn in rig.spread(30) {
@@ -189,7 +189,7 @@ fn does_a_read_end_when_its_last_sector_has_gone_by_also_beyond_a_track_boundary
 }
 
 #[test]
-fn does_delivery_in_any_order_hide_the_bus_of_a_whole_track() {
+fn out_of_order_delivery_hides_the_bus_of_a_whole_track() {
     let (mut judged, mut waits, mut whole_waits) = (0, 0.0, 0.0);
     for rig in all_plain() {
         for rule in [ZeroLatency::WithinTrack, ZeroLatency::PerFragment] {

@@ -25,7 +25,7 @@ fn write_back(rig: &Rig, sectors: u64) -> Rig {
 }
 
 #[test]
-fn is_a_cached_write_reported_once_its_data_are_in_the_buffer() {
+fn cached_write_is_reported_once_its_data_are_buffered() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
         let (mut device, mut now) = (rig.device(), Nanos::ZERO);
@@ -38,7 +38,7 @@ fn is_a_cached_write_reported_once_its_data_are_in_the_buffer() {
 }
 
 #[test]
-fn is_a_forced_write_reported_only_when_it_is_on_the_media() {
+fn forced_write_is_reported_only_once_on_the_media() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
         let through = rig.with(|spec| spec.cache.write_cache = WriteCache::None);
@@ -57,7 +57,7 @@ fn is_a_forced_write_reported_only_when_it_is_on_the_media() {
 }
 
 #[test]
-fn is_a_written_sector_under_the_head_when_it_is_reported_or_flushed() {
+fn write_or_flush_is_reported_as_its_sector_passes_the_head() {
     for rig in all() {
         let rig = write_back(&rig, 4096).with(|spec| {
             spec.overhead = Default::default();
@@ -80,7 +80,7 @@ fn is_a_written_sector_under_the_head_when_it_is_reported_or_flushed() {
 }
 
 #[test]
-fn does_a_flush_wait_for_all_earlier_writes() {
+fn flush_waits_for_earlier_writes() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
         // No order of visits gets from one track to twenty others in less than twenty of the shortest switches.
@@ -103,7 +103,7 @@ fn does_a_flush_wait_for_all_earlier_writes() {
 }
 
 #[test]
-fn does_a_flush_wait_for_the_destage_that_is_under_way() {
+fn flush_waits_for_the_destage_in_progress() {
     for rig in all() {
         let rig = write_back(&rig, 4096).with(|spec| {
             spec.cache.destage_idle_ms = 50.0;
@@ -123,7 +123,7 @@ fn does_a_flush_wait_for_the_destage_that_is_under_way() {
 }
 
 #[test]
-fn does_a_flush_take_its_own_work_on_top() {
+fn flush_overhead_adds_to_its_destages() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
         let slow = rig.with(|spec| spec.cache.flush_ms = 7.5);
@@ -148,7 +148,7 @@ fn sustained(rig: &Rig, device: Device, first: Lbn, sectors: u32, requests: u64)
 }
 
 #[test]
-fn does_the_dirty_limit_hold_sequential_writes_down_to_the_media_rate() {
+fn dirty_limit_slows_sequential_writes_to_the_media_rate() {
     for rig in all() {
         let rig = write_back(&rig, 512).with(|spec| spec.cache.dirty_start_sectors = 0);
         let spt = f64::from(rig.geometry().extent_at(Lbn(0)).sectors_per_track);
@@ -165,7 +165,7 @@ fn does_the_dirty_limit_hold_sequential_writes_down_to_the_media_rate() {
 }
 
 #[test]
-fn does_the_dirty_limit_hold_random_writes_down_to_what_the_arm_does() {
+fn dirty_limit_slows_random_writes_to_the_rate_of_the_arm() {
     for rig in all() {
         let rig = write_back(&rig, 64);
         let through = rig.with(|spec| spec.cache.write_cache = WriteCache::None);
@@ -180,7 +180,7 @@ fn does_the_dirty_limit_hold_random_writes_down_to_what_the_arm_does() {
 }
 
 #[test]
-fn is_dirty_data_read_from_the_buffer() {
+fn dirty_data_are_read_from_the_buffer() {
     for rig in all() {
         let rig = write_back(&rig, 4096);
         let mut device = rig.device();
@@ -192,7 +192,7 @@ fn is_dirty_data_read_from_the_buffer() {
 }
 
 #[test]
-fn do_dirty_data_reach_the_media_when_the_drive_idles() {
+fn idle_drive_destages_dirty_data() {
     for rig in all() {
         let rig = write_back(&rig, 4096).with(|spec| spec.cache.destage_idle_ms = 50.0);
         let mut device = rig.device();
@@ -209,7 +209,7 @@ fn do_dirty_data_reach_the_media_when_the_drive_idles() {
 }
 
 #[test]
-fn does_a_write_longer_than_the_buffer_lose_turns_where_it_asks_for_more_too_late() {
+fn oversized_write_loses_turns_if_it_reconnects_late() {
     for rig in all() {
         let time = |ratio: f64, segment: u32| {
             let rig = rig.plain().with(|spec| {
@@ -233,7 +233,7 @@ fn does_a_write_longer_than_the_buffer_lose_turns_where_it_asks_for_more_too_lat
 }
 
 #[test]
-fn does_a_write_keep_its_data_until_the_arm_is_free_where_they_are_not_taken_before() {
+fn write_without_prebuffering_sends_data_once_the_arm_is_free() {
     for rig in all() {
         let through = write_back(&rig, 4096).with(|spec| spec.cache.write_cache = WriteCache::None);
         let cached = |early| {
@@ -259,7 +259,7 @@ fn does_a_write_keep_its_data_until_the_arm_is_free_where_they_are_not_taken_bef
 }
 
 #[test]
-fn does_a_write_through_wait_for_the_arm_with_its_data_where_they_are_not_taken_before() {
+fn write_through_without_prebuffering_waits_for_the_arm() {
     let mut sooner = 0;
     for rig in all() {
         // Both writes' data take longer than a turn.
@@ -287,7 +287,7 @@ fn does_a_write_through_wait_for_the_arm_with_its_data_where_they_are_not_taken_
 }
 
 #[test]
-fn write_whose_data_come_too_late_waits_for_a_turn_with_its_spare_sectors() {
+fn late_write_waits_a_turn_with_or_without_spare_sectors() {
     let mut judged = 0;
     for rig in shipped() {
         // A track that holds blocks on at most three quarters of its sectors.

@@ -155,7 +155,7 @@ fn clients_wait_no_longer_with_the_scheduler_on_the_whole_list() {
 }
 
 #[test]
-fn a_deep_sequential_client_is_one_stream() {
+fn deep_sequential_client_is_one_stream() {
     let [_, node] = nodes("wd800jd");
     for (pattern, most) in
         [(Pattern::Sequential, 1), (Pattern::Reordered, 1), (Pattern::Strided, 1), (Pattern::Random(200), 4)]

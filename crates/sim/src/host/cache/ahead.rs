@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn do_windows_ramp_up_as_linux_says() {
+    fn read_ahead_window_doubles_up_to_its_maximum() {
         // 4 KiB reads from the start with 128 KiB at most: 4 pages, then 8, 16, 32, and 32 from then on.
         let mut reader = Reader::default();
         let first = reader.fetch(0, 1, false, 32, &Empty).expect("it is missing");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_read_that_follows_nothing_read_as_it_is() {
+    fn nonsequential_read_fetches_only_its_own_pages() {
         let mut reader = Reader::default();
         let fetch = reader.fetch(1000, 2, false, 32, &Empty);
         assert_eq!(fetch, Some(Fetch { first: 1000, pages: 2, mark: None }));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_request_longer_than_the_window_read_whole() {
+    fn request_as_long_as_the_window_is_fetched_whole() {
         let fetch = Reader::default().fetch(7, 64, false, 64, &Empty).expect("it is missing");
         assert_eq!((fetch.first, fetch.pages), (7, 64));
     }
