@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn are_missed_and_false_boundaries_counted() {
+    fn missed_and_false_boundaries_are_counted() {
         let truth = map(&[10, 10, 9, 10]);
         let expect = |missed, false_ones| Agreement { boundaries: 3, missed, false_ones };
         assert_eq!(compare(&truth, &truth), expect(0, 0));

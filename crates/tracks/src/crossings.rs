@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn are_boundaries_within_extents_counted() {
+    fn boundaries_inside_extents_are_counted() {
         let counted = of(&[50..150, 157..158, 250..351, 400..700]).expect("they lie inside");
         let Crossings { extents, sectors, tracks, crossings, on_track } = counted;
         assert_eq!((extents, sectors, tracks), (4, 502, 7));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_count_that_of_a_walk_block_by_block() {
+    fn crossing_count_matches_walk_block_by_block() {
         let mut map = TrackMap::new();
         for (sectors, tracks) in [(7, 3), (5, 9), (11, 4)] {
             map.push(sectors, tracks);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn does_an_extent_begin_a_track_where_the_partition_does_not() {
+    fn partition_start_begins_track_only_on_boundary() {
         let mut map = TrackMap::new();
         map.push(100, 10);
         for (start, on_track) in [(50, 1), (99, 1), (100, 2)] {
@@ -110,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn is_a_track_that_files_share_counted_once() {
+    fn track_shared_by_extents_is_counted_once() {
         let counted = of(&[0..200, 10..20, 60..90, 140..160]).expect("they lie inside");
         assert_eq!((counted.extents, counted.tracks), (4, 3));
     }
 
     #[test]
-    fn is_an_extent_beyond_the_partition_named() {
+    fn extent_beyond_partition_is_rejected() {
         assert_eq!(of(&[0..10, 1690..1701]), Err(Lbn(1690)..Lbn(1701)));
     }
 }

@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_a_block_listed_if_and_only_if_it_spans_a_boundary(
+        fn exclusion_lists_exactly_blocks_at_boundaries(
             tracks in prop::collection::vec((1u32..70, 1u32..6), 1..40),
             start in 0u64..300, sectors in 1u64..2000, size in 1u64..17,
         ) {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn are_blocks_that_end_with_a_track_left_out_only_where_asked() {
+    fn blocks_ending_at_boundary_are_excluded_only_on_request() {
         let mut map = TrackMap::new();
         map.push(16, 4);
         let list = |start, which| {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn are_odd_blocks_refused() {
+    fn block_of_partial_sectors_is_rejected() {
         let map = TrackMap::new();
         let told = Exclusion::new(map.view(Lbn(0), 1), 1024, 4096, Boundaries::Every).expect_err("it is odd");
         assert_eq!(told.to_string(), "blocks of 1024 bytes are no whole sectors of 4096 bytes");

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn does_it_ask_wait_and_end_with_what_it_found() {
+    fn extraction_accepts_answers_out_of_order() {
         let mut extraction = Extraction::new(FACTS, async |disk: Disk| {
             let first = disk.send(Ask::Flush, Nanos::ZERO);
             let second = disk.read(Lbn(7), 1).await;

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_track_longer_than_any_told() {
+    fn track_of_more_than_32_bit_length_is_rejected() {
         assert_eq!(length(Lbn(9), u64::from(u32::MAX)), Ok(u32::MAX));
         let error = length(Lbn(9), 1 << 32).expect_err("it is too long").to_string();
         assert_eq!(error, "block 9: its track would hold 4294967296 blocks; at most 4294967295 are possible");

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_block_come_round_once_a_turn() {
+    fn same_block_returns_after_whole_turns() {
         let period = 60e9 / 7199.6;
         for (noise, tolerance) in
             [(Noise::NONE, 100.0), (Noise { late_share: 0.0, ..Noise::USUAL }, 80_000.0)]
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn are_many_answered_at_a_time() {
+    fn queued_reads_take_less_than_one_seek_each() {
         // One after the other they would take a seek each.
         let (alone, many) = (turns(Noise::NONE, 1), turns(Noise::NONE, 16));
         assert_eq!((alone.len(), many.len()), (49, 49));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn are_some_answers_late() {
+    fn late_share_delays_some_answers() {
         let period = 60e9 / 7199.6;
         let is_off = |turn: &&Nanos| ((turn.0 as f64 / period).fract() - 0.5).abs() < 0.45;
         let late = turns(Noise { late_share: 0.5, ..Noise::USUAL }, 1);

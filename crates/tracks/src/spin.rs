@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_turn_of_every_shipped_drive_found() {
+    fn every_shipped_drive_speed_is_measured() {
         for (name, _) in drives::all() {
             let spec = drives::load(name).expect("it is shipped");
             let mut disk = SimulatedDisk::new(&spec, Noise::USUAL, 5).expect("it holds");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_device_that_is_shorter_than_it_says_refused() {
+    fn device_shorter_than_reported_is_rejected() {
         let short = |end: u64| made(move |_, lbn| (lbn < end).then_some(Nanos(5_000_000)));
         for end in [999_999, 999_998, 999_993, 999_990, 900_001, 123_457, 3, 1] {
             assert_eq!(short(end), Err(SpinError::Short { told: 1_000_000, end }));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_device_without_a_turn_refused() {
+    fn device_without_rotation_is_rejected() {
         let no_turn = |found: Result<Spin, SpinError>| matches!(found, Err(SpinError::NoTurn { .. }));
         assert!(no_turn(made(|_, _| Some(Nanos(7_000_000)))), "equally long every time");
         let mut random = Pcg64Mcg::seed_from_u64(1);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_last_block_that_fails_once_no_lie() {
+    fn one_failed_read_of_last_block_is_tolerated() {
         let mut failures = 1;
         let found = made(move |now, lbn| {
             if lbn == 999_999 && failures > 0 {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn are_reads_that_fail_not_taken_for_cached_ones() {
+    fn failed_reads_are_not_counted_as_cached() {
         let mut number = 0;
         let found = made(move |_, lbn| {
             number += 1;
@@ -389,12 +389,12 @@ mod tests {
     }
 
     #[test]
-    fn is_a_device_that_answers_from_a_cache_refused() {
+    fn device_answering_from_cache_is_rejected() {
         assert_eq!(made(|_, _| Some(Nanos(90_000))), Err(SpinError::Cached { blocks: 96, quick: QUICK }));
     }
 
     #[test]
-    fn is_a_turn_not_taken_for_its_half_where_some_answers_are_half_of_it_late() {
+    fn late_answers_do_not_halve_measured_turn() {
         let mut number = 0;
         let found = made(move |now, lbn| {
             number += 1;
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_turn_found_behind_a_cache() {
+    fn turn_is_measured_behind_cache() {
         // It keeps the last forty places that were read.
         let mut kept = std::collections::VecDeque::new();
         let found = made(move |now, lbn| {

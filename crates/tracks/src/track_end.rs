@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn are_ends_found_wherever_they_are() {
+    fn track_end_is_found_at_every_position() {
         for (end, limit, unit, guesses) in [
             (334, 10_000, 1, &[334, 333][..]),
             (333, 10_000, 1, &[334, 333]),
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn do_likely_ends_take_two_questions() {
+    fn likely_track_end_takes_two_probes() {
         assert_eq!(search(334, 10_000, 1, &[334]).1, 2);
         assert_eq!(search(333, 10_000, 1, &[334]).1, 2);
         assert!(search(300, 10_000, 1, &[334]).1 <= 12);
     }
 
     #[test]
-    fn is_a_track_out_of_line_forgotten() {
+    fn repeated_new_length_becomes_first_guess() {
         let mut lengths = Lengths::default();
         assert!(lengths.guesses().is_empty());
         for _ in 0..5 {

@@ -124,7 +124,7 @@ mod tests {
     use crate::TrackMap;
 
     #[test]
-    fn are_multiples_those_of_a_count_one_by_one() {
+    fn multiple_count_matches_enumeration() {
         for (first, step, unit) in (0..40)
             .flat_map(|first| (1..20).flat_map(move |step| (1..30).map(move |unit| (first, step, unit))))
         {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_fit_that_of_a_look_at_each_track() {
+    fn fit_matches_check_of_each_track() {
         let mut map = TrackMap::new();
         for (sectors, tracks) in [(24, 9), (20, 7), (1, 1), (24, 5), (18, 30)] {
             map.push(sectors, tracks);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_best_unit_a_track_where_all_are_equal() {
+    fn best_unit_of_equal_tracks_is_one_track() {
         let mut map = TrackMap::new();
         map.push(528, 1000);
         let view = map.view(Lbn(528), 528 * 900);

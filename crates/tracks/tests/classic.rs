@@ -95,7 +95,7 @@ fn exact(boundaries: u64) -> Agreement {
 }
 
 #[test]
-fn does_the_walk_find_every_track_of_an_atlas_in_little_more_than_two_translations_each() {
+fn walk_maps_atlas_with_under_2_3_translations_per_track() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let truth = truth(&spec);
     let walk = found(&mut asked(&spec, Noise::NONE, false), query::extract).expect("it translates");
@@ -106,7 +106,7 @@ fn does_the_walk_find_every_track_of_an_atlas_in_little_more_than_two_translatio
 }
 
 #[test]
-fn does_the_walk_pass_over_blocks_that_lie_elsewhere() {
+fn walk_skips_remapped_blocks() {
     let mut spec = small("atlas-10k");
     let zone = &mut spec.geometry.zones[1];
     let places = u64::from((zone.last_cylinder + 1 - zone.first_cylinder) * zone.sectors_per_track * 6);
@@ -119,7 +119,7 @@ fn does_the_walk_pass_over_blocks_that_lie_elsewhere() {
 }
 
 #[test]
-fn does_the_walk_find_the_tracks_of_other_layouts() {
+fn walk_maps_other_layouts_exactly() {
     for name in ["atlas-10k-ii", "cheetah-4lp", "st41601n", "dec-rz26", "hp-c2247a", "atlas-iii"] {
         let spec = drives::load(name).expect("it is shipped");
         let truth = truth(&spec);
@@ -129,7 +129,7 @@ fn does_the_walk_find_the_tracks_of_other_layouts() {
 }
 
 #[test]
-fn do_five_steps_find_the_layout_of_an_atlas() {
+fn five_step_extraction_finds_atlas_layout() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let truth = truth(&spec);
     let found =
@@ -150,7 +150,7 @@ fn do_five_steps_find_the_layout_of_an_atlas() {
 }
 
 #[test]
-fn are_remaps_told_from_slips() {
+fn remaps_are_distinguished_from_slips() {
     let mut spec = small("atlas-10k");
     let zone = &mut spec.geometry.zones[1];
     let places = u64::from((zone.last_cylinder + 1 - zone.first_cylinder) * zone.sectors_per_track * 6);
@@ -168,7 +168,7 @@ fn are_remaps_told_from_slips() {
 
 /// Every layout is found exactly or refused; which is said of each.
 #[test]
-fn are_schemes_understood_or_refused() {
+fn every_sparing_scheme_is_found_or_rejected() {
     for (name, scheme) in [
         // All its spares are in its last zone.
         ("atlas-10k-ii", Ok(Scheme::DiskEnd)),
@@ -195,7 +195,7 @@ fn are_schemes_understood_or_refused() {
 }
 
 #[test]
-fn do_disks_that_tell_nothing_get_a_clear_answer() {
+fn untranslatable_or_noisy_disk_is_rejected() {
     let spec = small("atlas-10k");
     let error =
         found(&mut asked(&spec, Noise::NONE, true), query::extract).expect_err("it hides").to_string();
@@ -226,7 +226,7 @@ fn by_time(spec: &DriveSpec, noise: Noise, caches: bool) -> (Agreement, u64, f64
 }
 
 #[test]
-fn does_time_alone_show_every_track_of_a_small_atlas() {
+fn timing_maps_small_atlas_exactly() {
     let spec = small("atlas-10k");
     for noise in [Noise::NONE, Noise::USUAL] {
         let (agreement, probes, _) = by_time(&spec, noise, false);
@@ -237,13 +237,13 @@ fn does_time_alone_show_every_track_of_a_small_atlas() {
 }
 
 #[test]
-fn do_walks_in_turn_defeat_a_cache() {
+fn interleaved_walks_map_caching_disk_exactly() {
     let (agreement, _, _) = by_time(&small_of("atlas-10k", 4), Noise::USUAL, true);
     assert_eq!(agreement, exact(agreement.boundaries));
 }
 
 #[test]
-fn does_time_alone_show_every_track_of_an_atlas_within_half_an_hour() {
+fn timing_maps_atlas_within_half_an_hour() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let (agreement, probes, hours) = by_time(&spec, Noise::USUAL, false);
     assert!(probes < 3 * agreement.boundaries, "{probes} probes");
@@ -269,7 +269,7 @@ fn repaired(hides: bool, zone: usize, slips: &[u64]) -> (u64, TrackMap, TrackMap
 }
 
 #[test]
-fn is_a_slip_that_grew_noticed_and_mended_near_by() {
+fn grown_slip_is_found_and_repaired_locally() {
     for (hides, most) in [(false, 100), (true, 600)] {
         for (zone, slips) in [(3, &[9_000u64][..]), (12, &[4_000, 4_001, 20_000]), (20, &[0])] {
             let (probes, mended, truth) = repaired(hides, zone, slips);
@@ -281,7 +281,7 @@ fn is_a_slip_that_grew_noticed_and_mended_near_by() {
 }
 
 #[test]
-fn does_a_map_that_holds_stay_and_one_of_another_disk_not() {
+fn valid_map_is_kept_and_shorter_map_is_rejected() {
     let spec = small("atlas-10k");
     let map = truth(&spec);
     let mut disk = asked(&spec, Noise::USUAL, false);
@@ -303,7 +303,7 @@ fn two_zones() -> DriveSpec {
 }
 
 #[test]
-fn is_a_map_of_another_disk_of_the_same_size_refused_after_few_probes() {
+fn foreign_map_of_equal_size_is_rejected_after_few_probes() {
     let spec = two_zones();
     let truth = truth(&spec);
     for (hides, most) in [(false, 120), (true, 900)] {
@@ -326,7 +326,7 @@ fn is_a_map_of_another_disk_of_the_same_size_refused_after_few_probes() {
 }
 
 #[test]
-fn is_a_map_that_cuts_physical_sectors_refused() {
+fn map_splitting_physical_sectors_is_rejected() {
     let mut spec = two_zones();
     spec.physical_sector_bytes = 4096;
     let mut map = TrackMap::new();

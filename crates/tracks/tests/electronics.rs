@@ -207,14 +207,14 @@ impl Wrong {
 /// A drive that reads to the end of the track through a segment of a quarter of it: a turn later nothing that was asked for
 /// is in the buffer.
 #[test]
-fn cache_whose_read_ahead_overwrites_what_was_read_is_not_seen() {
+fn cache_overwritten_by_its_read_ahead_is_not_detected() {
     let found = learn(&spec("atlas-iii"));
     assert!(!found.cache.enabled, "{:?}", found.cache);
     assert_eq!(found.cache.read_ahead, ReadAhead::None);
 }
 
 #[test]
-fn is_learned_what_the_drive_file_says() {
+fn learned_electronics_match_drive_file() {
     for name in DRIVES {
         let real = spec(name);
         let wrong = Wrong::of(&real, &learn(&real));
@@ -224,7 +224,7 @@ fn is_learned_what_the_drive_file_says() {
 
 #[test]
 #[ignore = "every drive, twenty times: make probe-full"]
-fn how_often_is_something_learned_wrong() {
+fn wrong_findings_of_every_drive_are_printed() {
     for (name, _) in drives::all() {
         let real = spec(name);
         let (mut runs, mut probes) = (0, 0);
@@ -240,7 +240,7 @@ fn how_often_is_something_learned_wrong() {
 }
 
 #[test]
-fn is_a_disk_that_may_not_be_written_only_read() {
+fn read_only_disk_is_learned_by_reads_alone() {
     for name in ["hp-c2247a", "toshiba-x300"] {
         let (real, found) = (spec(name), learn_by(&spec(name), 7, false));
         let (of, is) = (&real.overhead, &found.overhead);
@@ -253,14 +253,14 @@ fn is_a_disk_that_may_not_be_written_only_read() {
 }
 
 #[test]
-fn is_a_disk_without_a_cache_seen_to_have_none() {
+fn absent_cache_is_detected() {
     let found = learn(&spec("eagle-m2361a"));
     assert!(!found.cache.enabled);
     assert!(found.probes < 1000, "{}", found.probes);
 }
 
 #[test]
-fn are_rules_told_apart_that_no_shipped_drive_has() {
+fn rules_beyond_shipped_drives_are_distinguished() {
     let of = |name: &str, change: &dyn Fn(&mut DriveSpec)| {
         let mut spec = spec(name);
         change(&mut spec);
@@ -310,7 +310,7 @@ fn are_rules_told_apart_that_no_shipped_drive_has() {
 }
 
 #[test]
-fn is_a_disk_whose_turn_is_not_as_told_refused() {
+fn wrong_turn_time_is_rejected() {
     let spec = spec("wd800jd");
     let mut disk = disk(&spec, 7);
     let map = TrackMap::of_geometry(&disk.device().drive().geometry);

@@ -38,7 +38,7 @@ fn bytes(map: &TrackMap) -> Vec<u8> {
 }
 
 #[test]
-fn do_20_tb_fit_into_a_hundredth_of_a_megabyte() {
+fn map_of_20_tb_fits_in_10_kb() {
     let spec = of_20_tb();
     let (map, geometry) = (map_of(&spec), Geometry::new(&spec).expect("it holds"));
     assert!(geometry.sectors() * 512 > 19_900_000_000_000, "{} blocks", geometry.sectors());
@@ -60,7 +60,7 @@ fn do_20_tb_fit_into_a_hundredth_of_a_megabyte() {
 
 /// Slips all over the disk: each takes a block from a track.
 #[test]
-fn do_20_tb_with_fifty_thousand_slips_fit_into_a_megabyte() {
+fn map_of_20_tb_with_slips_fits_in_400_kb() {
     let regular = map_of(&of_20_tb());
     let mut map = TrackMap::new();
     for run in regular.runs() {
@@ -77,7 +77,7 @@ fn do_20_tb_with_fifty_thousand_slips_fit_into_a_megabyte() {
 }
 
 #[test]
-fn does_every_shipped_drive_come_back_from_its_file() {
+fn maps_of_smaller_shipped_drives_read_back_unchanged() {
     for (name, _) in drives::all() {
         let spec = drives::load(name).expect("it is shipped");
         if spec.capacity_sectors > 500_000_000 {

@@ -191,7 +191,7 @@ fn boundaries_off(name: &str) -> u64 {
 }
 
 #[test]
-fn does_the_probed_file_predict_the_disk() {
+fn probed_file_predicts_disk_within_3_percent() {
     // Of 1992, of 1999, of 2004 and of 2015.
     for name in ["hp-c2247a", "atlas-10k", "wd800jd", "toshiba-x300"] {
         let Predicted { agreement, demerit, .. } = predicted(name, Noise::USUAL).expect(name);
@@ -202,7 +202,7 @@ fn does_the_probed_file_predict_the_disk() {
 }
 
 #[test]
-fn is_a_regular_drive_told_as_one_whatever_the_noise() {
+fn regular_drive_gets_regular_layout_at_every_noise() {
     // Cylinders with spares on tracks, zones and slips, and bands, of 1992 to 2015.
     for name in ["hp-c2247a", "dec-rz26", "atlas-10k", "samsung-hd400ld", "wd800jd", "toshiba-x300"] {
         for sigma_us in [8, 30, 60] {
@@ -226,7 +226,7 @@ fn few_tracks(heads: u32, cylinders: u32) -> DriveSpec {
 }
 
 #[test]
-fn do_disks_of_few_tracks_give_files_of_their_mechanics() {
+fn few_track_disks_yield_mechanics_files() {
     for (heads, cylinders) in [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2), (4, 5)] {
         for sigma_us in [8, 30] {
             let truth = few_tracks(heads, cylinders);
@@ -248,7 +248,7 @@ fn do_disks_of_few_tracks_give_files_of_their_mechanics() {
 }
 
 #[test]
-fn are_electronics_of_few_tracks_refused() {
+fn electronics_probe_of_few_tracks_is_rejected() {
     let refused = probed(&few_tracks(1, 1), Noise::USUAL).expect_err("one track has no room");
     assert!(refused.contains("disks of 100 tracks or more; this has 1"), "{refused}");
     assert!(probed(&few_tracks(9, 11), Noise::USUAL).is_err());
@@ -262,7 +262,7 @@ fn are_electronics_of_few_tracks_refused() {
 
 #[test]
 #[ignore = "a table of figures: make probe-full"]
-fn how_well_does_every_probed_file_predict_its_disk() {
+fn every_probed_file_predicts_its_disk_except_known_misses() {
     let mut misses = Vec::new();
     for (name, _) in drives::all() {
         let is_good = match predicted(name, Noise::USUAL) {

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_is_written_read_again() {
+    fn written_journal_reads_back_unchanged() {
         let (text, head) = (text(), Head::new(&facts(), "a disk of mine", "lattice tracks,seek"));
         let journal = Journal::read(text.as_bytes()).expect("it is whole");
         assert_eq!(journal, Journal { head: head.clone(), records: records(), whole: text.len() as u64 });
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_line_that_was_cut_off_left_out_wherever_it_was_cut() {
+    fn truncated_last_line_is_ignored_at_every_cut() {
         let text = text();
         let last = text[..text.len() - 1].rfind('\n').expect("there are several") + 1;
         for cut in last..text.len() {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn is_damage_told_with_its_line() {
+    fn damage_is_reported_with_its_line() {
         let text = text();
         let damaged = text.replacen("w 0 1 c", "w 0 2 c", 1);
         let error = Journal::read(damaged.as_bytes()).expect_err("it is damaged").to_string();
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn are_blocks_refused_that_the_disk_does_not_have() {
+    fn record_outside_disk_is_rejected() {
         let read = |lbn, sectors| {
             let ask = Ask::Read { lbn: Lbn(lbn), sectors, from_media: true };
             let answer = Answer { issued: Nanos(0), ended: Nanos(1), outcome: Outcome::Done };
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_file_without_lines_not_read_whole() {
+    fn endless_line_is_rejected_without_reading_whole_file() {
         let mut left = u64::MAX;
         let zeroes = io::repeat(0).take(left);
         let mut zeroes = io::BufReader::new(zeroes);
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn are_times_refused_that_no_clock_told() {
+    fn impossible_answer_times_are_rejected() {
         let read = |issued, ended| {
             let answer = Answer { issued, ended, outcome: Outcome::Done };
             record(line(&Record { number: 0, ask: Ask::Flush, answer }).trim_end())
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_journal_of_another_disk_or_task_refused() {
+    fn journal_of_another_disk_or_task_is_rejected() {
         let journal = Journal::read(text().as_bytes()).expect("it is whole");
         let name = "a disk of mine";
         let other = Facts { sectors: 101, ..facts() };

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn does_it_go_on_where_it_was_with_the_platter_where_it_was() {
+    fn resumed_extraction_recovers_platter_angle() {
         // The platters of both stood alike when their clocks began. What was learned in less time than it takes to know the disk
         // again is not put forward, and would agree by itself: the later two are.
         for cut in [250, 360, 380] {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_journal_that_came_to_its_end_refused_for_another_disk() {
+    fn finished_journal_is_rejected_for_another_disk() {
         let (found, lines) = run(disk("toshiba-x300", 1), Vec::new(), usize::MAX).expect("it runs");
         assert!(found.is_some(), "it came to its end");
         let (again, more) =
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn are_answers_too_few_to_know_a_disk_by_of_no_use() {
+    fn journal_with_too_few_answers_is_ignored() {
         let (_, lines) = run(disk("toshiba-x300", 1), Vec::new(), 5).expect("it runs");
         let known = records(&lines);
         assert!(!is_enough(&known) && !is_enough(&[]));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn are_places_that_were_told_those_of_the_disk() {
+    fn recorded_locations_identify_their_disk() {
         let walk = |name: &str, known: Vec<Record>| {
             let mut journaled = Journaled::new(disk(name, 1), known, Vec::new());
             let places = async |disk: Disk| {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_is_of_another_extraction_or_disk_refused() {
+    fn journal_of_another_extraction_or_disk_is_rejected() {
         let (_, lines) = run(disk("toshiba-x300", 1), Vec::new(), 150).expect("it runs");
         let mut known = records(&lines);
         let other = run(disk("exos-x16", 1), known.clone(), usize::MAX).expect_err("it is another disk");

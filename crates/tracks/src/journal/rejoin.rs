@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_angle_found_that_most_agree_on() {
+    fn most_agreed_angle_offset_is_chosen() {
         let blocks = [vec![0.999], vec![0.001, 0.4], vec![0.5], vec![0.9, 0.0005], vec![0.7]];
         let (off, agree) = most_agreed(&blocks);
         assert_eq!(agree, 3);

@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn is_a_spindle_followed_that_goes_faster_and_slower() {
+    fn clock_follows_spindle_speed_changes() {
         let (_, most) = followed(|_| SIGMA);
         // Angles that are foretold may be off by five.
         assert!(most < 4.0 * SIGMA, "{most}");
     }
 
     #[test]
-    fn is_the_noise_told_anew_when_it_changes() {
+    fn noise_estimate_follows_noise_changes() {
         for now in [0.5 * SIGMA, 2.0 * SIGMA] {
             let (clock, _) = followed(|second| if second < 600 { SIGMA } else { now });
             assert!((clock.sigma / now - 1.0).abs() < 0.4, "{} of {now}", clock.sigma);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_time_the_less_certain_the_longer_nobody_looked() {
+    fn clock_uncertainty_grows_since_last_reading() {
         let clock = clock(&mut Pcg64Mcg::seed_from_u64(1));
         let after = |seconds: f64| clock.uncertainty(Nanos((at(0.0) + seconds * 1e9) as u64)) / clock.sigma;
         assert!(after(0.5) < 0.15 && after(2.0) > 3.0 * after(0.5), "{} {}", after(0.5), after(2.0));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_was_read_last_not_read_again_before_others() {
+    fn recent_sector_is_evicted_before_it_is_reread() {
         let cache = |others, is_slow| Cache { hit: Nanos(100_000), others, is_slow, ..Cache::default() };
         assert_eq!(asked(&[7, 9, 7, 7], cache(3, false)), (vec![7, 9, 7, 7], 6));
         assert_eq!(asked(&[7, 9, 11, 13, 7], cache(3, false)), (vec![7, 9, 11, 13, 7], 0));

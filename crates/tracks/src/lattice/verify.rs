@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_many_may_there_be_where_few_were_seen() {
+    fn fault_upper_bound_matches_poisson_tables() {
         // Of tables of the Poisson distribution; the formula is right within a hundredth.
         for (seen, most) in [(0, 4.382), (1, 6.385), (10, 19.722)] {
             assert!((at_most(seen) / most - 1.0).abs() < 0.01, "{seen}: {}", at_most(seen));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn are_regions_that_touch_one() {
+    fn touching_regions_are_merged() {
         assert_eq!(merged(vec![5..9, 1..3, 3..4, 8..12]), [1..4, 5..12]);
     }
 }

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_steps_found_over_many_turns() {
+    fn angle_steps_are_fitted_over_many_turns() {
         let truth = Angles { first: 0.3, steps: [0.1887, 0.5619] };
         let seen: Vec<Seen> = (0..2000)
             .map(|index| {

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn are_zones_told_apart_though_a_slipped_track_would_jump_as_far() {
+    fn zone_change_is_found_despite_jump_like_slipped_track() {
         // None, what a track more makes, and what nothing within a zone does.
         for (between, zones, noise) in
             [(0.0, 1, 1e-3), (0.1, 2, 1e-3), (0.1, 2, 8e-3), (0.05, 2, 1e-3), (0.01, 1, 8e-3)]
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_track_elsewhere_no_end_of_a_zone() {
+    fn single_displaced_track_ends_no_zone() {
         let mut stretches = two_zones(0.0);
         stretches[55].angle += 0.2;
         stretches[30].angle += 0.2;

@@ -88,7 +88,7 @@ fn misplaced(learned: &LearnedMechanics, geometry: &Geometry) -> usize {
 }
 
 #[test]
-fn are_mechanics_learned_as_they_are() {
+fn learned_layout_and_seeks_match_drive() {
     // One that changes heads first, one of short bands that turn both ways, and one whose surfaces differ.
     for (name, layout, heads) in
         [("dec-rz26", Layout::Cylinder, 14), ("st3146707lw", Layout::Aa, 4), ("toshiba-x300", Layout::Af, 10)]
@@ -109,7 +109,7 @@ fn are_mechanics_learned_as_they_are() {
 }
 
 #[test]
-fn are_the_rates_of_zones_what_is_read_in_a_turn_and_a_skew() {
+fn zone_rate_is_one_track_per_turn_and_skew() {
     let (learned, _) = learn(&drives::load("wd800jd").expect("it is shipped"), Noise::USUAL);
     let rates = learned.rates();
     assert_eq!(rates.iter().map(|rate| rate.blocks).sum::<u64>(), 156_301_488);
@@ -122,7 +122,7 @@ fn are_the_rates_of_zones_what_is_read_in_a_turn_and_a_skew() {
 
 #[test]
 #[ignore = "a table of figures: make probe-full"]
-fn how_well_is_every_drive_learned() {
+fn learning_errors_of_every_drive_are_printed() {
     for (name, _) in drives::all() {
         let spec = drives::load(name).expect("it is shipped");
         if spec.mechanics.constant_access_ms.is_some() {

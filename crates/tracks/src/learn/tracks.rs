@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_tracks_that_stand_alone_put_together() {
+    fn single_tracks_are_joined_by_cylinder() {
         let one = |track: u32, sectors: u32, angle: f64| Stretch {
             run: Run { first: Lbn(u64::from(track) * 600), sectors, tracks: 1 },
             sectors_per_track: sectors,

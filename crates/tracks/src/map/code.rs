@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn do_numbers_come_back() {
+    fn numbers_and_text_read_back_unchanged() {
         let unsigned = [0, 1, 127, 128, 300, 1 << 32, u64::MAX];
         let signed = [0, 1, -1, 63, -64, 64, i64::MAX, i64::MIN];
         let mut writer = Writer::default();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn are_numbers_of_more_than_64_bits_refused() {
+    fn number_beyond_64_bits_is_rejected() {
         let long = [0xFF; 11];
         assert!(Reader::new(&long, 0).number("it", 0, u64::MAX).is_err());
         let most = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02];

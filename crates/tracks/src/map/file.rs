@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_map_come_back() {
+    fn written_map_reads_back_unchanged() {
         let (identity, map) = atlas();
         let bytes = bytes(&identity, &map);
         assert_eq!(read(&mut &bytes[..]).expect("it was written"), (identity, map));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn is_every_shortened_and_every_changed_map_refused() {
+    fn every_truncated_or_changed_map_is_rejected() {
         let (identity, map) = atlas();
         let bytes = bytes(&identity, &map);
         for length in 0..bytes.len() {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn do_errors_say_where_and_what_is_allowed() {
+    fn errors_name_byte_and_allowed_values() {
         let (identity, map) = atlas();
         let bytes = bytes(&identity, &map);
         let changed = |at: usize, to: u8| {
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_map_of_another_disk_refused() {
+    fn map_of_another_disk_is_rejected() {
         let (identity, _) = atlas();
         let other = |change: fn(&mut Identity)| {
             let mut other = identity.clone();

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_group_that_repeats_one_rule() {
+    fn repeated_group_becomes_one_rule() {
         let group = [(30, 400), (29, 400), (31, 400)];
         let shapes: Vec<Shape> = group.iter().copied().cycle().take(60).collect();
         let rules = rules(&shapes);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn are_slips_exceptions_that_come_back() {
+    fn slips_are_stored_as_exceptions_and_restored() {
         let whole = map(&[(30, 7), (29, 1), (30, 2), (28, 1), (27, 2), (30, 9), (25, 1), (20, 4), (21, 4)]);
         let (shapes, exceptions) = folded(whole.runs());
         assert_eq!(shapes, [(30, 22), (25, 1), (20, 4), (21, 4)]);

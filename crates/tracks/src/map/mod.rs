@@ -171,7 +171,7 @@ mod tests {
     use headstack_model::drives;
 
     #[test]
-    fn does_the_map_of_a_layout_agree_with_it() {
+    fn map_agrees_with_its_geometry() {
         let spec = drives::load("atlas-10k").expect("it is shipped");
         let geometry = Geometry::new(&spec).expect("it holds");
         let map = TrackMap::of_geometry(&geometry);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn are_tracks_replaced_where_they_lie() {
+    fn replacement_leaves_other_tracks_unchanged() {
         let mut map = TrackMap::new();
         map.push(10, 5);
         map.push(8, 3);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_text_come_back() {
+    fn text_map_reads_back_unchanged() {
         let mut map = TrackMap::new();
         map.push(10, 3);
         map.push(9, 1);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_wrong_line_named() {
+    fn malformed_line_is_rejected_with_its_number() {
         for (text, line) in [("0 5\n6 5\n", 2), ("# a\n\n0\n", 3), ("0 0", 1), ("0 5 6", 1), ("x 5", 1)] {
             let error = read_text(text.as_bytes()).expect_err(text).to_string();
             assert!(error.starts_with(&format!("line {line}: `")), "{error}");

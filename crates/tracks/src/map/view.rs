@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_boundaries_counted_from_the_partition() {
+    fn view_boundaries_count_from_partition_start() {
         let mut map = TrackMap::new();
         map.push(10, 10);
         let tracks =
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!((tracks(map.view(Lbn(200), 4)), map.view(Lbn(200), 4).track_of(Lbn(0))), (vec![], None));
     }
     #[test]
-    fn are_runs_the_tracks_one_by_one() {
+    fn view_runs_expand_to_its_tracks() {
         let mut map = TrackMap::new();
         for (sectors, tracks) in [(10, 4), (7, 3), (3, 1), (10, 2)] {
             map.push(sectors, tracks);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn do_steps_tell_orders_apart() {
+    fn track_steps_distinguish_layout_orders() {
         let step = |from, to| step(6, &from, &to);
         assert_eq!(step(spot(3, 2), spot(3, 3)), Some(None));
         assert_eq!(step(spot(3, 5), spot(4, 0)), Some(Some(Order::Cylinder)));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn are_short_tracks_seen() {
+    fn short_first_or_last_track_is_detected() {
         assert_eq!(Pattern::of(&[9, 9, 9]), Some(Pattern::Equal));
         assert_eq!(Pattern::of(&[9, 9, 5]), Some(Pattern::ShortLast));
         assert_eq!(Pattern::of(&[5, 9, 9]), Some(Pattern::ShortFirst));

@@ -39,7 +39,7 @@ fn angle_off(spec: &DriveSpec, file: &DriveSpec) -> f64 {
 }
 
 #[test]
-fn does_the_file_have_every_track_where_it_lies() {
+fn mechanics_file_reproduces_tracks_and_angles() {
     // Whole tracks slipped; single sectors slipped, whose places within their tracks are not learned; bands.
     for (name, layout, most_off) in [
         ("hp-c2247a", Layout::Cylinder, 5e-4),
@@ -89,7 +89,7 @@ fn demerit_share(spec: &DriveSpec, file: &DriveSpec, is_mixed: bool) -> f64 {
 }
 
 #[test]
-fn does_the_file_take_as_long_as_the_drive() {
+fn mechanics_file_reproduces_service_times() {
     for name in ["hp-c2247a", "atlas-10k", "toshiba-x300"] {
         let (spec, file) = probed(name);
         for is_mixed in [false, true] {
@@ -114,7 +114,7 @@ fn tiny(heads: u32, cylinders: u32) -> DriveSpec {
 }
 
 #[test]
-fn do_tiny_disks_give_files_that_hold() {
+fn tiny_disks_yield_exact_mechanics_files() {
     for (heads, cylinders) in [(1, 1), (2, 1), (1, 2), (3, 1), (1, 3), (2, 2), (3, 2), (8, 1), (1, 8)] {
         let spec = tiny(heads, cylinders);
         let (learned, disk) = learn(&spec, Noise::USUAL);
@@ -131,7 +131,7 @@ fn do_tiny_disks_give_files_that_hold() {
 }
 
 #[test]
-fn are_extents_looked_at_as_any_other_file_is() {
+fn extents_file_is_checked_against_its_pieces() {
     let spec = drives::load("hp-c2247a").expect("it is shipped");
     let (mut learned, disk) = learn(&spec, Noise::USUAL);
     // Nothing in words of its class.
@@ -146,7 +146,7 @@ fn are_extents_looked_at_as_any_other_file_is() {
 
 #[test]
 #[ignore = "a table of figures: make probe-full"]
-fn what_does_every_file_look_like() {
+fn figures_of_every_mechanics_file_are_printed() {
     for (name, _) in drives::all() {
         let (spec, file) = probed(name);
         let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn do_angles_wrap() {
+    fn angle_difference_wraps_after_one_turn() {
         assert!((apart(0.01, 0.99) - 0.02).abs() < 1e-12);
         assert!((apart(0.99, 0.01) + 0.02).abs() < 1e-12);
     }

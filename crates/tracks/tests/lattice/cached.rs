@@ -67,7 +67,7 @@ fn found(name: &str) -> Agreement {
 /// Between two reads of a block others are read, so many at a time on some drives that reads of the block come about equally far
 /// apart: then other speeds than the true one nearly fit.
 #[test]
-fn are_tracks_found_behind_a_cache() {
+fn tracks_are_mapped_behind_cache() {
     for name in ["cheetah-x15", "samsung-hd400ld", "toshiba-x300", "wd800jd"] {
         let agreement = found(name);
         assert_eq!((agreement.missed, agreement.false_ones), (0, 0), "{name}");
@@ -75,7 +75,7 @@ fn are_tracks_found_behind_a_cache() {
 }
 
 #[test]
-fn are_tracks_found_where_the_cache_is_as_slow_as_the_media() {
+fn tracks_are_mapped_behind_cache_as_slow_as_media() {
     let spec = noise::small();
     for seed in 1..=8 {
         let disk = SimulatedDisk::new(&spec, Noise::USUAL, seed).expect("the drive file holds");

@@ -22,7 +22,7 @@ fn check_blobs(mut plan: Plan, blobs: u32, seed: u64) -> Found {
 }
 
 #[test]
-fn are_blobs_of_defects_found() {
+fn defect_clusters_are_mapped() {
     for (seed, layout) in
         [(1, Layout::Ff), (2, Layout::Aa), (3, Layout::Fa), (4, Layout::Ff), (5, Layout::Af)]
     {
@@ -31,7 +31,7 @@ fn are_blobs_of_defects_found() {
 }
 
 #[test]
-fn are_four_hundred_blobs_found() {
+fn four_hundred_defect_clusters_are_mapped() {
     for seed in 1..=8 {
         let found = check_blobs(x300(), 400, seed);
         assert!(found.probes_a_track() <= 0.05, "seed {seed}: {}", found.probes_a_track());
@@ -39,7 +39,7 @@ fn are_four_hundred_blobs_found() {
 }
 
 #[test]
-fn are_slips_found_that_the_spares_behind_them_take_up() {
+fn slips_absorbed_by_later_spares_are_found() {
     // Spares lie behind every twelve cylinders; what is slipped before them moves nothing behind.
     let spec = headstack_model::drives::load("cheetah-4lp").expect("it is shipped");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
@@ -51,7 +51,7 @@ fn are_slips_found_that_the_spares_behind_them_take_up() {
 }
 
 #[test]
-fn are_slips_found_that_move_no_more_than_their_cylinder() {
+fn slips_absorbed_by_their_cylinder_are_found() {
     let mut spec = plan(Layout::Serpentine, 4, 10).spec();
     (spec.geometry.sparing, spec.geometry.slip_to_end) = (Sparing::SectorsPerCylinder, false);
     for zone in &mut spec.geometry.zones {
@@ -72,7 +72,7 @@ fn are_slips_found_that_move_no_more_than_their_cylinder() {
 }
 
 #[test]
-fn are_slips_on_tracks_without_skew_found_by_the_turns_that_are_lost() {
+fn slips_without_skew_are_found_by_lost_turns() {
     let mut spec = plan(Layout::Af, 3, 2).spec_of_surfaces(0.0);
     let extents = spec.geometry.extents.as_mut().expect("its surfaces are runs");
     // The second surface.
@@ -96,7 +96,7 @@ fn are_slips_on_tracks_without_skew_found_by_the_turns_that_are_lost() {
 }
 
 #[test]
-fn is_a_drive_found_that_was_read_off_track_by_track() {
+fn atlas_10k_v_with_irregular_tracks_is_mapped() {
     // Bands of 32 cylinders, of which many surfaces have no skew, and defects on one track of forty-five.
     let spec = headstack_model::drives::load("atlas-10k-v-300").expect("it is shipped");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
@@ -117,7 +117,7 @@ fn doubts(found: &Found, lbn: Lbn) -> bool {
 }
 
 #[test]
-fn is_a_zone_found_that_begins_without_a_break_of_the_angles() {
+fn zone_without_angle_break_is_found() {
     let mut spec = plan(Layout::Cylinder, 4, 10).spec();
     let seam = |spec: &DriveSpec| {
         let geometry = Geometry::new(spec).expect("it holds");
@@ -155,7 +155,7 @@ fn x300() -> Plan {
 }
 
 #[test]
-fn is_a_remapped_sector_no_boundary() {
+fn remapped_sectors_add_no_boundaries() {
     let mut spec = plan(Layout::Serpentine, 4, 10).spec();
     spec.geometry.sparing = Sparing::SectorsPerZone;
     let mut spares = 0;

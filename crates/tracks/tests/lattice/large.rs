@@ -54,25 +54,25 @@ fn check_slipped(spec: &DriveSpec, seed: u64) -> Found {
 }
 
 #[test]
-fn are_dense_disks_of_every_layout_found() {
+fn dense_disks_of_every_layout_are_mapped() {
     check_regular(2, 1);
 }
 
 #[test]
-fn are_dense_disks_with_slips_found() {
+fn dense_disks_with_slips_are_mapped() {
     check_slips(2, 30, 2);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn are_twenty_terabytes_of_every_layout_found() {
+fn twenty_terabyte_disks_of_every_layout_are_mapped() {
     for seed in 1..=8 {
         check_regular(30, seed);
     }
 }
 
 #[test]
-fn are_slips_found_where_the_skew_of_surfaces_is_nearly_that_of_tracks() {
+fn slips_are_found_with_head_skew_near_track_skew() {
     for (layout, off, seed) in [
         (Layout::Ff, 0.0, 3),
         (Layout::Fa, 0.0, 6),
@@ -102,7 +102,7 @@ fn check_near(layout: Layout, off: f64, seed: u64) {
 }
 
 #[test]
-fn are_disks_found_whose_skew_of_surfaces_is_nearly_that_of_tracks() {
+fn disks_with_head_skew_near_track_skew_are_mapped() {
     // Where the first track of a surface holds few sectors more than those before, and begins nearly where one of them would.
     check_near(Layout::Aa, 0.0075, 25);
     check_near(Layout::Cylinder, 0.012, 28);
@@ -113,7 +113,7 @@ fn are_disks_found_whose_skew_of_surfaces_is_nearly_that_of_tracks() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn are_disks_found_whose_skew_of_surfaces_is_that_of_tracks_or_a_little_off() {
+fn disks_are_mapped_at_every_head_skew_around_track_skew() {
     for layout in [Layout::Ff, Layout::Fa, Layout::Af, Layout::Aa, Layout::Cylinder] {
         for step in -10..=10 {
             check_near(layout, f64::from(step) * 0.0015, (step + 20) as u64);
@@ -122,7 +122,7 @@ fn are_disks_found_whose_skew_of_surfaces_is_that_of_tracks_or_a_little_off() {
 }
 
 #[test]
-fn are_slips_of_adjacent_tracks_that_look_like_a_cell_forgotten() {
+fn slips_of_adjacent_tracks_are_not_kept_as_cell() {
     for seed in [7, 15, 29] {
         let (spec, _) = dense((Layout::Cylinder, false), 3, 30, seed);
         let found = check_slipped(&spec, seed);
@@ -132,7 +132,7 @@ fn are_slips_of_adjacent_tracks_that_look_like_a_cell_forgotten() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn are_twenty_terabytes_with_slips_found() {
+fn twenty_terabyte_disks_with_slips_are_mapped() {
     for seed in 1..=4 {
         check_slips(30, 300, seed);
     }
@@ -140,7 +140,7 @@ fn are_twenty_terabytes_with_slips_found() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn are_slips_found_on_thirty_disks_of_every_layout() {
+fn slips_are_found_on_thirty_disks_of_every_layout() {
     for seed in 1..=30 {
         check_slips(3, 30, seed);
     }

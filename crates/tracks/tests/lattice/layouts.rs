@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 #[test]
-fn are_all_layouts_found() {
+fn every_layout_is_mapped_exactly() {
     for layout in [Layout::Cylinder, Layout::Serpentine, Layout::Ff, Layout::Af, Layout::Fa, Layout::Aa] {
         let plan = plan(layout, 4, 20);
         let found = run(&plan.spec(), Noise::USUAL, 1).unwrap_or_else(|error| panic!("{layout:?}: {error}"));
@@ -17,7 +17,7 @@ fn are_all_layouts_found() {
 }
 
 #[test]
-fn do_regular_disks_cost_a_twentieth_of_a_probe_a_track() {
+fn regular_disks_take_at_most_0_05_probes_per_track() {
     for layout in [Layout::Cylinder, Layout::Serpentine, Layout::Ff, Layout::Af, Layout::Fa, Layout::Aa] {
         let mut plan = plan(layout, 6, 25);
         for zone in &mut plan.zones {
@@ -30,7 +30,7 @@ fn do_regular_disks_cost_a_twentieth_of_a_probe_a_track() {
 }
 
 #[test]
-fn are_the_angles_of_all_runs_those_of_one_clock() {
+fn angles_of_all_runs_share_one_clock() {
     let spec = plan(Layout::Ff, 4, 20).spec();
     let geometry = Geometry::new(&spec).expect("it holds");
     let found = run(&spec, Noise::USUAL, 3).expect("it has a lattice");
@@ -57,7 +57,7 @@ fn are_the_angles_of_all_runs_those_of_one_clock() {
 }
 
 #[test]
-fn are_spares_at_the_ends_of_tracks_cylinders_and_zones_found() {
+fn spares_at_track_cylinder_and_zone_ends_are_mapped() {
     for sparing in [
         Sparing::SectorsPerTrack,
         Sparing::SectorsPerCylinder,
@@ -81,7 +81,7 @@ fn are_spares_at_the_ends_of_tracks_cylinders_and_zones_found() {
 }
 
 #[test]
-fn are_tracks_with_one_spare_sector_each_found_and_not_doubted() {
+fn tracks_with_one_spare_sector_are_mapped_without_doubt() {
     let spec = drives::load("dec-rz26").expect("it is shipped");
     let room = f64::from(spec.geometry.zones[0].sectors_per_track);
     for sigma in [Noise::NONE.sigma, Noise::USUAL.sigma] {
@@ -96,7 +96,7 @@ fn are_tracks_with_one_spare_sector_each_found_and_not_doubted() {
 }
 
 #[test]
-fn are_hosts_with_more_noise_served() {
+fn noisier_hosts_yield_exact_maps() {
     for (sigma, late_share) in [(20_000, 0.02), (50_000, 0.01)] {
         let noise = Noise { sigma: headstack_model::Nanos(sigma), late_share, ..Noise::USUAL };
         let found =
@@ -114,7 +114,7 @@ proptest! {
     })]
 
     #[test]
-    fn is_the_map_of_any_small_disk_the_truth(
+    fn every_small_disk_map_is_exact(
         kind in 0usize..6,
         heads in 1u32..9,
         band in 30u32..200,
@@ -166,7 +166,7 @@ fn twenty_terabytes() -> DriveSpec {
 }
 
 #[test]
-fn are_shipped_drives_found_whole() {
+fn shipped_drives_are_mapped_exactly() {
     for name in [
         "samsung-hd400ld",
         "toshiba-x300",
@@ -186,7 +186,7 @@ fn are_shipped_drives_found_whole() {
 }
 
 #[test]
-fn is_a_drive_of_1999_with_slips_and_spares_found() {
+fn atlas_10k_with_slips_and_spares_is_mapped() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
     for seed in [1, 2, 3] {
@@ -207,7 +207,7 @@ fn check_whole(spec: &DriveSpec, most: f64) {
 }
 
 #[test]
-fn are_disks_of_few_tracks_found() {
+fn disks_of_few_tracks_are_mapped_exactly() {
     for (heads, cylinders) in [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2), (1, 5), (5, 20)] {
         for seed in 1..=3 {
             let found = run(&few_tracks(heads, cylinders).spec(), Noise::USUAL, seed);

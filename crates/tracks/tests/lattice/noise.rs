@@ -49,7 +49,7 @@ fn lost(spec: &DriveSpec, noise: Noise, seeds: u64, is_cached: bool) -> (Vec<Str
 }
 
 #[test]
-fn is_a_disk_found_in_noise_with_and_without_its_cache() {
+fn noisy_disk_is_mapped_with_and_without_cache() {
     for is_cached in [false, true] {
         for (sigma, late) in [(8, 5.0), (30, 0.5), (30, 2.0)] {
             let (lost, _) = lost(&small(), noise(sigma, late), 30, is_cached);
@@ -59,7 +59,7 @@ fn is_a_disk_found_in_noise_with_and_without_its_cache() {
 }
 
 #[test]
-fn is_a_small_skew_found_in_noise() {
+fn small_skew_is_found_in_noise() {
     // Tracks are turned against each other by two sectors of 85, which is eight deviations of the noise.
     let spec = drives::load("st41601n").expect("it is shipped");
     let (lost, probes) = lost(&spec, noise(30, 0.5), 16, false);
@@ -68,7 +68,7 @@ fn is_a_small_skew_found_in_noise() {
 }
 
 #[test]
-fn are_late_answers_that_agree_by_chance_not_taken_for_a_disk_without_sectors() {
+fn coinciding_late_answers_do_not_hide_sectors() {
     for seed in [33, 125] {
         let disk = SimulatedDisk::new(&small(), noise(8, 5.0), seed).expect("the drive file holds");
         let found = found(&small(), disk).unwrap_or_else(|error| panic!("{seed}: {error}"));
@@ -79,7 +79,7 @@ fn are_late_answers_that_agree_by_chance_not_taken_for_a_disk_without_sectors() 
 /// The table of docs/VALIDATION.md.
 #[test]
 #[ignore = "minutes"]
-fn how_often_is_a_disk_lost() {
+fn lost_disks_are_printed_by_noise_and_cache() {
     let drives = ["cheetah-x15", "wd800jd"].map(|name| drives::load(name).expect("it is shipped"));
     for (spec, seeds) in [(&small(), 200), (&drives[0], 20), (&drives[1], 20)] {
         for is_cached in [false, true] {
@@ -129,7 +129,7 @@ impl Answers for Wandering {
 }
 
 #[test]
-fn is_a_disk_found_whose_spindle_and_clock_drift() {
+fn drifting_spindle_and_clock_cost_at_most_two_boundaries() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     for period in [30.0, 120.0, 600.0] {
         let disk = SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("the drive file holds");

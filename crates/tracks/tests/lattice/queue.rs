@@ -56,7 +56,7 @@ fn specs() -> Vec<DriveSpec> {
 }
 
 #[test]
-fn is_the_same_map_found_sooner_where_the_disk_queues() {
+fn queued_probes_give_same_map_sooner() {
     for spec in specs() {
         let (alone, took) = extracted(&spec, 1, Nanos::ZERO);
         for depth in [2, 32] {
@@ -68,7 +68,7 @@ fn is_the_same_map_found_sooner_where_the_disk_queues() {
 }
 
 #[test]
-fn is_a_queue_that_shifts_the_ends_left_alone() {
+fn queue_that_shifts_completions_leaves_map_unchanged() {
     let spec = Plan::dense(Layout::Ff, 2, false, 1).spec();
     let (alone, took) = extracted(&spec, 1, Nanos::ZERO);
     let (shifted, took_shifted) = extracted(&spec, 32, Nanos(100_000));

@@ -54,7 +54,7 @@ fn scatter(number: u64) -> u64 {
 }
 
 #[test]
-fn is_a_disk_that_makes_no_sense_refused() {
+fn implausible_disk_is_rejected_with_its_cause() {
     let cached = refusal(|_| 80_000, Outcome::Done);
     assert!(matches!(cached, LatticeError::Cached { .. }), "{cached}");
     let random = refusal(|number| 3_000_000 + scatter(number), Outcome::Done);
@@ -67,7 +67,7 @@ fn is_a_disk_that_makes_no_sense_refused() {
 }
 
 #[test]
-fn is_a_disk_with_a_cache_that_cannot_be_told_found_all_the_same() {
+fn disk_with_inseparable_cache_is_mapped_exactly() {
     let spec = plan(Layout::Ff, 3, 4).spec();
     let mut disk = Cached(SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("it holds"));
     let mut extraction = Extraction::new(disk.facts(), extract);
@@ -80,7 +80,7 @@ fn is_a_disk_with_a_cache_that_cannot_be_told_found_all_the_same() {
 }
 
 #[test]
-fn is_a_disk_without_skew_refused() {
+fn disk_without_skew_is_rejected() {
     let mut plan = plan(Layout::Cylinder, 2, 4);
     (plan.track_skew, plan.head_skew) = (0.0, 0.0);
     for (sigma_us, seed) in
@@ -128,7 +128,7 @@ impl Answers for Damaged {
 }
 
 #[test]
-fn are_sectors_that_cannot_be_read_or_not_in_time_passed_over() {
+fn unreadable_or_unsteady_sectors_are_skipped() {
     for (seed, damage) in
         (1..=4).flat_map(|seed| [Damage::Unreadable, Damage::Unsteady].map(|damage| (seed, damage)))
     {
@@ -148,7 +148,7 @@ fn are_sectors_that_cannot_be_read_or_not_in_time_passed_over() {
 }
 
 #[test]
-fn is_a_map_that_does_not_hold_refused() {
+fn map_that_fails_verification_is_rejected() {
     // Tracks of odd numbers of sectors, of which the disk says that eight are one on its media.
     let zone = |sectors| PlanZone { cylinders: 800, band: 100, sectors: vec![sectors; 3], slips: Vec::new() };
     let zones = vec![zone(117), zone(109), zone(93)];
