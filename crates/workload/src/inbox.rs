@@ -51,7 +51,7 @@ mod tests {
     use headstack_model::Request;
 
     #[test]
-    fn do_requests_come_at_their_times_and_in_order() {
+    fn inbox_delivers_requests_in_order_at_their_times() {
         let mut inbox = Inbox::default();
         let issue = |id| Issue::new(0, Request::flush(), id);
         assert_eq!(inbox.poll(Nanos(5)), Poll::Waiting);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn is_every_aligned_place_met_and_no_other() {
+    fn every_aligned_place_is_chosen_and_no_other() {
         let mut met = firsts(SHAPE, 200);
         met.sort_unstable();
         met.dedup();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_sequence_wrap_at_the_end_of_its_region() {
+    fn sequence_wraps_at_region_end() {
         let shape = Shape { pattern: Pattern::Sequential, ..SHAPE };
         assert_eq!(firsts(shape, 5), [16, 24, 32, 16, 24]);
         assert_eq!(firsts(Shape { alignment: 1, ..shape }, 5), [10, 18, 26, 10, 18]);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn are_places_and_reads_as_likely_as_asked() {
+    fn places_and_reads_match_their_shares() {
         let shape = Shape { read_share: 0.3, ..SHAPE };
         let mut requests = Requests::new(shape, 7).expect("the shape is good");
         let all: Vec<Request> = (0..30_000).map(|_| requests.pick(Nanos::ZERO)).collect();
@@ -307,13 +307,13 @@ mod tests {
     }
 
     #[test]
-    fn are_the_numbers_the_same_on_every_machine() {
+    fn first_places_match_golden_values() {
         let shape = Shape { region: Region::whole(1 << 40), alignment: 1, read_share: 0.5, ..SHAPE };
         assert_eq!(firsts(shape, 3), [941_970_449_112, 517_277_918_637, 406_647_487_665]);
     }
 
     #[test]
-    fn are_shapes_that_cannot_be_refused() {
+    fn impossible_shapes_are_rejected() {
         let refused = |shape| Requests::new(shape, 1).expect_err("the shape is bad").to_string();
         assert_eq!(
             refused(Shape { sectors: 0, ..SHAPE }),

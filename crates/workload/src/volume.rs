@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_a_volume_know_its_bytes() {
+    fn volume_bytes_are_sectors_times_sector_size() {
         let volume = VolumeInfo { name: "sda".to_string(), sectors: 1000, sector_bytes: 4096 };
         assert_eq!(volume.bytes(), 4_096_000);
     }

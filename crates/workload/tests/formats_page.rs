@@ -11,7 +11,7 @@ const BEGIN: &str = "<!-- from the list of formats -->\n";
 const END: &str = "<!-- to here -->\n";
 
 #[test]
-fn does_the_page_tell_of_every_format() {
+fn trace_page_lists_every_format() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats/traces.md");
     let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (before, rest) = page.split_once(BEGIN).expect("the page has the mark at which the list begins");

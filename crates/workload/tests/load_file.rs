@@ -65,7 +65,7 @@ fn shipped() -> Vec<(String, String)> {
 }
 
 #[test]
-fn is_every_shipped_load_file_built_the_same_twice() {
+fn every_shipped_load_file_builds_same_load_twice() {
     let files = shipped();
     assert!(files.len() >= 8, "{} files", files.len());
     for (name, text) in files {
@@ -81,7 +81,7 @@ fn is_every_shipped_load_file_built_the_same_twice() {
 }
 
 #[test]
-fn is_a_load_file_the_same_when_written_and_read_again() {
+fn load_file_spec_reads_back_unchanged() {
     for (name, text) in shipped() {
         let file = LoadFile::parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
         let again = LoadFile::from_spec(file.spec(), &name).unwrap_or_else(|error| panic!("{error}"));
@@ -90,7 +90,7 @@ fn is_a_load_file_the_same_when_written_and_read_again() {
 }
 
 #[test]
-fn is_every_key_documented() {
+fn every_key_is_documented() {
     let page = folder().join("../docs/formats/load-file.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     let full = r#"
@@ -131,7 +131,7 @@ fn is_every_key_documented() {
 }
 
 #[test]
-fn are_sizes_in_bytes_whatever_the_sector() {
+fn sizes_are_in_bytes_at_every_sector_size() {
     let table = |volume: &str| {
         format!(
             "[[blocks]]\ndepth = 1\nrequests = 50\narea = {{ volume = \"{volume}\", offset_bytes = 8192, size_bytes = 65536 }}"
@@ -148,7 +148,7 @@ fn are_sizes_in_bytes_whatever_the_sector() {
 }
 
 #[test]
-fn are_tables_numbered_one_after_the_other() {
+fn tables_are_numbered_consecutively() {
     let text = "requests = 400\n[[process]]\nprocesses = 2\nsize_sectors = \"8\"\n[[stream]]\nstreams = 3\nop = \"write\"\n\
                 [[blocks]]\nprocesses = 4\n[[burst]]\nrun_bytes = 4000\ntimes = 30";
     let seen = asked(text);
@@ -168,13 +168,13 @@ fn are_tables_numbered_one_after_the_other() {
 }
 
 #[test]
-fn does_a_load_end_at_its_time() {
+fn load_ends_at_its_time_limit() {
     let seen = asked("max_time_s = 2\n[[blocks]]\ngap = \"constant(10ms)\"");
     assert_eq!(seen.len(), 199, "the last one before 2 s comes at 1.99 s");
 }
 
 #[test]
-fn is_each_wrong_file_refused_in_one_line() {
+fn every_malformed_file_is_rejected_in_one_line() {
     let refused = |text: &str| LoadFile::parse(text, "x.toml").expect_err("the file is bad").to_string();
     let cases = [
         ("", "x.toml: the load asks for nothing: it needs a table blocks, stream, burst or process"),
@@ -242,7 +242,7 @@ fn is_each_wrong_file_refused_in_one_line() {
 }
 
 #[test]
-fn is_a_load_that_does_not_fit_its_rig_refused_in_one_line() {
+fn every_unfit_load_is_rejected_in_one_line() {
     let refused = |text: &str, volumes: &[VolumeInfo]| {
         parse(text).build(volumes, 1).err().expect("the load does not fit").to_string()
     };

@@ -138,7 +138,7 @@ const TEXTS: [(&str, &str, &str); 38] = [
 ];
 
 #[test]
-fn does_a_malformed_line_name_its_place_and_its_field() {
+fn malformed_line_is_rejected_with_place_and_field() {
     for (format, text, expected) in TEXTS {
         assert_eq!(said(format, text.as_bytes()), format!("bad.trace: {expected}"), "{format}: {text}");
     }
@@ -168,7 +168,7 @@ fn vscsi(command: u16, version: u16, lbn: u64) -> Vec<u8> {
 }
 
 #[test]
-fn does_a_malformed_record_name_its_place_and_its_field() {
+fn malformed_record_is_rejected_with_place_and_field() {
     let good = [56, 0x0004_0001, 1, 2, 3, 4, 512, 9, 0x0800_0008, 4, 0, 1, 0, 1];
     let with = |at: usize, word: u32| {
         let mut words = good;
@@ -239,7 +239,7 @@ fn does_a_malformed_record_name_its_place_and_its_field() {
 }
 
 #[test]
-fn are_as_many_malformed_lines_passed_over_as_may_be() {
+fn malformed_lines_are_skipped_up_to_limit() {
     let text = "0 1 2 3 1\nbad\n1 1 2 3 1\n2 1 x 3 1\n3 1 2 3 1\n";
     let open =
         |skip| Trace::open(text.as_bytes(), "t", trace::named("disksim")).expect("memory").skipping(skip);
@@ -257,7 +257,7 @@ fn are_as_many_malformed_lines_passed_over_as_may_be() {
 }
 
 #[test]
-fn is_a_malformed_record_passed_over_but_not_a_missing_end() {
+fn malformed_record_is_skipped_but_truncated_end_is_not() {
     let mut bytes = vscsi(0x28, 0x0100, 1);
     bytes.extend(vscsi(0x99, 0x0100, 2));
     bytes.extend(vscsi(0x2a, 0x0100, 3));
@@ -269,7 +269,7 @@ fn is_a_malformed_record_passed_over_but_not_a_missing_end() {
 }
 
 #[test]
-fn is_a_trace_of_no_known_format_told_so() {
+fn trace_of_unknown_format_is_rejected() {
     let error = Trace::open(&b"hello world\n"[..], "x", None).err().expect("no format looks like it");
     assert_eq!(
         error.to_string(),
@@ -279,7 +279,7 @@ fn is_a_trace_of_no_known_format_told_so() {
 }
 
 #[test]
-fn is_a_broken_packing_told() {
+fn truncated_compression_is_rejected() {
     let error = Trace::open(&[0x1f, 0x8b, 8, 0, 0, 0, 0][..], "x.gz", None).err().expect("it is cut short");
     assert!(error.to_string().starts_with("x.gz: cannot be read: "), "{error}");
 }

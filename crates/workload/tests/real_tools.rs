@@ -53,7 +53,7 @@ fn records() -> Vec<Record> {
 }
 
 #[test]
-fn does_blkparse_print_what_is_written_for_it() {
+fn blkparse_prints_written_records() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let path = folder.path().join("made.blktrace.0");
     std::fs::write(path, write(&records(), named("blktrace"))).expect("it is writable");
@@ -79,7 +79,7 @@ const JOB: [&str; 9] = [
 ];
 
 #[test]
-fn is_what_fio_logs_read_and_what_is_written_replayed_by_fio() {
+fn fio_log_is_read_and_its_copy_replayed_by_fio() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let Some(output) = run("fio", &JOB, folder.path()) else { return };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

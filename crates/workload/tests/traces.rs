@@ -49,7 +49,7 @@ const REAL: [(&str, usize, usize, f64); 7] = [
 ];
 
 #[test]
-fn are_the_real_validation_traces_read_whole() {
+fn validation_traces_are_read_whole() {
     for (name, requests, reads, mean_ms) in REAL {
         let Some(bytes) = real(&format!("{name}.trace")) else { return };
         let mut trace = Trace::open(&bytes[..], name, None).expect("the format is told");
@@ -77,7 +77,7 @@ const ROUND: [(&str, &str, usize, bool); 9] = [
 ];
 
 #[test]
-fn do_real_traces_come_back_as_they_were() {
+fn real_traces_read_back_unchanged() {
     for (name, format, requests, exact) in ROUND {
         let Some(bytes) = real(name) else { return };
         let trace = Trace::open(&bytes[..], name, None).expect("the format is told");
@@ -94,7 +94,7 @@ fn do_real_traces_come_back_as_they_were() {
 }
 
 #[test]
-fn does_every_real_trace_go_through_every_format_and_back() {
+fn every_format_rewrites_real_trace_identically() {
     let Some(bytes) = real("ajw.1week.srt") else { return };
     let (records, header) = read(&bytes, trace::named("srt").expect("it is listed"));
     for format in trace::all() {
@@ -105,7 +105,7 @@ fn does_every_real_trace_go_through_every_format_and_back() {
 }
 
 #[test]
-fn does_a_truncated_trace_end_in_one_line() {
+fn truncated_trace_is_rejected_in_one_line() {
     let Some(bytes) = real("ajw.1week.srt") else { return };
     let mut trace = Trace::open(&bytes[..bytes.len() - 10], "week.srt", None).expect("the format is told");
     let error = trace.by_ref().find_map(Result::err).expect("its end is missing");
@@ -117,7 +117,7 @@ fn does_a_truncated_trace_end_in_one_line() {
 }
 
 #[test]
-fn does_a_block_trace_keep_its_byte_order() {
+fn blktrace_keeps_its_byte_order() {
     let format = trace::named("blktrace").expect("it is listed");
     let record =
         Record { response: Some(Nanos(7000)), ..Record::new(Nanos(5), 8 << 20, Kind::Read, 4096, 512) };
@@ -178,7 +178,7 @@ fn comparable(records: &[Record], carries: &Carries) -> Vec<Record> {
 
 proptest! {
     #[test]
-    fn does_every_format_give_back_what_it_was_given(records in prop::collection::vec(any_record(), 0..20)) {
+    fn every_format_preserves_records_it_can_carry(records in prop::collection::vec(any_record(), 0..20)) {
         for format in trace::all() {
             let header = Header::default();
             let (first, _) = write(&records, &header, format);
@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn is_every_format_told_by_its_first_bytes(records in prop::collection::vec(any_record(), 1..4)) {
+    fn every_format_is_detected_by_its_first_bytes(records in prop::collection::vec(any_record(), 1..4)) {
         for format in trace::all() {
             let (bytes, _) = write(&records, &Header::default(), format);
             if !bytes.is_empty() {
@@ -214,7 +214,7 @@ proptest! {
 
     /// What the fuzz target `traces` does, from traces that are nearly right.
     #[test]
-    fn does_a_damaged_trace_come_back_as_it_was_read(
+    fn damaged_trace_rewrites_identically(
         records in prop::collection::vec(any_record(), 0..6),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4), 1..6),
     ) {
@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn is_a_packed_trace_read_as_it_is(records in prop::collection::vec(any_record(), 0..20)) {
+    fn compressed_trace_reads_like_plain_one(records in prop::collection::vec(any_record(), 0..20)) {
         let format = trace::named("disksim").expect("it is listed");
         let (plain, _) = write(&records, &Header::default(), format);
         for packing in [Packing::Gzip, Packing::Zstd] {
@@ -259,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn does_no_input_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for format in trace::all() {
             let mut trace = Trace::open(&bytes[..], "t", Some(format)).expect("memory can be read").skipping(3);
             let mut met = 0;
@@ -271,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn does_no_near_line_panic(text in "([RWX] [a-z]{0,3} -?[0-9]{0,22} [0-9]{0,12} [-0-9.e]{0,9} [0-9.]{0,9}[ \n]){0,4}") {
+    fn near_valid_lines_never_panic(text in "([RWX] [a-z]{0,3} -?[0-9]{0,22} [0-9]{0,12} [-0-9.e]{0,9} [0-9.]{0,9}[ \n]){0,4}") {
         for format in trace::all() {
             for record in Trace::open(text.as_bytes(), "t", Some(format)).expect("memory can be read").flatten() {
                 prop_assert!(record.end() >= record.offset);

@@ -38,7 +38,7 @@ fn assert_quantiles(name: &str, values: &[f64], quantiles: &[(f64, f64)]) {
 }
 
 #[test]
-fn are_means_variances_and_quantiles_as_asked() {
+fn every_distribution_matches_its_moments_and_quantiles() {
     // (text, mean, variance, kurtosis, quantiles); a constant and two values have no more to say than their shares.
     type Expected = (&'static str, f64, f64, f64, &'static [(f64, f64)]);
     let cases: [Expected; 9] = [
@@ -61,7 +61,7 @@ fn are_means_variances_and_quantiles_as_asked() {
 }
 
 #[test]
-fn is_each_count_as_likely_as_poisson_says() {
+fn poisson_counts_match_their_probabilities() {
     for mean in [0.5, 9.0, 10.0, 30.0, 300.0] {
         let values = draws::<f64>(&format!("poisson({mean})"), 8);
         assert_moments("poisson", &values, mean, mean, 3.0 + 1.0 / mean);
@@ -74,7 +74,7 @@ fn is_each_count_as_likely_as_poisson_says() {
 }
 
 #[test]
-fn are_times_as_asked_and_none_negative() {
+fn drawn_times_match_distribution_clipped_at_zero() {
     let values = draws::<Nanos>("exponential(20ms)", 1);
     assert_moments("exponential", &values, 20e6, 400e12, 9.0);
     let values = draws::<Nanos>("uniform(1ms,5ms)", 2);
@@ -91,7 +91,7 @@ fn are_times_as_asked_and_none_negative() {
 }
 
 #[test]
-fn are_the_numbers_the_same_on_every_machine() {
+fn first_draws_match_golden_values() {
     let first = |text| draws::<f64>(text, 11)[..2].to_vec();
     let found: Vec<Vec<f64>> =
         ["exponential(1)", "normal(0,1)", "poisson(50)", "pareto(1,2)"].into_iter().map(first).collect();
@@ -116,7 +116,7 @@ fn below(ranks: &[u64], limit: u64) -> f64 {
 }
 
 #[test]
-fn does_zipf_keep_its_law_at_every_exponent_and_size() {
+fn zipf_follows_its_law_at_every_exponent_and_size() {
     for exponent in [0.2, 0.99, 1.0, 1.0 + 1e-9, 1.3, 3.0] {
         for places in [1, 2, 10, 1000] {
             let drawn = ranks(&format!("zipf({exponent})"), places);
@@ -133,7 +133,7 @@ fn does_zipf_keep_its_law_at_every_exponent_and_size() {
 }
 
 #[test]
-fn are_other_popularities_as_asked() {
+fn even_pareto_normal_and_zoned_popularity_match_shares() {
     assert_share("even", below(&ranks("even", 10), 3), 0.3);
     let pareto = ranks("pareto(0.2)", 1_000_000);
     assert_share("a fifth of the places", below(&pareto, 200_000), 0.8);
@@ -148,7 +148,7 @@ fn are_other_popularities_as_asked() {
 }
 
 #[test]
-fn does_every_distribution_read_back_as_it_was_written() {
+fn every_distribution_reads_back_as_written() {
     for text in [
         "constant(3ms)",
         "constant(0ms)",
@@ -174,7 +174,7 @@ fn does_every_distribution_read_back_as_it_was_written() {
 }
 
 #[test]
-fn are_values_read_with_any_unit_and_space() {
+fn values_accept_any_unit_and_spaces() {
     let time = |text: &str| text.parse::<Distribution<Nanos>>().expect("the text is good").to_string();
     assert_eq!(time("20ms"), "constant(20ms)");
     assert_eq!(time(" uniform ( 0.5 ms , 2min ) "), "uniform(500us,120s)");
@@ -184,7 +184,7 @@ fn are_values_read_with_any_unit_and_space() {
 }
 
 #[test]
-fn is_each_fault_told_in_one_line() {
+fn every_parse_fault_is_reported_in_one_line() {
     let time = |text: &str| text.parse::<Distribution<Nanos>>().expect_err("the text is bad").to_string();
     let number = |text: &str| text.parse::<Distribution<f64>>().expect_err("the text is bad").to_string();
     let places = |text: &str| text.parse::<Popularity>().expect_err("the text is bad").to_string();

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_a_permutation_meet_every_number_once() {
+    fn permutation_visits_every_number_once() {
         for count in [1, 2, 3, 7, 64, 1000, 4097] {
             let order = Permutation::new(count, 7);
             let mut met: Vec<u64> = (0..count).map(|index| order.at(index)).collect();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_permutation_without_a_pattern() {
+    fn permutation_steps_average_one_third_of_range() {
         let order = Permutation::new(1_000_000, 1);
         let steps: Vec<u64> = (1..10_000).map(|i| order.at(i).abs_diff(order.at(i - 1))).collect();
         // Two places at random are a third of the range apart, with a standard deviation of 1/√18 of it.
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_next_free_block_found_across_full_words() {
+    fn next_free_block_is_found_across_full_words() {
         let count = 64 * 64 * 3 + 5;
         let mut map = Bitmap::new(count);
         assert_eq!(map.mark(0, count), count);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_run_cut_before_a_block_that_was_met() {
+    fn run_stops_before_visited_block() {
         let mut map = Bitmap::new(100);
         map.mark(20, 1);
         assert_eq!(map.mark(10, 16), 10);

@@ -171,7 +171,7 @@ mod tests {
     use crate::shape::generator;
 
     #[test]
-    fn is_the_sum_of_a_zipf_that_of_its_terms() {
+    fn zipf_sum_matches_its_terms() {
         for theta in [0.5, 0.99, 1.2, 2.0] {
             let exact: f64 = (1..=50_000u64).map(|k| libm::pow(k as f64, -theta)).sum();
             assert!((zeta(50_000, theta) / exact - 1.0).abs() < 1e-12, "{theta}");
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_hottest_place_of_a_zipf_as_hot_as_its_share() {
+    fn hottest_zipf_place_gets_its_share() {
         let mut random = generator(3);
         let spread = Spread::Zipf { theta: 1.2, center: Some(0.25) };
         let drawer = Drawer::new(&spread, 0, 1000, (1000, 1), &mut random);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn do_all_draws_stay_in_the_range() {
+    fn every_draw_stays_in_range() {
         let zones = vec![
             Zone { access_percent: 60, size: Amount::Percent(10) },
             Zone { access_percent: 40, size: Amount::Percent(90) },

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn do_suffixes_mean_what_fio_takes_them_for() {
+    fn size_suffixes_match_fio() {
         for (text, bytes) in [
             ("4096", 4096),
             ("4k", 4096),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn are_wrong_numbers_refused() {
+    fn malformed_numbers_are_rejected() {
         for text in ["", "k", "4q", "1.5g", "-4k", "99999999999p", "4kk", "18446744073709551616"] {
             assert!(given(text).bytes().is_err(), "{text}");
         }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn are_times_read_in_their_units() {
+    fn times_are_read_in_their_units() {
         let second = Nanos::from_secs(1);
         for (text, time) in
             [("5", 5_000_000_000), ("5s", 5_000_000_000), ("20ms", 20_000_000), ("7US", 7_000)]
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_value_stand_for_the_directions_after_it() {
+    fn value_applies_to_later_directions() {
         let read = |text: &str| {
             let mut into = [1, 2, 3];
             given(text).by_direction(&mut into, |given| given.bytes()).map(|()| into)
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn are_ranges_put_in_order() {
+    fn range_bounds_are_sorted() {
         assert_eq!(given("8k-4k").range(Given::bytes), Ok((4096, 8192)));
         assert_eq!(given("4k:8k").range(Given::bytes), Ok((4096, 8192)));
         assert_eq!(given("4k").range(Given::bytes), Ok((4096, 4096)));

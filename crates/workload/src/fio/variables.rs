@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_and_keywords_are_filled_in() {
+    fn variables_and_keywords_are_expanded() {
         assert_eq!(expanded("${SIZE}"), Ok("10g".to_string()));
         assert_eq!(expanded("a${EMPTY}${SIZE}b"), Ok("a10gb".to_string()));
         assert_eq!(expanded("$ncpus"), Ok("4".to_string()));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn variable_without_a_value_is_refused() {
+    fn unresolvable_variable_is_rejected() {
         assert!(expanded("${GONE}").is_err_and(|error| error.contains("no variable of that name")));
         assert!(expanded("${SIZE").is_err_and(|error| error.contains("without its `}`")));
         assert!(expanded("$pagesize").is_err_and(|error| error.contains("write the number")));

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn does_each_stream_get_its_chunk_in_every_round_up_and_down_by_turns() {
+    fn every_stream_gets_its_chunk_in_alternating_sweeps() {
         let boundaries = boundaries();
         for chunk in [Chunk::Tracks(1), Chunk::Tracks(3), Chunk::Blocks(130)] {
             let shape = Rounds { streams: 9, chunk, depth: 2, rounds: 20 };
@@ -232,13 +232,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "rise")]
-    fn is_a_track_without_blocks_no_track() {
+    fn empty_track_is_rejected() {
         let shape = Rounds { streams: 1, chunk: Chunk::Tracks(1), depth: 1, rounds: 1 };
         let _ = VideoServer::new(&[0, 100, 100, 200].map(Lbn), shape, 1);
     }
 
     #[test]
-    fn is_a_server_refused_that_would_ask_for_nothing_or_for_more_than_there_is() {
+    fn server_of_empty_or_oversized_requests_is_rejected() {
         let boundaries = boundaries();
         let good = Rounds { streams: 9, chunk: Chunk::Tracks(1), depth: 2, rounds: 20 };
         assert!(VideoServer::new(&boundaries, Rounds { chunk: Chunk::Tracks(50), ..good }, 1).is_ok());

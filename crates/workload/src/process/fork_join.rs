@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_request_lie_on_neighbours_at_one_place() {
+    fn request_covers_adjacent_disks_at_one_place() {
         let mut load = ForkJoin::new(ForkJoinShape { processes: 1, ..shape() }, 2, 50, 1).expect("it fits");
         let all = commands(&mut load);
         let mut met = [0; 4];
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_request_end_with_its_slowest_thread() {
+    fn request_ends_with_its_slowest_thread() {
         let mut load = ForkJoin::new(shape(), 4, 20, 1).expect("it fits");
         commands(&mut load);
         assert_eq!(load.joined().len(), 60);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_sequential_process_go_on_where_it_was() {
+    fn sequential_process_continues_its_last_request() {
         let sequential = ForkJoinShape { processes: 1, sequential_share: 1.0, ..shape() };
         let mut load = ForkJoin::new(sequential, 4, 50, 1).expect("it fits");
         let all = commands(&mut load);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn do_all_processes_count_alike() {
+    fn every_process_issues_its_full_number_of_requests() {
         let mut load = ForkJoin::new(shape(), 1, 30, 7).expect("it fits");
         let sources: Vec<u32> = commands(&mut load).iter().map(|(_, _, source)| *source).collect();
         assert_eq!(load.joined().len(), 90);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_load_that_cannot_be_refused() {
+    fn impossible_fork_join_load_is_rejected() {
         let refused = |change: fn(&mut ForkJoinShape)| {
             let mut shape = shape();
             change(&mut shape);

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_run_widened_to_whole_sectors() {
+    fn byte_range_is_widened_to_whole_sectors() {
         let (record, lost) = fit(&SECTORS, Record::new(Nanos(5000), 0, Kind::Read, 1000, 100));
         assert_eq!((record.offset, record.bytes), (512, 1024));
         assert_eq!(lost, [(Loss::Grain, 1)]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_cannot_be_said_left_out() {
+    fn unrepresentable_records_are_counted_as_lost() {
         let of = |kind, offset, bytes| fit(&SECTORS, Record::new(Nanos(0), 0, kind, offset, bytes)).1;
         assert_eq!(of(Kind::Flush, 0, 0), [(Loss::Flush, 1)]);
         assert_eq!(of(Kind::Trim, 0, 512), [(Loss::Trim, 1)]);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn are_spans_rounded_left_out_or_written_as_nothing() {
+    fn time_spans_are_rounded_dropped_or_zeroed() {
         let span = Span { tick: 1000, longest: 5_000_000, always: true };
         let carries = Carries { response: Some(span), ..SECTORS };
         let record =

@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn are_times_counted_from_the_first_request() {
+    fn cut_times_count_from_first_request() {
         let options = CutOptions { from: Some(Nanos(20)), to: Some(Nanos(50)), ..CutOptions::default() };
         assert_eq!(kept(options), [2, 3, 4]);
     }
 
     #[test]
-    fn is_what_touches_the_bytes_kept() {
+    fn cut_keeps_requests_that_touch_byte_range() {
         let options = CutOptions { first_byte: Some(1000), end_byte: Some(2048), ..CutOptions::default() };
         assert_eq!(kept(options), [1, 2, 3]);
         let device =
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_share_near_what_was_asked_and_the_same_each_time() {
+    fn sampled_share_is_close_and_repeatable() {
         let options = CutOptions { share: 0.3, seed: 5, ..CutOptions::default() };
         let some = kept(options.clone());
         assert!((250..350).contains(&some.len()), "{}", some.len());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_cut_of_nothing_refused() {
+    fn empty_cut_is_rejected() {
         let said = |options| Cut::new(options).expect_err("it is refused").to_string();
         assert_eq!(
             said(CutOptions { share: 1.5, ..CutOptions::default() }),

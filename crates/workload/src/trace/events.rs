@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn are_merged_requests_completed_together() {
+    fn merged_requests_complete_together() {
         let events = [
             Event::Queue(at(0, 0, 512)),
             Event::Queue(at(1, 512, 512)),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn is_an_issue_a_request_only_where_nothing_is_queued() {
+    fn issue_counts_as_request_only_without_queue_event() {
         let issued = [Event::Issue(at(3, 0, 512)), Event::Complete(at(5, 0, 512))];
         assert_eq!(responses(&issued), [Some(2)]);
         let queued =
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_lost_completion_hold_the_others_back_for_ever() {
+    fn lost_completion_is_abandoned_at_outstanding_limit() {
         let mut pairing = Pairing::default();
         pairing.handle(Event::Queue(at(0, 0, 512)));
         for number in 1..=OUTSTANDING as u64 {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_request_completed_before_it_came() {
+    fn completion_never_precedes_its_request() {
         let events = [
             Event::Queue(at(100, 0, 512)),
             Event::Queue(at(5, 0, 512)),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn do_completions_come_by_their_times() {
+    fn completions_are_ordered_by_time() {
         let mut completions = Completions::default();
         for (time, response) in [(0, 100), (1, 5), (2, 50)] {
             completions.add(&Record { response: Some(Nanos(response)), ..at(time, 0, 512) });

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_device_called_by_its_name_or_its_numbers() {
+    fn device_is_labelled_by_name_or_numbers() {
         let mut header = Header { names: vec!["sda".to_string()], ..Header::default() };
         assert_eq!((header.label(0), header.label(7)), ("sda".to_string(), "7".to_string()));
         header.numbering = Numbering::MajorMinor;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn is_every_kind_found_by_its_name() {
+    fn every_kind_is_found_by_its_name() {
         assert!(Kind::ALL.iter().all(|kind| Kind::named(kind.name().as_bytes()) == Some(*kind)));
         assert_eq!(Kind::named(b"reed"), None);
     }

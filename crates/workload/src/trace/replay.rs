@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn is_an_open_trace_issued_at_its_times_whatever_completes() {
+    fn open_trace_does_not_wait_for_completions() {
         let mut open = replay("disksim", OPEN, &[1000, 1000], ReplayOptions::default());
         let expected = [
             (0, 0, Request::read(Lbn(100), 8)),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_closed_trace_wait_for_the_completion_and_the_think_time() {
+    fn closed_trace_waits_for_completion_and_think_time() {
         let mut closed = replay("validate", CLOSED, &[1 << 30], ReplayOptions::default());
         let issue = |request, id| Poll::Issue(Issue::new(0, request, id));
         assert_eq!(closed.poll(Nanos(0)), issue(Request::write(Lbn(4_583_176), 4), 0));
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_ends_a_replay_kept_and_told() {
+    fn replay_error_is_kept_and_reported() {
         let said = |text: &str, sectors: &[u64], options: ReplayOptions| {
             let mut replay = replay("disksim", text, sectors, options);
             run(&mut replay);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn do_blocks_beyond_the_volume_wrap_where_they_may() {
+    fn blocks_beyond_volume_wrap_when_allowed() {
         let options = ReplayOptions {
             out_of_range: OutOfRange::Wrap,
             devices: DeviceMap::AllTo(0),
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn are_bytes_put_on_the_larger_sectors_that_hold_them() {
+    fn bytes_map_to_larger_sectors_that_hold_them() {
         let trace = Trace::open(&b"0,R,4095,2,0\n"[..], "t", named("alibaba")).expect("the format is known");
         let volume = VolumeInfo { name: "d".to_string(), sectors: 10, sector_bytes: 4096 };
         let mut replay = Replay::new(trace, &[volume], ReplayOptions::default());

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_times_read_to_the_nanosecond() {
+    fn times_are_read_to_nanosecond() {
         let ms = |text: &str| time("time", text.as_bytes(), 1_000_000).map(|time| time.0).ok();
         assert_eq!(ms("13.191135"), Some(13_191_135));
         assert_eq!(ms("1532949.045363"), Some(1_532_949_045_363));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn are_times_written_with_all_their_decimals() {
+    fn times_are_written_with_all_decimals() {
         let mut out = Vec::new();
         for (time, decimals) in [(13_191_135, 6), (5, 9), (1_000_000, 6), (42, 0)] {
             push_time(&mut out, Nanos(time), decimals);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn are_lines_found_and_long_ones_passed_over() {
+    fn lines_are_split_and_overlong_lines_skipped() {
         let text = format!("\n  a b \r\n{}\nc", "x".repeat(10_000));
         let mut lines = Lines::new(text.as_bytes());
         assert_eq!(lines.next_line().expect("short"), Some(&b"a b"[..]));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn are_fields_counted() {
+    fn wrong_field_count_is_rejected() {
         let two = |line: &'static [u8], exactly| fields::<2>(line, Separator::Comma, exactly, "a,b");
         assert_eq!(two(b"1, 2", true).expect("two"), [b"1", b"2"]);
         assert_eq!(two(b"1,2,3", false).expect("two and one more"), [b"1", b"2"]);

@@ -52,14 +52,14 @@ fn synchronous_engines_keep_one_request_outstanding() {
 }
 
 #[test]
-fn unknown_engine_is_refused_with_the_nearest() {
+fn unknown_engine_is_rejected_with_nearest_name() {
     let error = on(&volumes(), "[j]\nsize=1m\nioengine=libaoi").expect_err("there is none");
     assert!(error.starts_with("test.fio:3: ioengine: `libaoi`, where psync, sync,"), "{error}");
     assert!(error.ends_with("did you mean `libaio`?"), "{error}");
 }
 
 #[test]
-fn variables_are_the_callers() {
+fn variables_come_from_caller() {
     let mut nothing = |_: &str| Err(io::Error::from(io::ErrorKind::NotFound));
     let variables = |name: &str| match name {
         "SIZE" => Some("64k".to_string()),
@@ -83,7 +83,7 @@ fn byte_order_mark_before_a_job_file_is_skipped() {
 }
 
 #[test]
-fn job_without_a_file_has_the_only_volume() {
+fn job_without_file_uses_the_only_volume() {
     let load = built("[j]\nrw=randread\n[k]\nrw=read\nnumjobs=2\nsize=50%");
     assert_eq!(load.files().iter().map(|file| &file.name[..]).collect::<Vec<_>>(), ["sda"]);
     assert_eq!(load.notes(), ["`j`, `k`: no filename and no size, so all of `sda`"]);
@@ -96,7 +96,7 @@ fn job_without_a_file_has_the_only_volume() {
 }
 
 #[test]
-fn export_is_the_volume_of_its_name_or_the_only_one() {
+fn nbd_export_selects_volume_by_name_or_the_only_one() {
     let job = |uri: &str| format!("[j]\nioengine=nbd\nuri={uri}\nrw=randread\nnumber_ios=4");
     let only = built(&job("nbd+unix:///other?socket=/tmp/disk"));
     assert_eq!(only.files()[0].name, "sda");
@@ -109,7 +109,7 @@ fn export_is_the_volume_of_its_name_or_the_only_one() {
 }
 
 #[test]
-fn name_that_is_nearly_a_volumes_is_refused_and_a_file_is_told() {
+fn misspelled_volume_is_rejected_and_plain_file_is_noted() {
     for name in ["data99", "dta0", "dat0", "Data3"] {
         let error = on(&ten_volumes(), &format!("[j]\nfilename={name}\nsize=1m")).expect_err(name);
         assert!(

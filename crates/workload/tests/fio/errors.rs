@@ -17,7 +17,7 @@ fn unfit(text: &str) -> String {
 }
 
 #[test]
-fn is_each_malformed_job_file_refused_with_its_place() {
+fn every_malformed_job_file_is_rejected_with_its_place() {
     for (text, wanted) in [
         ("", "test.fio: holds no job, which is a section `[name]` other than [global]"),
         ("[global]\nbs=4k", "test.fio: holds no job, which is a section `[name]` other than [global]"),
@@ -121,7 +121,7 @@ fn is_each_malformed_job_file_refused_with_its_place() {
 }
 
 #[test]
-fn is_each_job_that_does_not_fit_the_rig_refused_with_its_place() {
+fn every_unfit_job_is_rejected_with_its_place() {
     for (text, wanted) in [
         (
             "[j]\nrw=trim\nsize=1m",
@@ -173,7 +173,7 @@ fn is_each_job_that_does_not_fit_the_rig_refused_with_its_place() {
 }
 
 #[test]
-fn is_a_name_of_no_volume_refused_where_there_are_several() {
+fn unknown_volume_among_several_is_rejected() {
     let volume = |name: &str| VolumeInfo { name: name.to_string(), sectors: 1 << 20, sector_bytes: 512 };
     let volumes = [volume("sda"), volume("sdb")];
     let file = parse("[j]\nfilename=/dev/sdc").expect("it can be read");
@@ -190,7 +190,7 @@ fn is_a_name_of_no_volume_refused_where_there_are_several() {
 }
 
 #[test]
-fn are_included_files_looked_for_beside_the_one_that_names_them() {
+fn included_files_are_sought_alongside_their_includer() {
     let mut asked = Vec::new();
     let mut read = |name: &str| {
         asked.push(name.to_string());
@@ -220,7 +220,7 @@ fn are_included_files_looked_for_beside_the_one_that_names_them() {
 }
 
 #[test]
-fn are_keys_without_effect_listed() {
+fn keys_without_effect_are_listed() {
     let file = parse("[global]\nioengine=libaio\n[j]\nsize=1m\ngroup_reporting\ngtod_reduce=1\nverify=0")
         .expect("it is good");
     let told: Vec<(&str, usize)> = file.ignored().iter().map(|key| (key.key, key.line)).collect();

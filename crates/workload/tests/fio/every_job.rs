@@ -99,7 +99,7 @@ fn nameless(all: Vec<Access>) -> Vec<Access> {
 }
 
 #[test]
-fn every_shipped_job_asks_what_fio_asks() {
+fn every_shipped_job_issues_same_requests_as_fio() {
     if !has_fio() {
         return;
     }

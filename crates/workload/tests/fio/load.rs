@@ -20,7 +20,7 @@ fn requests(text: &str) -> (FioLoad, Vec<Timed>) {
 }
 
 #[test]
-fn is_the_queue_kept_full() {
+fn job_keeps_its_queue_full() {
     assert_eq!(
         times("[j]\nbs=4k\nsize=24k\nioengine=libaio\niodepth=3", 0),
         [0.0, 0.0, 0.0, 10.0, 10.0, 10.0]
@@ -29,7 +29,7 @@ fn is_the_queue_kept_full() {
 }
 
 #[test]
-fn does_a_job_pause_once_its_requests_are_back() {
+fn think_time_starts_after_last_completion() {
     assert_eq!(times("[j]\nbs=4k\nsize=16k\nthinktime=5ms", 0), [0.0, 15.0, 30.0, 45.0]);
     let every_two = "[j]\nbs=4k\nsize=16k\nthinktime=5000\nthinktime_blocks=2";
     assert_eq!(times(every_two, 0), [0.0, 10.0, 25.0, 35.0]);
@@ -40,7 +40,7 @@ fn does_a_job_pause_once_its_requests_are_back() {
 }
 
 #[test]
-fn is_a_rate_kept_and_caught_up_with() {
+fn rate_is_kept_and_made_up_after_pauses() {
     let even = "[j]\nbs=4k\nsize=16k\nrate_iops=50";
     assert_eq!(times(even, 0), [0.0, 20.0, 40.0, 60.0]);
     assert_eq!(times("[j]\nbs=4k\nsize=16k\nrate=200k", 0), [0.0, 20.0, 40.0, 60.0]);
@@ -50,7 +50,7 @@ fn is_a_rate_kept_and_caught_up_with() {
 }
 
 #[test]
-fn are_poisson_arrivals_as_many_as_asked() {
+fn poisson_arrivals_match_their_rate() {
     let text = "[j]\nrw=randread\nbs=4k\nsize=400m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\nioengine=libaio\niodepth=64";
     let all = times(text, 0);
     let count = all.len() as f64;
@@ -59,7 +59,7 @@ fn are_poisson_arrivals_as_many_as_asked() {
 }
 
 #[test]
-fn does_a_stonewall_wait_for_all_before_it() {
+fn stonewall_waits_for_all_earlier_jobs() {
     let text =
         "[a]\nbs=4k\nsize=8k\n[b]\nbs=4k\nsize=16k\n[c]\nstonewall\nbs=4k\nsize=4k\n[d]\nbs=4k\nsize=4k";
     assert_eq!(times(text, 2), [40.0]);
@@ -72,13 +72,13 @@ fn does_a_stonewall_wait_for_all_before_it() {
 }
 
 #[test]
-fn does_a_job_wait_for_the_one_it_names() {
+fn job_waits_for_job_it_names() {
     let text = "[a]\nbs=4k\nsize=8k\n[b]\nbs=4k\nsize=16k\n[c]\nwait_for=a\nbs=4k\nsize=4k";
     assert_eq!(times(text, 2), [20.0]);
 }
 
 #[test]
-fn does_a_run_end_by_its_time() {
+fn time_based_run_ends_at_its_runtime() {
     let text = "[j]\nbs=4k\nsize=8k\ntime_based\nruntime=1s\nramp_time=500ms\nstartdelay=2s";
     let all = times(text, 0);
     assert_eq!((all[0], all.len()), (2000.0, 150));
@@ -91,7 +91,7 @@ fn does_a_run_end_by_its_time() {
 }
 
 #[test]
-fn does_the_end_of_one_end_its_group() {
+fn first_finished_job_ends_its_group() {
     let text = "[global]\nbs=4k\nsize=1m\nexitall\n[a]\n[b]\nnumber_ios=3\n[c]\nstonewall\nnumber_ios=1";
     // When the last request of `b` is back, `a` has just issued its next one, which is waited for.
     assert_eq!(times(text, 0), [0.0, 10.0, 20.0, 30.0]);
@@ -99,7 +99,7 @@ fn does_the_end_of_one_end_its_group() {
 }
 
 #[test]
-fn are_flushes_waited_for() {
+fn writes_wait_for_preceding_flush() {
     let (_, all) =
         requests("[j]\nrw=write\nbs=4k\nsize=16k\nioengine=libaio\niodepth=4\nfsync=2\nend_fsync=1");
     let told: Vec<(u64, Op)> = all.iter().map(|t| (t.at.0 / MS, t.issue.request.op)).collect();
@@ -109,7 +109,7 @@ fn are_flushes_waited_for() {
 }
 
 #[test]
-fn do_requests_say_how_they_go_to_the_disk() {
+fn sync_direct_and_priority_keys_mark_requests() {
     let (_, all) =
         requests("[a]\nbs=4k\nsize=8k\nrw=write\nsync=1\n[b]\nbs=4k\nsize=8k\ndirect=1\nprioclass=1");
     for timed in all {
@@ -123,7 +123,7 @@ fn do_requests_say_how_they_go_to_the_disk() {
 }
 
 #[test]
-fn are_the_same_seeds_the_same_load() {
+fn same_seed_repeats_load() {
     let text = "[j]\nrw=randrw\nbs=4k\nsize=1m\nnumjobs=2";
     let drawn = |seed: u64| -> Vec<_> {
         let all = run(&mut build(text, seed), Nanos(MS), 100_000);
@@ -146,7 +146,7 @@ const LOG_3: &str = "fio version 3 iolog\n0 f add\n1 f open\n5000 f read 0 4096\
                      18000 f read 65536 4096\n19000 f sync 0 0\n60000 f read 4096 4096\n60001 f close\n";
 
 #[test]
-fn is_a_log_replayed_at_its_times_as_deep_as_asked() {
+fn log_is_replayed_at_its_times_and_queue_depth() {
     let told = |job: &str, log: &'static str| -> Vec<(u64, Op, u64)> {
         let mut load = replayed(job, log).unwrap_or_else(|error| panic!("{error}"));
         let all = run(&mut load, Nanos(10 * MS), 1000);
@@ -169,7 +169,7 @@ fn is_a_log_replayed_at_its_times_as_deep_as_asked() {
 }
 
 #[test]
-fn is_a_bad_log_an_error_with_its_place() {
+fn malformed_log_is_rejected_with_its_place() {
     let refused = |job: &str| replayed(job, "nonsense\n").expect_err("it is no log");
     assert_eq!(refused("read_iolog=b.log"), "test.fio:2: read_iolog: `b.log`: entity not found");
     assert!(
@@ -196,7 +196,7 @@ fn share(text: &str, requests: usize) -> Option<f64> {
 }
 
 #[test]
-fn progress_goes_by_what_ends_a_job_first() {
+fn progress_follows_limit_reached_first() {
     assert_eq!(share("[j]\nbs=4k\nsize=400k", 25), Some(0.25));
     assert_eq!(share("[j]\nrw=randread\nbs=4k\nsize=4m\nnumber_ios=50", 25), Some(0.5));
     assert_eq!(share("[j]\nbs=4k\nsize=4m\nruntime=1s\ntime_based", 26), Some(0.25));
@@ -205,7 +205,7 @@ fn progress_goes_by_what_ends_a_job_first() {
 }
 
 #[test]
-fn progress_is_that_of_the_slowest_job_of_each_stage() {
+fn progress_follows_slowest_job_of_each_stage() {
     let text = "[a]\nbs=4k\nsize=40k\n[b]\nbs=4k\nsize=200k\n[c]\nstonewall\nbs=4k\nsize=40k";
     // Ten requests of each: the first job is done, the second has a fifth; the stage behind has not begun.
     assert_eq!(share(text, 20), Some(0.1));

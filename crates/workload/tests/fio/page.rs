@@ -51,7 +51,7 @@ fn tables() -> String {
 
 /// With `HEADSTACK_UPDATE` set it writes the page.
 #[test]
-fn is_the_page_of_keys_up_to_date() {
+fn key_page_is_up_to_date() {
     let text = std::fs::read_to_string(page()).expect("the page is in the tree");
     let (own, made) = text.split_once(MARK).expect("the page has the mark");
     let told = tables();
@@ -63,7 +63,7 @@ fn is_the_page_of_keys_up_to_date() {
 }
 
 #[test]
-fn is_every_key_of_fio_in_the_table() {
+fn every_fio_key_is_in_table() {
     let known: BTreeSet<&str> =
         options().flat_map(|option| std::iter::once(option.name).chain(option.alias)).collect();
     assert_eq!(

@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn does_any_job_stay_on_its_volumes(lines in prop::collection::vec(prop::sample::select(&LINES[..]), 1..14), seed: u64) {
+    fn every_job_stays_on_its_volumes(lines in prop::collection::vec(prop::sample::select(&LINES[..]), 1..14), seed: u64) {
         let text = format!("[j]\n{}\n", lines.join("\n"));
         if let Some(file) = read(&text)
             && let Ok(mut load) = file.build(&volumes(), seed)
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn is_any_text_read_or_refused_in_one_line(text in "(\\[[a-z]{0,3}\\]?|[a-z_]{1,12}=?[0-9a-z:,/%.()-]{0,12}|include .?|#headstack: ?[a-z_=0-9,()]*)(\n|;|#| ){0,2}", more in "\\PC{0,40}") {
+    fn every_text_is_parsed_or_rejected_in_one_line(text in "(\\[[a-z]{0,3}\\]?|[a-z_]{1,12}=?[0-9a-z:,/%.()-]{0,12}|include .?|#headstack: ?[a-z_=0-9,()]*)(\n|;|#| ){0,2}", more in "\\PC{0,40}") {
         let mut include = |_: &str| Ok(more.clone());
         if let Err(error) = JobFile::parse(&format!("[j]\n{text}\n{more}"), "p.fio", &mut include, &|_| None) {
             let line = error.to_string();

@@ -123,7 +123,7 @@ const EXACT: [&str; 26] = [
 ];
 
 #[test]
-fn are_sequential_requests_those_of_fio_one_by_one() {
+fn sequential_requests_equal_fio_one_by_one() {
     if !has_fio() {
         return;
     }
@@ -176,7 +176,7 @@ const ON_DEVICE: [&str; 11] = [
 ];
 
 #[test]
-fn are_sequential_requests_on_a_device_those_of_fio_one_by_one() {
+fn sequential_device_requests_equal_fio_one_by_one() {
     if !has_fio() {
         return;
     }
@@ -276,7 +276,7 @@ fn starts(all: &[Access]) -> Vec<Access> {
 }
 
 #[test]
-fn are_drawn_requests_as_many_as_large_and_as_mixed_as_those_of_fio() {
+fn drawn_requests_match_fio_in_number_size_and_mix() {
     if !has_fio() {
         return;
     }
@@ -313,7 +313,7 @@ fn are_drawn_requests_as_many_as_large_and_as_mixed_as_those_of_fio() {
 }
 
 #[test]
-fn are_popular_places_as_popular_as_those_of_fio() {
+fn popular_places_match_fio_in_popularity() {
     if !has_fio() {
         return;
     }

@@ -19,7 +19,7 @@ pub(crate) fn jobs() -> Vec<PathBuf> {
 }
 
 #[test]
-fn does_every_shipped_job_run() {
+fn every_shipped_job_builds_and_stays_on_its_volume() {
     for path in jobs() {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(&path).expect("a job is text");
@@ -38,7 +38,7 @@ fn does_every_shipped_job_run() {
 }
 
 #[test]
-fn does_fio_take_every_shipped_job() {
+fn fio_parses_every_shipped_job() {
     for path in jobs() {
         let Ok(output) = Command::new("fio").arg("--parse-only").arg(&path).output() else {
             eprintln!("skipped: fio is not installed");
@@ -54,7 +54,7 @@ fn requests(text: &str) -> Vec<Timed> {
 }
 
 #[test]
-fn is_each_pause_drawn_anew() {
+fn pauses_follow_exponential_distribution() {
     let text = "[j]\nrw=randread\nbs=4k\nsize=80m\n#headstack: think_time=exponential(20ms)";
     let all = requests(text);
     let pauses: Vec<f64> =
@@ -69,14 +69,14 @@ fn is_each_pause_drawn_anew() {
 }
 
 #[test]
-fn do_gaps_wait_for_nothing() {
+fn fixed_gaps_do_not_wait_for_completions() {
     let text = "[j]\nrw=randread\nbs=4k\nsize=40m\nioengine=libaio\niodepth=100\n#headstack: gap=100us";
     let all = requests(text);
     assert!(all.iter().enumerate().all(|(index, timed)| timed.at == Nanos((index as u64 + 1) * 100_000)));
 }
 
 #[test]
-fn are_requests_as_near_as_asked() {
+fn local_and_sequential_shares_match_job() {
     let text = "[j]\nrw=randread\nbs=4k\nsize=100g\nio_size=80m\nnorandommap\n#headstack: sequential=0.2\n\
                 #headstack: local=0.3,normal(0,10000)";
     let all = requests(text);

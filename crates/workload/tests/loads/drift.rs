@@ -24,7 +24,7 @@ fn drifting(drift_per_hour: f64) -> Drifting {
 }
 
 #[test]
-fn are_groups_as_popular_as_zipf_says() {
+fn group_popularity_follows_zipf() {
     let mut load = drifting(0.0);
     let groups = load.groups_at(Nanos::ZERO).to_vec();
     assert_eq!(groups.len(), 10_000);
@@ -46,7 +46,7 @@ fn are_groups_as_popular_as_zipf_says() {
 }
 
 #[test]
-fn do_popular_groups_lie_anywhere() {
+fn popular_groups_are_spread_over_region() {
     let mut load = drifting(0.0);
     let hottest = &load.groups_at(Nanos::ZERO)[..1000];
     let low = hottest.iter().filter(|group| **group < 5000).count();
@@ -54,7 +54,7 @@ fn do_popular_groups_lie_anywhere() {
 }
 
 #[test]
-fn do_ranks_move_at_the_rate_asked() {
+fn ranks_move_at_given_rate() {
     let mut load = drifting(0.5);
     let start = load.groups_at(Nanos::ZERO).to_vec();
     for hours in [1, 2, 5] {
@@ -68,7 +68,7 @@ fn do_ranks_move_at_the_rate_asked() {
 }
 
 #[test]
-fn do_ranks_move_alike_however_often_they_are_looked_at() {
+fn rank_drift_is_independent_of_sampling() {
     let (mut often, mut seldom) = (drifting(3.0), drifting(3.0));
     for minute in 0..60 {
         often.pick(Nanos(minute * HOUR / 60));
@@ -77,7 +77,7 @@ fn do_ranks_move_alike_however_often_they_are_looked_at() {
 }
 
 #[test]
-fn is_a_long_pause_over_soon_with_every_group_elsewhere() {
+fn long_pause_moves_nearly_every_group() {
     let mut load = drifting(100.0);
     let start = load.groups_at(Nanos::ZERO).to_vec();
     let now = load.groups_at(Nanos(2400 * HOUR));
@@ -86,7 +86,7 @@ fn is_a_long_pause_over_soon_with_every_group_elsewhere() {
 }
 
 #[test]
-fn do_drifting_requests_go_through_open_and_closed_loads() {
+fn drifting_closed_load_keeps_depth_and_open_load_repeats() {
     let mut closed = Closed::of(drifting(1.0), 4, 100).expect("the depth is good");
     assert_eq!(run(&mut closed, Nanos(1000), false).1, 4);
     let open = || {
@@ -97,7 +97,7 @@ fn do_drifting_requests_go_through_open_and_closed_loads() {
 }
 
 #[test]
-fn are_groups_that_cannot_be_refused() {
+fn impossible_group_shapes_are_rejected() {
     let refused = |shape| Drifting::new(shape, 1).expect_err("the shape is bad").to_string();
     let good = drift(0.0);
     assert_eq!(

@@ -104,7 +104,7 @@ fn mean(values: &[f64]) -> f64 {
 
 proptest! {
     #[test]
-    fn does_every_load_issue_all_once_within_its_depth(seed: u64, youngest: bool, service in 1..3000u64) {
+    fn every_load_issues_all_requests_once_within_depth(seed: u64, youngest: bool, service in 1..3000u64) {
         for (mut load, depth) in loads(seed) {
             let (seen, most) = run(load.as_mut(), Nanos(service), youngest);
             prop_assert_eq!(seen.len(), 500);
@@ -117,14 +117,14 @@ proptest! {
     }
 
     #[test]
-    fn does_the_same_seed_bring_the_same_requests(seed: u64) {
+    fn same_seed_repeats_requests(seed: u64) {
         for ((mut one, _), (mut other, _)) in loads(seed).into_iter().zip(loads(seed)) {
             prop_assert_eq!(run(one.as_mut(), Nanos(100), false), run(other.as_mut(), Nanos(100), false));
         }
     }
 
     #[test]
-    fn does_every_request_keep_to_its_region(seed: u64, first in 0..500u64, sectors in 1..3000u64, size in 1..80u32, alignment in 1..20u32) {
+    fn every_request_stays_in_its_region(seed: u64, first in 0..500u64, sectors in 1..3000u64, size in 1..80u32, alignment in 1..20u32) {
         let region = Region { first: Lbn(first), sectors };
         for pattern in [Pattern::Random, Pattern::Sequential] {
             let shape = Shape { region, pattern, sectors: size, alignment, read_share: 1.0 };
@@ -147,14 +147,14 @@ proptest! {
 }
 
 #[test]
-fn does_a_closed_load_keep_its_depth() {
+fn every_load_reaches_its_depth() {
     for (mut load, depth) in loads(1) {
         assert_eq!(run(load.as_mut(), Nanos(1_000_000), false).1, depth);
     }
 }
 
 #[test]
-fn do_ids_count_from_0() {
+fn request_ids_count_from_zero() {
     for (index, (mut load, _)) in loads(1).into_iter().enumerate() {
         let ids: Vec<u64> =
             run(load.as_mut(), Nanos(10), false).0.iter().map(|(_, issue)| issue.id).collect();
@@ -163,7 +163,7 @@ fn do_ids_count_from_0() {
 }
 
 #[test]
-fn are_poisson_gaps_exponential() {
+fn poisson_gaps_are_exponential() {
     let gaps = gaps(Distribution::exponential(Nanos(1_000_000)), 40_000);
     let mean = mean(&gaps);
     // The mean of n exponential gaps has a standard deviation of mean / √n; four of them are allowed.
@@ -174,7 +174,7 @@ fn are_poisson_gaps_exponential() {
 }
 
 #[test]
-fn are_other_gaps_as_asked() {
+fn constant_and_uniform_gaps_match_their_distribution() {
     assert!(gaps(Distribution::Constant(Nanos(70)), 100).iter().all(|gap| *gap == 70.0));
     let uniform = gaps(Distribution::Uniform { low: Nanos(100), high: Nanos(300) }, 10_000);
     assert!(uniform.iter().all(|gap| (100.0..=300.0).contains(gap)));
@@ -186,13 +186,13 @@ fn are_other_gaps_as_asked() {
 }
 
 #[test]
-fn are_the_first_arrivals_the_same_on_every_machine() {
+fn first_arrivals_match_golden_values() {
     let gaps = gaps(Distribution::exponential(Nanos(1_000_000)), 3);
     assert_eq!(gaps, [5_756_309.0, 139_071.0, 228_533.0]);
 }
 
 #[test]
-fn is_an_open_load_spaced_the_same_whatever_the_device_takes() {
+fn open_load_arrivals_ignore_service_time() {
     let times = |service| {
         let mut load =
             Open::new(shape(), &Distribution::exponential(Nanos(1000)), 300, 5).expect("the shape is good");
@@ -202,7 +202,7 @@ fn is_an_open_load_spaced_the_same_whatever_the_device_takes() {
 }
 
 #[test]
-fn are_aligned_requests_whole_tracks_and_others_not() {
+fn aligned_requests_cover_whole_tracks_and_others_do_not() {
     let (seen, _) = run(&mut tracks(true, 2, 1), Nanos(5), false);
     for (_, issue) in &seen {
         let track = track_of(issue.request.lbn);
@@ -222,7 +222,7 @@ fn are_aligned_requests_whole_tracks_and_others_not() {
 }
 
 #[test]
-fn is_a_region_shorter_than_its_track_refused() {
+fn region_shorter_than_its_track_is_rejected() {
     for sectors in [0, 99] {
         let region = Region { first: Lbn(0), sectors };
         let shape = TrackShape { region, aligned: false, op: Op::Write, depth: 1 };
@@ -231,7 +231,7 @@ fn is_a_region_shorter_than_its_track_refused() {
 }
 
 #[test]
-fn are_the_first_numbers_of_near_seeds_unlike() {
+fn first_requests_of_adjacent_seeds_average_mid_region() {
     let first = |seed| {
         let mut load = Closed::new(Shape { alignment: 1, ..shape() }, 1, 1, seed).expect("the shape is good");
         run(&mut load, Nanos(1), false).0[0].1.request.lbn.0 as f64

@@ -18,7 +18,7 @@ fn mix(requests: u64, end: Nanos) -> Mix {
 }
 
 #[test]
-fn does_each_member_ask_as_if_alone() {
+fn every_member_issues_as_if_alone() {
     let (seen, _) = run(&mut mix(u64::MAX, Nanos::MAX), Nanos(700), false);
     assert_eq!(seen.len(), 300);
     let mut ids: Vec<u64> = seen.iter().map(|(_, issue)| issue.id).collect();
@@ -34,7 +34,7 @@ fn does_each_member_ask_as_if_alone() {
 }
 
 #[test]
-fn does_the_whole_end_by_number_and_by_time() {
+fn mix_ends_by_number_and_by_time() {
     assert_eq!(run(&mut mix(57, Nanos::MAX), Nanos(700), true).0.len(), 57);
     let (seen, _) = run(&mut mix(u64::MAX, Nanos(20_000)), Nanos(700), false);
     assert!(seen.iter().all(|(at, _)| *at < Nanos(20_000)));
@@ -42,7 +42,7 @@ fn does_the_whole_end_by_number_and_by_time() {
 }
 
 #[test]
-fn is_a_load_of_nothing_refused() {
+fn empty_mix_is_rejected() {
     let error = Mix::new(Vec::new(), 1, Nanos::MAX).err().expect("there is nothing").to_string();
     assert_eq!(error, "the number of loads is 0, where at least 1 is needed");
 }

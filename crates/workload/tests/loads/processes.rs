@@ -89,7 +89,7 @@ fn most_out(load: &mut dyn Load, service: Nanos, sources: usize) -> Vec<usize> {
 }
 
 #[test]
-fn does_each_process_think_from_completion_to_request() {
+fn think_time_runs_from_completion_to_next_request() {
     let (seen, most) = run(&mut thinking(4, "10ms", 40), Nanos(MS), false);
     assert_eq!(most, 4);
     // All ask at 10 ms; the device takes them one by one, and each asks again 10 ms after its own was done.
@@ -100,7 +100,7 @@ fn does_each_process_think_from_completion_to_request() {
 }
 
 #[test]
-fn are_think_times_as_long_as_asked() {
+fn mean_think_time_matches_its_distribution() {
     let mut load = thinking(1, "exponential(20ms)", 20_000);
     let (seen, _) = run(&mut load, Nanos(MS), false);
     let mean = (seen.last().expect("there are some").0.0 as f64 / 20_000.0 - MS as f64) / MS as f64;
@@ -108,7 +108,7 @@ fn are_think_times_as_long_as_asked() {
 }
 
 #[test]
-fn do_sequential_processes_begin_apart() {
+fn sequential_processes_start_apart() {
     let sequential = Shape { pattern: Pattern::Sequential, ..shape() };
     let shape = ThinkShape { shape: sequential, ..think(4, "0ms") };
     let mut load = Processes::thinking(&shape, 8, 1).expect("the shape is good");
@@ -118,7 +118,7 @@ fn do_sequential_processes_begin_apart() {
 }
 
 #[test]
-fn has_no_process_more_out_than_it_may() {
+fn no_process_exceeds_its_outstanding_limit() {
     for service in [Nanos(1), Nanos(7 * MS), Nanos(90 * MS)] {
         assert!(
             most_out(&mut thinking(5, "exponential(5ms)", 500), service, 5).iter().all(|most| *most == 1)
@@ -134,7 +134,7 @@ fn has_no_process_more_out_than_it_may() {
 }
 
 #[test]
-fn does_only_one_process_at_a_time_think_on_one_processor() {
+fn one_processor_lets_processes_think_one_by_one() {
     let load = Processes::thinking(&think(2, "10ms"), 3, 1).expect("the shape is good");
     let mut load = load.sharing(1);
     let source = |load: &mut dyn Load, at: u64| match load.poll(Nanos(at * MS)) {
@@ -155,7 +155,7 @@ fn does_only_one_process_at_a_time_think_on_one_processor() {
 }
 
 #[test]
-fn are_requests_that_are_waited_for_urgent_where_the_load_says_so() {
+fn awaited_requests_are_urgent_only_if_configured() {
     let spec = SyntheticSpec { critical_share: 0.2, limited_share: 0.3, ..mixed() };
     let urgent = |urgent_waits| {
         let spec = SyntheticSpec { urgent_waits, ..spec.clone() };
@@ -167,7 +167,7 @@ fn are_requests_that_are_waited_for_urgent_where_the_load_says_so() {
 }
 
 #[test]
-fn is_a_processor_each_what_processes_have_without_a_word() {
+fn processes_have_one_processor_each_by_default() {
     let spec = SyntheticSpec { critical_share: 0.5, limited_share: 0.3, ..mixed() };
     let alone = run(&mut synthetic(&spec, 2000), Nanos(7 * MS), false);
     let make =
@@ -177,7 +177,7 @@ fn is_a_processor_each_what_processes_have_without_a_word() {
 }
 
 #[test]
-fn is_a_synthetic_load_open_where_nothing_is_waited_for() {
+fn synthetic_load_without_waits_is_open() {
     let open = SyntheticSpec { critical_share: 0.0, limited_share: 0.0, ..mixed() };
     let fast = run(&mut synthetic(&open, 2000), Nanos(1), false);
     let slow = run(&mut synthetic(&open, 2000), Nanos(30 * MS), true);
@@ -185,7 +185,7 @@ fn is_a_synthetic_load_open_where_nothing_is_waited_for() {
 }
 
 #[test]
-fn are_synthetic_shares_as_asked() {
+fn synthetic_shares_match_spec() {
     const COUNT: usize = 60_000;
     let spec = SyntheticSpec { processes: 1, critical_share: 0.0, limited_share: 0.0, ..mixed() };
     let (seen, _) = run(&mut synthetic(&spec, COUNT as u64), Nanos(1), false);
@@ -228,7 +228,7 @@ fn are_synthetic_shares_as_asked() {
 }
 
 #[test]
-fn does_a_time_limit_hold_the_process_once_it_has_passed() {
+fn expired_time_limit_blocks_its_process() {
     let time = |text: &str| text.parse().expect("the text is good");
     let spec = SyntheticSpec {
         processes: 1,
@@ -266,7 +266,7 @@ fn does_a_time_limit_hold_the_process_once_it_has_passed() {
 }
 
 #[test]
-fn is_a_stream_of_the_streams_study_one_sequence() {
+fn streams_study_process_reads_one_sequence() {
     let spec = SyntheticSpec {
         processes: 1,
         volumes: vec!["first".to_string()],
@@ -289,7 +289,7 @@ fn is_a_stream_of_the_streams_study_one_sequence() {
 }
 
 #[test]
-fn are_requests_that_never_fit_cut_to_their_disk() {
+fn oversized_requests_are_cut_to_their_disk() {
     let spec = SyntheticSpec {
         capacity_sectors: Some(80),
         size_sectors: "constant(1000)".parse().expect("the text is good"),
@@ -301,7 +301,7 @@ fn are_requests_that_never_fit_cut_to_their_disk() {
 }
 
 #[test]
-fn are_synthetic_numbers_the_same_on_every_machine() {
+fn first_synthetic_requests_match_golden_values() {
     let (seen, _) = run(&mut synthetic(&mixed(), 3), Nanos(MS), false);
     let found: Vec<(u64, u64, u32)> =
         seen.iter().map(|(at, issue)| (at.0, issue.request.lbn.0, issue.request.sectors)).collect();
@@ -309,7 +309,7 @@ fn are_synthetic_numbers_the_same_on_every_machine() {
 }
 
 #[test]
-fn are_synthetic_processes_that_cannot_be_refused() {
+fn impossible_synthetic_processes_are_rejected() {
     let with = |change: fn(&mut SyntheticSpec)| {
         let mut spec = mixed();
         change(&mut spec);
@@ -365,7 +365,7 @@ fn bursts() -> BurstShape {
 }
 
 #[test]
-fn does_each_process_read_its_runs_in_a_row() {
+fn every_process_reads_its_runs_consecutively() {
     let mut load = Processes::bursts(&bursts(), u64::MAX, 4).expect("the shape is good");
     let (seen, most) = run(&mut load, Nanos(MS), false);
     assert_eq!((seen.len(), most), (16 * 7 * 4, 16));
@@ -387,7 +387,7 @@ fn does_each_process_read_its_runs_in_a_row() {
 }
 
 #[test]
-fn are_runs_that_do_not_fit_refused() {
+fn runs_that_do_not_fit_are_rejected() {
     let refused =
         |shape: BurstShape| Processes::bursts(&shape, 1, 1).expect_err("the shape is bad").to_string();
     assert_eq!(
@@ -406,7 +406,7 @@ fn are_runs_that_do_not_fit_refused() {
 
 proptest! {
     #[test]
-    fn does_a_synthetic_load_keep_to_its_volumes_and_repeat_itself(
+    fn synthetic_load_stays_on_its_volumes_and_repeats(
         seed: u64,
         service in 1..50 * MS,
         shares in (0.0..0.5f64, 0.0..0.5f64, 0.0..0.5f64, 0.0..0.5f64),
@@ -442,7 +442,7 @@ proptest! {
 }
 
 #[test]
-fn does_a_processor_that_idles_for_good_leave_its_work_to_the_first() {
+fn permanently_idle_processor_leaves_work_to_first_one() {
     let asked = |for_good: bool| -> Vec<u64> {
         let load = Processes::thinking(&think(2, "10ms"), 6, 1).expect("the shape is good").sharing(2);
         let mut load = if for_good { load.others_idle_for_good() } else { load };

@@ -5,7 +5,7 @@ use headstack_workload::Spacing;
 use super::*;
 
 #[test]
-fn do_streams_read_on_in_parts_of_their_own() {
+fn every_stream_reads_within_its_own_part() {
     let region = Region { first: Lbn(100), sectors: 4 * 1003 };
     let shape = StreamShape { depth: 2, alignment: 8, ..StreamShape::reads(region, 4, 300) };
     let mut load = Streams::new(shape, 32).expect("the shape is good");
@@ -24,7 +24,7 @@ fn do_streams_read_on_in_parts_of_their_own() {
 }
 
 #[test]
-fn do_streams_at_an_interval_go_on_to_the_end() {
+fn interval_streams_continue_to_region_end() {
     let region = Region { first: Lbn(100), sectors: 1000 };
     let shape = StreamShape {
         spacing: Spacing::Interval(300),
@@ -54,7 +54,7 @@ fn do_streams_at_an_interval_go_on_to_the_end() {
 }
 
 #[test]
-fn does_each_stream_stop_at_its_number_whatever_its_depth() {
+fn every_stream_stops_at_its_count_at_every_depth() {
     for depth in [1, 3, 9] {
         let shape = StreamShape { depth, each: Some(5), ..StreamShape::reads(shape().region, 4, 8) };
         let mut load = Streams::new(shape, u64::MAX).expect("the shape is good");

@@ -63,7 +63,7 @@ fn crosses(tracks: &TrackList, request: &Request) -> bool {
 }
 
 #[test]
-fn is_every_sector_of_a_file_read_once_in_a_scan() {
+fn scan_reads_every_sector_once() {
     for variant in Variant::ALL {
         let mut session = Session::new(layout(variant, 4), FIRST, scan(40 * MB)).with_file(0, 40 * MB);
         let requests = run(&mut session);
@@ -76,7 +76,7 @@ fn is_every_sector_of_a_file_read_once_in_a_scan() {
 }
 
 #[test]
-fn is_every_sector_of_a_copy_written_once() {
+fn copy_writes_every_sector_once() {
     for variant in Variant::ALL {
         let mut session =
             Session::new(layout(variant, 4), FIRST, copy(20 * MB + 700)).with_file(0, 20 * MB + 700);
@@ -90,7 +90,7 @@ fn is_every_sector_of_a_copy_written_once() {
 }
 
 #[test]
-fn does_no_request_for_data_cross_a_track_where_tracks_are_known() {
+fn only_track_aware_variants_keep_requests_within_tracks() {
     let tracks = tracks(4);
     for variant in Variant::ALL {
         let mut session = Session::new(layout(variant, 4), FIRST, copy(20 * MB)).with_file(0, 20 * MB);
@@ -103,7 +103,7 @@ fn does_no_request_for_data_cross_a_track_where_tracks_are_known() {
 }
 
 #[test]
-fn are_most_requests_of_a_scan_whole_tracks_where_no_sector_is_lost() {
+fn scan_by_partial_blocks_reads_mostly_whole_tracks() {
     let mut session =
         Session::new(layout(Variant::PartialBlocks, 4), FIRST, scan(40 * MB)).with_file(0, 40 * MB);
     let requests = run(&mut session);
@@ -112,7 +112,7 @@ fn are_most_requests_of_a_scan_whole_tracks_where_no_sector_is_lost() {
 }
 
 #[test]
-fn is_one_block_in_twenty_one_excluded_where_tracks_have_334_sectors() {
+fn excluded_share_of_334_sector_tracks_is_4_2_percent() {
     let layout = layout(Variant::Traxtent, 8);
     let all = f64::from(layout.blocks() + layout.excluded_blocks());
     // A track ends inside a block seven times in eight: 334 and 16 have the common divisor 2.
@@ -122,7 +122,7 @@ fn is_one_block_in_twenty_one_excluded_where_tracks_have_334_sectors() {
 }
 
 #[test]
-fn does_a_file_move_on_when_it_has_half_of_a_group() {
+fn large_file_changes_group_at_half() {
     for variant in Variant::ALL {
         let session = Session::new(layout(variant, 8), FIRST, scan(0)).with_file(0, 100 * MB);
         let blocks = session.blocks_of(0);
@@ -135,7 +135,7 @@ fn does_a_file_move_on_when_it_has_half_of_a_group() {
 }
 
 #[test]
-fn does_a_session_out_of_order_fetch_as_the_unmodified_file_system_does() {
+fn random_reads_fetch_one_block_in_every_variant() {
     // The first session in order lets the fourth variant learn; the second is not.
     let far = (1..60).map(|step| Call::Read(1, (step * 577) % 2500));
     for variant in Variant::ALL {
@@ -153,7 +153,7 @@ fn does_a_session_out_of_order_fetch_as_the_unmodified_file_system_does() {
 }
 
 #[test]
-fn does_the_first_fetch_learn_from_the_files_before() {
+fn first_fetch_learns_from_earlier_files() {
     let first_fetch = |reads: u32| {
         let calls = (0..20).flat_map(move |file| {
             [Call::Open(file)].into_iter().chain((0..reads).map(move |block| Call::Read(file, block)))
@@ -174,7 +174,7 @@ fn does_the_first_fetch_learn_from_the_files_before() {
 }
 
 #[test]
-fn does_the_first_access_fetch_what_each_variant_says() {
+fn first_access_fetches_block_or_cluster_by_variant() {
     let expected = [(Variant::Unmodified, 16), (Variant::FastStart, 12 * 16), (Variant::Traxtent, 12 * 16)];
     for (variant, sectors) in expected {
         let mut session = Session::new(layout(variant, 2), FIRST, head(1)).with_file(0, 200 << 10);
@@ -186,7 +186,7 @@ fn does_the_first_access_fetch_what_each_variant_says() {
 }
 
 #[test]
-fn does_a_small_file_lie_on_one_track_in_every_group() {
+fn small_file_stays_on_one_track_in_every_group() {
     for variant in [Variant::Traxtent, Variant::PartialBlocks] {
         let mut session = Session::new(layout(variant, 4), FIRST, scan(0));
         for file in 0..400 {
@@ -205,7 +205,7 @@ fn does_a_small_file_lie_on_one_track_in_every_group() {
 }
 
 #[test]
-fn does_a_file_lie_in_one_traxtent_if_it_can_and_begin_at_the_closest_cluster_if_not() {
+fn file_fits_one_traxtent_or_starts_at_closest_cluster() {
     let mut session = Session::new(layout(Variant::Traxtent, 4), FIRST, scan(0));
     // 18 blocks and the one that leads to the last six; then 25 blocks, more than a track holds.
     let lengths: Vec<u64> = [18, 25, 25, 18, 25].map(|blocks| blocks * BLOCK_BYTES).to_vec();
@@ -231,7 +231,7 @@ fn does_a_file_lie_in_one_traxtent_if_it_can_and_begin_at_the_closest_cluster_if
 }
 
 #[test]
-fn are_clusters_as_long_as_a_layout_says() {
+fn cluster_length_follows_layout() {
     let long = layout(Variant::Unmodified, 4).with_clusters(100);
     let mut session = Session::new(long, FIRST, scan(12 * MB)).with_file(0, 12 * MB);
     let requests = run(&mut session);
@@ -239,7 +239,7 @@ fn are_clusters_as_long_as_a_layout_says() {
 }
 
 #[test]
-fn does_a_full_disk_end_the_program() {
+fn full_disk_ends_program() {
     for variant in Variant::ALL {
         let calls = [Call::Create(0), Call::Append(0, 100 * MB), Call::Close(0), Call::Create(1)];
         let mut session = Session::new(layout(variant, 2), FIRST, calls.into_iter());
@@ -255,7 +255,7 @@ fn does_a_full_disk_end_the_program() {
 }
 
 #[test]
-fn does_a_writer_wait_for_names_and_inodes_alone() {
+fn data_removed_before_write_back_is_never_written() {
     let calls = [Call::Create(0), Call::Append(0, 3000), Call::Close(0), Call::Mark, Call::Delete(0)];
     let mut session = Session::new(layout(Variant::Unmodified, 2), FIRST, calls.into_iter());
     run(&mut session);
@@ -272,7 +272,7 @@ fn does_a_writer_wait_for_names_and_inodes_alone() {
 }
 
 #[test]
-fn are_lists_of_tracks_refused_that_cannot_be() {
+fn impossible_track_lists_are_rejected() {
     assert!(TrackList::new([0, 100, 200], 300).is_ok());
     let order = TrackListError::Order { index: 2, first: 100, end: 300 };
     assert_eq!(TrackList::new([0, 100, 100], 300), Err(order));
@@ -310,7 +310,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn does_every_block_have_one_owner_and_no_excluded_one_any(calls in calls()) {
+    fn every_block_has_one_owner_and_excluded_blocks_none(calls in calls()) {
         let calls = possible(calls);
         for variant in Variant::ALL {
             let mut session = Session::new(layout(variant, 2), FIRST, calls.iter().copied());
@@ -331,7 +331,7 @@ proptest! {
 }
 
 #[test]
-fn does_postmark_use_only_files_that_are_there() {
+fn postmark_uses_only_existing_files() {
     let mut there = BTreeSet::new();
     let mut marks = 0;
     for call in Postmark::default().calls() {

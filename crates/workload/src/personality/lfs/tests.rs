@@ -35,7 +35,7 @@ fn cost(table: SegmentTable, choice: Choice, utilisation: f64, hot: f64, to_hot:
 }
 
 #[test]
-fn are_segments_of_tracks_as_long_as_the_tracks() {
+fn track_segments_are_as_long_as_their_tracks() {
     let boundaries: Vec<Lbn> = [0, 528, 1056, 1567, 1570, 2078].map(Lbn).to_vec();
     let table = SegmentTable::of_tracks(&boundaries, 1, BLOCK);
     let lengths: Vec<_> =
@@ -50,7 +50,7 @@ fn are_segments_of_tracks_as_long_as_the_tracks() {
 }
 
 #[test]
-fn does_nothing_cost_more_than_itself_where_segments_die_whole() {
+fn dead_segments_are_reclaimed_without_copying() {
     let mut lfs = Lfs::new(table(20, 10), cleaning(Choice::CostBenefit), 100);
     for _ in 0..50 {
         (0..100).for_each(|block| lfs.write(block).expect("there is room"));
@@ -62,7 +62,7 @@ fn does_nothing_cost_more_than_itself_where_segments_die_whole() {
 }
 
 #[test]
-fn is_the_cost_that_of_the_utilisation_of_what_is_cleaned() {
+fn write_cost_follows_cleaned_utilisation() {
     let cost = cost(table(1000, 64), Choice::Greedy, 0.8, 0.5, 0.5);
     // To read a segment and write what lives in it makes room for the rest: 2 / (1 - u).
     let formula = 2.0 / (1.0 - cost.cleaned_utilisation());
@@ -72,7 +72,7 @@ fn is_the_cost_that_of_the_utilisation_of_what_is_cleaned() {
 /// A disk that is full to `(u - 1) / ln u` has segments full to `u` where the oldest of many is cleaned, under uniform updates.
 /// Rosenblum and Ousterhout's simulation, which cleans the emptiest, has 0.55 at 75 %. Clean segments hold nothing.
 #[test]
-fn do_uniform_updates_cost_what_they_are_known_to() {
+fn uniform_updates_clean_segments_at_published_utilisation() {
     for (utilisation, cleaned) in [(0.75, 0.55), (0.85, 0.717)] {
         let found = cost(table(1500, 256), Choice::Greedy, utilisation * (1.0 - 0.0075), 0.5, 0.5);
         let found = found.cleaned_utilisation();
@@ -81,7 +81,7 @@ fn do_uniform_updates_cost_what_they_are_known_to() {
 }
 
 #[test]
-fn does_cost_benefit_beat_greed_where_few_files_are_hot_and_do_small_segments_cost_less() {
+fn cost_benefit_beats_greedy_and_small_segments_cost_less() {
     let [benefit, greedy] = [Choice::CostBenefit, Choice::Greedy]
         .map(|choice| cost(table(1000, 64), choice, 0.75, 0.1, 0.9).write_cost());
     assert!(benefit < 0.9 * greedy, "{benefit} and {greedy}");
@@ -90,7 +90,7 @@ fn does_cost_benefit_beat_greed_where_few_files_are_hot_and_do_small_segments_co
 }
 
 #[test]
-fn is_a_file_system_full_only_when_nothing_can_be_gained() {
+fn file_system_is_full_only_when_cleaning_gains_nothing() {
     let mut lfs = Lfs::new(table(10, 10), cleaning(Choice::CostBenefit), 200);
     let written = (0..200).take_while(|block| lfs.write(*block).is_ok()).count();
     assert_eq!(written, 100);
@@ -102,7 +102,7 @@ fn is_a_file_system_full_only_when_nothing_can_be_gained() {
 }
 
 #[test]
-fn is_a_segment_too_full_for_the_room_left_passed_over() {
+fn segment_too_full_for_remaining_room_is_skipped() {
     // Of 60, 4, 2, 2 and 2 blocks.
     let boundaries = [0, 60, 64, 66, 68, 70].map(|block| Lbn(block * u64::from(BLOCK)));
     let table = SegmentTable::of_tracks(&boundaries, 1, BLOCK);
@@ -119,7 +119,7 @@ proptest! {
     /// Whatever is written and removed, each block is there or not as it should, each segment knows what lives in it, and
     /// transfers are whole segments.
     #[test]
-    fn is_no_live_block_lost(
+    fn live_blocks_survive_any_writes_and_removals(
         steps in prop::collection::vec((0..60u32, prop::bool::weighted(0.8)), 1..1500),
         lengths in prop::collection::vec(1..90u64, 14..30),
         is_greedy in any::<bool>(),

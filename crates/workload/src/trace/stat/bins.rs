@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_nothing_lost_when_the_range_grows() {
+    fn range_growth_keeps_every_count() {
         let mut bins = Bins::new(10);
         for at in (0..100_000).step_by(7) {
             bins.add(at, 1.0);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_span_shared_out_among_its_bins() {
+    fn span_is_shared_among_its_bins() {
         let mut bins = Bins::new(10);
         bins.add_span(5, 25, 2.0);
         assert_eq!(bins.sums(), [10.0, 20.0, 10.0]);

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_depth_counted_over_time() {
+    fn queue_depth_is_averaged_over_time() {
         let mut depth = Depth::new();
         let ms = |ms: u64| Nanos(ms * 1_000_000);
         depth.observe(ms(0), ms(4));

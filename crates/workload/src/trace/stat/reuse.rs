@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_small_footprint_exact() {
+    fn small_footprint_is_exact() {
         let mut reuse = Reuse::new();
         reuse.observe(0, 100, 8192);
         reuse.observe(0, 4096, 4096);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_large_footprint_near() {
+    fn large_footprint_is_estimated_within_2_percent() {
         let mut reuse = Reuse::new();
         for block in 0..1_000_000u64 {
             reuse.observe(0, block * BLOCK, BLOCK);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_exponent_found_that_was_put_in() {
+    fn zipf_exponent_is_recovered() {
         for exponent in [0.6, 1.0, 1.4] {
             let mut reuse = Reuse::new();
             for block in 1..=2000u64 {

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_run_end_where_the_next_request_lies_elsewhere() {
+    fn run_ends_at_first_nonadjacent_request() {
         let runs = runs(&[(0, 0), (0, 10), (0, 20), (0, 99), (0, 109)]);
         assert_eq!(runs.shares(), (0.6, 0.6));
         let lengths = runs.lengths();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn are_streams_told_that_take_turns() {
+    fn interleaved_streams_are_detected() {
         let runs = runs(&[(0, 0), (0, 1000), (0, 10), (0, 1010), (1, 20)]);
         assert_eq!(runs.shares(), (0.0, 0.4));
     }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_every_part_of_a_trace_as_likely() {
+    fn sample_keeps_early_and_late_requests_equally() {
         let mut sample = Sample::new(1000, 7);
         for number in 0..100_000 {
             sample.observe(&Record::new(Nanos(number), 0, Kind::Read, number, 1));

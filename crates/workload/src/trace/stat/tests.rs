@@ -13,7 +13,7 @@ fn at(ms: u64, kind: Kind, offset: u64, bytes: u64) -> Record {
 }
 
 #[test]
-fn are_the_figures_of_a_small_trace_right() {
+fn small_trace_summary_is_exact() {
     let known = |record: Record| Record { response: Some(Nanos(2_000_000)), ..record };
     let summary = stat(&[
         known(at(1000, Kind::Read, 0, 4096)),
@@ -40,14 +40,14 @@ fn are_the_figures_of_a_small_trace_right() {
 }
 
 #[test]
-fn is_an_empty_trace_told_without_a_division_by_nothing() {
+fn empty_trace_summary_has_no_division_by_zero() {
     let summary = stat(&[]);
     assert_eq!((summary.requests, summary.requests_per_s), (0, 0.0));
     assert!(summary.size_bytes.is_none() && summary.queue_depth.is_none() && summary.over_time.is_empty());
 }
 
 #[test]
-fn are_requests_that_go_back_in_time_counted() {
+fn out_of_order_requests_are_counted() {
     let summary = stat(&[at(5, Kind::Read, 0, 512), at(3, Kind::Read, 0, 512), at(9, Kind::Read, 0, 512)]);
     assert_eq!((summary.out_of_order, summary.duration_s), (1, 0.004));
 }
