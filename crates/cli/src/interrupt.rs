@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signal_has_its_name_and_the_exit_code_of_shells() {
+    fn signal_maps_to_its_name_and_shell_exit_code() {
         assert_eq!((Signal(SIGINT).name(), Signal(SIGINT).exit_code()), ("SIGINT", 130));
         assert_eq!((Signal(SIGTERM).name(), Signal(SIGTERM).exit_code()), ("SIGTERM", 143));
     }

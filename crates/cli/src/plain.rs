@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_to_a_terminal_are_written_out() {
+    fn terminal_control_characters_are_escaped() {
         assert_eq!(plain("a\u{1b}]0;owned\u{7}b\r"), "a\\u{1b}]0;owned\\u{7}b\\r");
         assert_eq!(plain("\u{9b}31m\u{202e}x"), "\\u{9b}31m\\u{202e}x");
         assert_eq!(plain("Größe ☃\n\tnext"), "Größe ☃\n\tnext");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_in_messages() {
+    fn long_values_are_truncated_in_messages() {
         let long = format!("node.toml:3: key: `{}` is wrong; say less", "x".repeat(200_000));
         let said = message(&long);
         assert!(said.chars().count() < 400, "{}", said.len());

@@ -121,7 +121,7 @@ mod tests {
     use headstack_model::drives;
 
     #[test]
-    fn does_a_survey_cover_every_block_once() {
+    fn survey_covers_every_block_once() {
         for name in ["atlas-10k", "wd800jd"] {
             let spec = drives::load(name).expect("the drive is shipped");
             let geometry = Geometry::new(&spec).expect("shipped drives hold");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn is_streaming_slower_than_the_media_by_the_skew() {
+    fn streaming_is_slower_than_media_transfer_by_the_skew() {
         let spec = drives::load("atlas-10k").expect("the drive is shipped");
         let geometry = Geometry::new(&spec).expect("shipped drives hold");
         let survey = Survey::new(&spec, &geometry);

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_capacities_in_decimal_units() {
+    fn capacities_print_in_decimal_units() {
         assert_eq!(capacity(512), "512 B");
         assert_eq!(capacity(9_100_000_000), "9.10 GB");
         assert_eq!(capacity(300_000_000_000), "300 GB");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn is_memory_in_powers_of_two() {
+    fn memory_prints_in_binary_units() {
         assert_eq!(memory(0), "0 B");
         assert_eq!(memory(8 << 20), "8 MiB");
         assert_eq!(memory((8 << 20) - 4096), "8.00 MiB");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn are_sizes_read_in_powers_of_two() {
+    fn size_suffixes_parse_as_powers_of_two() {
         assert_eq!(parse_bytes("4K"), Ok(4096));
         assert_eq!(parse_bytes("4k"), Ok(4096));
         assert_eq!(parse_bytes("1M"), Ok(1 << 20));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn capacities_are_read_in_powers_of_1000() {
+    fn capacity_suffixes_parse_as_powers_of_1000() {
         assert_eq!(parse_capacity("10TB"), Ok(10_000_000_000_000));
         assert_eq!(parse_capacity("9.1GB"), Ok(9_100_000_000));
         assert_eq!(parse_capacity("1GiB"), Ok(1 << 30));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn are_numbers_cut_to_their_digits() {
+    fn numbers_round_to_significant_digits() {
         assert_eq!(significant(2.71999, 3), "2.72");
         assert_eq!(significant(31415.9, 3), "31416");
         assert_eq!(significant(0.001234, 2), "0.0012");

@@ -259,7 +259,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn seeds_are_averaged_and_the_largest_time_is_that_of_all() {
+    fn metrics_are_averaged_over_seeds_except_the_maximum() {
         let ran = ran(&[], &[10.0, 20.0, 30.0]);
         assert_eq!((ran.value(Metric::P99Ms), ran.value(Metric::MaxMs)), (20.0, 60.0));
         let interval = ran.interval(Metric::P99Ms).expect("there are three seeds");

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn goal_marks_the_runs_on_its_side_of_the_bound() {
+    fn goal_is_met_strictly_inside_its_bound() {
         let goal = Goal::parse("p99_ms < 100").expect("it is well formed");
         let cells = [ran(&[], &[120.0]), ran(&[], &[90.0, 100.0]), ran(&[], &[100.0])];
         assert_eq!(cells.each_ref().map(|ran| goal.is_met(ran)), [false, true, false]);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_goal_is_refused_with_what_is_allowed() {
+    fn malformed_goal_is_rejected_with_the_allowed_form() {
         let told = |text: &str| Goal::parse(text).expect_err(text);
         assert_eq!(told("p99_ms=100"), "must be METRIC<NUMBER or METRIC>NUMBER, such as p99_ms<100");
         assert_eq!(told("p98_ms<100"), "no metric is called `p98_ms`; did you mean `p99_ms`?");

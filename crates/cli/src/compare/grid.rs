@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_grid_every_combination_in_order() {
+    fn grid_holds_every_combination_in_order() {
         let keys = [varied("drive.order=fcfs,sptf"), varied("drive.queue_depth=1,8")];
         let cells = cells(&rigs(), &keys).expect("the keys are there");
         let labels: Vec<String> = cells.iter().map(Cell::label).collect();
@@ -129,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn are_numbers_told_from_words() {
+    fn numeric_values_are_distinguished_from_words() {
         assert_eq!(varied("drive.queue_depth=1,8,32").numbers(), Some(vec![1.0, 8.0, 32.0]));
         assert_eq!(varied("drive.order=fcfs,1").numbers(), None);
         assert_eq!(varied("drive.order=fcfs").short(), "order");
     }
 
     #[test]
-    fn is_a_grid_without_end_refused() {
+    fn oversized_grid_is_rejected() {
         let values: Vec<String> = (1..=150).map(|value| value.to_string()).collect();
         let key = |key: &str| varied(&format!("{key}={}", values.join(",")));
         let refused = cells(&rigs(), &[key("drive.queue_depth"), key("drive.rpm")]).err().expect("too many");

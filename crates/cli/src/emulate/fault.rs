@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn are_faults_read_with_their_drive() {
+    fn fault_text_parses_with_its_drive() {
         let seconds = |seconds| Nanos::from_secs(seconds);
         assert_eq!(fault("power-cut@1m 30s").what, What::PowerCut(seconds(90)));
         assert_eq!(
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn are_others_refused_with_the_nearest() {
+    fn malformed_fault_is_rejected_with_the_nearest_form() {
         let error = |text: &str| text.parse::<Fault>().expect_err("it is no fault");
         assert_eq!(error("power-cut"), "must be written as power-cut@TIME");
         assert_eq!(error("ignore-flush@3s"), "must be written as ignore-flush");

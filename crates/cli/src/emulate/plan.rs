@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_each_volume_get_a_name_of_its_own() {
+    fn every_volume_gets_a_unique_name() {
         let named = |name: &str| VolumeInfo { name: name.to_string(), sectors: 1, sector_bytes: 512 };
         let mut volumes = ["disk0", "disk0", "data", "disk1", "data"].map(named);
         name_apart(volumes.iter_mut());

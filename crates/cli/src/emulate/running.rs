@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn speed_is_named_unless_it_is_the_real_one() {
+    fn speed_factor_is_printed_unless_it_is_1() {
         assert_eq!(timing(true, 1.0, true), ", with real-time priority");
         assert_eq!(timing(true, 10.0, true), ", 10 times as fast as a real one, with real-time priority");
         assert_eq!(timing(true, 0.5, false), ", 0.5 times as fast as a real one, without real-time priority");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn is_it_told_what_a_power_cut_takes() {
+    fn power_cut_message_names_the_data_that_is_lost() {
         let raid = ["raid5".to_string()];
         assert!(power_cut(2, &[]).ends_with("what was not on the media is lost"));
         assert!(power_cut(0, &raid).ends_with("nothing that was acknowledged is lost of raid5"));

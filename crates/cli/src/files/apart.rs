@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_are_kept_apart_from_inputs_and_each_other() {
+    fn output_over_an_input_or_another_output_is_rejected() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let at = |name: &str| folder.path().join(name);
         super::super::write_whole(&at("job"), b"").unwrap_or_else(|failure| panic!("{failure}"));

@@ -56,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_without_end_is_refused_after_its_bound() {
+    fn endless_file_is_rejected_at_the_size_bound() {
         let refused = read_text(Path::new("/dev/zero")).expect_err("it never ends").to_string();
         assert_eq!(refused, "/dev/zero: more than 16 MiB, which no file of this kind has");
     }
 
     #[test]
-    fn byte_order_mark_is_no_part_of_a_text() {
+    fn byte_order_mark_is_stripped_from_text() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let path = folder.path().join("text");
         write_whole(&path, "\u{feff}[a]".as_bytes()).unwrap_or_else(|failure| panic!("{failure}"));

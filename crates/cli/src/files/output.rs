@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_written_to_and_not_replaced() {
+    fn device_is_written_and_not_replaced() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let link = folder.path().join("null");
         symlink("/dev/null", &link).expect("the folder is writable");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_written_through_under_its_own_name() {
+    fn link_is_written_through_under_its_own_name() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         written(&file, "kept");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn link_is_not_followed_where_root_writes() {
+    fn link_is_rejected_when_root_writes() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         written(&file, "kept");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn mode_of_the_file_that_is_replaced_is_kept() {
+    fn replaced_file_keeps_its_mode() {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let file = folder.path().join("file");
         written(&file, "secret");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_that_is_missing_is_named_and_no_hidden_file() {
+    fn missing_folder_is_reported_without_the_hidden_file() {
         let refused =
             NewFile::beside(Path::new("/nonexistent/x")).err().expect("there is no folder").to_string();
         assert_eq!(

@@ -101,7 +101,7 @@ mod tests {
     use headstack_tracks::map::Identity;
 
     #[test]
-    fn does_the_partition_begin_and_end_with_a_track() {
+    fn aligned_partition_begins_and_ends_on_track_boundaries() {
         let mut map = TrackMap::new();
         map.push(30, 10);
         let mapped =

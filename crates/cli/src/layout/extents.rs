@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_what_has_no_place_refused() {
+    fn extent_without_a_physical_location_is_rejected() {
         assert!(kind(Flags::DELALLOC | Flags::UNKNOWN).is_err_and(|told| told.contains("sync")));
         assert!(kind(Flags::ENCODED).is_err());
         assert!(matches!(kind(Flags::ENCODED | Flags::DATA_ENCRYPTED), Ok(Kind::Blocks)));

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_preallocation_what_xfs_takes() {
+    fn preallocation_is_a_size_that_xfs_accepts() {
         for (unit, expected) in
             [(4096, 65536), (270_336, 524_288), (1 << 20, 1 << 20), ((1 << 30) + 1, 1 << 30)]
         {

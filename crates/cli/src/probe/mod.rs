@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failure_on_a_busy_machine_says_so_and_on_a_quiet_one_does_not() {
+    fn only_a_busy_machine_is_noted_in_a_failure() {
         let load = |waited| Some(Load { waited: Some(waited), stolen: Some(0.0) });
         assert_eq!(busy_note(None), "");
         assert_eq!(busy_note(load(0.02)), "");

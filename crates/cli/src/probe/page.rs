@@ -221,7 +221,7 @@ mod tests {
     use headstack_model::Lbn;
 
     #[test]
-    fn does_a_long_read_take_the_turns_that_skew_leaves() {
+    fn rotations_per_track_of_a_long_read_follow_the_skew() {
         let run = Run { first: Lbn(0), sectors: 100, tracks: 9 };
         let turns = |skew: f64, turn: f64| turns_a_track(&LatticeRun { run, angle: 0.0, skew, turn });
         assert_eq!(turns(0.125, 100.0), 1.125);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn are_parts_of_a_disk_means_of_their_blocks() {
+    fn part_mean_is_weighted_by_blocks() {
         let run = |first, sectors, tracks| Run { first: Lbn(first), sectors, tracks };
         let runs = [(run(0, 30, 1), 10.0), (run(30, 10, 2), 20.0), (run(50, 5, 12), 4.0)];
         let parts = parts(&mut runs.into_iter(), 100);

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_what_a_part_needs_learned_before_it() {
+    fn prerequisites_of_a_part_are_learned_first() {
         let lattice = |wanted: &[What]| with_needs(wanted, Method::Lattice).expect("all can be learned");
         assert_eq!(lattice(&[What::Speed]), [What::Speed]);
         assert_eq!(lattice(&[What::Tracks]), [What::Speed, What::Tracks]);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_a_method_finds_learned_and_no_more() {
+    fn method_learns_only_the_parts_it_finds() {
         let query = |wanted: &[What]| with_needs(wanted, Method::Query);
         assert_eq!(query(&[What::Tracks]), Ok(vec![What::Tracks]));
         assert_eq!(query(&[What::All]), Ok(vec![What::Speed, What::Tracks, What::Cache]));

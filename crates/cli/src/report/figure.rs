@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn can_a_name_end_the_script_it_stands_in() {
+    fn series_name_does_not_end_the_script_element() {
         let series = Series { name: "</script><b>".into(), points: vec![(1.0, 2.0)], ..Series::default() };
         let chart = Chart {
             title: String::new(),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn do_log_ticks_cover_the_range() {
+    fn log_ticks_cover_the_range() {
         let ticks = decade_ticks((3.0, 420.0));
         assert!(ticks[0] <= 3.0 && ticks[ticks.len() - 1] >= 420.0);
         assert!(ticks.windows(2).all(|pair| pair[0] < pair[1]));

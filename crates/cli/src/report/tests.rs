@@ -26,7 +26,7 @@ fn sample() -> Report {
 }
 
 #[test]
-fn does_the_page_load_anything() {
+fn page_loads_nothing_external() {
     let html = to_html(&sample());
     let ours = html.split("plotly.js v").next().expect("there is a beginning");
     for loader in ["<link", "src=", "@import", "url(", "fetch(", "http"] {
@@ -40,21 +40,21 @@ fn does_the_page_load_anything() {
 }
 
 #[test]
-fn is_text_from_outside_kept_as_text() {
+fn text_from_outside_is_escaped() {
     let html = to_html(&sample());
     assert!(html.contains("&lt;i&gt;") || html.contains("&#60;i&#62;"));
     assert!(!html.contains("<fcfs>"));
 }
 
 #[test]
-fn does_a_report_without_charts_leave_the_library_out() {
+fn report_without_charts_omits_the_chart_library() {
     let mut report = sample();
     report.sections[0].charts.clear();
     assert!(to_html(&report).len() < 20_000);
 }
 
 #[test]
-fn is_a_table_aligned_in_the_terminal() {
+fn table_is_aligned_in_the_terminal() {
     let mut table = Table::new("Numbers", &["order", "IOPS"]);
     table.row(["fcfs".to_string(), "9".to_string()]);
     table.row(["c-look".to_string(), "1234".to_string()]);

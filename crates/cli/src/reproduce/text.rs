@@ -124,7 +124,7 @@ mod tests {
     use headstack_studies::judge::{Measured, judge};
 
     #[test]
-    fn does_a_row_tell_difference_and_tolerance_as_its_kind_wants_them() {
+    fn row_formats_difference_and_tolerance_by_its_kind() {
         let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\treason\n\
                     a\tw\trelative\t10\t0.025\tms\tb\n\
                     c\tw\tabsolute\t20\t2\tms\tb\n\

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_tell_the_version_and_the_memory_of_clients() {
+    fn metrics_report_the_version_and_client_memory() {
         let text = text(&NodeState { client_bytes: 5, most_client_bytes: 7, ..NodeState::default() });
         let version = format!("headstack_build_info{{version=\"{}\"}} 1.0", env!("CARGO_PKG_VERSION"));
         for line in [

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_of_streams_are_used_again() {
+    fn stream_slots_are_reused() {
         let mut slots = Slots::default();
         let stream = |id| (id, Nanos(7));
         for turn in 0..1000 {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn is_it_told_once_that_a_disks_thread_failed() {
+    fn failed_disk_thread_is_reported_once() {
         let mut watch = Watch::new(Vec::new(), None);
         let disk =
             |name: &str, has_failed| DiskState { name: name.to_string(), has_failed, ..DiskState::default() };

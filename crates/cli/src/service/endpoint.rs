@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn is_who_comes_beyond_the_bound_sent_away_and_let_in_once_another_has_gone() {
+    fn excess_client_is_turned_away_until_another_disconnects() {
         let endpoint = endpoint(2, Duration::from_secs(86_400));
         let held = [connect(&endpoint), connect(&endpoint)];
         assert_eq!(ask(connect(&endpoint)), "");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn page_is_told_to_none_who_takes_the_host_for_another() {
+    fn request_for_a_foreign_host_is_rejected() {
         let endpoint = endpoint(2, Duration::from_secs(60));
         assert!(ask_as(connect(&endpoint), "127.0.0.1:9100").ends_with("good\n"));
         let heard = ask_as(connect(&endpoint), "evil.example");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_client_that_takes_its_time_cut_off() {
+    fn slow_client_is_disconnected_after_the_time_limit() {
         let endpoint = endpoint(1, Duration::from_millis(20));
         let mut silent = connect(&endpoint);
         assert_eq!(silent.read(&mut [0; 1]).unwrap_or(0), 0, "it asks for nothing");

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn does_an_end_never_come_that_no_clock_can_show() {
+    fn end_beyond_the_clock_range_is_not_scheduled() {
         let mut events = none();
         events.end_after(Some(Duration::MAX));
         assert_eq!(events.planned, []);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_signal_seen_to_be_ignored() {
+    fn ignored_signal_is_detected_from_the_process_status() {
         let status = "Name:\tsh\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t0\n";
         assert!(is_ignored(status, SIGHUP) && !is_ignored(status, SIGINT) && is_ignored(status, 13));
         assert!(!is_ignored("", SIGHUP) && !is_ignored("SigIgn:\tmany\n", SIGHUP));

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoint_answers_to_its_own_names_alone() {
+    fn endpoint_accepts_only_its_own_host_names() {
         let local = Hosts::new("127.0.0.1:9100", "127.0.0.1".parse().expect("it is an address"));
         for host in ["127.0.0.1:9100", "localhost", "LOCALHOST:9100", "[::1]:9100", "127.0.0.1"] {
             assert!(local.allow(host), "{host}");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn address_without_a_host_is_of_this_machine() {
+    fn address_without_a_host_defaults_to_loopback() {
         assert_eq!(
             (with_host(":9100"), with_host("[::]:9100")),
             ("127.0.0.1:9100".to_string(), "[::]:9100".to_string())

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn flood_of_warnings_is_cut_and_counted() {
+    fn warning_flood_is_limited_and_counted() {
         let mut limits = Limits::default();
         let written = (0..1000).filter(|_| limits.admits(&line(100, Level::Warn, "x"))).count();
         assert_eq!((written, limits.left_out), (20, 980));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn line_obeys_no_client() {
+    fn client_text_is_escaped_and_truncated_in_log_lines() {
         let long = format!("export `\x1b]0;owned\x07\n{}`", "a".repeat(100_000));
         let shown = text(&line(0, Level::Warn, &long), LogFormat::Text);
         assert!(
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn level_is_one_of_five() {
+    fn unknown_log_level_is_rejected() {
         assert_eq!(level("debug"), Ok(LevelFilter::Debug));
         assert_eq!(level("loud"), Err("must be one of off, error, warn, info, debug".to_string()));
         assert!(level("trace").is_err() && level("WARN").is_err());

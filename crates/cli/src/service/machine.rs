@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_counts_all_times_between_two_readings() {
+    fn stolen_share_covers_all_time_between_two_readings() {
         let first =
             ProcessorTime::parse("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 1 1 1\n").expect("it is whole");
         let then = ProcessorTime::parse("cpu  60 0 60 170 0 0 0 10 5 0\n").expect("it is whole");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_read_from_the_line_of_some() {
+    fn pressure_wait_is_read_from_the_some_line() {
         let text = "some avg10=94.46 avg60=88.93 avg300=94.96 total=1795516049\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
         assert_eq!(parse_waited(text), Some(Duration::from_micros(1_795_516_049)));
         assert_eq!(parse_waited("some avg10=0.00\n"), None);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn load_is_high_where_programs_wait_or_time_is_stolen() {
+    fn load_is_high_if_programs_wait_or_time_is_stolen() {
         let load = |waited, stolen| Load { waited, stolen };
         assert!(!load(None, None).is_high() && !load(Some(0.1), Some(0.01)).is_high());
         assert!(load(Some(0.5), Some(0.0)).is_high() && load(None, Some(0.2)).is_high());

@@ -61,20 +61,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_name_made_one_of_a_variable() {
+    fn disk_name_maps_to_an_environment_variable() {
         assert_eq!(variable("disk0"), "DISK0");
         assert_eq!(variable("my-disk.2"), "MY_DISK_2");
     }
 
     #[test]
-    fn private_folder_is_open_to_its_owner_alone() {
+    fn private_folder_is_accessible_to_its_owner_only() {
         let folder = private_folder().expect("there is room for it");
         let mode = folder.path().metadata().expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]
-    fn does_output_that_is_closed_hide_no_lost_data_and_no_code() {
+    fn closed_output_hides_neither_data_loss_nor_exit_code() {
         let closed = || Err(io::Error::from(io::ErrorKind::BrokenPipe));
         let lost = || Err(Failure::Input("disk0: no room".to_string()));
         assert!(matches!(outcome(lost(), None, closed()), Err(Failure::Input(_))));

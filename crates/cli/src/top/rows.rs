@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn do_the_tables_of_a_busy_node_fit_a_terminal_of_80_columns() {
+    fn tables_of_a_busy_node_fit_80_columns() {
         let node = node(&[125.0, 99.95]);
         for table in [disks(&node), streams(&node, Order::Rate, false)] {
             let width = |at: usize| {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn are_streams_sorted_by_what_is_asked_for() {
+    fn streams_sort_by_the_selected_order() {
         let node = node(&[1.0, 3.0, 2.0]);
         let ids = |order, is_turned| {
             let rows = streams(&node, order, is_turned).rows;

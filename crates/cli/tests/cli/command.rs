@@ -22,7 +22,7 @@ const COMMANDS: [&[&str]; 14] = [
 ];
 
 #[test]
-fn has_every_command_its_help() {
+fn command_help_begins_with_a_description() {
     assert!(printed(&["--version"]).starts_with("headstack "));
     assert!(printed(&["--help"]).contains("validate"));
     for command in COMMANDS {
@@ -32,7 +32,7 @@ fn has_every_command_its_help() {
 }
 
 #[test]
-fn help_and_version_are_there_in_every_form() {
+fn help_and_version_agree_in_every_form() {
     assert!(printed(&["help"]).contains("Commands:"));
     for command in ["sim", "compare", "emulate"] {
         assert_eq!(printed(&["help", command]), printed(&[command, "--help"]));
@@ -44,7 +44,7 @@ fn help_and_version_are_there_in_every_form() {
 }
 
 #[test]
-fn missing_command_prints_the_help_with_code_2() {
+fn missing_command_prints_help_and_exits_with_2() {
     for (args, word) in [(&[][..], "validate"), (&["drive"][..], "plot")] {
         let done = headstack(args);
         assert_eq!((done.code, done.out.as_str()), (2, ""));
@@ -53,14 +53,14 @@ fn missing_command_prints_the_help_with_code_2() {
 }
 
 #[test]
-fn is_wrong_usage_one_line_and_code_2() {
+fn wrong_usage_is_rejected_in_one_line_with_code_2() {
     assert!(refused(&["drive", "shwo"], 2).contains("'show'"));
     assert!(refused(&["validate", "--drive", "atlas-10k"], 2).contains("--trace"));
     assert!(refused(&["demo", "--nowhere"], 2).contains("--nowhere"));
 }
 
 #[test]
-fn is_a_reader_that_goes_away_no_failure() {
+fn closed_output_pipe_is_no_failure() {
     let mut child = command(&["drive", "show", "toshiba-x300"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -73,7 +73,7 @@ fn is_a_reader_that_goes_away_no_failure() {
 }
 
 #[test]
-fn does_the_demo_show_three_experiments_and_write_one_page() {
+fn demo_prints_three_experiments_and_writes_one_page() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let out = folder.path().join("new/out");
     let done = headstack(&["demo", "--out", out.to_str().expect("the path is UTF-8")]);
@@ -88,7 +88,7 @@ fn does_the_demo_show_three_experiments_and_write_one_page() {
 }
 
 #[test]
-fn is_a_folder_that_cannot_be_made_one_line() {
+fn folder_that_cannot_be_created_is_rejected_in_one_line() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let file = folder.path().join("file");
     fs::write(&file, "").expect("the folder is writable");

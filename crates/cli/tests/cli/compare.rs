@@ -32,7 +32,7 @@ fn grid(load: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn does_the_grid_run_in_order_and_repeat_itself() {
+fn grid_runs_in_order_and_repeats_exactly() {
     let folder = folder();
     let load = job(folder.path());
     let found = grid(&load, &[]);
@@ -52,7 +52,7 @@ fn does_the_grid_run_in_order_and_repeat_itself() {
 }
 
 #[test]
-fn is_a_run_the_same_as_alone() {
+fn run_in_a_grid_equals_the_run_alone() {
     let folder = folder();
     let load = job(folder.path());
     let set = ["--set", "drive.order=sptf", "--set", "drive.queue_depth=32"];
@@ -64,7 +64,7 @@ fn is_a_run_the_same_as_alone() {
 }
 
 #[test]
-fn does_the_table_tell_the_differences() {
+fn table_shows_the_differences_to_the_first_run() {
     let folder = folder();
     let load = job(folder.path());
     let done = headstack(&[&["compare", "atlas-10k", &load], &GRID[..]].concat());
@@ -84,7 +84,7 @@ fn does_the_table_tell_the_differences() {
 }
 
 #[test]
-fn does_the_report_hold_every_metric_and_both_disks() {
+fn report_shows_the_metric_charts_and_both_drives() {
     let folder = folder();
     let (load, page) = (job(folder.path()), folder.path().join("out.html"));
     let page_name = page.to_string_lossy();
@@ -99,7 +99,7 @@ fn does_the_report_hold_every_metric_and_both_disks() {
 }
 
 #[test]
-fn is_bad_input_one_line_that_says_what_to_do() {
+fn bad_grid_is_rejected_in_one_line_with_a_remedy() {
     let folder = folder();
     let load = job(folder.path());
     let depths = (1..=200).map(|depth| depth.to_string()).collect::<Vec<_>>().join(",");
@@ -157,7 +157,7 @@ fn two_jobs(folder: &Path) -> String {
 }
 
 #[test]
-fn jobs_are_kept_apart_in_table_and_json() {
+fn jobs_are_reported_separately_in_table_and_json() {
     let folder = folder();
     let load = two_jobs(folder.path());
     let args = ["compare", "atlas-10k", "wd800jd", &load];
@@ -180,7 +180,7 @@ fn jobs_are_kept_apart_in_table_and_json() {
 }
 
 #[test]
-fn baseline_is_the_run_that_was_named() {
+fn named_run_becomes_the_baseline() {
     let folder = folder();
     let load = job(folder.path());
     let args =
@@ -197,7 +197,7 @@ fn baseline_is_the_run_that_was_named() {
 }
 
 #[test]
-fn repeated_run_has_a_mean_over_its_seeds() {
+fn repeated_run_reports_the_mean_over_its_seeds() {
     let folder = folder();
     let load = job(folder.path());
     let found = json(&["compare", "atlas-10k", &load, "--repeat", "3", "--seed", "5", "--json", "-"]);
@@ -217,7 +217,7 @@ fn repeated_run_has_a_mean_over_its_seeds() {
 }
 
 #[test]
-fn goal_marks_the_runs_that_meet_it_and_fails_where_none_does() {
+fn goal_marks_meeting_runs_and_fails_without_any() {
     let folder = folder();
     let load = job(folder.path());
     let args = [&["compare", "atlas-10k", &load], &GRID[..]].concat();
@@ -241,7 +241,7 @@ fn goal_marks_the_runs_that_meet_it_and_fails_where_none_does() {
 }
 
 #[test]
-fn page_shows_twelve_distributions_and_offers_the_others() {
+fn page_shows_12_distributions_and_hides_the_others() {
     let folder = folder();
     let load = folder.path().join("short.fio");
     fs::write(&load, "[load]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=4\n")

@@ -24,7 +24,7 @@ fn changed(folder: &TempDir, name: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn does_the_list_show_every_drive() {
+fn list_shows_every_drive_within_80_columns() {
     let out = printed(&["drive", "list"]);
     let heading = out.lines().next().expect("there is a heading");
     for column in ["name", "title", "evidence"] {
@@ -40,7 +40,7 @@ fn does_the_list_show_every_drive() {
 }
 
 #[test]
-fn the_list_as_json_tells_of_each_drive_what_people_choose_by() {
+fn json_list_gives_capacity_interface_and_tagging() {
     let list = json(&["drive", "list", "--json"]);
     let list = list.as_array().expect("it is a list");
     assert_eq!(list.len(), drives::all().len());
@@ -58,7 +58,7 @@ fn json_text(text: &str) -> serde_json::Value {
 }
 
 #[test]
-fn show_tells_interface_and_tags() {
+fn show_prints_interface_and_tagging() {
     let row = |drive: &str, name: &str| {
         let out = printed(&["drive", "show", drive]);
         let line = out.lines().find(|line| line.trim_start().starts_with(name)).expect("the row is there");
@@ -71,7 +71,7 @@ fn show_tells_interface_and_tags() {
 }
 
 #[test]
-fn a_sata_drive_with_scsi_tags_fails_its_check() {
+fn sata_drive_with_scsi_tags_is_rejected() {
     let folder = folder();
     let file = changed(&folder, "exos-x16", "[queue]", "[queue]\ntagging = \"tcq\"");
     let said = refused(&["drive", "check", &file], 1);
@@ -84,7 +84,7 @@ fn a_sata_drive_with_scsi_tags_fails_its_check() {
 }
 
 #[test]
-fn check_and_show_note_what_is_allowed_and_seldom_meant() {
+fn check_and_show_note_allowed_but_unusual_keys() {
     let folder = folder();
     let file = changed(&folder, "exos-x16", "interface = ", "# interface = ");
     let out = printed(&["drive", "check", &file]);
@@ -115,7 +115,7 @@ const SHEET: [&str; 12] = [
 ];
 
 #[test]
-fn a_data_sheet_becomes_a_drive_that_shows_what_it_told() {
+fn data_sheet_becomes_a_drive_file_with_its_figures() {
     let folder = folder();
     let file = path(&folder, "wd-red.toml");
     let more = ["--cache", "256MB", "--interface", "sata"];
@@ -144,7 +144,7 @@ fn a_data_sheet_becomes_a_drive_that_shows_what_it_told() {
 }
 
 #[test]
-fn figures_that_no_drive_has_are_refused_by_new() {
+fn impossible_data_sheet_figures_are_rejected() {
     let said = |more: &[&str]| refused(&[&SHEET[..], more].concat(), 2);
     assert!(said(&["--full-stroke", "9"]).contains("average seek: 8.5 is outside "));
     assert!(said(&["--name", "My Drive"]).contains("use lower case, digits and hyphens"));
@@ -155,7 +155,7 @@ fn figures_that_no_drive_has_are_refused_by_new() {
 }
 
 #[test]
-fn does_show_print_the_whole_file_as_json() {
+fn json_of_show_reads_back_as_the_whole_drive() {
     let shown = json(&["drive", "show", "atlas-10k", "--json"]);
     assert_eq!(shown["name"], "atlas-10k");
     assert_eq!(shown["capacity_sectors"], 17_966_953);
@@ -164,7 +164,7 @@ fn does_show_print_the_whole_file_as_json() {
 }
 
 #[test]
-fn does_show_tell_the_figures_people_ask_for() {
+fn show_prints_capacity_rpm_zones_and_source() {
     let out = printed(&["drive", "show", "atlas-10k"]);
     for figure in ["9.20 GB", "17,966,953 sectors", "10025 rpm", "334 to 229 sectors per track", "DIXtrac"] {
         assert!(out.contains(figure), "{figure} in {out}");
@@ -172,7 +172,7 @@ fn does_show_tell_the_figures_people_ask_for() {
 }
 
 #[test]
-fn do_shipped_files_pass_their_check() {
+fn shipped_drive_files_pass_the_check() {
     let folder = folder();
     for name in ["atlas-10k", "wd800jd"] {
         let (_, text) = drives::all().iter().find(|(known, _)| *known == name).expect("the drive is shipped");
@@ -183,7 +183,7 @@ fn do_shipped_files_pass_their_check() {
 }
 
 #[test]
-fn do_faults_name_file_line_and_key() {
+fn drive_file_fault_names_file_line_and_key() {
     let folder = folder();
     let file = changed(&folder, "atlas-10k", "rpm = ", "rpm = -");
     let text = fs::read_to_string(&file).expect("it was written");
@@ -198,18 +198,18 @@ fn do_faults_name_file_line_and_key() {
 }
 
 #[test]
-fn is_a_missing_file_bad_input() {
+fn missing_drive_file_is_rejected_by_name() {
     let said = refused(&["drive", "check", "/nowhere/at-all.toml"], 2);
     assert!(said.contains("/nowhere/at-all.toml: "), "{said}");
 }
 
 #[test]
-fn does_an_unknown_name_get_the_nearest_one() {
+fn unknown_drive_is_rejected_with_the_nearest_name() {
     assert!(refused(&["drive", "show", "atlas10k"], 2).contains("did you mean `atlas-10k`?"));
 }
 
 #[test]
-fn is_a_plot_one_file_that_loads_nothing() {
+fn plot_is_one_file_that_loads_nothing() {
     let folder = folder();
     let page = path(&folder, "page.html");
     assert_eq!(printed(&["drive", "plot", "atlas-10k", "-o", &page]).trim_end(), page);
@@ -224,7 +224,7 @@ fn is_a_plot_one_file_that_loads_nothing() {
 }
 
 #[test]
-fn a_plot_is_named_after_the_file_and_names_it() {
+fn plot_is_named_after_the_drive_file_and_cites_it() {
     let folder = folder();
     let (_, text) = drives::all().iter().find(|(name, _)| *name == "wd800jd").expect("the drive is shipped");
     fs::write(folder.path().join("mine.toml"), text).expect("the folder is writable");
@@ -236,13 +236,13 @@ fn a_plot_is_named_after_the_file_and_names_it() {
 }
 
 #[test]
-fn is_a_plot_that_cannot_be_written_one_line() {
+fn unwritable_plot_is_rejected_in_one_line() {
     let said = refused(&["drive", "plot", "atlas-10k", "-o", "/nowhere/page.html"], 2);
     assert!(said.contains("/nowhere/page.html: "), "{said}");
 }
 
 #[test]
-fn does_an_import_pass_the_check() {
+fn imported_drive_passes_the_check() {
     let rig = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/small/rig.parv");
     let rig = rig.to_str().expect("the workspace's path is UTF-8");
     let folder = folder();
@@ -257,7 +257,7 @@ fn does_an_import_pass_the_check() {
 }
 
 #[test]
-fn are_faults_of_an_import_told_with_their_place() {
+fn import_fault_names_file_and_line() {
     let folder = folder();
     let file = path(&folder, "broken.parv");
     fs::write(&file, "disksim_disk D {\n  Model = source missing.model\n}\n")
@@ -267,7 +267,7 @@ fn are_faults_of_an_import_told_with_their_place() {
 }
 
 #[test]
-fn is_every_reference_drive_imported() {
+fn reference_drives_import_and_parse() {
     let Some(reference) = std::env::var_os("HEADSTACK_REFERENCE") else {
         eprintln!("skipped: HEADSTACK_REFERENCE does not name the folder with the reference data");
         return;

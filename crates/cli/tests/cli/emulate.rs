@@ -17,7 +17,7 @@ fn run(args: &[&str], shell: &str) -> (i32, String, String) {
 }
 
 #[test]
-fn is_what_cannot_be_emulated_one_line() {
+fn invalid_emulate_arguments_are_rejected_in_one_line() {
     let drive = "atlas-10k";
     for (args, told) in [
         (&["emulate", drive][..], "--nbd ADDRESS or --mount FOLDER"),
@@ -63,7 +63,7 @@ fn refused_quietly(args: &[&str]) -> String {
 }
 
 #[test]
-fn does_a_command_find_the_disks_and_give_its_code() {
+fn child_command_gets_disk_uris_and_sets_the_exit_code() {
     let args = ["atlas-10k", "null", "--size", "1M", "--fault", "disk0:ignore-flush"];
     let (code, out, err) = run(&args, "env; exit 7");
     assert_eq!(code, 7, "{err}");
@@ -80,12 +80,12 @@ fn does_a_command_find_the_disks_and_give_its_code() {
 }
 
 #[test]
-fn does_a_signal_that_ends_a_command_show_in_the_code() {
+fn signal_death_of_the_child_command_sets_the_exit_code() {
     assert_eq!(run(&["null"], "kill -TERM $$").0, 128 + 15);
 }
 
 #[test]
-fn is_the_data_kept_in_a_file_or_in_a_folder_for_several() {
+fn data_is_stored_in_a_file_or_a_folder_for_several_disks() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("the path is UTF-8").to_string();
     let (file, disks) = (path("disk"), path("new/disks"));
@@ -103,7 +103,7 @@ fn is_the_data_kept_in_a_file_or_in_a_folder_for_several() {
 }
 
 #[test]
-fn does_it_end_after_its_time_and_after_a_power_cut() {
+fn emulation_ends_after_its_duration_or_a_power_cut() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let socket = format!("unix:{}", folder.path().join("nbd").display());
     let done = headstack(&["emulate", "null", "--nbd", &socket, "--duration", "1ms"]);
@@ -118,7 +118,7 @@ fn does_it_end_after_its_time_and_after_a_power_cut() {
 }
 
 #[test]
-fn do_statistics_show_a_line_a_disk() {
+fn statistics_print_one_line_per_disk() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let socket = format!("unix:{}", folder.path().join("nbd").display());
     let args = ["emulate", "exos-x18", "raid5", "--nbd", &socket, "--stats=50ms", "--duration", "300ms"];
@@ -179,7 +179,7 @@ fn value(text: &str, metric: &str) -> f64 {
 }
 
 #[test]
-fn do_metrics_tell_what_the_disks_do() {
+fn metrics_report_the_state_of_every_disk() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let socket = format!("unix:{}", folder.path().join("nbd").display());
     let args = ["emulate", "atlas-10k", "null", "--nbd", &socket, "--metrics", "127.0.0.1:0"];
@@ -217,7 +217,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn do_metrics_outlive_a_time_without_descriptors() {
+fn metrics_endpoint_recovers_from_descriptor_exhaustion() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let socket = format!("unix:{}", folder.path().join("nbd").display());
     let args = ["emulate", "null", "--nbd", &socket, "--metrics", "127.0.0.1:0"];
@@ -237,7 +237,7 @@ fn do_metrics_outlive_a_time_without_descriptors() {
 }
 
 #[test]
-fn does_a_hangup_that_is_ignored_stay_so() {
+fn inherited_ignore_of_sighup_is_kept() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let socket = format!("unix:{}", folder.path().join("nbd").display());
     let args = ["emulate", "null", "--nbd", &socket];
@@ -248,7 +248,7 @@ fn does_a_hangup_that_is_ignored_stay_so() {
 }
 
 #[test]
-fn does_a_command_give_its_code_where_nobody_listens() {
+fn exit_code_survives_a_closed_error_pipe() {
     let mut command =
         command(&["emulate", "null", "--stats=50ms", "--", "sh", "-c", "kill -USR1 $PPID; exit 7"]);
     let (reader, writer) = std::io::pipe().expect("there are descriptors");
@@ -258,7 +258,7 @@ fn does_a_command_give_its_code_where_nobody_listens() {
 }
 
 #[test]
-fn does_the_check_compare_every_job_in_both_times() {
+fn check_compares_every_job_simulated_and_real() {
     // Whether this machine can be trusted while tests run is not the question.
     let args = ["emulate", "st2000dm006", "--check", "--quick", "--json", "--speed", "10"];
     let done = headstack(&args);
@@ -278,12 +278,12 @@ fn does_the_check_compare_every_job_in_both_times() {
 }
 
 #[test]
-fn is_null_no_drive_of_the_list() {
+fn null_is_rejected_as_a_rig_name() {
     assert!(refused(&["rig", "show", "null"], 2).contains("no rig or drive `null`"));
 }
 
 #[test]
-fn first_line_names_the_speed_and_says_what_real_time_means() {
+fn first_line_names_the_speed_and_real_time_priority() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let socket = format!("unix:{}", folder.path().join("socket").display());
     let introduced = |speed: &str| {
@@ -299,7 +299,7 @@ fn first_line_names_the_speed_and_says_what_real_time_means() {
 }
 
 #[test]
-fn printed_commands_are_quoted_for_a_shell() {
+fn printed_losetup_command_is_quoted_for_a_shell() {
     if !Path::new("/dev/fuse").exists() || !have(&["fusermount3"]) {
         return eprintln!("skipped: this machine mounts no FUSE");
     }

@@ -39,7 +39,7 @@ impl Place {
 }
 
 #[test]
-fn output_over_an_input_is_refused_before_anything_runs() {
+fn output_over_an_input_is_rejected_before_anything_runs() {
     let place = Place::new();
     let [job, trace, other] = [place.at("job.fio"), place.at("a.trace"), place.at("./job.fio")];
     let rig = place.write("rig.toml", "[[drive]]\npreset = \"wd800jd\"\n");
@@ -83,7 +83,7 @@ fn output_over_an_input_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn requests_go_to_standard_output() {
+fn requests_are_written_to_standard_output() {
     let place = Place::new();
     let text = printed(&["sim", "wd800jd", &place.at("job.fio"), "--requests", "-"]);
     assert!(text.starts_with("time_ns,device,op,offset,bytes,") && text.lines().count() == 21, "{text}");
@@ -92,7 +92,7 @@ fn requests_go_to_standard_output() {
 }
 
 #[test]
-fn options_of_traces_are_refused_for_other_loads() {
+fn trace_options_are_rejected_for_other_loads() {
     let place = Place::new();
     let (job, load) = (place.at("job.fio"), place.at("load.toml"));
     let given = ["--format", "msr", "--time-scale", "9", "--all-to", "7", "--wrap", "--skip-bad", "3"];
@@ -120,7 +120,7 @@ fn options_of_traces_are_refused_for_other_loads() {
 }
 
 #[test]
-fn output_keeps_the_mode_of_what_it_replaces() {
+fn output_keeps_the_mode_of_the_replaced_file() {
     let place = Place::new();
     let secret = place.write("secret", "k");
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).expect("it is ours");
@@ -130,7 +130,7 @@ fn output_keeps_the_mode_of_what_it_replaces() {
 }
 
 #[test]
-fn root_writes_through_no_link() {
+fn output_through_a_link_is_rejected_for_root() {
     let place = Place::new();
     let (target, link) = (place.write("target", "kept"), place.at("link"));
     symlink(&target, &link).expect("the folder is writable");
@@ -149,7 +149,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn input_without_end_is_refused() {
+fn endless_input_is_rejected() {
     let place = Place::new();
     let zero = "/dev/zero";
     for args in [
@@ -175,7 +175,7 @@ fn input_without_end_is_refused() {
 }
 
 #[test]
-fn commands_to_a_terminal_never_reach_it() {
+fn control_characters_of_inputs_never_reach_the_terminal() {
     let place = Place::new();
     let journal = place.write("j", "headstack-probe-journal 1\u{1b}]0;owned\u{7}\r\n");
     let coloured = place.at("no\u{1b}[31mx");
@@ -198,7 +198,7 @@ fn commands_to_a_terminal_never_reach_it() {
 }
 
 #[test]
-fn long_values_are_cut_in_messages() {
+fn error_with_a_long_value_is_truncated_to_one_line() {
     let place = Place::new();
     let long = "x".repeat(200_000);
     for (name, text) in [
@@ -218,7 +218,7 @@ fn long_values_are_cut_in_messages() {
 }
 
 #[test]
-fn mistakes_of_the_error_table_are_told_plainly() {
+fn common_mistakes_are_rejected_in_plain_words() {
     let place = Place::new();
     let job = place.at("job.fio");
     let said = |args: &[&str]| refused(args, 2);
@@ -246,7 +246,7 @@ fn mistakes_of_the_error_table_are_told_plainly() {
 }
 
 #[test]
-fn near_miss_of_a_volumes_name_is_refused_and_a_file_is_told() {
+fn misspelled_volume_is_rejected_and_a_file_name_is_noted() {
     let place = Place::new();
     let slip = place.write("slip.fio", "[j]\nfilename=data99\nsize=1m\nnumber_ios=4\n");
     let said = refused(&["sim", "node", &slip], 2);
@@ -260,7 +260,7 @@ fn near_miss_of_a_volumes_name_is_refused_and_a_file_is_told() {
 }
 
 #[test]
-fn job_says_what_its_engine_and_its_variables_make_of_it() {
+fn summary_notes_job_variables_and_capped_queue_depth() {
     let place = Place::new();
     let job = place.write("j.fio", "[j]\nrw=randread\nsize=${SIZE}\niodepth=32\nnumber_ios=50\n");
     let mut command = crate::common::command(&["sim", "wd800jd", &job]);
@@ -274,7 +274,7 @@ fn job_says_what_its_engine_and_its_variables_make_of_it() {
 }
 
 #[test]
-fn every_job_of_a_running_node_runs_in_the_simulator_too() {
+fn stream_jobs_of_a_node_also_run_in_the_simulator() {
     let jobs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../jobs");
     for name in ["streams-nbd.fio", "streams-writers.fio", "streams-and-random.fio"] {
         let job = jobs.join(name).to_string_lossy().into_owned();
@@ -284,7 +284,7 @@ fn every_job_of_a_running_node_runs_in_the_simulator_too() {
 }
 
 #[test]
-fn data_of_another_disk_is_refused() {
+fn data_file_of_another_disk_is_rejected() {
     let place = Place::new();
     let notes = place.write("notes.txt", "x\n");
     let emulate = |drive: &str, data: &str| {

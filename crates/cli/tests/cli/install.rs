@@ -21,7 +21,7 @@ fn installed() -> tempfile::TempDir {
 }
 
 #[test]
-fn install_puts_the_stripped_command_and_its_units_below_the_prefix() {
+fn install_places_the_stripped_binary_and_units_in_the_prefix() {
     if !have(&["make", "install", "strip"]) {
         return;
     }
@@ -40,7 +40,7 @@ fn install_puts_the_stripped_command_and_its_units_below_the_prefix() {
 }
 
 #[test]
-fn systemd_finds_nothing_wrong_with_the_units() {
+fn systemd_accepts_the_installed_units() {
     if !have(&["make", "install", "strip", "systemd-analyze"]) {
         return;
     }

@@ -98,7 +98,7 @@ fn temporary_bytes(folder: &Path) -> u64 {
 }
 
 #[test]
-fn sim_prints_and_writes_what_it_has_when_it_is_stopped() {
+fn interrupted_sim_writes_its_partial_results() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let folder = folder();
         let job = long_job(folder.path());
@@ -126,7 +126,7 @@ fn sim_prints_and_writes_what_it_has_when_it_is_stopped() {
 }
 
 #[test]
-fn whole_run_is_not_partial() {
+fn complete_run_is_not_marked_partial() {
     let folder = folder();
     let job = folder.path().join("short.fio");
     fs::write(&job, "[load]\nrw=randread\nsize=1m\n").expect("the folder is writable");
@@ -137,7 +137,7 @@ fn whole_run_is_not_partial() {
 }
 
 #[test]
-fn second_signal_ends_at_once_and_leaves_no_file() {
+fn second_signal_ends_the_process_and_leaves_no_file() {
     let folder = folder();
     let made = Command::new("mkfifo").arg(folder.path().join("endless.fio")).status();
     assert!(made.expect("mkfifo runs").success());
@@ -154,7 +154,7 @@ fn second_signal_ends_at_once_and_leaves_no_file() {
 }
 
 #[test]
-fn run_prints_what_it_has_when_it_is_stopped() {
+fn interrupted_run_prints_its_partial_results() {
     let folder = folder();
     let args = ["run", "--drive", "atlas-10k", "--pattern", "random", "--count", "500000000"];
     let running = Running::start(folder.path(), &args);
@@ -173,7 +173,7 @@ fn run_prints_what_it_has_when_it_is_stopped() {
 }
 
 #[test]
-fn compare_prints_the_runs_that_are_done_when_it_is_stopped() {
+fn interrupted_compare_reports_its_completed_runs() {
     let folder = folder();
     let job = long_job(folder.path());
     let args = ["compare", "atlas-10k", "wd800jd", &job, "--json", "out.json", "--report", "out.html"];
@@ -190,7 +190,7 @@ fn compare_prints_the_runs_that_are_done_when_it_is_stopped() {
 }
 
 #[test]
-fn reproduce_keeps_the_studies_that_are_done_when_it_is_stopped() {
+fn interrupted_reproduce_keeps_the_completed_studies() {
     let folder = folder();
     let running = Running::start(folder.path(), &["reproduce", "st2000dm006", "streams", "--quick"]);
     wait_until("the first study is done", || folder.path().join("out/st2000dm006.html").exists());
@@ -203,7 +203,7 @@ fn reproduce_keeps_the_studies_that_are_done_when_it_is_stopped() {
 }
 
 #[test]
-fn reproduce_marks_the_rows_that_were_not_run_in_its_json() {
+fn interrupted_reproduce_marks_rows_not_run_in_json() {
     let folder = folder();
     let running = Running::start(folder.path(), &["reproduce", "streams", "--json"]);
     running.handles_signals();

@@ -25,7 +25,7 @@ fn example(kind: &str) -> String {
 
 /// The keys as they stand on the pages and as the command tells them. With `HEADSTACK_UPDATE` set it writes the pages.
 #[test]
-fn are_the_pages_of_keys_up_to_date() {
+fn key_pages_match_the_printed_keys() {
     for (kind, command) in KINDS {
         let text = fs::read_to_string(page(kind)).expect("the page is in the tree");
         let (own, made) = text.split_once(MARK).expect("the page has the mark");
@@ -43,7 +43,7 @@ fn are_the_pages_of_keys_up_to_date() {
 }
 
 #[test]
-fn do_the_examples_on_the_pages_pass_the_check() {
+fn examples_on_the_key_pages_pass_the_check() {
     let spec = DriveSpec::parse(&example("drive"), "example");
     assert_eq!(spec.unwrap_or_else(|error| panic!("{error}")).name, "small-example");
     let folder = tempfile::tempdir().expect("a folder for the example");
@@ -58,7 +58,7 @@ fn do_the_examples_on_the_pages_pass_the_check() {
 }
 
 #[test]
-fn has_every_key_a_comment_and_every_table_its_heading() {
+fn every_key_has_a_comment_and_tables_have_headings() {
     let told = printed(&["drive", "keys"]);
     for part in
         ["## `[geometry]`", "## `[[geometry.zones]]`", "## `[mechanics.seek]`", "## `[bus.write_disconnect]`"]
@@ -75,7 +75,7 @@ fn has_every_key_a_comment_and_every_table_its_heading() {
 }
 
 #[test]
-fn does_the_schema_forbid_unknown_keys() {
+fn drive_schema_forbids_unknown_keys() {
     let schema = json(&["drive", "keys", "--json-schema"]);
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["properties"]["sector_bytes"]["default"], 512);

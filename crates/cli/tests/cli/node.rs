@@ -81,7 +81,7 @@ fn go(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn log_tells_who_was_refused_and_why_and_obeys_no_client() {
+fn log_names_rejected_client_and_reason_without_control_bytes() {
     let node = Node::start(folder(), &["--disk", "memory:1M", "--nbd", "unix:nbd"]);
     let mut stream = node.greeted().expect("there are seats");
     option(&mut stream, 7, &go("dsk0\x1b]0;owned\x07"));
@@ -92,7 +92,7 @@ fn log_tells_who_was_refused_and_why_and_obeys_no_client() {
 }
 
 #[test]
-fn log_tells_that_there_are_more_clients_than_may_be() {
+fn log_reports_rejection_beyond_the_connection_limit() {
     let folder = folder();
     let config = "listen = [\"unix:nbd\"]\n[limits]\nconnections = 2\n[[disk]]\nram_bytes = 1048576\n";
     fs::write(folder.path().join("node.toml"), config).expect("the folder is writable");
@@ -108,7 +108,7 @@ fn log_tells_that_there_are_more_clients_than_may_be() {
 }
 
 #[test]
-fn log_tells_who_comes_and_goes_where_that_is_asked_for() {
+fn verbose_log_reports_clients_that_connect_and_leave() {
     let node = Node::start(folder(), &["--disk", "memory:1M", "--nbd", "unix:nbd", "-v"]);
     let mut stream = node.greeted().expect("there are seats");
     option(&mut stream, 7, &go("disk0"));
@@ -120,7 +120,7 @@ fn log_tells_who_comes_and_goes_where_that_is_asked_for() {
 }
 
 #[test]
-fn hangup_reads_the_file_again_and_a_bad_file_changes_nothing() {
+fn sighup_reloads_a_valid_file_and_ignores_a_bad_one() {
     let folder = folder();
     let path = folder.path().join("node.toml");
     let write = |allow: &str| {
@@ -149,7 +149,7 @@ fn hangup_reads_the_file_again_and_a_bad_file_changes_nothing() {
 }
 
 #[test]
-fn listeners_may_differ_in_tls() {
+fn tls_is_configured_per_listener() {
     let folder = folder();
     let path = folder.path().join("node.toml");
     let config = |listeners: &str| {
@@ -169,7 +169,7 @@ fn listeners_may_differ_in_tls() {
 }
 
 #[test]
-fn disk_of_two_names_is_refused_at_once_and_one_in_use_with_its_holder() {
+fn disk_named_twice_or_held_by_a_process_is_rejected() {
     let folder = folder();
     let disk = folder.path().join("disk");
     fs::File::create(&disk).and_then(|file| file.set_len(1 << 20)).expect("there is room");
@@ -187,7 +187,7 @@ fn disk_of_two_names_is_refused_at_once_and_one_in_use_with_its_holder() {
 }
 
 #[test]
-fn figures_are_for_this_machine_and_by_its_names() {
+fn metrics_endpoint_binds_loopback_and_rejects_foreign_hosts() {
     let metrics = ["--disk", "memory:1M", "--nbd", "unix:nbd", "--metrics", ":0"];
     let node = Node::start(folder(), &metrics);
     let said = node.wait_for("out", "metrics: http://");
@@ -209,7 +209,7 @@ fn figures_are_for_this_machine_and_by_its_names() {
 }
 
 #[test]
-fn limits_are_checked_and_told() {
+fn limits_are_checked_and_printed() {
     let folder = folder();
     let path = folder.path().join("node.toml");
     let config = |limits: &str| {

@@ -49,20 +49,20 @@ fn is_drawn(args: &[&str], charts: usize, marks: &[(&str, usize)]) {
 }
 
 #[test]
-fn does_a_browser_draw_a_simulations_charts() {
+fn browser_draws_the_charts_of_a_simulation() {
     let marks = [("class=\"js-line\"", 12), ("class=\"point\"", 40)];
     is_drawn(&["sim", "atlas-10k", "LOAD", "--report", "PAGE"], 17, &marks);
 }
 
 #[test]
-fn does_a_browser_draw_a_comparisons_charts() {
+fn browser_draws_the_charts_of_a_comparison() {
     let marks = [("class=\"js-line\"", 10), ("class=\"point\"", 12), ("class=\"errorbar\"", 6)];
     let grid = ["--vary", "drive.order=fcfs,sptf", "--vary", "drive.queue_depth=1,16"];
     is_drawn(&[&["compare", "atlas-10k", "LOAD", "--report", "PAGE"], &grid[..]].concat(), 13, &marks);
 }
 
 #[test]
-fn does_a_browser_draw_a_studys_charts() {
+fn browser_draws_the_charts_of_a_study() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let out = folder.path().to_str().expect("its name is UTF-8");
     printed(&["reproduce", "st2000dm006", "--quick", "--out", out]);
@@ -76,7 +76,7 @@ fn does_a_browser_draw_a_studys_charts() {
 }
 
 #[test]
-fn does_a_browser_draw_the_demos_charts() {
+fn browser_draws_the_charts_of_the_demo() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     printed(&["demo", "--out", folder.path().to_str().expect("its name is UTF-8")]);
     let page = folder.path().join("demo.html");

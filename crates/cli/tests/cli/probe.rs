@@ -21,7 +21,7 @@ fn small(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn does_what_is_learned_of_a_drive_agree_with_its_file() {
+fn probed_drive_agrees_with_its_file() {
     let folder = folder();
     let drive = small(folder.path());
     let [learned, map, page] =
@@ -45,7 +45,7 @@ fn does_what_is_learned_of_a_drive_agree_with_its_file() {
 }
 
 #[test]
-fn is_the_same_seed_the_same_disk() {
+fn equal_seeds_probe_the_same_disk() {
     let folder = folder();
     let drive = small(folder.path());
     let told =
@@ -55,7 +55,7 @@ fn is_the_same_seed_the_same_disk() {
 }
 
 #[test]
-fn does_it_stop_in_time_and_go_on_from_its_journal() {
+fn probe_stops_at_its_budget_and_resumes_from_the_journal() {
     let folder = folder();
     let (drive, journal) = (small(folder.path()), folder.path().join("journal"));
     let args = ["probe", "--drive", text(&drive), "--what", "tracks", "--json", "--journal", text(&journal)];
@@ -92,7 +92,7 @@ fn stranger(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn is_a_journal_of_another_disk_refused_where_nothing_is_left_to_ask() {
+fn complete_journal_of_another_disk_is_rejected() {
     let folder = folder();
     let (drive, other) = (small(folder.path()), stranger(folder.path()));
     for method in ["lattice", "query"] {
@@ -110,7 +110,7 @@ fn is_a_journal_of_another_disk_refused_where_nothing_is_left_to_ask() {
 }
 
 #[test]
-fn is_a_journal_too_short_to_know_the_disk_by_begun_anew() {
+fn journal_too_short_to_identify_the_disk_is_restarted() {
     let folder = folder();
     let (drive, other) = (small(folder.path()), stranger(folder.path()));
     let journal = folder.path().join("journal");
@@ -124,7 +124,7 @@ fn is_a_journal_too_short_to_know_the_disk_by_begun_anew() {
 }
 
 #[test]
-fn is_told_what_was_not_written_when_the_time_was_over() {
+fn budget_end_reports_the_files_not_written() {
     let folder = folder();
     let drive = small(folder.path());
     let [learned, map] = ["learned.toml", "small.map"].map(|name| folder.path().join(name));
@@ -146,7 +146,7 @@ fn is_told_what_was_not_written_when_the_time_was_over() {
 }
 
 #[test]
-fn is_what_was_learned_kept_when_something_fails_later() {
+fn earlier_results_are_printed_after_a_later_failure() {
     let folder = folder();
     let drive = small(folder.path());
     let map = folder.path().join("small.map");
@@ -164,7 +164,7 @@ fn is_what_was_learned_kept_when_something_fails_later() {
 }
 
 #[test]
-fn does_it_leave_nothing_but_its_journal_when_it_is_stopped() {
+fn interrupted_probe_leaves_only_its_journal() {
     let folder = folder();
     let drive = small(folder.path());
     let [journal, map] = ["journal", "small.map"].map(|name| folder.path().join(name));
@@ -195,7 +195,7 @@ fn does_it_leave_nothing_but_its_journal_when_it_is_stopped() {
 }
 
 #[test]
-fn does_it_go_on_where_it_was_begun_to_ignore_a_signal() {
+fn probe_continues_through_an_ignored_sighup() {
     let folder = folder();
     let journal = folder.path().join("journal");
     let script = "trap '' HUP; \"$0\" probe --drive toshiba-x300 --what tracks --method timing --journal \"$1\" & \
@@ -210,7 +210,7 @@ fn does_it_go_on_where_it_was_begun_to_ignore_a_signal() {
 }
 
 #[test]
-fn does_a_check_that_fails_end_with_1() {
+fn failed_check_exits_with_1() {
     let folder = folder();
     let drive = small(folder.path());
     let done = headstack(&["probe", "--drive", text(&drive), "--what", "speed", "--check=wd800jd"]);
@@ -228,7 +228,7 @@ fn does_a_check_that_fails_end_with_1() {
 }
 
 #[test]
-fn does_a_walk_over_places_go_on_where_it_ended() {
+fn query_probe_resumes_from_its_journal() {
     let folder = folder();
     let (drive, journal) = (small(folder.path()), folder.path().join("journal"));
     let args = [
@@ -251,7 +251,7 @@ fn does_a_walk_over_places_go_on_where_it_ended() {
 }
 
 #[test]
-fn is_what_cannot_be_probed_one_line() {
+fn invalid_probe_arguments_are_rejected_in_one_line() {
     let folder = folder();
     let drive = small(folder.path());
     let drive = text(&drive);
@@ -280,7 +280,7 @@ fn is_what_cannot_be_probed_one_line() {
 }
 
 #[test]
-fn do_all_methods_find_the_same_tracks() {
+fn every_method_finds_the_same_tracks() {
     let folder = folder();
     let drive = small(folder.path());
     for (method, has_speed) in [("lattice", true), ("timing", true), ("query", false), ("scsi", false)] {
@@ -300,7 +300,7 @@ fn do_all_methods_find_the_same_tracks() {
 }
 
 #[test]
-fn is_a_map_of_another_disk_of_the_same_name_and_size_refused() {
+fn map_of_a_disk_with_equal_name_and_size_is_rejected() {
     let folder = folder();
     let (drive, map) = (small(folder.path()), folder.path().join("small.map"));
     printed(&["probe", "--drive", text(&drive), "--what", "tracks", "--map", text(&map)]);
@@ -315,7 +315,7 @@ fn is_a_map_of_another_disk_of_the_same_name_and_size_refused() {
 }
 
 #[test]
-fn is_a_known_map_looked_at_and_mended() {
+fn known_map_is_verified_and_repaired_at_grown_defects() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     // With spares at the end of each zone, so that blocks move up to there when a defect grows.

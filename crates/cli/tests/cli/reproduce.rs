@@ -33,7 +33,7 @@ fn holds(row: &Value) -> bool {
 }
 
 #[test]
-fn does_the_list_name_every_study_and_help_too() {
+fn every_listed_study_is_named_in_the_help() {
     let (list, help) = (printed(&["reproduce", "--list"]), printed(&["reproduce", "--help"]));
     let ids: Vec<&str> = list.lines().skip(2).filter_map(|line| line.split(' ').next()).collect();
     assert!(ids.contains(&"st2000dm006") && ids.contains(&"validation"), "{list}");
@@ -43,7 +43,7 @@ fn does_the_list_name_every_study_and_help_too() {
 }
 
 #[test]
-fn does_a_study_print_its_rows_and_write_its_page() {
+fn study_prints_its_rows_and_writes_its_page() {
     let (_folder, out) = folder();
     let done = headstack(&["reproduce", "st2000dm006", "--quick", "-o", &out]);
     assert_eq!((done.code, done.err.as_str()), (0, ""), "no bar where there is no terminal");
@@ -61,7 +61,7 @@ fn does_a_study_print_its_rows_and_write_its_page() {
 }
 
 #[test]
-fn is_json_a_row_a_figure_with_its_verdict() {
+fn json_holds_one_row_with_a_verdict_per_figure() {
     let (_folder, out) = folder();
     let found = json(&["reproduce", "modern-drives", "validation", "--quick", "--json", "--out", &out]);
     let studies = found.as_array().expect("of several studies it is a list");
@@ -79,7 +79,7 @@ fn is_json_a_row_a_figure_with_its_verdict() {
 }
 
 #[test]
-fn does_a_row_that_is_off_fail_the_command() {
+fn row_outside_its_tolerance_fails_the_command() {
     // A trace of one request, measured as if the drive were a minute slow.
     let (folder, out) = folder();
     let traces = folder.path().join("traces");
@@ -101,7 +101,7 @@ fn does_a_row_that_is_off_fail_the_command() {
 }
 
 #[test]
-fn does_a_study_that_refutes_a_figure_say_so() {
+fn refuted_figure_is_marked_off_with_its_reason() {
     let (_folder, out) = folder();
     let done = headstack(&["reproduce", "scheduling", "--quick", "--json", "--out", &out]);
     assert_eq!(done.code, 1, "{}", done.err);
@@ -119,7 +119,7 @@ fn does_a_study_that_refutes_a_figure_say_so() {
 }
 
 #[test]
-fn is_wrong_use_one_line_and_code_2() {
+fn wrong_reproduce_usage_is_rejected_in_one_line() {
     assert!(refused(&["reproduce"], 2).contains("<ID>"));
     let unknown = refused(&["reproduce", "st2000"], 2);
     assert!(unknown.contains("no study is called `st2000`; did you mean `st2000dm006`?"), "{unknown}");

@@ -4,7 +4,7 @@ use crate::common::{headstack, json, printed, refused};
 use std::fs;
 
 #[test]
-fn does_the_list_name_every_shipped_rig() {
+fn list_prints_headings_and_the_single_rig() {
     let told = printed(&["rig", "list"]);
     for line in ["single ", "name "] {
         assert!(told.contains(line), "{told}");
@@ -12,7 +12,7 @@ fn does_the_list_name_every_shipped_rig() {
 }
 
 #[test]
-fn the_list_as_json_tells_drives_and_volumes() {
+fn json_list_gives_drives_and_volumes() {
     let list = json(&["rig", "list", "--json"]);
     let rigs = list.as_array().expect("it is a list");
     let raid5 = rigs.iter().find(|rig| rig["name"] == "raid5").expect("it is shipped");
@@ -22,7 +22,7 @@ fn the_list_as_json_tells_drives_and_volumes() {
 }
 
 #[test]
-fn does_show_tell_volumes_and_what_was_set() {
+fn show_prints_volumes_and_applied_settings() {
     let told =
         printed(&["rig", "show", "single", "--set", "drive.order=c-look", "--set", "drive.queue_depth=4"]);
     let row: Vec<&str> = told.lines().last().expect("a row").split_whitespace().collect();
@@ -33,7 +33,7 @@ fn does_show_tell_volumes_and_what_was_set() {
 }
 
 #[test]
-fn is_a_rig_printed_as_toml_a_rig_file() {
+fn rig_printed_as_toml_is_a_valid_rig_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("whole.toml");
     let whole = printed(&["rig", "show", "single", "--toml", "--set", "drive.count=3"]);
@@ -44,7 +44,7 @@ fn is_a_rig_printed_as_toml_a_rig_file() {
 }
 
 #[test]
-fn is_a_drive_file_a_rig_and_does_a_rig_find_one_beside_it() {
+fn drive_file_serves_as_a_rig_and_as_an_adjacent_preset() {
     let folder = tempfile::tempdir().expect("a folder");
     let drive = folder.path().join("mine.toml");
     let text = include_str!("../../../../drives/atlas-10k.toml");
@@ -56,7 +56,7 @@ fn is_a_drive_file_a_rig_and_does_a_rig_find_one_beside_it() {
 }
 
 #[test]
-fn does_a_bad_rig_or_setting_get_one_line() {
+fn bad_rig_or_setting_is_rejected_in_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("bad.toml");
     let said = |text: &str| {
@@ -108,7 +108,7 @@ fn small_setup() -> tempfile::TempDir {
 }
 
 #[test]
-fn does_an_imported_set_up_become_a_rig_file_and_a_load_file() {
+fn imported_setup_becomes_a_rig_file_and_a_load_file() {
     let folder = small_setup();
     let path = |name: &str| folder.path().join(name).to_str().expect("text").to_string();
     let done = headstack(&["rig", "import", &path("rigs/setup.parv"), "-o", &path("mine.toml")]);

@@ -20,7 +20,7 @@ fn number(value: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn are_all_keys_there() {
+fn json_holds_every_key_of_a_run() {
     let outcome = run(&["--pattern", "random"]);
     assert_eq!(outcome["requests"], 500);
     for key in ["simulated_s", "cpu_s", "requests_per_cpu_s", "iops", "bandwidth_mb_s"] {
@@ -33,7 +33,7 @@ fn are_all_keys_there() {
 }
 
 #[test]
-fn do_the_parts_add_up_to_the_mean() {
+fn service_parts_sum_to_the_mean_response() {
     for pattern in ["random", "sequential", "streams", "aligned", "unaligned"] {
         let outcome = run(&["--pattern", pattern, "--depth", "4"]);
         let sum: f64 = PARTS.iter().map(|part| number(&outcome["parts_ms"], part)).sum();
@@ -43,7 +43,7 @@ fn do_the_parts_add_up_to_the_mean() {
 }
 
 #[test]
-fn does_the_same_seed_give_the_same_run() {
+fn equal_seeds_give_equal_runs() {
     let timeless = |seed: &str| {
         let mut outcome =
             run(&["--pattern", "random", "--depth", "8", "--write-share", "0.3", "--seed", seed]);
@@ -57,7 +57,7 @@ fn does_the_same_seed_give_the_same_run() {
 }
 
 #[test]
-fn is_the_figure_of_throughput_that_of_the_times() {
+fn throughput_follows_from_the_simulated_time() {
     let outcome = run(&["--pattern", "random", "--size", "8K"]);
     let iops = 500.0 / number(&outcome, "simulated_s");
     assert!((number(&outcome, "iops") / iops - 1.0).abs() < 1e-9);
@@ -65,7 +65,7 @@ fn is_the_figure_of_throughput_that_of_the_times() {
 }
 
 #[test]
-fn does_every_order_run_and_sptf_beat_fcfs() {
+fn sptf_outperforms_sstf_and_sstf_outperforms_fcfs() {
     let iops =
         |order: &str| number(&run(&["--pattern", "random", "--depth", "64", "--order", order]), "iops");
     let reached = ["fcfs", "sstf", "c-look", "sptf"].map(iops);
@@ -73,7 +73,7 @@ fn does_every_order_run_and_sptf_beat_fcfs() {
 }
 
 #[test]
-fn is_a_whole_track_read_when_it_is_aligned() {
+fn aligned_request_reads_a_whole_track_without_latency() {
     // 10,025 turns a minute: in the mean over the disk a track holds 0.15 MB.
     let outcome = run(&["--pattern", "aligned"]);
     let bytes = number(&outcome, "bandwidth_mb_s") * 1e6 / number(&outcome, "iops");
@@ -82,14 +82,14 @@ fn is_a_whole_track_read_when_it_is_aligned() {
 }
 
 #[test]
-fn do_open_arrivals_come_at_their_rate() {
+fn open_arrivals_keep_their_rate() {
     let outcome = run_of("4000", &["--pattern", "random", "--rate", "50"]);
     // The standard error of 4,000 exponential gaps is 1.6 %.
     assert!((number(&outcome, "iops") / 50.0 - 1.0).abs() < 0.06, "{outcome}");
 }
 
 #[test]
-fn is_the_text_readable() {
+fn text_names_throughput_percentile_and_latency() {
     let out = printed(&["run", "--drive", "atlas-10k", "--pattern", "random", "--count", "100"]);
     for word in ["IOPS", "MB/s", "p99", "rotational latency", "CPU second"] {
         assert!(out.contains(word), "{word} in {out}");
@@ -97,7 +97,7 @@ fn is_the_text_readable() {
 }
 
 #[test]
-fn is_what_makes_no_sense_refused() {
+fn invalid_run_options_are_rejected() {
     let refuse = |args: &[&str]| refused(&[&["run", "--drive", "atlas-10k"], args].concat(), 2);
     assert!(refuse(&[]).contains("--pattern"));
     assert!(refuse(&["--pattern", "zigzag"]).contains("sequential"));

@@ -23,7 +23,7 @@ fn node_file(folder: &TempDir, content: &str) -> PathBuf {
 }
 
 #[test]
-fn is_what_cannot_be_served_one_line() {
+fn invalid_serve_arguments_are_rejected_in_one_line() {
     let folder = folder();
     let file = node_file(&folder, "listen = [\"unix:x\"]\n[[disk]]\npaht = \"/dev/sdb\"\n");
     let unknown = format!("{}:3: disk[0].paht: unknown field `paht`", file.display());
@@ -69,7 +69,7 @@ fn is_what_cannot_be_served_one_line() {
 }
 
 #[test]
-fn does_a_check_say_what_would_be_done_and_open_nothing() {
+fn check_prints_the_plan_and_opens_nothing() {
     let folder = folder();
     let config = "listen = [\"unix:/nowhere/nbd\", \":10809\"]\nmetrics = \"127.0.0.1:9100\"\nuser = \"backup\"\n\
                   [[disk]]\npath = \"/nowhere/video\"\n[[disk]]\nemulate = \"wd800jd\"\nname = \"test\"\n\
@@ -93,7 +93,7 @@ fn does_a_check_say_what_would_be_done_and_open_nothing() {
 }
 
 #[test]
-fn does_the_schema_forbid_unknown_keys_of_disks_and_of_streams() {
+fn node_schema_forbids_unknown_keys_of_node_and_disk() {
     let schema = json(&["serve", "--json-schema"]);
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["$defs"]["DiskSpec"]["additionalProperties"], false);
@@ -115,7 +115,7 @@ fn has_qemu_io() -> bool {
 }
 
 #[test]
-fn do_bytes_that_were_written_come_back_and_stay() {
+fn written_bytes_read_back_and_persist_in_the_file() {
     if !has_qemu_io() {
         return;
     }
@@ -135,7 +135,7 @@ fn do_bytes_that_were_written_come_back_and_stay() {
 }
 
 #[test]
-fn does_an_export_to_read_alone_take_no_writes() {
+fn read_only_export_rejects_writes() {
     if !has_qemu_io() {
         return;
     }
@@ -160,7 +160,7 @@ fn does_an_export_to_read_alone_take_no_writes() {
 }
 
 #[test]
-fn do_figures_and_top_tell_of_the_node() {
+fn top_shows_every_disk_of_the_node() {
     let folder = folder();
     let top = env!("CARGO_BIN_EXE_headstack");
     // The figures are served before the command runs; where, the node says on standard error.
@@ -193,7 +193,7 @@ fn do_figures_and_top_tell_of_the_node() {
 }
 
 #[test]
-fn does_a_node_end_after_its_time_and_show_a_line_a_disk_meanwhile() {
+fn node_prints_disk_lines_and_ends_after_its_duration() {
     let folder = folder();
     let socket = format!("unix:{}", folder.path().join("nbd").display());
     let args = ["serve", "--disk", "memory:1M", "--nbd", &socket, "--stats=50ms", "--duration", "200ms"];
@@ -207,7 +207,7 @@ fn does_a_node_end_after_its_time_and_show_a_line_a_disk_meanwhile() {
 }
 
 #[test]
-fn is_an_export_for_others_as_if_it_were_not_there() {
+fn export_for_other_clients_is_reported_as_absent() {
     if !has_qemu_io() {
         return;
     }
@@ -226,7 +226,7 @@ fn is_an_export_for_others_as_if_it_were_not_there() {
 }
 
 #[test]
-fn is_a_promise_that_cannot_be_kept_refused_with_the_reason() {
+fn infeasible_guarantee_is_rejected_with_the_reason() {
     if !has_qemu_io() {
         return;
     }

@@ -32,7 +32,7 @@ fn timeless(args: &[&str]) -> Value {
 }
 
 #[test]
-fn does_the_same_seed_give_the_same_results() {
+fn equal_seeds_give_equal_results() {
     let folder = folder();
     let trace = trace(folder.path(), 400);
     let found = |seed: &str| timeless(&["wd800jd", &trace, "--seed", seed]);
@@ -41,7 +41,7 @@ fn does_the_same_seed_give_the_same_results() {
 }
 
 #[test]
-fn response_times_of_each_priority_are_apart_as_in_fio() {
+fn response_times_are_split_by_priority_as_in_fio() {
     let folder = folder();
     let job = folder.path().join("classes.fio");
     let text = "[mix]\nioengine=libaio\ndirect=1\nfilename=/dev/sdX\nrw=randread\nbs=4k\niodepth=32\n\
@@ -72,7 +72,7 @@ fn response_times_of_each_priority_are_apart_as_in_fio() {
 }
 
 #[test]
-fn do_the_figures_agree_with_each_other() {
+fn counts_and_means_agree_across_the_report() {
     let folder = folder();
     let found = timeless(&["atlas-10k", &trace(folder.path(), 900)]);
     let ours = &found["headstack"];
@@ -115,7 +115,7 @@ fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn are_the_keys_those_of_fio() {
+fn json_keys_match_those_of_fio() {
     let folder = folder();
     let real = folder.path().join("real.fio");
     let text = |file: &str| format!("[global]\nbs=4k\nsize=8m\n{file}[one]\nrw=randrw\n[two]\nrw=read\n");
@@ -150,7 +150,7 @@ fn are_the_keys_those_of_fio() {
 }
 
 #[test]
-fn is_there_a_line_for_every_request_in_order_of_issue() {
+fn request_log_lists_every_request_in_issue_order() {
     let folder = folder();
     let csv = folder.path().join("requests.csv");
     let trace = trace(folder.path(), 300);
@@ -186,7 +186,7 @@ fn job(folder: &Path, text: &str) -> String {
 }
 
 #[test]
-fn do_fio_jobs_run_with_their_ramps_and_groups() {
+fn fio_jobs_run_with_their_ramps_and_groups() {
     let folder = folder();
     let text = "[global]\nbs=4k\nsize=1g\nrw=randread\nioengine=libaio\nthread\n\
         [warm]\niodepth=4\nramp_time=10\ntime_based\nruntime=10\n\
@@ -211,7 +211,7 @@ fn do_fio_jobs_run_with_their_ramps_and_groups() {
 }
 
 #[test]
-fn is_the_summary_readable_and_the_pipe_silent() {
+fn summary_is_complete_and_piped_error_output_is_empty() {
     let folder = folder();
     let done = headstack(&["sim", "atlas-10k", &trace(folder.path(), 900)]);
     assert_eq!((done.code, done.err.as_str()), (0, ""), "no bar where there is no terminal");
@@ -221,7 +221,7 @@ fn is_the_summary_readable_and_the_pipe_silent() {
 }
 
 #[test]
-fn does_a_setting_change_the_rig() {
+fn setting_changes_the_rig() {
     let folder = folder();
     let trace = trace(folder.path(), 100);
     let found = timeless(&["atlas-10k", &trace, "--set", "drive.order=sptf", "--set", "drive.queue_depth=4"]);
@@ -230,7 +230,7 @@ fn does_a_setting_change_the_rig() {
 }
 
 #[test]
-fn is_it_said_what_a_guard_did() {
+fn guard_holds_and_worst_overtaking_are_reported() {
     let folder = folder();
     let text = "[j]\nfilename=/dev/sdX\nrw=randread\nbs=4k\nioengine=libaio\niodepth=16\nnumber_ios=2000\nrandom_distribution=zoned:90/5:10/95\n";
     let job = job(folder.path(), text);
@@ -246,7 +246,7 @@ fn is_it_said_what_a_guard_did() {
 }
 
 #[test]
-fn is_bad_input_one_line_that_says_what_to_do() {
+fn bad_simulation_input_is_rejected_with_a_remedy() {
     let folder = folder();
     let good = trace(folder.path(), 10);
     let file = |name: &str, text: &str| {
@@ -334,7 +334,7 @@ fn is_bad_input_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn is_nothing_left_behind_by_a_run_that_fails() {
+fn failed_run_leaves_no_output_file() {
     let folder = folder();
     let bad = folder.path().join("bad.trace");
     fs::write(&bad, "0.0 0 0 8 1\n1.0 0 zero 8 1\n").expect("the folder is writable");
@@ -346,7 +346,7 @@ fn is_nothing_left_behind_by_a_run_that_fails() {
 }
 
 #[test]
-fn group_keeps_reads_and_writes_apart_and_jobs_stay_in_the_json() {
+fn group_reporting_merges_jobs_but_json_keeps_each() {
     let folder = folder();
     let path = folder.path().join("group.fio");
     let text = "[global]\nfilename=/dev/sda\ngroup_reporting\nnumber_ios=200\nbs=4k\n\

@@ -11,7 +11,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn does_the_table_have_every_advisor() {
+fn every_advisor_has_a_row_in_the_table() {
     let out = printed(&with(&["--mpl", "8"]));
     for entry in advise::all() {
         assert!(out.lines().any(|line| line.split_whitespace().next() == Some(entry.name)), "{}", entry.name);
@@ -19,7 +19,7 @@ fn does_the_table_have_every_advisor() {
 }
 
 #[test]
-fn is_the_json_what_the_formulas_give() {
+fn json_unit_follows_the_lee_katz_formula() {
     let advice = json(&with(&["--mpl", "8", "--json"]));
     let reach = advice["reach_kib"].as_f64().expect("it is a number");
     let rows = advice["advisors"].as_array().expect("it is a list");
@@ -30,13 +30,13 @@ fn is_the_json_what_the_formulas_give() {
 }
 
 #[test]
-fn is_a_load_of_less_than_one_request_refused() {
+fn load_below_one_request_is_rejected() {
     assert!(refused(&with(&["--mpl", "0.5"]), 2).contains("must be 1 to 1000000 requests"));
     assert!(refused(&with(&["--mpl", "nan"]), 2).contains("must be 1 to 1000000 requests"));
 }
 
 #[test]
-fn does_our_advisor_spread_a_large_request_that_is_alone() {
+fn fork_join_unit_grows_with_the_load() {
     let unit = |mpl: &str| {
         let advice = json(&with(&["--mpl", mpl, "--command", "128K", "--json"]));
         assert_eq!(advice["advisors"][0]["name"], "fork-join");
@@ -46,7 +46,7 @@ fn does_our_advisor_spread_a_large_request_that_is_alone() {
 }
 
 #[test]
-fn is_a_command_of_half_a_sector_refused() {
+fn command_of_partial_sectors_is_rejected() {
     let said = refused(&with(&["--mpl", "2", "--command", "700"]), 2);
     assert!(said.contains("700 bytes are no whole number"), "{said}");
 }

@@ -35,7 +35,7 @@ fn real(name: &str) -> Option<String> {
 }
 
 #[test]
-fn is_a_trace_told_what_it_is_like() {
+fn stat_reports_counts_sizes_and_devices_of_a_trace() {
     let (_folder, trace) = made();
     let found = json(&["trace", "stat", &trace, "--json"]);
     assert_eq!((found["format"].as_str(), found["requests"].as_u64()), (Some("disksim"), Some(300)));
@@ -51,7 +51,7 @@ fn is_a_trace_told_what_it_is_like() {
 }
 
 #[test]
-fn is_the_week_of_a_workstation_told() {
+fn stat_counts_the_requests_of_a_workstation_week() {
     let Some(week) = real("ajw.1week.srt") else { return };
     let found = json(&["trace", "stat", &week, "--json"]);
     assert_eq!(found["requests"], 44_519);
@@ -63,7 +63,7 @@ fn is_the_week_of_a_workstation_told() {
 }
 
 #[test]
-fn does_a_trace_come_back_from_other_formats_and_packings() {
+fn trace_survives_conversion_through_other_formats() {
     let (folder, trace) = made();
     let original = fs::read(&trace).expect("it was written");
     for (name, to) in
@@ -80,7 +80,7 @@ fn does_a_trace_come_back_from_other_formats_and_packings() {
 }
 
 #[test]
-fn is_what_a_format_cannot_say_told() {
+fn conversion_reports_the_fields_a_format_drops() {
     let (folder, _) = made();
     let (from, to) = (inside(&folder, "in.csv"), inside(&folder, "out.spc"));
     let head = "time_ns,device,op,offset,bytes,response_ns,think_ns,process\n";
@@ -99,7 +99,7 @@ fn is_what_a_format_cannot_say_told() {
 }
 
 #[test]
-fn is_a_part_of_a_trace_cut_out() {
+fn cut_keeps_requests_within_time_device_and_offset() {
     let (folder, trace) = made();
     let part = inside(&folder, "part.trace");
     let count = |args: &[&str]| {
@@ -116,7 +116,7 @@ fn is_a_part_of_a_trace_cut_out() {
 }
 
 #[test]
-fn is_a_cut_of_a_closed_trace_thought_through() {
+fn cut_of_a_closed_trace_fills_gaps_with_think_time() {
     let (folder, _) = made();
     let (whole, part) = (inside(&folder, "whole.trace"), inside(&folder, "part.trace"));
     fs::write(&whole, "R Hit 1 1 10 20\nR Hit 2 1 10 30\nR Hit 3 1 10 40\n").expect("it is writable");
@@ -129,7 +129,7 @@ fn is_a_cut_of_a_closed_trace_thought_through() {
 }
 
 #[test]
-fn is_a_malformed_trace_refused_in_one_line_or_passed_over() {
+fn malformed_trace_line_is_rejected_unless_skipped() {
     let (folder, trace) = made();
     let text = fs::read_to_string(&trace).expect("it was written");
     let (bad, out) = (inside(&folder, "bad.trace"), inside(&folder, "out.spc"));
@@ -146,7 +146,7 @@ fn is_a_malformed_trace_refused_in_one_line_or_passed_over() {
 }
 
 #[test]
-fn is_a_trace_cut_short_refused_in_one_line() {
+fn truncated_trace_is_rejected_in_one_line() {
     let Some(week) = real("ajw.1week.srt") else { return };
     let (folder, _) = made();
     let short = inside(&folder, "short.srt");
@@ -158,7 +158,7 @@ fn is_a_trace_cut_short_refused_in_one_line() {
 }
 
 #[test]
-fn are_wrong_uses_refused_in_one_line() {
+fn wrong_trace_usage_is_rejected_in_one_line() {
     let (folder, trace) = made();
     let out = inside(&folder, "out.csv");
     let said = |args: &[&str]| refused(&[&["trace"], args].concat(), 2);
@@ -178,7 +178,7 @@ fn are_wrong_uses_refused_in_one_line() {
 }
 
 #[test]
-fn are_all_formats_listed() {
+fn format_list_names_the_common_formats() {
     let text = printed(&["trace", "formats"]);
     for name in ["disksim", "srt", "vscsi2", "blkparse", "iolog3", "headstack"] {
         assert!(text.lines().any(|line| line.starts_with(name)), "{name}");
@@ -186,7 +186,7 @@ fn are_all_formats_listed() {
 }
 
 #[test]
-fn does_a_browser_draw_a_traces_charts() {
+fn browser_draws_the_charts_of_a_trace() {
     let (folder, trace) = made();
     let page = folder.path().join("page.html");
     printed(&["trace", "plot", &trace, "-o", &page.to_string_lossy()]);
@@ -209,7 +209,7 @@ fn msr(folder: &tempfile::TempDir) -> String {
 }
 
 #[test]
-fn times_that_a_format_cannot_say_are_counted_from_the_first_request() {
+fn unrepresentable_times_are_rebased_to_the_first_request() {
     let (folder, _) = made();
     let trace = msr(&folder);
     for format in ["srt", "spc", "vscsi1", "vscsi2", "blkparse", "blktrace", "disksim"] {
@@ -232,7 +232,7 @@ fn times_that_a_format_cannot_say_are_counted_from_the_first_request() {
 }
 
 #[test]
-fn conversion_that_leaves_everything_out_is_refused() {
+fn conversion_that_drops_every_request_is_rejected() {
     let (folder, _) = made();
     let (from, to) = (inside(&folder, "in.csv"), inside(&folder, "out.spc"));
     let head = "time_ns,device,op,offset,bytes,response_ns,think_ns,process\n";
@@ -246,7 +246,7 @@ fn conversion_that_leaves_everything_out_is_refused() {
 }
 
 #[test]
-fn cut_of_a_device_that_is_not_there_names_those_that_are() {
+fn cut_of_an_unknown_device_is_rejected_with_the_known_ones() {
     let (folder, trace) = made();
     let out = inside(&folder, "out.trace");
     let said = refused(&["trace", "cut", &trace, &out, "--device", "nosuch"], 2);
@@ -257,7 +257,7 @@ fn cut_of_a_device_that_is_not_there_names_those_that_are() {
 }
 
 #[test]
-fn trace_with_a_line_of_headings_names_the_way_out() {
+fn trace_with_a_heading_line_is_rejected_with_a_remedy() {
     let (folder, _) = made();
     let text = fs::read_to_string(msr(&folder)).expect("it was written");
     let path = inside(&folder, "headed.csv");

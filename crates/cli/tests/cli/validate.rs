@@ -31,7 +31,7 @@ fn trace(folder: &Path) -> String {
 }
 
 #[test]
-fn are_all_keys_there_for_all_for_reads_and_for_writes() {
+fn every_key_is_present_for_all_reads_and_writes() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let trace = trace(folder.path());
     let found = json(&["validate", "--drive", "atlas-10k", "--trace", &trace, "--json"]);
@@ -48,7 +48,7 @@ fn are_all_keys_there_for_all_for_reads_and_for_writes() {
 }
 
 #[test]
-fn does_the_report_show_both_distributions() {
+fn report_shows_measured_and_simulated_distributions() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let trace = trace(folder.path());
     let page = folder.path().join("report.html");
@@ -64,7 +64,7 @@ fn does_the_report_show_both_distributions() {
 }
 
 #[test]
-fn are_bad_traces_refused_with_their_line() {
+fn bad_trace_is_rejected_with_its_line() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let path = folder.path().join("bad.trace");
     let name = path.to_string_lossy().into_owned();
@@ -79,7 +79,7 @@ fn are_bad_traces_refused_with_their_line() {
 }
 
 #[test]
-fn do_real_traces_run_to_their_end() {
+fn reference_traces_replay_completely() {
     let Some(reference) = std::env::var_os("HEADSTACK_REFERENCE") else {
         eprintln!("skipped: HEADSTACK_REFERENCE does not name the folder with the reference data");
         return;

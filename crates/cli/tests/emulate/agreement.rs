@@ -211,7 +211,7 @@ const MOST: usize = 100_000;
 
 /// The disk's own books tell how long requests took in its time, which a busy machine does not change.
 #[test]
-fn do_the_disks_own_times_agree_with_the_simulator() {
+fn emulated_mean_response_agrees_with_the_simulator() {
     if !have(&["fio"]) {
         return;
     }
@@ -236,7 +236,7 @@ const DRIVES: [&str; 4] = ["atlas-10k", "hp-c2247a", "samsung-hd400ld", "exos-x1
 
 #[test]
 #[ignore = "ten minutes of a quiet machine: make emulate-agreement"]
-fn does_fio_measure_the_distributions_that_the_simulator_computes() {
+fn fio_measures_the_simulated_response_distributions() {
     if !have_loops_and(&["fio"]) {
         return;
     }

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::thread;
 
 #[test]
-fn does_nbdinfo_see_a_rotating_disk() {
+fn nbdinfo_reports_a_rotational_disk_and_its_features() {
     if !have(&["nbdinfo"]) {
         return;
     }
@@ -46,7 +46,7 @@ fn does_nbdinfo_see_a_rotating_disk() {
 }
 
 #[test]
-fn does_a_copy_by_nbdcopy_come_back() {
+fn nbdcopy_image_reads_back_unchanged() {
     if !have(&["nbdcopy", "nbdinfo"]) {
         return;
     }
@@ -79,7 +79,7 @@ fn length(extent: &Value) -> u64 {
 }
 
 #[test]
-fn is_a_conversion_by_qemu_img_the_same_both_ways() {
+fn qemu_img_conversion_is_identical_in_both_directions() {
     if !have(&["qemu-img"]) {
         return;
     }
@@ -105,7 +105,7 @@ fn is_a_conversion_by_qemu_img_the_same_both_ways() {
 }
 
 #[test]
-fn does_qemu_io_find_what_it_wrote_zeroed_and_discarded() {
+fn qemu_io_reads_back_writes_zeros_and_discards() {
     if !have(&["qemu-io"]) {
         return;
     }
@@ -146,7 +146,7 @@ fn does_qemu_io_find_what_it_wrote_zeroed_and_discarded() {
 }
 
 #[test]
-fn does_fio_verify_what_it_wrote_over_several_connections() {
+fn fio_verifies_its_writes_over_several_connections() {
     if !have(&["fio"]) {
         return;
     }
@@ -165,7 +165,7 @@ fn qemu_io(uri: &str, steps: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn are_several_disks_of_one_process_apart() {
+fn disks_of_one_process_hold_separate_data() {
     if !have(&["nbdinfo", "qemu-io"]) {
         return;
     }
@@ -192,7 +192,7 @@ fn are_several_disks_of_one_process_apart() {
 }
 
 #[test]
-fn are_medium_errors_told_until_the_blocks_are_written() {
+fn medium_errors_are_reported_until_the_blocks_are_written() {
     if !have(&["qemu-io"]) {
         return;
     }
@@ -207,7 +207,7 @@ fn are_medium_errors_told_until_the_blocks_are_written() {
 }
 
 #[test]
-fn do_connections_see_what_each_other_wrote() {
+fn writes_are_visible_across_connections() {
     let emulator = Emulator::start(&Setup::default());
     let (connections, blocks) = (16, 32);
     let place = |connection: u64, block: u64| (block * connections + connection) * 4096;
@@ -240,7 +240,7 @@ fn do_connections_see_what_each_other_wrote() {
 }
 
 #[test]
-fn are_data_still_there_after_a_restart() {
+fn data_survives_a_restart_without_a_flush() {
     let folder = folder();
     let path = folder.path().join("data");
     let setup = Setup { data: Some(&path), ..Setup::default() };

@@ -44,7 +44,7 @@ fn die(emulator: &Emulator, noise: &mut Noise) {
 const WRITTEN: u64 = 16 << 20;
 
 #[test]
-fn is_nothing_left_of_a_thousand_clients_that_die() {
+fn killed_clients_leak_neither_memory_nor_descriptors() {
     let deaths = 1000;
     let emulator = Emulator::start(&Setup::default());
     let open = settled(emulator.process());
@@ -85,7 +85,7 @@ fn settled(process: u32) -> usize {
 }
 
 #[test]
-fn does_a_killed_program_leave_others_alone() {
+fn killed_fio_does_not_disturb_other_clients() {
     if !have(&["fio"]) {
         return;
     }

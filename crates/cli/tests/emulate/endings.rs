@@ -26,7 +26,7 @@ fn at_work(speed: &str) -> (Emulator, Client) {
 }
 
 #[test]
-fn is_what_was_under_way_at_a_hangup_counted() {
+fn requests_in_flight_at_a_hangup_are_counted() {
     let (mut emulator, _client) = at_work("0.01");
     emulator.signal(if ignores_hangups(emulator.process()) { "TERM" } else { "HUP" });
     assert!(emulator.ended().success(), "{}", emulator.said());
@@ -35,7 +35,7 @@ fn is_what_was_under_way_at_a_hangup_counted() {
 }
 
 #[test]
-fn does_a_second_signal_end_it_at_once() {
+fn second_signal_ends_the_emulator_without_statistics() {
     for (name, number) in [("INT", 2), ("TERM", 15)] {
         // Its reads take a quarter of a minute.
         let (mut emulator, _client) = at_work("0.001");

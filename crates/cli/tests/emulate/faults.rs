@@ -8,7 +8,7 @@ fn emulator<'a>(rig: &'a str, fault: &'a str) -> Emulator {
 }
 
 #[test]
-fn can_bad_blocks_be_read_once_they_are_written() {
+fn written_bad_blocks_become_readable() {
     let emulator = emulator("wd800jd", "medium-error@1000+8");
     let mut client = emulator.client();
     let bad = 1000 * 512;
@@ -22,7 +22,7 @@ fn can_bad_blocks_be_read_once_they_are_written() {
 }
 
 #[test]
-fn do_slow_blocks_keep_their_data() {
+fn slow_blocks_keep_their_data() {
     let emulator = emulator("wd800jd", "disk0:slow@1000+8:20");
     let mut client = emulator.client();
     client.write(1000 * 512, &[5; 4096], true).expect("it is slow, and good");
@@ -30,7 +30,7 @@ fn do_slow_blocks_keep_their_data() {
 }
 
 #[test]
-fn does_a_dead_disk_fail_everything() {
+fn dead_disk_rejects_every_command() {
     let emulator = emulator("wd800jd", "dead@1s");
     let mut client = emulator.client();
     wait_for("the disk dies", || client.read(0, 512).is_err().then_some(()));
@@ -38,7 +38,7 @@ fn does_a_dead_disk_fail_everything() {
 }
 
 #[test]
-fn is_a_fault_of_one_drive_none_of_anothers() {
+fn fault_of_one_drive_does_not_affect_another() {
     let emulator = emulator("node", "data1:medium-error@0+1000");
     assert!(emulator.client().read(0, 4096).is_ok(), "the first disk is data0");
 }

@@ -31,17 +31,17 @@ fn copied(kind: &str, make: &[&str], check: &[&str]) {
 }
 
 #[test]
-fn does_ext4_keep_a_source_tree() {
+fn ext4_keeps_a_source_tree() {
     copied("ext4", &["mkfs.ext4", "-q", "-F"], &["e2fsck", "-f", "-n"]);
 }
 
 #[test]
-fn does_xfs_keep_a_source_tree() {
+fn xfs_keeps_a_source_tree() {
     copied("xfs", &["mkfs.xfs", "-q", "-f"], &["xfs_repair", "-n"]);
 }
 
 #[test]
-fn is_what_one_way_in_wrote_read_by_the_other() {
+fn nbd_and_loop_device_see_each_others_writes() {
     if !have_loops_and(&["dd"]) {
         return;
     }

@@ -30,7 +30,7 @@ fn may_open() -> usize {
 }
 
 #[test]
-fn is_a_flood_of_connections_sent_away_and_then_forgotten() {
+fn connection_flood_is_limited_and_leaves_no_trace() {
     if may_open() < 2000 {
         eprintln!("skipped: a process may open {} files here (ulimit -n)", may_open());
         return;
@@ -49,7 +49,7 @@ fn is_a_flood_of_connections_sent_away_and_then_forgotten() {
 }
 
 #[test]
-fn are_bad_requests_answered_and_good_ones_after_them() {
+fn bad_requests_are_rejected_and_later_ones_served() {
     let emulator = Emulator::start(&Setup::default());
     let mut client = emulator.client();
     let end = client.bytes();
@@ -75,7 +75,7 @@ fn are_bad_requests_answered_and_good_ones_after_them() {
 }
 
 #[test]
-fn is_noise_from_clients_no_harm_to_others() {
+fn noise_from_one_client_does_not_harm_others() {
     let emulator = Emulator::start(&Setup::default());
     let mut good = emulator.client();
     let data = Noise(1).bytes(4096);
@@ -95,7 +95,7 @@ fn is_noise_from_clients_no_harm_to_others() {
 }
 
 #[test]
-fn is_a_client_that_says_nothing_sent_away() {
+fn silent_client_is_disconnected() {
     let emulator = Emulator::start(&Setup::default());
     let mut mute = silent(&emulator);
     let mut halting = silent(&emulator);

@@ -39,7 +39,7 @@ fn agrees(disk: &[&str], drive: &Path) -> Value {
 }
 
 #[test]
-fn are_the_tracks_of_an_emulated_disk_found_over_nbd() {
+fn tracks_of_an_emulated_disk_are_found_over_nbd() {
     let folder = folder();
     let drive = drive(folder.path());
     let emulator = Emulator::start(&Setup { rig: text(&drive), speed: "1", ..Setup::default() });
@@ -49,7 +49,7 @@ fn are_the_tracks_of_an_emulated_disk_found_over_nbd() {
 
 /// Its cache is on: nothing tells reads through a block device to pass by it.
 #[test]
-fn are_the_tracks_of_an_emulated_disk_found_through_a_loop_device() {
+fn tracks_of_an_emulated_disk_are_found_by_loop_device() {
     if !have_loops_and(&[]) {
         return;
     }
@@ -78,7 +78,7 @@ fn overlapping(journal: &Path) -> (usize, usize) {
 }
 
 #[test]
-fn are_several_probes_under_way_on_a_loop_device() {
+fn probes_overlap_on_a_loop_device_at_depth_4_only() {
     if !have_loops_and(&[]) {
         return;
     }
@@ -108,7 +108,7 @@ fn are_several_probes_under_way_on_a_loop_device() {
 }
 
 #[test]
-fn is_an_export_that_lies_about_its_size_refused() {
+fn export_with_a_false_size_is_rejected() {
     let folder = folder();
     let drive = drive(folder.path());
     let fault = Some("medium-error@110000+110000");
@@ -120,7 +120,7 @@ fn is_an_export_that_lies_about_its_size_refused() {
 }
 
 #[test]
-fn is_a_device_in_use_refused() {
+fn mounted_device_is_rejected_by_probe() {
     if !have_loops_and(&["mkfs.ext4"]) {
         return;
     }
@@ -139,7 +139,7 @@ fn is_a_device_in_use_refused() {
 }
 
 #[test]
-fn is_a_device_that_is_no_disk_refused() {
+fn device_without_rotation_is_rejected_by_probe() {
     if !have_loops_and(&[]) {
         return;
     }

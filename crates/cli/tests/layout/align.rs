@@ -14,7 +14,7 @@ fn firsts(drive: &str) -> Vec<u64> {
 }
 
 #[test]
-fn does_a_partition_of_a_real_layout_begin_and_end_with_a_track() {
+fn aligned_partition_is_the_largest_on_track_boundaries() {
     let (_folder, map) = map_of("atlas-10k-ii");
     let firsts = firsts("atlas-10k-ii");
     let is_first = |sector: u64| firsts.binary_search(&sector).is_ok();
@@ -34,7 +34,7 @@ fn does_a_partition_of_a_real_layout_begin_and_end_with_a_track() {
 }
 
 #[test]
-fn do_partitioning_tools_get_their_own_words() {
+fn align_prints_sfdisk_and_parted_syntax() {
     let (_folder, map) = map_of("atlas-10k-ii");
     let align = |more: &[&str]| printed(&[&["layout", "align", text(&map)], more].concat());
     let span = align(&[]);
@@ -47,7 +47,7 @@ fn do_partitioning_tools_get_their_own_words() {
 }
 
 #[test]
-fn are_spans_without_a_track_refused() {
+fn span_without_a_track_is_rejected() {
     let (_folder, map) = map_of("atlas-10k-ii");
     let align = |span: &str| refused(&["layout", "align", text(&map), "--partition", span], 2);
     assert!(align("5,0").contains("1 sector at least"));

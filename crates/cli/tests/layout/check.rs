@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 #[test]
-fn are_crossings_of_an_image_those_that_the_kernel_tells_of_it_mounted() {
+fn crossings_of_an_image_match_those_of_its_mount() {
     if !have_loops_and(&[&PROGRAMS[..], &["cp"]].concat()) {
         return;
     }
@@ -74,7 +74,7 @@ fn are_crossings_of_an_image_those_that_the_kernel_tells_of_it_mounted() {
 }
 
 #[test]
-fn is_what_is_no_whole_ext4_refused() {
+fn damaged_or_foreign_ext4_image_is_rejected() {
     if !have(&PROGRAMS) {
         return;
     }

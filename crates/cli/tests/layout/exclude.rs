@@ -21,7 +21,7 @@ fn numbers(list: &str) -> Vec<u64> {
 }
 
 #[test]
-fn are_the_blocks_listed_that_span_a_boundary() {
+fn blocks_that_span_a_track_boundary_are_excluded() {
     let (folder, map) = map_of("atlas-10k");
     let tracks = folder.path().join("tracks");
     printed(&["drive", "map", "atlas-10k", "--text", "-o", text(&tracks)]);
@@ -49,7 +49,7 @@ fn are_the_blocks_listed_that_span_a_boundary() {
 }
 
 #[test]
-fn are_boundaries_on_ends_of_blocks_left_out_only_where_asked() {
+fn blocks_ending_at_a_boundary_are_excluded_on_request_only() {
     let (folder, map) = map_of("st2000dm006");
     let list = folder.path().join("list");
     let count = |more: &[&str]| {
@@ -62,7 +62,7 @@ fn are_boundaries_on_ends_of_blocks_left_out_only_where_asked() {
 }
 
 #[test]
-fn is_what_cannot_be_listed_refused() {
+fn invalid_exclude_arguments_are_rejected() {
     let (folder, map) = map_of("atlas-10k");
     let told = refused(&["layout", "exclude", text(&map), "--block", "1000"], 2);
     assert!(told.contains("blocks of 1000 bytes are no whole sectors of 512 bytes"), "{told}");

@@ -43,7 +43,7 @@ fn runs(words: &str) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn is_it_clean_by_either_road_and_are_all_blocks_held_but_metadata() {
+fn clean_file_system_withholds_every_listed_block() {
     if !have(&PROGRAMS) {
         return;
     }
@@ -155,7 +155,7 @@ pub(crate) fn lay(disk: &Disk, device: &str, tree: &Path) -> Laid {
 }
 
 #[test]
-fn does_no_extent_of_a_copied_tree_cross_a_boundary() {
+fn extents_of_a_copied_tree_cross_no_track_boundary() {
     if !have_loops_and(&[&PROGRAMS[..], &["cp", "diff", "filefrag"]].concat()) {
         return;
     }
@@ -182,7 +182,7 @@ fn does_no_extent_of_a_copied_tree_cross_a_boundary() {
 }
 
 #[test]
-fn does_an_emulated_disk_keep_a_tree_on_its_tracks() {
+fn tree_on_an_emulated_disk_crosses_no_track_boundary() {
     if !have_loops_and(&[&PROGRAMS[..], &["cp", "diff", "filefrag"]].concat()) {
         return;
     }
@@ -207,7 +207,7 @@ pub(crate) fn is_refused(disk: &Disk, image: &str, more: &[&str], expect: &str) 
 }
 
 #[test]
-fn does_every_refusal_leave_the_image_as_it_was() {
+fn every_rejection_leaves_the_image_unchanged() {
     if !have(&PROGRAMS) {
         return;
     }
@@ -253,7 +253,7 @@ fn does_every_refusal_leave_the_image_as_it_was() {
 }
 
 #[test]
-fn is_what_is_mounted_refused() {
+fn mounted_or_attached_image_is_rejected() {
     if !have_loops_and(&PROGRAMS) {
         return;
     }
@@ -282,7 +282,7 @@ fn partition_table(start: u32, sectors: u32) -> [u8; 512] {
 }
 
 #[test]
-fn is_an_empty_partition_of_a_disk_taken_and_a_full_one_refused() {
+fn empty_partition_is_accepted_and_a_full_one_rejected() {
     if !have_loops_and(&[&PROGRAMS[..], &["addpart", "delpart"]].concat()) {
         return;
     }
@@ -314,7 +314,7 @@ fn is_an_empty_partition_of_a_disk_taken_and_a_full_one_refused() {
 }
 
 #[test]
-fn does_a_failure_after_the_first_write_say_what_it_leaves() {
+fn failure_after_the_first_write_reports_the_damage() {
     if !have_loops_and(&PROGRAMS) {
         return;
     }
@@ -332,7 +332,7 @@ fn does_a_failure_after_the_first_write_say_what_it_leaves() {
 }
 
 #[test]
-fn is_the_file_that_holds_blocks_shown_only_by_its_name() {
+fn hidden_file_is_shown_only_if_named() {
     if !have_loops_and(&PROGRAMS) {
         return;
     }
@@ -357,7 +357,7 @@ fn is_the_file_that_holds_blocks_shown_only_by_its_name() {
 }
 
 #[test]
-fn is_a_list_that_the_road_cannot_hold_refused() {
+fn oversized_bad_block_list_is_rejected() {
     if !have(&PROGRAMS) {
         return;
     }
@@ -376,7 +376,7 @@ fn is_a_list_that_the_road_cannot_hold_refused() {
 }
 
 #[test]
-fn are_blocks_smaller_than_a_sector_refused() {
+fn block_smaller_than_a_sector_is_rejected() {
     let mut map = TrackMap::new();
     map.push(100, 100);
     let disk = Disk::made(&Identity::new(10_000, 4096), &map);
@@ -416,7 +416,7 @@ fn large(bytes: u64, folder: &Path) -> Value {
 }
 
 #[test]
-fn is_a_terabyte_laid_by_the_file() {
+fn terabyte_layout_uses_the_hidden_file() {
     if !have(&PROGRAMS) {
         return;
     }
@@ -429,7 +429,7 @@ fn is_a_terabyte_laid_by_the_file() {
 /// `make layout-large`. Needs 2 GB of memory, as files of 20 TB lie in memory only.
 #[test]
 #[ignore = "a minute, and 2 GB of memory"]
-fn are_twenty_terabytes_laid_by_the_file() {
+fn layout_of_twenty_terabytes_uses_the_hidden_file() {
     let folder = Path::new("/dev/shm");
     if !have(&PROGRAMS) || !folder.exists() {
         return;

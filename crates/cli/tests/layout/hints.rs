@@ -15,7 +15,7 @@ fn number(value: &Value) -> u64 {
 }
 
 #[test]
-fn is_a_track_suggested_where_all_are_equal_and_nothing_promised_where_they_are_not() {
+fn unit_is_one_track_only_if_all_tracks_are_equal() {
     let (_folder, map) = map_of("atlas-10k-ii");
     let hints = |span: &str| json(&["layout", "hints", "xfs", text(&map), "--partition", span, "--json"]);
     let zone = hints(FIRST_ZONE);
@@ -41,7 +41,7 @@ fn is_a_track_suggested_where_all_are_equal_and_nothing_promised_where_they_are_
 }
 
 #[test]
-fn are_units_that_xfs_cannot_have_refused() {
+fn unit_that_xfs_rejects_is_rejected() {
     let (_folder, map) = map_of("atlas-10k-ii");
     let hints = |more: [&str; 2]| refused(&["layout", "hints", "xfs", text(&map), more[0], more[1]], 2);
     for block in ["3000", "256", "128K"] {
@@ -54,7 +54,7 @@ fn are_units_that_xfs_cannot_have_refused() {
 }
 
 #[test]
-fn does_xfs_take_what_is_suggested_and_begin_files_with_a_unit() {
+fn xfs_accepts_the_hints_and_starts_files_on_a_unit() {
     if !have_loops_and(&["mkfs.xfs", "xfs_io"]) {
         return;
     }

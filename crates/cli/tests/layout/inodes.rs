@@ -32,7 +32,7 @@ fn chosen(disk: &Disk, block: &str, options: &[&str]) -> Value {
 }
 
 #[test]
-fn no_file_system_has_fewer_inodes_than_mke2fs_gives() {
+fn file_system_has_no_fewer_inodes_than_mke2fs_gives() {
     if !have(&PROGRAMS) {
         return;
     }
@@ -45,7 +45,7 @@ fn no_file_system_has_fewer_inodes_than_mke2fs_gives() {
 }
 
 #[test]
-fn a_list_that_costs_inodes_gives_way_to_the_hidden_file() {
+fn hidden_file_replaces_a_list_that_costs_inodes() {
     if !have(&PROGRAMS) {
         return;
     }
@@ -72,7 +72,7 @@ fn a_list_that_costs_inodes_gives_way_to_the_hidden_file() {
 }
 
 #[test]
-fn a_list_that_is_asked_for_has_all_inodes_that_fit_and_warns_with_both_numbers() {
+fn requested_list_keeps_fitting_inodes_and_warns_of_the_loss() {
     if !have(&PROGRAMS) {
         return;
     }

@@ -49,7 +49,7 @@ fn head(image: &str) -> Vec<u8> {
 }
 
 #[test]
-fn is_nothing_left_by_what_was_asked_to_end() {
+fn terminated_mkfs_leaves_no_half_made_file_system() {
     if !have(&PROGRAMS) {
         return;
     }
@@ -90,7 +90,7 @@ fn is_nothing_left_by_what_was_asked_to_end() {
 }
 
 #[test]
-fn does_mke2fs_end_with_whoever_began_it() {
+fn mke2fs_dies_with_its_parent() {
     if !have(&PROGRAMS) {
         return;
     }

@@ -30,7 +30,7 @@ fn of_the_system(part: &str) -> String {
 }
 
 #[test]
-fn does_a_partition_that_sfdisk_made_of_align_keep_a_tree_on_its_tracks() {
+fn tree_on_an_sfdisk_aligned_partition_crosses_no_boundary() {
     if !have_loops_and(&[&PROGRAMS[..], &["cp", "diff", "filefrag", "partx", "sfdisk"]].concat()) {
         return;
     }
@@ -68,7 +68,7 @@ fn does_a_partition_that_sfdisk_made_of_align_keep_a_tree_on_its_tracks() {
 }
 
 #[test]
-fn does_parted_take_the_words_of_align() {
+fn parted_accepts_the_output_of_align() {
     if !have_loops_and(&["parted", "partx"]) {
         return;
     }
@@ -83,7 +83,7 @@ fn does_parted_take_the_words_of_align() {
 }
 
 #[test]
-fn is_the_map_of_a_partition_taken_for_that_partition() {
+fn partition_map_is_accepted_for_its_own_partition_only() {
     if !have_loops_and(&[&PROGRAMS[..], &["addpart", "delpart"]].concat()) {
         return;
     }

@@ -41,7 +41,7 @@ fn told_by_filefrag(path: &str) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn are_crossings_those_of_the_extents_that_filefrag_tells() {
+fn crossings_match_the_extents_of_filefrag() {
     if !have_loops_and(&["mke2fs", "filefrag", "sync"]) {
         return;
     }
@@ -120,7 +120,7 @@ fn are_crossings_those_of_the_extents_that_filefrag_tells() {
 }
 
 #[test]
-fn is_a_file_refused_that_is_not_on_the_disk_yet() {
+fn file_with_delayed_allocation_is_rejected() {
     if !have_loops_and(&["mke2fs", "sync"]) {
         return;
     }
@@ -142,7 +142,7 @@ fn is_a_file_refused_that_is_not_on_the_disk_yet() {
 }
 
 #[test]
-fn are_files_without_a_place_refused() {
+fn file_without_a_block_location_is_rejected() {
     if !have(&["mount"]) {
         return;
     }

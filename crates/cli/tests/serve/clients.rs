@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 
 #[test]
-fn does_fio_verify_what_it_wrote_through_a_node() {
+fn fio_verifies_its_writes_through_a_node() {
     if !have(&["fio"]) {
         return;
     }
@@ -18,7 +18,7 @@ fn does_fio_verify_what_it_wrote_through_a_node() {
 }
 
 #[test]
-fn does_a_copy_by_nbdcopy_through_a_node_come_back() {
+fn nbdcopy_image_reads_back_through_a_node() {
     if !have(&["nbdcopy"]) {
         return;
     }
@@ -34,7 +34,7 @@ fn does_a_copy_by_nbdcopy_through_a_node_come_back() {
 }
 
 #[test]
-fn is_a_conversion_by_qemu_img_through_a_node_the_same() {
+fn qemu_img_conversion_through_a_node_is_identical() {
     if !have(&["qemu-img"]) {
         return;
     }
@@ -55,7 +55,7 @@ fn is_a_conversion_by_qemu_img_through_a_node_the_same() {
 }
 
 #[test]
-fn do_streams_of_many_clients_get_their_own_bytes() {
+fn streams_of_many_clients_read_their_own_bytes() {
     let node = Node::of_quick_disk();
     let apart = (node.client().bytes() / 16).next_multiple_of(MIB as u64) - MIB as u64;
     let noise = |stream: u64| Noise(stream).bytes(2 * MIB);
@@ -101,7 +101,7 @@ fn streams_of(program: &str, arguments: &[&str], most: u32) {
 }
 
 #[test]
-fn programs_with_many_requests_outstanding_are_one_stream_a_connection() {
+fn sequential_clients_at_high_queue_depth_form_few_streams() {
     let folder = folder();
     let given = folder.path().join("given");
     std::fs::write(&given, Noise(9).bytes(32 * MIB)).expect("the folder is writable");
@@ -121,7 +121,7 @@ fn programs_with_many_requests_outstanding_are_one_stream_a_connection() {
 }
 
 #[test]
-fn random_reads_of_a_small_area_are_hardly_any_streams() {
+fn random_reads_of_a_small_area_form_few_streams() {
     let fio = ["--name=r", "--ioengine=nbd", "--uri=URI", "--thread", "--rw=randread", "--number_ios=2000"];
     for (load, most) in
         [(["--bs=64k", "--iodepth=8", "--size=200m"], 20), (["--bs=16k", "--iodepth=32", "--size=20m"], 20)]

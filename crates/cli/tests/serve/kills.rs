@@ -29,7 +29,7 @@ fn fio(uri: &str, folder: &Path, stretches: Range<u64>, how: &str) -> Result<Str
 }
 
 #[test]
-fn does_fio_find_what_it_flushed_after_kills_of_the_node() {
+fn fio_data_flushed_before_node_kills_survives() {
     if !have(&["fio"]) {
         return;
     }
@@ -66,7 +66,7 @@ fn does_fio_find_what_it_flushed_after_kills_of_the_node() {
 }
 
 #[test]
-fn is_all_that_was_acknowledged_there_after_an_orderly_end() {
+fn acknowledged_writes_survive_an_orderly_shutdown() {
     let folder = folder();
     let path = disk(folder.path());
     let bytes = Noise(8).bytes(3 << 20);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn do_the_first_answers_not_count() {
+    fn first_responses_are_excluded_from_the_count() {
         let times: Vec<Nanos> = (0..10).map(Nanos).collect();
         assert_eq!(ALL[1].counted(times.clone()), times[8..]);
         assert_eq!(ALL[2].counted(times), []);

@@ -141,7 +141,7 @@ mod tests {
     use crate::rig;
 
     #[test]
-    fn is_the_lateness_of_every_answer_counted() {
+    fn every_response_is_counted_in_lateness() {
         let rig = rig::load::load("atlas-10k").expect("it is shipped");
         let (volumes, speed) = (rig.volumes(), 100.0);
         let bench = Bench { rig: &rig, info: &volumes[0], seed: 0, seconds: 1, speed };

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_worst_job_decide() {
+    fn worst_job_decides_the_verdict() {
         let full = verdict(vec![compared(0.03, 0.02, 15), compared(0.0, 0.0, 1)], false);
         assert_eq!((full.trust, full.reasons.len(), full.is_trusted()), (Trust::Full, 0, true));
         let means = verdict(vec![compared(0.05, 0.01, 10), compared(0.0, 0.0, 1)], true);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_late_machine_trusted_for_means_alone() {
+    fn late_machine_is_trusted_for_means_only() {
         let late = verdict(vec![compared(0.0, 0.0, 200)], true);
         assert_eq!(late.trust, Trust::Means);
         assert!(late.reasons[0].contains("20 and 150 are in time"), "{:?}", late.reasons);

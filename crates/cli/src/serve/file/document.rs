@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn is_each_fault_told_with_its_line_and_key() {
+    fn every_fault_is_reported_with_its_line_and_key() {
         for (text, told) in [
             ("listen = [\n", "node.toml:1"),
             ("[[disk]]\npaht = \"/dev/sdb\"", "node.toml:2: disk[0].paht: unknown field `paht`"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_command_line_go_before_the_file() {
+    fn command_line_overrides_the_file() {
         let text = "listen = [\"unix:a\"]\n[[disk]]\nram_bytes = 4096\n[[disk]]\nram_bytes = 8192";
         let number = |value| Value::Integer(value);
         let overlay = Overlay {

@@ -88,14 +88,14 @@ impl Witness for Files {
 }
 
 #[test]
-fn are_synced_files_on_ext4_there_after_power_cuts() {
+fn synced_files_on_ext4_survive_power_cuts() {
     if have_loops_and(&PROGRAMS) {
         must(live_through(Files::default(), 3, 20, None));
     }
 }
 
 #[test]
-fn does_ext4_catch_a_disk_that_ignores_flush() {
+fn ext4_exposes_a_disk_that_ignores_flush() {
     if have_loops_and(&PROGRAMS) {
         caught(live_through(Files::default(), 5, 20, LIAR));
     }
@@ -103,7 +103,7 @@ fn does_ext4_catch_a_disk_that_ignores_flush() {
 
 #[test]
 #[ignore = "the long form: make cuts-real"]
-fn are_synced_files_on_ext4_there_after_thirty_power_cuts() {
+fn synced_files_on_ext4_survive_30_power_cuts() {
     if have_loops_and(&PROGRAMS) {
         must(live_through(Files::default(), 30, 60, None));
     }

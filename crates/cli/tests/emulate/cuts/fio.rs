@@ -52,14 +52,14 @@ impl Witness for Fio {
 }
 
 #[test]
-fn does_fio_find_what_it_synced_after_power_cuts() {
+fn fio_data_synced_before_power_cuts_survives() {
     if have(&["fio"]) {
         must(live_through(Fio::new(), 2, 2, None));
     }
 }
 
 #[test]
-fn does_fio_catch_a_disk_that_ignores_flush() {
+fn fio_exposes_a_disk_that_ignores_flush() {
     if have(&["fio"]) {
         caught(live_through(Fio::new(), 5, 2, LIAR));
     }
@@ -67,7 +67,7 @@ fn does_fio_catch_a_disk_that_ignores_flush() {
 
 #[test]
 #[ignore = "the long form: make cuts-real"]
-fn does_fio_find_what_it_synced_after_forty_power_cuts() {
+fn fio_data_synced_before_40_power_cuts_survives() {
     if have(&["fio"]) {
         must(live_through(Fio::new(), 40, 4, None));
     }

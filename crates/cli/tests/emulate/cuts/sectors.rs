@@ -184,17 +184,17 @@ impl Witness for Sectors {
 }
 
 #[test]
-fn are_flushed_sectors_there_after_power_cuts() {
+fn flushed_sectors_survive_power_cuts() {
     must(live_through(Sectors::new(), 6, 20, None));
 }
 
 #[test]
-fn is_a_disk_that_ignores_flush_caught_by_its_sectors() {
+fn lost_sectors_expose_a_disk_that_ignores_flush() {
     caught(live_through(Sectors::new(), 6, 20, LIAR));
 }
 
 #[test]
 #[ignore = "the long form: make cuts-real"]
-fn are_flushed_sectors_there_after_a_hundred_power_cuts() {
+fn flushed_sectors_survive_100_power_cuts() {
     must(live_through(Sectors::new(), 100, 40, None));
 }

@@ -117,21 +117,21 @@ impl Witness for Database {
 }
 
 #[test]
-fn are_rows_committed_by_a_journal_there_after_power_cuts() {
+fn rows_committed_by_journal_survive_power_cuts() {
     if have_loops_and(&PROGRAMS) {
         must(live_through(Database::with_journal(), 2, 20, None));
     }
 }
 
 #[test]
-fn are_rows_committed_by_a_log_there_after_power_cuts() {
+fn rows_committed_by_log_survive_power_cuts() {
     if have_loops_and(&PROGRAMS) {
         must(live_through(Database::with_log(), 2, 20, None));
     }
 }
 
 #[test]
-fn does_sqlite_catch_a_disk_that_ignores_flush() {
+fn sqlite_exposes_a_disk_that_ignores_flush() {
     if have_loops_and(&PROGRAMS) {
         caught(live_through(Database::with_log(), 5, 20, LIAR));
     }
@@ -139,7 +139,7 @@ fn does_sqlite_catch_a_disk_that_ignores_flush() {
 
 #[test]
 #[ignore = "the long form: make cuts-real"]
-fn are_committed_rows_there_after_thirty_power_cuts() {
+fn committed_rows_survive_30_power_cuts() {
     if have_loops_and(&PROGRAMS) {
         must(live_through(Database::with_journal(), 15, 60, None));
         must(live_through(Database::with_log(), 15, 60, None));
