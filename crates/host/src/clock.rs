@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_a_fast_disk_take_less_real_time() {
+    fn real_time_scales_inversely_with_speed() {
         let clock = Clock::new(10.0).expect("it is allowed");
         assert_eq!(clock.real(Nanos::from_ms(5.0)), Duration::from_micros(500));
         assert_eq!(Clock::new(0.5).expect("it is allowed").real(Nanos(1000)), Duration::from_micros(2));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn does_the_fastest_disk_run_for_a_month_and_then_stand_still() {
+    fn fastest_clock_runs_31_days_and_then_stops() {
         let day = Duration::from_secs(86_400);
         let clock = Clock::new(Clock::FASTEST).expect("it is allowed");
         assert_eq!(clock.at(31 * day), Nanos::from_secs(31 * 86_400 * 5000));

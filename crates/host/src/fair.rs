@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn disk_gets_no_more_than_the_bound_and_one_request_of_each_client() {
+    fn disk_queue_holds_the_bound_plus_one_request_per_client() {
         let mut queue = FairQueue::new(64 * MIB);
         for client in 0..100 {
             (0..100).for_each(|_| queue.push(client, MIB, (client, MIB)));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withdrawn_is_not_handed_out() {
+    fn withdrawn_requests_are_not_dispatched() {
         let mut queue = FairQueue::new(u64::MAX);
         (0..6).for_each(|cost| queue.push(3, cost, (3, cost)));
         let withdrawn = queue.withdraw(3, |(_, cost)| cost % 2 == 0);
@@ -218,7 +218,7 @@ mod tests {
     proptest! {
         /// Clients that always have requests waiting get the same cost, but for what a turn and two requests are worth.
         #[test]
-        fn clients_that_always_wait_get_the_same(costs in prop::collection::vec(MIB / 2..40 * MIB, 2..12)) {
+        fn backlogged_clients_get_equal_shares(costs in prop::collection::vec(MIB / 2..40 * MIB, 2..12)) {
             let mut queue = FairQueue::new(u64::MAX);
             let mut served = vec![0; costs.len()];
             for (client, &cost) in costs.iter().enumerate() {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn do_quantiles_tell_the_middle_and_the_tail() {
+    fn quantiles_match_the_median_and_the_tail() {
         let mut lateness = Lateness::new();
         assert_eq!((lateness.count(), lateness.quantile(0.99)), (0, Duration::ZERO));
         (1..=100).for_each(|micros| lateness.record(Duration::from_micros(micros)));

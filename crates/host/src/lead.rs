@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_it_follow_what_a_quarter_stays_below() {
+    fn lead_follows_the_lower_quartile_up_to_its_limit() {
         let mut lead = Lead::default();
         assert_eq!(lead.get(), Duration::ZERO);
         (0..100).for_each(|turn| lead.observe(Duration::from_micros(10 + turn * 7 % 20)));

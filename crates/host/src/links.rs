@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn is_all_done_that_a_client_asked_for_before_it_went() {
+    fn complete_requests_are_served_after_the_client_closes() {
         let (shared, epoll, mut links, mut client) = disk();
         client.set_nonblocking(true).expect("it is a socket");
         // The last one is not complete; what the server cannot take at once is still in the socket.
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn is_it_told_that_a_client_has_gone_and_again_when_all_is_done_that_it_asked_for() {
+    fn disconnect_is_reported_at_once_and_after_completion() {
         let (shared, epoll, mut links, mut client) = disk();
         client.write_all(&[request(1, 0, 512), vec![7; 512]].concat()).expect("the other end is open");
         drop(client);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn is_more_taken_from_a_client_that_went_once_the_disk_has_done_some() {
+    fn backlog_of_a_closed_client_is_served_completely() {
         let (shared, epoll, mut links, mut client) = disk();
         client.set_nonblocking(true).expect("it is a socket");
         // More than a connection may have with the disk at a time, and among them what is refused.
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_client_told_that_the_disk_is_shutting_down() {
+    fn pending_request_is_rejected_with_a_shutdown_error() {
         let (shared, epoll, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_a_client_that_has_gone_are_dropped_at_once() {
+    fn reads_of_a_disconnected_client_are_dropped_at_once() {
         let (shared, epoll, mut links, mut client) = disk();
         // More than a connection may have with the disk at a time: the rest is in the socket.
         client.set_nonblocking(true).expect("it is a socket");
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_was_asked_before_all_were_dropped_not_taken_for_a_newcomers() {
+    fn late_response_is_not_sent_to_a_new_client() {
         let (shared, epoll, mut links, mut client) = disk();
         client.write_all(&request(0, 0, 512)).expect("the other end is open");
         links.handle_event(0, EventFlags::IN, Nanos::ZERO);

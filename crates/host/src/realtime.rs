@@ -68,7 +68,7 @@ mod tests {
     use thread_priority::thread_schedule_policy;
 
     #[test]
-    fn does_a_look_go_first_and_its_thread_stay_as_it_is() {
+    fn real_time_priority_is_restored_after_the_call() {
         let before = thread_schedule_policy().expect("it has one");
         let meanwhile = first(|| thread_schedule_policy().expect("it has one"));
         let asked = Builder::new().spawn(go_first).expect("there are threads");

@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_is_quoted_where_a_shell_would_take_it_apart() {
+    fn path_with_shell_characters_is_quoted() {
         let quoted = |path: &str| quoted(Path::new(path));
         assert_eq!(quoted("/home/me/disks/disk0"), "/home/me/disks/disk0");
         assert_eq!(quoted("/tmp/mnt \u{2603}/disk0"), "'/tmp/mnt \u{2603}/disk0'");

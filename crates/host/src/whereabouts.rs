@@ -271,7 +271,7 @@ mod tests {
     ];
 
     #[test]
-    fn does_a_partition_begin_where_the_system_says() {
+    fn partition_begins_at_its_sysfs_sector() {
         let found = at(&sysfs(&DISK), "sda/sda2");
         assert_eq!((found.name(), found.bytes(), found.may_be_any_part()), ("sda2", 4000 * 512, false));
         assert_eq!(on(&found, 80_000, 512), Some((2048, 4000)));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_loop_devices_offset_count() {
+    fn loop_device_offset_is_added_to_the_start() {
         let image = tempfile::NamedTempFile::new().expect("there is room for a file");
         image.as_file().set_len(8000 * 512).expect("it may have holes");
         let folder = sysfs(&[
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_device_of_others_refused() {
+    fn device_mapped_over_others_is_rejected() {
         for made_of in ["dm-0/slaves/sda/size", "dm-0/dm/name"] {
             let found = at(&sysfs(&[("dm-0/size", "4000"), (made_of, "8000")]), "dm-0");
             assert!(found.may_be_any_part());
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_partition_told_from_its_disk_by_its_name() {
+    fn partition_name_differs_from_its_disk_name() {
         let folder = sysfs(&[&DISK[..], &[("sda/device/model", "ST3000"), ("sda/wwid", "x")]].concat());
         let (disk, part) = (at(&folder, "sda"), at(&folder, "sda/sda2"));
         assert_eq!(disk.own_names(), (Some("ST3000".to_string()), Some("x".to_string())));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_map_of_a_partition_one_of_it_alone() {
+    fn map_of_another_disk_or_partition_is_rejected() {
         let folder = sysfs(&[&DISK[..], &[("sda/device/model", "ST3000")]].concat());
         let part = at(&folder, "sda/sda2");
         let of =

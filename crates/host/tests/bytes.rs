@@ -190,7 +190,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn is_the_disk_a_plain_array_of_bytes(
+    fn disk_is_a_plain_array_of_bytes(
         steps in steps(),
         name in prop::sample::select([&DRIVES[..], &RIGS[..]].concat()),
         late in 0u64..50_000_000,
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn does_what_was_flushed_outlive_the_power(steps in steps(), name in prop::sample::select(&DRIVES)) {
+    fn flushed_data_survives_a_power_cut(steps in steps(), name in prop::sample::select(&DRIVES)) {
         cut_and_check(&steps, name);
     }
 }
@@ -228,7 +228,7 @@ fn cut_and_check(steps: &[Step], name: &str) {
 /// The drive takes the data of the write that was submitted last before those of one that was before the trim, and writes
 /// both to a block.
 #[test]
-fn does_a_write_after_a_trim_outlive_the_power() {
+fn write_after_a_trim_survives_a_power_cut() {
     let write = Kind::Write { fua: false };
     let step = |kind, first, blocks, pause, ahead| Step {
         kind,

@@ -109,26 +109,26 @@ fn cut_many(seeds: u64) {
 }
 
 #[test]
-fn are_flushed_bytes_there_after_three_hundred_power_cuts() {
+fn flushed_bytes_survive_300_power_cuts() {
     cut_many(300);
 }
 
 /// `make cuts`.
 #[test]
 #[ignore = "takes a while: make cuts"]
-fn are_flushed_bytes_there_after_ten_thousand_power_cuts() {
+fn flushed_bytes_survive_10_000_power_cuts() {
     cut_many(10_000);
 }
 
 #[test]
-fn is_a_disk_that_lies_about_flushes_caught() {
+fn lost_bytes_expose_a_disk_that_ignores_flush() {
     let faults = EmulatorFaults { ignore_flush: true, ..EmulatorFaults::default() };
     let caught = (0..100).filter(|seed| Run::cut(*seed, faults).is_err()).count();
     assert!(caught > 20, "caught {caught} times in 100");
 }
 
 #[test]
-fn does_a_cut_that_was_asked_for_come_at_its_time() {
+fn requested_power_cut_comes_at_its_time() {
     let at = Nanos::from_ms(50.0);
     let mut run = Run::new(2, EmulatorFaults { power_cut: Some(at), ..EmulatorFaults::default() });
     run.ask();

@@ -26,7 +26,7 @@ fn finish(emulator: &mut Emulator) -> Vec<Answered> {
 }
 
 #[test]
-fn does_an_operation_take_the_time_of_the_model() {
+fn operation_takes_the_time_of_the_model() {
     let spec = drives::load("atlas-10k").expect("the drive is shipped");
     let mut device = Device::new(&spec, &DeviceOptions::default()).expect("the drive is good");
     let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
@@ -49,7 +49,7 @@ fn does_an_operation_take_the_time_of_the_model() {
 }
 
 #[test]
-fn is_a_long_operation_over_with_its_last_piece() {
+fn long_operation_ends_with_its_last_piece() {
     let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
     let bytes = 10 << 20;
     emulator.submit(Nanos::ZERO, 0, Operation::Write { offset: 0, data: vec![5; bytes], fua: true }, 1);
@@ -64,7 +64,7 @@ fn is_a_long_operation_over_with_its_last_piece() {
 }
 
 #[test]
-fn are_operations_outside_the_disk_or_its_blocks_refused() {
+fn misaligned_or_out_of_range_operation_is_rejected() {
     let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
     let end = emulator.volumes()[0].info().bytes();
     let write = |offset, bytes| Operation::Write { offset, data: vec![0; bytes], fua: false };
@@ -86,7 +86,7 @@ fn are_operations_outside_the_disk_or_its_blocks_refused() {
 }
 
 #[test]
-fn does_a_disk_that_lies_say_at_once_that_a_flush_is_done() {
+fn ignored_flush_is_acknowledged_at_once() {
     let mut emulator = emulator("st2000dm006", EmulatorFaults { ignore_flush: true, ..Default::default() });
     emulator.submit(Nanos(5), 0, Operation::Write { offset: 0, data: vec![1; 4096], fua: true }, 0);
     emulator.submit(Nanos(6), 0, Operation::Flush, 1);
@@ -94,7 +94,7 @@ fn does_a_disk_that_lies_say_at_once_that_a_flush_is_done() {
 }
 
 #[test]
-fn is_a_long_operation_over_with_its_piece_once_the_disk_stops() {
+fn stopping_disk_ends_a_long_operation_after_its_piece() {
     let mut emulator = emulator("atlas-10k", EmulatorFaults::default());
     let all = emulator.volumes()[0].info().bytes();
     let zeros = Operation::WriteZeroes { offset: 0, bytes: all, may_trim: false, fua: true };
@@ -137,7 +137,7 @@ fn first_on_media(later: Nanos) -> u8 {
 }
 
 #[test]
-fn does_an_access_carry_what_the_cache_held_when_it_began() {
+fn access_writes_the_data_cached_at_its_start() {
     // One after the other: overwritten before it begins, while it goes on, and after its end.
     let mut found: Vec<u8> = (1..100).map(|ms| first_on_media(Nanos(ms * 1_000_000))).collect();
     found.dedup();
@@ -162,7 +162,7 @@ fn dying(at: Nanos) -> Emulator {
 }
 
 #[test]
-fn does_a_dead_drive_refuse_everything_and_keep_nothing() {
+fn dead_drive_rejects_every_operation_and_loses_its_cache() {
     let at = Nanos::from_secs(1);
     let mut emulator = dying(at);
     assert_eq!(emulator.volumes()[0].unwritten_bytes(), 4096);
@@ -189,7 +189,7 @@ fn does_a_dead_drive_refuse_everything_and_keep_nothing() {
 }
 
 #[test]
-fn is_what_the_cache_of_a_drive_held_lost_though_nobody_asked_it_since() {
+fn idle_drive_loses_its_cache_when_it_dies() {
     let mut emulator = dying(Nanos::from_secs(1));
     emulator.handle_timeout(Nanos::from_secs(2));
     emulator.finish_writing().expect("there is nothing to write");
@@ -207,7 +207,7 @@ impl Caller for Tell {
 }
 
 #[test]
-fn does_a_running_disk_answer_callers_from_any_thread() {
+fn running_disk_serves_callers_of_any_thread() {
     let clock = Clock::new(1000.0).expect("it is allowed");
     let emulator = emulator("atlas-10k", EmulatorFaults::default());
     let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");
@@ -253,7 +253,7 @@ impl Caller for Bomb {
 }
 
 #[test]
-fn is_everybody_answered_when_a_disk_s_thread_fails() {
+fn failed_disk_thread_answers_every_caller_with_dead() {
     let clock = Clock::new(1.0).expect("it is allowed");
     let emulator = emulator("atlas-10k", EmulatorFaults::default());
     let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");
@@ -271,7 +271,7 @@ fn is_everybody_answered_when_a_disk_s_thread_fails() {
 }
 
 #[test]
-fn does_a_snapshot_tell_what_was_asked_and_how_long_it_took() {
+fn snapshot_reports_operations_and_their_times() {
     let clock = Clock::new(1000.0).expect("it is allowed");
     let emulator = emulator("atlas-10k", EmulatorFaults::default());
     let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");

@@ -69,7 +69,7 @@ fn errno(result: io::Result<impl Sized>) -> Option<Errno> {
 }
 
 #[test]
-fn are_the_volumes_files_of_their_size() {
+fn volumes_appear_as_files_of_their_size() {
     let (drive, null) =
         (running("drive", emulator("atlas-10k", EmulatorFaults::default()), 1000.0), null("n"));
     let Some((folder, mount)) = mounted(&[&drive, &null]) else { return };
@@ -87,7 +87,7 @@ fn are_the_volumes_files_of_their_size() {
 }
 
 #[test]
-fn does_a_file_behave_as_a_block_device() {
+fn mounted_file_behaves_as_a_block_device() {
     let disk = null("n");
     let Some((folder, _mount)) = mounted(&[&disk]) else { return };
     let file = open(&folder.path().join("n"), OFlags::empty());
@@ -109,7 +109,7 @@ fn does_a_file_behave_as_a_block_device() {
 }
 
 #[test]
-fn are_holes_made_and_found() {
+fn holes_are_punched_and_found() {
     let disk = null("n");
     let Some((folder, _mount)) = mounted(&[&disk]) else { return };
     let file = open(&folder.path().join("n"), OFlags::empty());
@@ -131,7 +131,7 @@ fn are_holes_made_and_found() {
 }
 
 #[test]
-fn is_a_mount_private_unless_others_are_allowed() {
+fn mount_is_private_unless_others_are_allowed() {
     if !rustix::process::getuid().is_root() {
         return eprintln!("skipped: only root can try as somebody else");
     }
@@ -146,7 +146,7 @@ fn is_a_mount_private_unless_others_are_allowed() {
 }
 
 #[test]
-fn are_data_on_the_media_after_fsync_and_o_dsync() {
+fn data_reaches_the_media_on_fsync_and_o_dsync() {
     // Slow, so that the drive's write cache does not empty by itself before a look at the media.
     let disk = running("drive", emulator("st2000dm006", EmulatorFaults::default()), 0.2);
     let Some((folder, _mount)) = mounted(&[&disk]) else { return };
@@ -168,7 +168,7 @@ fn are_data_on_the_media_after_fsync_and_o_dsync() {
 }
 
 #[test]
-fn is_a_mount_that_cannot_be_refused_in_a_line() {
+fn impossible_mount_is_rejected_in_one_line() {
     let (one, two) = (null("same"), null("same"));
     let refused = |folder: &Path, disks: &[&Disk]| {
         let handles: Vec<_> = disks.iter().map(|disk| disk.handle()).collect();
@@ -194,7 +194,7 @@ fn aligned(room: &mut [u8]) -> &mut [u8] {
 }
 
 #[test]
-fn is_a_disk_under_a_loop_device_written_and_read() {
+fn loop_device_reads_back_what_it_wrote() {
     let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 1000.0);
     let Some((folder, mount)) = mounted(&[&disk]) else { return };
     let Some(loop_device) = Loop::on(&folder.path().join(&disk.handle().volumes()[0].name), DIRECT) else {
@@ -214,7 +214,7 @@ fn is_a_disk_under_a_loop_device_written_and_read() {
 }
 
 #[test]
-fn does_a_power_cut_end_a_deep_queue_with_errors() {
+fn power_cut_fails_every_read_of_a_deep_queue() {
     // So slow that none of the reads is over before the power is.
     let disk = running("drive", emulator("atlas-10k", EmulatorFaults::default()), 0.001);
     let handle = disk.handle();

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn do_those_under_way_hear_that_the_host_has_no_room_and_is_it_forgotten_once_there_is() {
+    fn host_write_failure_is_reported_until_the_store_recovers() {
         let write = |fua| Operation::Write { offset: 0, data: vec![1; 4096], fua };
         // Through the cache and past it: a write-back drive and one that has none.
         for (name, through) in [("st2000dm006", false), ("atlas-10k", true)] {

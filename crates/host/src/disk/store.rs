@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_memory_read_as_zeros_until_it_is_written() {
+    fn memory_reads_as_zeros_until_written() {
         let store = Store::memory(1 << 40).expect("memory that is not used is free");
         let mut read = [7; 512];
         store.read((1 << 40) - 512, &mut read).expect("it is inside");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn file_of_another_disk_or_in_use_is_refused() {
+    fn file_of_another_disk_or_in_use_is_rejected() {
         let folder = tempfile::tempdir().expect("there is room for it");
         let path = folder.path().join("disk");
         let (store, _) = Store::file(&path, 8192, "wd").expect("it can be made");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_holds_no_disk_is_left_as_it_is() {
+    fn file_without_disk_data_is_rejected_and_unchanged() {
         let folder = tempfile::tempdir().expect("there is room for it");
         let path = folder.path().join("notes");
         std::fs::write(&path, "x\n").expect("the folder is writable");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn file_of_the_right_length_gets_its_mark_and_a_copy_keeps_it() {
+    fn file_of_matching_length_is_marked_and_copies_keep_the_mark() {
         let folder = tempfile::tempdir().expect("there is room for it");
         let (path, copy) = (folder.path().join("disk"), folder.path().join("copy"));
         std::fs::write(&path, [7; 8192]).expect("the folder is writable");

@@ -248,7 +248,7 @@ mod tests {
     proptest! {
         /// Each place has its versions, the oldest first.
         #[test]
-        fn is_it_an_array_of_versions_in_disguise(steps in prop::collection::vec(step(), 1..40)) {
+        fn unwritten_data_matches_an_array_of_versions(steps in prop::collection::vec(step(), 1..40)) {
             let (mut unwritten, mut now) = (Unwritten::default(), 0);
             let mut plain: Vec<Vec<(u64, u8)>> = vec![Vec::new(); 80];
             for (number, (step, offset, length, pause)) in steps.into_iter().enumerate() {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_block_that_is_written_without_end_take_little_room() {
+    fn block_written_repeatedly_takes_bounded_memory() {
         let mut unwritten = Unwritten::default();
         for turn in 0..10_000u64 {
             unwritten.insert(Nanos(turn), 0, Content::Data(vec![turn as u8; 512]));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn are_long_data_kept_in_short_runs_and_zeros_as_a_length() {
+    fn long_data_is_split_and_zeros_take_no_memory() {
         let mut unwritten = Unwritten::default();
         unwritten.insert(Nanos(1), 100, Content::Data(vec![1; 1 << 20]));
         assert!(unwritten.runs.values().all(|run| run.content.bytes() <= Unwritten::CHUNK as u64));

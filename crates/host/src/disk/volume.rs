@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_is_not_on_the_media_read_and_then_forgotten() {
+    fn unwritten_data_is_readable_until_forgotten() {
         let mut volume = volume();
         volume.write(Nanos(1), 0, data(1, 8192)).expect("there is room");
         volume.settle(0, 4096, Nanos(1));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn do_data_that_came_during_an_access_stay_off_the_media() {
+    fn write_during_an_access_stays_off_the_media() {
         let mut volume = volume();
         volume.write(Nanos(1), 0, data(1, 4096)).expect("there is room");
         volume.write(Nanos(5), 512, data(2, 512)).expect("there is room");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_the_store_does_not_take_still_read_and_kept_once_it_does() {
+    fn data_rejected_by_the_store_is_readable_and_retried() {
         let mut volume = volume();
         let good = volume.be_read_only();
         volume.write(Nanos(1), 512, data(3, 1024)).expect("the cache has room");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn are_zeros_that_may_not_be_a_hole_kept_as_data() {
+    fn zeros_without_trim_are_stored_as_data() {
         let mut volume = volume();
         for (number, may_trim) in [true, false].into_iter().enumerate() {
             let (now, place) = (Nanos(number as u64), number as u64 * 65_536);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn does_a_dead_drive_take_nothing_and_lose_what_it_had() {
+    fn dead_drive_stores_nothing_and_loses_its_cache() {
         let mut volume = volume();
         volume.write(Nanos(1), 0, data(1, 512)).expect("the cache has room");
         volume.die();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn does_allocation_tell_of_data_on_their_way() {
+    fn allocation_includes_unwritten_data() {
         let mut volume = volume();
         volume.write(Nanos(1), 4096, data(1, 4096)).expect("there is room");
         volume.settle(4096, 8192, Nanos(1));

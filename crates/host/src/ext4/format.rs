@@ -463,7 +463,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_checksum_that_of_the_format() {
+    fn checksum_is_crc32c_without_the_last_inversion() {
         // The check value of CRC-32C is 0xE3069283; the format leaves the last inversion out.
         assert_eq!(!checksum(!0, b"123456789"), 0xE306_9283);
         assert_eq!(checksum(checksum(!0, b"1234"), b"56789"), checksum(!0, b"123456789"));

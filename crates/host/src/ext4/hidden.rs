@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_blocks_that_follow_each_other_one_extent() {
+    fn consecutive_blocks_join_into_one_extent() {
         let mut joined = Joined::default();
         let mut extents: Vec<_> = [5, 6, 7, 9].into_iter().filter_map(|block| joined.push(block)).collect();
         extents.extend(joined.end());
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn has_every_node_of_a_tree_its_room() {
+    fn node_count_covers_every_level_of_the_extent_tree() {
         assert_eq!([0, 1, 4].map(|extents| nodes(extents, 340)), [0, 0, 0]);
         assert_eq!([5, 340, 341, 1360].map(|extents| nodes(extents, 340)), [1, 1, 2, 4]);
         assert_eq!([1361, 462_400].map(|extents| nodes(extents, 340)), [5 + 1, 1360 + 4]);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn can_nobody_mount_or_mend_it_before_all_blocks_are_held() {
+    fn interrupted_image_is_rejected_until_all_blocks_are_held() {
         let Some((image, inode)) = small() else { return };
         let path = image.path().to_str().expect("its name is UTF-8");
         let list = || (1..1600).map(|k| k * 10);

@@ -222,7 +222,7 @@ mod tests {
     use std::cell::RefCell;
 
     #[test]
-    fn is_it_marked_until_all_blocks_are_left_out() {
+    fn image_is_not_clean_until_all_blocks_are_excluded() {
         if let Err(missing) = tools::look_for(&["mke2fs", "e2fsck", "debugfs"]) {
             eprintln!("skipped: {missing}");
             return;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tried_is_said() {
+    fn skipped_trials_are_reported() {
         let mut tracks = TrackMap::new();
         // 2⁶³ bytes: no file is as long.
         tracks.push(1 << 31, 1 << 23);

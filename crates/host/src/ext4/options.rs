@@ -110,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn are_features_joined() {
+    fn feature_options_are_joined_into_one() {
         let options = parse("-O ^64bit -L name -m0 -Oquota").expect("they are good");
         assert_eq!(options.with_feature("^x").words(), ["-L", "name", "-m", "0", "-O", "^64bit,quota,^x"]);
         assert!(options.has(&["-N", "-m"]) && !options.has(&["-N"]));
     }
 
     #[test]
-    fn is_what_is_not_for_here_refused() {
+    fn unsupported_mke2fs_option_is_rejected() {
         for (words, at) in
             [("-b 1024", "-b"), ("-L x -l y", "-l"), ("/dev/sda", "/dev/sda"), ("-N", "-N"), ("-", "-")]
         {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_touches_other_disks_or_lays_data_too_early_refused() {
+    fn option_touching_other_disks_or_data_is_rejected() {
         for words in ["-J device=/dev/sdb", "-Jsize=64,device=UUID=1", "-z undo", "-zundo", "-d folder"] {
             let told = parse(words).expect_err(words);
             assert!(told.contains(&format!("option {} of", &words[..2])), "{told}");

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_gap_is_not_that_of_a_few_short_tracks() {
+    fn usual_gap_ignores_a_few_short_tracks() {
         let mut at = 0;
         let lengths = (0..1000).map(|k| {
             if k % 100 == 7 {

@@ -126,7 +126,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn is_a_partition_empty_of_which_only_its_entry_is_told() {
+    fn partition_with_only_a_table_entry_counts_as_empty() {
         let entry = "DEVNAME=/dev/sdb1\nPART_ENTRY_SCHEME=dos\nPART_ENTRY_TYPE=0x83\nPART_ENTRY_NUMBER=1\n";
         assert_eq!(held(0, entry), Some(Held::Nothing));
         assert_eq!(held(2, ""), Some(Held::Nothing));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_device_that_is_not_the_disk_of_the_map_refused() {
+    fn device_other_than_the_mapped_disk_is_rejected() {
         // Looking changes nothing, so it may be any disk of this machine.
         #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
         let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();

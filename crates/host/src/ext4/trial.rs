@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inodes_are_read_from_what_mke2fs_announces() {
+    fn inode_count_is_read_from_mke2fs_output() {
         let out = "mke2fs 1.47.0 (5-Feb-2023)\nCreating filesystem with 1110992 4k blocks and 277984 inodes\nFilesystem UUID: 7\n";
         assert_eq!(inodes_announced(out), Some(277_984));
         assert_eq!(inodes_announced("mke2fs 1.47.0\n"), None);

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_who_may_read_as_it_is_written() {
+    fn client_rules_print_as_written_and_bad_ones_are_rejected() {
         for text in ["10.0.0.0/8", "::1/128", "unix", "uid:1000", "cert:a b"] {
             assert_eq!(text.parse::<Allow>().expect("it names clients").to_string(), text);
         }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn does_each_kind_hold_for_its_own_clients_only() {
+    fn every_rule_kind_matches_only_its_own_clients() {
         let network = |text: &str| Origin::Network(text.parse().expect("it is an address"));
         let peers = [
             Peer { origin: network("10.1.2.3"), names: vec![] },

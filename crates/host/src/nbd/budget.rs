@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         /// Connections that ask for and end requests as they like hold no more than is said, and small requests always go.
         #[test]
-        fn bound_is_kept_and_small_requests_always_go(
+        fn shared_bound_holds_and_small_requests_always_pass(
             steps in prop::collection::vec((0..8usize, any::<bool>(), 1..600_000usize), 1..400),
         ) {
             const BYTES: usize = 1 << 20;

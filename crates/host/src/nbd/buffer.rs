@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn do_bytes_come_out_as_they_went_in() {
+    fn bytes_leave_in_the_order_they_entered() {
         let mut buffer = Buffer::with_room(8);
         let (mut sent, mut received) = (0_u8, 0_u8);
         for step in 0..2000_usize {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_room_of_a_burst_given_back() {
+    fn memory_of_a_burst_is_released() {
         let mut buffer = Buffer::with_room(8);
         buffer.push(&vec![7; 5 << 20]);
         buffer.consume(1 << 20);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn does_space_hold_all_that_is_left() {
+    fn space_spans_all_room_that_remains() {
         let mut buffer = Buffer::with_room(8);
         buffer.space()[..8].copy_from_slice(b"abcdefgh");
         buffer.commit(8);

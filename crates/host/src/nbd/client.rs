@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn is_an_export_chosen_and_told_of() {
+    fn chosen_export_is_described() {
         let disk = choose(&mut server(), "").expect("the first is chosen");
         assert_eq!((disk.name.as_str(), disk.bytes, disk.blocks.minimum), ("disk", 1 << 30, 512));
         assert!(disk.rotational && disk.flush && disk.fua && !disk.read_only);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_refusal_told_in_the_servers_words() {
+    fn export_rejection_carries_the_server_message() {
         let error = choose(&mut server(), "disc").expect_err("there is none").to_string();
         assert!(error.starts_with("the server refuses export `disc`: no export `disc`"), "{error}");
         let mut other = io::Cursor::new(b"SSH-2.0-OpenSSH_9.2p1 Debian".to_vec());
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_server_that_comes_to_no_end_refused() {
+    fn endless_server_reply_is_rejected() {
         let words = proto::GREETING.iter().flat_map(|word| word.to_be_bytes());
         let greeting = words.chain(proto::FIXED_NEWSTYLE.to_be_bytes()).collect();
         let mut said = proto::OPTION_REPLY_MAGIC.to_be_bytes().to_vec();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn are_replies_read_and_others_refused() {
+    fn malformed_reply_is_rejected() {
         let bytes = [&0x6744_6698u32.to_be_bytes()[..], &5u32.to_be_bytes(), &9u64.to_be_bytes()].concat();
         assert_eq!(reply(&mut bytes.as_slice()).expect("it is one"), (9, 5));
         assert!(matches!(

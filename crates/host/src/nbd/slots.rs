@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn is_each_request_found_by_its_own_handle() {
+    fn every_request_is_found_by_its_own_handle() {
         let mut slots = Slots::default();
         let first = slots.insert(pending(1));
         let second = slots.insert(pending(2));
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "answered once")]
-    fn is_a_second_answer_noticed() {
+    fn second_answer_to_a_request_panics() {
         let mut slots = Slots::default();
         let handle = slots.insert(pending(1));
         slots.remove(handle);

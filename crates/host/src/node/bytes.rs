@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_room_used_again_and_no_more_kept_than_allowed() {
+    fn buffers_are_reused_up_to_the_allowed_total() {
         let mut pool = Pool::new(24 << 10);
         let (first, second) = (pool.take(5000), pool.take(16 << 10));
         assert_eq!((first.len(), second.len()), (8192, 16 << 10));

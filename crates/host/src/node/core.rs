@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_lies_outside_the_disk_or_changes_one_that_is_read_only_refused() {
+    fn invalid_range_or_change_of_a_read_only_disk_is_rejected() {
         let (mut core, mut fixed) = (core(false), core(true));
         let read = |offset, bytes| Operation::Read { offset, bytes, fua: false };
         let wrong = [read(0, 512), read(512, 4096), read(1 << 20, 4096), read(!4095, 8192), read(0, 0)];
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn are_bytes_where_a_device_can_transfer_them() {
+    fn data_is_aligned_for_device_transfers() {
         let mut core = core(false);
         core.submit(NOW, 1, Operation::Write { offset: 4096, data: vec![7; 8192], fua: true }, 1);
         let write = started(&mut core);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_failure_of_the_disk_told_to_who_asked() {
+    fn disk_failure_is_returned_to_the_requester() {
         let mut core = core(false);
         for error in [BlockError::Medium, BlockError::Dead, BlockError::NoSpace] {
             core.submit(NOW, 1, Operation::Flush, 3);

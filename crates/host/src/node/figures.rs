@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_disk_busy_while_it_has_a_command() {
+    fn busy_time_covers_commands_in_flight() {
         let mut busy = Busy::default();
         busy.begin(Nanos(10));
         busy.begin(Nanos(20));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn are_response_times_those_of_who_has_the_place_now() {
+    fn response_times_belong_to_the_current_client_of_a_link() {
         let mut responses = Responses::default();
         let of = |link, number| Answerable { link, number, handle: 0, cost: 0 };
         (0..100).for_each(|_| responses.record(of(1, 7), Nanos::from_ms(1.0)));

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn is_it_seen_that_a_nodes_thread_failed() {
+    fn failed_node_thread_is_reported() {
         let backend = Backend::new(Box::new(Broken), Vec::new());
         let node = Node::start("n", backend, Config::default()).expect("there are threads");
         assert!(!node.handle().view().has_failed);

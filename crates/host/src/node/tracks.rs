@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_next_boundary_beyond_a_byte_in_whole_blocks() {
+    fn next_track_boundary_rounds_down_to_whole_blocks() {
         let mut map = TrackMap::new();
         map.push(10, 2);
         map.push(5, 1);

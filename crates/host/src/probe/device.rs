@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn is_it_read_and_written_with_what_was_there() {
+    fn probe_writes_leave_the_contents_unchanged() {
         let Some(file) = file() else { return };
         use Outcome::{Done, Failed, Refused};
         for depth in [1, 4] {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_file_that_somebody_has_open_refused() {
+    fn file_open_in_another_program_is_rejected() {
         let Some(path) = file() else { return };
         let reader = OpenOptions::new().read(true).open(&path).expect("it is there");
         let told = RealDisk::open(&path, Options::default()).expect_err("it is open").to_string();
@@ -272,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn is_nothing_written_where_that_was_not_asked_for() {
+    fn writes_are_rejected_unless_enabled() {
         let Some(file) = file() else { return };
         let (outcomes, _) = outcomes(&file, Options::default());
         assert_eq!([&outcomes[1], &outcomes[3]], [&Outcome::Refused; 2]);
     }
 
     #[test]
-    fn is_what_can_be_no_disk_refused() {
+    fn path_that_is_no_disk_is_rejected() {
         let refused = |path: &Path, options| RealDisk::open(path, options).expect_err("no disk").to_string();
         let none = Options::default();
         assert_eq!(

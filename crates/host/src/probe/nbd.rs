@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_write_to_the_media_refused_where_a_server_has_no_fua() {
+    fn write_to_the_media_is_rejected_without_fua() {
         let write = |to_media| Ask::Write { lbn: Lbn(8), sectors: 8, to_media };
         for fua in [false, true] {
             let export = Export { fua, ..Export::new("disk", 1 << 20) };
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_server_that_takes_no_write_given_up() {
+    fn stalled_server_times_out() {
         // More than sockets hold.
         let write = Ask::Write { lbn: Lbn(0), sectors: 32 << 10, to_media: false };
         let (mut disk, server) = served(Export::new("disk", 1 << 30), 1, Some(Duration::from_millis(20)));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_server_that_closes_the_connection_told() {
+    fn closed_connection_is_reported() {
         let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
         let serve = move || shake_hands(&mut theirs, Export::new("disk", 1 << 20));
         let server = Builder::new().spawn(serve).expect("there are threads");
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn are_blocks_no_smaller_than_a_server_takes() {
+    fn block_size_is_at_least_the_server_minimum() {
         for (minimum, block) in [(1, 512), (512, 512), (4096, 4096), (65_536, 65_536)] {
             assert_eq!(block_bytes(minimum).ok(), Some(block), "{minimum}");
         }

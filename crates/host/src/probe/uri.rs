@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_uri_read() {
+    fn nbd_uri_is_parsed() {
         let tcp = |host: &str, export: &str| {
             Ok(NbdUri { server: NbdServer::Tcp(host.to_string()), export: export.to_string() })
         };
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_is_none_refused() {
+    fn malformed_nbd_uri_is_rejected() {
         for text in [
             "",
             "disk",

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_mount_found_by_its_number() {
+    fn mount_is_found_by_its_device_number() {
         let mounts = "22 1 0:21 / /proc rw - proc proc rw\n36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw\n";
         let numbers = |number: &str| BTreeSet::from([number.to_string()]);
         assert_eq!(mounted(mounts, &numbers("98:0")), Some("/mnt2".to_string()));

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn has_the_header_the_layout_of_the_system() {
+    fn header_has_the_kernel_layout() {
         // 88 bytes on machines of 64 bits, with the status behind eight fields and three addresses.
         #[cfg(target_pointer_width = "64")]
         assert_eq!((size_of::<Header>(), std::mem::offset_of!(Header, status)), (88, 64));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn is_a_recovered_error_no_refusal_and_news_no_answer() {
+    fn recovered_error_succeeds_and_unit_attention_is_retried() {
         let of = |status, key| fate(status, Sense { key, code: 0, qualifier: 0 });
         assert_eq!((of(2, 1), of(2, 6), of(2, 5)), (Fate::Done, Fate::Again, Fate::Refused));
         // Busy, whatever lies where sense data would.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_takes_no_commands_told() {
+    fn scsi_command_to_a_regular_file_is_rejected() {
         let file = tempfile::NamedTempFile::new().expect("there is room");
         let mut device = Device::open(file.path()).expect("it is there");
         let error =

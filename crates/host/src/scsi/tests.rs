@@ -7,7 +7,7 @@ use headstack_tracks::simulated::{Noise, SimulatedDisk};
 use headstack_tracks::{Disk, Extraction, TrackMap, check, drive, query, scsi};
 
 #[test]
-fn are_commands_as_in_the_standards() {
+fn commands_match_the_standard_bytes() {
     assert_eq!(Command::send_diagnostic(14).bytes(), [0x1D, 0x10, 0, 0, 14, 0]);
     assert_eq!(Command::receive_diagnostic(0x40, 256).bytes(), [0x1C, 0x01, 0x40, 1, 0, 0]);
     assert_eq!(Command::read_capacity_10().bytes(), [0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -18,7 +18,7 @@ fn are_commands_as_in_the_standards() {
 }
 
 #[test]
-fn are_pages_as_in_the_standards() {
+fn translate_pages_match_the_standard_bytes() {
     let page = translate_page(Address::block(Lbn(0x0102_0304)), Address::PHYSICAL).expect("it fits");
     assert_eq!(page, [0x40, 0, 0, 10, 0, 5, 1, 2, 3, 4, 0, 0, 0, 0]);
     let page = translate_page(Address::block(Lbn(0x01_0203_0405)), Address::PHYSICAL).expect("it fits");
@@ -36,7 +36,7 @@ fn are_pages_as_in_the_standards() {
 }
 
 #[test]
-fn do_capacities_and_defects_come_out_of_bytes() {
+fn capacities_and_defects_decode_from_bytes() {
     let found = commands::capacity_10(&[0x01, 0x11, 0xBA, 0x89, 0, 0, 2, 0]).expect("it is whole");
     assert_eq!(found, Capacity { sectors: 0x0111_BA8A, sector_bytes: 512, physical_sectors: 1 });
     assert!(commands::capacity_10(&[0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 2, 0]).is_err());
@@ -52,7 +52,7 @@ fn do_capacities_and_defects_come_out_of_bytes() {
 }
 
 #[test]
-fn are_answers_that_make_no_sense_named() {
+fn malformed_answers_are_rejected_with_the_reason() {
     let told = |error: CommandError| error.to_string();
     let error = translated(&[0x40, 0, 0]).expect_err("it is short");
     assert_eq!(told(error), "RECEIVE DIAGNOSTIC RESULTS: byte 3: the answer ends here, and needs 4 bytes");
@@ -164,7 +164,7 @@ where
 }
 
 #[test]
-fn does_a_disk_of_bytes_lead_to_its_map() {
+fn scsi_and_query_probes_find_the_exact_map() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
     let exact = check::compare(&truth, &truth);
@@ -175,7 +175,7 @@ fn does_a_disk_of_bytes_lead_to_its_map() {
 }
 
 #[test]
-fn do_translations_take_time() {
+fn address_translations_take_simulated_time() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let ends = async |disk: Disk| {
         let mut ends = Vec::new();
@@ -189,7 +189,7 @@ fn do_translations_take_time() {
 }
 
 #[test]
-fn is_a_disk_asked_by_the_command_that_it_knows() {
+fn translator_answers_only_address_questions() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let mut translator = Translator::new(Target::new(&spec)).tried().expect("it translates");
     assert_eq!(translator.capacity().expect("it tells").sectors, spec.capacity_sectors);
@@ -199,7 +199,7 @@ fn is_a_disk_asked_by_the_command_that_it_knows() {
 }
 
 #[test]
-fn is_a_partition_refused() {
+fn partition_is_rejected_by_the_translator() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let facts = drive::Answers::facts(&SimulatedDisk::new(&spec, Noise::NONE, 1).expect("it holds"));
     let translator = || Translator::new(Target::new(&spec));

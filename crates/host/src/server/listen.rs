@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_a_client_asked_whether_it_is_still_there() {
+    fn keepalive_is_enabled_on_tcp_sockets() {
         let tcp = Socket::new(Domain::IPV4, Type::STREAM, None).expect("there are sockets");
         settle(&tcp);
         assert!(
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn may_the_process_have_as_many_files_as_connections() {
+    fn file_limit_is_raised_for_the_connections() {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
         let few = Rlimit { current: Some(512), maximum };
         setrlimit(Resource::Nofile, few).expect("less is always allowed");

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_counted_by_address_and_given_back() {
+    fn seats_are_counted_by_address_and_released() {
         let seats = Seats::default();
         let seating = Seating { all: 5, network: 5, address: 2, patience: MINUTE };
         let take = |text: &str| seats.take(address(text), seating);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn network_leaves_seats_to_sockets_of_the_file_system() {
+    fn network_clients_leave_seats_for_unix_sockets() {
         let seats = Seats::default();
         let seating = Seating::new(16, 16, MINUTE);
         let held: Vec<_> = (0..20).map_while(|_| seats.take(address("10.0.0.1"), seating).ok()).collect();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_idle_client_of_the_address_with_most_seats_gives_way() {
+    fn longest_idle_client_of_the_fullest_address_is_evicted() {
         let seats = Seats::default();
         let seating = Seating { all: 4, network: 4, address: 3, patience: MINUTE };
         let other = seats.take(address("10.0.0.2"), seating).expect("there are seats");

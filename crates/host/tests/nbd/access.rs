@@ -42,7 +42,7 @@ fn greeted(origin: Origin, names: &[&str]) -> Handshake {
 }
 
 #[test]
-fn is_an_export_that_a_client_may_not_see_as_if_it_were_not_there() {
+fn hidden_export_is_reported_as_unknown() {
     let network = |text: &str| Origin::Network(text.parse().expect("it is an address"));
     let cases: [(_, &[&str], &[&str]); 5] = [
         (network("192.168.0.1"), &[], &["open"]),
@@ -100,7 +100,7 @@ fn chooses(stream: &mut (impl Read + Write), name: &str) -> bool {
 }
 
 #[test]
-fn are_clients_of_several_sockets_told_apart_by_where_they_come_from() {
+fn clients_are_distinguished_by_their_origin() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("nbd");
     let addresses = [Address::Unix(path.clone()), "127.0.0.1:0".parse().expect("it is an address")];
@@ -149,7 +149,7 @@ fn are_clients_of_several_sockets_told_apart_by_where_they_come_from() {
 }
 
 #[test]
-fn does_a_certificate_open_what_it_names() {
+fn certificate_opens_only_the_exports_that_name_it() {
     let Some(authority) = Authority::new() else { return };
     let settings = authority.settings(ClientCertificates::Optional, false);
     let tls = Some(settings.load().expect("openssl made the files"));
@@ -178,7 +178,7 @@ fn does_a_certificate_open_what_it_names() {
 /// The part of the next test that systemd starts: a server at the sockets that it is handed.
 #[test]
 #[ignore = "it is a process of another test"]
-fn serve_what_is_handed_over() {
+fn server_runs_on_handed_over_sockets() {
     let listeners = Listener::handed_over().expect("they are stream sockets");
     assert_eq!(listeners.len(), 2);
     headstack_host::tell_ready();
@@ -204,7 +204,7 @@ impl Drop for Guard {
 }
 
 #[test]
-fn are_sockets_taken_over_from_systemd() {
+fn sockets_are_taken_over_from_systemd() {
     if !have(&["systemd-socket-activate"]) {
         return;
     }
@@ -218,7 +218,7 @@ fn are_sockets_taken_over_from_systemd() {
         command.arg("-l").arg(path);
     }
     command.arg("-E").arg(format!("NOTIFY_SOCKET={}", notify.display())).arg(test);
-    command.args(["--exact", "access::serve_what_is_handed_over", "--ignored", "--nocapture"]);
+    command.args(["--exact", "access::server_runs_on_handed_over_sockets", "--ignored", "--nocapture"]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut guard = Guard(command.spawn().expect("it can be started"));
     // It listens at once, and starts the server for the first who comes.

@@ -51,7 +51,7 @@ const TLS_REQUIRED: u32 = 0x8000_0005;
 const UNKNOWN: u32 = 0x8000_0006;
 
 #[test]
-fn each_listener_may_speak_tls_in_its_own_way() {
+fn each_listener_has_its_own_tls_use() {
     let Some(authority) = Authority::new() else { return };
     let tls = authority.settings(ClientCertificates::None, true).load().expect("the files are good");
     let ways = [None, Some(TlsUse::Off), Some(TlsUse::Optional), Some(TlsUse::Required)];
@@ -68,7 +68,7 @@ fn each_listener_may_speak_tls_in_its_own_way() {
 }
 
 #[test]
-fn rules_change_for_those_who_come_and_not_for_those_who_are_there() {
+fn changed_rules_apply_to_new_clients_only() {
     let setup = serve(&[None], Rules::default());
     let path = &setup.paths[0];
     let mut old = connect(path);
@@ -85,7 +85,7 @@ fn rules_change_for_those_who_come_and_not_for_those_who_are_there() {
 }
 
 #[test]
-fn idle_client_gives_way_where_all_seats_are_taken() {
+fn idle_client_is_evicted_if_all_seats_are_taken() {
     let rules = Rules { connections: 2, idle: Nanos::from_ms(1.0), ..Rules::default() };
     let setup = setup_as(null(), rules);
     let mut idle = [connect(&setup.path), connect(&setup.path)];

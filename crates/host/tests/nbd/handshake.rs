@@ -32,7 +32,7 @@ fn message(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn does_go_tell_what_was_asked_for_and_choose() {
+fn go_describes_and_chooses_the_export() {
     let mut handshake = greeted(0b11);
     let heard = hear(&mut handshake, &choose(7, "disk", &[3, 1, 2, 99]));
     let blocks = Message::default().u16(3).u32(512).u32(4096).u32(256 << 10).0;
@@ -49,7 +49,7 @@ fn does_go_tell_what_was_asked_for_and_choose() {
 }
 
 #[test]
-fn does_info_tell_the_same_and_choose_nothing() {
+fn info_describes_the_export_and_chooses_none() {
     let mut handshake = greeted(0b11);
     let informed = option_replies(&hear(&mut handshake, &choose(6, "tape", &[1])));
     assert_eq!(handshake.chosen(), None);
@@ -64,7 +64,7 @@ fn does_info_tell_the_same_and_choose_nothing() {
 }
 
 #[test]
-fn is_the_first_export_the_default() {
+fn first_export_is_the_default() {
     for said in [choose(7, "", &[]), option(1, b"")] {
         let mut handshake = greeted(0b11);
         hear(&mut handshake, &said);
@@ -73,7 +73,7 @@ fn is_the_first_export_the_default() {
 }
 
 #[test]
-fn does_the_old_choice_end_with_zeros_unless_declined() {
+fn export_name_reply_ends_with_zeros_unless_declined() {
     for (flags, zeros) in [(0b11, 0), (0b01, 124), (0b10, 0), (0b00, 124)] {
         let mut handshake = greeted(flags);
         let heard = hear(&mut handshake, &option(1, b"tape"));
@@ -84,7 +84,7 @@ fn does_the_old_choice_end_with_zeros_unless_declined() {
 }
 
 #[test]
-fn is_an_unknown_export_said_to_be_so_and_another_tried() {
+fn unknown_export_is_rejected_and_a_retry_succeeds() {
     let mut handshake = greeted(0b11);
     let heard = hear(&mut handshake, &choose(7, "dsk", &[]));
     assert_eq!(kinds(&heard), [UNKNOWN]);
@@ -95,7 +95,7 @@ fn is_an_unknown_export_said_to_be_so_and_another_tried() {
 }
 
 #[test]
-fn does_the_old_choice_of_an_unknown_export_end_the_connection() {
+fn export_name_of_an_unknown_export_ends_the_connection() {
     let mut handshake = greeted(0b11);
     assert!(hear(&mut handshake, &option(1, b"dsk")).is_empty());
     let Some(Ending::Broken(breach @ Breach::UnknownExport { .. })) = handshake.ending() else {
@@ -106,7 +106,7 @@ fn does_the_old_choice_of_an_unknown_export_end_the_connection() {
 }
 
 #[test]
-fn are_all_exports_listed() {
+fn every_export_is_listed() {
     let mut handshake = greeted(0b11);
     let heard = hear(&mut handshake, &option(3, &[]));
     let expected = [
@@ -119,7 +119,7 @@ fn are_all_exports_listed() {
 }
 
 #[test]
-fn does_a_farewell_get_its_answer_before_the_end() {
+fn abort_is_acknowledged_before_the_end() {
     let mut handshake = greeted(0b11);
     put(&mut handshake, Nanos::ZERO, &option(2, b"data are passed over"), usize::MAX);
     assert_eq!(handshake.ending(), Some(&Ending::Disconnected));
@@ -129,7 +129,7 @@ fn does_a_farewell_get_its_answer_before_the_end() {
 }
 
 #[test]
-fn are_options_that_are_not_served_refused_and_passed_over() {
+fn unsupported_option_is_rejected_and_skipped() {
     let mut handshake = greeted(0b11);
     // TLS, the withdrawn peek, extended headers, and one that nobody knows, with more data than are kept.
     for number in [5, 4, 11, 0, 0xffff_ffff] {
@@ -142,14 +142,14 @@ fn are_options_that_are_not_served_refused_and_passed_over() {
 }
 
 #[test]
-fn is_a_name_too_long_to_be_kept_the_end_in_the_old_choice() {
+fn oversized_export_name_ends_the_connection() {
     let mut handshake = greeted(0b11);
     put(&mut handshake, Nanos::ZERO, &option(1, &vec![b'x'; 8193])[..16], usize::MAX);
     assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::LongName { bytes: 8193, allowed: 8192 })));
 }
 
 #[test]
-fn are_options_that_do_not_fill_their_length_invalid() {
+fn option_with_a_wrong_length_is_rejected() {
     let name = || Message::default().string("disk");
     let cases = [
         option(6, &[]),
@@ -176,7 +176,7 @@ fn are_options_that_do_not_fill_their_length_invalid() {
 }
 
 #[test]
-fn are_contexts_listed_and_settled() {
+fn contexts_are_listed_and_selected() {
     let mut handshake = greeted(0b11);
     assert_eq!(kinds(&hear(&mut handshake, &contexts(10, "disk", &["base:allocation"]))), [INVALID]);
     assert_eq!(hear(&mut handshake, &option(8, &[])), option_reply(8, ACK, &[]));
@@ -216,7 +216,7 @@ fn may_ask(options: &[Vec<u8>]) -> bool {
 }
 
 #[test]
-fn does_the_allocation_need_the_last_word_on_contexts_to_be_for_the_export() {
+fn last_context_selection_decides_on_block_status() {
     let structured = || option(8, &[]);
     let set = |name, queries: &[&str]| contexts(10, name, queries);
     let allocation = &["base:allocation"];
@@ -232,7 +232,7 @@ fn does_the_allocation_need_the_last_word_on_contexts_to_be_for_the_export() {
 }
 
 #[test]
-fn is_unfragmented_reading_offered_with_structured_replies_only() {
+fn structured_replies_enable_unfragmented_reads() {
     let mut handshake = greeted(0b11);
     hear(&mut handshake, &option(8, &[]));
     let heard = option_replies(&hear(&mut handshake, &choose(6, "tape", &[])));
@@ -244,7 +244,7 @@ fn is_unfragmented_reading_offered_with_structured_replies_only() {
 }
 
 #[test]
-fn is_what_comes_beyond_the_handshake_handed_on() {
+fn bytes_after_the_handshake_reach_the_session() {
     let mut handshake = greeted(0b11);
     let said = [choose(7, "disk", &[]), request(0, FLUSH, 7, 0, 0), request(0, READ, 8, 0, 512)].concat();
     put(&mut handshake, Nanos::ZERO, &said, usize::MAX);
@@ -255,7 +255,7 @@ fn is_what_comes_beyond_the_handshake_handed_on() {
 }
 
 #[test]
-fn is_a_client_that_speaks_something_else_left_at_once() {
+fn foreign_protocol_ends_the_handshake() {
     let mut handshake = greeted(0b100);
     assert_eq!(handshake.ending(), Some(&Ending::Broken(Breach::ClientFlags { met: 4 })));
     assert!(handshake.is_over() && !handshake.wants_input());
@@ -271,7 +271,7 @@ fn is_a_client_that_speaks_something_else_left_at_once() {
 }
 
 #[test]
-fn does_a_client_that_never_chooses_come_to_an_end() {
+fn too_many_options_end_the_handshake() {
     let mut handshake = greeted(0b11);
     for _ in 0..32 {
         assert_eq!(kinds(&hear(&mut handshake, &option(3, &[]))), [2, 2, ACK]);
@@ -281,7 +281,7 @@ fn does_a_client_that_never_chooses_come_to_an_end() {
 }
 
 #[test]
-fn is_a_client_that_reads_no_replies_not_read_from() {
+fn unread_option_replies_pause_the_input() {
     let mut limits = limits();
     limits.options = u32::MAX;
     let mut handshake = Handshake::new(exports(), limits, Nanos::ZERO);
@@ -299,7 +299,7 @@ fn is_a_client_that_reads_no_replies_not_read_from() {
 }
 
 #[test]
-fn must_an_export_be_chosen_in_time() {
+fn handshake_times_out_without_a_choice() {
     let mut handshake = greeted(0b11);
     let deadline = Nanos::from_secs(10);
     assert_eq!(handshake.poll_timeout(), Some(deadline));
@@ -316,7 +316,7 @@ fn must_an_export_be_chosen_in_time() {
 }
 
 #[test]
-fn does_a_client_that_hangs_up_end_the_handshake() {
+fn hangup_ends_the_handshake() {
     let mut handshake = greeted(0b11);
     put(&mut handshake, Nanos::ZERO, &option(3, &[])[..9], usize::MAX);
     handshake.input_ended();
@@ -325,7 +325,7 @@ fn does_a_client_that_hangs_up_end_the_handshake() {
 }
 
 #[test]
-fn does_the_page_tell_the_limits_as_they_are() {
+fn limits_on_the_nbd_page_match_the_defaults() {
     #[allow(clippy::disallowed_methods, reason = "a test reads the page")]
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/nbd.md"))
         .expect("the page is there");

@@ -33,7 +33,7 @@ fn serves(setup: &Setup) -> bool {
 }
 
 #[test]
-fn are_clients_that_stop_in_the_middle_left() {
+fn stalled_handshake_is_disconnected() {
     // Long enough for those who do not stop, on a busy machine too.
     let setup = setup_with(null(), 64, Limits { handshake: Nanos::from_secs(1), ..Limits::default() });
     // In every state of the handshake.
@@ -52,7 +52,7 @@ fn are_clients_that_stop_in_the_middle_left() {
 }
 
 #[test]
-fn are_requests_that_are_never_completed_given_up() {
+fn incomplete_request_is_disconnected() {
     let setup = setup_with(null(), 16, Limits { request: SOON, ..Limits::default() });
     for (offset, length, sent) in [(0, 4096, 128), (0, 1 << 20, 5028), (1, 4096, 128), (0, 512, 27)] {
         let mut stream = connect(&setup.path);
@@ -64,7 +64,7 @@ fn are_requests_that_are_never_completed_given_up() {
 }
 
 #[test]
-fn are_clients_that_take_no_replies_left() {
+fn client_that_reads_no_replies_is_disconnected() {
     let setup = setup_with(null(), 16, Limits { held_bytes: 1 << 20, reply: SOON, ..Limits::default() });
     let mut stream = connect(&setup.path);
     let reads = request(0, READ, 1, 0, 65_536).repeat(1000);
@@ -79,7 +79,7 @@ fn are_clients_that_take_no_replies_left() {
 }
 
 #[test]
-fn is_nonsense_the_end_of_its_own_connection_only() {
+fn nonsense_ends_only_its_own_connection() {
     let setup = setup(null(), 16);
     let mut good = connect(&setup.path);
     let nonsense = [
@@ -104,7 +104,7 @@ fn is_nonsense_the_end_of_its_own_connection_only() {
 }
 
 #[test]
-fn do_refusals_leave_the_connection_in_step() {
+fn rejections_keep_the_connection_in_step() {
     let setup = setup(null(), 16);
     let mut stream = connect(&setup.path);
     let mut said = Vec::new();
@@ -131,7 +131,7 @@ fn do_refusals_leave_the_connection_in_step() {
 }
 
 #[test]
-fn does_a_flood_of_clients_that_say_nothing_hinder_nobody() {
+fn flood_of_silent_clients_does_not_disturb_others() {
     let setup = setup(null(), 300);
     let mut good = connect(&setup.path);
     let flood: Vec<_> = (0..500).map(|_| UnixStream::connect(&setup.path)).collect();
@@ -144,7 +144,7 @@ fn does_a_flood_of_clients_that_say_nothing_hinder_nobody() {
 }
 
 #[test]
-fn are_ten_thousand_requests_at_once_answered() {
+fn pipeline_of_10_000_requests_is_answered() {
     let setup = setup(null(), 4);
     let mut stream = connect(&setup.path);
     let mut speaker = stream.try_clone().expect("a socket has two ends");
@@ -169,7 +169,7 @@ fn are_ten_thousand_requests_at_once_answered() {
 }
 
 #[test]
-fn do_replies_larger_than_may_be_held_come_one_after_the_other() {
+fn replies_beyond_the_memory_limit_come_one_by_one() {
     let setup = setup(null(), 4);
     let mut stream = connect(&setup.path);
     let most = 32 << 20;
@@ -181,7 +181,7 @@ fn do_replies_larger_than_may_be_held_come_one_after_the_other() {
 }
 
 #[test]
-fn does_a_client_that_only_listens_any_more_hear_all() {
+fn half_closed_client_receives_every_reply() {
     let setup = setup(atlas(), 4);
     let mut stream = connect(&setup.path);
     for cookie in 0..100 {
@@ -194,7 +194,7 @@ fn does_a_client_that_only_listens_any_more_hear_all() {
 }
 
 #[test]
-fn does_a_farewell_close_the_connection_when_all_is_answered() {
+fn disconnect_closes_after_pending_replies() {
     let setup = setup(atlas(), 4);
     let mut stream = connect(&setup.path);
     let said = [request(0, READ, 1, 1 << 30, 4096), request(0, DISC, 2, 0, 0), request(0, FLUSH, 3, 0, 0)];
@@ -204,7 +204,7 @@ fn does_a_farewell_close_the_connection_when_all_is_answered() {
 }
 
 #[test]
-fn do_clients_that_die_in_the_middle_of_anything_leave_no_trace() {
+fn clients_that_die_in_mid_request_leave_no_trace() {
     let limits = Limits { requests: 2, ..Limits::default() };
     let setup = setup_with(atlas(), 8, limits);
     let write = [request(0, WRITE, 1, 0, 200_000), vec![1; 200_000]].concat();
@@ -221,7 +221,7 @@ fn do_clients_that_die_in_the_middle_of_anything_leave_no_trace() {
 }
 
 #[test]
-fn do_tcp_connections_that_are_reset_leave_no_trace() {
+fn reset_tcp_connections_leave_no_trace() {
     let setup = setup(atlas(), 1);
     let handle = setup.disk.handle();
     let served = Served {

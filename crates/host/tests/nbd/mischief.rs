@@ -306,17 +306,17 @@ fn assert_nobody_waits(victim: impl Fn() -> Victim) {
 }
 
 #[test]
-fn nobody_waits_for_long_while_another_does_mischief_to_a_node() {
+fn hostile_client_does_not_delay_others_of_a_node() {
     assert_nobody_waits(Victim::node);
 }
 
 #[test]
-fn nobody_waits_for_long_while_another_does_mischief_to_an_emulated_disk() {
+fn hostile_client_does_not_delay_others_of_an_emulated_disk() {
     assert_nobody_waits(Victim::disk);
 }
 
 #[test]
-fn clients_that_take_nothing_hold_no_more_memory_than_all_may_together() {
+fn slow_readers_hold_no_more_than_the_shared_memory() {
     let victim = Victim::node();
     let large = 32 * MIB as usize;
     let mut streams: Vec<_> = (0..16).map(|_| victim.unix()).collect();

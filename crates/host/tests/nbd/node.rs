@@ -117,7 +117,7 @@ fn ask(stream: &mut UnixStream, flags: u16, command: u16, offset: u64, bytes: u3
 }
 
 #[test]
-fn does_each_disk_read_what_was_written_last() {
+fn reads_return_the_last_write_on_every_backend() {
     for (name, setup) in setups() {
         let (mut one, mut other) = (connect(&setup.path), connect(&setup.path));
         let mut random = Pcg64Mcg::seed_from_u64(6);
@@ -153,7 +153,7 @@ fn does_each_disk_read_what_was_written_last() {
 }
 
 #[test]
-fn is_nothing_kept_of_a_thousand_clients_that_die_with_writes_queued() {
+fn clients_that_die_with_queued_writes_leave_no_trace() {
     let setup = serve(Backend::memory(BYTES).expect("it is in whole blocks"), None);
     let said: Vec<u8> = (0..20)
         .flat_map(|turn| [request(0, WRITE, turn, turn * 4096, 4096), vec![turn as u8 + 1; 4096]].concat())
@@ -174,7 +174,7 @@ fn is_nothing_kept_of_a_thousand_clients_that_die_with_writes_queued() {
 }
 
 #[test]
-fn are_commands_at_the_end_of_the_disk_served_and_those_beyond_refused() {
+fn commands_beyond_the_end_of_the_disk_are_rejected() {
     for (name, setup) in setups() {
         let end = setup.handle().shape().bytes;
         let mut stream = connect(&setup.path);
@@ -189,7 +189,7 @@ fn are_commands_at_the_end_of_the_disk_served_and_those_beyond_refused() {
 }
 
 #[test]
-fn is_what_is_under_way_answered_by_a_node_that_stops() {
+fn stopping_node_answers_requests_in_flight() {
     for (name, setup) in setups() {
         let mut stream = connect(&setup.path);
         for cookie in 0..8 {
@@ -211,7 +211,7 @@ fn is_what_is_under_way_answered_by_a_node_that_stops() {
 }
 
 #[test]
-fn do_errors_of_an_emulated_disk_reach_clients() {
+fn errors_of_an_emulated_disk_reach_clients() {
     let clock = Clock::new(1000.0).expect("it is allowed");
     let disk = Disk::start("d", atlas(), clock, Timing::default()).expect("there are threads");
     let setup = serve(Backend::emulated(disk.handle(), 0).expect("there are events"), None);
@@ -224,7 +224,7 @@ fn do_errors_of_an_emulated_disk_reach_clients() {
 }
 
 #[test]
-fn is_what_was_written_in_the_file_once_the_node_has_stopped() {
+fn gathered_writes_reach_the_file_before_the_node_stops() {
     for threads in [false, true] {
         let setup = file(Opening { threads, ..Opening::default() });
         let path = setup.files.as_ref().expect("it is a file").path().join("disk");
@@ -246,7 +246,7 @@ fn is_what_was_written_in_the_file_once_the_node_has_stopped() {
 }
 
 #[test]
-fn is_a_file_that_must_not_be_written_served_for_reading() {
+fn read_only_file_rejects_writes() {
     for threads in [false, true] {
         let setup = file(Opening { threads, read_only: true, ..Opening::default() });
         assert!(setup.handle().export("n").read_only);
@@ -258,7 +258,7 @@ fn is_a_file_that_must_not_be_written_served_for_reading() {
 }
 
 #[test]
-fn is_the_end_of_a_file_that_became_shorter_an_error_of_its_medium() {
+fn reads_beyond_a_truncated_file_fail_with_eio() {
     for threads in [false, true] {
         let setup = file(Opening { threads, ..Opening::default() });
         let path = setup.files.as_ref().expect("it is a file").path().join("disk");
@@ -273,7 +273,7 @@ fn is_the_end_of_a_file_that_became_shorter_an_error_of_its_medium() {
 }
 
 #[test]
-fn is_a_block_device_served_in_its_own_blocks_and_to_nobody_else() {
+fn block_device_is_held_exclusively_in_its_own_block_size() {
     for threads in [false, true] {
         let (_folder, path) = holes();
         let Some(device) = Loop::on(&path, &["--sector-size", "4096"]) else { return };
@@ -300,7 +300,7 @@ fn is_a_block_device_served_in_its_own_blocks_and_to_nobody_else() {
 }
 
 #[test]
-fn is_a_block_device_that_must_not_be_written_served_for_reading() {
+fn read_only_block_device_opens_read_only() {
     let (_folder, path) = holes();
     let Some(device) = Loop::on(&path, &["--read-only"]) else { return };
     let backend = Backend::open(&device.device, Opening::default()).expect("it is a device");

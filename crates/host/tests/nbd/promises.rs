@@ -50,7 +50,7 @@ fn go(setup: &Setup, name: &str) -> (u32, String, UnixStream) {
 }
 
 #[test]
-fn is_a_client_refused_whom_the_disk_could_not_keep_its_promise() {
+fn guarantee_beyond_the_disk_ability_is_rejected() {
     let ability =
         Ability { bandwidth: 40_000_000, positioning: Nanos::from_ms(20.0), memory: 256 << 20, share: 0.8 };
     let promises = Promises::new(ability);
@@ -81,7 +81,7 @@ fn is_a_client_refused_whom_the_disk_could_not_keep_its_promise() {
 }
 
 #[test]
-fn connections_share_memory_and_small_requests_never_wait_for_it() {
+fn small_requests_never_wait_for_shared_memory() {
     let budget = Budget::new(32 << 20);
     let setup = serve(Rules { budget: Some(budget.clone()), ..Rules::default() });
     // Two that ask for much and take nothing of it spend the budget.

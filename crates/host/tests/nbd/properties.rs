@@ -220,7 +220,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn do_pieces_make_no_difference_to_a_session(
+    fn session_is_independent_of_input_pieces(
         structured: bool,
         commands in prop::collection::vec(command(), 1..30),
         pieces in pieces(),
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn is_every_request_answered_once_and_rightly_in_any_order(
+    fn every_request_is_answered_once_in_any_order(
         structured: bool,
         commands in prop::collection::vec(command(), 1..40),
         most in 1..6_usize,
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn do_pieces_make_no_difference_to_a_handshake(
+    fn handshake_is_independent_of_input_pieces(
         flags in 0..5_u32,
         options in prop::collection::vec(handshake_option(), 0..12),
         tail in prop::collection::vec(any::<u8>(), 0..40),
@@ -331,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn is_noise_borne(bytes in prop::collection::vec(any::<u8>(), 0..2000), structured: bool) {
+    fn noise_breaks_a_session_only_by_a_bad_magic(bytes in prop::collection::vec(any::<u8>(), 0..2000), structured: bool) {
         let mut handshake = Handshake::new(exports(), limits(), NOW);
         put(&mut handshake, NOW, &bytes, usize::MAX);
         get(&mut handshake, NOW);

@@ -97,7 +97,7 @@ pub(crate) fn connect_by<S: Read + Write>(connect: impl Fn() -> std::io::Result<
 }
 
 #[test]
-fn are_bytes_written_over_one_connection_read_over_another() {
+fn bytes_written_on_one_connection_are_read_on_another() {
     let setup = setup(atlas(), 16);
     let (mut one, mut other) = (connect(&setup.path), connect(&setup.path));
     let data: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
@@ -116,7 +116,7 @@ fn are_bytes_written_over_one_connection_read_over_another() {
 }
 
 #[test]
-fn is_an_answer_counted_when_it_was_sent_though_others_wait() {
+fn sent_reply_is_counted_while_others_wait() {
     let setup = setup(null(), 4);
     let mut stream = connect(&setup.path);
     let said = [request(0, READ, 1, 0, 512), request(0, READ, 2, 0, 32 << 20)].concat();
@@ -133,7 +133,7 @@ fn is_an_answer_counted_when_it_was_sent_though_others_wait() {
 }
 
 #[test]
-fn does_a_client_that_dies_with_requests_in_flight_leave_no_trace() {
+fn clients_that_die_with_requests_in_flight_leave_no_trace() {
     let setup = setup(atlas(), 4);
     for turn in 0..200u64 {
         let mut stream = connect(&setup.path);
@@ -151,7 +151,7 @@ fn does_a_client_that_dies_with_requests_in_flight_leave_no_trace() {
 }
 
 #[test]
-fn is_all_written_that_a_client_sent_before_it_closed() {
+fn writes_sent_before_a_close_are_completed() {
     let setup = setup(null(), 4);
     for turn in 0..20u8 {
         let mut stream = connect(&setup.path);
@@ -182,7 +182,7 @@ impl Caller for Tell {
 }
 
 #[test]
-fn does_a_client_get_all_of_its_replies_though_the_disk_stops() {
+fn reply_is_completed_while_the_disk_stops() {
     let Setup { disk, server: _server, path, _folder } = setup(null(), 4);
     let mut stream = connect(&path);
     stream.write_all(&request(0, READ, 1, 0, 32 << 20)).expect("it reads");
@@ -201,7 +201,7 @@ fn does_a_client_get_all_of_its_replies_though_the_disk_stops() {
 }
 
 #[test]
-fn are_those_beyond_the_limit_sent_away() {
+fn connection_beyond_the_limit_is_closed() {
     let setup = setup(null(), 3);
     let mut held: Vec<_> = (0..3).map(|_| connect(&setup.path)).collect();
     for _ in 0..100 {
@@ -215,7 +215,7 @@ fn are_those_beyond_the_limit_sent_away() {
 }
 
 #[test]
-fn does_a_cut_of_the_power_end_every_connection() {
+fn power_cut_ends_the_connection() {
     let setup = setup(atlas(), 16);
     let mut stream = connect(&setup.path);
     setup.disk.handle().cut_power();
@@ -223,7 +223,7 @@ fn does_a_cut_of_the_power_end_every_connection() {
 }
 
 #[test]
-fn is_a_socket_that_a_dead_server_left_taken_over_and_one_in_use_not() {
+fn socket_of_a_dead_server_is_reused_and_one_in_use_rejected() {
     let setup = setup(null(), 3);
     let address = Address::Unix(setup.path.clone());
     let served = Served {
@@ -242,7 +242,7 @@ fn is_a_socket_that_a_dead_server_left_taken_over_and_one_in_use_not() {
 }
 
 #[test]
-fn is_nothing_but_the_socket_of_a_dead_server_removed() {
+fn only_the_socket_of_a_dead_server_is_removed() {
     let setup = setup(null(), 3);
     let folder = setup.path.parent().expect("it is in a folder").to_path_buf();
     let dead = folder.join("dead");
@@ -265,7 +265,7 @@ fn is_nothing_but_the_socket_of_a_dead_server_removed() {
 }
 
 #[test]
-fn are_addresses_told_apart() {
+fn listen_addresses_parse_and_print_as_uris() {
     assert_eq!("unix:/tmp/x".parse(), Ok(Address::Unix(PathBuf::from("/tmp/x"))));
     let tcp: Address = "127.0.0.1:10809".parse().expect("it is an address");
     assert_eq!(tcp.uri("sda"), "nbd://127.0.0.1:10809/sda");

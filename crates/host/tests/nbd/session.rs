@@ -31,7 +31,7 @@ fn refused(session: &mut Session, bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn is_every_command_passed_on_as_it_is_meant() {
+fn every_command_maps_to_its_operation() {
     let mut session = session(true, limits());
     let data = vec![7; 512];
     let cases = [
@@ -63,7 +63,7 @@ fn is_every_command_passed_on_as_it_is_meant() {
 }
 
 #[test]
-fn are_simple_replies_as_the_protocol_has_them() {
+fn simple_replies_match_the_protocol() {
     let mut session = session(false, limits());
     let first = only(&mut session, &request(0, READ, 11, 512, 512));
     let second = only(&mut session, &request(0, READ, 12, 512, 512));
@@ -78,7 +78,7 @@ fn are_simple_replies_as_the_protocol_has_them() {
 }
 
 #[test]
-fn are_structured_replies_as_the_protocol_has_them() {
+fn structured_replies_match_the_protocol() {
     let mut session = session(true, limits());
     let read = only(&mut session, &request(0, READ, 11, 512, 512));
     session.answer_read(NOW, read.handle, |room| {
@@ -101,7 +101,7 @@ fn are_structured_replies_as_the_protocol_has_them() {
 }
 
 #[test]
-fn has_every_failure_of_a_disk_its_number() {
+fn disk_failures_map_to_nbd_error_numbers() {
     let mut session = session(false, limits());
     let cases = [
         (BlockError::Invalid, EINVAL),
@@ -118,7 +118,7 @@ fn has_every_failure_of_a_disk_its_number() {
 }
 
 #[test]
-fn is_what_an_export_does_not_serve_refused_and_the_connection_kept() {
+fn invalid_request_is_rejected_and_the_session_continues() {
     let disk = [
         (request(0, 8, 9, 0, 0), EINVAL),
         (request(0, 0xffff, 9, 0, 512), EINVAL),
@@ -161,7 +161,7 @@ fn is_what_an_export_does_not_serve_refused_and_the_connection_kept() {
 }
 
 #[test]
-fn is_what_was_not_offered_or_agreed_on_refused() {
+fn command_that_was_not_offered_is_rejected() {
     let cases = [
         (write(0, 9, 0, &[1; 512]), EPERM),
         (request(0, FLUSH, 9, 0, 0), EINVAL),
@@ -180,7 +180,7 @@ fn is_what_was_not_offered_or_agreed_on_refused() {
 }
 
 #[test]
-fn is_the_payload_of_a_refused_write_passed_over() {
+fn payload_of_a_rejected_write_is_skipped() {
     let mut session = session(false, limits());
     // It looks like requests, which it must not be taken for.
     let payload = request(0, FLUSH, 66, 0, 0).repeat(30_000);
@@ -191,7 +191,7 @@ fn is_the_payload_of_a_refused_write_passed_over() {
 }
 
 #[test]
-fn is_a_refusal_held_back_until_its_payload_has_come() {
+fn rejection_waits_for_the_whole_payload() {
     let mut session = session(false, limits());
     let said = write(0, 9, 1, &[1; 100]);
     assert_eq!(ask(&mut session, NOW, &said[..127]), []);
@@ -201,7 +201,7 @@ fn is_a_refusal_held_back_until_its_payload_has_come() {
 }
 
 #[test]
-fn does_nonsense_end_the_connection() {
+fn bad_magic_or_oversized_payload_ends_the_connection() {
     let mut first = session(true, limits());
     let read = only(&mut first, &request(0, READ, 1, 0, 512));
     assert_eq!(ask(&mut first, NOW, &[0xff; 28]), []);
@@ -218,7 +218,7 @@ fn does_nonsense_end_the_connection() {
 }
 
 #[test]
-fn is_what_is_under_way_answered_after_the_farewell() {
+fn requests_in_flight_are_answered_after_a_disconnect() {
     let mut session = session(false, limits());
     let said =
         [request(0, FLUSH, 1, 0, 0), request(0xff, DISC, 2, 5, 5), request(0, FLUSH, 3, 0, 0)].concat();
@@ -232,7 +232,7 @@ fn is_what_is_under_way_answered_after_the_farewell() {
 }
 
 #[test]
-fn is_what_is_under_way_answered_after_the_client_hung_up() {
+fn requests_in_flight_are_answered_after_a_hangup() {
     let limits = Limits { requests: 1, ..limits() };
     let mut session = session(false, limits);
     let said = [request(0, FLUSH, 1, 0, 0), request(0, FLUSH, 2, 0, 0), vec![1; 27]].concat();
@@ -249,7 +249,7 @@ fn is_what_is_under_way_answered_after_the_client_hung_up() {
 }
 
 #[test]
-fn is_a_long_payload_read_in_place() {
+fn long_payload_is_read_in_place() {
     let mut session = session(false, limits());
     let data: Vec<u8> = (0..256 << 10).map(|at: u32| (at / 7) as u8).collect();
     let said = write(0, 1, 512, &data);
@@ -277,7 +277,7 @@ fn told(flags: u16, length: u32, stretches: &[(u64, bool)]) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn is_the_allocation_told_as_far_as_it_was_asked_for() {
+fn allocation_is_reported_within_the_requested_range() {
     assert_eq!(
         told(0, 4096, &[(512, false), (512, true), (1 << 40, false)]),
         [(512, 0), (512, 3), (3072, 0)]
@@ -291,20 +291,20 @@ fn is_the_allocation_told_as_far_as_it_was_asked_for() {
 
 #[test]
 #[should_panic(expected = "the first byte")]
-fn must_the_allocation_tell_of_something() {
+fn empty_allocation_panics() {
     told(0, 4096, &[]);
 }
 
 #[test]
 #[should_panic(expected = "is not answered by")]
-fn is_an_answer_that_does_not_fit_noticed() {
+fn answer_of_the_wrong_kind_panics() {
     let mut session = session(false, limits());
     let read = only(&mut session, &request(0, READ, 1, 0, 512));
     session.answer(NOW, read.handle, Ok(Answer::Done));
 }
 
 #[test]
-fn are_only_so_many_requests_under_way() {
+fn requests_in_flight_stay_within_the_limit() {
     let mut session = session(false, Limits { requests: 3, ..limits() });
     let said: Vec<u8> = (0..5).flat_map(|cookie| request(0, FLUSH, cookie, 0, 0)).collect();
     let under_way = ask(&mut session, NOW, &said);
@@ -320,7 +320,7 @@ fn are_only_so_many_requests_under_way() {
 }
 
 #[test]
-fn does_memory_stay_bounded_when_replies_are_not_read() {
+fn unread_replies_take_bounded_memory() {
     let mut session = session(false, Limits { held_bytes: 64 << 10, ..limits() });
     let reads = request(0, READ, 1, 0, 16 << 10).repeat(20);
     let mut under_way = ask(&mut session, NOW, &reads);
@@ -343,7 +343,7 @@ fn does_memory_stay_bounded_when_replies_are_not_read() {
 }
 
 #[test]
-fn may_one_request_be_larger_than_all_that_may_be_held() {
+fn single_request_larger_than_the_memory_limit_passes() {
     let mut session = session(false, Limits { held_bytes: 1000, ..limits() });
     let said = [write(0, 1, 0, &vec![1; 128 << 10]), request(0, READ, 2, 0, 4096)].concat();
     let first = ask(&mut session, NOW, &said);
@@ -354,7 +354,7 @@ fn may_one_request_be_larger_than_all_that_may_be_held() {
 }
 
 #[test]
-fn must_a_request_once_begun_be_completed_in_time() {
+fn incomplete_request_times_out() {
     let limit = Nanos::from_secs(30);
     let small = write(0, 1, 0, &[1; 512]);
     let large = write(0, 1, 0, &vec![1; 128 << 10]);
@@ -379,7 +379,7 @@ fn must_a_request_once_begun_be_completed_in_time() {
 }
 
 #[test]
-fn must_replies_be_taken_in_time() {
+fn unread_replies_time_out() {
     let (limit, mut session) = (Nanos::from_secs(30), session(false, limits()));
     let requests = ask(&mut session, NOW, &request(0, FLUSH, 1, 0, 0).repeat(2));
     session.answer(Nanos(7), requests[0].handle, Ok(Answer::Done));

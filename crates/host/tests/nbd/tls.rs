@@ -48,7 +48,7 @@ fn go(stream: &mut (impl Read + Write)) {
 }
 
 #[test]
-fn do_bytes_cross_within_tls_as_they_are() {
+fn bytes_cross_tls_unchanged() {
     let Some(authority) = Authority::new() else { return };
     let setup = serve(&authority.settings(ClientCertificates::Required, true));
     let mut stream = secure(&setup, authority.client(Some("client")));
@@ -70,7 +70,7 @@ fn do_bytes_cross_within_tls_as_they_are() {
 }
 
 #[test]
-fn do_real_clients_speak_tls() {
+fn real_clients_connect_over_tls() {
     let Some(authority) = Authority::new() else { return };
     let setup = serve(&authority.settings(ClientCertificates::Required, true));
     let (path, folder) = (setup.path.display(), authority.folder().display());
@@ -111,7 +111,7 @@ fn do_real_clients_speak_tls() {
 }
 
 #[test]
-fn are_clients_without_a_good_certificate_turned_away() {
+fn client_without_a_valid_certificate_is_rejected() {
     let Some(authority) = Authority::new() else { return };
     let stranger = Authority::new().expect("there was one before");
     // One that the same authority signed, for servers.
@@ -138,7 +138,7 @@ fn are_clients_without_a_good_certificate_turned_away() {
 }
 
 #[test]
-fn is_a_file_that_is_not_what_it_should_be_named() {
+fn wrong_tls_file_is_rejected_by_its_setting() {
     let Some(authority) = Authority::new() else { return };
     let good = authority.settings(ClientCertificates::Required, true);
     let error = |settings: TlsSettings| settings.load().expect_err("it is wrong").to_string();
@@ -216,7 +216,7 @@ fn exchange<W: Machine>(
 }
 
 #[test]
-fn is_what_was_settled_before_tls_forgotten() {
+fn options_agreed_before_tls_are_discarded() {
     let Some(authority) = Authority::new() else { return };
     let (mut server, _) = transport(&authority, false);
     say(
@@ -245,7 +245,7 @@ fn is_what_was_settled_before_tls_forgotten() {
 }
 
 #[test]
-fn is_what_is_put_in_before_tls_refused() {
+fn bytes_injected_before_tls_are_rejected() {
     let Some(authority) = Authority::new() else { return };
     for injected in [vec![0], option(8, &[]), choose(7, "disk", &[])] {
         let (mut server, _) = transport(&authority, false);
@@ -266,7 +266,7 @@ fn is_what_is_put_in_before_tls_refused() {
 }
 
 #[test]
-fn is_nothing_served_before_tls_that_requires_it() {
+fn required_tls_rejects_every_option_before_it() {
     let Some(authority) = Authority::new() else { return };
     let (mut server, _) = transport(&authority, true);
     let said =
@@ -286,7 +286,7 @@ fn is_nothing_served_before_tls_that_requires_it() {
 }
 
 #[test]
-fn does_it_matter_in_which_pieces_records_come() {
+fn tls_records_are_accepted_in_any_pieces() {
     let Some(authority) = Authority::new() else { return };
     for seed in 0..20 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -363,7 +363,7 @@ fn records(client: &mut ClientConnection, said: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn is_all_taken_that_a_client_said_before_it_took_its_leave() {
+fn requests_before_close_notify_are_all_served() {
     let Some(authority) = Authority::new() else { return };
     let (mut server, mut client) = secured(&authority, Limits::default());
     // More than there is room for at a time.
@@ -394,7 +394,7 @@ fn is_all_taken_that_a_client_said_before_it_took_its_leave() {
 }
 
 #[test]
-fn is_a_client_given_all_its_time_once_it_is_listened_to_again() {
+fn request_timeout_restarts_once_reading_resumes() {
     let Some(authority) = Authority::new() else { return };
     let patience = Nanos::from_secs(1);
     let (mut server, mut client) =
@@ -430,7 +430,7 @@ fn is_a_client_given_all_its_time_once_it_is_listened_to_again() {
 }
 
 #[test]
-fn are_clients_that_stop_in_the_middle_of_tls_left() {
+fn stalled_tls_client_is_disconnected() {
     let Some(authority) = Authority::new() else { return };
     let tls = authority.settings(ClientCertificates::Required, true).load().expect("openssl made the files");
     let limits = Limits { handshake: Nanos::from_secs(1), ..Limits::default() };

@@ -63,7 +63,7 @@ fn run_seeds(seeds: u64) -> Books {
 }
 
 #[test]
-fn does_a_node_keep_its_promises_in_ten_thousand_simulations() {
+fn node_keeps_its_invariants_in_10_000_simulations() {
     let books = run_seeds(10_000);
     if std::env::var_os("HEADSTACK_SEED").is_none() {
         books.assert_all_was_met();

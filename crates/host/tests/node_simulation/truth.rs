@@ -163,7 +163,7 @@ fn version_in(bytes: &[u8], block: u64) -> Result<u32, String> {
 }
 
 #[test]
-fn does_the_judge_tell_what_must_not_be_read_from_what_may() {
+fn stale_or_foreign_bytes_are_rejected_in_a_read() {
     let mut truth = Truth::new(&[(8, 4)]);
     let old = truth.begin_write(8, 4, false, false);
     truth.end_write(old, true);
@@ -185,7 +185,7 @@ fn does_the_judge_tell_what_must_not_be_read_from_what_may() {
 }
 
 #[test]
-fn does_the_judge_tell_what_must_not_be_left_from_what_may() {
+fn loss_of_flushed_bytes_is_rejected() {
     let mut truth = Truth::new(&[(0, 1)]);
     let left = |truth: &Truth, version| {
         truth.check_left(|_, into| into.copy_from_slice(&Truth::bytes(version, 0, 1))).is_ok()

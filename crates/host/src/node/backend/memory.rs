@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_bytes_across_chunks_kept_and_cleared_again() {
+    fn bytes_across_chunks_are_kept_and_cleared() {
         let mut memory = Memory::new(8 << 20);
         let edge = (2 << 20) - 512;
         memory.write(edge, &[7; 1024]);

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn is_what_can_be_no_disk_refused_by_its_path() {
+    fn path_that_is_no_disk_or_in_use_is_rejected() {
         let folder = tempfile::tempdir().expect("there is room for it");
         let path = folder.path().join("disk");
         assert!(refused(&path).starts_with("No such file"), "{}", refused(&path));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn process_that_has_a_lock_is_found_in_the_list_of_the_system() {
+    fn lock_holder_is_found_in_the_kernel_list() {
         let file = tempfile::tempfile().expect("there is room for it").metadata().expect("it is open");
         let (device, inode) = (file.dev(), file.ino());
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn are_holes_told_and_zeros_made() {
+    fn holes_are_reported_and_created() {
         let folder = tempfile::tempdir().expect("there is room for it");
         let path = folder.path().join("disk");
         let file = OpenOptions::new().write(true).create_new(true).open(&path).expect("it is new");
