@@ -1,26 +1,16 @@
 //! The documents: their links lead somewhere, the table of crates is the manifest's, the README is short.
 
-#![allow(clippy::disallowed_methods, reason = "tests read files")]
-
+use headstack_tidy::{entries, read, root};
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The Markdown files of the root, of `docs/` and of `studies/`.
+/// The Markdown files of the root, of `docs/`, of `studies/`, and each crate's README.
 fn pages() -> Vec<PathBuf> {
     let mut folders = vec![root().join("docs"), root().join("studies")];
     let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md"].map(|name| root().join(name)).into();
+    found.extend(crate_readmes());
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("the folder is in the tree") {
-            let path = entry.expect("the folder can be listed").path();
+        for path in entries(&folder) {
             match path.extension().and_then(|end| end.to_str()) {
                 _ if path.is_dir() => folders.push(path),
                 Some("md") => found.push(path),
@@ -29,6 +19,11 @@ fn pages() -> Vec<PathBuf> {
         }
     }
     found
+}
+
+fn crate_readmes() -> impl Iterator<Item = PathBuf> {
+    let readmes = entries(&root().join("crates")).into_iter().map(|folder| folder.join("README.md"));
+    readmes.filter(|path| path.exists())
 }
 
 /// Where the links of a page lead: what stands in the parentheses of `](…)`.
