@@ -389,6 +389,9 @@ impl Engine {
     #[inline]
     fn issue(&mut self, issue: &Issue) {
         let Issue { device: volume, request, id, source, urgent, direct } = *issue;
+        // Field by field: a copy in wide words would wait for the load's narrow stores.
+        let Request { op, lbn, sectors, fua } = request;
+        let request = Request { op, lbn, sectors, fua };
         let ask = self.insert(Asked { id, ..self.asked(volume, request, source) });
         (self.outstanding, self.done) = (self.outstanding + 1, false);
         if let Some(cache) = &mut self.caches[volume as usize] {
@@ -431,7 +434,7 @@ impl Engine {
     /// Sends an ask to its volume, by the node before it where there is one.
     #[inline(always)]
     fn fork(&mut self, volume: u32, piece: Piece) {
-        if !self.ask_node(volume as usize, &piece) {
+        if self.nodes[volume as usize].is_none() || !self.ask_node(volume as usize, &piece) {
             self.fork_piece(volume, piece);
         }
     }

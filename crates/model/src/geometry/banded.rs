@@ -95,15 +95,37 @@ impl BandedTracks {
         let order = self.order_at(band, slice as i32);
         let surface = &surfaces[order];
         let (track, sector) = surface.sectors.divide(into - u64::from(surface.before) * tracks.value());
-        let along = self.turned(order as u64, track, tracks.value());
+        self.span(place - sector, band, order, track, tracks.value())
+    }
+
+    /// The track that begins at `place`, if it follows the track of `cylinder` and `head` on the same surface of a band.
+    #[inline]
+    pub(super) fn track_after(&self, cylinder: u32, head: u32, place: u64) -> Option<TrackSpan> {
+        let within = cylinder.checked_sub(self.first_cylinder).filter(|within| *within < self.cylinders)?;
+        let (band, along) = self.tracks.divide(u64::from(within));
+        let tracks = if band == self.last { self.last_tracks } else { self.tracks }.value();
+        let backward = self.reverses && band & 1 == 1;
+        let order = if backward { self.heads - 1 - u64::from(head) } else { u64::from(head) };
+        let track = self.turned(order, along, tracks) + 1;
+        let surface = &self.of_band(band)[order as usize];
+        let start =
+            band * self.band.value() + u64::from(surface.before) * tracks + track * surface.sectors.value();
+        (track < tracks && start == place).then(|| self.span(start, band, order as usize, track, tracks))
+    }
+
+    /// The track with the number `track` on the surface with the number `order` of a band of `tracks` tracks a surface.
+    #[inline(always)]
+    fn span(&self, start: u64, band: u64, order: usize, track: u64, tracks: u64) -> TrackSpan {
+        let surface = &self.of_band(band)[order];
+        let along = self.turned(order as u64, track, tracks);
         TrackSpan {
-            start: place - sector,
+            start,
             places: surface.sectors.value() as u32,
             first_sector: 0,
             sectors_per_track: surface.sectors.value() as u32,
             cylinder: self.first_cylinder + (band * self.tracks.value() + along) as u32,
             head: surface.head,
-            angle: self.turns(band, order as u64, tracks.value(), track).angle(),
+            angle: self.turns(band, order as u64, tracks, track).angle(),
             width: SectorWidth::of(surface.sectors),
         }
     }

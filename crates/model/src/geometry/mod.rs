@@ -50,6 +50,24 @@ impl Extent {
     pub fn contains(&self, lbn: Lbn) -> bool {
         lbn.0.wrapping_sub(self.first.0) < u64::from(self.sectors)
     }
+
+    /// The part of a run, which holds `lbn`, that lies on the track of `lbn`.
+    #[inline(always)]
+    fn cut(lbn: Lbn, run: &Run, track: &TrackSpan) -> Extent {
+        let from = run.from.max(track.start);
+        let to = run.to.min(track.end());
+        let sector = track.sector(from);
+        Extent {
+            first: Lbn(lbn.0 - (run.place - from)),
+            sectors: (to - from) as u32,
+            cylinder: track.cylinder,
+            head: track.head,
+            sector,
+            sectors_per_track: track.sectors_per_track,
+            angle: track.angle + track.width.start(sector),
+            sector_width: track.width.floor(),
+        }
+    }
 }
 
 /// The blocks on one track.
@@ -216,18 +234,19 @@ impl Geometry {
     /// The run that holds `lbn`. Panics where there is no such block.
     pub fn extent_at(&self, lbn: Lbn) -> Extent {
         let (run, track) = self.place_at(lbn);
-        let from = run.from.max(track.start);
-        let to = run.to.min(track.end());
-        let sector = track.sector(from);
-        Extent {
-            first: Lbn(lbn.0 - (run.place - from)),
-            sectors: (to - from) as u32,
-            cylinder: track.cylinder,
-            head: track.head,
-            sector,
-            sectors_per_track: track.sectors_per_track,
-            angle: track.angle + track.width.start(sector),
-            sector_width: track.width.floor(),
+        Extent::cut(lbn, &run, &track)
+    }
+
+    /// The run that follows `before`. Panics behind the last block. Quicker than [`Geometry::extent_at`] on a disk of bands,
+    /// where the next track of the same surface follows by arithmetic.
+    pub fn extent_after(&self, before: &Extent) -> Extent {
+        let lbn = before.first + u64::from(before.sectors);
+        let Tracks::Banded(zones) = &self.tracks else { return self.extent_at(lbn) };
+        assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
+        let run = self.pieces.run_at(lbn.0);
+        match zones[run.zone as usize].track_after(before.cylinder, before.head, run.place) {
+            Some(track) => Extent::cut(lbn, &run, &track),
+            None => self.extent_at(lbn),
         }
     }
 

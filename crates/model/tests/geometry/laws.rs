@@ -90,6 +90,9 @@ fn extents(geometry: &Geometry, blocks: &[Block]) -> Result<(), TestCaseError> {
         };
         let end = next + extent.sectors as usize;
         prop_assert!(extent.sectors > 0 && end <= blocks.len());
+        if end < blocks.len() {
+            prop_assert_eq!(geometry.extent_after(&extent), geometry.extent_at(Lbn(end as u64)));
+        }
         for (lbn, block) in blocks.iter().enumerate().take(end).skip(next) {
             prop_assert_eq!(geometry.extent_at(Lbn(lbn as u64)), extent, "one extent for all its blocks");
             prop_assert_eq!((extent.cylinder, extent.head), (block.cylinder, block.head));

@@ -141,7 +141,11 @@ impl Drive {
     ///
     /// `near` is a run of blocks that was looked up before and may hold `lbn` too.
     pub(crate) fn plan(&self, near: &Extent, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
-        let extent = if near.contains(lbn) { *near } else { self.geometry.extent_at(lbn) };
+        let extent = match lbn.0.wrapping_sub(near.first.0) {
+            into if into < u64::from(near.sectors) => *near,
+            into if into == u64::from(near.sectors) && into > 0 => self.geometry.extent_after(near),
+            _ => self.geometry.extent_at(lbn),
+        };
         if let Some(access) = self.mechanics.constant_access() {
             // All of it at once, across tracks too: neither arm nor platter is waited for.
             let begins = arm.at + access;
