@@ -4,8 +4,8 @@
 
 #![no_main]
 
+use headstack_disksim::import;
 use headstack_model::DriveSpec;
-use headstack_model::import::import;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -3,8 +3,9 @@
 
 #![no_main]
 
+use headstack_disksim::rig::import;
 use headstack_model::drives;
-use headstack_sim::rig::{Rig, import};
+use headstack_sim::rig::Rig;
 use headstack_workload::LoadFile;
 use libfuzzer_sys::fuzz_target;
 

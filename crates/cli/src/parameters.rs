@@ -2,8 +2,8 @@
 
 use crate::failure::{self, Failure};
 use crate::files;
+use headstack_disksim::NotCarried;
 use headstack_model::SpecError;
-use headstack_model::import::NotCarried;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,6 @@
 pub mod cache;
 pub mod drives;
 pub mod geometry;
-pub mod import;
 mod mechanics;
 mod request;
 pub mod sheet;

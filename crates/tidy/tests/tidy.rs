@@ -11,15 +11,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("policy", &["model"]),
     ("workload", &["model"]),
     ("sim", &["model", "policy", "workload"]),
+    ("disksim", &["model", "workload", "sim"]),
     ("tracks", &["model", "sim"]),
     ("host", &["model", "policy", "workload", "sim", "tracks"]),
     ("studies", &["model", "policy", "workload", "sim", "tracks"]),
-    ("cli", &["model", "policy", "workload", "sim", "tracks", "host", "studies"]),
+    ("cli", &["model", "policy", "workload", "sim", "disksim", "tracks", "host", "studies"]),
     ("tidy", &[]),
 ];
 
 /// Crates whose answers follow from their arguments alone.
-const PURE: [&str; 5] = ["model", "policy", "workload", "sim", "tracks"];
+const PURE: [&str; 6] = ["model", "policy", "workload", "sim", "disksim", "tracks"];
 
 /// Lines of a file that are not its unit tests.
 const LONGEST: usize = 500;

@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::files;
 use crate::parameters::Parameters;
-use headstack_model::import;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -27,7 +26,7 @@ impl Import {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         files::check_apart(&[&self.file], &[("--output", self.output.as_deref())])?;
         let mut parameters = Parameters::open(&self.file, &self.search)?;
-        let imported = parameters.import(|text, name, read| import::import(text, name, read))?;
+        let imported = parameters.import(|text, name, read| headstack_disksim::import(text, name, read))?;
         let drive = imported.spec.to_toml();
         match &self.output {
             Some(path) => files::write_whole(path, drive.as_bytes())?,

@@ -3,7 +3,7 @@
 use crate::failure::{self, Failure};
 use crate::files;
 use crate::parameters::Parameters;
-use headstack_sim::rig;
+use headstack_disksim::rig;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

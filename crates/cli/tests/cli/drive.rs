@@ -243,7 +243,7 @@ fn unwritable_plot_is_rejected_in_one_line() {
 
 #[test]
 fn imported_drive_passes_the_check() {
-    let rig = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/small/rig.parv");
+    let rig = Path::new(env!("CARGO_MANIFEST_DIR")).join("../disksim/tests/small/rig.parv");
     let rig = rig.to_str().expect("the workspace's path is UTF-8");
     let folder = folder();
     let file = path(&folder, "imported.toml");

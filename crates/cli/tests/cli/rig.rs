@@ -100,10 +100,10 @@ fn small_setup() -> tempfile::TempDir {
     fs::create_dir(&specs).expect("the folder is writable");
     let write = |path: &std::path::Path, text: &str| fs::write(path, text).expect("the folder is writable");
     fs::create_dir(folder.path().join("rigs")).expect("the folder is writable");
-    write(&folder.path().join("rigs/setup.parv"), include_str!("../../../model/tests/small/setup.parv"));
-    write(&specs.join("drive.diskspecs"), include_str!("../../../model/tests/small/drive.diskspecs"));
-    write(&specs.join("drive.model"), include_str!("../../../model/tests/small/drive.model"));
-    write(&specs.join("drive.seek"), include_str!("../../../model/tests/small/drive.seek"));
+    write(&folder.path().join("rigs/setup.parv"), include_str!("../../../disksim/tests/small/setup.parv"));
+    write(&specs.join("drive.diskspecs"), include_str!("../../../disksim/tests/small/drive.diskspecs"));
+    write(&specs.join("drive.model"), include_str!("../../../disksim/tests/small/drive.model"));
+    write(&specs.join("drive.seek"), include_str!("../../../disksim/tests/small/drive.seek"));
     folder
 }
 

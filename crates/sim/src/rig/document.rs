@@ -50,7 +50,7 @@ pub(super) fn tables<'a>(document: &'a Table, name: &str) -> impl Iterator<Item 
 }
 
 /// Lays `over` on `under`: tables are joined, everything else is replaced.
-pub(super) fn lay(under: &mut Table, over: Table) {
+pub fn lay(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(above)) => lay(below, above),

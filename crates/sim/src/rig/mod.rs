@@ -6,7 +6,6 @@
 mod array;
 mod attach;
 mod document;
-mod import;
 mod links;
 mod parts;
 mod paths;
@@ -17,8 +16,7 @@ mod spec;
 pub use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 pub use array::ArraySpec;
 pub use attach::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
-pub use document::value;
-pub use import::{ImportedRig, import};
+pub use document::{lay, value};
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 

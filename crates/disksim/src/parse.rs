@@ -1,7 +1,7 @@
 //! Blocks, values, instances and topology of DiskSim's parameter language.
 
-use super::SpecError;
-use super::lexer::{Place, Token};
+use crate::SpecError;
+use crate::lexer::{Place, Token};
 use std::rc::Rc;
 
 /// How deep blocks, lists and topologies may nest.
@@ -11,25 +11,25 @@ const RANGE_MAX: usize = 1 << 16;
 
 /// `type NAME { key = value, … }`; the name may be missing where a block is a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Block {
-    pub(super) kind: String,
-    pub(super) name: Option<String>,
-    pub(super) params: Vec<Param>,
-    pub(super) place: Place,
+pub(crate) struct Block {
+    pub(crate) kind: String,
+    pub(crate) name: Option<String>,
+    pub(crate) params: Vec<Param>,
+    pub(crate) place: Place,
 }
 
 /// `key = value` in a block.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Param {
-    pub(super) key: String,
+pub(crate) struct Param {
+    pub(crate) key: String,
     /// Shared, because a list of keys may be given one value.
-    pub(super) value: Rc<Value>,
-    pub(super) place: Place,
+    pub(crate) value: Rc<Value>,
+    pub(crate) place: Place,
 }
 
 /// What a key may be given.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Int(i64),
     Float(f64),
     Word(String),
@@ -39,22 +39,22 @@ pub(super) enum Value {
 
 /// A component of the topology with those below it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) name: String,
-    pub(super) below: Vec<Node>,
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) below: Vec<Node>,
 }
 
 /// A whole parameter file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Document {
-    pub(super) blocks: Vec<Block>,
+pub(crate) struct Document {
+    pub(crate) blocks: Vec<Block>,
     /// Instances: name and the block that it is one of.
-    pub(super) instances: Vec<(String, String)>,
-    pub(super) topology: Vec<Node>,
+    pub(crate) instances: Vec<(String, String)>,
+    pub(crate) topology: Vec<Node>,
 }
 
 /// Parses the tokens of a parameter file.
-pub(super) fn parse(tokens: &[(Token, Place)], origin: &Place) -> Result<Document, SpecError> {
+pub(crate) fn parse(tokens: &[(Token, Place)], origin: &Place) -> Result<Document, SpecError> {
     let mut parser = Parser { tokens, at: 0, depth: 0, ranged: 0, origin };
     let mut document = Document::default();
     while let Some((token, _)) = parser.tokens.get(parser.at) {
@@ -295,8 +295,8 @@ fn numbered(name: &str) -> Option<(&str, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lexer::Lexer;
     use super::*;
+    use crate::lexer::Lexer;
 
     fn document(text: &str) -> Result<Document, SpecError> {
         let mut read = |name: &str| Err(format!("no {name}"));

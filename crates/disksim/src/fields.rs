@@ -1,34 +1,34 @@
 //! The keys of one block: read by name, each accounted for.
 
-use super::parse::{Block, Param, Value};
-use super::{NotCarried, SpecError};
+use crate::parse::{Block, Param, Value};
+use crate::{NotCarried, SpecError};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// What an import could not carry over, collected from all blocks.
 #[derive(Debug, Default)]
-pub(super) struct Notes(RefCell<Vec<NotCarried>>);
+pub(crate) struct Notes(RefCell<Vec<NotCarried>>);
 
 impl Notes {
-    pub(super) fn add(&self, file: &str, line: usize, key: &str, why: impl Into<String>) {
+    pub(crate) fn add(&self, file: &str, line: usize, key: &str, why: impl Into<String>) {
         let note = NotCarried { file: file.to_string(), line, key: key.to_string(), why: why.into() };
         self.0.borrow_mut().push(note);
     }
 
-    pub(super) fn into_list(self) -> Vec<NotCarried> {
+    pub(crate) fn into_list(self) -> Vec<NotCarried> {
         self.0.into_inner()
     }
 }
 
 /// The keys of a block that are still to be read.
-pub(super) struct Fields<'a> {
-    pub(super) block: &'a Block,
+pub(crate) struct Fields<'a> {
+    pub(crate) block: &'a Block,
     left: BTreeMap<&'a str, &'a Param>,
-    pub(super) notes: &'a Notes,
+    pub(crate) notes: &'a Notes,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(block: &'a Block, notes: &'a Notes) -> Fields<'a> {
+    pub(crate) fn new(block: &'a Block, notes: &'a Notes) -> Fields<'a> {
         let mut left = BTreeMap::new();
         for param in &block.params {
             if let Some(earlier) = left.insert(param.key.as_str(), param) {
@@ -44,33 +44,33 @@ impl<'a> Fields<'a> {
     }
 
     /// Takes a key out, if it is there.
-    pub(super) fn take(&mut self, key: &str) -> Option<&'a Param> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<&'a Param> {
         self.left.remove(key)
     }
 
     /// An error at a key, or at the block where the key is missing.
-    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         let place =
             self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place);
         place.error(key, message)
     }
 
     /// Notes that a key is not carried over, if it is there.
-    pub(super) fn skip(&mut self, key: &str, why: &str) {
+    pub(crate) fn skip(&mut self, key: &str, why: &str) {
         if let Some(param) = self.take(key) {
             self.notes.add(&param.place.file, param.place.line, key, why);
         }
     }
 
     /// Notes something about a key that was taken, or about the block.
-    pub(super) fn note(&self, key: &str, why: impl Into<String>) {
+    pub(crate) fn note(&self, key: &str, why: impl Into<String>) {
         let place =
             self.block.params.iter().rev().find(|p| p.key == key).map_or(&self.block.place, |p| &p.place);
         self.notes.add(&place.file, place.line, key, why);
     }
 
     /// A number, if the key is there.
-    pub(super) fn optional_number(&mut self, key: &str) -> Result<Option<f64>, SpecError> {
+    pub(crate) fn optional_number(&mut self, key: &str) -> Result<Option<f64>, SpecError> {
         let Some(param) = self.take(key) else { return Ok(None) };
         match number(&param.value) {
             Some(number) => Ok(Some(number)),
@@ -79,12 +79,12 @@ impl<'a> Fields<'a> {
     }
 
     /// A number that must be there.
-    pub(super) fn number(&mut self, key: &str) -> Result<f64, SpecError> {
+    pub(crate) fn number(&mut self, key: &str) -> Result<f64, SpecError> {
         self.optional_number(key)?.ok_or_else(|| self.error(key, "is missing"))
     }
 
     /// A number; where it is missing, zero, which is noted.
-    pub(super) fn number_or_zero(&mut self, key: &str) -> Result<f64, SpecError> {
+    pub(crate) fn number_or_zero(&mut self, key: &str) -> Result<f64, SpecError> {
         let number = self.optional_number(key)?;
         if number.is_none() {
             self.note(key, "is missing; taken as 0");
@@ -93,14 +93,14 @@ impl<'a> Fields<'a> {
     }
 
     /// A whole number from 0 on that must be there.
-    pub(super) fn count(&mut self, key: &str) -> Result<u32, SpecError> {
+    pub(crate) fn count(&mut self, key: &str) -> Result<u32, SpecError> {
         let number = self.number(key)?;
         whole(number)
             .ok_or_else(|| self.error(key, format!("{number} is no whole number from 0 to {}", u32::MAX)))
     }
 
     /// A whole number from 0 on; where it is missing, `default`, which is noted.
-    pub(super) fn count_or(&mut self, key: &str, default: u32) -> Result<u32, SpecError> {
+    pub(crate) fn count_or(&mut self, key: &str, default: u32) -> Result<u32, SpecError> {
         if self.left.contains_key(key) {
             return self.count(key);
         }
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
     }
 
     /// 0 or 1; where it is missing, 0.
-    pub(super) fn flag(&mut self, key: &str) -> Result<bool, SpecError> {
+    pub(crate) fn flag(&mut self, key: &str) -> Result<bool, SpecError> {
         match self.optional_number(key)? {
             None => Ok(false),
             Some(0.0) => Ok(false),
@@ -119,7 +119,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A word, if the key is there.
-    pub(super) fn word(&mut self, key: &str) -> Result<Option<(&'a str, &'a Param)>, SpecError> {
+    pub(crate) fn word(&mut self, key: &str) -> Result<Option<(&'a str, &'a Param)>, SpecError> {
         let Some(param) = self.take(key) else { return Ok(None) };
         match &*param.value {
             Value::Word(word) => Ok(Some((word, param))),
@@ -128,7 +128,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list, if the key is there.
-    pub(super) fn list(&mut self, key: &str) -> Result<Option<&'a [Value]>, SpecError> {
+    pub(crate) fn list(&mut self, key: &str) -> Result<Option<&'a [Value]>, SpecError> {
         let Some(param) = self.take(key) else { return Ok(None) };
         match &*param.value {
             Value::List(items) => Ok(Some(items)),
@@ -137,14 +137,14 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of numbers, if the key is there.
-    pub(super) fn numbers(&mut self, key: &str) -> Result<Option<Vec<f64>>, SpecError> {
+    pub(crate) fn numbers(&mut self, key: &str) -> Result<Option<Vec<f64>>, SpecError> {
         let Some(items) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = items.iter().map(number).collect();
         numbers.map(Some).ok_or_else(|| self.error(key, "needs a list of numbers"))
     }
 
     /// A list of whole numbers from 0 on; empty where the key is missing.
-    pub(super) fn indices(&mut self, key: &str) -> Result<Vec<u64>, SpecError> {
+    pub(crate) fn indices(&mut self, key: &str) -> Result<Vec<u64>, SpecError> {
         let items = self.list(key)?.unwrap_or_default();
         let indices: Option<Vec<u64>> = items
             .iter()
@@ -157,7 +157,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A block that must be there.
-    pub(super) fn block(&mut self, key: &str) -> Result<&'a Block, SpecError> {
+    pub(crate) fn block(&mut self, key: &str) -> Result<&'a Block, SpecError> {
         let Some(param) = self.take(key) else { return Err(self.error(key, "is missing")) };
         match &*param.value {
             Value::Block(block) => Ok(block),
@@ -166,7 +166,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Ends the reading: a key that nobody asked for is noted.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         for param in self.left.values() {
             self.notes.add(
                 &param.place.file,
@@ -179,7 +179,7 @@ impl<'a> Fields<'a> {
 }
 
 /// The number in a value.
-pub(super) fn number(value: &Value) -> Option<f64> {
+pub(crate) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Int(number) => Some(*number as f64),
         Value::Float(number) => Some(*number),
@@ -188,6 +188,6 @@ pub(super) fn number(value: &Value) -> Option<f64> {
 }
 
 /// A whole number from 0 on.
-pub(super) fn whole(number: f64) -> Option<u32> {
+pub(crate) fn whole(number: f64) -> Option<u32> {
     (number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0).then_some(number as u32)
 }

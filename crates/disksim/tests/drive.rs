@@ -4,7 +4,7 @@
 
 mod reference;
 
-use headstack_model::import::{Imported, import};
+use headstack_disksim::{Imported, import};
 use headstack_model::spec::{Layout, Repeated, Sparing, SpecError, TrackKind, WriteCache, ZeroLatency};
 use proptest::prelude::*;
 use reference::import_file;

@@ -1,9 +1,10 @@
 //! `disksim_simpledisk`: a disk whose accesses all take the same time.
 
-use super::fields::{Fields, Notes};
-use super::parse::Block;
-use super::{SpecError, drive_name, electronics, us_of_ms};
-use crate::spec::{
+use crate::drive::{drive_name, us_of_ms};
+use crate::fields::{Fields, Notes};
+use crate::parse::Block;
+use crate::{SpecError, electronics};
+use headstack_model::spec::{
     BusSpec, CacheSpec, DriveSpec, Evidence, GeometrySpec, Layout, MechanicsSpec, OverheadSet, OverheadSpec,
     SeekSpec, Sparing, ZeroLatency, Zone,
 };
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 const TRACKS: u32 = 100_000;
 
 /// Converts a `disksim_simpledisk` block to a whole drive.
-pub(super) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<DriveSpec, SpecError> {
+pub(crate) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<DriveSpec, SpecError> {
     let mut fields = Fields::new(block, notes);
     let blocks = fields.count("Block count")?.max(1);
     let access_ms = fields.number("Access time")?;
@@ -22,7 +23,7 @@ pub(super) fn convert(block: &Block, origin: &str, notes: &Notes) -> Result<Driv
     let connect_ms = fields.number_or_zero("Bus transaction latency")?;
     let never_disconnects = fields.flag("Never disconnect")?;
     let queue = electronics::queue(&mut fields)?;
-    fields.skip("Print stats", super::rig::PRINTS);
+    fields.skip("Print stats", crate::topology::PRINTS);
     fields.finish();
     let set = OverheadSet { read_miss_ms: overhead_ms, write_ms: overhead_ms, ..OverheadSet::default() };
     let title = block.name.clone().unwrap_or_else(|| "imported".to_string());

@@ -1,7 +1,7 @@
 //! Whole set-ups of DiskSim's: what is read of them, and what is said of those that cannot be.
 
+use headstack_disksim::setup::{Setup, SetupDistribution, SetupOrganisation, import_setup};
 use headstack_model::SpecError;
-use headstack_model::import::setup::{Setup, SetupDistribution, SetupOrganisation, import_setup};
 
 const SETUP: &str = include_str!("small/setup.parv");
 

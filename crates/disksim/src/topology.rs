@@ -1,22 +1,22 @@
 //! The set-up around a drive (`.parv`): which drive, and how fast its bus and controller move a sector.
 
-use super::SpecError;
-use super::fields::{Fields, Notes};
-use super::parse::{Block, Document, Node};
+use crate::SpecError;
+use crate::fields::{Fields, Notes};
+use crate::parse::{Block, Document, Node};
 use std::collections::BTreeMap;
 
 /// Why a switch of DiskSim's reports is left out.
-pub(super) const PRINTS: &str = "says what DiskSim prints, nothing of the drive";
+pub(crate) const PRINTS: &str = "says what DiskSim prints, nothing of the drive";
 
 /// What a sector takes on the way to the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Transfer {
-    pub(super) read_ms: f64,
-    pub(super) write_ms: f64,
+pub(crate) struct Transfer {
+    pub(crate) read_ms: f64,
+    pub(crate) write_ms: f64,
 }
 
 /// The block of the drive to import: the first `disksim_disk`, else the first `dm_disk`. All others are noted.
-pub(super) fn drive<'a>(document: &'a Document, notes: &Notes) -> Option<&'a Block> {
+pub(crate) fn drive<'a>(document: &'a Document, notes: &Notes) -> Option<&'a Block> {
     let first = |kind: &str| document.blocks.iter().find(|block| block.kind == kind);
     let drive = first("disksim_disk").or_else(|| first("dm_disk"))?;
     for block in document.blocks.iter().filter(|block| !std::ptr::eq(*block, drive)) {
@@ -33,7 +33,7 @@ pub(super) fn drive<'a>(document: &'a Document, notes: &Notes) -> Option<&'a Blo
 }
 
 /// The transfer time on the way to `drive`: the slower of its bus and its controller, zero where there are none.
-pub(super) fn transfer(document: &Document, drive: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
+pub(crate) fn transfer(document: &Document, drive: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
     let components = components(document);
     let mut path = Vec::new();
     let found = document.topology.iter().any(|node| find(&components, node, drive, &mut path));
@@ -80,7 +80,7 @@ fn bus_transfer(bus: &Block, notes: &Notes) -> Result<Transfer, SpecError> {
 }
 
 /// The block that each instance is one of. Of blocks and instances with one name the first counts, as in DiskSim.
-pub(super) fn components(document: &Document) -> BTreeMap<&str, &Block> {
+pub(crate) fn components(document: &Document) -> BTreeMap<&str, &Block> {
     let named = document.blocks.iter().rev().filter_map(|block| Some((block.name.as_deref()?, block)));
     let blocks: BTreeMap<&str, &Block> = named.collect();
     let instances = document.instances.iter().rev();

@@ -1,10 +1,10 @@
 //! `disksim_logorg`: how drives make an array.
 
-use super::SpecError;
-use super::fields::{Fields, Notes};
-use super::parse::Block;
-use super::rig::PRINTS;
-use super::setup::{Setup, words};
+use crate::SpecError;
+use crate::fields::{Fields, Notes};
+use crate::parse::Block;
+use crate::setup::{Setup, words};
+use crate::topology::PRINTS;
 
 /// How the blocks of an array lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct SetupArray {
 }
 
 /// An array, unless it is each of its drives for itself.
-pub(super) fn convert(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
+pub(crate) fn convert(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {
     let mut fields = Fields::new(block, notes);
     let word = |fields: &mut Fields, key: &str| {
         let met = fields.word(key)?.map(|(word, _)| word.to_string());

@@ -3,18 +3,17 @@
 //! Every drive that is a shipped one in geometry and mechanics is written as that preset and what differs; any other is
 //! written out. What DiskSim says and a rig cannot is listed, and what a rig can say but not yet run is carried over.
 
-use super::array::ArraySpec;
-use super::attach::{RigBusSpec, Sharing};
-use super::spec::GroupKeys;
-use super::{Organisation, ReadChoice, Rig, RigError, Rotation, WriteOrder, document};
-use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
-use headstack_model::import::NotCarried;
-use headstack_model::import::setup::{
+use crate::NotCarried;
+use crate::setup::{
     Setup, SetupArray, SetupBus, SetupController, SetupDistribution, SetupDrive, SetupLoad,
     SetupOrganisation, SetupProcess, SetupQueue, import_setup,
 };
 use headstack_model::spec::{DriveSpec, SpecError};
 use headstack_model::{Nanos, drives};
+use headstack_sim::rig::{
+    ArraySpec, ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites, GroupKeys,
+    Organisation, ReadChoice, Rig, RigBusSpec, RigError, Rotation, Sharing, WriteOrder, lay,
+};
 use headstack_workload::dist::Distribution;
 use headstack_workload::process::SyntheticSpec;
 use headstack_workload::{LoadFile, LoadSpec, VolumeInfo};
@@ -101,10 +100,10 @@ fn rig(setup: &Setup, origin: &str) -> String {
         ("array", list(setup.arrays.iter().map(|one| table(&array(one))).collect())),
         ("host", host(setup)),
     ];
-    let mut text = document::text(&top);
+    let mut text = document_text(&top);
     for (key, value) in parts.into_iter().filter_map(|(key, value)| Some((key, value?))) {
         text.push('\n');
-        text.push_str(&document::text(&Table::from_iter([(key.to_string(), value)])));
+        text.push_str(&document_text(&Table::from_iter([(key.to_string(), value)])));
     }
     text
 }
@@ -145,6 +144,11 @@ fn host(setup: &Setup) -> Option<Value> {
     }
     let queue = (!queue.is_empty()).then_some(Value::Table(queue));
     queue.map(|queue| Value::Table(Table::from_iter([("queue".to_string(), queue)])))
+}
+
+/// A table as TOML.
+fn document_text(table: &Table) -> String {
+    toml::to_string(table).expect("rigs are expressible in TOML")
 }
 
 fn table<T: serde::Serialize>(value: &T) -> Table {
@@ -210,7 +214,7 @@ fn groups(setup: &Setup, buses: &Buses) -> Vec<Table> {
         let keys = GroupKeys { preset: None, count: count as u32, volume, on };
         let usual = table(&GroupKeys::default());
         let mut group = difference(&usual, &table(&keys)).unwrap_or_default();
-        document::lay(&mut group, drive_table(&drive.spec));
+        lay(&mut group, drive_table(&drive.spec));
         groups.push(group);
         rest = &rest[count..];
         first += count;

@@ -1,6 +1,6 @@
 //! Words, numbers and punctuation of DiskSim's parameter language, with `source FILE` read in place.
 
-use super::{Reader, SpecError};
+use crate::{Reader, SpecError};
 use std::rc::Rc;
 
 /// Files that may be open inside one another.
@@ -12,19 +12,19 @@ const BYTES_MAX: usize = 16 << 20;
 
 /// Where something was met.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
-    pub(super) file: Rc<str>,
-    pub(super) line: usize,
+pub(crate) struct Place {
+    pub(crate) file: Rc<str>,
+    pub(crate) line: usize,
 }
 
 impl Place {
     /// The first line of a file.
-    pub(super) fn start(file: &str) -> Place {
+    pub(crate) fn start(file: &str) -> Place {
         Place { file: file.into(), line: 1 }
     }
 
     /// An error at this place.
-    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         SpecError {
             origin: self.file.to_string(),
             line: self.line,
@@ -34,7 +34,7 @@ impl Place {
     }
 
     /// A file named in this one, as the reader is to be asked for it: relative to this file's own folder.
-    pub(super) fn beside(&self, name: &str, top: &str) -> String {
+    pub(crate) fn beside(&self, name: &str, top: &str) -> String {
         match self.file.rsplit_once('/') {
             Some((folder, _)) if *self.file != *top && !name.starts_with('/') => format!("{folder}/{name}"),
             _ => name.to_string(),
@@ -44,7 +44,7 @@ impl Place {
 
 /// One token.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Word(String),
     Int(i64),
     Float(f64),
@@ -56,7 +56,7 @@ pub(super) enum Token {
 
 impl Token {
     /// The token as it is shown in an error.
-    pub(super) fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         match self {
             Token::Word(word) => format!("`{}`", word.chars().take(60).collect::<String>()),
             Token::Int(number) => format!("`{number}`"),
@@ -68,21 +68,21 @@ impl Token {
 }
 
 /// All tokens of a text and of the files that it names by `source`.
-pub(super) struct Lexer<'a> {
+pub(crate) struct Lexer<'a> {
     read: &'a mut Reader<'a>,
     top: &'a str,
     files: usize,
     bytes: usize,
-    pub(super) tokens: Vec<(Token, Place)>,
+    pub(crate) tokens: Vec<(Token, Place)>,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(top: &'a str, read: &'a mut Reader<'a>) -> Lexer<'a> {
+    pub(crate) fn new(top: &'a str, read: &'a mut Reader<'a>) -> Lexer<'a> {
         Lexer { read, top, files: 0, bytes: 0, tokens: Vec::new() }
     }
 
     /// Reads `text`, the content of `file`, and what it names.
-    pub(super) fn run(&mut self, text: &str, file: &str, nested: usize) -> Result<(), SpecError> {
+    pub(crate) fn run(&mut self, text: &str, file: &str, nested: usize) -> Result<(), SpecError> {
         let file: Rc<str> = Rc::from(file);
         self.bytes += text.len();
         if self.bytes > BYTES_MAX {

@@ -1,13 +1,13 @@
 //! `dm_mech_g1` and its seek curves into `[mechanics]`.
 
-use super::fields::{Fields, Notes};
-use super::lexer::Place;
-use super::parse::Block;
-use super::{Reader, SpecError};
-use crate::spec::{MechanicsSpec, SeekPiece, SeekSpec, ZeroLatency};
+use crate::fields::{Fields, Notes};
+use crate::lexer::Place;
+use crate::parse::Block;
+use crate::{Reader, SpecError};
+use headstack_model::spec::{MechanicsSpec, SeekPiece, SeekSpec, ZeroLatency};
 
 /// Converts a mechanics block; `top` is the file that the import began with.
-pub(super) fn convert(
+pub(crate) fn convert(
     block: &Block,
     cylinders: u32,
     top: &str,
@@ -145,7 +145,7 @@ fn seek_file(text: &str, path: &str) -> Result<(SeekSpec, usize), SpecError> {
                 "needs a distance in cylinders and a time in ms, with a comma between".to_string(),
             ));
         };
-        let distance = super::fields::whole(*distance)
+        let distance = crate::fields::whole(*distance)
             .ok_or_else(|| error(format!("{distance} is no distance in whole cylinders")))?;
         if distance == 0 {
             continue;
@@ -206,7 +206,7 @@ fn hpl(fields: &mut Fields) -> Result<(Vec<SeekPiece>, Option<f64>), SpecError> 
     let [division, constant, sqrt, line, slope, single] = values[..] else {
         return Err(fields.error(key, format!("{} values where six are needed", values.len())));
     };
-    let division = super::fields::whole(division)
+    let division = crate::fields::whole(division)
         .ok_or_else(|| fields.error(key, format!("{division} is no distance in whole cylinders")))?;
     let long = SeekPiece { up_to_cylinders: None, constant_ms: line, sqrt_ms: 0.0, linear_ms: slope };
     let short = SeekPiece {

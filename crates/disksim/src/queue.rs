@@ -1,12 +1,12 @@
 //! `disksim_ioqueue`: the order of a queue, whether urgent requests go first, and what else it says.
 
-use super::SpecError;
-use super::fields::{Fields, Notes};
-use super::parse::Block;
+use crate::SpecError;
+use crate::fields::{Fields, Notes};
+use crate::parse::Block;
 
 /// Whose queue it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// The drive's: it knows where its arm is.
     Drive,
     /// The host's driver, which knows block numbers.
@@ -25,7 +25,7 @@ pub struct SetupQueue {
 }
 
 /// Converts a `disksim_ioqueue` block.
-pub(super) fn convert(block: &Block, notes: &Notes, owner: Owner) -> Result<SetupQueue, SpecError> {
+pub(crate) fn convert(block: &Block, notes: &Notes, owner: Owner) -> Result<SetupQueue, SpecError> {
     let mut fields = Fields::new(block, notes);
     let key = "Scheduling policy";
     let policy = fields.count(key)?;
@@ -60,7 +60,7 @@ pub(super) fn convert(block: &Block, notes: &Notes, owner: Owner) -> Result<Setu
         "Scheduling timeout scheme",
     ] {
         let why = "the queue neither joins or holds back commands nor has timeouts";
-        super::electronics::agree(&mut fields, key, 0.0, why)?;
+        crate::electronics::agree(&mut fields, key, 0.0, why)?;
     }
     fields.finish();
     Ok(SetupQueue { order, urgent_first })

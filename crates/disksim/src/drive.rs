@@ -1,37 +1,11 @@
-//! Import of DiskSim's drives: `.diskspecs`, `.model` and `.parv` files become a [`DriveSpec`].
-//!
-//! Read are the parameter language (libparam: blocks, lists, `source`, `instantiate`, topology) and in it
-//! `disksim_disk` with its queue, `dm_disk`, `dm_mech_g1` with every type of seek curve, `dm_layout_g1` and
-//! `dm_layout_g4`. [`import`] takes the first drive of a `.parv`, with the transfer times of the bus and the controller that
-//! carry it; [`setup::import_setup`] takes all that stands there. Each key is either carried over or listed with the
-//! reason; a switch set to what the model does anyway counts as carried over. A `disksim_simpledisk` is read as part of a
-//! whole set-up. Not read: the layout `dm_layout_g2` (a raw list of tracks), MEMS and SSD models.
-//!
-//! *Source:* the DiskSim 4.0 reference manual and the module descriptions of its parameters.
+//! One drive: a `disksim_disk` or `dm_disk` block with its layout, mechanics and electronics becomes a [`DriveSpec`].
 
-mod electronics;
-mod fields;
-mod grammar;
-mod layout;
-mod lexer;
-mod logorg;
-mod mechanics;
-mod parse;
-mod queue;
-mod rig;
-pub mod setup;
-mod simple;
-mod synthetic;
-
-use crate::spec::{BusSpec, CacheSpec, DriveSpec, Evidence, OverheadSpec, QueueSpec, SpecError};
-use fields::{Fields, Notes};
-use lexer::{Lexer, Place};
-use parse::{Block, Document};
+use crate::fields::{Fields, Notes};
+use crate::lexer::{Lexer, Place};
+use crate::parse::{self, Block, Document};
+use crate::{NotCarried, Reader, electronics, layout, mechanics, topology};
+use headstack_model::spec::{BusSpec, CacheSpec, DriveSpec, Evidence, OverheadSpec, QueueSpec, SpecError};
 use std::collections::BTreeMap;
-use std::fmt;
-
-/// Hands out the text of a file that an imported one names.
-type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// A drive read from DiskSim's files.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,29 +14,6 @@ pub struct Imported {
     pub spec: DriveSpec,
     /// What was met and could not be carried over, in the order of the files.
     pub not_carried: Vec<NotCarried>,
-}
-
-/// A key that was met and not carried over as it stands. Displays as one line: `file:line: key: why`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NotCarried {
-    /// The file it stands in.
-    pub file: String,
-    /// Its line, counted from 1.
-    pub line: usize,
-    /// The key, or the block.
-    pub key: String,
-    /// Why it was left, or what was made of it.
-    pub why: String,
-}
-
-impl fmt::Display for NotCarried {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: ", self.file, self.line)?;
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        f.write_str(&self.why)
-    }
 }
 
 /// Imports the drive described by `text`, the content of the file `origin`.
@@ -79,11 +30,11 @@ pub fn import(
 ) -> Result<Imported, SpecError> {
     let document = document(text, origin, &mut read)?;
     let notes = Notes::default();
-    let Some(drive) = rig::drive(&document, &notes) else {
+    let Some(drive) = topology::drive(&document, &notes) else {
         let message = "no drive here: needs a disksim_disk or a dm_disk block with layout and mechanics";
         return Err(Place::start(origin).error("", message));
     };
-    let transfer = rig::transfer(&document, drive, &notes)?;
+    let transfer = topology::transfer(&document, drive, &notes)?;
     let mut spec = match drive.kind.as_str() {
         "disksim_disk" => whole_drive(drive, origin, &mut read, &notes)?,
         _ => model(drive, drive, origin, &mut read, &notes)?,
@@ -97,14 +48,14 @@ pub fn import(
 }
 
 /// All that stands in `text`, the content of the file `origin`, and in the files that it sources.
-fn document(text: &str, origin: &str, read: &mut Reader<'_>) -> Result<Document, SpecError> {
+pub(crate) fn document(text: &str, origin: &str, read: &mut Reader<'_>) -> Result<Document, SpecError> {
     let mut lexer = Lexer::new(origin, read);
     lexer.run(text, origin, 0)?;
     parse::parse(&lexer.tokens, &Place::start(origin))
 }
 
 /// A `disksim_disk`: electronics, and in it the model.
-fn whole_drive(
+pub(crate) fn whole_drive(
     drive: &Block,
     origin: &str,
     read: &mut Reader,
@@ -180,12 +131,12 @@ fn model(
 }
 
 /// Milliseconds in microseconds, to the picosecond, so that 0.18686 ms becomes 186.86 us and not 186.85999999999999.
-fn us_of_ms(ms: f64) -> f64 {
+pub(crate) fn us_of_ms(ms: f64) -> f64 {
     (ms * 1e9).round() / 1e6
 }
 
 /// A drive's name made of the name of a block: lower case, hyphens, without DiskSim's endings.
-fn drive_name(block: &str) -> String {
+pub(crate) fn drive_name(block: &str) -> String {
     let mut stem = block.to_ascii_lowercase();
     for ending in [".model", "_model", "_validate"] {
         stem = stem.strip_suffix(ending).map_or(stem.clone(), str::to_string);

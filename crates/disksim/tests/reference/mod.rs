@@ -1,6 +1,6 @@
 //! The reference data, where they are at hand.
 
-use headstack_model::import::{Imported, import};
+use headstack_disksim::{Imported, import};
 use headstack_model::spec::SpecError;
 use std::path::{Path, PathBuf};
 

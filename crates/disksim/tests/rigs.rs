@@ -6,8 +6,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
+use headstack_disksim::rig::{ImportedRig, import};
 use headstack_model::{Nanos, drives};
-use headstack_sim::rig::{ImportedRig, Rig, import, shipped};
+use headstack_sim::rig::{Rig, shipped};
 use headstack_sim::{Completion, Finished, Observer};
 use headstack_workload::LoadFile;
 use std::fs;

@@ -1,9 +1,9 @@
 //! `disksim_synthio`: the synthetic load of a set-up.
 
-use super::SpecError;
-use super::fields::{Fields, Notes, number};
-use super::parse::{Block, Value};
-use super::setup::{Setup, words};
+use crate::SpecError;
+use crate::fields::{Fields, Notes, number};
+use crate::parse::{Block, Value};
+use crate::setup::{Setup, words};
 
 /// The synthetic load of a set-up.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ pub enum SetupDistribution {
 }
 
 /// Converts a `disksim_synthio` block, whose processes ask the drives and arrays of `setup`.
-pub(super) fn convert(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupLoad, SpecError> {
+pub(crate) fn convert(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupLoad, SpecError> {
     let mut fields = Fields::new(block, notes);
     let requests = fields.count("Number of I/O requests to generate")?;
     let max_time_s = fields.number("Maximum time of trace generated")?;

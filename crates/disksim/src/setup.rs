@@ -1,17 +1,18 @@
 //! A whole set-up (`.parv`): every drive with its way to the host, the driver, arrays, the devices of traces, the load.
 
-use super::fields::{Fields, Notes};
-use super::lexer::Place;
-use super::parse::{Block, Document, Node, Value};
-use super::queue::{self, Owner};
-use super::rig::{PRINTS, components};
-use super::{NotCarried, SpecError, document, logorg, simple, synthetic, us_of_ms, whole_drive};
-use crate::DriveSpec;
+use crate::drive::{document, us_of_ms, whole_drive};
+use crate::fields::{Fields, Notes};
+use crate::lexer::Place;
+use crate::parse::{Block, Document, Node, Value};
+use crate::queue::{self, Owner};
+use crate::topology::{PRINTS, components};
+use crate::{NotCarried, SpecError, logorg, simple, synthetic};
+use headstack_model::DriveSpec;
 use std::collections::BTreeMap;
 
-pub use super::logorg::{SetupArray, SetupOrganisation};
-pub use super::queue::SetupQueue;
-pub use super::synthetic::{SetupDistribution, SetupLoad, SetupProcess};
+pub use crate::logorg::{SetupArray, SetupOrganisation};
+pub use crate::queue::SetupQueue;
+pub use crate::synthetic::{SetupDistribution, SetupLoad, SetupProcess};
 
 /// A set-up as it stands in DiskSim's files, before it is made a rig.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,7 +107,7 @@ pub struct SetupCache {
     pub flush_cluster_lines: u32,
 }
 
-/// Imports the set-up described by `text`, the content of the file `origin`. `read` is as for [`super::import`].
+/// Imports the set-up described by `text`, the content of the file `origin`. `read` is as for [`import`](crate::import).
 ///
 /// *Errors:* the first fault of the language or of a value, with its file and line; a device that does not turn; no drive.
 pub fn import_setup(
@@ -163,7 +164,7 @@ type Above<'a> = (&'a str, &'a Block);
 fn ways(
     document: &Document,
     origin: &str,
-    read: &mut super::Reader,
+    read: &mut crate::Reader,
     notes: &Notes,
     setup: &mut Setup,
 ) -> Result<(), SpecError> {
@@ -407,7 +408,7 @@ fn traces(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecErr
 }
 
 /// A list of words that must be there.
-pub(super) fn words(fields: &mut Fields, key: &str) -> Result<Vec<String>, SpecError> {
+pub(crate) fn words(fields: &mut Fields, key: &str) -> Result<Vec<String>, SpecError> {
     let items = fields.list(key)?.unwrap_or_default();
     let words: Option<Vec<String>> = items
         .iter()

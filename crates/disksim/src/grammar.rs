@@ -1,13 +1,15 @@
 //! `dm_layout_g4` (a layout read off a drive, as repeated runs of tracks) into `[geometry.extents]`.
 
-use super::SpecError;
-use super::fields::{Fields, Notes};
-use super::layout::Laid;
-use super::parse::{Block, Value};
-use crate::spec::{ExtentRemap, ExtentRun, Extents, GeometrySpec, Layout, Repeated, Sparing, TrackKind};
+use crate::SpecError;
+use crate::fields::{Fields, Notes};
+use crate::layout::Laid;
+use crate::parse::{Block, Value};
+use headstack_model::spec::{
+    ExtentRemap, ExtentRun, Extents, GeometrySpec, Layout, Repeated, Sparing, TrackKind,
+};
 
 /// Converts a layout whose runs of tracks and of groups must follow each other without a gap.
-pub(super) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) -> Result<Laid, SpecError> {
+pub(crate) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) -> Result<Laid, SpecError> {
     let mut fields = Fields::new(block, notes);
     let tracks = tracks(&mut fields)?;
     let (groups, disk) = groups(&mut fields, &tracks)?;
@@ -125,10 +127,10 @@ impl Entry {
         let entry = Entry {
             first: natural(0)?,
             cylinder: i32::try_from(integer(1)?).ok()?,
-            angle_turns: super::fields::number(&rest[2])?,
+            angle_turns: crate::fields::number(&rest[2])?,
             length: natural(3)?,
             cylinders: i32::try_from(integer(4)?).ok()?,
-            angle_step_turns: super::fields::number(&rest[5])?,
+            angle_step_turns: crate::fields::number(&rest[5])?,
             run_length: natural(6)?,
             run_cylinders: integer(7)?,
             of,

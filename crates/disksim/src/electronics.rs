@@ -1,25 +1,25 @@
 //! `disksim_disk` into `[overhead]`, `[cache]`, `[bus]` and `[queue]`.
 
-use super::SpecError;
-use super::fields::Fields;
-use super::queue::{self, Owner, SetupQueue};
-use crate::spec::{
+use crate::SpecError;
+use crate::fields::Fields;
+use crate::queue::{self, Owner, SetupQueue};
+use headstack_model::spec::{
     BusSpec, CacheSpec, Interface, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, WatermarkOf, WriteCache,
     WriteDisconnect, ZeroLatency,
 };
 
 /// What a `disksim_disk` block says beside its model.
-pub(super) struct Electronics {
-    pub(super) overhead: OverheadSpec,
-    pub(super) cache: CacheSpec,
-    pub(super) bus: BusSpec,
-    pub(super) queue: QueueSpec,
-    pub(super) zero_latency_read: ZeroLatency,
-    pub(super) zero_latency_write: ZeroLatency,
+pub(crate) struct Electronics {
+    pub(crate) overhead: OverheadSpec,
+    pub(crate) cache: CacheSpec,
+    pub(crate) bus: BusSpec,
+    pub(crate) queue: QueueSpec,
+    pub(crate) zero_latency_read: ZeroLatency,
+    pub(crate) zero_latency_write: ZeroLatency,
 }
 
 /// Converts a `disksim_disk` block, from which the model was taken already.
-pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
+pub(crate) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
     let zero_latency_read = zero_latency(&mut fields, "Immediate buffer read")?;
     let cache = cache(&mut fields, zero_latency_read)?;
     let scale = fields.optional_number("Time scale for overheads")?.unwrap_or(1.0);
@@ -34,7 +34,7 @@ pub(super) fn convert(mut fields: Fields) -> Result<Electronics, SpecError> {
     for (key, modelled, why) in BEHAVIOUR {
         agree(&mut fields, key, modelled, why)?;
     }
-    fields.skip("Print stats", super::rig::PRINTS);
+    fields.skip("Print stats", crate::topology::PRINTS);
     fields.skip("Calc sector by sector", "is a switch of DiskSim's own that changes no time");
     fields.skip("Avg sectors per cylinder", "is a hint for schedulers outside the drive");
     fields.finish();
@@ -57,7 +57,7 @@ const BEHAVIOUR: [(&str, f64, &str); 7] = [
 ];
 
 /// Notes a switch whose value differs from what the model does.
-pub(super) fn agree(fields: &mut Fields, key: &str, modelled: f64, why: &str) -> Result<(), SpecError> {
+pub(crate) fn agree(fields: &mut Fields, key: &str, modelled: f64, why: &str) -> Result<(), SpecError> {
     if let Some(value) = fields.optional_number(key)?
         && value != modelled
     {
@@ -198,7 +198,7 @@ fn over_requested(fields: &mut Fields, read_ahead_max_sectors: u32) -> Result<bo
 }
 
 fn bus(fields: &mut Fields, scale: f64) -> Result<BusSpec, SpecError> {
-    let us_per_sector = super::us_of_ms(fields.number_or_zero("Bulk sector transfer time")?);
+    let us_per_sector = crate::drive::us_of_ms(fields.number_or_zero("Bulk sector transfer time")?);
     let ms = |fields: &mut Fields, key: &str| Ok::<f64, SpecError>(scale * fields.number_or_zero(key)?);
     let write_disconnect = write_disconnect(fields, scale)?;
     Ok(BusSpec {
@@ -258,7 +258,7 @@ fn write_disconnect(fields: &mut Fields, scale: f64) -> Result<Option<WriteDisco
     Ok(None)
 }
 
-pub(super) fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
+pub(crate) fn queue(fields: &mut Fields) -> Result<QueueSpec, SpecError> {
     let key = "Max queue length";
     let depth = fields.count_or(key, 1)?;
     if !(1..=1024).contains(&depth) {

@@ -1,21 +1,21 @@
 //! `dm_layout_g1` (zones) into `[geometry]`.
 
-use super::SpecError;
-use super::fields::{Fields, Notes};
-use super::parse::{Block, Value};
-use crate::spec::{GeometrySpec, Layout, Sparing, Zone};
+use crate::SpecError;
+use crate::fields::{Fields, Notes};
+use crate::parse::{Block, Value};
+use headstack_model::spec::{GeometrySpec, Layout, Sparing, Zone};
 
 /// What the layout of a disk comes to: its geometry and the blocks that it holds.
-pub(super) struct Laid {
-    pub(super) geometry: GeometrySpec,
-    pub(super) capacity: u64,
+pub(crate) struct Laid {
+    pub(crate) geometry: GeometrySpec,
+    pub(crate) capacity: u64,
 }
 
 /// Converts a layout block of any kind.
-pub(super) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) -> Result<Laid, SpecError> {
+pub(crate) fn convert(block: &Block, heads: u32, cylinders: u32, notes: &Notes) -> Result<Laid, SpecError> {
     match block.kind.as_str() {
         "dm_layout_g1" => zoned(block, heads, cylinders, notes),
-        "dm_layout_g4" => super::grammar::convert(block, heads, cylinders, notes),
+        "dm_layout_g4" => crate::grammar::convert(block, heads, cylinders, notes),
         kind => {
             let message = format!("`{kind}` is not read; dm_layout_g1 and dm_layout_g4 are");
             Err(block.place.error("Layout Model", message))

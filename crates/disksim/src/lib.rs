@@ -1,0 +1,49 @@
+//! *What does a set-up of DiskSim's look like here?* DiskSim 4.0's parameter files become drive files, rigs and loads.
+#![doc = include_str!("../README.md")]
+
+mod drive;
+mod electronics;
+mod fields;
+mod grammar;
+mod layout;
+mod lexer;
+mod logorg;
+mod mechanics;
+mod parse;
+mod queue;
+pub mod rig;
+pub mod setup;
+mod simple;
+mod synthetic;
+mod topology;
+
+pub use drive::{Imported, import};
+
+use headstack_model::SpecError;
+use std::fmt;
+
+/// Hands out the text of a file that an imported one names.
+type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+
+/// A key that was met and not carried over as it stands. Displays as one line: `file:line: key: why`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NotCarried {
+    /// The file it stands in.
+    pub file: String,
+    /// Its line, counted from 1.
+    pub line: usize,
+    /// The key, or the block.
+    pub key: String,
+    /// Why it was left, or what was made of it.
+    pub why: String,
+}
+
+impl fmt::Display for NotCarried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.file, self.line)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.why)
+    }
+}
