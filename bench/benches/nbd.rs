@@ -1,9 +1,9 @@
 //! What a request over NBD costs in its session, without the socket: 32 at a time, taken, answered and sent.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use headstack_host::nbd::{Export, Exports, Handshake, Limits, Session, Wire};
-use headstack_host::{Answer, Operation};
 use headstack_model::Nanos;
+use headstack_nbd::{Answer, Operation};
+use headstack_nbd::{Export, Exports, Handshake, Limits, Session, Wire};
 
 const NOW: Nanos = Nanos::ZERO;
 const DEPTH: u64 = 32;

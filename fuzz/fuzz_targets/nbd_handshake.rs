@@ -6,8 +6,8 @@
 
 #![no_main]
 
-use headstack_host::nbd::{Ending, Export, Exports, Handshake, Limits, Origin, Peer, Wire};
 use headstack_model::Nanos;
+use headstack_nbd::{Ending, Export, Exports, Handshake, Limits, Origin, Peer, Wire};
 use libfuzzer_sys::fuzz_target;
 
 /// What the client sends.

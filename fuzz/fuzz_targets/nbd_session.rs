@@ -6,9 +6,9 @@
 
 #![no_main]
 
-use headstack_host::nbd::{Budget, Ending, Export, Exports, Handshake, Limits, Request, Session, Wire};
-use headstack_host::{Answer, BlockError, Operation, Stretch};
 use headstack_model::Nanos;
+use headstack_nbd::{Budget, Ending, Export, Exports, Handshake, Limits, Request, Session, Wire};
+use headstack_nbd::{Answer, BlockError, Operation, Stretch};
 use libfuzzer_sys::fuzz_target;
 
 const SIZE: u64 = 1 << 20;

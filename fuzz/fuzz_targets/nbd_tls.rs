@@ -7,11 +7,11 @@
 
 #![no_main]
 
-use headstack_host::nbd::{
+use headstack_model::Nanos;
+use headstack_nbd::{
     Ending, Export, Exports, Handshake, Limits, Request, Session, Tls, Transport, Wire,
 };
-use headstack_host::{Answer, Operation, Stretch};
-use headstack_model::Nanos;
+use headstack_nbd::{Answer, Operation, Stretch};
 use libfuzzer_sys::fuzz_target;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

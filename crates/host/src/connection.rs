@@ -1,9 +1,9 @@
 //! A socket and the machine that speaks over it.
 
 use crate::log_parts;
-use crate::nbd::{Ending, Limits, Machine, Session, Transport, Wire};
 use crate::server::seats::Seat;
 use headstack_model::Nanos;
+use headstack_nbd::{Ending, Limits, Machine, Session, Transport, Wire};
 use headstack_policy::streams::Guarantee;
 use log::{info, warn};
 use rustix::event::epoll::{self, EventData, EventFlags};

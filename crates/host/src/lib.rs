@@ -2,7 +2,6 @@
 //!
 //! This is the one crate that meets the operating system; each place where it does says so line by line.
 
-mod block;
 mod clock;
 mod connection;
 pub mod disk;
@@ -14,7 +13,6 @@ mod lateness;
 mod lead;
 mod links;
 pub mod log_parts;
-pub mod nbd;
 pub mod node;
 pub mod probe;
 mod realtime;
@@ -26,9 +24,9 @@ mod snapshot;
 mod tls;
 pub mod whereabouts;
 
-pub use block::{Answer, BlockError, Operation, Stretch};
 pub use clock::Clock;
 pub use disk_thread::{Disk, Timing};
+pub use headstack_nbd::{Answer, BlockError, Operation, Stretch};
 pub use lateness::Lateness;
 pub use server::{
     Address, AddressError, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsUse, tell_ready,

@@ -2,10 +2,10 @@
 
 use crate::connection::Link;
 use crate::fair::FairQueue;
-use crate::nbd::{Request, Session, Transport, Wire};
 use crate::shared::Answerable;
 use crate::{BlockError, Operation};
 use headstack_model::Nanos;
+use headstack_nbd::{Request, Session, Transport, Wire};
 use rustix::event::epoll::EventFlags;
 use slab::Slab;
 use std::os::fd::OwnedFd;
@@ -269,9 +269,9 @@ mod tests {
     use crate::connection::Connection;
     use crate::disk::{Emulator, Store, Volume};
     use crate::disk_thread::{answer, settle, submit};
-    use crate::nbd::{Export, Exports, Handshake, Limits};
     use crate::server::seats::{Seating, Seats};
     use crate::shared::Shared;
+    use headstack_nbd::{Export, Exports, Handshake, Limits};
     use headstack_workload::VolumeInfo;
     use rustix::event::epoll;
     use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! TLS as its settings say: certificates and keys from PEM files.
 
 use crate::TlsUse;
-use crate::nbd::Tls;
+use headstack_nbd::Tls;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

@@ -3,10 +3,10 @@
 
 use std::alloc::System;
 
-use headstack_host::nbd::{Export, Exports, Handshake, Limits, Session, Wire};
 use headstack_host::node::{Action, Command, Ended, NodeCore, Shape, Work};
 use headstack_host::{Answer, Operation};
 use headstack_model::Nanos;
+use headstack_nbd::{Export, Exports, Handshake, Limits, Session, Wire};
 use headstack_policy::streams::Config;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 

@@ -13,9 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sim", &["model", "policy", "workload"]),
     ("disksim", &["model", "workload", "sim"]),
     ("tracks", &["model", "sim"]),
-    ("host", &["model", "policy", "workload", "sim", "tracks"]),
+    ("nbd", &["model"]),
+    ("host", &["model", "policy", "workload", "sim", "tracks", "nbd"]),
     ("studies", &["model", "policy", "workload", "sim", "tracks"]),
-    ("cli", &["model", "policy", "workload", "sim", "disksim", "tracks", "host", "studies"]),
+    ("cli", &["model", "policy", "workload", "sim", "disksim", "tracks", "nbd", "host", "studies"]),
     ("tidy", &[]),
 ];
 

@@ -7,12 +7,12 @@ use crate::service::variable;
 use crate::units::capacity;
 use headstack_host::disk::{Emulator, Volume};
 use headstack_host::fuse::{Mount, MountOptions, Unmounted};
-use headstack_host::nbd::{BlockSizes, Export};
 use headstack_host::shell::quoted;
 use headstack_host::{
     Address, Clock, Disk, DiskHandle, Listener, Rules, Served, Server, Snapshot, Target, Timing,
 };
 use headstack_model::Nanos;
+use headstack_nbd::{BlockSizes, Export};
 use headstack_workload::VolumeInfo;
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -3,9 +3,10 @@
 use super::task::Method;
 use crate::catalog;
 use crate::failure::{self, Failure};
-use headstack_host::probe::{NbdUri, Options, ProbeError, RealDisk};
+use headstack_host::probe::{Options, ProbeError, RealDisk};
 use headstack_host::scsi::{Translating, Translator, sg};
 use headstack_model::Nanos;
+use headstack_nbd::NbdUri;
 use headstack_tracks::drive::Answers;
 use headstack_tracks::map::Identity;
 use headstack_tracks::simulated::{Noise, SimulatedDisk};

@@ -4,8 +4,8 @@ use super::file::{ExportPlan, Plan, Source};
 use super::running::{Running, uri};
 use crate::sim::text::figure;
 use crate::units::{capacity, count, grouped, memory};
-use headstack_host::nbd::Budget;
 use headstack_host::{Address, Rules};
+use headstack_nbd::Budget;
 use headstack_policy::admission::Guarantee;
 use std::io::{self, Write};
 

@@ -5,11 +5,11 @@ use crate::emulate::single;
 use crate::failure::Failure;
 use crate::files;
 use crate::service::variable;
-use headstack_host::nbd::{Budget, Export};
 use headstack_host::node::{Backend, Node, NodeHandle, Opening};
 use headstack_host::{
     Address, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsSettings,
 };
+use headstack_nbd::{Budget, Export};
 use headstack_tracks::map;
 use std::ffi::OsString;
 use std::io;

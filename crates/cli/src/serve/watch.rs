@@ -6,9 +6,9 @@ use super::state::{
 use crate::service::log::STREAMS;
 use crate::sim::outcome::ratio;
 use headstack_host::disk::{Books, Kind};
-use headstack_host::nbd::Budget;
 use headstack_host::node::{ClientView, NodeHandle, NodeView};
 use headstack_model::Nanos;
+use headstack_nbd::Budget;
 use headstack_policy::streams::{Direction, StreamView, View};
 use log::debug;
 use std::collections::BTreeMap;

@@ -282,7 +282,7 @@ impl NodeCore {
         let number = number as usize;
         let Held { ticket, ask, content } = &mut self.requests[number];
         let (ticket, mut staged) = (*ticket, None);
-        let result = result.map_err(BlockError::from).map(|outcome| match (*ask, outcome) {
+        let result = result.map_err(block_error).map(|outcome| match (*ask, outcome) {
             (Ask::Read { offset, bytes, .. }, outcome) => {
                 if let streams::Outcome::Staged(pieces) = outcome {
                     staged = Some(pieces);
@@ -332,14 +332,13 @@ fn told(error: BlockError) -> DiskError {
     }
 }
 
-impl From<DiskError> for BlockError {
-    fn from(error: DiskError) -> BlockError {
-        match error {
-            DiskError::Medium => BlockError::Medium,
-            DiskError::Dead => BlockError::Dead,
-            DiskError::NoSpace => BlockError::NoSpace,
-            DiskError::Refused => BlockError::Invalid,
-        }
+/// What a client is told of an error that a scheduler reports.
+fn block_error(error: DiskError) -> BlockError {
+    match error {
+        DiskError::Medium => BlockError::Medium,
+        DiskError::Dead => BlockError::Dead,
+        DiskError::NoSpace => BlockError::NoSpace,
+        DiskError::Refused => BlockError::Invalid,
     }
 }
 

@@ -322,9 +322,9 @@ impl Turning {
 mod tests {
     use super::*;
     use crate::connection::{Connection, Link};
-    use crate::nbd::{Exports, Handshake, Limits, Wire};
     use crate::node::words::{Command, Shape};
     use crate::server::seats::{Seating, Seats};
+    use headstack_nbd::{Exports, Handshake, Limits, Wire};
     use std::io::{Read, Write};
     use std::os::fd::BorrowedFd;
     use std::os::unix::net::UnixStream;

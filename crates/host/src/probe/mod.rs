@@ -11,15 +11,13 @@
 
 mod device;
 mod nbd;
-mod uri;
 pub(crate) mod user;
 
-pub use uri::{NbdServer, NbdUri, UriError};
-
 use crate::Clock;
-use crate::nbd::client::ClientError;
 use crate::realtime::{self, Wakefulness};
 use headstack_model::{Lbn, Nanos};
+use headstack_nbd::NbdUri;
+use headstack_nbd::client::ClientError;
 use headstack_tracks::drive::Answers;
 use headstack_tracks::map::Identity;
 use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};

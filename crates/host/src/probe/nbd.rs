@@ -1,10 +1,10 @@
 //! An NBD export that answers probes: a thread that asks and one that takes the replies.
 
-use super::uri::{NbdServer, NbdUri};
 use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, start, wait_until};
 use crate::Clock;
-use crate::nbd::client::{self, ClientError, Command};
 use headstack_model::Nanos;
+use headstack_nbd::client::{self, ClientError, Command};
+use headstack_nbd::{NbdServer, NbdUri};
 use headstack_tracks::map::Identity;
 use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
 use std::collections::BTreeMap;
@@ -272,8 +272,8 @@ fn over(task: Task, answer: Answer, data: &[u8]) -> Over {
 mod tests {
     use super::super::RealDisk;
     use super::*;
-    use crate::nbd::{Export, Exports, Handshake, Limits, Wire};
     use headstack_model::Lbn;
+    use headstack_nbd::{Export, Exports, Handshake, Limits, Wire};
     use headstack_tracks::drive::Answers;
     use std::thread::{Builder, JoinHandle};
 

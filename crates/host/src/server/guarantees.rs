@@ -1,7 +1,7 @@
 //! Promises that a disk makes to the clients of an export, and gives to no more than it can keep.
 
-use crate::nbd::{Gate, Permit};
 use headstack_model::Nanos;
+use headstack_nbd::{Gate, Permit};
 use headstack_policy::admission::{Ability, Admission, Guarantee, Reservation};
 use headstack_policy::streams::Guarantee as Promised;
 #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]

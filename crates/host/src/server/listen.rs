@@ -1,7 +1,7 @@
 //! Listening sockets, and what the system is asked for so that many clients can come.
 
 use super::Address;
-use crate::nbd::{Origin, Tls};
+use headstack_nbd::{Origin, Tls};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;

@@ -14,11 +14,11 @@ pub use listen::{Listener, TlsUse};
 pub use systemd::{tell_ready, tell_stopping};
 
 use crate::connection::{Connection, Link};
-use crate::nbd::{Allow, Budget, Export, ExportError, Exports, Limits, Session, Tls};
 use crate::node::NodeHandle;
 use crate::{Clock, DiskHandle, realtime};
 use accept::Accepting;
 use headstack_model::Nanos;
+use headstack_nbd::{Allow, Budget, Export, ExportError, Exports, Limits, Session, Tls};
 use headstack_policy::streams::Guarantee;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 use crate::authority::{Authority, have, run};
 use crate::client::*;
 use crate::server::{hear, null};
-use headstack_host::nbd::{Allow, Export, Exports, Handshake, Limits, Origin, Peer};
 use headstack_host::{
     Address, ClientCertificates, Clock, Disk, Listener, Rules, Served, Server, Target, Timing,
 };
 use headstack_model::Nanos;
+use headstack_nbd::{Allow, Export, Exports, Handshake, Limits, Origin, Peer};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;

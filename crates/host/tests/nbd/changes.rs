@@ -3,11 +3,11 @@
 use crate::authority::Authority;
 use crate::client::*;
 use crate::server::{connect, connect_by, hear, null, setup_as};
-use headstack_host::nbd::Export;
 use headstack_host::{
     Address, ClientCertificates, Clock, Disk, Listener, Rules, Served, Server, Target, Timing, TlsUse,
 };
 use headstack_model::Nanos;
+use headstack_nbd::Export;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 
 use crate::client::*;
 use crate::server::{Setup, atlas, connect, connect_by, hear, null, setup, setup_with};
-use headstack_host::nbd::{Export, Limits};
 use headstack_host::{Address, Listener, Rules, Served, Server, Target};
 use headstack_model::Nanos;
+use headstack_nbd::{Export, Limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};

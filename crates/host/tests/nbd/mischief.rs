@@ -7,9 +7,9 @@
 use crate::client::*;
 use crate::server::{connect_by, hear, null};
 use headstack_host::disk::Kind;
-use headstack_host::nbd::{Budget, Export};
 use headstack_host::node::{Backend, Node};
 use headstack_host::{Address, Clock, Disk, Listener, Rules, Served, Server, Target, Timing};
+use headstack_nbd::{Budget, Export};
 use headstack_policy::streams::Config;
 use socket2::SockRef;
 use std::io::{Read, Write};

@@ -2,11 +2,11 @@
 
 use crate::client::*;
 use crate::server::{connect_by, hear, null};
-use headstack_host::nbd::{Budget, Export};
 use headstack_host::{
     Address, Clock, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, Timing,
 };
 use headstack_model::Nanos;
+use headstack_nbd::{Budget, Export};
 use headstack_policy::admission::{Ability, Guarantee};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

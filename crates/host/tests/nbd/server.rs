@@ -2,12 +2,12 @@
 
 use crate::client::*;
 use headstack_host::disk::{Emulator, EmulatorFaults, Store, Volume};
-use headstack_host::nbd::{Export, Limits};
 use headstack_host::{
     Address, Answer, BlockError, Caller, Clock, Disk, Listener, Operation, Rules, Served, Server, Target,
     Timing,
 };
 use headstack_model::drives;
+use headstack_nbd::{Export, Limits};
 use headstack_sim::Rig;
 use headstack_workload::VolumeInfo;
 use std::io::{Read, Write};

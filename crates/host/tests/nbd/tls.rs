@@ -3,9 +3,9 @@
 use crate::authority::{Authority, have, run};
 use crate::client::*;
 use crate::server::{Setup, null, setup_as};
-use headstack_host::nbd::{Breach, Ending, Handshake, Limits, Machine, Session, Tls, Transport, Wire};
 use headstack_host::{Answer, ClientCertificates, Operation, Rules, TlsSettings};
 use headstack_model::Nanos;
+use headstack_nbd::{Breach, Ending, Handshake, Limits, Machine, Session, Tls, Transport, Wire};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustls::{ClientConnection, StreamOwned};

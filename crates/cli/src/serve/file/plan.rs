@@ -3,11 +3,11 @@
 use super::spec::{AbilitySpec, DiskSpec, ExportSpec, NodeSpec};
 use crate::service::hosts::with_host;
 use crate::units::memory;
-use headstack_host::nbd::Allow;
 use headstack_host::node::Opening;
 use headstack_host::{Address, Clock, Rules, TlsSettings, TlsUse};
 use headstack_model::Nanos;
 use headstack_model::spec::{Fault, did_you_mean};
+use headstack_nbd::Allow;
 use headstack_policy::admission::{Ability, Admission, Guarantee};
 use headstack_policy::streams::Config;
 use std::fmt;

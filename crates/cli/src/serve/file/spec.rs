@@ -1,9 +1,9 @@
 //! The keys of a node file. A field here is the key in the file; its doc comment is its documentation.
 
-use headstack_host::nbd::{Allow, Budget, Limits};
 use headstack_host::{Rules, TlsSettings};
 use headstack_model::Nanos;
 use headstack_model::spec::Fault;
+use headstack_nbd::{Allow, Budget, Limits};
 use headstack_policy::admission::Guarantee;
 use headstack_policy::streams::Config;
 use schemars::JsonSchema;

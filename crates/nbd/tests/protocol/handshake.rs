@@ -1,7 +1,7 @@
 //! Options, one by one: exact bytes in, exact bytes out.
 
-use headstack_host::nbd::{Breach, Ending, Handshake, Limits, Wire};
 use headstack_model::Nanos;
+use headstack_nbd::{Breach, Ending, Handshake, Limits, Wire};
 
 use crate::client::*;
 

@@ -1,8 +1,8 @@
 //! Commands, one by one: exact bytes in, exact bytes out.
 
-use headstack_host::nbd::{Breach, Ending, Limits, Request, Session, Wire};
-use headstack_host::{Answer, BlockError, Operation, Stretch};
 use headstack_model::Nanos;
+use headstack_nbd::{Answer, BlockError, Operation, Stretch};
+use headstack_nbd::{Breach, Ending, Limits, Request, Session, Wire};
 
 use crate::client::*;
 

@@ -1,7 +1,7 @@
 //! A client of the protocol, written from its text alone: it shares no code with the server.
 
-use headstack_host::nbd::{Export, Exports, Handshake, Limits, Request, Session, Wire};
 use headstack_model::Nanos;
+use headstack_nbd::{Export, Exports, Handshake, Limits, Request, Session, Wire};
 
 pub(crate) const OK: u32 = 0;
 pub(crate) const EPERM: u32 = 1;

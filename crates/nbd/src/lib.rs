@@ -1,18 +1,8 @@
-//! The NBD protocol, from the server's side: handshake and transmission as machines, bytes in and bytes out.
-//!
-//! Between a machine and its socket stands a [`Transport`], which takes up TLS where a client asks for it.
-//!
-//! No socket, no clock, no thread: whoever has a socket reads into [`Wire::input_space`], tells of it with
-//! [`Wire::filled`], sends [`Wire::output`] and tells of that with [`Wire::sent`]. A connection begins as a [`Handshake`];
-//! once the client has chosen an export it becomes a [`Session`], which hands out [`Operation`](crate::Operation)s and is
-//! told what came of each, in any order.
-//!
-//! What is spoken: fixed newstyle, TLS, simple and structured replies, the context `base:allocation`, block sizes. What is not:
-//! extended headers, resizing, the oldstyle handshake.
-//!
-//! *Source:* "The NBD protocol", doc/proto.md of the NetworkBlockDevice project.
+//! *What do client and server of a network block device say to each other?* The NBD protocol as machines: bytes in, bytes out.
+#![doc = include_str!("../README.md")]
 
 mod access;
+mod block;
 mod budget;
 mod buffer;
 mod certificate;
@@ -28,14 +18,17 @@ mod request;
 mod session;
 mod slots;
 mod transport;
+mod uri;
 
 pub use access::{Allow, AllowError, Origin, Peer};
+pub use block::{Answer, BlockError, Operation, Stretch};
 pub use budget::Budget;
 pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;
 pub use limits::{Breach, Ending, Limits};
 pub use session::{Request, Session};
 pub use transport::Transport;
+pub use uri::{NbdServer, NbdUri, UriError};
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Whatever is asked, and in whatever pieces it comes: what must hold of every conversation.
 
-use headstack_host::nbd::{Ending, Handshake, Limits, Request, Session, Wire};
-use headstack_host::{Answer, BlockError, Operation, Stretch};
 use headstack_model::Nanos;
+use headstack_nbd::{Answer, BlockError, Operation, Stretch};
+use headstack_nbd::{Ending, Handshake, Limits, Request, Session, Wire};
 use proptest::prelude::*;
 
 use crate::client::*;
