@@ -2,6 +2,10 @@
 #![doc = include_str!("../README.md")]
 #![allow(clippy::disallowed_methods, reason = "the crate reads the repository")]
 
+pub mod prose;
+pub mod ratchet;
+pub mod scan;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +22,11 @@ impl Source {
     pub fn crate_name(&self) -> &str {
         let inside = self.path.strip_prefix(root()).expect("sources are found below the root");
         inside.iter().nth(1).and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    fn scanned(&self, text: &str) -> Code {
+        let crate_name = self.crate_name().to_string();
+        Code { crate_name, path: self.path.clone(), lines: scan::lines(text) }
     }
 }
 
@@ -78,6 +87,60 @@ pub fn sources() -> Vec<Source> {
     };
     let read = |path: PathBuf| Source { text: read(&path), path };
     all_files().into_iter().filter(is_source).map(read).collect()
+}
+
+/// The Markdown files of the root, of `docs/`, of `studies/`, and each crate's README.
+pub fn pages() -> Vec<PathBuf> {
+    let mut folders = vec![root().join("docs"), root().join("studies")];
+    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md"].map(|name| root().join(name)).into();
+    found.extend(crate_readmes());
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            match path.extension().and_then(|end| end.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                Some("md") => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn crate_readmes() -> impl Iterator<Item = PathBuf> {
+    let readmes = entries(&root().join("crates")).into_iter().map(|folder| folder.join("README.md"));
+    readmes.filter(|path| path.exists())
+}
+
+/// A Rust file of any kind, taken apart.
+pub struct Code {
+    /// The name of the crate's folder.
+    pub crate_name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its lines.
+    pub lines: Vec<scan::Line>,
+}
+
+impl Code {
+    /// The file's name without its ending, or its folder's where that is `mod`.
+    pub fn stem(&self) -> &str {
+        let path = if self.path.ends_with("mod.rs") { self.path.parent() } else { Some(self.path.as_path()) };
+        path.and_then(|path| path.file_stem()).and_then(|stem| stem.to_str()).unwrap_or_default()
+    }
+}
+
+/// All Rust files of the crates, tests and examples too.
+pub fn all_code() -> Vec<Code> {
+    let is_rust = |path: &PathBuf| {
+        path.starts_with(root().join("crates")) && path.extension().is_some_and(|end| end == "rs")
+    };
+    let files = all_files().into_iter().filter(is_rust);
+    files.map(|path| Source { text: read(&path), path }).map(|source| source.scanned(&source.text)).collect()
+}
+
+/// The Rust files that are part of a program, without their tests.
+pub fn program_code() -> Vec<Code> {
+    sources().iter().map(|source| source.scanned(without_tests(&source.text))).collect()
 }
 
 /// A source without the unit tests at its foot.

@@ -1,30 +1,7 @@
 //! The documents: their links lead somewhere, the table of crates is the manifest's, the README is short.
 
-use headstack_tidy::{entries, read, root};
+use headstack_tidy::{pages, read, root};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-/// The Markdown files of the root, of `docs/`, of `studies/`, and each crate's README.
-fn pages() -> Vec<PathBuf> {
-    let mut folders = vec![root().join("docs"), root().join("studies")];
-    let mut found: Vec<PathBuf> = ["README.md", "CHANGELOG.md"].map(|name| root().join(name)).into();
-    found.extend(crate_readmes());
-    while let Some(folder) = folders.pop() {
-        for path in entries(&folder) {
-            match path.extension().and_then(|end| end.to_str()) {
-                _ if path.is_dir() => folders.push(path),
-                Some("md") => found.push(path),
-                _ => {}
-            }
-        }
-    }
-    found
-}
-
-fn crate_readmes() -> impl Iterator<Item = PathBuf> {
-    let readmes = entries(&root().join("crates")).into_iter().map(|folder| folder.join("README.md"));
-    readmes.filter(|path| path.exists())
-}
 
 /// Where the links of a page lead: what stands in the parentheses of `](…)`.
 fn links(text: &str) -> impl Iterator<Item = &str> {
