@@ -1,6 +1,7 @@
 //! *The same* with real bytes and the real clock: what the simulator does in virtual time, a program can have here.
 //!
-//! This is the one crate that meets the operating system; each place where it does says so line by line.
+//! The crates below this one call nothing of the operating system. This one and the command do; `clippy.toml` makes each such
+//! line say so.
 
 mod clock;
 mod connection;

@@ -32,8 +32,7 @@ impl Streams {
                 None => return false,
             }
         }
-        debug_assert!(false, "a stream that has nothing to do wants no turn");
-        false
+        unreachable!("a stream that has nothing to do wants no turn")
     }
 
     /// Has those go on that have a turn: nothing where they all wait.

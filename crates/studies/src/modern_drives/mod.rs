@@ -96,7 +96,7 @@ fn first_zone_sectors(spec: &DriveSpec) -> Result<u64, StudyError> {
 /// Physical sectors of the kinds of track.
 fn track_sizes(spec: &DriveSpec) -> impl Iterator<Item = u32> {
     let geometry = &spec.geometry;
-    debug_assert_ne!(geometry.layout, Layout::Extents, "an extent list has no zones");
+    assert_ne!(geometry.layout, Layout::Extents, "an extent list has no zones");
     let banded = geometry.band_zones.iter().flat_map(|zone| zone.sectors_per_track.iter().copied());
     geometry.zones.iter().map(|zone| zone.sectors_per_track).chain(banded)
 }

@@ -1,8 +1,8 @@
 //! A block device or a file by io_uring: commands are handed to the system together, and no thread waits for any.
 //!
-//! This is the one place with `unsafe`, since the kernel gets addresses. What they name stays where it is until the command's
-//! end is told: the stream memory lives as long as the core, a request's room until it is answered; this drive waits for all
-//! of them before it goes.
+//! The kernel gets addresses of memory, which is `unsafe`. That memory stays in place until the command has completed: the stream
+//! memory lives as long as the core, a request's buffer until the request is answered, and this drive waits for all commands
+//! before it is dropped.
 
 use super::place::{Place, change, failure, is_unknown};
 use super::{Drive, Ends};

@@ -158,7 +158,7 @@ impl Layout {
             file.leads.push(run.first);
             *prefers = (run.first + 1, true);
         }
-        debug_assert!(kinds.iter().all(|kind: &LeadKind| File::lead_place(*kind, index) < file.leads.len()));
+        assert!(kinds.iter().all(|kind: &LeadKind| File::lead_place(*kind, index) < file.leads.len()));
         true
     }
 
