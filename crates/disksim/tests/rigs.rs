@@ -15,11 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("HEADSTACK_REFERENCE").map(|folder| Path::new(&folder).join("disksim"));
-    if folder.is_none() {
-        eprintln!("skipped: HEADSTACK_REFERENCE is not set");
-    }
-    folder
+    headstack_prerequisites::reference_data("disksim")
 }
 
 fn import_file(folder: &Path, name: &str) -> Result<ImportedRig, String> {

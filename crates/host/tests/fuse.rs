@@ -52,7 +52,7 @@ fn mounted_for(disks: &[&Disk], allow_other: bool) -> Option<(tempfile::TempDir,
     match Mount::new(folder.path(), &handles, options) {
         Ok(mount) => Some((folder, mount)),
         Err(error @ (MountError::Device(_) | MountError::NeedsHelper | MountError::Refused { .. })) => {
-            eprintln!("skipped: {error}");
+            headstack_prerequisites::skip(error);
             None
         }
         Err(error) => panic!("{error}"),
@@ -132,8 +132,9 @@ fn holes_are_punched_and_found() {
 
 #[test]
 fn mount_is_private_unless_others_are_allowed() {
-    if !rustix::process::getuid().is_root() {
-        return eprintln!("skipped: only root can try as somebody else");
+    // Only root can try as another user.
+    if !headstack_prerequisites::have_root() {
+        return;
     }
     let disk = null("n");
     for allow_other in [false, true] {

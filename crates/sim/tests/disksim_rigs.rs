@@ -55,15 +55,11 @@ fn replay(rig: &Rig, file: &Path) -> Replayed {
 }
 
 fn trace(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("HEADSTACK_REFERENCE")?;
-    Some(Path::new(&folder).join("disksim/traces").join(name))
+    Some(headstack_prerequisites::reference_data("disksim/traces")?.join(name))
 }
 
 fn compare(name: &str, file: &str, requests: u64, theirs: f64) {
-    let Some(file) = trace(file) else {
-        eprintln!("skipped: HEADSTACK_REFERENCE is not set");
-        return;
-    };
+    let Some(file) = trace(file) else { return };
     let rig = shipped::load(name).unwrap_or_else(|error| panic!("{error}"));
     let met = replay(&rig, &file);
     let off = met.mean_ms() / theirs - 1.0;

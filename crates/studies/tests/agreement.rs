@@ -143,8 +143,7 @@ fn scheduling_study_misses_only_known_rows() {
 
 #[test]
 fn validation_against_real_drives_misses_no_row() {
-    if bench().traces.is_none() {
-        eprintln!("skipped: HEADSTACK_REFERENCE names no folder with real drives' traces");
+    if headstack_prerequisites::reference_data("disksim/traces").is_none() {
         return;
     }
     assert_eq!(misses("validation"), Vec::<String>::new());

@@ -182,11 +182,7 @@ impl Load {
 
 /// The loads of the reference data, in the order of their names; none without the data.
 fn loads() -> Option<Vec<Load>> {
-    let Some(reference) = std::env::var_os("HEADSTACK_REFERENCE") else {
-        eprintln!("skipped: HEADSTACK_REFERENCE names no folder with DiskSim's times of made-up loads");
-        return None;
-    };
-    let folder = Path::new(&reference).join("disksim/oracle");
+    let folder = headstack_prerequisites::reference_data("disksim/oracle")?;
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut loads: Vec<_> = entries
         .map(|entry| entry.expect("the folder can be listed").path())

@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("studies", &["model", "policy", "workload", "sim", "tracks"]),
     ("cli", &["model", "policy", "workload", "sim", "disksim", "tracks", "nbd", "host", "studies"]),
     ("tidy", &[]),
+    ("prerequisites", &[]),
 ];
 
 /// Crates whose answers follow from their arguments alone.
@@ -123,6 +124,29 @@ fn no_file_refers_outside_the_repository() {
         let Ok(text) = fs::read_to_string(&path) else { continue };
         assert!(!text.contains(&outside), "{} names {outside}", path.display());
     }
+}
+
+#[test]
+fn no_test_prints_its_own_skips() {
+    // Written apart, so that this file is clean of it too.
+    let print = ["eprint", "ln!(\"skipped"].concat();
+    for path in all_files().iter().filter(|path| path.extension().is_some_and(|ext| ext == "rs")) {
+        let text = read(path).to_lowercase();
+        assert!(!text.contains(&print), "{}: record skips by headstack-prerequisites", path.display());
+    }
+}
+
+#[test]
+fn every_ignored_test_names_the_command_that_runs_it() {
+    let mut met = 0;
+    for path in all_files().iter().filter(|path| path.extension().is_some_and(|ext| ext == "rs")) {
+        for line in read(path).lines().map(str::trim_start).filter(|line| line.starts_with("#[ignore")) {
+            let is_named = line.contains(": make ") || line.contains("another test runs it");
+            assert!(is_named, "{}: {line}", path.display());
+            met += 1;
+        }
+    }
+    assert!(met >= 10, "only {met} ignored tests met");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use headstack_model::Nanos;
+use headstack_prerequisites::have_programs;
 use headstack_workload::trace::{self, Format, Header, Kind, Packing, Record, Trace, TraceWriter};
 
 fn named(name: &str) -> &'static Format {
@@ -28,13 +29,8 @@ fn read(bytes: &[u8], format: &'static Format) -> Vec<Record> {
 
 /// Runs a program in a folder; none where it is not installed.
 fn run(program: &str, args: &[&str], folder: &Path) -> Option<Output> {
-    match Command::new(program).args(args).current_dir(folder).output() {
-        Ok(output) => Some(output),
-        Err(error) => {
-            eprintln!("SKIPPED: {program} cannot be run: {error}");
-            None
-        }
-    }
+    let run = || Command::new(program).args(args).current_dir(folder).output();
+    have_programs(&[program]).then(|| run().unwrap_or_else(|error| panic!("{program}: {error}")))
 }
 
 /// Reads, writes, trims and flushes, some of them outstanding together.

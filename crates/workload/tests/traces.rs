@@ -2,8 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-use std::path::PathBuf;
-
 use headstack_model::Nanos;
 use headstack_workload::trace::{
     self, Carries, Format, Header, Kind, Losses, Packing, Record, Trace, TraceWriter,
@@ -12,11 +10,7 @@ use proptest::prelude::*;
 
 /// The bytes of a real trace, if there are any.
 fn real(name: &str) -> Option<Vec<u8>> {
-    let Some(folder) = std::env::var_os("HEADSTACK_REFERENCE") else {
-        eprintln!("skipped: HEADSTACK_REFERENCE names no folder with real traces");
-        return None;
-    };
-    let path = PathBuf::from(&folder).join("disksim/traces").join(name);
+    let path = headstack_prerequisites::reference_data("disksim/traces")?.join(name);
     Some(std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 

@@ -268,11 +268,7 @@ fn import_fault_names_file_and_line() {
 
 #[test]
 fn reference_drives_import_and_parse() {
-    let Some(reference) = std::env::var_os("HEADSTACK_REFERENCE") else {
-        eprintln!("skipped: HEADSTACK_REFERENCE does not name the folder with the reference data");
-        return;
-    };
-    let rigs = Path::new(&reference).join("disksim/rigs");
+    let Some(rigs) = headstack_prerequisites::reference_data("disksim/rigs") else { return };
     for rig in ["atlas10k", "cheetah9LP", "ibm18es", "hp_c2247a", "hp_c3323a", "dec_rz26", "st41601n"] {
         let file = rigs.join(format!("{rig}.parv"));
         let out = printed(&["drive", "import", file.to_str().expect("the path is UTF-8")]);

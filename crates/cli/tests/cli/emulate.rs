@@ -3,10 +3,10 @@
 
 use crate::common::{command, headstack, refused};
 use crate::tools::{self, have, text};
+use headstack_prerequisites::have_devices;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -300,8 +300,8 @@ fn first_line_names_the_speed_and_real_time_priority() {
 
 #[test]
 fn printed_losetup_command_is_quoted_for_a_shell() {
-    if !Path::new("/dev/fuse").exists() || !have(&["fusermount3"]) {
-        return eprintln!("skipped: this machine mounts no FUSE");
+    if !have_devices(&["/dev/fuse"]) || !have(&["fusermount3"]) {
+        return;
     }
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let mount = folder.path().join("my disks \u{2603}");

@@ -1,10 +1,14 @@
 //! Pages in a real browser: are their charts drawn, without a network and without an error?
 
 use crate::common::printed;
+use headstack_prerequisites::have_programs;
 use std::process::Command;
 
-/// What the browser makes of the page, if there is a browser.
+/// The page as the browser draws it; nothing, and a recorded skip, where there is no browser.
 pub(crate) fn drawn(page: &std::path::Path) -> Option<String> {
+    if !have_programs(&["chromium"]) {
+        return None;
+    }
     let profile = tempfile::tempdir().expect("a folder can be made");
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"])
@@ -14,7 +18,7 @@ pub(crate) fn drawn(page: &std::path::Path) -> Option<String> {
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
         .output()
-        .ok()?;
+        .expect("chromium starts");
     let said = String::from_utf8_lossy(&output.stderr);
     let complaints: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
     assert!(complaints.is_empty(), "{complaints:?}");
@@ -37,10 +41,7 @@ fn is_drawn(args: &[&str], charts: usize, marks: &[(&str, usize)]) {
         })
         .collect();
     printed(&args);
-    let Some(document) = drawn(&page) else {
-        eprintln!("SKIPPED: chromium is not installed, so the page of {args:?} is not drawn");
-        return;
-    };
+    let Some(document) = drawn(&page) else { return };
     let count = |what: &str| document.matches(what).count();
     assert_eq!((count("<figure>"), count("class=\"cartesianlayer")), (charts, charts), "{args:?}");
     for (mark, least) in marks {
@@ -66,10 +67,7 @@ fn browser_draws_the_charts_of_a_study() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let out = folder.path().to_str().expect("its name is UTF-8");
     printed(&["reproduce", "st2000dm006", "--quick", "--out", out]);
-    let Some(document) = drawn(&folder.path().join("st2000dm006.html")) else {
-        eprintln!("SKIPPED: chromium is not installed, so a study's page is not drawn");
-        return;
-    };
+    let Some(document) = drawn(&folder.path().join("st2000dm006.html")) else { return };
     let count = |what: &str| document.matches(what).count();
     assert_eq!(count("class=\"scatterlayer"), 2, "charts drawn");
     assert!(count("class=\"js-line\"") >= 2 && count("class=\"point\"") >= 21);
@@ -80,10 +78,7 @@ fn browser_draws_the_charts_of_the_demo() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     printed(&["demo", "--out", folder.path().to_str().expect("its name is UTF-8")]);
     let page = folder.path().join("demo.html");
-    let Some(document) = drawn(&page) else {
-        eprintln!("SKIPPED: chromium is not installed, so the demo's page is not drawn");
-        return;
-    };
+    let Some(document) = drawn(&page) else { return };
     let count = |what: &str| document.matches(what).count();
     assert_eq!(count("class=\"scatterlayer"), 5, "charts drawn");
     assert!(count("class=\"js-line\"") >= 19, "a line for each series: {}", count("class=\"js-line\""));

@@ -2,9 +2,9 @@
 //! tests of their own.
 
 use crate::common::{Done, headstack, json, printed, refused};
+use headstack_prerequisites::have_programs;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use tempfile::TempDir;
 
 fn folder() -> TempDir {
@@ -105,13 +105,8 @@ fn run(args: &[&str], shell: &str) -> Done {
     headstack(&[&["serve"], args, &["--", "sh", "-c", shell]].concat())
 }
 
-/// Whether qemu-io is there; tells who reads the tests if not.
 fn has_qemu_io() -> bool {
-    let found = Command::new("qemu-io").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("skipped: there is no qemu-io");
-    }
-    found
+    have_programs(&["qemu-io"])
 }
 
 #[test]

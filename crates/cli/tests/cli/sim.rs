@@ -1,6 +1,7 @@
 //! `headstack sim`: its results, its files, and what it says of bad input.
 
 use crate::common::{headstack, json, printed, refused};
+use headstack_prerequisites::{have_programs, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -121,10 +122,10 @@ fn json_keys_match_those_of_fio() {
     let text = |file: &str| format!("[global]\nbs=4k\nsize=8m\n{file}[one]\nrw=randrw\n[two]\nrw=read\n");
     let named = format!("filename={}\n", folder.path().join("data").display());
     fs::write(&real, text(&named)).expect("the folder is writable");
-    let Ok(output) = Command::new("fio").arg("--output-format=json").arg(&real).output() else {
-        eprintln!("SKIPPED: fio is not installed, so the shape of the results is not held against its own");
+    if !have_programs(&["fio"]) {
         return;
-    };
+    }
+    let output = Command::new("fio").arg("--output-format=json").arg(&real).output().expect("fio starts");
     let printed = String::from_utf8_lossy(&output.stdout);
     let begin = printed.find('{').expect("fio prints an object");
     let fios: Value = serde_json::from_str(&printed[begin..]).expect("fio prints JSON");
@@ -140,7 +141,7 @@ fn json_keys_match_those_of_fio() {
     wanted.retain(|key| !dates.contains(&key.as_str()) && !key.contains("/aggr_"));
     found.remove("/headstack");
     if !wanted.contains("/disk_util[]/util") {
-        eprintln!("SKIPPED in part: fio says nothing of the disk under {}", folder.path().display());
+        skip(format_args!("in part: fio says nothing of the disk under {}", folder.path().display()));
         found.retain(|key| !key.starts_with("/disk_util"));
         wanted.retain(|key| !key.starts_with("/disk_util"));
     }

@@ -3,7 +3,7 @@
 use crate::common::{headstack, json, printed, refused};
 use crate::page::drawn;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A folder with a DiskSim trace of 300 requests in 3 s to two devices, and the trace's name.
 fn made() -> (tempfile::TempDir, String) {
@@ -27,11 +27,8 @@ fn inside(folder: &tempfile::TempDir, name: &str) -> String {
 
 /// A real trace, if there are any.
 fn real(name: &str) -> Option<String> {
-    let Some(folder) = std::env::var_os("HEADSTACK_REFERENCE") else {
-        eprintln!("skipped: HEADSTACK_REFERENCE names no folder with real traces");
-        return None;
-    };
-    Some(Path::new(&folder).join("disksim/traces").join(name).to_string_lossy().into_owned())
+    let folder = headstack_prerequisites::reference_data("disksim/traces")?;
+    Some(folder.join(name).to_string_lossy().into_owned())
 }
 
 #[test]
@@ -190,10 +187,7 @@ fn browser_draws_the_charts_of_a_trace() {
     let (folder, trace) = made();
     let page = folder.path().join("page.html");
     printed(&["trace", "plot", &trace, "-o", &page.to_string_lossy()]);
-    let Some(document) = drawn(&page) else {
-        eprintln!("SKIPPED: chromium is not installed, so the trace's page is not drawn");
-        return;
-    };
+    let Some(document) = drawn(&page) else { return };
     assert_eq!(document.matches("class=\"scatterlayer").count(), 9, "charts drawn");
 }
 

@@ -80,11 +80,7 @@ fn bad_trace_is_rejected_with_its_line() {
 
 #[test]
 fn reference_traces_replay_completely() {
-    let Some(reference) = std::env::var_os("HEADSTACK_REFERENCE") else {
-        eprintln!("skipped: HEADSTACK_REFERENCE does not name the folder with the reference data");
-        return;
-    };
-    let traces = Path::new(&reference).join("disksim/traces");
+    let Some(traces) = headstack_prerequisites::reference_data("disksim/traces") else { return };
     let drives = [("atlas-10k", "atlas10k", 10_000), ("hp-c2247a", "hp_c2247a", 9999)];
     for (drive, trace, requests) in drives {
         let trace = traces.join(format!("{trace}.trace"));

@@ -41,7 +41,7 @@ impl Loop {
             let _ = attempt("partx", &["--add", &self.device]);
         }
         if !is_shown() {
-            eprintln!("skipped: this machine shows no partitions of loop devices");
+            headstack_prerequisites::skip("this machine shows no partitions of loop devices");
         }
         is_shown().then_some(part)
     }

@@ -4,6 +4,7 @@ use crate::emulator::{Emulator, Setup};
 use crate::nbd::Client;
 use crate::noise::Noise;
 use crate::tools::wait_for;
+use headstack_prerequisites::skip;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -32,8 +33,7 @@ fn may_open() -> usize {
 #[test]
 fn connection_flood_is_limited_and_leaves_no_trace() {
     if may_open() < 2000 {
-        eprintln!("skipped: a process may open {} files here (ulimit -n)", may_open());
-        return;
+        return skip(format_args!("a process may open only {} files (ulimit -n)", may_open()));
     }
     let emulator = Emulator::start(&Setup::default());
     let mut client = emulator.client();

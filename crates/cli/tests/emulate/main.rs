@@ -1,6 +1,6 @@
 //! The emulator with real clients: programs that people use, file systems, a kernel's loop device, power cuts.
 //!
-//! What a test needs and this machine has not is said aloud, and the test is skipped. Where only contents matter the disk
+//! A test that needs what this machine lacks is skipped, and the skip is recorded. Where only contents matter the disk
 //! runs as fast as it may.
 
 #![allow(clippy::disallowed_methods, reason = "tests run programs, read files and wait for what comes of it")]

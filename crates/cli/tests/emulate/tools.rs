@@ -1,44 +1,25 @@
 //! Programs of this machine: which are there, running them, and waiting for what they do.
 
+pub(crate) use headstack_prerequisites::have_programs as have;
+use headstack_prerequisites::{PROGRAM_FOLDERS, have_devices, have_root};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where programs are looked for; the path of a user may leave out those of the system.
-const FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/// Whether all these programs are here. Says aloud that a test is skipped where one is not.
-pub(crate) fn have(programs: &[&str]) -> bool {
-    let here = |program: &str| FOLDERS.split(':').any(|folder| Path::new(folder).join(program).exists());
-    match programs.iter().find(|program| !here(program)) {
-        None => true,
-        Some(program) => {
-            eprintln!("skipped: {program} is not here (scripts/install-test-packages)");
-            false
-        }
-    }
-}
-
 /// Whether these programs are here, and whether disks can be mounted as files and used through loop devices.
 pub(crate) fn have_loops_and(programs: &[&str]) -> bool {
-    if run("id", &["-u"]).trim() != "0" {
-        eprintln!("skipped: only root attaches loop devices");
-        return false;
-    }
-    for device in ["/dev/fuse", "/dev/loop-control"] {
-        if !Path::new(device).exists() {
-            eprintln!("skipped: this machine has no {device}");
-            return false;
-        }
-    }
-    have(&["losetup", "mount", "umount"]) && have(programs)
+    // Only root attaches loop devices.
+    have_root()
+        && have_devices(&["/dev/fuse", "/dev/loop-control"])
+        && have(&["losetup", "mount", "umount"])
+        && have(programs)
 }
 
 /// A program with arguments, which is not yet started and is found wherever the system keeps it.
 pub(crate) fn program(name: &str, args: &[&str]) -> Command {
     let mut command = Command::new(name);
-    command.args(args).env("PATH", FOLDERS).stdin(Stdio::null());
+    command.args(args).env("PATH", PROGRAM_FOLDERS).stdin(Stdio::null());
     command
 }
 

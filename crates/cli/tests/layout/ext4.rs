@@ -5,6 +5,7 @@ use crate::device::{Loop, Mount};
 use crate::disks::{self, Disk};
 use crate::emulator::{Emulator, Setup};
 use crate::tools::{have, have_loops_and, output, run, text};
+use headstack_prerequisites::skip;
 use headstack_tracks::TrackMap;
 use headstack_tracks::map::Identity;
 use serde_json::Value;
@@ -301,8 +302,7 @@ fn empty_partition_is_accepted_and_a_full_one_rejected() {
     let [other, first, second] = ["4096,40000", "2048,40000", "2048,40000"].map(make);
     run("delpart", &[device.device(), "1"]);
     if !is_shown {
-        eprintln!("skipped: this machine shows no partitions of loop devices");
-        return;
+        return skip("this machine shows no partitions of loop devices");
     }
     assert!(other.code == 2 && other.err.contains("another part of its disk"), "{}", other.err);
     assert!(first.code == 0 && first.out.contains("clean"), "{}", first.err);
@@ -428,7 +428,7 @@ fn terabyte_layout_uses_the_hidden_file() {
 
 /// `make layout-large`. Needs 2 GB of memory, as files of 20 TB lie in memory only.
 #[test]
-#[ignore = "a minute, and 2 GB of memory"]
+#[ignore = "a minute, and 2 GB of memory: make layout-large"]
 fn layout_of_twenty_terabytes_uses_the_hidden_file() {
     let folder = Path::new("/dev/shm");
     if !have(&PROGRAMS) || !folder.exists() {

@@ -4,6 +4,7 @@ use crate::common::{json, printed, refused};
 use crate::device::{Loop, Mount};
 use crate::exclude::{map_of, text};
 use crate::tools::{attempt, folder, have_loops_and, run};
+use headstack_prerequisites::skip;
 use serde_json::Value;
 use std::fs::File;
 
@@ -70,7 +71,7 @@ fn xfs_accepts_the_hints_and_starts_files_on_a_unit() {
     run("mkfs.xfs", &["-q", "-d", &format!("su={su},sw=1"), "-l", "su=32768", device.device()]);
     let mount = match Mount::attempt("xfs", device.device()) {
         Ok(mount) => mount,
-        Err(error) => return eprintln!("skipped: this kernel mounts no xfs: {error}"),
+        Err(error) => return skip(format_args!("this kernel mounts no xfs: {error}")),
     };
     let path = text(mount.path());
     run("mount", &["-o", &format!("remount,allocsize={allocsize}"), path]);

@@ -1,6 +1,6 @@
 //! File systems laid on the tracks of a disk, with the programs that people make, check and use them with.
 //!
-//! What a test needs and this machine has not is said aloud, and the test is skipped.
+//! A test that needs what this machine lacks is skipped, and the skip is recorded.
 
 #![allow(clippy::disallowed_methods, reason = "tests run programs and read files")]
 

@@ -1,6 +1,6 @@
 //! The node with real clients, over emulated disks and files: whether what they write comes back, and stays when it is killed.
 //!
-//! What a test needs and this machine has not is said aloud, and the test is skipped.
+//! A test that needs what this machine lacks is skipped, and the skip is recorded.
 
 #![allow(clippy::disallowed_methods, reason = "tests run programs, read files and wait for what comes of it")]
 

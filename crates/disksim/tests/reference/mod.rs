@@ -4,13 +4,9 @@ use headstack_disksim::{Imported, import};
 use headstack_model::spec::SpecError;
 use std::path::{Path, PathBuf};
 
-/// The folder with DiskSim's files, or `None` (said aloud) where it is not at hand.
+/// The folder with DiskSim's files; nothing, and a recorded skip, where it is missing.
 pub(crate) fn disksim() -> Option<PathBuf> {
-    let folder = std::env::var_os("HEADSTACK_REFERENCE").map(|path| PathBuf::from(path).join("disksim"));
-    if folder.is_none() {
-        eprintln!("skipped: HEADSTACK_REFERENCE does not name the folder with the reference data");
-    }
-    folder
+    headstack_prerequisites::reference_data("disksim")
 }
 
 /// Imports a file; those that it names lie in `specs`.

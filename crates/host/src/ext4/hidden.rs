@@ -361,9 +361,7 @@ mod tests {
 
     /// An ext4 with an empty file in it, and the number of that; nothing where e2fsprogs are not here.
     fn small() -> Option<(tempfile::NamedTempFile, u32)> {
-        let programs = ["mke2fs", "e2fsck", "debugfs"];
-        if let Err(missing) = super::super::tools::look_for(&programs) {
-            eprintln!("skipped: {missing}");
+        if !headstack_prerequisites::have_programs(&["mke2fs", "e2fsck", "debugfs"]) {
             return None;
         }
         let image = tempfile::NamedTempFile::new().expect("there is room for a file");

@@ -216,7 +216,7 @@ mod tests {
         let file = file.into_temp_path();
         let direct = OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&file);
         if direct.is_err() {
-            eprintln!("skipped: no direct I/O here");
+            headstack_prerequisites::skip("the file system takes no direct I/O");
         }
         direct.ok().map(|_| file)
     }

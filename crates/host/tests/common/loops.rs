@@ -18,7 +18,7 @@ impl Loop {
                 Some(Loop { device: device.trim().into() })
             }
             other => {
-                eprintln!("skipped: no loop device: {other:?}");
+                headstack_prerequisites::skip(format_args!("no loop device: {other:?}"));
                 None
             }
         }

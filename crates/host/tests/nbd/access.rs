@@ -177,7 +177,7 @@ fn certificate_opens_only_the_exports_that_name_it() {
 
 /// The part of the next test that systemd starts: a server at the sockets that it is handed.
 #[test]
-#[ignore = "it is a process of another test"]
+#[ignore = "another test runs it as a process of its own"]
 fn server_runs_on_handed_over_sockets() {
     let listeners = Listener::handed_over().expect("they are stream sockets");
     assert_eq!(listeners.len(), 2);

@@ -1,6 +1,8 @@
 //! Certificates, made by openssl for a test.
 
 use headstack_host::{ClientCertificates, TlsSettings};
+use headstack_prerequisites::PROGRAM_FOLDERS;
+pub(crate) use headstack_prerequisites::have_programs as have;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
@@ -30,29 +32,16 @@ pub(crate) struct Authority {
     folder: TempDir,
 }
 
-/// Where programs are looked for; the path of a user may leave out those of the system.
-const FOLDERS: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Whether all these programs are here. Says aloud that a test is skipped where one is not.
-pub(crate) fn have(programs: &[&str]) -> bool {
-    let here = |program: &str| FOLDERS.split(':').any(|folder| Path::new(folder).join(program).exists());
-    let missing = programs.iter().find(|program| !here(program));
-    if let Some(program) = missing {
-        eprintln!("skipped: {program} is not here (scripts/install-test-packages)");
-    }
-    missing.is_none()
-}
-
 /// Runs a program; whether it succeeded, and what it printed.
 pub(crate) fn run(name: &str, args: &[&str]) -> (bool, String) {
-    let output = Command::new(name).args(args).env("PATH", FOLDERS).stdin(Stdio::null()).output();
+    let output = Command::new(name).args(args).env("PATH", PROGRAM_FOLDERS).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{name}: {error}"));
     let text = [&output.stdout[..], &output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
 impl Authority {
-    /// Nothing where there is no openssl, which is said aloud.
+    /// Nothing, and a recorded skip, where there is no openssl.
     pub(crate) fn new() -> Option<Authority> {
         if !have(&["openssl"]) {
             return None;

@@ -116,11 +116,8 @@ fn evaluate(nodes: &[Vec<Entry>], kinds: &[TrackKind], slips: &[(u64, u64)], lbn
 
 #[test]
 fn maxtor_layout_matches_the_entries_of_its_file() {
-    let Ok(folder) = std::env::var("HEADSTACK_REFERENCE") else {
-        eprintln!("skipped: HEADSTACK_REFERENCE is not set");
-        return;
-    };
-    let path = std::path::Path::new(&folder).join("disksim/specs/maxtor300g-layout.model");
+    let file = "disksim/specs/maxtor300g-layout.model";
+    let Some(path) = headstack_prerequisites::reference_data(file) else { return };
     let text = std::fs::read_to_string(path).expect("the reference has the file");
     let (nodes, kinds, slips) = (nodes(&text), kinds(&text), slips(&text));
     assert_eq!(nodes.iter().map(Vec::len).sum::<usize>(), 22_403, "entries of the file");

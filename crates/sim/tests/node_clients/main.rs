@@ -146,7 +146,7 @@ fn clients_wait_no_longer_with_the_scheduler_than_without() {
 }
 
 #[test]
-#[ignore = "takes half an hour"]
+#[ignore = "half an hour: make node-full"]
 fn clients_wait_no_longer_with_the_scheduler_on_the_whole_list() {
     let (clients, depths, kibs) = ([1, 2, 4, 8], [1, 2, 4, 8, 16, 32], [16, 64, 256, 1024, 4096]);
     let mut found = check("wd800jd", cases(&clients, &depths, &kibs, 0));

@@ -64,7 +64,7 @@ fn dense_disks_with_slips_are_mapped() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "minutes: make probe-full"]
 fn twenty_terabyte_disks_of_every_layout_are_mapped() {
     for seed in 1..=8 {
         check_regular(30, seed);
@@ -112,7 +112,7 @@ fn disks_with_head_skew_near_track_skew_are_mapped() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "minutes: make probe-full"]
 fn disks_are_mapped_at_every_head_skew_around_track_skew() {
     for layout in [Layout::Ff, Layout::Fa, Layout::Af, Layout::Aa, Layout::Cylinder] {
         for step in -10..=10 {
@@ -131,7 +131,7 @@ fn slips_of_adjacent_tracks_are_not_kept_as_cell() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "minutes: make probe-full"]
 fn twenty_terabyte_disks_with_slips_are_mapped() {
     for seed in 1..=4 {
         check_slips(30, 300, seed);
@@ -139,7 +139,7 @@ fn twenty_terabyte_disks_with_slips_are_mapped() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "minutes: make probe-full"]
 fn slips_are_found_on_thirty_disks_of_every_layout() {
     for seed in 1..=30 {
         check_slips(3, 30, seed);

@@ -78,7 +78,7 @@ fn coinciding_late_answers_do_not_hide_sectors() {
 
 /// The table of docs/VALIDATION.md.
 #[test]
-#[ignore = "minutes"]
+#[ignore = "minutes: make probe-full"]
 fn lost_disks_are_printed_by_noise_and_cache() {
     let drives = ["cheetah-x15", "wd800jd"].map(|name| drives::load(name).expect("it is shipped"));
     for (spec, seeds) in [(&small(), 200), (&drives[0], 20), (&drives[1], 20)] {

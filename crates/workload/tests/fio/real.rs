@@ -9,13 +9,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Whether fio is there; says so aloud where it is not.
 pub(crate) fn has_fio() -> bool {
-    let found = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        eprintln!("skipped: fio is not installed");
-    }
-    found
+    headstack_prerequisites::have_programs(&["fio"])
 }
 
 /// The accesses of each clone, as fio makes them.
