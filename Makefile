@@ -45,7 +45,7 @@ node-full:
 
 # Learns all shipped drives from outside, and says how well.
 probe-full:
-	$(CARGO) test --release --no-fail-fast --package headstack-tracks -- --ignored --nocapture
+	$(CARGO) test --release --no-fail-fast --package headstack-probe -- --ignored --nocapture
 
 # Brings the pages of docs/formats that tell keys up to date with the definitions in the code.
 docs-formats:

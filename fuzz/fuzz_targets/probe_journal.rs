@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use headstack_tracks::journal::{Head, Journal};
+use headstack_probe::journal::{Head, Journal};
 use libfuzzer_sys::fuzz_target;
 
 fn try_to_read(bytes: &[u8]) {

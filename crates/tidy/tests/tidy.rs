@@ -12,17 +12,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workload", &["model"]),
     ("sim", &["model", "policy", "workload"]),
     ("disksim", &["model", "workload", "sim"]),
-    ("tracks", &["model", "sim"]),
+    ("tracks", &["model"]),
+    ("probe", &["model", "sim", "tracks"]),
     ("nbd", &["model"]),
-    ("host", &["model", "policy", "workload", "sim", "tracks", "nbd"]),
-    ("studies", &["model", "policy", "workload", "sim", "tracks"]),
-    ("cli", &["model", "policy", "workload", "sim", "disksim", "tracks", "nbd", "host", "studies"]),
+    ("host", &["model", "policy", "workload", "sim", "tracks", "probe", "nbd"]),
+    ("studies", &["model", "policy", "workload", "sim", "tracks", "probe"]),
+    ("cli", &["model", "policy", "workload", "sim", "disksim", "tracks", "probe", "nbd", "host", "studies"]),
     ("tidy", &[]),
     ("prerequisites", &[]),
 ];
 
 /// Crates whose answers follow from their arguments alone.
-const PURE: [&str; 6] = ["model", "policy", "workload", "sim", "disksim", "tracks"];
+const PURE: [&str; 7] = ["model", "policy", "workload", "sim", "disksim", "tracks", "probe"];
 
 /// Lines of a file that are not its unit tests.
 const LONGEST: usize = 500;

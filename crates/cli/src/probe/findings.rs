@@ -1,8 +1,8 @@
 //! What was learned of a disk's electronics, key by key.
 
 use crate::report::Table;
-use headstack_tracks::learn::LearnedElectronics;
-use headstack_tracks::learn::electronics::Sure;
+use headstack_probe::learn::LearnedElectronics;
+use headstack_probe::learn::electronics::Sure;
 use serde_json::{Map, Value, json};
 
 /// The parts of a drive file that were learned.

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files;
-use headstack_tracks::journal::{Head, Journal, JournalError, Record, is_enough};
+use headstack_probe::journal::{Head, Journal, JournalError, Record, is_enough};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;

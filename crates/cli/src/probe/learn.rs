@@ -2,11 +2,12 @@
 
 use super::task::{Method, What};
 use headstack_model::Lbn;
-use headstack_tracks::lattice::{self, Lattice};
-use headstack_tracks::learn::{LearnedElectronics, LearnedMechanics, electronics, mechanics};
-use headstack_tracks::repair::{notice, repair};
-use headstack_tracks::spin::{Spin, spin};
-use headstack_tracks::{Disk, TrackMap, query, scsi, timing};
+use headstack_probe::lattice::{self, Lattice};
+use headstack_probe::learn::{LearnedElectronics, LearnedMechanics, electronics, mechanics};
+use headstack_probe::repair::{notice, repair};
+use headstack_probe::spin::{Spin, spin};
+use headstack_probe::{Disk, query, scsi, timing};
+use headstack_tracks::TrackMap;
 use std::cell::RefCell;
 
 /// What was learned so far.

@@ -2,8 +2,8 @@
 
 use super::{Outcome, findings, text};
 use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
-use headstack_tracks::lattice::{Lattice, LatticeRun};
-use headstack_tracks::learn::{LearnedElectronics, SeekPoint, Seeks};
+use headstack_probe::lattice::{Lattice, LatticeRun};
+use headstack_probe::learn::{LearnedElectronics, SeekPoint, Seeks};
 use headstack_tracks::{Run, TrackMap};
 
 /// Parts of a disk that charts tell apart: more than a screen has columns.

@@ -3,7 +3,7 @@
 use crate::progress::{left_s, whole_seconds};
 use crate::units::grouped;
 use headstack_model::Nanos;
-use headstack_tracks::Progress;
+use headstack_probe::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Answers between two looks at the bar.

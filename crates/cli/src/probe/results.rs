@@ -1,8 +1,8 @@
 //! What was learned, as JSON.
 
 use super::{Outcome, findings, text};
-use headstack_tracks::lattice::Verification;
-use headstack_tracks::learn::{LearnedMechanics, SeekPoint};
+use headstack_probe::lattice::Verification;
+use headstack_probe::learn::{LearnedMechanics, SeekPoint};
 use serde_json::{Value, json};
 
 /// The document.

@@ -7,10 +7,10 @@ use headstack_host::probe::{Options, ProbeError, RealDisk};
 use headstack_host::scsi::{Translating, Translator, sg};
 use headstack_model::Nanos;
 use headstack_nbd::NbdUri;
-use headstack_tracks::drive::Answers;
+use headstack_probe::drive::Answers;
+use headstack_probe::simulated::{Noise, SimulatedDisk};
+use headstack_probe::{Answer, Facts, Probe};
 use headstack_tracks::map::Identity;
-use headstack_tracks::simulated::{Noise, SimulatedDisk};
-use headstack_tracks::{Answer, Facts, Probe};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -153,7 +153,7 @@ impl Source {
         match self {
             Source::Simulated { title, .. } => Told {
                 name: title.clone(),
-                identity: Identity { name: Some(title.clone()), ..Identity::of(&facts) },
+                identity: Identity { name: Some(title.clone()), ..facts.identity() },
                 way: "simulated",
                 is_simulated: true,
                 facts,

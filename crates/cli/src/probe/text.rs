@@ -9,9 +9,9 @@ use crate::progress::whole_seconds;
 use crate::service::machine::Load;
 use crate::units::{capacity, count, grouped, significant};
 use headstack_model::{Lbn, Nanos};
+use headstack_probe::lattice::Verification;
+use headstack_probe::learn::{LearnedMechanics, Seeks};
 use headstack_tracks::TrackMap;
-use headstack_tracks::lattice::Verification;
-use headstack_tracks::learn::{LearnedMechanics, Seeks};
 use std::io::Write;
 
 /// Writes what was learned, a line each.

@@ -5,8 +5,8 @@ use crate::Clock;
 use crate::node::bytes::pages;
 use crate::whereabouts::Whereabouts;
 use headstack_model::Nanos;
+use headstack_probe::{Answer, Ask, Facts, Outcome};
 use headstack_tracks::map::Identity;
-use headstack_tracks::{Answer, Ask, Facts, Outcome};
 use memmap2::MmapMut;
 use rustix::fs::{FileType, OFlags, SeekFrom, ioctl_blkpbszget, ioctl_blksszget};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
@@ -82,7 +82,7 @@ fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) 
     let found = number.and_then(|number| Whereabouts::of(number).ok());
     let (name, serial) = found.map(|found| found.own_names()).unwrap_or_default();
     let shown = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    let identity = Identity { name, serial, ..Identity::of(facts) };
+    let identity = Identity { name, serial, ..facts.identity() };
     (format!("{}{shown}", path.display()), identity)
 }
 
@@ -205,7 +205,7 @@ mod tests {
     use super::super::RealDisk;
     use super::*;
     use headstack_model::Lbn;
-    use headstack_tracks::{Disk, Extraction, drive};
+    use headstack_probe::{Disk, Extraction, drive};
     use std::os::unix::fs::FileExt;
 
     /// A file with a pattern in it, on a file system that takes direct I/O; nothing where there is none.

@@ -5,8 +5,8 @@ use crate::Clock;
 use headstack_model::Nanos;
 use headstack_nbd::client::{self, ClientError, Command};
 use headstack_nbd::{NbdServer, NbdUri};
+use headstack_probe::{Answer, Ask, Facts, Outcome, Probe};
 use headstack_tracks::map::Identity;
-use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -143,7 +143,7 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
         start("probe replies", options, tell, receives).map_err(thread)?,
     ];
     let is_real_time = told.iter().take(2).all(|first| first);
-    let identity = Identity { name: Some(name.clone()), ..Identity::of(&facts) };
+    let identity = Identity { name: Some(name.clone()), ..facts.identity() };
     let (to_media, flushes) = (fua, export.flush);
     Ok(Opened { facts, identity, name, tasks, over, threads, is_real_time, to_media, flushes, clock })
 }
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use headstack_model::Lbn;
     use headstack_nbd::{Export, Exports, Handshake, Limits, Wire};
-    use headstack_tracks::drive::Answers;
+    use headstack_probe::drive::Answers;
     use std::thread::{Builder, JoinHandle};
 
     /// The command, flags and length of a request.

@@ -13,8 +13,8 @@ pub mod sg;
 use crate::Clock;
 use commands::{Address, Capacity, Command, DefectFormat, Sense};
 use headstack_model::Lbn;
-use headstack_tracks::drive::Answers;
-use headstack_tracks::{Answer, Ask, Facts, Outcome, Probe};
+use headstack_probe::drive::Answers;
+use headstack_probe::{Answer, Ask, Facts, Outcome, Probe};
 use std::collections::VecDeque;
 use std::io;
 

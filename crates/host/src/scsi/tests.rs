@@ -3,8 +3,9 @@
 use super::*;
 use commands::{TRANSLATE_ADDRESS, translate_page, translated};
 use headstack_model::{DriveSpec, Geometry, drives};
-use headstack_tracks::simulated::{Noise, SimulatedDisk};
-use headstack_tracks::{Disk, Extraction, TrackMap, check, drive, query, scsi};
+use headstack_probe::simulated::{Noise, SimulatedDisk};
+use headstack_probe::{Disk, Extraction, drive, query, scsi};
+use headstack_tracks::{TrackMap, check};
 
 #[test]
 fn commands_match_the_standard_bytes() {

@@ -5,10 +5,11 @@ use crate::figure::{Cell, Section, Table};
 use crate::judge::Measured;
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Geometry, drives};
+use headstack_probe::drive::Answers;
+use headstack_probe::simulated::{Noise, SimulatedDisk};
+use headstack_probe::{Disk, Extraction, drive, lattice, query, scsi, timing};
+use headstack_tracks::TrackMap;
 use headstack_tracks::check::compare;
-use headstack_tracks::drive::Answers;
-use headstack_tracks::simulated::{Noise, SimulatedDisk};
-use headstack_tracks::{Disk, Extraction, TrackMap, drive, lattice, query, scsi, timing};
 use std::fmt::Display;
 use std::future::Future;
 

@@ -6,7 +6,6 @@
 use super::code::{Reader, Writer, wrong};
 use super::grammar::{self, Exception, Rule, Shape};
 use super::{ForeignMap, MapError, TrackMap};
-use crate::Facts;
 use std::io::{self, Read, Write};
 
 /// As of PNG: not ASCII, and changed by whoever changes ends of lines.
@@ -41,14 +40,6 @@ impl Identity {
     /// A disk of so many blocks of so many bytes.
     pub fn new(sectors: u64, sector_bytes: u32) -> Identity {
         Identity { sectors, sector_bytes, physical_sectors: 1, name: None, serial: None }
-    }
-
-    /// The disk that an extraction asks.
-    pub fn of(facts: &Facts) -> Identity {
-        Identity {
-            physical_sectors: facts.physical_sectors,
-            ..Identity::new(facts.sectors, facts.sector_bytes)
-        }
     }
 
     /// Whether the map of this disk may be that of `disk`. Names and serial numbers count where both have one.

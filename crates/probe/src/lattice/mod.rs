@@ -1,0 +1,164 @@
+//! *Phase-lattice extraction*: where every track begins, from the angles at which sectors end.
+//!
+//! A read ends at an angle of the spindle, whatever seeks and turns it took before. Within equal tracks four numbers
+//! foretell the angle of every sector: those of the first one, sectors a track, sectors a turn, and the skew from track
+//! to track. So one read far away says at once that nothing between is different, and what repeats on a larger scale
+//! (cylinders, bands over all surfaces) is followed in the same way. The cost grows with what is irregular, not with
+//! the tracks. Where tracks follow without skew, so that angles do not tell where one ends, a turn is lost there, and that does.
+//!
+//! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order
+//! of surfaces. Not modelled: disks that have no skew from the first track on.
+
+mod cell;
+mod clock;
+mod error;
+mod learn;
+mod odd;
+mod prober;
+mod reach;
+mod reader;
+mod turns;
+mod verify;
+mod walk;
+
+pub use error::LatticeError;
+pub use verify::Verification;
+
+use crate::Disk;
+use headstack_model::{Lbn, Nanos};
+use headstack_tracks::{Run, TrackMap};
+use prober::Prober;
+use walk::{Piece, Walk};
+
+/// Equal tracks, each turned against the one before by the same angle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatticeRun {
+    /// Where they are.
+    pub run: Run,
+    /// The angle at which the first sector of the first track begins.
+    ///
+    /// *Units:* turns, 0 to 1, from a place common to all runs; how long a read ends behind its last sector is part of it,
+    /// and the same for all.
+    pub angle: f64,
+    /// From where a track begins to where the next does, without whole turns.
+    ///
+    /// *Units:* turns, −0.5 to 0.5. Of a run of one track it is that of the tracks around it.
+    pub skew: f64,
+    /// Blocks that a whole turn has room for: more than a track holds where some are spare.
+    pub turn: f64,
+}
+
+impl LatticeRun {
+    /// The angle at which a block of the run begins, slips within its track not counted.
+    ///
+    /// *Units:* turns, 0 to 1.
+    pub fn angle_of(&self, lbn: Lbn) -> f64 {
+        let into = lbn - self.run.first;
+        let (track, sector) = (into / u64::from(self.run.sectors), into % u64::from(self.run.sectors));
+        let angle = self.angle + track as f64 * self.skew + sector as f64 / self.turn;
+        angle - libm::floor(angle)
+    }
+}
+
+/// What was found of a disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lattice {
+    /// Time of a turn.
+    pub period: Nanos,
+    /// Standard deviation of the times of answers.
+    pub noise: Nanos,
+    /// Runs of tracks, in the order of their blocks.
+    pub runs: Vec<LatticeRun>,
+    /// Where every track begins.
+    pub map: TrackMap,
+    /// What looking again came to.
+    pub verification: Verification,
+    /// Probes asked.
+    pub probes: u64,
+}
+
+/// Share of the boundaries looked at again that may be wrong in what is still told as found.
+const MOST_WRONG: f64 = 0.1;
+
+/// Finds the tracks of a disk from the times of its answers.
+///
+/// *Errors:* a disk whose answers make no sense, and tracks that do not hold when they are looked at again.
+pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
+    let mut prober = Prober::begin(disk).await?;
+    let angle = prober.angle(0).await?.ok_or(LatticeError::Unreadable { lbn: Lbn(0) })?;
+    let end = prober.sectors;
+    let mut walk = Walk {
+        prober,
+        end,
+        at: 0,
+        angle,
+        found: Vec::new(),
+        cell: None,
+        tracks: 0,
+        before_cell: 0,
+        came_round: 0,
+        begun: [0; 3],
+        cells: 0,
+        strangers: 0,
+        stranger: false,
+        lead: 0.0,
+        is_unskewed: false,
+    };
+    walk.run().await?;
+    let verification = walk.verify().await?;
+    let facts = walk.prober.disk.facts();
+    let doubtful: u64 = verification.doubtful.iter().map(|range| range.end - range.start).sum();
+    let doubtful_share = doubtful as f64 / facts.sectors as f64;
+    if verification.wrong_share > MOST_WRONG {
+        return Err(LatticeError::Unreliable {
+            percent_wrong: (100.0 * verification.wrong_share) as u32,
+            percent_doubtful: (100.0 * doubtful_share) as u32,
+            physical_sectors: facts.physical_sectors,
+        });
+    }
+    Ok(lattice(&walk.prober, &walk.found, verification))
+}
+
+/// Writes the pieces found as runs of blocks.
+fn lattice(prober: &Prober, pieces: &[Piece], verification: Verification) -> Lattice {
+    let facts = prober.disk.facts();
+    let mut map = TrackMap::new();
+    let mut runs = Vec::new();
+    let mut push = |first: Lbn, sectors: u32, tracks: u32, piece: &Piece, track: u64| {
+        let angle = piece.angle + track as f64 * piece.shape.skew - 1.0 / piece.shape.turn;
+        runs.push(LatticeRun {
+            run: Run { first, sectors, tracks },
+            angle: angle - libm::floor(angle),
+            skew: piece.shape.skew,
+            turn: piece.shape.turn * prober.blocks as f64,
+        });
+        map.push(sectors, tracks);
+    };
+    // Blocks behind the last whole physical sector belong to the last track.
+    let rest = facts.sectors - prober.sectors * prober.blocks;
+    for (index, piece) in pieces.iter().enumerate() {
+        let sectors = (piece.shape.sectors * prober.blocks) as u32;
+        let alone = u64::from(rest > 0 && index + 1 == pieces.len());
+        let tracks = piece.tracks - alone;
+        if tracks > 0 {
+            push(prober.lbn(piece.first), sectors, tracks as u32, piece, 0);
+        }
+        if alone > 0 {
+            push(
+                prober.lbn(piece.first + tracks * piece.shape.sectors),
+                sectors + rest as u32,
+                1,
+                piece,
+                tracks,
+            );
+        }
+    }
+    Lattice {
+        period: Nanos(libm::round(prober.clock.period) as u64),
+        noise: Nanos(libm::round(prober.clock.sigma * prober.clock.period) as u64),
+        runs,
+        map,
+        verification,
+        probes: prober.probes,
+    }
+}

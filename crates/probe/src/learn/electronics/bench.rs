@@ -1,0 +1,330 @@
+//! A disk on the bench: asking it at chosen angles, and telling hits from misses.
+//!
+//! What an answer tells is when it ended. Two things can be read off that with a noisy clock: in which turn an access was
+//! served (a turn is far longer than any noise), and the phase at which it ended, as the middle of several. Everything is
+//! led back to these two.
+
+use crate::{Answer, Ask, Disk};
+use headstack_model::{Lbn, Nanos};
+use headstack_tracks::{Track, TrackMap};
+use std::cell::Cell;
+
+/// Reading or writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Read,
+    Write,
+}
+
+/// How an access must be asked for to be served in a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lead {
+    /// From asking to the end, at the least: ns.
+    pub(super) least: f64,
+    /// The phase at which it ends.
+    pub(super) phase: f64,
+}
+
+/// What a read from the cache takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hits {
+    /// Without any data: ns.
+    pub(super) base: f64,
+    /// Each sector: ns.
+    pub(super) sector: f64,
+    /// How far a hit may lie off: ns.
+    pub(super) tolerance: f64,
+}
+
+impl Hits {
+    /// Whether an answer for so many sectors came from the cache, as its time tells.
+    pub(super) fn fits(&self, answer: &Answer, sectors: u32) -> bool {
+        let expected = self.base + self.sector * f64::from(sectors);
+        (answer.took().0 as f64 - expected).abs() < self.tolerance
+    }
+}
+
+/// A disk, its tracks and its turn.
+#[derive(Debug)]
+pub(super) struct Bench {
+    disk: Disk,
+    map: TrackMap,
+    /// Time of a turn: ns.
+    pub(super) turn: f64,
+    /// Sectors of the tracks that are tried.
+    size: u32,
+    places: Cell<u64>,
+    angles: Cell<usize>,
+    probes: Cell<u64>,
+}
+
+/// Least distance from a hit that is taken for something else.
+const TOLERANCE: f64 = 60_000.0;
+/// How close to its turn an answer must end, in turns; later ones are asked again.
+const OFF: f64 = 0.08;
+
+impl Bench {
+    pub(super) fn new(disk: Disk, map: TrackMap, turn: f64) -> Bench {
+        let mut bench = Bench {
+            disk,
+            map,
+            turn,
+            size: 0,
+            places: Cell::new(0),
+            angles: Cell::new(0),
+            probes: Cell::new(0),
+        };
+        let mut sizes: Vec<u32> = (0..64).map(|_| bench.anywhere().sectors).collect();
+        sizes.sort_unstable();
+        // The size met most often.
+        let often = sizes.chunk_by(|one, other| one == other).max_by_key(|equal| equal.len());
+        bench.size = often.map_or(0, |equal| equal[0]);
+        bench
+    }
+
+    /// Sectors of the tracks that are tried.
+    pub(super) fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub(super) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// Probes asked so far.
+    pub(super) fn probes(&self) -> u64 {
+        self.probes.get()
+    }
+
+    /// Sectors that are accessed together.
+    pub(super) fn unit(&self) -> u32 {
+        self.disk.facts().physical_sectors
+    }
+
+    /// Time that so many turns take.
+    pub(super) fn turns(&self, count: f64) -> Nanos {
+        Nanos((count * self.turn) as u64)
+    }
+
+    /// When a phase comes up, not before a time.
+    pub(super) fn upcoming(&self, phase: f64, after: Nanos) -> Nanos {
+        let turns = after.0 as f64 / self.turn;
+        let target = phase + libm::ceil(turns - phase);
+        Nanos(libm::ceil(target * self.turn) as u64)
+    }
+
+    /// Asks at a time, or at once where that has passed, and waits for the answer.
+    pub(super) async fn ask(&self, ask: Ask, at: Nanos) -> Answer {
+        let ticket = self.send(ask, at);
+        self.disk.answer(ticket).await
+    }
+
+    /// Asks at a time without waiting for the answer.
+    pub(super) fn send(&self, ask: Ask, at: Nanos) -> crate::Ticket {
+        self.probes.set(self.probes.get() + 1);
+        self.disk.send(ask, at)
+    }
+
+    /// An access to the media.
+    pub(super) async fn access(&self, kind: Kind, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
+        let ask = match kind {
+            Kind::Read => Ask::Read { lbn, sectors, from_media: true },
+            Kind::Write => Ask::Write { lbn, sectors, to_media: true },
+        };
+        self.ask(ask, at).await
+    }
+
+    /// A read from wherever the disk likes.
+    pub(super) async fn read(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
+        self.ask(Ask::Read { lbn, sectors, from_media: false }, at).await
+    }
+
+    /// A write that may stay in the cache.
+    pub(super) async fn write(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
+        self.ask(Ask::Write { lbn, sectors, to_media: false }, at).await
+    }
+
+    /// Brings everything written to the media.
+    pub(super) async fn flush(&self) -> Answer {
+        self.ask(Ask::Flush, Nanos::ZERO).await
+    }
+
+    /// A track at least a third of the disk from a block.
+    pub(super) fn far_from(&self, lbn: Lbn) -> Track {
+        let is_far = |track: &Track| track.first.0.abs_diff(lbn.0) > self.map.end().0 / 3;
+        let far = (0..1000).map(|_| self.anywhere()).find(is_far);
+        far.unwrap_or_else(|| self.anywhere())
+    }
+
+    /// The track so many behind one, or before it, of those that hold as much.
+    pub(super) fn beside(&self, track: Track, tracks: i64) -> Option<Track> {
+        let lbn = track.first.0 as i64 + tracks * i64::from(track.sectors);
+        self.map.track_of(Lbn(u64::try_from(lbn).ok()?)).filter(|other| other.sectors == track.sectors)
+    }
+
+    /// A track at a share of the disk from another, if the disk has it.
+    pub(super) fn away(&self, track: Track, share: f64) -> Option<Track> {
+        let all = self.map.end().0 as f64;
+        let lbn = track.first.0 as f64 + share * all;
+        (0.0..all).contains(&lbn).then(|| self.map.track_of(Lbn(lbn as u64))).flatten()
+    }
+
+    /// An angle that differs from call to call, in turns.
+    pub(super) fn next_angle(&self) -> f64 {
+        self.angles.set(self.angles.get() + 1);
+        angle(self.angles.get())
+    }
+
+    /// A track of any size, far from those of the calls before.
+    pub(super) fn anywhere(&self) -> Track {
+        // Steps of the golden section leave the places of many calls far from each other, whatever their number.
+        const STEP: f64 = 0.618_033_988_749_894_9;
+        let place = self.places.get() + 1;
+        self.places.set(place);
+        let share = 0.02 + 0.9 * (place as f64 * STEP).fract();
+        let lbn = Lbn((share * self.map.end().0 as f64) as u64);
+        self.map.track_of(lbn).expect("it lies on the disk")
+    }
+
+    /// A track of the size that is tried, among equal ones, far from those of the calls before.
+    pub(super) fn fresh(&self) -> Track {
+        let fits = |track: &Track| track.sectors == self.size && self.is_among_equals(*track);
+        // A disk of few equal tracks is tried where it is.
+        (0..20_000).map(|_| self.anywhere()).find(fits).unwrap_or_else(|| self.anywhere())
+    }
+
+    /// Whether the track before and those after hold as much.
+    fn is_among_equals(&self, track: Track) -> bool {
+        let neighbour = |lbn: Option<u64>| lbn.and_then(|lbn| self.map.track_of(Lbn(lbn)));
+        let Some(mut other) = neighbour(track.first.0.checked_sub(1)) else { return false };
+        for _ in 0..5 {
+            if other.sectors != track.sectors {
+                return false;
+            }
+            let Some(next) = self.map.track_of(other.end()) else { return false };
+            other = next;
+        }
+        true
+    }
+
+    /// The phase at which answers end that belong to one block: the middle one. `None` where most do not end in step.
+    pub(super) fn phase_of(&self, ends: &[Nanos]) -> Option<f64> {
+        let phase = |end: &Nanos| (end.0 as f64 / self.turn).fract();
+        // Off from one of the first, in case that one was late.
+        for first in ends.iter().take(3).map(phase) {
+            let mut off: Vec<f64> = ends.iter().map(|end| wrap(phase(end) - first)).collect();
+            let middle = mid_mean(&mut off);
+            if off.iter().filter(|off| (**off - middle).abs() < OFF).count() * 4 > off.len() * 3 {
+                return Some((first + middle).rem_euclid(1.0));
+            }
+        }
+        None
+    }
+
+    /// The least time from asking to the end of an access that follows one to the first unit of the same blocks.
+    ///
+    /// Found by asking later and later before the blocks come by, until the disk is a turn late. `None` where it always is.
+    pub(super) async fn lead(&self, before: Kind, kind: Kind, lbn: Lbn, sectors: u32) -> Option<Lead> {
+        let mut ends = Vec::new();
+        for _ in 0..15 {
+            self.access(before, lbn, self.unit(), Nanos::ZERO).await;
+            ends.push(self.access(kind, lbn, sectors, Nanos::ZERO).await.ended);
+        }
+        let phase = self.phase_of(&ends)?;
+        let probe = (before, kind, lbn, sectors, phase);
+        let (mut low, mut high) = (0.0, 1.0);
+        while !self.is_in_time(probe, high).await.0 {
+            (low, high) = (high, high * 2.0);
+            if high > 16.0 {
+                return None;
+            }
+        }
+        while (high - low) * self.turn > 1_000.0 {
+            let (in_time, asked) = self.is_in_time(probe, (low + high) / 2.0).await;
+            // Where the asking itself was late, the time that was tried is another.
+            match in_time {
+                true => high = asked.clamp(low, high),
+                false => low = asked.clamp(low, high),
+            }
+            if asked <= low && in_time || asked >= high && !in_time {
+                break;
+            }
+        }
+        Some(Lead { least: (low + high) / 2.0 * self.turn, phase })
+    }
+
+    /// Whether an access that is asked for so many turns before its end is served by then, and how many they really were.
+    async fn is_in_time(&self, probe: (Kind, Kind, Lbn, u32, f64), turns: f64) -> (bool, f64) {
+        let (before, kind, lbn, sectors, phase) = probe;
+        let mut found = (false, turns);
+        for _ in 0..5 {
+            let ready = self.access(before, lbn, self.unit(), Nanos::ZERO).await.ended;
+            let earliest = Nanos(ready.0 + (turns * self.turn) as u64 + 20_000);
+            let end = self.upcoming(phase, earliest);
+            let answer = self.access(kind, lbn, sectors, Nanos(end.0 - (turns * self.turn) as u64)).await;
+            let late = (answer.ended.0 as f64 - end.0 as f64) / self.turn;
+            found = (libm::round(late) <= 0.0, (end.0 as f64 - answer.issued.0 as f64) / self.turn);
+            if wrap(late).abs() < OFF {
+                break;
+            }
+        }
+        found
+    }
+
+    /// What reads of so many sectors behind another read take, where they have been read ahead, and how far that may be off.
+    pub(super) async fn behind(&self, sectors: u32) -> Option<(f64, f64)> {
+        let mut took = Vec::new();
+        for step in 0..TRIES {
+            let lbn = self.fresh().first;
+            let read = self.read(lbn, self.unit(), Nanos::ZERO).await.ended;
+            let tracks = f64::from(sectors) / f64::from(self.size);
+            // Not where the read before ended, which may be a case of its own.
+            let next = lbn + u64::from(self.unit()) + 1;
+            let at = read + self.turns(0.1 + 1.5 * tracks + angle(step) / 2.0);
+            took.push(self.read(next, sectors, at).await.took().0 as f64);
+        }
+        self.is_steady(took)
+    }
+
+    /// What reading some blocks again and again takes, where they are kept, and how far that may be off.
+    pub(super) async fn again(&self, lbn: Lbn, sectors: u32) -> Option<(f64, f64)> {
+        self.read(lbn, sectors, Nanos::ZERO).await;
+        let mut took = Vec::new();
+        for step in 0..TRIES {
+            let at = self.disk.now() + self.turns(angle(step));
+            took.push(self.read(lbn, sectors, at).await.took().0 as f64);
+        }
+        self.is_steady(took)
+    }
+
+    /// What most times at many angles are, and how far others may be off, where the platter was not waited for.
+    pub(super) fn is_steady(&self, mut times: Vec<f64>) -> Option<(f64, f64)> {
+        let middle = mid_mean(&mut times);
+        let mut off: Vec<f64> = times.iter().map(|time| (time - middle).abs()).collect();
+        off.sort_by(f64::total_cmp);
+        let tolerance = TOLERANCE.max(off[off.len() / 2] * 10.0);
+        // Some come late.
+        (off[off.len() * 4 / 5] < tolerance && tolerance < self.turn / 8.0).then_some((middle, tolerance))
+    }
+}
+
+/// How often a time is taken.
+pub(super) const TRIES: usize = 25;
+
+/// One of the angles at which to try.
+pub(super) fn angle(step: usize) -> f64 {
+    0.137 * (step % 7 + 1) as f64
+}
+
+/// A difference of phases, from -½ to ½.
+pub(super) fn wrap(turns: f64) -> f64 {
+    turns - libm::round(turns)
+}
+
+/// The mean of the middle half: what comes late has no weight, and the rest more than in the median.
+pub(super) fn mid_mean(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let cut = times.len() / 4;
+    let middle = &times[cut..times.len() - cut];
+    middle.iter().sum::<f64>() / middle.len() as f64
+}

@@ -1,0 +1,165 @@
+//! A disk's electronics, learned from outside: overheads, bus, cache, queue.
+//!
+//! Learned is what can be told from when answers come. Where several settings answer at the same times, one of them is
+//! taken, and the findings say of each key how sure it is.
+
+mod bench;
+mod cache;
+mod overhead;
+mod overtaking;
+mod queue;
+mod writes;
+
+pub use queue::Rate;
+pub use writes::FlushCost;
+
+use crate::Disk;
+use bench::{Bench, Hits, Kind};
+use headstack_model::spec::{BusSpec, CacheSpec, OverheadSpec, QueueSpec, ZeroLatency};
+use headstack_model::{DriveSpec, Nanos};
+use headstack_tracks::TrackMap;
+
+/// How sure a key's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sure {
+    /// The answers show it.
+    Seen,
+    /// The answers show that it is no less.
+    AtLeastThat,
+    /// The answers show that it is no more, or that more would make no difference.
+    AtMostThat,
+    /// The answers do not show it: the value is the usual one.
+    NotSeen,
+}
+
+/// Of each key that was looked for, how sure its value is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    found: Vec<(&'static str, Sure)>,
+}
+
+impl Findings {
+    pub(super) fn add(&mut self, key: &'static str, sure: Sure) {
+        self.found.retain(|(other, _)| *other != key);
+        self.found.push((key, sure));
+    }
+
+    /// All keys, in the order in which they were learned.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Sure)> {
+        self.found.iter().copied()
+    }
+
+    /// How sure a key's value is; not seen where it was not looked for.
+    pub fn of(&self, key: &str) -> Sure {
+        self.found.iter().find(|(other, _)| *other == key).map_or(Sure::NotSeen, |(_, sure)| *sure)
+    }
+}
+
+/// What was learned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnedElectronics {
+    /// `[overhead]`.
+    pub overhead: OverheadSpec,
+    /// `[bus]`.
+    pub bus: BusSpec,
+    /// `[cache]`.
+    pub cache: CacheSpec,
+    /// `[queue]`.
+    pub queue: QueueSpec,
+    /// How reads of a track begin.
+    pub zero_latency_read: ZeroLatency,
+    /// How writes of a track begin.
+    pub zero_latency_write: ZeroLatency,
+    /// What a write waits for on the track where the head is, beyond its overhead: for its data, or a shortest seek. Seeks of
+    /// writes that were measured against such a write are longer by that.
+    pub write_wait: Nanos,
+    /// What a flush costs.
+    pub flushes: Vec<FlushCost>,
+    /// Random reads a second.
+    pub rates: Vec<Rate>,
+    /// How sure each key is.
+    pub findings: Findings,
+    /// Probes that it took.
+    pub probes: u64,
+}
+
+impl LearnedElectronics {
+    /// Puts what was learned into a drive file in place of what it says.
+    pub fn put_into(&self, spec: &mut DriveSpec) {
+        spec.overhead = self.overhead.clone();
+        spec.bus = self.bus.clone();
+        spec.cache = self.cache.clone();
+        spec.queue = self.queue.clone();
+        spec.mechanics.zero_latency_read = self.zero_latency_read;
+        spec.mechanics.zero_latency_write = self.zero_latency_write;
+    }
+}
+
+/// Why electronics could not be learned.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LearnError {
+    /// The same block does not come round once a turn.
+    #[error(
+        "reads of one block do not end in step with turns of {0} ms: another period, or answers from a cache that cannot be passed by"
+    )]
+    OutOfStep(f64),
+    /// Accesses that have nothing to do with each other find no room.
+    #[error("overheads, cache and queue are learned on disks of {needed} tracks or more; this has {tracks}")]
+    TooFewTracks {
+        /// Tracks of the disk.
+        tracks: u64,
+        /// Those that it takes.
+        needed: u64,
+    },
+}
+
+/// Tracks that it takes: writes lie on 64 that follow each other, and others far from them.
+const LEAST_TRACKS: u64 = 100;
+
+/// Learns a disk's electronics, given its tracks (those of some of it will do) and the time of a turn in nanoseconds.
+///
+/// *Errors:* a disk whose platter does not show in its answers, and one of few tracks.
+pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<LearnedElectronics, LearnError> {
+    if map.tracks() < LEAST_TRACKS {
+        return Err(LearnError::TooFewTracks { tracks: map.tracks(), needed: LEAST_TRACKS });
+    }
+    let bench = Bench::new(disk, map, turn_ns);
+    let mut findings = Findings::default();
+    bench.disk().tell("overheads", 0.0);
+    let hits = overhead::hits(&bench).await;
+    let learned = overhead::learn(&bench, hits.as_ref(), &mut findings).await;
+    let (overhead, mut bus, write_wait) = learned.ok_or(LearnError::OutOfStep(turn_ns / 1e6))?;
+    bench.disk().tell("access on arrival", 0.0);
+    let zero_latency_read = overhead::zero_latency(&bench, Kind::Read).await;
+    findings.add("mechanics.zero_latency_read", Sure::Seen);
+    let zero_latency_write = match bench.disk().facts().may_write {
+        true => overhead::zero_latency(&bench, Kind::Write).await,
+        false => zero_latency_read,
+    };
+    let sure = if bench.disk().facts().may_write { Sure::Seen } else { Sure::NotSeen };
+    findings.add("mechanics.zero_latency_write", sure);
+    let mut cache = cache::learn(&bench, hits.as_ref(), &mut findings).await;
+    let mut flushes = Vec::new();
+    if bench.disk().facts().may_write {
+        let after_write = (overhead.after_write.read_hit_ms + overhead.read_completion_ms) * 1e6;
+        let hits = hits.map(|hits| Hits { base: after_write, ..hits });
+        flushes = writes::learn(&bench, hits.as_ref(), &mut cache, &mut bus, &mut findings).await;
+    } else {
+        findings.add("cache.write_cache", Sure::NotSeen);
+    }
+    let (queue, rates) = queue::learn(&bench, &mut findings).await;
+    let probes = bench.probes();
+    Ok(LearnedElectronics {
+        overhead,
+        bus,
+        cache,
+        queue,
+        zero_latency_read,
+        zero_latency_write,
+        write_wait,
+        flushes,
+        rates,
+        findings,
+        probes,
+    })
+}

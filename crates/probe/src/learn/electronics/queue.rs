@@ -1,0 +1,220 @@
+//! The queue: whether commands are reordered, among how many, and by what.
+//!
+//! While the arm is busy with one command others come in, chosen so that each order takes another of them first. Which one is
+//! done first is all that is looked at.
+
+use super::bench::{Bench, Kind};
+use super::{Findings, Sure, overtaking};
+use crate::Ask;
+use headstack_model::spec::QueueSpec;
+use headstack_model::{Lbn, Nanos};
+use headstack_tracks::Track;
+
+/// Times that each question is put.
+const ROUNDS: usize = 5;
+
+/// Random reads in bursts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Commands in a burst.
+    pub depth: usize,
+    /// Reads a second.
+    pub reads_per_s: f64,
+}
+
+/// Learns `[queue]`.
+pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec, Vec<Rate>) {
+    let depth = bench.disk().facts().depth;
+    let mut spec = QueueSpec { depth: depth as u32, ..QueueSpec::default() };
+    findings.add("queue.order", if depth >= 4 { Sure::Seen } else { Sure::NotSeen });
+    bench.disk().tell("queue", 0.0);
+    let mut rates = Vec::new();
+    for under_way in [1, 2, 4, 8, 16, 32].into_iter().filter(|under_way| *under_way <= depth) {
+        rates.push(Rate { depth: under_way, reads_per_s: rate(bench, under_way).await });
+    }
+    if depth < 4 {
+        return (spec, rates);
+    }
+    bench.disk().tell("queue", 0.4);
+    let scene = Scene { bench };
+    if !scene.mostly(Question::Near).await {
+        return (spec, rates);
+    }
+    spec.order = match scene.mostly(Question::Soon).await {
+        true => "sptf",
+        false => match (scene.mostly(Question::Upward).await, scene.mostly(Question::Downward).await) {
+            (true, true) => "look",
+            (true, false) => "c-look",
+            (false, _) => "sstf",
+        },
+    }
+    .to_string();
+    if spec.order == "sptf" {
+        bench.disk().tell("queue", 0.6);
+        spec.choice_ms = overtaking::choice_ms(&scene).await.unwrap_or(0.0);
+        findings.add("queue.choice_ms", Sure::Seen);
+        if let Some(bound) = overtaking::bound(&scene, depth, spec.choice_ms).await {
+            // All commands are chosen among, within the bound.
+            spec.order = bound.order();
+            return (spec, rates);
+        }
+    }
+    bench.disk().tell("queue", 0.8);
+    let window = scene.window(depth - 1).await;
+    spec.window = (window < depth - 1).then_some(window as u32);
+    findings.add("queue.window", Sure::Seen);
+    (spec, rates)
+}
+
+/// Reads a second in bursts of so many.
+async fn rate(bench: &Bench, depth: usize) -> f64 {
+    const READS: usize = 128;
+    let ask = || Ask::Read { lbn: bench.anywhere().first, sectors: bench.unit(), from_media: true };
+    let began = bench.disk().now();
+    for _ in 0..READS / depth {
+        let burst: Vec<_> = (0..depth).map(|_| bench.send(ask(), Nanos::ZERO)).collect();
+        for ticket in burst {
+            bench.disk().answer(ticket).await;
+        }
+    }
+    READS as f64 * 1e9 / (bench.disk().now() - began).0 as f64
+}
+
+/// Which of two commands goes first?
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Question {
+    /// A near one before a far one that came earlier?
+    Near,
+    /// One that comes by soon before a nearer one that will just have gone by?
+    Soon,
+    /// One above before a nearer one below, the arm having come from below?
+    Upward,
+    /// One below before a nearer one above, the arm having come from above?
+    Downward,
+}
+
+/// Commands that wait while the arm is busy.
+pub(super) struct Scene<'a> {
+    pub(super) bench: &'a Bench,
+}
+
+impl Scene<'_> {
+    async fn mostly(&self, question: Question) -> bool {
+        let mut yes = 0;
+        for round in 0..ROUNDS {
+            yes += usize::from(self.asked(question, round).await);
+        }
+        yes * 2 > ROUNDS
+    }
+
+    async fn asked(&self, question: Question, round: usize) -> bool {
+        let bench = self.bench;
+        loop {
+            let here = bench.fresh();
+            let (Some(near), Some(next), Some(far)) =
+                (bench.away(here, 0.003), bench.away(here, 0.01), self.far(here))
+            else {
+                continue;
+            };
+            // The nearer one has just gone by when the arm comes.
+            let (gone, soon) = (self.after(here, near, 1.05).await, self.after(here, next, 0.65).await);
+            let (one, other, from) = match question {
+                Question::Near => {
+                    // A disk that bounds overtaking takes the near one only where it takes much less.
+                    let far = self.longer(here).await.map_or(far.first, |(lbn, _)| lbn);
+                    (self.command_after(here, 0.4).await.unwrap_or(soon), far, None)
+                }
+                Question::Soon => (soon, gone, None),
+                Question::Upward | Question::Downward => {
+                    let up = if question == Question::Upward { 1.0 } else { -1.0 };
+                    let place = |share: f64| bench.away(here, up * share);
+                    let (Some(ahead), Some(back), Some(from)) = (place(0.08), place(-0.02), place(-0.1))
+                    else {
+                        continue;
+                    };
+                    (ahead.first, back.first, Some(from.first))
+                }
+            };
+            // Whichever comes in first, but where a far one has to have come earlier.
+            let order = if round.is_multiple_of(2) && question != Question::Near {
+                [one, other]
+            } else {
+                [other, one]
+            };
+            return self.first_of(here, from, &order).await == Some(one);
+        }
+    }
+
+    fn far(&self, here: Track) -> Option<Track> {
+        self.off(here, 0.4)
+    }
+
+    /// A track at a share of the disk from another, above it where there is one.
+    pub(super) fn off(&self, here: Track, share: f64) -> Option<Track> {
+        self.bench.away(here, share).or_else(|| self.bench.away(here, -share))
+    }
+
+    /// The block of another track that comes by so many turns after the end of a track.
+    pub(super) async fn after(&self, here: Track, other: Track, turns: f64) -> Lbn {
+        let (bench, unit) = (self.bench, self.bench.unit());
+        let last = here.end().0 - u64::from(unit);
+        let (mut of_last, mut of_first) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            of_last.push(bench.access(Kind::Read, Lbn(last), unit, Nanos::ZERO).await.ended);
+            of_first.push(bench.access(Kind::Read, other.first, unit, Nanos::ZERO).await.ended);
+        }
+        let (Some(end), Some(first)) = (bench.phase_of(&of_last), bench.phase_of(&of_first)) else {
+            return other.first;
+        };
+        let along = (end + turns - first).rem_euclid(1.0) * f64::from(other.sectors);
+        other.first + (along as u64 / u64::from(unit) * u64::from(unit)).min(u64::from(other.sectors - unit))
+    }
+
+    /// Which of some commands is done first that come in while the arm reads up to the end of a track, to which it came from somewhere.
+    pub(super) async fn first_of(&self, here: Track, from: Option<Lbn>, order: &[Lbn]) -> Option<Lbn> {
+        let (bench, unit) = (self.bench, self.bench.unit());
+        if let Some(from) = from {
+            bench.access(Kind::Read, from, unit, Nanos::ZERO).await;
+        }
+        let at = bench.disk().now() + bench.turns(0.1);
+        let (busy, ask) = self.busy(here);
+        let busy = bench.send(busy, at);
+        let sent: Vec<_> = order.iter().map(|lbn| (*lbn, bench.send(ask(*lbn), at))).collect();
+        bench.disk().answer(busy).await;
+        let mut ends = Vec::new();
+        for (lbn, ticket) in sent {
+            ends.push((bench.disk().answer(ticket).await.ended, lbn));
+        }
+        ends.into_iter().min().map(|(_, lbn)| lbn)
+    }
+
+    /// Among how many of the oldest commands the disk chooses; `most` where it is all of them.
+    async fn window(&self, most: usize) -> usize {
+        // That many were seen to be enough, and too few.
+        let (mut enough, mut few) = (2, most + 1);
+        while few - enough > 1 {
+            let middle = if few > most { most } else { (enough + few) / 2 };
+            if self.chooses_among(middle).await { enough = middle } else { few = middle }
+        }
+        enough
+    }
+
+    /// Whether the last of so many commands goes first where it is the only near one.
+    async fn chooses_among(&self, count: usize) -> bool {
+        let (bench, mut yes) = (self.bench, 0);
+        for _ in 0..3 {
+            let (here, near, far) = loop {
+                let here = bench.fresh();
+                if let (Some(near), Some(far)) = (bench.away(here, 0.003), self.far(here)) {
+                    break (here, near, far);
+                }
+            };
+            let soon = self.after(here, near, 0.5).await;
+            let unit = u64::from(bench.unit());
+            let mut order: Vec<Lbn> = (1..count as u64).map(|index| far.first + 3 * index * unit).collect();
+            order.push(soon);
+            yes += usize::from(self.first_of(here, None, &order).await == Some(soon));
+        }
+        yes >= 2
+    }
+}

@@ -1,0 +1,150 @@
+//! The walk by translation: from track to track, asking nothing but where blocks lie.
+//!
+//! A track probably holds as many blocks as the one before, so its end is asked for by two questions: the last block must lie
+//! on the track and the one behind it must not. Where it is otherwise, the end is searched near by. Nothing has to be known of
+//! zones, spares or slips. A block that lies elsewhere (a remap) does not end its track: where a search ends at a block, the one
+//! behind it is asked for too.
+//!
+//! Source: "expertise-free" extraction, J. Schindler, J. L. Griffin, C. R. Lumb and G. R. Ganger, FAST 2002, section 4.1.
+
+use crate::Disk;
+use crate::places::{Places, Spot, TranslationError, length};
+use crate::track_end::{Lengths, OnTrack, track_end};
+use headstack_model::Lbn;
+use headstack_tracks::TrackMap;
+
+/// What the walk found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryMap {
+    /// The tracks.
+    pub map: TrackMap,
+    /// How often it asked where a block lies.
+    pub translations: u64,
+}
+
+/// Walks the whole disk.
+///
+/// *Errors:* a disk that does not say where its blocks lie.
+pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
+    let mut walk = Walk::from(Places::new(disk.clone())?, Lbn(0)).await?;
+    let (mut map, end) = (TrackMap::new(), walk.places.sectors());
+    while walk.first < end {
+        if let Some(sectors) = walk.step(end).await? {
+            map.push(sectors, 1);
+            if map.tracks() % 256 == 0 {
+                disk.tell("asking where tracks end", map.end().0 as f64 / end.0 as f64);
+            }
+        }
+    }
+    map.push(length(map.end(), walk.held)?, 1);
+    Ok(QueryMap { map, translations: walk.places.asked })
+}
+
+/// A walk along tracks, from the first block of one. The last track walked over is held back, for a block of it may lie
+/// elsewhere and look like a track of its own.
+pub(crate) struct Walk {
+    pub(crate) places: Places,
+    /// First block of the track to come, and where it lies.
+    first: Lbn,
+    spot: Spot,
+    /// Blocks of the track that is held back, and where it lies.
+    held: u64,
+    held_spot: Spot,
+    lengths: Lengths,
+}
+
+impl Walk {
+    async fn from(mut places: Places, first: Lbn) -> Result<Walk, TranslationError> {
+        let spot = places.of(first).await?;
+        Ok(Walk { places, first, spot, held: 0, held_spot: spot, lengths: Lengths::default() })
+    }
+
+    /// Walks over a track, and says what the one before it holds.
+    async fn step(&mut self, limit: Lbn) -> Result<Option<u32>, TranslationError> {
+        let guesses = self.lengths.guesses();
+        let (mut end, mut next) = end_of(&mut self.places, self.first, self.spot, limit, &guesses).await?;
+        let behind = self.first + 1;
+        if end == behind && end < limit && self.spot.sector != 0 && self.held > 0 {
+            // A single block somewhere: if its neighbour begins a track, or lies on the last one, it belongs to the last
+            // one, and otherwise to its neighbour's.
+            let beside = match next {
+                Some(next) => next,
+                None => self.places.of(behind).await?,
+            };
+            if beside.sector == 0 || beside.is_beside(&self.held_spot) {
+                self.held += 1;
+                self.first = behind;
+                self.spot = beside;
+                if !beside.is_beside(&self.held_spot) {
+                    return Ok(None);
+                }
+                (end, next) = end_of(&mut self.places, behind, beside, limit, &[]).await?;
+                self.held += end - behind;
+                self.first = end;
+                return self.go_to(next).await.map(|()| None);
+            }
+            self.spot = beside;
+            (end, next) = end_of(&mut self.places, self.first, beside, limit, &guesses).await?;
+        }
+        let (sectors, held_spot) = (end - self.first, self.spot);
+        self.lengths.push(length(self.first, sectors)?);
+        self.first = end;
+        self.go_to(next).await?;
+        let before = std::mem::replace(&mut self.held, sectors);
+        self.held_spot = held_spot;
+        let before = length(self.first, before)?;
+        Ok((before > 0).then_some(before))
+    }
+
+    async fn go_to(&mut self, next: Option<Spot>) -> Result<(), TranslationError> {
+        if let Some(next) = next {
+            self.spot = next;
+        } else if self.first < self.places.sectors() {
+            self.spot = self.places.of(self.first).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the track ends that lies at a spot from `first` on, and where the block behind it lies, if it was asked for.
+pub(crate) async fn end_of(
+    places: &mut Places,
+    first: Lbn,
+    spot: Spot,
+    limit: Lbn,
+    guesses: &[u32],
+) -> Result<(Lbn, Option<Spot>), TranslationError> {
+    let mut on = Beside { places, spot, other: None };
+    let (mut from, mut guesses) = (first, guesses);
+    loop {
+        let end = track_end(&mut on, from, limit, 1, guesses).await?;
+        let next = on.other.filter(|(lbn, _)| *lbn == end).map(|(_, spot)| spot);
+        let is_expected = guesses.first().is_some_and(|guess| first + u64::from(*guess) == end);
+        // A single block elsewhere does not end a track.
+        if is_expected || end + 1 >= limit || !on.is_on(end + 1).await? {
+            return Ok((end, next));
+        }
+        (from, guesses) = (end + 1, &[]);
+    }
+}
+
+/// Whether blocks lie on the track of a spot.
+struct Beside<'a> {
+    places: &'a mut Places,
+    spot: Spot,
+    /// The first block so far that does not, and where it lies.
+    other: Option<(Lbn, Spot)>,
+}
+
+impl OnTrack for Beside<'_> {
+    type Error = TranslationError;
+
+    async fn is_on(&mut self, lbn: Lbn) -> Result<bool, TranslationError> {
+        let spot = self.places.of(lbn).await?;
+        let is_on = spot.is_beside(&self.spot);
+        if !is_on && self.other.is_none_or(|(other, _)| lbn < other) {
+            self.other = Some((lbn, spot));
+        }
+        Ok(is_on)
+    }
+}

@@ -1,0 +1,88 @@
+//! Is a drive found whose cache answers what was read before?
+
+use super::*;
+use headstack_model::{Nanos, drives};
+use headstack_probe::drive::Answers;
+use headstack_probe::{Answer, Ask, Facts, Probe};
+use std::convert::Infallible;
+
+/// A disk on the way to which nothing says that reads are to come from the media, as most ways are.
+pub(super) struct Cached(pub(super) SimulatedDisk);
+
+impl Answers for Cached {
+    type Error = Infallible;
+
+    fn facts(&self) -> Facts {
+        Facts { depth: 1, ..self.0.facts() }
+    }
+
+    fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
+        let ask = match probe.ask {
+            Ask::Read { lbn, sectors, .. } => Ask::Read { lbn, sectors, from_media: false },
+            other => other,
+        };
+        self.0.ask(Probe { ask, ..probe })
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
+        self.0.wait()
+    }
+}
+
+/// A host so busy that answers of the cache come as late as the media's.
+struct Busy(Cached, Nanos);
+
+impl Answers for Busy {
+    type Error = Infallible;
+
+    fn facts(&self) -> Facts {
+        self.0.facts()
+    }
+
+    fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
+        self.0.ask(Probe { at: probe.at.max(self.1), ..probe })
+    }
+
+    fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
+        let (probe, mut answer) = self.0.wait()?;
+        if answer.took() < Nanos(300_000) && !probe.number.is_multiple_of(9) {
+            answer.ended += Nanos(1_600_000 + probe.number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 800_000);
+        }
+        self.1 = answer.ended;
+        Ok((probe, answer))
+    }
+}
+
+fn found(name: &str) -> Agreement {
+    let spec = drives::load(name).expect("it is shipped");
+    let mut disk = Cached(SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("the drive file holds"));
+    let mut extraction = Extraction::new(disk.facts(), extract);
+    let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
+    let lattice = found.expect("it answers").expect("nobody ended it").expect("there are tracks");
+    let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
+    eprintln!("{name}: {} probes, {:.0} min", lattice.probes, disk.0.now().as_secs() / 60.0);
+    compare(&lattice.map, &truth)
+}
+
+/// Between two reads of a block others are read, so many at a time on some drives that reads of the block come about equally far
+/// apart: then other speeds than the true one nearly fit.
+#[test]
+fn tracks_are_mapped_behind_cache() {
+    for name in ["cheetah-x15", "samsung-hd400ld", "toshiba-x300", "wd800jd"] {
+        let agreement = found(name);
+        assert_eq!((agreement.missed, agreement.false_ones), (0, 0), "{name}");
+    }
+}
+
+#[test]
+fn tracks_are_mapped_behind_cache_as_slow_as_media() {
+    let spec = noise::small();
+    for seed in 1..=8 {
+        let disk = SimulatedDisk::new(&spec, Noise::USUAL, seed).expect("the drive file holds");
+        let found = noise::found(&spec, Busy(Cached(disk), Nanos::ZERO));
+        assert!(
+            matches!(found, Ok((Agreement { missed: 0, false_ones: 0, .. }, _))),
+            "seed {seed}: {found:?}"
+        );
+    }
+}
