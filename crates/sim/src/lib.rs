@@ -9,30 +9,32 @@
 //! event, a test may call too late on purpose, a program may follow a real clock. Within the device an access is computed
 //! whole when it starts, and read-ahead only when somebody looks; there are a few events a request, and none a sector.
 
+mod array;
 pub mod controller;
 pub mod device;
 mod engine;
 mod events;
 pub mod host;
+pub mod layer;
 mod link;
 mod memory;
-mod node;
 mod observe;
 pub mod rig;
 pub mod stats;
-mod volume;
+mod stream_layer;
 
+pub use array::ArrayVolume;
 pub use device::{
     Activity, ArmTime, ArmWork, CacheUse, Command, Completion, Device, DeviceError, DeviceOptions,
     DeviceView, Drive, Fault, FaultError, MediaWrite, Outcome, QueueFull, SeekDistances, Tag, TaskAttribute,
     TimeSplit, Travel,
 };
-pub use engine::Engine;
+pub use engine::{Engine, Place};
 pub use host::{HostError, HostSpec};
+pub use layer::Layer;
 pub use link::{LinkUse, Tenure};
 pub use observe::{Finished, Observer};
 pub use rig::{Rig, RigError};
-pub use volume::ArrayVolume;
 
 /// The program in the README, which must compile and run.
 #[cfg(doctest)]

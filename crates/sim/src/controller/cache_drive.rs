@@ -199,7 +199,7 @@ impl Controller {
     /// Has dirty blocks go to their drive if that has been quiet for long enough.
     pub(super) fn return_when_idle(&mut self, now: Nanos) {
         let due = self.shelf().next_event() <= now;
-        if due && self.in_flight == 0 {
+        if due && self.transfers.is_empty() {
             self.fetch();
         } else if due {
             self.shelf().quiet_since = now;
@@ -224,7 +224,7 @@ impl Controller {
 
     /// A dirty run is on its drive: on with the next one while nothing else is to be done.
     pub(super) fn returned(&mut self, now: Nanos, request: &Request) {
-        let (is_quiet, shelf) = (self.in_flight == 0, self.shelf());
+        let (is_quiet, shelf) = (self.transfers.is_empty(), self.shelf());
         shelf.dirty.remove(request.lbn..request.end());
         shelf.returning = false;
         shelf.quiet_since = now;

@@ -437,7 +437,7 @@ impl Controller {
 
     /// Writes what is due by the clock, or because nothing else is to be done.
     pub(super) fn destage_in_time(&mut self, now: Nanos) {
-        let (is_idle, last_busy) = (self.held == 0 && self.in_flight == 0, self.last_busy);
+        let (is_idle, last_busy) = (self.held == 0 && self.transfers.is_empty(), self.last_busy);
         let memory = self.memory();
         if let Some(period) = memory.period
             && now.0 / period.0 > memory.last_tick.0 / period.0

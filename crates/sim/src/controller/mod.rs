@@ -1,8 +1,7 @@
 //! A smart controller: a queue, an order and a cache between the host and several drives.
 //!
-//! A machine without a clock. Commands go in by `Controller::submit`, transfers from and to drives come out of
-//! `Controller::poll` and are told done by `Controller::transferred`; a command ends when `Controller::poll` says so.
-//! The queue before each drive, with its order, is not here: it is a host's queue ([`crate::host`]) with the controller's keys.
+//! A [`Layer`]: it has a port for each drive, and the drives with their queues as children in the same order. The queue before each
+//! drive, with its order, is not here: it is a host's queue ([`crate::host`]) with the controller's keys.
 //!
 //! A command waits until the controller has room for it, is looked at after the controller's delay, and is passed on, or
 //! served by the cache: memory in lines (`memory_cache`), or another drive (`cache_drive`). Data cross between host and
@@ -25,11 +24,13 @@ mod streams;
 
 pub use spec::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 
-use crate::device::{CacheUse, Command, Completion, Outcome, Tag, TimeSplit, Travel};
+use crate::device::{CacheUse, Completion, Outcome, TimeSplit, Travel};
+use crate::layer::{Answer, Below, Effect, Layer, Submission};
 use cache_drive::CacheDrive;
 use headstack_model::{Nanos, Op, Request};
 use memory_cache::MemoryCache;
 use serde::Serialize;
+use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -66,15 +67,6 @@ pub struct ControllerActivity {
     pub waited_for_room: u64,
 }
 
-/// What a controller wants, or has done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Wish {
-    /// A transfer from or to a drive, which comes back in [`Controller::transferred`].
-    Transfer { number: u32, drive: u32, request: Request, urgent: bool, sync: bool },
-    /// A command for a drive is done.
-    Ended { drive: u32, completion: Completion },
-}
-
 /// What becomes of a command at its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
@@ -90,7 +82,8 @@ enum Step {
 #[derive(Clone, Copy, Debug)]
 struct Job {
     drive: u32,
-    tag: Tag,
+    /// The number that it came with.
+    id: u32,
     request: Request,
     urgent: bool,
     submitted: Nanos,
@@ -134,8 +127,6 @@ enum Purpose {
     Fetch,
     /// To write them where they belong.
     Return,
-    /// None: its number is free.
-    Over,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,9 +134,7 @@ struct Transfer {
     purpose: Purpose,
     drive: u32,
     request: Request,
-    /// Parts that have not come back.
-    left: u32,
-    /// The first of those that wait for it beside its own command.
+    /// The first of the commands that wait for it and are not its own.
     waiters: u32,
 }
 
@@ -168,14 +157,14 @@ pub(crate) struct Controller {
     /// Commands that it holds, and those before it.
     held: usize,
     outside: VecDeque<u32>,
-    jobs: Vec<Job>,
-    free_jobs: Vec<u32>,
-    transfers: Vec<Transfer>,
-    free_transfers: Vec<u32>,
-    in_flight: usize,
+    jobs: Slab<Job>,
+    transfers: Slab<Transfer>,
     agenda: BinaryHeap<Reverse<(Nanos, u64, u32, Step)>>,
     noted: u64,
-    wishes: VecDeque<Wish>,
+    /// Transfers that have to be submitted.
+    downs: VecDeque<Effect>,
+    /// Commands that are done, with their drives.
+    ended: VecDeque<(u32, Answer)>,
     cache: Cache,
     /// When it last did anything for the host.
     last_busy: Nanos,
@@ -207,14 +196,12 @@ impl Controller {
             queue_depth: spec.queue_depth.map_or(usize::MAX, |depth| depth as usize),
             held: 0,
             outside: VecDeque::with_capacity(Controller::AT_ONCE),
-            jobs: Vec::with_capacity(Controller::AT_ONCE),
-            free_jobs: Vec::with_capacity(Controller::AT_ONCE),
-            transfers: Vec::with_capacity(Controller::AT_ONCE),
-            free_transfers: Vec::with_capacity(Controller::AT_ONCE),
-            in_flight: 0,
+            jobs: Slab::with_capacity(Controller::AT_ONCE),
+            transfers: Slab::with_capacity(Controller::AT_ONCE),
             agenda: BinaryHeap::with_capacity(Controller::AT_ONCE),
             noted: 0,
-            wishes: VecDeque::with_capacity(Controller::AT_ONCE),
+            downs: VecDeque::with_capacity(Controller::AT_ONCE),
+            ended: VecDeque::with_capacity(Controller::AT_ONCE),
             cache,
             last_busy: Nanos::ZERO,
             activity: ControllerActivity::default(),
@@ -232,129 +219,6 @@ impl Controller {
             Cache::Memory(memory) => memory.dirty_lines() as u64,
             Cache::Drive(shelf) => shelf.dirty_sectors(),
         }
-    }
-
-    /// Takes a command for a drive.
-    pub(crate) fn submit(&mut self, now: Nanos, drive: u32, tag: Tag, command: Command) {
-        let job = Job {
-            drive,
-            tag,
-            request: command.request,
-            urgent: command.urgent,
-            submitted: now,
-            since: now,
-            parts: TimeSplit::default(),
-            outcome: Outcome::Done,
-            cache: CacheUse::Miss,
-            travel: None,
-            waited: false,
-            pinned: 0,
-            reserved: 0,
-            waits: 0,
-            before: 0,
-            link: NONE,
-        };
-        let job = match self.free_jobs.pop() {
-            Some(free) => {
-                self.jobs[free as usize] = job;
-                free
-            }
-            None => {
-                self.jobs.push(job);
-                (self.jobs.len() - 1) as u32
-            }
-        };
-        match command.request.op {
-            Op::Read => self.activity.reads += 1,
-            Op::Write => self.activity.writes += 1,
-            Op::Flush => {}
-        }
-        if self.held == self.queue_depth {
-            return self.outside.push_back(job);
-        }
-        self.held += 1;
-        self.receive(now, job);
-        self.go_on(now);
-    }
-
-    /// What the controller wants next.
-    pub(crate) fn poll(&mut self) -> Option<Wish> {
-        self.wishes.pop_front()
-    }
-
-    /// In how many parts a transfer will come back.
-    pub(crate) fn sent(&mut self, number: u32, parts: u32) {
-        self.transfers[number as usize].left = parts;
-    }
-
-    /// When [`Controller::handle_timeout`] has something to do; `Nanos::MAX` when never.
-    pub(crate) fn next_event(&self) -> Nanos {
-        let noted = self.agenda.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
-        let is_idle = self.held == 0 && self.in_flight == 0;
-        match &self.cache {
-            Cache::None => noted,
-            Cache::Memory(memory) => noted.min(memory.next_event(is_idle, self.last_busy)),
-            Cache::Drive(shelf) => noted.min(shelf.next_event()),
-        }
-    }
-
-    /// Does all that is due.
-    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
-        while let Some(Reverse((_, _, job, step))) =
-            self.agenda.peek().copied().filter(|Reverse((at, ..))| *at <= now)
-        {
-            self.agenda.pop();
-            match step {
-                Step::Begin => self.begin(now, job),
-                Step::Landed => self.landed(now, job),
-                Step::Finish => self.finish(now, job),
-            }
-        }
-        match &self.cache {
-            Cache::None => {}
-            Cache::Memory(_) => self.destage_in_time(now),
-            Cache::Drive(_) => self.return_when_idle(now),
-        }
-        self.go_on(now);
-    }
-
-    /// A part of a transfer is done.
-    pub(crate) fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
-        let transfer = &mut self.transfers[number as usize];
-        transfer.left -= 1;
-        if transfer.left > 0 {
-            return;
-        }
-        let Transfer { purpose, drive, request, waiters, .. } =
-            std::mem::replace(transfer, Transfer { purpose: Purpose::Over, ..*transfer });
-        self.free_transfers.push(number);
-        self.in_flight -= 1;
-        if let Cache::Drive(shelf) = &mut self.cache {
-            shelf.note_use(now, drive);
-        }
-        match purpose {
-            Purpose::Pass { job } => {
-                self.account(now, job, how);
-                self.end(now, job);
-            }
-            Purpose::Fill { job } => self.filled(now, number, job, drive, &request, how),
-            Purpose::Through { job } => self.written_through(now, job, how),
-            Purpose::Destage { turn, evicts } => self.destaged(now, turn, evicts, drive, &request),
-            Purpose::Populate { job } => self.populate(now, job, how),
-            Purpose::Keep => self.kept(&request),
-            Purpose::Shelve { job } => self.shelved(now, job, how),
-            Purpose::Fetch => self.fetched(&request),
-            Purpose::Return => self.returned(now, &request),
-            Purpose::Over => unreachable!("a transfer ends once"),
-        }
-        let mut next = waiters;
-        while next != NONE {
-            let job = next;
-            next = std::mem::replace(&mut self.jobs[job as usize].link, NONE);
-            self.account(now, job, how);
-            self.go(now, job);
-        }
-        self.go_on(now);
     }
 
     /// Goes on with whatever waited for what has become free.
@@ -396,18 +260,7 @@ impl Controller {
     }
 
     fn transfer(&mut self, purpose: Purpose, drive: u32, request: Request) -> u32 {
-        let transfer = Transfer { purpose, drive, request, left: 0, waiters: NONE };
-        let number = match self.free_transfers.pop() {
-            Some(free) => {
-                self.transfers[free as usize] = transfer;
-                free
-            }
-            None => {
-                self.transfers.push(transfer);
-                (self.transfers.len() - 1) as u32
-            }
-        };
-        self.in_flight += 1;
+        let number = self.transfers.insert(Transfer { purpose, drive, request, waiters: NONE }) as u32;
         let owner = match purpose {
             Purpose::Pass { job }
             | Purpose::Fill { job }
@@ -417,7 +270,8 @@ impl Controller {
             _ => NONE,
         };
         let urgent = owner != NONE && self.jobs[owner as usize].urgent;
-        self.wishes.push_back(Wish::Transfer { number, drive, request, urgent, sync: owner != NONE });
+        let submission = Submission { urgent, sync: owner != NONE, ..Submission::new(number, request) };
+        self.downs.push_back(Effect::Down { child: drive, submission });
         number
     }
 
@@ -454,17 +308,126 @@ impl Controller {
 
     /// A command ends.
     fn finish(&mut self, now: Nanos, job: u32) {
-        let Job { drive, tag, request, submitted, parts, outcome, cache, travel, .. } =
-            self.jobs[job as usize];
-        let completed = now;
-        let completion = Completion { tag, request, submitted, completed, outcome, parts, cache, travel };
-        assert_eq!(parts.total(), completion.response(), "the parts add up: {completion:?}");
-        self.wishes.push_back(Wish::Ended { drive, completion });
-        self.free_jobs.push(job);
+        let Job { drive, id, request, submitted, parts, outcome, cache, travel, .. } =
+            self.jobs.remove(job as usize);
+        let ended =
+            Completion { submitted, outcome, parts, cache, travel, ..Completion::at_once(request, now) };
+        assert_eq!(parts.total(), ended.response(), "the parts add up: {ended:?}");
+        self.ended.push_back((drive, Answer { id, completion: ended, cached: false }));
         self.last_busy = now;
         match self.outside.pop_front() {
             Some(next) => self.receive(now, next),
             None => self.held -= 1,
+        }
+    }
+
+    /// Does what a transfer was for.
+    fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
+        let Transfer { purpose, drive, request, waiters } = self.transfers.remove(number as usize);
+        if let Cache::Drive(shelf) = &mut self.cache {
+            shelf.note_use(now, drive);
+        }
+        match purpose {
+            Purpose::Pass { job } => {
+                self.account(now, job, how);
+                self.end(now, job);
+            }
+            Purpose::Fill { job } => self.filled(now, number, job, drive, &request, how),
+            Purpose::Through { job } => self.written_through(now, job, how),
+            Purpose::Destage { turn, evicts } => self.destaged(now, turn, evicts, drive, &request),
+            Purpose::Populate { job } => self.populate(now, job, how),
+            Purpose::Keep => self.kept(&request),
+            Purpose::Shelve { job } => self.shelved(now, job, how),
+            Purpose::Fetch => self.fetched(&request),
+            Purpose::Return => self.returned(now, &request),
+        }
+        let mut next = waiters;
+        while next != NONE {
+            let job = next;
+            next = std::mem::replace(&mut self.jobs[job as usize].link, NONE);
+            self.account(now, job, how);
+            self.go(now, job);
+        }
+    }
+}
+
+impl Layer for Controller {
+    fn submit(&mut self, now: Nanos, port: u32, submission: Submission, _below: &dyn Below) {
+        let job = self.jobs.insert(Job::new(now, port, &submission)) as u32;
+        match submission.request.op {
+            Op::Read => self.activity.reads += 1,
+            Op::Write => self.activity.writes += 1,
+            Op::Flush => {}
+        }
+        if self.held == self.queue_depth {
+            return self.outside.push_back(job);
+        }
+        self.held += 1;
+        self.receive(now, job);
+        self.go_on(now);
+    }
+
+    fn complete(&mut self, now: Nanos, _child: u32, answer: &Answer) {
+        self.transferred(now, answer.id, &answer.completion);
+        self.go_on(now);
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(Reverse((_, _, job, step))) =
+            self.agenda.peek().copied().filter(|Reverse((at, ..))| *at <= now)
+        {
+            self.agenda.pop();
+            match step {
+                Step::Begin => self.begin(now, job),
+                Step::Landed => self.landed(now, job),
+                Step::Finish => self.finish(now, job),
+            }
+        }
+        match &self.cache {
+            Cache::None => {}
+            Cache::Memory(_) => self.destage_in_time(now),
+            Cache::Drive(_) => self.return_when_idle(now),
+        }
+        self.go_on(now);
+        // Answers go up drive by drive.
+        self.ended.make_contiguous().sort_by_key(|(drive, _)| *drive);
+    }
+
+    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+        let answer = |(_, answer)| Effect::Up(answer);
+        self.downs.pop_front().or_else(|| self.ended.pop_front().map(answer))
+    }
+
+    fn next_event(&self) -> Nanos {
+        let noted = self.agenda.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
+        let is_idle = self.held == 0 && self.transfers.is_empty();
+        match &self.cache {
+            Cache::None => noted,
+            Cache::Memory(memory) => noted.min(memory.next_event(is_idle, self.last_busy)),
+            Cache::Drive(shelf) => noted.min(shelf.next_event()),
+        }
+    }
+}
+
+impl Job {
+    fn new(now: Nanos, drive: u32, &Submission { id, request, urgent, .. }: &Submission) -> Job {
+        Job {
+            drive,
+            id,
+            request,
+            urgent,
+            submitted: now,
+            since: now,
+            parts: TimeSplit::default(),
+            outcome: Outcome::Done,
+            cache: CacheUse::Miss,
+            travel: None,
+            waited: false,
+            pinned: 0,
+            reserved: 0,
+            waits: 0,
+            before: 0,
+            link: NONE,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::Engine;
 use crate::device::{Fault, FaultError, MediaWrite};
-use crate::volume::Volume;
 use headstack_model::Nanos;
 
 impl Engine {
@@ -14,16 +13,14 @@ impl Engine {
 
     /// The device of a volume of which it can be told.
     fn recorded(&self, volume: usize) -> Option<usize> {
-        let Volume::Device(device) = self.volumes[volume] else { return None };
-        let device = device as usize;
-        let direct = self.caches[volume].is_none() && self.nodes[volume].is_none();
-        (direct && self.stations[device].controller().is_none()).then_some(device)
+        let device = self.volumes[volume].root as usize;
+        self.devices.get(device).map(|_| device)
     }
 
     /// Keeps a record of what goes to the media of volumes of which it can be told; to be called before the first run.
     pub fn track_media(&mut self) {
         for device in (0..self.volumes.len()).filter_map(|volume| self.recorded(volume)).collect::<Vec<_>>() {
-            self.stations[device].device_mut().track_media();
+            self.devices[device].device_mut().track_media();
         }
     }
 
@@ -31,7 +28,7 @@ impl Engine {
     /// All that a flush or a forced write promises is told when [`Engine::advance`] comes back that has seen its end.
     pub fn poll_media_write(&mut self, volume: usize) -> Option<MediaWrite> {
         let device = self.recorded(volume)?;
-        self.stations[device].device_mut().poll_media_write()
+        self.devices[device].device_mut().poll_media_write()
     }
 
     /// Gives a device's disk a fault; as [`crate::Device::inject`]. How its commands end goes through to the load's requests.
@@ -40,11 +37,11 @@ impl Engine {
     /// *Errors:* blocks that the disk does not have, or turns outside 1 to [`Fault::TURNS_MAX`].
     pub fn inject(&mut self, device: usize, fault: Fault) -> Result<(), FaultError> {
         let now = self.now;
-        self.with_station(device, |station, _| {
-            station.device_mut().handle_timeout(now);
-            station.device_mut().inject(fault)
+        self.with_links(device, |queue, _| {
+            queue.device_mut().handle_timeout(now);
+            queue.device_mut().inject(fault)
         })?;
-        self.settle(device);
+        self.settle(device as u32);
         Ok(())
     }
 
@@ -52,10 +49,10 @@ impl Engine {
     /// before is then to be had from [`Engine::poll_media_write`], and what its cache held is lost.
     pub fn has_died(&mut self, volume: usize) -> bool {
         let now = self.now;
-        let dead = |device: &usize| self.stations[*device].device().has_died(now);
+        let dead = |device: &usize| self.devices[*device].device().has_died(now);
         let Some(device) = self.recorded(volume).filter(dead) else { return false };
-        self.with_station(device, |station, _| station.device_mut().handle_timeout(now));
-        self.settle(device);
+        self.with_links(device, |queue, _| queue.device_mut().handle_timeout(now));
+        self.settle(device as u32);
         true
     }
 
@@ -63,7 +60,7 @@ impl Engine {
     /// of the writes under way, after which nothing happens any more. What is outstanding never comes back.
     pub fn cut_power(&mut self, now: Nanos) {
         assert_eq!(now, self.now, "all that was due before has been seen");
-        self.stations.iter_mut().for_each(|station| station.device_mut().cut_power(now));
-        self.dark = true;
+        self.devices.iter_mut().for_each(|queue| queue.device_mut().cut_power(now));
+        self.powered_off = true;
     }
 }

@@ -28,7 +28,8 @@ impl Engine {
     /// As [`Engine::run`], for an observer that also sees the devices' commands.
     pub fn run_observed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
         self.done = false;
-        self.feed(load);
+        self.parts = observer.sees_parts().then(Vec::new);
+        self.feed(load, observer);
         loop {
             let at = self.due(self.done && self.outstanding == 0);
             if at == Nanos::MAX || observer.stops() {
@@ -47,8 +48,9 @@ impl Engine {
     ///
     /// Panics when the load names a volume that is not there.
     pub fn advance<O: Observer + ?Sized>(&mut self, until: Nanos, load: &mut dyn Load, observer: &mut O) {
-        if !self.dark {
-            self.feed(load);
+        self.parts = observer.sees_parts().then(Vec::new);
+        if !self.powered_off {
+            self.feed(load, observer);
         }
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
             self.step(at, until, load, observer);
@@ -60,26 +62,23 @@ impl Engine {
     /// a new request can change anything.
     pub fn next_event(&self) -> Option<Nanos> {
         let at = self.due(false);
-        (at != Nanos::MAX && !self.dark).then_some(at)
+        (at != Nanos::MAX && !self.powered_off).then_some(at)
     }
 
     /// The first time at which something is due; `Nanos::MAX` when nothing is. What happens by itself may rest.
     #[inline]
     fn due(&self, rests: bool) -> Nanos {
-        let (background, controller) = match rests {
-            true => (Nanos::MAX, Nanos::MAX),
-            false => (self.background.first(), self.controller_events.first()),
-        };
+        let branches = if rests { Nanos::MAX } else { self.branch_events.first() };
         let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
-        self.events.first().min(background).min(controller).min(self.wanted).min(links)
+        self.device_events.first().min(branches).min(self.wanted).min(links)
     }
 
-    /// The first time at which anything is due but at one station.
+    /// The first time at which anything is due but at one device.
     #[inline]
-    pub(super) fn due_elsewhere(&self, station: usize) -> Nanos {
+    pub(super) fn due_elsewhere(&self, device: usize) -> Nanos {
         let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
-        let others = self.events.first_of_others(station).min(self.background.first());
-        others.min(self.controller_events.first()).min(self.wanted).min(links)
+        let others = self.device_events.first_of_others(device).min(self.branch_events.first());
+        others.min(self.wanted).min(links)
     }
 
     /// Does one of the things that are due at `at`, the first time at which any is, and nothing after `until`.
@@ -87,18 +86,10 @@ impl Engine {
     fn step<O: Observer + ?Sized>(&mut self, at: Nanos, until: Nanos, load: &mut dyn Load, observer: &mut O) {
         self.now = self.now.max(at);
         let mut changed = self.wanted <= at;
-        if self.events.first() <= at {
-            changed |= self.turn(self.events.first_index(), until, load, observer);
-        } else if self.background.first() <= at {
-            let (index, count) = (self.background.first_index(), self.volumes.len());
-            match index / count {
-                0 => self.turn_cache(index, load, observer),
-                1 => self.rebuild(index - count),
-                _ => self.turn_node(index - 2 * count, load, observer),
-            }
-            changed = true;
-        } else if self.controller_events.first() <= at {
-            self.turn_controller(self.controller_events.first_index(), load, observer);
+        if self.device_events.first() <= at {
+            changed |= self.turn_device(self.device_events.first_index(), until, load, observer);
+        } else if self.branch_events.first() <= at {
+            self.turn_branch(self.branch_events.first_index(), load, observer);
             changed = true;
         } else if self.wanted > at {
             self.turn_links();
@@ -107,7 +98,7 @@ impl Engine {
             observer.held(&tenure);
         }
         if changed {
-            self.feed(load);
+            self.feed(load, observer);
         }
     }
 }

@@ -1,29 +1,42 @@
 //! The block layer's queue before one device: plug, split, merge, choose.
 //!
 //! Requests are split at the largest command and go into an elevator, which merges them. What an elevator's request
-//! carries is a chain of pieces, which all end when its command does. A flush goes past the elevator, as in Linux, and so
+//! carries is a chain of parts, which all end when its command does. A flush bypasses the elevator, as in Linux, and so
 //! does what the device will refuse. *Source:* Linux's block layer (the behaviour).
 
-use super::gate::Gate;
-use super::target::{Piece, Target, at_tag};
+use super::dispatch::DispatchLimit;
+use super::target::{Target, at_tag};
 use super::{HostError, HostQueueSpec, Merge};
-use crate::device::{Command, Completion};
+use crate::device::{Command, Completion, Outcome};
+use crate::layer::Submission;
 use headstack_model::{Nanos, Op, Request};
 use headstack_policy::elevator::{Added, Ask, Dispatch, Elevator, EntryId, MergeRule};
 use headstack_policy::order::Order;
+use slab::Slab;
 use std::collections::VecDeque;
 
-/// No piece.
+/// No part, or no split request.
 const NONE: u32 = u32::MAX;
 
-/// A piece and the next one in its chain.
+/// A part of a request, and the next part in its chain.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    piece: Piece,
+    part: Submission,
+    /// The request that was split, where `part` is not all of it.
+    split: u32,
     next: u32,
 }
 
-/// Pieces that end together.
+/// A request that was split into parts.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    /// Parts that are not done.
+    left: u32,
+    /// How the worst part ended.
+    outcome: Outcome,
+}
+
+/// Parts that end together.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     first: u32,
@@ -52,16 +65,16 @@ pub(super) struct BlockQueue {
     sectors_max: u32,
     requests_max: usize,
     plug: Plug,
-    links: Vec<Link>,
-    free: Vec<u32>,
+    links: Slab<Link>,
+    splits: Slab<Split>,
     /// The chain of each of the elevator's requests.
     chains: Vec<Chain>,
-    /// Pieces for which the elevator has no room.
-    beyond: VecDeque<Piece>,
-    /// Flushes, and what the device will refuse.
-    past: VecDeque<u32>,
+    /// Parts for which the elevator has no room.
+    overflow: VecDeque<(Submission, u32)>,
+    /// Flushes, and what the device will refuse: they bypass the elevator.
+    bypass: VecDeque<u32>,
     sent: Vec<Sent>,
-    /// The command that ended last, and which of its pieces is next to be told so.
+    /// The command that ended last, and which part of it is next to be reported.
     command: Completion,
     ended: u32,
 }
@@ -94,38 +107,40 @@ impl BlockQueue {
             sectors_max,
             requests_max: spec.requests_max(),
             plug: Plug { requests, delay, until: None },
-            links: Vec::new(),
-            free: Vec::new(),
+            links: Slab::new(),
+            splits: Slab::new(),
             chains: Vec::new(),
-            beyond: VecDeque::new(),
-            past: VecDeque::new(),
+            overflow: VecDeque::new(),
+            bypass: VecDeque::new(),
             sent: Vec::with_capacity(2 * device.depth().min(1024)),
             command: Completion::at_once(Request::flush(), Nanos::ZERO),
             ended: NONE,
         })
     }
 
-    /// Takes a piece; says into how many parts it was split.
-    pub(super) fn issue<T: Target>(&mut self, now: Nanos, piece: Piece, device: &T) -> u32 {
-        let request = piece.request;
+    /// Takes a request, in parts where it is longer than the largest command.
+    pub(super) fn submit<T: Target>(&mut self, now: Nanos, submission: Submission, device: &T) {
+        let request = submission.request;
         if request.op == Op::Flush || request.sectors == 0 || request.end().0 > device.sectors() {
-            let link = self.link(piece);
-            self.past.push_back(link);
-            return 1;
+            let link = self.link(submission, NONE);
+            return self.bypass.push_back(link);
         }
         if device.outstanding() == 0 && self.is_empty() && self.plug.delay > Nanos::ZERO {
             self.plug.until = Some(now + self.plug.delay);
         }
-        let (mut from, mut parts) = (request.lbn, 0);
+        let parts = request.sectors.div_ceil(self.sectors_max);
+        let split = match parts {
+            1 => NONE,
+            _ => self.splits.insert(Split { left: parts, outcome: Outcome::Done }) as u32,
+        };
+        let mut from = request.lbn;
         while from < request.end() {
-            let mut part = piece;
+            let mut part = submission;
             part.request.lbn = from;
             part.request.sectors = ((request.end() - from) as u32).min(self.sectors_max);
             from = part.request.end();
-            parts += 1;
-            self.enter(now, part);
+            self.enter(now, part, split);
         }
-        parts
     }
 
     /// As [`Elevator::set_order`].
@@ -134,22 +149,22 @@ impl BlockQueue {
     }
 
     fn is_empty(&self) -> bool {
-        self.elevator.waiting() == 0 && self.beyond.is_empty()
+        self.elevator.waiting() == 0 && self.overflow.is_empty()
     }
 
     /// Requests that have not gone to the device.
     pub(super) fn waiting(&self) -> usize {
-        self.elevator.waiting() + self.beyond.len() + self.past.len()
+        self.elevator.waiting() + self.overflow.len() + self.bypass.len()
     }
 
-    /// Puts a piece into the elevator, or before it where that is full.
-    fn enter(&mut self, now: Nanos, piece: Piece) {
-        if self.has_room() && self.beyond.is_empty() {
-            return self.add(now, piece);
+    /// Puts a part into the elevator, or before it where that is full.
+    fn enter(&mut self, now: Nanos, part: Submission, split: u32) {
+        if self.has_room() && self.overflow.is_empty() {
+            return self.add(now, part, split);
         }
-        match self.elevator.merge(&ask(&piece)) {
-            Some(added) => self.attach(piece, added),
-            None => self.beyond.push_back(piece),
+        match self.elevator.merge(&ask(&part)) {
+            Some(added) => self.attach(part, split, added),
+            None => self.overflow.push_back((part, split)),
         }
     }
 
@@ -157,14 +172,14 @@ impl BlockQueue {
         self.elevator.waiting() < self.requests_max
     }
 
-    fn add(&mut self, now: Nanos, piece: Piece) {
-        let added = self.elevator.add(now, ask(&piece));
-        self.attach(piece, added);
+    fn add(&mut self, now: Nanos, part: Submission, split: u32) {
+        let added = self.elevator.add(now, ask(&part));
+        self.attach(part, split, added);
     }
 
-    /// Chains a piece to the elevator's request that it became, or became part of.
-    fn attach(&mut self, piece: Piece, added: Added) {
-        let link = self.link(piece);
+    /// Chains a part to the elevator's request that it became, or became part of.
+    fn attach(&mut self, part: Submission, split: u32, added: Added) {
+        let link = self.link(part, split);
         let alone = Chain { first: link, last: link };
         match added {
             Added::Queued(EntryId(entry)) => {
@@ -183,11 +198,11 @@ impl BlockQueue {
         }
     }
 
-    /// Whether any piece of a chain is urgent.
+    /// Whether any part of a chain is urgent.
     fn is_urgent(&self, chain: Chain) -> bool {
         let next = |link: &u32| Some(self.links[*link as usize].next).filter(|next| *next != NONE);
         let mut links = std::iter::successors(Some(chain.first), next);
-        links.any(|link| self.links[link as usize].piece.urgent)
+        links.any(|link| self.links[link as usize].part.urgent)
     }
 
     fn append(&mut self, EntryId(into): EntryId, chain: Chain) {
@@ -196,23 +211,17 @@ impl BlockQueue {
         whole.last = chain.last;
     }
 
-    fn link(&mut self, piece: Piece) -> u32 {
-        let link = Link { piece, next: NONE };
-        if let Some(free) = self.free.pop() {
-            self.links[free as usize] = link;
-            return free;
-        }
-        self.links.push(link);
-        (self.links.len() - 1) as u32
+    fn link(&mut self, part: Submission, split: u32) -> u32 {
+        self.links.insert(Link { part, split, next: NONE }) as u32
     }
 
     /// Gives the device what may go now.
-    pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, gate: &mut Gate) {
-        while self.waiting() > 0 && gate.lets_through(now, device) {
-            if let Some(first) = self.past.pop_front() {
-                let request = self.links[first as usize].piece.request;
+    pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, limit: &mut DispatchLimit) {
+        while self.waiting() > 0 && limit.lets_through(now, device) {
+            if let Some(first) = self.bypass.pop_front() {
+                let request = self.links[first as usize].part.request;
                 let sent = Sent { entry: None, chain: Chain { first, last: first } };
-                self.send(now, device, gate, request, sent);
+                self.send(now, device, limit, request, sent);
                 continue;
             }
             if self.is_plugged(now) {
@@ -220,20 +229,27 @@ impl BlockQueue {
             }
             let Some(Dispatch { entry, request }) = self.elevator.dispatch(now) else { return };
             let chain = self.chains[entry.0 as usize];
-            self.send(now, device, gate, request, Sent { entry: Some(entry), chain });
+            self.send(now, device, limit, request, Sent { entry: Some(entry), chain });
             while self.has_room()
-                && let Some(next) = self.beyond.pop_front()
+                && let Some((next, split)) = self.overflow.pop_front()
             {
-                self.add(now, next);
+                self.add(now, next, split);
             }
         }
     }
 
-    fn send<T: Target>(&mut self, now: Nanos, device: &mut T, gate: &mut Gate, request: Request, sent: Sent) {
+    fn send<T: Target>(
+        &mut self,
+        now: Nanos,
+        device: &mut T,
+        limit: &mut DispatchLimit,
+        request: Request,
+        sent: Sent,
+    ) {
         // What was merged with something urgent goes with it.
         let command = Command { urgent: self.is_urgent(sent.chain), ..request.into() };
         let tag = device.submit(now, command).expect("the device was seen to have room");
-        gate.issued(now, tag);
+        limit.issued(now, tag);
         *at_tag(&mut self.sent, tag.0, sent) = sent;
     }
 
@@ -244,30 +260,47 @@ impl BlockQueue {
         self.plug.until.is_some()
     }
 
-    /// The next piece that came back, and how.
+    /// The next request of which all parts are done, and in `ended` how the last one went.
     pub(super) fn poll<T: Target>(
         &mut self,
         now: Nanos,
         device: &mut T,
-        gate: &mut Gate,
+        limit: &mut DispatchLimit,
         ended: &mut Completion,
-        served: impl FnOnce(&Completion),
+        mut served: impl FnMut(&Completion),
     ) -> Option<u32> {
-        if self.ended == NONE {
-            *ended = device.poll_completion()?;
-            gate.completed(now, ended.tag);
-            served(ended);
-            let Sent { entry, chain } = self.sent[ended.tag.0 as usize];
-            (self.command, self.ended) = (*ended, chain.first);
-            if let Some(entry) = entry {
-                self.elevator.completed(now, entry);
+        loop {
+            if self.ended == NONE {
+                *ended = device.poll_completion()?;
+                limit.completed(now, ended.tag);
+                served(ended);
+                let Sent { entry, chain } = self.sent[ended.tag.0 as usize];
+                (self.command, self.ended) = (*ended, chain.first);
+                if let Some(entry) = entry {
+                    self.elevator.completed(now, entry);
+                }
+            }
+            *ended = self.command;
+            let Link { part, split, next } = self.links.remove(self.ended as usize);
+            self.ended = next;
+            if split == NONE || self.ends(split, &mut ended.outcome) {
+                return Some(part.id);
             }
         }
-        *ended = self.command;
-        let Link { piece, next } = self.links[self.ended as usize];
-        self.free.push(self.ended);
-        self.ended = next;
-        Some(piece.ask)
+    }
+
+    /// Notes that a part of a split request ended with `outcome`; whether it was the last one, and then the worst outcome of all.
+    fn ends(&mut self, number: u32, outcome: &mut Outcome) -> bool {
+        let split = &mut self.splits[number as usize];
+        split.left -= 1;
+        if *outcome != Outcome::Done {
+            split.outcome = *outcome;
+        }
+        if split.left > 0 {
+            return false;
+        }
+        *outcome = self.splits.remove(number as usize).outcome;
+        true
     }
 
     /// When to call [`BlockQueue::settle`] though nothing else happened; `Nanos::MAX` when never, as while the gate stays
@@ -281,7 +314,7 @@ impl BlockQueue {
     }
 }
 
-fn ask(piece: &Piece) -> Ask {
-    let Piece { request, source, urgent, sync, .. } = *piece;
+fn ask(part: &Submission) -> Ask {
+    let Submission { request, source, urgent, sync, .. } = *part;
     Ask { request, source, urgent, sync }
 }

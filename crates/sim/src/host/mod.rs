@@ -7,19 +7,19 @@
 
 mod block;
 mod cache;
-mod gate;
+mod device_queue;
+mod dispatch;
 mod interface;
 mod map;
 mod port;
+mod queue;
 mod spec;
-mod station;
 mod target;
 
 pub use cache::PageCacheActivity;
 pub use interface::{InterfaceKind, InterfaceSpec};
 pub use spec::{GuardKind, HostError, HostQueueSpec, HostSpec, Knows, Merge, PageCacheSpec};
 
-pub(crate) use cache::{PageCache, Wish};
-
-pub(crate) use station::Station;
-pub(crate) use target::Piece;
+pub(crate) use cache::PageCache;
+pub(crate) use device_queue::DeviceQueue;
+pub(crate) use port::PortQueue;

@@ -1,51 +1,29 @@
-//! A controller's port: what the host's queue feeds in place of the drive behind it.
+//! The host's queue before a controller: it feeds a port of the controller, which stands for a drive.
 
 use super::HostError;
+use super::HostQueueSpec;
+use super::queue::Queue;
 use super::target::Target;
 use crate::device::{Command, Completion, QueueFull, Tag};
-use headstack_model::Nanos;
+use crate::layer::{Answer, Below, Effect, Layer, Submission};
+use headstack_model::{Nanos, Request};
+use headstack_policy::Guard;
 use headstack_policy::elevator::DiskMap;
+use headstack_policy::order::Order;
+use slab::Slab;
 use std::collections::VecDeque;
 
-/// Commands on their way to a controller, and those that it has ended.
+/// Commands on their way to a controller, and those that are done.
 #[derive(Debug)]
-pub(super) struct Port {
+struct Port {
     sectors: u64,
     sector_bytes: u32,
     depth: usize,
     outstanding: usize,
-    /// Tags given out so far, and those free again.
-    tags: u32,
-    free: Vec<u32>,
+    /// A key for each tag that is out.
+    tags: Slab<()>,
     sent: VecDeque<(Tag, Command)>,
     done: VecDeque<Completion>,
-}
-
-impl Port {
-    /// A port for so many commands that stands for such a drive.
-    pub(super) fn new(sectors: u64, sector_bytes: u32, depth: usize) -> Port {
-        Port {
-            sectors,
-            sector_bytes,
-            depth,
-            outstanding: 0,
-            tags: 0,
-            free: Vec::new(),
-            sent: VecDeque::new(),
-            done: VecDeque::new(),
-        }
-    }
-
-    /// The next command for the controller.
-    pub(super) fn take(&mut self) -> Option<(Tag, Command)> {
-        self.sent.pop_front()
-    }
-
-    /// The controller has ended a command.
-    pub(super) fn end(&mut self, completion: Completion) {
-        self.outstanding -= 1;
-        self.done.push_back(completion);
-    }
 }
 
 impl Target for Port {
@@ -70,22 +48,97 @@ impl Target for Port {
             return Err(QueueFull);
         }
         self.outstanding += 1;
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.tags += 1;
-            self.tags - 1
-        });
-        self.sent.push_back((Tag(tag), command));
-        Ok(Tag(tag))
+        let tag = Tag(self.tags.insert(()) as u32);
+        self.sent.push_back((tag, command));
+        Ok(tag)
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
         let completion = self.done.pop_front()?;
-        self.free.push(completion.tag.0);
+        self.tags.remove(completion.tag.0 as usize);
         Some(completion)
     }
 
     fn map(&self) -> Result<Box<dyn DiskMap>, HostError> {
         let message = "a controller stands before the drive, and chooses and caches by itself";
         Err(HostError::new("queue.knows", message))
+    }
+}
+
+/// The host's queue before one port of a controller.
+#[derive(Debug)]
+pub(crate) struct PortQueue {
+    port: Port,
+    queue: Queue,
+    /// Commands of `port.sent` that may go down: those that were there when the queue settled.
+    settled: usize,
+}
+
+impl PortQueue {
+    /// A queue before a port that takes `depth` commands and stands for a drive of `sectors` blocks of `sector_bytes`.
+    ///
+    /// *Errors:* a key of the queue is wrong.
+    pub(crate) fn new(
+        sectors: u64,
+        sector_bytes: u32,
+        depth: usize,
+        queue: &HostQueueSpec,
+    ) -> Result<PortQueue, HostError> {
+        let (tags, sent, done) = (Slab::new(), VecDeque::new(), VecDeque::new());
+        let port = Port { sectors, sector_bytes, depth, outstanding: 0, tags, sent, done };
+        Ok(PortQueue { queue: Queue::new(queue, &port)?, port, settled: 0 })
+    }
+
+    /// The starvation guard, if there is one.
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        self.queue.guard()
+    }
+
+    /// As [`Queue::set_order`].
+    pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
+        self.queue.set_order(order)
+    }
+}
+
+impl Layer for PortQueue {
+    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+        self.queue.submit(now, submission, &mut self.port, true);
+    }
+
+    fn complete(&mut self, _now: Nanos, _child: u32, answer: &Answer) {
+        self.port.outstanding -= 1;
+        self.port.done.push_back(Completion { tag: Tag(answer.id), ..answer.completion });
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        self.settle(now);
+    }
+
+    fn poll(&mut self, now: Nanos) -> Option<Effect> {
+        let mut completion = Completion::at_once(Request::flush(), now);
+        if let Some(id) = self.queue.poll(now, &mut self.port, &mut completion, |_| {}) {
+            return Some(Effect::Up(Answer { id, completion, cached: false }));
+        }
+        self.settled = self.settled.checked_sub(1)?;
+        let (Tag(id), Command { request, urgent, .. }) = self.port.sent.pop_front()?;
+        let submission = Submission { urgent, ..Submission::new(id, request) };
+        Some(Effect::Down { child: 0, submission })
+    }
+
+    fn next_event(&self) -> Nanos {
+        self.queue.next_event(&self.port)
+    }
+
+    fn gathers(&self) -> bool {
+        true
+    }
+
+    fn settle(&mut self, now: Nanos) {
+        self.queue.settle(now, &mut self.port);
+        self.settled = self.port.sent.len();
+    }
+
+    fn outstanding(&self) -> Option<usize> {
+        Some(self.queue.len() + self.port.outstanding)
     }
 }

@@ -1,22 +1,10 @@
-//! What a queue of the host feeds, and what it is fed with.
+//! What a queue feeds: a device, or a controller's port.
 
 use super::HostError;
 use super::map::TrackMap;
 use crate::device::{Command, Completion, Device, QueueFull, Tag};
-use headstack_model::{Nanos, Request};
+use headstack_model::Nanos;
 use headstack_policy::elevator::DiskMap;
-
-/// What the engine asks of a station: a request, or one device's part of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
-    /// The engine's number for what it belongs to.
-    pub(crate) ask: u32,
-    pub(crate) request: Request,
-    pub(crate) source: u32,
-    pub(crate) urgent: bool,
-    /// Whether somebody waits for it.
-    pub(crate) sync: bool,
-}
 
 /// Takes commands and ends them: a device, or a controller's port that stands for one.
 pub(super) trait Target {

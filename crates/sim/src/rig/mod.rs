@@ -20,10 +20,10 @@ pub use document::{lay, value};
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 
+use crate::array::ArrayVolume;
 use crate::device::{Device, DeviceError, DeviceOptions, Drive};
 use crate::engine::Engine;
 use crate::host::HostError;
-use crate::volume::ArrayVolume;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
@@ -202,7 +202,7 @@ impl Rig {
             engine = engine.with_node(config).map_err(|error| located(node_fault(error)))?;
         }
         Ok(match links::links(&self.resolved) {
-            Some(links) => engine.with_links(links),
+            Some(links) => engine.with_shared_links(links),
             None => engine,
         })
     }

@@ -1,7 +1,6 @@
 //! The page cache of a volume: what was read or written lately, what is read ahead, and what is written later.
 //!
-//! A machine without a clock. Requests go in by [`PageCache::submit`], transfers come out of [`PageCache::poll`] and are
-//! told done by [`PageCache::transferred`]; a request ends when [`PageCache::poll`] says so.
+//! A [`Layer`]: it answers what it serves, hands direct and forced requests through, and sends transfers of its own to its child.
 //!
 //! A read walks over its pages: over one in memory it steps, for one in a transfer it waits, and one that is missing it
 //! has read, with what read-ahead adds. A write makes its pages dirty, after it has read those that it covers in part, and
@@ -22,10 +21,12 @@ mod write_back;
 
 use super::spec::PageCacheSpec;
 use crate::device::Completion;
+use crate::layer::{Answer, Below, Bypass, Effect, Layer, Submission};
 use ahead::{Fetch, Memory, Reader};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use pages::Pages;
 use serde::Serialize;
+use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use write_back::WriteBack;
@@ -49,15 +50,6 @@ pub struct PageCacheActivity {
     pub throttled: u64,
 }
 
-/// What a page cache wants, or has done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Wish {
-    /// A transfer from or to the volume.
-    Transfer { number: u32, request: Request, source: u32, urgent: bool, sync: bool },
-    /// A request is done.
-    Ended { ask: u32, completion: Completion, hit: bool },
-}
-
 /// What a transfer is for.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
@@ -67,8 +59,6 @@ enum Purpose {
     WriteBack { first: u64, pages: u32, turn: u64 },
     /// To flush the drive.
     Flush,
-    /// None: its number is free.
-    Over,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +71,8 @@ struct Transfer {
 /// A request that is under way.
 #[derive(Clone, Copy, Debug)]
 struct Job {
-    ask: u32,
+    /// The number that it came with.
+    id: u32,
     source: u32,
     urgent: bool,
     /// Pages still to walk over.
@@ -108,17 +99,18 @@ pub(crate) struct PageCache {
     request_most: u64,
     copy: Nanos,
     readers: Vec<(u32, Reader)>,
-    jobs: Vec<Job>,
-    free_jobs: Vec<usize>,
-    transfers: Vec<Transfer>,
-    free_transfers: Vec<u32>,
+    jobs: Slab<Job>,
+    transfers: Slab<Transfer>,
     /// Jobs that wait for a page to give way.
     starved: VecDeque<usize>,
     write_back: WriteBack,
+    /// Whether direct requests go through the cache, too.
+    buffer_direct: bool,
+    bypass: Bypass,
     /// Jobs that end once their data are copied.
     copying: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
     copies: u64,
-    wishes: VecDeque<Wish>,
+    effects: VecDeque<Effect>,
     activity: PageCacheActivity,
 }
 
@@ -152,15 +144,15 @@ impl PageCache {
             request_most: pages(1280),
             copy: Nanos::from_us(spec.copy_us_per_page),
             readers: Vec::new(),
-            jobs: Vec::with_capacity(PageCache::AT_ONCE),
-            free_jobs: Vec::with_capacity(PageCache::AT_ONCE),
-            transfers: Vec::with_capacity(PageCache::AT_ONCE),
-            free_transfers: Vec::with_capacity(PageCache::AT_ONCE),
+            jobs: Slab::with_capacity(PageCache::AT_ONCE),
+            transfers: Slab::with_capacity(PageCache::AT_ONCE),
             starved: VecDeque::with_capacity(PageCache::AT_ONCE),
             write_back: WriteBack::new(spec, room),
+            buffer_direct: spec.buffer_direct,
+            bypass: Bypass::default(),
             copying: BinaryHeap::with_capacity(PageCache::AT_ONCE),
             copies: 0,
-            wishes: VecDeque::with_capacity(PageCache::AT_ONCE),
+            effects: VecDeque::with_capacity(PageCache::AT_ONCE),
             activity: PageCacheActivity::default(),
         }
     }
@@ -174,14 +166,14 @@ impl PageCache {
         self.pages.dirty()
     }
 
-    /// Whether a request goes through the cache: one that is forced to the media does not.
-    pub(crate) fn takes(&self, request: &Request) -> bool {
+    /// Whether the cache serves a request: it does not serve direct ones, and those that are forced to the media.
+    fn serves(&self, Submission { request, direct, .. }: &Submission) -> bool {
         let fits = request.sectors > 0 && request.end().0 <= self.sectors;
-        request.op == Op::Flush || (fits && !request.fua)
+        request.op == Op::Flush || (fits && !request.fua && (!direct || self.buffer_direct))
     }
 
-    /// A request goes past the cache: what a write makes stale is dropped.
-    pub(crate) fn passed(&mut self, request: &Request) {
+    /// A request bypasses the cache: what a write makes stale is dropped.
+    fn invalidate(&mut self, request: &Request) {
         if request.op == Op::Write && request.end().0 <= self.sectors {
             let (first, end) = self.span(request);
             (first..end).for_each(|index| self.pages.drop_clean(index));
@@ -193,54 +185,20 @@ impl PageCache {
         (request.lbn.0 / self.page_sectors, request.end().0.div_ceil(self.page_sectors))
     }
 
-    /// Takes a request, which the caller knows as `ask`.
-    pub(crate) fn submit(&mut self, now: Nanos, ask: u32, request: Request, source: u32, urgent: bool) {
+    /// Begins a request that the cache serves.
+    fn begin(&mut self, now: Nanos, submission: &Submission) {
+        let Submission { id, request, source, urgent, .. } = *submission;
         let (next, end) = self.span(&request);
         let completion = Completion::at_once(request, now);
         let job =
-            Job { ask, source, urgent, next, end, since: now, completion, waited: false, missed: 0, link: 0 };
-        let job = match self.free_jobs.pop() {
-            Some(free) => {
-                self.jobs[free] = job;
-                free
-            }
-            None => {
-                self.jobs.push(job);
-                self.jobs.len() - 1
-            }
-        };
+            Job { id, source, urgent, next, end, since: now, completion, waited: false, missed: 0, link: 0 };
+        let job = self.jobs.insert(job);
         self.go_on(now, job);
     }
 
-    /// What the cache wants next.
-    pub(crate) fn poll(&mut self) -> Option<Wish> {
-        self.wishes.pop_front()
-    }
-
-    /// When [`PageCache::handle_timeout`] has something to do; `Nanos::MAX` when never.
-    pub(crate) fn next_event(&self) -> Nanos {
-        let copied = self.copying.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
-        copied.min(self.write_back.next_tick(&self.pages))
-    }
-
-    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
-        while let Some(Reverse((_, _, job))) = self.copying.peek().copied().filter(|next| next.0.0 <= now) {
-            self.copying.pop();
-            let Job { ask, completion, waited, .. } = self.jobs[job];
-            self.free_jobs.push(job);
-            self.wishes.push_back(Wish::Ended { ask, completion, hit: !waited });
-        }
-        if self.write_back.next_tick(&self.pages) <= now {
-            self.write_back.tick(now);
-            self.write(now);
-        }
-    }
-
     /// A transfer is done.
-    pub(crate) fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
-        let Transfer { purpose, waiters } = self.transfers[number as usize];
-        self.transfers[number as usize].purpose = Purpose::Over;
-        self.free_transfers.push(number);
+    fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
+        let Transfer { purpose, waiters } = self.transfers.remove(number as usize);
         match purpose {
             Purpose::Fill { first, pages } => {
                 for index in first..first + u64::from(pages) {
@@ -256,7 +214,6 @@ impl PageCache {
                 self.write_back.ended(turn);
             }
             Purpose::Flush => {}
-            Purpose::Over => unreachable!("a transfer ends once"),
         }
         self.resume_waiters(now, waiters, how);
         if matches!(purpose, Purpose::WriteBack { .. }) {
@@ -424,26 +381,24 @@ impl PageCache {
 
     /// The number that the next transfer will have.
     fn next_transfer(&self) -> u32 {
-        self.free_transfers.last().copied().unwrap_or(self.transfers.len() as u32)
+        self.transfers.vacant_key() as u32
     }
 
     fn transfer(&mut self, number: u32, purpose: Purpose, source: u32, urgent: bool, sync: bool) {
         let request = match purpose {
             Purpose::Fill { first, pages } => self.request(Op::Read, first, pages),
             Purpose::WriteBack { first, pages, .. } => self.request(Op::Write, first, pages),
-            Purpose::Flush | Purpose::Over => Request::flush(),
+            Purpose::Flush => Request::flush(),
         };
         match purpose {
             Purpose::Fill { pages, .. } => self.activity.read_pages += u64::from(pages),
             Purpose::WriteBack { pages, .. } => self.activity.written_pages += u64::from(pages),
-            Purpose::Flush | Purpose::Over => {}
+            Purpose::Flush => {}
         }
-        let transfer = Transfer { purpose, waiters: None };
-        match self.free_transfers.pop() {
-            Some(_) => self.transfers[number as usize] = transfer,
-            None => self.transfers.push(transfer),
-        }
-        self.wishes.push_back(Wish::Transfer { number, request, source, urgent, sync });
+        let key = self.transfers.insert(Transfer { purpose, waiters: None });
+        assert_eq!(key as u32, number, "pages were promised to the next transfer");
+        let submission = Submission { id: number, request, source, urgent, sync, direct: true };
+        self.effects.push_back(Effect::Down { child: 0, submission });
     }
 
     fn request(&self, op: Op, first: u64, pages: u32) -> Request {
@@ -457,5 +412,43 @@ impl PageCache {
         self.jobs[job].since = now;
         self.starved.push_back(job);
         self.write(now);
+    }
+}
+
+impl Layer for PageCache {
+    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+        if self.serves(&submission) {
+            return self.begin(now, &submission);
+        }
+        self.invalidate(&submission.request);
+        self.effects.push_back(self.bypass.submit(submission));
+    }
+
+    fn complete(&mut self, now: Nanos, _child: u32, answer: &Answer) {
+        match self.bypass.complete(answer) {
+            Some(effect) => self.effects.push_back(effect),
+            None => self.transferred(now, answer.id, &answer.completion),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(Reverse((_, _, job))) = self.copying.peek().copied().filter(|next| next.0.0 <= now) {
+            self.copying.pop();
+            let Job { id, completion, waited, .. } = self.jobs.remove(job);
+            self.effects.push_back(Effect::Up(Answer { id, completion, cached: !waited }));
+        }
+        if self.write_back.next_tick(&self.pages) <= now {
+            self.write_back.tick(now);
+            self.write(now);
+        }
+    }
+
+    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    fn next_event(&self) -> Nanos {
+        let copied = self.copying.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
+        copied.min(self.write_back.next_tick(&self.pages))
     }
 }

@@ -1,15 +1,15 @@
 //! The engine's part with what devices share: it lends the links to the device whose turn it is.
 
 use super::Engine;
-use crate::host::Station;
+use crate::host::DeviceQueue;
 use crate::link::{LinkUse, Links};
 use headstack_model::Nanos;
 
 impl Engine {
     /// The same engine whose devices share links.
-    pub(crate) fn with_links(mut self, links: Links) -> Engine {
-        let stations = self.stations.iter_mut().enumerate();
-        stations.filter(|(index, _)| links.reach(*index)).for_each(|(_, station)| station.share());
+    pub(crate) fn with_shared_links(mut self, links: Links) -> Engine {
+        let devices = self.devices.iter_mut().enumerate();
+        devices.filter(|(index, _)| links.reach(*index)).for_each(|(_, device)| device.share());
         Engine { links: Some(Box::new(links)), ..self }
     }
 
@@ -22,22 +22,26 @@ impl Engine {
     pub(super) fn turn_links(&mut self) {
         let now = self.now;
         if let Some(device) = self.links.as_mut().and_then(|links| links.arbitrate(now)) {
-            self.with_station(device as usize, Station::handle_bus);
-            self.settle(device as usize);
+            self.with_links(device as usize, DeviceQueue::handle_bus);
+            self.settle(device);
         }
     }
 
-    /// Has a station do something now, with the links that its device shares at hand.
+    /// Has a device do something now, with the links that it shares at hand.
     #[inline]
-    pub(super) fn with_station<R>(&mut self, index: usize, act: impl FnOnce(&mut Station, Nanos) -> R) -> R {
+    pub(super) fn with_links<R>(
+        &mut self,
+        index: usize,
+        act: impl FnOnce(&mut DeviceQueue, Nanos) -> R,
+    ) -> R {
         // One call, so that it is compiled into the place: most devices share nothing.
         let shares = self.links.as_ref().is_some_and(|links| links.reach(index));
         if shares {
             self.lend(index);
         }
-        let result = act(&mut self.stations[index], self.now);
+        let result = act(&mut self.devices[index], self.now);
         if shares {
-            self.links = self.stations[index].give_back();
+            self.links = self.devices[index].give_back();
         }
         result
     }
@@ -45,6 +49,6 @@ impl Engine {
     #[cold]
     fn lend(&mut self, index: usize) {
         let links = self.links.take().expect("there are links that reach the device");
-        self.stations[index].lend(links, index as u32);
+        self.devices[index].lend(links, index as u32);
     }
 }

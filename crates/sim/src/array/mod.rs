@@ -1,0 +1,316 @@
+//! Arrays: several devices that look like one.
+//!
+//! A [`Layer`] whose children are the members, and the spares behind them. A request becomes accesses of members, in phases: the
+//! accesses of a phase are submitted together, and the next phase begins when the last of them is done. The request ends with its slowest
+//! access. Its time split is that of the slowest access of each phase, one after the other, so that it adds up.
+//!
+//! A spare is filled by steps that no request waits for, each of which begins when the one before is done and the rate allows it,
+//! for as long as the load runs.
+//!
+//! What an array does for a request is [`headstack_policy::stripe`]'s to say; this carries it out.
+
+use crate::device::{Completion, Outcome, TimeSplit};
+use crate::layer::{Answer, Below, Effect, Layer, Submission};
+use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_policy::stripe::{Access, Array, Members, Plan};
+use std::collections::VecDeque;
+
+/// Devices that look like one: an array's members, and its spares.
+#[derive(Debug)]
+pub struct ArrayVolume {
+    array: Array,
+    /// The device of each member, and of each spare behind them.
+    devices: Vec<u32>,
+    rebuild_rate: Option<u64>,
+}
+
+impl ArrayVolume {
+    /// An array whose members, and spares behind them, are the devices of these numbers.
+    pub fn new(array: Array, devices: Vec<u32>) -> ArrayVolume {
+        ArrayVolume { array, devices, rebuild_rate: None }
+    }
+
+    /// The same, with spares filled at this rate at most.
+    pub fn rebuilt_at(self, bytes_a_second: u64) -> ArrayVolume {
+        ArrayVolume { rebuild_rate: Some(bytes_a_second), ..self }
+    }
+
+    /// The numbers of its devices.
+    pub fn devices(&self) -> &[u32] {
+        &self.devices
+    }
+
+    /// Blocks that a load can address.
+    pub(crate) fn sectors(&self) -> u64 {
+        self.array.sectors()
+    }
+}
+
+/// How spares are filled.
+#[derive(Debug)]
+struct Rebuild {
+    /// The most; as fast as it goes, where there is no limit.
+    bytes_a_second: Option<u64>,
+    sector_bytes: u32,
+    /// When the last step began, and its blocks.
+    began: Nanos,
+    sectors: u64,
+    /// When the next step begins; `Nanos::MAX` while one runs, and when all is filled.
+    next: Nanos,
+}
+
+impl Rebuild {
+    /// Blocks of a step: a MiB, where sectors have 512 bytes.
+    const SECTORS: u64 = 2048;
+
+    /// When the rate allows the step after the last one.
+    fn allowed(&self) -> Nanos {
+        let Some(rate) = self.bytes_a_second else { return self.began };
+        let bytes = u128::from(self.sectors) * u128::from(self.sector_bytes);
+        let takes = (bytes * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
+        self.began + Nanos(u64::try_from(takes).unwrap_or(u64::MAX / 2))
+    }
+}
+
+/// Reads of one member that are not done, where some accesses wait for their own member alone.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads(u32);
+
+/// A request of the array, or a step of filling spares, in progress.
+#[derive(Debug)]
+struct Fork {
+    plan: Plan,
+    /// The phase in progress, from 1 on.
+    phase: usize,
+    submitted: Nanos,
+    /// When the phase began.
+    began: Nanos,
+    /// Accesses that are not done.
+    left: u32,
+    /// Where the time of the phases before went.
+    parts: TimeSplit,
+    /// How the worst access ended.
+    outcome: Outcome,
+    /// By member, where some accesses wait for their own member alone; else empty.
+    reads: Vec<Reads>,
+    /// The request; none for a step of filling spares.
+    origin: Option<Submission>,
+}
+
+/// An array as a layer.
+#[derive(Debug)]
+pub(crate) struct ArrayLayer {
+    array: Array,
+    members: u32,
+    /// Blocks of the first member, which refuses what the array does not hold.
+    member_sectors: u64,
+    rebuild: Rebuild,
+    /// Kept when they are done, for their allocations.
+    forks: Vec<Fork>,
+    free: Vec<u32>,
+    effects: VecDeque<Effect>,
+}
+
+impl ArrayLayer {
+    /// The layer of an array whose first member has `member_sectors` blocks of `sector_bytes`.
+    pub(crate) fn new(volume: ArrayVolume, member_sectors: u64, sector_bytes: u32) -> ArrayLayer {
+        let ArrayVolume { array, devices, rebuild_rate } = volume;
+        let next = if array.progress().1 > 0 { Nanos::ZERO } else { Nanos::MAX };
+        let rebuild =
+            Rebuild { bytes_a_second: rebuild_rate, sector_bytes, began: Nanos::ZERO, sectors: 0, next };
+        let members = devices.len() as u32;
+        let (forks, free, effects) = (Vec::new(), Vec::new(), VecDeque::new());
+        ArrayLayer { array, members, member_sectors, rebuild, forks, free, effects }
+    }
+
+    /// Blocks of spares that have been filled, and those of all spares.
+    pub(crate) fn rebuilt(&self) -> (u64, u64) {
+        self.array.progress()
+    }
+
+    /// Plans a request. One that the array does not hold is left to its first member to refuse.
+    fn plan(&mut self, request: &Request, below: &dyn Below, fork: u32) {
+        let plan = &mut self.forks[fork as usize].plan;
+        let end = request.lbn.0.saturating_add(u64::from(request.sectors));
+        if request.op != Op::Flush && (request.sectors == 0 || end > self.array.sectors()) {
+            let request = Request { lbn: Lbn(self.member_sectors), ..*request };
+            return plan.set(Access { member: 0, request });
+        }
+        self.array.plan(request, &View(below), plan);
+    }
+
+    /// A fork with an empty plan.
+    fn open(&mut self, now: Nanos, origin: Option<Submission>) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.forks.push(Fork::new());
+            (self.forks.len() - 1) as u32
+        });
+        let fork = &mut self.forks[number as usize];
+        (fork.phase, fork.submitted, fork.began, fork.left) = (0, now, now, 0);
+        (fork.parts, fork.outcome, fork.origin) = (TimeSplit::default(), Outcome::Done, origin);
+        fork.reads.clear();
+        number
+    }
+
+    /// Submits what a new plan begins with.
+    fn begin(&mut self, now: Nanos, number: u32) {
+        let fork = &mut self.forks[number as usize];
+        let is_early = !fork.plan.early().is_empty();
+        if is_early {
+            fork.reads.resize(self.members as usize, Reads::default());
+        }
+        fork.submit_phase(now, number, &mut self.effects);
+        for member in (0..self.members).take_while(|_| is_early) {
+            fork.submit_early(member, number, &mut self.effects);
+        }
+    }
+
+    /// A fork is done; `last` is its last access.
+    fn end(&mut self, now: Nanos, number: u32, last: &Completion) {
+        self.free.push(number);
+        let Fork { submitted, parts, outcome, origin, .. } = &self.forks[number as usize];
+        let completion = Completion { submitted: *submitted, parts: *parts, outcome: *outcome, ..*last };
+        match origin {
+            Some(Submission { id, .. }) => {
+                self.effects.push_back(Effect::Up(Answer { id: *id, completion, cached: false }));
+            }
+            None => {
+                self.array.rebuilt();
+                self.rebuild.next = now.max(self.rebuild.allowed());
+            }
+        }
+    }
+
+    /// Begins the next step of filling spares.
+    fn step(&mut self, now: Nanos) {
+        self.rebuild.next = Nanos::MAX;
+        let number = self.open(now, None);
+        match self.array.plan_rebuild(Rebuild::SECTORS, &mut self.forks[number as usize].plan) {
+            Some(sectors) => {
+                (self.rebuild.began, self.rebuild.sectors) = (now, sectors);
+                self.begin(now, number);
+            }
+            None => self.free.push(number),
+        }
+    }
+}
+
+impl Fork {
+    fn new() -> Fork {
+        Fork {
+            plan: Plan::default(),
+            phase: 0,
+            submitted: Nanos::ZERO,
+            began: Nanos::ZERO,
+            left: 0,
+            parts: TimeSplit::default(),
+            outcome: Outcome::Done,
+            reads: Vec::new(),
+            origin: None,
+        }
+    }
+
+    /// Submits the accesses of the next phase, if there is one.
+    fn submit_phase(&mut self, now: Nanos, number: u32, effects: &mut VecDeque<Effect>) {
+        let Some(accesses) = self.plan.phases().nth(self.phase) else { return };
+        if self.phase == 0 || self.reads.is_empty() {
+            self.began = now;
+        }
+        self.phase += 1;
+        for access in accesses {
+            if let Some(reads) = self.reads.get_mut(access.member as usize) {
+                reads.0 += u32::from(access.request.op == Op::Read);
+            }
+            effects.push_back(down(access, number, self.origin.as_ref()));
+            self.left += 1;
+        }
+    }
+
+    /// Submits what waits for a member's own reads alone, once they are done.
+    fn submit_early(&mut self, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
+        if self.reads[member as usize].0 > 0 {
+            return;
+        }
+        for access in self.plan.early().iter().filter(|access| access.member == member) {
+            effects.push_back(down(access, number, self.origin.as_ref()));
+            self.left += 1;
+        }
+    }
+
+    /// A read of a member is done: submits what waited for it.
+    fn end_read(&mut self, now: Nanos, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
+        self.reads[member as usize].0 -= 1;
+        let all = self.reads.iter().all(|reads| reads.0 == 0);
+        self.submit_early(member, number, effects);
+        if all {
+            self.submit_phase(now, number, effects);
+        }
+    }
+}
+
+/// An access of a member, for a request or for filling spares.
+fn down(access: &Access, id: u32, origin: Option<&Submission>) -> Effect {
+    let request = access.request;
+    let submission = match origin {
+        Some(origin) => Submission { id, request, ..*origin },
+        None => Submission { sync: false, ..Submission::new(id, request) },
+    };
+    Effect::Down { child: access.member, submission }
+}
+
+/// What an array sees of its members.
+struct View<'a>(&'a dyn Below);
+
+impl Members for View<'_> {
+    fn outstanding(&self, member: u32) -> usize {
+        self.0.outstanding(member)
+    }
+
+    fn distance(&self, member: u32, lbn: Lbn) -> u64 {
+        u64::from(self.0.cylinders_to(member, lbn))
+    }
+}
+
+impl Layer for ArrayLayer {
+    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, below: &dyn Below) {
+        let fork = self.open(now, Some(submission));
+        self.plan(&submission.request, below, fork);
+        self.begin(now, fork);
+        let left = self.forks[fork as usize].left;
+        assert!(left > 0, "an array has something to do for {:?}", submission.request);
+    }
+
+    fn complete(&mut self, now: Nanos, child: u32, answer: &Answer) {
+        let (number, how) = (answer.id, &answer.completion);
+        let fork = &mut self.forks[number as usize];
+        if how.outcome != Outcome::Done {
+            fork.outcome = how.outcome;
+        }
+        fork.left -= 1;
+        if !fork.reads.is_empty() && how.request.op == Op::Read {
+            fork.end_read(now, child, number, &mut self.effects);
+        }
+        if fork.left == 0 {
+            fork.parts += how.parts;
+            fork.parts.queued += how.submitted - fork.began;
+            fork.submit_phase(now, number, &mut self.effects);
+        }
+        if fork.left == 0 {
+            self.end(now, number, how);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        if self.rebuild.next <= now {
+            self.step(now);
+        }
+    }
+
+    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    fn next_event(&self) -> Nanos {
+        self.rebuild.next
+    }
+}

@@ -1,0 +1,288 @@
+//! How requests walk through the tree: down from the load, and answers up.
+
+use super::{Branch, Child, Engine, LOAD, NodeId, Part, Ticket};
+use crate::device::Completion;
+use crate::host::DeviceQueue;
+use crate::layer::{Answer, Below, Effect, Submission};
+use crate::observe::{Finished, Observer};
+use headstack_model::{Lbn, Nanos, Request};
+use headstack_workload::{Issue, Load, Poll};
+
+/// A layer's children, as it sees them.
+struct Children<'a> {
+    devices: &'a [DeviceQueue],
+    branches: &'a [Branch],
+    children: &'a [Child],
+}
+
+impl Below for Children<'_> {
+    fn outstanding(&self, child: u32) -> usize {
+        let node = self.children[child as usize].node as usize;
+        let Some(number) = node.checked_sub(self.devices.len()) else {
+            return self.devices[node].outstanding();
+        };
+        let Branch { layer, in_flight, .. } = &self.branches[number];
+        layer.as_ref().and_then(|layer| layer.outstanding()).unwrap_or(*in_flight)
+    }
+
+    fn cylinders_to(&self, child: u32, lbn: Lbn) -> u32 {
+        let node = self.children[child as usize].node as usize;
+        let device =
+            node.checked_sub(self.devices.len()).map_or(node, |number| self.branches[number].device as usize);
+        self.devices[device].cylinders_to(lbn)
+    }
+}
+
+impl Engine {
+    /// Issues what the load wants now.
+    pub(super) fn feed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
+        loop {
+            self.wanted = loop {
+                match load.poll(self.now) {
+                    Poll::Issue(issue) => self.issue(&issue),
+                    Poll::Later(at) => break at,
+                    Poll::Waiting => break Nanos::MAX,
+                    Poll::Done => {
+                        self.done = true;
+                        break Nanos::MAX;
+                    }
+                }
+            };
+            self.settle_touched();
+            if !self.hand_back(load, observer) {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn issue(&mut self, issue: &Issue) {
+        let Issue { device: volume, request, id, source, urgent, direct } = *issue;
+        // Field by field: a copy in wide words would wait for the load's narrow stores.
+        let Request { op, lbn, sectors, fua } = request;
+        let request = Request { op, lbn, sectors, fua };
+        let ticket = Ticket { issued: self.now, request, id, from: LOAD, to: volume, source };
+        let id = self.tickets.insert(ticket) as u32;
+        (self.outstanding, self.done) = (self.outstanding + 1, false);
+        let root = self.volumes[volume as usize].root;
+        self.submit(root, 0, Submission { id, request, source, urgent, sync: true, direct });
+    }
+
+    /// Submits a request to a node.
+    #[inline(always)]
+    fn submit(&mut self, node: NodeId, port: u32, submission: Submission) {
+        let Some(device) = self.devices.get_mut(node as usize) else {
+            return self.submit_to_branch(node, port, submission);
+        };
+        device.submit(self.now, submission);
+        if !device.only_holds() {
+            self.touch(node);
+        }
+    }
+
+    #[inline(never)]
+    fn submit_to_branch(&mut self, node: NodeId, port: u32, submission: Submission) {
+        let number = node as usize - self.devices.len();
+        let branch = &mut self.branches[number];
+        branch.in_flight += 1;
+        let mut layer = branch.layer.take().expect("a layer takes one request at a time");
+        let (devices, branches) = (&self.devices, &self.branches);
+        let children = &branches[number].children;
+        layer.submit(self.now, port, submission, &Children { devices, branches, children });
+        let gathers = layer.gathers();
+        self.branches[number].layer = Some(layer);
+        if gathers {
+            self.touch(node);
+        }
+        self.drain(number);
+    }
+
+    /// Does what a layer wants, and notes when to come back.
+    pub(super) fn drain(&mut self, number: usize) {
+        let now = self.now;
+        while let Some(effect) = self.layer(number).poll(now) {
+            match effect {
+                Effect::Down { child, submission } => self.send(number, child, submission),
+                Effect::Up(answer) => self.answer(number, answer),
+            }
+        }
+        let next = self.layer(number).next_event();
+        self.branch_events.set(self.branches[number].event as usize, next);
+    }
+
+    pub(super) fn layer(&mut self, number: usize) -> &mut dyn crate::layer::Layer {
+        self.branches[number].layer.as_deref_mut().expect("the layer is taking no request")
+    }
+
+    /// Submits a layer's request to one of its children.
+    fn send(&mut self, number: usize, child: u32, submission: Submission) {
+        let Child { node, port } = self.branches[number].children[child as usize];
+        let Submission { id, request, source, .. } = submission;
+        let (from, id) = (number as u32, u64::from(id));
+        let id = self.tickets.insert(Ticket { issued: self.now, request, id, from, to: child, source });
+        self.submit(node, port, Submission { id: id as u32, ..submission });
+        if (node as usize) < self.devices.len() {
+            self.touch(node);
+        }
+    }
+
+    /// Carries a layer's answer up.
+    fn answer(&mut self, number: usize, answer: Answer) {
+        let branch = &mut self.branches[number];
+        branch.in_flight -= 1;
+        let (device, is_queue) = (branch.device, self.layer(number).gathers());
+        if is_queue {
+            self.serving = device;
+            let issued = self.tickets[answer.id as usize].issued;
+            let part = Part { device, issued, completion: answer.completion };
+            self.parts.iter_mut().for_each(|parts| parts.push(part));
+        }
+        let cached = answer.cached;
+        let mut finished = Finished { cached, ..Finished::on(self.serving, answer.completion) };
+        if self.finish(answer.id, &mut finished) {
+            self.returned.push_back(finished);
+        }
+    }
+
+    /// A request was answered as `finished` says: tells who sent it. Whether that was the load.
+    #[inline]
+    pub(super) fn finish(&mut self, ticket: u32, finished: &mut Finished) -> bool {
+        let Ticket { issued, request, id, from, to, source } = self.tickets.remove(ticket as usize);
+        let completion = &mut finished.completion;
+        completion.parts.queued += completion.submitted - issued;
+        (completion.submitted, completion.request) = (issued, request);
+        if from != LOAD {
+            let answer = Answer { id: id as u32, completion: *completion, cached: finished.cached };
+            self.complete(from as usize, to, &answer);
+            return false;
+        }
+        (finished.volume, finished.id, finished.source) = (to, id, source);
+        self.outstanding -= 1;
+        true
+    }
+
+    #[inline(never)]
+    fn complete(&mut self, number: usize, child: u32, answer: &Answer) {
+        let now = self.now;
+        let layer = self.layer(number);
+        layer.complete(now, child, answer);
+        let gathers = layer.gathers();
+        self.drain(number);
+        if gathers {
+            self.touch((self.devices.len() + number) as u32);
+        }
+    }
+
+    /// Tells the load and the observer what has come back since the last time; whether the load's requests have.
+    #[inline]
+    pub(super) fn hand_back<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) -> bool {
+        for Part { device, issued, completion } in self.parts.iter_mut().flat_map(|parts| parts.drain(..)) {
+            observer.part(device, issued, &completion);
+        }
+        let mut any = false;
+        while let Some(finished) = self.returned.pop_front() {
+            load.handle_completion(self.now, finished.id);
+            observer.finished(&finished);
+            any = true;
+        }
+        any
+    }
+
+    /// Does what is due at one device, and what it does by itself after that up to `until`, if nothing else is due before; says
+    /// whether any of the load's requests came back.
+    pub(super) fn turn_device<O: Observer + ?Sized>(
+        &mut self,
+        index: usize,
+        until: Nanos,
+        load: &mut dyn Load,
+        observer: &mut O,
+    ) -> bool {
+        if self.devices[index].is_independent() {
+            // What it does by itself changes nothing elsewhere until a command is done, or something else is due.
+            let until = until.min(self.due_elsewhere(index).since(Nanos(1)));
+            self.now = self.devices[index].run_to_completion(self.now, until);
+        } else {
+            self.with_links(index, |device, now| device.handle_timeout(now));
+        }
+        if !self.devices[index].device().has_completions() {
+            self.settle(index as u32);
+            return false;
+        }
+        let mut any = false;
+        let completion = Completion::at_once(Request::flush(), self.now);
+        let mut finished = Finished::on(index as u32, completion);
+        while let Some(ticket) = self.devices[index]
+            .poll(self.now, &mut finished.completion, |command| observer.served(index as u32, command))
+        {
+            if self.parts.is_some() && !self.devices[index].is_behind_controller() {
+                observer.part(index as u32, self.tickets[ticket as usize].issued, &finished.completion);
+            }
+            self.serving = index as u32;
+            if self.finish(ticket, &mut finished) {
+                any = true;
+                load.handle_completion(self.now, finished.id);
+                observer.finished(&finished);
+            } else {
+                any |= self.hand_back(load, observer);
+            }
+        }
+        if any && self.devices[index].is_independent() {
+            // Nothing waits for the device: it settles once, with what the load issues next.
+            self.settle_touched();
+            self.touch(index as u32);
+        } else {
+            self.settle(index as u32);
+            self.settle_touched();
+        }
+        any
+    }
+
+    /// Does what is due at a layer.
+    pub(super) fn turn_branch<O: Observer + ?Sized>(
+        &mut self,
+        event: usize,
+        load: &mut dyn Load,
+        observer: &mut O,
+    ) {
+        let (number, now) = (self.ranked[event] as usize, self.now);
+        self.serving = self.branches[number].device;
+        self.layer(number).handle_timeout(now);
+        self.drain(number);
+        self.hand_back(load, observer);
+        self.settle_touched();
+    }
+
+    /// Lets a node send down what may go now, and notes when to come back.
+    #[inline]
+    pub(super) fn settle(&mut self, node: NodeId) {
+        let index = node as usize;
+        let Some(device) = self.devices.get(index) else {
+            return self.settle_branch(index - self.devices.len());
+        };
+        if !device.is_independent() {
+            self.with_links(index, |device, now| device.settle(now));
+        }
+        self.device_events.set(index, self.devices[index].next_event(self.now));
+    }
+
+    #[inline(never)]
+    fn settle_branch(&mut self, number: usize) {
+        let now = self.now;
+        self.layer(number).settle(now);
+        self.drain(number);
+    }
+
+    pub(super) fn settle_touched(&mut self) {
+        while let Some(node) = self.touched.pop() {
+            self.settle(node);
+        }
+    }
+
+    /// Notes a node to settle.
+    #[inline]
+    fn touch(&mut self, node: NodeId) {
+        if self.touched.last() != Some(&node) {
+            self.touched.push(node);
+        }
+    }
+}

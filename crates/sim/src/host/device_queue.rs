@@ -1,0 +1,157 @@
+//! A device and the queue before it: the host's, or that of the controller that the device is behind.
+
+use super::queue::Queue;
+use super::{HostError, HostQueueSpec, HostSpec};
+use crate::device::{Completion, Device};
+use crate::layer::Submission;
+use crate::link::Links;
+use headstack_model::{Lbn, Nanos};
+use headstack_policy::Guard;
+use headstack_policy::order::Order;
+
+/// A device and what waits for it.
+#[derive(Debug)]
+pub(crate) struct DeviceQueue {
+    device: Device,
+    queue: Queue,
+    /// Whether the device shares links, which it has at hand only while it settles or does what is due.
+    shares: bool,
+    /// Whether a controller stands before it.
+    behind_controller: bool,
+}
+
+impl DeviceQueue {
+    /// A device without a host: what it cannot take waits in order of arrival.
+    pub(crate) fn plain(device: Device) -> DeviceQueue {
+        let queue = Queue::plain(&device);
+        DeviceQueue { device, queue, shares: false, behind_controller: false }
+    }
+
+    /// A device behind a host's queue.
+    ///
+    /// *Errors:* a key of the queue is wrong.
+    pub(crate) fn new(device: Device, host: &HostSpec) -> Result<DeviceQueue, HostError> {
+        let queue = Queue::new(&host.queue, &device)?;
+        Ok(DeviceQueue { device, queue, shares: false, behind_controller: false })
+    }
+
+    /// Replaces the host's queue with a controller's.
+    ///
+    /// *Errors:* a key of the queue is wrong.
+    pub(crate) fn put_behind_controller(&mut self, queue: &HostQueueSpec) -> Result<(), HostError> {
+        self.queue = Queue::new(queue, &self.device)?;
+        self.behind_controller = true;
+        Ok(())
+    }
+
+    pub(crate) fn is_behind_controller(&self) -> bool {
+        self.behind_controller
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn device_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+
+    /// The starvation guard of the queue, if there is one.
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        self.queue.guard()
+    }
+
+    /// As [`Queue::set_order`].
+    pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
+        self.queue.set_order(order)
+    }
+
+    /// Commands that the device has, and requests that wait for it.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.queue.len() + self.device.outstanding()
+    }
+
+    /// Cylinders between the arm and a block.
+    pub(crate) fn cylinders_to(&self, lbn: Lbn) -> u32 {
+        self.device.cylinders_to(lbn)
+    }
+
+    /// Hands requests to the device only when settling, with the device's links at hand.
+    pub(crate) fn share(&mut self) {
+        self.shares = true;
+    }
+
+    /// As [`Device::lend`].
+    pub(crate) fn lend(&mut self, links: Box<Links>, number: u32) {
+        self.device.lend(links, number);
+    }
+
+    /// As [`Device::give_back`].
+    pub(crate) fn give_back(&mut self) -> Option<Box<Links>> {
+        self.device.give_back()
+    }
+
+    /// The device has won its bus.
+    pub(crate) fn handle_bus(&mut self, now: Nanos) {
+        self.device.handle_bus(now);
+    }
+
+    /// Takes a request. [`DeviceQueue::settle`] must follow at the same time.
+    #[inline(always)]
+    pub(crate) fn submit(&mut self, now: Nanos, submission: Submission) {
+        self.queue.submit(now, submission, &mut self.device, !self.shares);
+    }
+
+    /// Gives the device what may go now.
+    #[inline]
+    pub(crate) fn settle(&mut self, now: Nanos) {
+        self.queue.settle(now, &mut self.device);
+    }
+
+    /// Does all that is due.
+    #[inline]
+    pub(crate) fn handle_timeout(&mut self, now: Nanos) {
+        self.device.handle_timeout(now);
+    }
+
+    /// Whether only the device itself has something to do until one of its commands is done: no controller or shared link is
+    /// involved, and nothing that waits may go before.
+    #[inline]
+    pub(crate) fn is_independent(&self) -> bool {
+        self.queue.is_blocked(&self.device) && !self.shares && !self.behind_controller
+    }
+
+    /// Whether the request submitted last waits here until a command is done, so that nothing else has changed.
+    #[inline]
+    pub(crate) fn only_holds(&self) -> bool {
+        self.queue.holds() && self.is_independent()
+    }
+
+    /// As [`Device::run_to_completion`], where the device is independent.
+    #[inline]
+    pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
+        self.device.run_to_completion(now, until)
+    }
+
+    /// The number of the next request that is done, and in `ended` how it went. `served` sees each command of the device.
+    /// [`DeviceQueue::settle`] must follow once there are no more.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        now: Nanos,
+        ended: &mut Completion,
+        served: impl FnMut(&Completion),
+    ) -> Option<u32> {
+        self.queue.poll(now, &mut self.device, ended, served)
+    }
+
+    /// When, from `now` on, the queue or its device has something to do; `Nanos::MAX` when never.
+    #[inline]
+    pub(crate) fn next_event(&self, now: Nanos) -> Nanos {
+        if self.device.has_completions() {
+            return now;
+        }
+        let device = self.device.poll_timeout().unwrap_or(Nanos::MAX);
+        device.min(self.queue.next_event(&self.device))
+    }
+}

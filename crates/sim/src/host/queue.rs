@@ -1,0 +1,182 @@
+//! The queue before a target (a drive, or a controller's port), with the limit on what the target gets at a time.
+
+use super::block::BlockQueue;
+use super::dispatch::DispatchLimit;
+use super::target::{Target, at_tag};
+use super::{HostError, HostQueueSpec};
+use crate::device::{Command, Completion};
+use crate::layer::Submission;
+use headstack_model::Nanos;
+use headstack_policy::Guard;
+use headstack_policy::order::Order;
+use std::collections::VecDeque;
+
+/// A queue that keeps the order of arrival, merges nothing and splits nothing.
+#[derive(Debug)]
+struct Plain {
+    held: VecDeque<Submission>,
+    /// The request of each outstanding tag.
+    sent: Vec<u32>,
+}
+
+/// What waits before the dispatch limit.
+#[derive(Debug)]
+enum Waiting {
+    Plain(Plain),
+    Block(Box<BlockQueue>),
+}
+
+/// A queue and the limit behind it.
+#[derive(Debug)]
+pub(super) struct Queue {
+    waiting: Waiting,
+    limit: DispatchLimit,
+}
+
+impl Queue {
+    /// A queue that only holds what the target cannot take.
+    pub(super) fn plain<T: Target>(target: &T) -> Queue {
+        Queue { waiting: Waiting::plain(target.depth()), limit: DispatchLimit::of_target(target) }
+    }
+
+    /// The queue that a spec describes.
+    ///
+    /// *Errors:* a key of the spec is wrong.
+    pub(super) fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<Queue, HostError> {
+        let waiting = match spec.is_plain() {
+            true => Waiting::plain(target.depth()),
+            false => Waiting::Block(Box::new(BlockQueue::new(spec, target)?)),
+        };
+        Ok(Queue { waiting, limit: DispatchLimit::new(target, spec) })
+    }
+
+    /// The starvation guard, if there is one.
+    pub(super) fn guard(&self) -> Option<&Guard> {
+        self.limit.guard()
+    }
+
+    /// Replaces the order by which the queue chooses with a program's own.
+    ///
+    /// *Errors:* the queue has no order.
+    pub(super) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
+        let is_set = match &mut self.waiting {
+            Waiting::Block(queue) => queue.set_order(order),
+            Waiting::Plain(_) => false,
+        };
+        let fault = "an own order needs one in whose place it comes; `fcfs` is one";
+        if is_set { Ok(()) } else { Err(HostError::new("queue.order", fault)) }
+    }
+
+    /// Requests that wait here.
+    pub(super) fn len(&self) -> usize {
+        match &self.waiting {
+            Waiting::Plain(plain) => plain.held.len(),
+            Waiting::Block(queue) => queue.waiting(),
+        }
+    }
+
+    /// Takes a request, which goes to the target `at_once` where it may and nothing waits.
+    #[inline(always)]
+    pub(super) fn submit<T: Target>(
+        &mut self,
+        now: Nanos,
+        submission: Submission,
+        target: &mut T,
+        at_once: bool,
+    ) {
+        match &mut self.waiting {
+            Waiting::Plain(plain) => {
+                if at_once && plain.held.is_empty() && self.limit.lets_through(now, target) {
+                    plain.send(target, &mut self.limit, now, submission);
+                } else {
+                    plain.held.push_back(submission);
+                }
+            }
+            Waiting::Block(queue) => queue.submit(now, submission, target),
+        }
+    }
+
+    /// Gives the target what may go now.
+    #[inline]
+    pub(super) fn settle<T: Target>(&mut self, now: Nanos, target: &mut T) {
+        match &mut self.waiting {
+            Waiting::Plain(plain) => {
+                while !plain.held.is_empty() && self.limit.lets_through(now, target) {
+                    let submission = plain.held.pop_front().expect("the queue is not empty");
+                    plain.send(target, &mut self.limit, now, submission);
+                }
+            }
+            Waiting::Block(queue) => queue.settle(now, target, &mut self.limit),
+        }
+    }
+
+    /// The next request that is done, and in `ended` how. `served` sees each command of the target.
+    #[inline]
+    pub(super) fn poll<T: Target>(
+        &mut self,
+        now: Nanos,
+        target: &mut T,
+        ended: &mut Completion,
+        mut served: impl FnMut(&Completion),
+    ) -> Option<u32> {
+        match &mut self.waiting {
+            Waiting::Plain(plain) => {
+                *ended = target.poll_completion()?;
+                self.limit.completed(now, ended.tag);
+                served(ended);
+                Some(plain.sent[ended.tag.0 as usize])
+            }
+            Waiting::Block(queue) => queue.poll(now, target, &mut self.limit, ended, served),
+        }
+    }
+
+    /// When the queue wants to settle though nothing else happened; `Nanos::MAX` when never.
+    #[inline]
+    pub(super) fn next_event<T: Target>(&self, target: &T) -> Nanos {
+        match &self.waiting {
+            Waiting::Plain(_) => Nanos::MAX,
+            Waiting::Block(queue) => queue.next_event(self.limit.is_shut(target)),
+        }
+    }
+
+    /// Whether nothing that waits may go before one of the target's commands is done.
+    #[inline]
+    pub(super) fn is_blocked<T: Target>(&self, target: &T) -> bool {
+        match &self.waiting {
+            Waiting::Plain(plain) => plain.held.is_empty() || self.limit.is_shut(target),
+            Waiting::Block(_) => false,
+        }
+    }
+
+    /// Whether requests wait here in order of arrival.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        matches!(&self.waiting, Waiting::Plain(plain) if !plain.held.is_empty())
+    }
+}
+
+impl Waiting {
+    fn plain(depth: usize) -> Waiting {
+        let sent = Vec::with_capacity(2 * depth.min(1024));
+        Waiting::Plain(Plain { held: VecDeque::with_capacity(Plain::HELD), sent })
+    }
+}
+
+impl Plain {
+    /// Room for so many held requests before more is allocated.
+    const HELD: usize = 256;
+
+    #[inline(always)]
+    fn send<T: Target>(
+        &mut self,
+        target: &mut T,
+        limit: &mut DispatchLimit,
+        now: Nanos,
+        submission: Submission,
+    ) {
+        let command = Command { urgent: submission.urgent, ..submission.request.into() };
+        let tag = target.submit(now, command).expect("the limit keeps to the target's depth");
+        limit.issued(now, tag);
+        *at_tag(&mut self.sent, tag.0, 0) = submission.id;
+    }
+}

@@ -1,0 +1,127 @@
+//! The request layer: the one interface of everything that serves requests.
+//!
+//! A page cache, a stream scheduler, an array, a queue before a controller and a controller are layers. They stand above each
+//! other, and above the devices with their queues; the engine ([`crate::Engine`]) carries requests down, answers up, and calls each layer when it
+//! has something to do. A layer knows no other layer: it hands a request to a child by the child's number, and answers a request by the
+//! number that it came with. A program puts layers of its own anywhere in a rig with [`crate::Engine::insert`].
+//!
+//! *Time:* a layer has no clock. Each call names the time, which never goes back; [`Layer::next_event`] says when to call again. The
+//! engine adds to an answer the time that its request spent between its submission and what [`Completion::submitted`] says, as `queued`,
+//! so that the parts of the time split add up at every level.
+
+use crate::device::Completion;
+use headstack_model::{Lbn, Nanos, Request};
+use std::any::Any;
+use std::fmt::Debug;
+
+/// A request on its way from a layer to one below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// The sender's number for it, which comes back with the answer. Numbers of requests in flight need not differ.
+    pub id: u32,
+    /// What to do.
+    pub request: Request,
+    /// The process, job or stream that it is for; `u32::MAX` for none.
+    pub source: u32,
+    /// Whether it goes before others where priorities are obeyed.
+    pub urgent: bool,
+    /// Whether a process waits for it, as for a read or for a flush; not for a write-back.
+    pub sync: bool,
+    /// Whether it bypasses the host's page cache (`O_DIRECT`).
+    pub direct: bool,
+}
+
+impl Submission {
+    /// A request that a process waits for, of no source, which bypasses the page cache.
+    pub fn new(id: u32, request: Request) -> Submission {
+        Submission { id, request, source: u32::MAX, urgent: false, sync: true, direct: true }
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The number that the request was submitted with.
+    pub id: u32,
+    /// How it went. The engine sets `request`, and moves `submitted` back to the submission.
+    pub completion: Completion,
+    /// Whether a page cache or a stream scheduler answered it without waiting for a device.
+    pub cached: bool,
+}
+
+/// What a layer wants the engine to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Submit a request to a child, by the child's number.
+    Down {
+        /// The number of the child, from 0 on.
+        child: u32,
+        /// The request.
+        submission: Submission,
+    },
+    /// Answer a request that came from above.
+    Up(Answer),
+}
+
+/// What a layer can see of its children when it has to choose among them.
+pub trait Below {
+    /// Requests that a child has not answered.
+    fn outstanding(&self, child: u32) -> usize;
+    /// Cylinders between the arm of a child's (first) disk and a block.
+    fn cylinders_to(&self, child: u32, lbn: Lbn) -> u32;
+}
+
+/// Serves requests with the help of the layers below it.
+pub trait Layer: Any + Debug + Send {
+    /// Takes a request that arrived at port `port`: 0, except in a controller, which has a port for each drive.
+    fn submit(&mut self, now: Nanos, port: u32, submission: Submission, below: &dyn Below);
+
+    /// Takes the answer to a request that was submitted to a child.
+    fn complete(&mut self, now: Nanos, child: u32, answer: &Answer);
+
+    /// Does all that is due.
+    fn handle_timeout(&mut self, now: Nanos);
+
+    /// The next thing to be done for the layer; the engine asks after each of the calls above, until there is nothing more.
+    fn poll(&mut self, now: Nanos) -> Option<Effect>;
+
+    /// When to call [`Layer::handle_timeout`]; [`Nanos::MAX`] for never.
+    fn next_event(&self) -> Nanos;
+
+    /// Whether the layer decides what to send down only after all requests of the same time have arrived, as a block queue does. The
+    /// engine then calls [`Layer::settle`] after them.
+    fn gathers(&self) -> bool {
+        false
+    }
+
+    /// Decides what to send down; see [`Layer::gathers`].
+    fn settle(&mut self, _now: Nanos) {}
+
+    /// Requests that the layer has not answered, where it counts them in its own way, such as after merging.
+    fn outstanding(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// Requests that a layer hands through unchanged, beside those that it serves.
+#[derive(Debug, Default)]
+pub(crate) struct Bypass {
+    ids: slab::Slab<u32>,
+}
+
+impl Bypass {
+    /// Numbers from here on are those of requests handed through.
+    const FIRST: u32 = 1 << 31;
+
+    /// Hands a request through to the first child.
+    pub(crate) fn submit(&mut self, submission: Submission) -> Effect {
+        let id = Bypass::FIRST + self.ids.insert(submission.id) as u32;
+        Effect::Down { child: 0, submission: Submission { id, ..submission } }
+    }
+
+    /// The answer to give where a request was handed through.
+    pub(crate) fn complete(&mut self, answer: &Answer) -> Option<Effect> {
+        let key = answer.id.checked_sub(Bypass::FIRST)?;
+        Some(Effect::Up(Answer { id: self.ids.remove(key as usize), ..*answer }))
+    }
+}

@@ -1,0 +1,172 @@
+//! A storage node before the disks: the stream scheduler of each volume, in virtual time.
+//!
+//! A [`Layer`] around [`headstack_policy::streams`], the code that serves real disks.
+//!
+//! *Time:* a request that waited for commands has the time split of the one that brought its answer, as far as it waited;
+//! what it waited before is `queued`.
+//!
+//! Modelled: the scheduler itself ([`headstack_policy::streams`]: the code that serves real disks). Not modelled: bytes,
+//! the network, and the time that the node's processor needs.
+
+use crate::device::{Completion, Outcome};
+use crate::layer::{Answer, Below, Bypass, Effect, Layer, Submission};
+use headstack_model::{Lbn, Nanos, Op, Request};
+use headstack_policy::streams::{self, Action, Ask, Command, DiskError, Place, Streams, Transfer};
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// A client's request that has no answer yet.
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    submission: Submission,
+    since: Nanos,
+}
+
+/// The stream scheduler before one volume.
+#[derive(Debug)]
+pub(crate) struct StreamLayer {
+    streams: Streams,
+    sector_bytes: u64,
+    /// By ticket.
+    clients: Slab<Client>,
+    bypass: Bypass,
+    effects: VecDeque<Effect>,
+    /// Answers that the scheduler gave, until the engine comes for them at their time.
+    ended: VecDeque<Answer>,
+}
+
+impl StreamLayer {
+    /// Room for so many requests under way before more is allocated.
+    const AT_ONCE: usize = 1024;
+
+    /// A node for a volume of so many blocks of so many bytes.
+    ///
+    /// *Errors:* a key of the configuration is out of its range.
+    pub(crate) fn new(
+        config: &streams::Config,
+        sectors: u64,
+        sector_bytes: u32,
+    ) -> Result<StreamLayer, streams::ConfigError> {
+        let sector_bytes = u64::from(sector_bytes);
+        Ok(StreamLayer {
+            streams: Streams::new(config.clone(), sectors * sector_bytes)?,
+            sector_bytes,
+            clients: Slab::with_capacity(StreamLayer::AT_ONCE),
+            bypass: Bypass::default(),
+            effects: VecDeque::with_capacity(StreamLayer::AT_ONCE),
+            ended: VecDeque::with_capacity(StreamLayer::AT_ONCE),
+        })
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Whether a request is the scheduler's: one beyond the end of the volume is left to the device to refuse.
+    fn serves(&self, request: &Request) -> bool {
+        let sectors = self.streams.disk_bytes() / self.sector_bytes;
+        let end = request.lbn.0.saturating_add(u64::from(request.sectors));
+        request.op == Op::Flush || (request.sectors > 0 && end <= sectors)
+    }
+
+    /// Does what the scheduler says, after it was told of the end of a command or of something else.
+    fn act(&mut self, now: Nanos, how: Option<&Completion>) {
+        while let Some(action) = self.streams.poll_action() {
+            match action {
+                // It takes no time to copy bytes that are none.
+                Action::Keep { .. } => {}
+                Action::Start(command) => self.start(command),
+                Action::Answer(answer) => self.answer(now, answer, how),
+            }
+        }
+    }
+
+    fn start(&mut self, Command { id, transfer, offset, bytes, place }: Command) {
+        let (op, fua) = match transfer {
+            Transfer::Read { fua } => (Op::Read, fua),
+            Transfer::Write { fua } => (Op::Write, fua),
+            Transfer::Flush => (Op::Flush, false),
+            Transfer::Own => unreachable!("no client of a simulation asks for a change or a look"),
+        };
+        // A flush has no blocks.
+        let (lbn, sectors) = (Lbn(offset / self.sector_bytes), (bytes / self.sector_bytes) as u32);
+        let request = if op == Op::Flush { Request::flush() } else { Request { op, lbn, sectors, fua } };
+        let (source, urgent) = match place {
+            Place::Request(ticket) => {
+                let Submission { source, urgent, .. } = self.clients[ticket as usize].submission;
+                (source, urgent)
+            }
+            // What is read for a stream, or was gathered, is nobody's alone.
+            Place::Memory(_) | Place::None => (u32::MAX, false),
+        };
+        let submission = Submission { id, request, source, urgent, sync: true, direct: true };
+        self.effects.push_back(Effect::Down { child: 0, submission });
+    }
+
+    fn answer(&mut self, now: Nanos, answer: streams::Answer, how: Option<&Completion>) {
+        let Client { submission, since } = self.clients.remove(answer.ticket as usize);
+        let mut completion = Completion { completed: now, ..Completion::at_once(submission.request, since) };
+        let waited = completion.response();
+        if let Some(how) = how {
+            completion.parts = how.parts.last(waited);
+            (completion.travel, completion.cache) = (how.travel, how.cache);
+        }
+        completion.parts.queued += Nanos(waited.0 - completion.parts.total().0);
+        completion.outcome = match answer.result {
+            Ok(_) => Outcome::Done,
+            Err(DiskError::Refused) => Outcome::OutOfRange,
+            Err(DiskError::Medium | DiskError::NoSpace) => Outcome::MediumError,
+            Err(DiskError::Dead) => Outcome::Dead,
+        };
+        self.ended.push_back(Answer { id: submission.id, completion, cached: waited == Nanos::ZERO });
+    }
+}
+
+impl Layer for StreamLayer {
+    fn submit(&mut self, now: Nanos, _port: u32, submission: Submission, _below: &dyn Below) {
+        if !self.serves(&submission.request) {
+            return self.effects.push_back(self.bypass.submit(submission));
+        }
+        let Request { op, lbn, sectors, fua } = submission.request;
+        let (offset, bytes) = (lbn.0 * self.sector_bytes, u64::from(sectors) * self.sector_bytes);
+        let ask = match op {
+            Op::Read => Ask::Read { offset, bytes, fua },
+            Op::Write => Ask::Write { offset, bytes, fua },
+            Op::Flush => Ask::Flush,
+        };
+        let ticket = self.clients.insert(Client { submission, since: now }) as u64;
+        self.streams.submit(now, streams::Request { ticket, client: submission.source.into(), ask });
+        self.act(now, None);
+    }
+
+    fn complete(&mut self, now: Nanos, _child: u32, answer: &Answer) {
+        if let Some(effect) = self.bypass.complete(answer) {
+            return self.effects.push_back(effect);
+        }
+        let result = match answer.completion.outcome {
+            Outcome::Done => Ok(()),
+            Outcome::OutOfRange => Err(DiskError::Refused),
+            Outcome::MediumError => Err(DiskError::Medium),
+            Outcome::Dead => Err(DiskError::Dead),
+        };
+        self.streams.handle_end(now, answer.id, result);
+        self.act(now, Some(&answer.completion));
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        if self.streams.poll_timeout().is_some_and(|at| at <= now) {
+            self.streams.handle_timeout(now);
+            self.act(now, None);
+        }
+        self.effects.extend(self.ended.drain(..).map(Effect::Up));
+    }
+
+    fn poll(&mut self, _now: Nanos) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    fn next_event(&self) -> Nanos {
+        let answered = self.ended.front().map_or(Nanos::MAX, |ended| ended.completion.completed);
+        answered.min(self.streams.poll_timeout().unwrap_or(Nanos::MAX))
+    }
+}
