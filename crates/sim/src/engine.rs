@@ -18,10 +18,10 @@ pub use build::Place;
 
 use crate::device::{Completion, Device};
 use crate::events::Events;
-use crate::host::{DeviceQueue, HostError, HostSpec};
 use crate::layer::Layer;
 use crate::link::Links;
 use crate::observe::Finished;
+use crate::os::{DeviceQueue, HostError, HostSpec};
 use headstack_model::{Nanos, Request};
 use slab::Slab;
 use std::collections::VecDeque;

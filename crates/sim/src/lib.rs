@@ -1,7 +1,7 @@
 //! *What happens* over virtual time: the device, the host before it, and the engine that turns them.
 //!
 //! A [`Device`] is a drive with its queue and cache; an [`Engine`] moves the time for any number of them and feeds them
-//! from a [`headstack_workload::Load`], through a [`host`] whose every part is off unless it is asked for. [`stats`] sums up
+//! from a [`headstack_workload::Load`], through a host ([`os`]) whose every part is off unless it is asked for. [`stats`] sums up
 //! what comes back.
 //!
 //! The device is told the time and never asks for it, and each operation starts when its resource was free and its
@@ -14,11 +14,11 @@ pub mod controller;
 pub mod device;
 mod engine;
 mod events;
-pub mod host;
 pub mod layer;
 mod link;
 mod memory;
 mod observe;
+pub mod os;
 pub mod rig;
 pub mod stats;
 mod stream_layer;
@@ -30,10 +30,10 @@ pub use device::{
     TimeSplit, Travel,
 };
 pub use engine::{Engine, Place};
-pub use host::{HostError, HostSpec};
 pub use layer::Layer;
 pub use link::{LinkUse, Tenure};
 pub use observe::{Finished, Observer};
+pub use os::{HostError, HostSpec};
 pub use rig::{Rig, RigError};
 
 /// The program in the README, which must compile and run.

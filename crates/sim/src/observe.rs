@@ -18,7 +18,7 @@ pub struct Finished {
     pub source: u32,
     /// How it went, from the load's issue to its end. Where several parts or commands served it, the time split is the
     /// last one's; what went by before that one came to its device is `queued`. An array that serves it in phases has in
-    /// it the last part of each. Where the page cache served it, see [`crate::host`].
+    /// it the last part of each. Where the page cache served it, see [`crate::os`].
     pub completion: Completion,
     /// Whether the page cache served it without waiting for a device.
     pub cached: bool,

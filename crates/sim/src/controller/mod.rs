@@ -1,7 +1,7 @@
 //! A smart controller: a queue, an order and a cache between the host and several drives.
 //!
 //! A [`Layer`]: it has a port for each drive, and the drives with their queues as children in the same order. The queue before each
-//! drive, with its order, is not here: it is a host's queue ([`crate::host`]) with the controller's keys.
+//! drive, with its order, is not here: it is a host's queue ([`crate::os`]) with the controller's keys.
 //!
 //! A command waits until the controller has room for it, is looked at after the controller's delay, and is passed on, or
 //! served by the cache: memory in lines (`memory_cache`), or another drive (`cache_drive`). Data cross between host and

@@ -1,6 +1,6 @@
 //! `[controller]` of a rig: its keys.
 
-use crate::host::Merge;
+use crate::os::Merge;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

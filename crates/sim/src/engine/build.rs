@@ -4,8 +4,8 @@ use super::{Branch, Child, Engine, NodeId, Volume};
 use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerSetup};
 use crate::events::Events;
-use crate::host::{HostError, HostQueueSpec, HostSpec, PageCache, PageCacheSpec, PortQueue};
 use crate::layer::Layer;
+use crate::os::{HostError, HostQueueSpec, HostSpec, PageCache, PageCacheSpec, PortQueue};
 use crate::stream_layer::StreamLayer;
 use headstack_policy::streams::{Config, ConfigError};
 

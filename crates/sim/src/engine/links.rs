@@ -1,8 +1,8 @@
 //! The engine's part with what devices share: it lends the links to the device whose turn it is.
 
 use super::Engine;
-use crate::host::DeviceQueue;
 use crate::link::{LinkUse, Links};
+use crate::os::DeviceQueue;
 use headstack_model::Nanos;
 
 impl Engine {

@@ -2,9 +2,9 @@
 
 use super::{Branch, Child, Engine, LOAD, NodeId, Part, Ticket};
 use crate::device::Completion;
-use crate::host::DeviceQueue;
 use crate::layer::{Answer, Below, Effect, Submission};
 use crate::observe::{Finished, Observer};
+use crate::os::DeviceQueue;
 use headstack_model::{Lbn, Nanos, Request};
 use headstack_workload::{Issue, Load, Poll};
 

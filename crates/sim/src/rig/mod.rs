@@ -23,7 +23,7 @@ pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 use crate::array::ArrayVolume;
 use crate::device::{Device, DeviceError, DeviceOptions, Drive};
 use crate::engine::Engine;
-use crate::host::HostError;
+use crate::os::HostError;
 use headstack_model::spec::Fault;
 use headstack_model::{DriveSpec, Geometry, Mechanics, SpecError, drives};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};

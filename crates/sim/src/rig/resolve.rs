@@ -3,7 +3,7 @@
 use super::DriveLookup;
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{array, attach, document, paths};
-use crate::host::HostError;
+use crate::os::HostError;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;

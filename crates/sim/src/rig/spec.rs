@@ -6,7 +6,7 @@
 use super::array::ArraySpec;
 use super::attach::RigBusSpec;
 use crate::controller::ControllerSpec;
-use crate::host::HostSpec;
+use crate::os::HostSpec;
 use headstack_model::DriveSpec;
 use headstack_policy::streams;
 use schemars::JsonSchema;

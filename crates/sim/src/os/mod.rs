@@ -1,4 +1,4 @@
-//! The host: what lies between whoever asks and the drives.
+//! The simulated operating system of the host: what stands between a load and the drives.
 //!
 //! Modelled: a page cache for each volume (read-ahead, write-back), and the block layer's queue before each drive (plug
 //! list, splitting, merging, an elevator or an order, a limit on what waits in it), and a starvation guard. Each part is off unless the

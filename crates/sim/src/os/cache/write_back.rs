@@ -5,7 +5,7 @@
 
 use super::pages::Pages;
 use super::{Job, PageCache, Purpose};
-use crate::host::spec::PageCacheSpec;
+use crate::os::spec::PageCacheSpec;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
