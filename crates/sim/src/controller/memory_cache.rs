@@ -39,7 +39,7 @@ pub(super) struct MemoryCache {
     /// Lines that are written because somebody wants them.
     evicting: usize,
     /// Destages that are under way by their place in the order of such, with their drives.
-    under_way: Vec<(u64, u32)>,
+    in_flight: Vec<(u64, u32)>,
     turns: u64,
     flushes: Vec<u32>,
 }
@@ -63,7 +63,7 @@ impl MemoryCache {
             starved: VecDeque::with_capacity(Controller::AT_ONCE),
             stirred: false,
             evicting: 0,
-            under_way: Vec::with_capacity(Controller::AT_ONCE),
+            in_flight: Vec::with_capacity(Controller::AT_ONCE),
             turns: 0,
             flushes: Vec::new(),
         }
@@ -410,7 +410,7 @@ impl Controller {
         let turn = memory.turns;
         memory.turns += 1;
         memory.evicting += usize::from(evicts);
-        memory.under_way.push((turn, drive));
+        memory.in_flight.push((turn, drive));
         self.activity.destaged_sectors += u64::from(request.sectors);
         self.transfer(Purpose::Destage { turn, evicts }, drive, request);
     }
@@ -423,7 +423,7 @@ impl Controller {
             memory.lines.destaged(frame);
         }
         memory.evicting -= usize::from(evicts);
-        memory.under_way.retain(|(other, _)| *other != turn);
+        memory.in_flight.retain(|(other, _)| *other != turn);
         memory.stirred = true;
         self.finish_flushes(now);
     }
@@ -467,7 +467,7 @@ impl Controller {
         let mut index = 0;
         while let Some(job) = self.memory().flushes.get(index).copied() {
             let Job { drive, before, .. } = self.jobs[job as usize];
-            if self.memory().under_way.iter().any(|(turn, of)| *of == drive && *turn < before) {
+            if self.memory().in_flight.iter().any(|(turn, of)| *of == drive && *turn < before) {
                 index += 1;
                 continue;
             }

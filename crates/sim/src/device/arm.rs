@@ -29,7 +29,7 @@ pub(super) enum Work {
     /// Writes what the log on the media holds home.
     Emptying,
     /// Nothing yet: it is kept for a write whose data come into the cache first.
-    Kept { slot: u32 },
+    Reserved { slot: u32 },
 }
 
 /// What a command that waited for the arm finds in the cache by now.
@@ -112,7 +112,7 @@ impl Device {
                 self.work = Work::Idle;
                 self.run_arm();
             }
-            Work::Idle | Work::ReadAhead | Work::Kept { .. } => self.run_arm(),
+            Work::Idle | Work::ReadAhead | Work::Reserved { .. } => self.run_arm(),
         }
     }
 
@@ -188,7 +188,7 @@ impl Device {
     fn start(&mut self, slot: u32) -> bool {
         match self.jobs[slot as usize].command.request.op {
             Op::Read => self.start_read(slot),
-            _ if self.jobs[slot as usize].keeps_data => self.keep_arm(slot),
+            _ if self.jobs[slot as usize].defers_data => self.reserve_arm(slot),
             _ => self.start_write(slot),
         }
     }
@@ -286,7 +286,7 @@ impl Device {
         let mut into = None;
         if self.jobs[slot as usize].accounted < self.now || self.jobs[slot as usize].media_from > request.lbn
         {
-            match self.look_again(slot) {
+            match self.recheck_cache(slot) {
                 Found::Sent => return false,
                 Found::Start(segment) => into = Some(segment),
                 Found::Nothing => self.job(slot).cache = CacheUse::Miss,
@@ -299,9 +299,9 @@ impl Device {
         let start = self.jobs[slot as usize].media_from;
         let mut delivered = self.delivery(slot);
         let arm = Arm { place: self.arm.place, at: begins };
-        let pass = self.drive.plan(&self.near, arm, start, request.end() - start, false);
+        let pass = self.drive.plan(&self.last_extent, arm, start, request.end() - start, false);
         let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
-        self.near = span.last.extent;
+        self.last_extent = span.last.extent;
         let lost = self.retry_time(slot, start);
         span.delay(lost + self.slow_time(start, request.end()), &mut delivered);
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
@@ -328,7 +328,7 @@ impl Device {
     }
 
     /// Looks a command that waited up again; what it finds whole goes out without the arm.
-    fn look_again(&mut self, slot: u32) -> Found {
+    fn recheck_cache(&mut self, slot: u32) -> Found {
         let request = self.jobs[slot as usize].command.request;
         if request.fua {
             return Found::Nothing;
@@ -383,17 +383,17 @@ impl Device {
 
     /// Keeps the arm for a write that kept its data back while the arm was another's; false where the cache has no room
     /// for them.
-    fn keep_arm(&mut self, slot: u32) -> bool {
+    fn reserve_arm(&mut self, slot: u32) -> bool {
         let now = self.now;
         let job = self.job(slot);
-        job.keeps_data = false;
+        job.defers_data = false;
         job.account(Part::Overhead, job.overhead_done.min(now));
         job.account(Part::Queued, now);
         if self.destage.policy != WriteCache::None && !self.reserve_write(slot) {
             self.destage.blocked.push_back(slot);
             return false;
         }
-        self.work = Work::Kept { slot };
+        self.work = Work::Reserved { slot };
         self.arm_event = Nanos::MAX;
         self.want_port(now, slot, Wanted::FromHost);
         true
@@ -440,13 +440,13 @@ impl Device {
         let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
         let arm = Arm { place: self.arm.place, at: begins + wait };
         let mut span = match &mut self.record {
-            None => self.drive.write_in_parts(&self.near, arm, run, arriving, room, &mut |_| {}),
+            None => self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut |_| {}),
             Some(record) => {
                 let mut sees = |pass| record.see(pass);
-                self.drive.write_in_parts(&self.near, arm, run, arriving, room, &mut sees)
+                self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut sees)
             }
         };
-        self.near = span.last.extent;
+        self.last_extent = span.last.extent;
         span.seek += wait;
         let physical = self.config.physical_sectors;
         if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {

@@ -211,9 +211,9 @@ impl Device {
         let Some((bad, turns)) = faults.unreadable(start..request.end()) else { return false };
         let begins = self.access_begins(slot);
         let arm = Arm { place: self.arm.place, at: begins };
-        let pass = self.drive.plan(&self.near, arm, start, bad + 1 - start, false);
+        let pass = self.drive.plan(&self.last_extent, arm, start, bad + 1 - start, false);
         let mut span = self.drive.read(arm, pass, bad + 1, &mut Delivered::nowhere());
-        self.near = span.last.extent;
+        self.last_extent = span.last.extent;
         span.delay_media(self.turns(turns) + self.slow_time(start, bad));
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
         self.account_span(slot, &span, travel);
@@ -266,7 +266,7 @@ impl Device {
         self.stop();
         self.release_bus();
         self.alone = None;
-        self.under_way = 0;
+        self.in_flight = 0;
         let mut left: Vec<u32> = (0..self.jobs.len() as u32).collect();
         left.retain(|slot| !self.free.contains(slot) && self.done.iter().all(|(done, _)| done != slot));
         left.sort_by_key(|slot| self.jobs[*slot as usize].submitted);
@@ -277,7 +277,7 @@ impl Device {
     /// Has a command fail because the disk is dead.
     pub(super) fn fail_dead(&mut self, slot: u32) {
         let now = self.now;
-        self.under_way += 1;
+        self.in_flight += 1;
         let job = self.job(slot);
         job.outcome = Outcome::Dead;
         // What an access or a transfer would have taken beyond this never happens.

@@ -32,7 +32,7 @@ pub(super) struct Job {
     /// Whether it gave up the bus before its data.
     pub(super) disconnected_early: bool,
     /// Whether its data come once the arm is free for it.
-    pub(super) keeps_data: bool,
+    pub(super) defers_data: bool,
     pub(super) cache: CacheUse,
     pub(super) travel: Option<Travel>,
     pub(super) outcome: Outcome,
@@ -58,7 +58,7 @@ impl Job {
             angle: Angle::default(),
             segment: None,
             disconnected_early: false,
-            keeps_data: false,
+            defers_data: false,
             cache: CacheUse::Miss,
             travel: None,
             outcome: Outcome::Done,

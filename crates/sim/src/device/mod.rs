@@ -15,6 +15,7 @@ mod config;
 mod cost;
 mod destage;
 mod faults;
+mod host_transfer;
 mod job;
 mod lost;
 mod media;
@@ -29,7 +30,6 @@ mod spares;
 mod split;
 mod view;
 mod waiting;
-mod way;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use command::{Command, TaskAttribute};
@@ -48,6 +48,7 @@ use headstack_model::cache::Cache;
 use headstack_model::spec::{Retries, Tagging};
 use headstack_model::{DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError};
 use headstack_policy::order;
+use host_transfer::Lent;
 use job::Job;
 use lost::Lost;
 use media_cache::MediaCache;
@@ -60,7 +61,6 @@ use record::Record;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use waiting::Waiting;
-use way::Lent;
 
 /// A command's number while it is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -177,7 +177,7 @@ pub struct Device {
     waiting: Waiting,
     tagging: Tagging,
     /// Commands received and not done.
-    under_way: usize,
+    in_flight: usize,
     /// The one of them that must be alone.
     alone: Option<u32>,
     /// Where the arm is, and since when (or from when on) it is free there.
@@ -186,7 +186,7 @@ pub struct Device {
     /// The read-ahead under way, or the last one. It stands apart from `work`, which is small to copy without it.
     ahead: Ahead,
     /// The run of blocks accessed last.
-    near: Extent,
+    last_extent: Extent,
     /// Block after the last one accessed.
     last_lbn: Lbn,
     depth: usize,
@@ -206,7 +206,7 @@ pub struct Device {
     /// What has gone to the media, where somebody wants to know.
     record: Option<Box<Record>>,
     /// Whether the power is gone.
-    dark: bool,
+    powered_off: bool,
     faults: Option<Box<Faults>>,
     /// When the disk dies, or died.
     dies_at: Nanos,
@@ -260,12 +260,12 @@ impl Device {
             shares: false,
             waiting: Waiting::new(spec, order::built_in(order_name)?.into(), slots)?,
             tagging: spec.tagging(),
-            under_way: 0,
+            in_flight: 0,
             alone: None,
             arm: Arm::default(),
             work: Work::Idle,
             ahead: Ahead::default(),
-            near: Extent::default(),
+            last_extent: Extent::default(),
             last_lbn: Lbn(0),
             depth: slots,
             arm_event: Nanos::MAX,
@@ -278,7 +278,7 @@ impl Device {
             retries: spec.mechanics.retries,
             recalibration,
             record: None,
-            dark: false,
+            powered_off: false,
             faults: None,
             dies_at: Nanos::MAX,
             activity: Activity::default(),
@@ -334,7 +334,7 @@ impl Device {
     }
 
     fn take(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
-        assert!(!self.dark, "a drive without power takes no commands");
+        assert!(!self.powered_off, "a drive without power takes no commands");
         self.handle_timeout(now);
         let command = command.on(self.tagging);
         if self.outstanding() == self.depth {
@@ -464,7 +464,7 @@ impl Device {
             Op::Write => self.activity.writes[job.cache.index()] += 1,
             Op::Flush => self.activity.flushes += 1,
         }
-        self.under_way -= 1;
+        self.in_flight -= 1;
         self.alone = self.alone.filter(|alone| *alone != slot);
         self.done.push_back((slot, at));
     }

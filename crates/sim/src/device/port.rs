@@ -85,7 +85,7 @@ impl Device {
     /// Asks for the port from `at` on.
     #[inline]
     pub(super) fn want_port(&mut self, at: Nanos, slot: u32, wanted: Wanted) {
-        let at = self.worth_asking(at, wanted);
+        let at = self.earliest_bus_request(at, wanted);
         self.port.ready.push(Ready { at, slot, wanted });
         if self.config.never_disconnects && self.port.busy && self.port.until == Nanos::MAX {
             // The bus is held for this very command, which goes on then.
@@ -226,7 +226,7 @@ impl Device {
                 let early = self.jobs[slot as usize].disconnected_early;
                 let again = if early && !held { self.config.reconnect_other } else { first };
                 self.job(slot).account(Part::Bus, now);
-                let done = self.reported(now + again + self.config.write_completion);
+                let done = self.status_received_at(now + again + self.config.write_completion);
                 self.end(slot, done);
             }
         }
@@ -234,7 +234,7 @@ impl Device {
 
     /// Takes the port up to the end of a command, whose last part is overhead.
     pub(super) fn end(&mut self, slot: u32, done: Nanos) {
-        let done = self.known(done);
+        let done = self.interrupt_at(done);
         self.job(slot).account(Part::Overhead, done);
         self.port.take(done, Some(slot));
     }
@@ -243,13 +243,13 @@ impl Device {
     fn may_receive(&self, slot: u32) -> bool {
         let command = &self.jobs[slot as usize].command;
         command.attribute == TaskAttribute::HeadOfQueue
-            || self.alone.is_none() && (self.under_way == 0 || !command.must_be_alone(self.tagging))
+            || self.alone.is_none() && (self.in_flight == 0 || !command.must_be_alone(self.tagging))
     }
 
     /// A command comes in over the free port.
     fn receive(&mut self, slot: u32) {
         let now = self.now;
-        self.under_way += 1;
+        self.in_flight += 1;
         if self.jobs[slot as usize].command.must_be_alone(self.tagging) {
             self.alone = Some(slot);
         }
@@ -263,7 +263,7 @@ impl Device {
         };
         if !valid || request.op != Op::Flush && request.end().0 > self.sectors {
             let done = now + self.config.overheads(self.last_was_write).read_miss;
-            let done = self.reported(done);
+            let done = self.status_received_at(done);
             self.job(slot).outcome = Outcome::OutOfRange;
             return self.end(slot, done);
         }
@@ -309,13 +309,13 @@ impl Device {
                 self.note_hit(slot, segment);
             }
             Hit::Part(segment)
-                if self.is_read_ahead(segment) && self.may_ride(request.lbn, request.end()) =>
+                if self.is_read_ahead(segment) && self.may_join_read_ahead(request.lbn, request.end()) =>
             {
                 let begins = start + hit_time + self.config.data_preparation;
                 let job = self.job(slot);
                 job.cache = CacheUse::Joined;
                 job.account(Part::Overhead, begins);
-                let (read, bound) = self.ride_read_ahead(slot, segment);
+                let (read, bound) = self.join_read_ahead(slot, segment);
                 self.job(slot).account(Part::Cache, read);
                 let time = self.bus_time(self.config.read_sector, sectors);
                 // Frames go as the data come; a bus is asked for when they can cross it without a stop.
@@ -377,8 +377,8 @@ impl Device {
         self.last_write_end = request.end();
         self.job(slot).overhead_done = start + overhead;
         self.follow_read_ahead(self.now);
-        if self.keeps_data(slot, continues) {
-            self.job(slot).keeps_data = true;
+        if self.defers_data(slot, continues) {
+            self.job(slot).defers_data = true;
             self.take_port(start + overhead + self.config.disconnect_write);
             return self.want_arm(slot);
         }
@@ -443,7 +443,7 @@ impl Device {
     }
 
     /// Whether a write keeps its data back until the arm is free for it.
-    fn keeps_data(&self, slot: u32, continues: bool) -> bool {
+    fn defers_data(&self, slot: u32, continues: bool) -> bool {
         let joins = continues && self.is_writing() && self.may_join();
         let is_next = !self.arm_is_taken() && self.waiting.is_empty() && self.destage.is_clean();
         if self.config.write_prebuffering || joins || is_next {
@@ -464,9 +464,9 @@ impl Device {
         job.account(Part::Overhead, begins);
         job.account(Part::Bus, sent);
         job.cache = CacheUse::Buffered;
-        let done = self.reported(sent + self.config.write_completion);
+        let done = self.status_received_at(sent + self.config.write_completion);
         self.end(slot, done);
-        if matches!(self.work, Work::Kept { slot: kept } if kept == slot) {
+        if matches!(self.work, Work::Reserved { slot: kept } if kept == slot) {
             self.work = Work::Idle;
         }
         self.enqueue_dirty(slot);

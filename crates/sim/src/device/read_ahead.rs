@@ -118,12 +118,12 @@ impl Device {
     pub(super) fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn, from: Nanos) {
         let held = self.cache.segment(segment);
         let (held_from, from_end) = (held.start, held.end);
-        let limit = self.rule.limit(&self.drive, &self.near, held_from, start, end);
+        let limit = self.rule.limit(&self.drive, &self.last_extent, held_from, start, end);
         let limit = self.cache.extend_read_ahead(segment, limit);
         let limit = self.sound_to(from_end, limit);
         let keep_to = (end + self.rule.least).min(limit);
         let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
-        let front = self.rule.front(&self.drive, &self.near, end);
+        let front = self.rule.front(&self.drive, &self.last_extent, end);
         let front = front.map(|front| self.sound_from(front, held_from)).filter(|front| *front < held_from);
         if limit <= from_end && front.is_none() || busy && keep_to <= from_end {
             return;
@@ -131,7 +131,7 @@ impl Device {
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
         let wrapping = limit <= from_end;
         let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
-        let pass = self.drive.plan_after(&self.near, arm, next, limit - next);
+        let pass = self.drive.plan_after(&self.last_extent, arm, next, limit - next);
         self.cache.set_state(segment, SegmentState::Filling);
         self.ahead = Ahead {
             segment,
@@ -241,7 +241,7 @@ impl Device {
         let ahead = &self.ahead;
         self.cache.set_state(ahead.segment, SegmentState::Read);
         self.activity.read_ahead += arm.at.since(ahead.began);
-        self.near = ahead.pass.extent;
+        self.last_extent = ahead.pass.extent;
         self.arm = arm;
         self.work = Work::Idle;
     }
@@ -286,7 +286,7 @@ impl Device {
 
     /// Whether a command for blocks that can be read at once may wait for the read-ahead: for what is read in any case, or
     /// where nobody else waits for the arm.
-    pub(super) fn may_ride(&self, start: Lbn, end: Lbn) -> bool {
+    pub(super) fn may_join_read_ahead(&self, start: Lbn, end: Lbn) -> bool {
         matches!(self.work, Work::ReadAhead)
             && (self.waiting.is_empty() || end <= self.ahead.keep_to)
             && self.is_sound(start, end)
@@ -307,7 +307,7 @@ impl Device {
 
     /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are off the
     /// media, and the earliest end of their transfer.
-    pub(super) fn ride_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
+    pub(super) fn join_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
         assert!(matches!(self.work, Work::ReadAhead), "the segment is read ahead into");
         let ahead = self.ahead;
         let request = self.jobs[slot as usize].command.request;
@@ -323,7 +323,7 @@ impl Device {
         }
         self.activity.read_ahead += self.now.since(ahead.began);
         self.activity.join(&span);
-        self.near = span.last.extent;
+        self.last_extent = span.last.extent;
         self.arm = span.arm();
         self.last_lbn = request.end();
         self.arm_event = span.end;

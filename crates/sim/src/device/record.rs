@@ -217,7 +217,7 @@ impl Device {
     pub fn cut_power(&mut self, now: Nanos) {
         self.handle_timeout(now);
         self.stop();
-        self.dark = true;
+        self.powered_off = true;
     }
 
     /// Leaves everything as it is for good.

@@ -65,7 +65,7 @@ impl Device {
         }
         // Nothing else can want the port before the read is done, so its end is known now and no event is needed on the way.
         let busy = if self.port.busy { self.port.until } else { self.now };
-        let at = self.worth_asking(ready, wanted).max(busy).max(self.now);
+        let at = self.earliest_bus_request(ready, wanted).max(busy).max(self.now);
         let begins = at + self.config.reconnect_first + self.config.data_preparation;
         let sent = self.cross_to_host(begins, sectors, bound);
         self.end_read(slot, sectors, begins, sent);
@@ -80,7 +80,7 @@ impl Device {
 
     /// From when on the port is asked for: where others share the bus, or no other command could take the port meanwhile, not
     /// before data from the media can cross it without a stop.
-    pub(super) fn worth_asking(&self, at: Nanos, wanted: Wanted) -> Nanos {
+    pub(super) fn earliest_bus_request(&self, at: Nanos, wanted: Wanted) -> Nanos {
         let stops = self.config.never_disconnects || self.config.holds_for_reads;
         match wanted {
             Wanted::ToHost { sectors, bound, .. }

@@ -69,7 +69,7 @@ impl Device {
             Work::Reading { .. } => ArmWork::Read,
             Work::ReadAhead => ArmWork::ReadAhead,
             Work::Writing { slot: None } | Work::Emptying => ArmWork::Destage,
-            Work::Writing { slot: Some(_) } | Work::Kept { .. } => ArmWork::Write,
+            Work::Writing { slot: Some(_) } | Work::Reserved { .. } => ArmWork::Write,
         };
         DeviceView {
             cylinder: self.arm.place.cylinder,

@@ -19,19 +19,19 @@ pub(super) struct Waiting {
     others_order: Option<QueueOrder>,
     window: Queue,
     /// Commands that wait until the window has room.
-    beyond: VecDeque<Slot>,
+    overflow: VecDeque<Slot>,
     /// Urgent commands of a drive that puts them first.
     urgent: Option<Queue>,
     /// Commands for the head of the queue.
     head: Vec<Slot>,
     age_limit: Option<Nanos>,
     /// Which order itself chose what goes next.
-    asked: Asked,
+    chooser: Chooser,
 }
 
 /// Which order chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum Chooser {
     None,
     Order,
     Others,
@@ -46,11 +46,11 @@ impl Waiting {
             order,
             others_order: others.map(|name| order::built_in(name).map(QueueOrder::from)).transpose()?,
             window: Queue::new(window),
-            beyond: VecDeque::with_capacity(depth),
+            overflow: VecDeque::with_capacity(depth),
             urgent: spec.queue.urgent_first.then(|| Queue::new(depth)),
             head: Vec::new(),
             age_limit: spec.queue.age_limit_ms.map(Nanos::from_ms),
-            asked: Asked::None,
+            chooser: Chooser::None,
         })
     }
 
@@ -79,7 +79,7 @@ impl Waiting {
     pub(super) fn add(&mut self, slot: Slot) {
         let queue = match &mut self.urgent {
             Some(urgent) if slot.urgent => urgent,
-            _ if self.window.is_full() => return self.beyond.push_back(slot),
+            _ if self.window.is_full() => return self.overflow.push_back(slot),
             _ => &mut self.window,
         };
         queue.insert(slot).expect("it has room for all, or was seen to have room");
@@ -92,7 +92,7 @@ impl Waiting {
 
     /// Takes the command out that goes next.
     pub(super) fn choose<T: Target>(&mut self, cost: &Cost<'_, T>) -> Option<SlotId> {
-        self.asked = Asked::None;
+        self.chooser = Chooser::None;
         if let Some(slot) = self.head.pop() {
             return Some(slot.id);
         }
@@ -101,25 +101,25 @@ impl Waiting {
             (Some(limit), Some(oldest)) => now.since(oldest.arrived) >= limit,
             _ => false,
         };
-        let (queue, order, asked) = match (&mut self.urgent, &mut self.others_order) {
+        let (queue, order, chooser) = match (&mut self.urgent, &mut self.others_order) {
             (Some(urgent), _) if !urgent.is_empty() && !is_late(&self.window) => {
-                (urgent, &mut self.order, Asked::Order)
+                (urgent, &mut self.order, Chooser::Order)
             }
-            (_, Some(others)) => (&mut self.window, others, Asked::Others),
-            _ => (&mut self.window, &mut self.order, Asked::Order),
+            (_, Some(others)) => (&mut self.window, others, Chooser::Others),
+            _ => (&mut self.window, &mut self.order, Chooser::Order),
         };
         let index = match queue.len() {
             0 => return None,
             _ if is_late(queue) => 0,
             1 if !order.is_always_asked() => 0,
             _ => {
-                self.asked = asked;
+                self.chooser = chooser;
                 order.pick(&queue.view(now), cost)?
             }
         };
         let slot = queue.remove(index);
         if !self.window.is_full()
-            && let Some(next) = self.beyond.pop_front()
+            && let Some(next) = self.overflow.pop_front()
         {
             self.window.insert(next).expect("it was seen to have room");
         }
@@ -128,9 +128,9 @@ impl Waiting {
 
     /// By way of which edges of the disk the arm goes to the command taken out last.
     pub(super) fn way(&self) -> &[Edge] {
-        match (self.asked, &self.others_order) {
-            (Asked::None, _) => &[],
-            (Asked::Others, Some(others)) => others.way(),
+        match (self.chooser, &self.others_order) {
+            (Chooser::None, _) => &[],
+            (Chooser::Others, Some(others)) => others.way(),
             _ => self.order.way(),
         }
     }

@@ -57,10 +57,10 @@ impl Device {
         }
         let Some((_, next)) = self.destage.current_and_joined() else { return false };
         let (from, blocks) = (self.arm, next.start..next.end);
-        let Some(span) = self.drive.write_what_is_here(&self.near, from, blocks, next.arriving) else {
+        let Some(span) = self.drive.write_what_is_here(&self.last_extent, from, blocks, next.arriving) else {
             return false;
         };
-        self.near = span.last.extent;
+        self.last_extent = span.last.extent;
         self.arm = span.arm();
         self.activity.destage(&span, Travel { from: from.place.cylinder, to: self.arm.place.cylinder });
         self.arm_event = span.end;

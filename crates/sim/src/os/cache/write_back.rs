@@ -16,14 +16,14 @@ pub(super) struct WriteBack {
     hard: usize,
     interval: Nanos,
     expire: Nanos,
-    most_under_way: usize,
+    in_flight_max: usize,
     /// Where it goes on.
     cursor: u64,
     /// Pages dirty since then or earlier are written whatever their number.
     until: Option<Nanos>,
     last_tick: Nanos,
     /// The transfers under way by their place in the order of such.
-    under_way: Vec<u64>,
+    in_flight: Vec<u64>,
     turns: u64,
     /// Writers that wait because too much is unwritten.
     pub(super) throttled: VecDeque<usize>,
@@ -48,11 +48,11 @@ impl WriteBack {
             hard: share(spec.dirty_ratio),
             interval: Nanos(u64::from(spec.dirty_writeback_centisecs) * 10_000_000),
             expire: Nanos(u64::from(spec.dirty_expire_centisecs) * 10_000_000),
-            most_under_way: spec.writeback_requests as usize,
+            in_flight_max: spec.writeback_requests as usize,
             cursor: 0,
             until: None,
             last_tick: Nanos::ZERO,
-            under_way: Vec::with_capacity(spec.writeback_requests as usize),
+            in_flight: Vec::with_capacity(spec.writeback_requests as usize),
             turns: 0,
             throttled: VecDeque::with_capacity(PageCache::AT_ONCE),
             flushes: Vec::new(),
@@ -75,7 +75,7 @@ impl WriteBack {
     }
 
     pub(super) fn ended(&mut self, turn: u64) {
-        self.under_way.retain(|other| *other != turn);
+        self.in_flight.retain(|other| *other != turn);
     }
 
     /// The time up to which dirty pages are to be written; everything where there is too much.
@@ -156,7 +156,7 @@ impl PageCache {
 
     /// Has dirty pages written, as far as it is time.
     pub(super) fn write(&mut self, now: Nanos) {
-        while self.write_back.under_way.len() < self.write_back.most_under_way {
+        while self.write_back.in_flight.len() < self.write_back.in_flight_max {
             let starved = !self.starved.is_empty();
             let Some(until) = self.write_back.written_until(&self.pages, starved) else { break };
             if !self.write_run(until) {
@@ -181,7 +181,7 @@ impl PageCache {
         self.write_back.cursor = index;
         let turn = self.write_back.turns;
         self.write_back.turns += 1;
-        self.write_back.under_way.push(turn);
+        self.write_back.in_flight.push(turn);
         let flusher = self.write_back.flushes.first().map(|flush| self.jobs[flush.job].source);
         let (source, sync) = (flusher.unwrap_or(u32::MAX), flusher.is_some());
         let purpose = Purpose::WriteBack { first, pages: (index - first) as u32, turn };
@@ -219,7 +219,7 @@ impl PageCache {
     /// Flushes the drive for the flushes whose pages are written.
     pub(super) fn finish_flushes(&mut self, now: Nanos) {
         let since = self.pages.dirty_since();
-        let first = self.write_back.under_way.iter().min().copied().unwrap_or(u64::MAX);
+        let first = self.write_back.in_flight.iter().min().copied().unwrap_or(u64::MAX);
         let mut index = 0;
         while let Some(flush) = self.write_back.flushes.get_mut(index) {
             if flush.before.is_none() && since > flush.until {

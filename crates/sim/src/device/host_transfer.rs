@@ -68,7 +68,7 @@ impl Device {
     }
 
     /// When the host knows of a command that ends at `at`.
-    pub(super) fn known(&mut self, at: Nanos) -> Nanos {
+    pub(super) fn interrupt_at(&mut self, at: Nanos) -> Nanos {
         match &mut self.lent {
             None => at,
             Some(lent) => lent.links.interrupt(self.now, at),
@@ -76,7 +76,7 @@ impl Device {
     }
 
     /// When a report without data has come to the host.
-    pub(super) fn reported(&mut self, at: Nanos) -> Nanos {
+    pub(super) fn status_received_at(&mut self, at: Nanos) -> Nanos {
         match &mut self.lent {
             None => at,
             Some(Lent { links, number }) => links.report(at, *number),
