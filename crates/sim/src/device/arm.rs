@@ -69,7 +69,7 @@ impl Device {
                 return;
             }
         }
-        let lbn = self.jobs[slot as usize].media_from;
+        let lbn = self.commands.jobs[slot as usize].media_from;
         let (place, angle) = self.drive.target(lbn);
         let job = self.job(slot);
         (job.place, job.angle) = (place, angle);
@@ -80,8 +80,8 @@ impl Device {
             ..Slot::new(SlotId(slot), command.request, submitted, place.cylinder, place.head)
         };
         match command.attribute {
-            TaskAttribute::HeadOfQueue => self.waiting.add_at_head(entry),
-            _ => self.waiting.add(entry),
+            TaskAttribute::HeadOfQueue => self.commands.waiting.add_at_head(entry),
+            _ => self.commands.waiting.add(entry),
         }
         self.run_arm();
     }
@@ -89,8 +89,8 @@ impl Device {
     /// Whether the arm's next work is the command that comes now, as soon as it may leave what it does: nothing else waits for it.
     fn is_only_choice(&self) -> bool {
         !self.arm_is_taken()
-            && self.waiting.is_empty()
-            && !self.waiting.must_ask()
+            && self.commands.waiting.is_empty()
+            && !self.commands.waiting.must_ask()
             && self.destage.blocked.is_empty()
             && !self.destage_first()
             && !self.log_first()
@@ -121,8 +121,8 @@ impl Device {
     fn turn_to_next(&mut self) {
         let chooses = self.config.choice > Nanos::ZERO
             && matches!(self.work, Work::Idle)
-            && !self.waiting.is_empty()
-            && !self.waiting.begins_at(self.last_lbn)
+            && !self.commands.waiting.is_empty()
+            && !self.commands.waiting.begins_at(self.last.lbn)
             && !self.destage_first();
         if chooses {
             self.work = Work::Choosing;
@@ -145,7 +145,7 @@ impl Device {
         self.follow_read_ahead(self.now);
         let due = self.destage_due().min(self.log_due());
         let held_out = !self.destage.blocked.is_empty();
-        if self.waiting.is_empty() && due > self.now && !held_out {
+        if self.commands.waiting.is_empty() && due > self.now && !held_out {
             self.arm_event = due;
             return;
         }
@@ -186,9 +186,9 @@ impl Device {
 
     /// Starts a command; false when the cache can answer it by now.
     fn start(&mut self, slot: u32) -> bool {
-        match self.jobs[slot as usize].command.request.op {
+        match self.commands.jobs[slot as usize].command.request.op {
             Op::Read => self.start_read(slot),
-            _ if self.jobs[slot as usize].defers_data => self.reserve_arm(slot),
+            _ if self.commands.jobs[slot as usize].defers_data => self.reserve_arm(slot),
             _ => self.start_write(slot),
         }
     }
@@ -197,21 +197,21 @@ impl Device {
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
         let cost = Cost {
             drive: &self.drive,
-            cylinders: self.cylinders,
+            cylinders: self.size.cylinders,
             buffer: Some(Buffer { cache: &self.cache, destage: &self.destage }),
-            targets: &self.jobs,
+            targets: &self.commands.jobs,
             arm,
-            last_lbn: self.last_lbn,
+            last_lbn: self.last.lbn,
         };
-        let SlotId(slot) = self.waiting.choose(&cost)?;
+        let SlotId(slot) = self.commands.waiting.choose(&cost)?;
         self.go_by_way();
         Some(slot)
     }
 
     /// Moves the arm to the edges of the disk by way of which the order sends it.
     fn go_by_way(&mut self) {
-        for edge in self.waiting.way() {
-            let cylinder = if *edge == Edge::First { 0 } else { self.cylinders - 1 };
+        for edge in self.commands.waiting.way() {
+            let cylinder = if *edge == Edge::First { 0 } else { self.size.cylinders - 1 };
             let from = self.arm.place;
             let to = TrackPlace { cylinder, head: from.head };
             let took = self.drive.mechanics.reposition(from, to, false);
@@ -224,9 +224,9 @@ impl Device {
     #[inline(always)]
     pub(super) fn access_begins(&mut self, slot: u32) -> Nanos {
         let free = self.arm.at.max(self.now);
-        let free = match &mut self.recalibration {
+        let free = match &mut self.chance.recalibration {
             Some(recalibrate) => {
-                let (at, away) = recalibrate.delay(self.arm.at, free, &mut self.random);
+                let (at, away) = recalibrate.delay(self.arm.at, free, &mut self.chance.random);
                 self.activity.recalibration += away;
                 at
             }
@@ -261,12 +261,12 @@ impl Device {
     /// Time that an access from `start` on loses to retries and to the drive's own work. One that goes on where the last one ended
     /// is on its track already and loses nothing to the latter.
     fn retry_time(&mut self, slot: u32, start: Lbn) -> Nanos {
-        let mut time = self.retries.map_or(Nanos::ZERO, |retries| self.geometric_retries(retries));
-        if let Some(lost) = &self.lost
-            && start != self.last_lbn
-            && (self.jobs[slot as usize].found_idle || !lost.from_idle_only)
+        let mut time = self.chance.retries.map_or(Nanos::ZERO, |retries| self.geometric_retries(retries));
+        if let Some(lost) = &self.chance.lost
+            && start != self.last.lbn
+            && (self.commands.jobs[slot as usize].found_idle || !lost.from_idle_only)
         {
-            time += lost.draw(&mut self.random);
+            time += lost.draw(&mut self.chance.random);
         }
         time
     }
@@ -274,7 +274,7 @@ impl Device {
     /// Turns lost to retries that each follow with the same probability.
     fn geometric_retries(&mut self, retries: Retries) -> Nanos {
         let mut turns = 0;
-        while turns < retries.turns_max && self.random.random_bool(retries.probability) {
+        while turns < retries.turns_max && self.chance.random.random_bool(retries.probability) {
             turns += 1;
         }
         Nanos(self.drive.mechanics.spindle().period().0 * u64::from(turns))
@@ -282,9 +282,10 @@ impl Device {
 
     /// Starts a read; false when the cache can answer it by now.
     fn start_read(&mut self, slot: u32) -> bool {
-        let request = self.jobs[slot as usize].command.request;
+        let request = self.commands.jobs[slot as usize].command.request;
         let mut into = None;
-        if self.jobs[slot as usize].accounted < self.now || self.jobs[slot as usize].media_from > request.lbn
+        if self.commands.jobs[slot as usize].accounted < self.now
+            || self.commands.jobs[slot as usize].media_from > request.lbn
         {
             match self.recheck_cache(slot) {
                 Found::Sent => return false,
@@ -296,12 +297,12 @@ impl Device {
             return true;
         }
         let begins = self.access_begins(slot);
-        let start = self.jobs[slot as usize].media_from;
+        let start = self.commands.jobs[slot as usize].media_from;
         let mut delivered = self.delivery(slot);
         let arm = Arm { place: self.arm.place, at: begins };
-        let pass = self.drive.plan(&self.last_extent, arm, start, request.end() - start, false);
+        let pass = self.drive.plan(&self.last.extent, arm, start, request.end() - start, false);
         let mut span = self.drive.read(arm, pass, request.end(), &mut delivered);
-        self.last_extent = span.last.extent;
+        self.last.extent = span.last.extent;
         let lost = self.retry_time(slot, start);
         span.delay(lost + self.slow_time(start, request.end()), &mut delivered);
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
@@ -316,11 +317,11 @@ impl Device {
             }
         }
         // What the buffer came to hold while the command waited has yet to cross the bus as well.
-        let job = &self.jobs[slot as usize];
+        let job = &self.commands.jobs[slot as usize];
         let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
         self.send_from_media(slot, unsent, request.end() - unsent, ready, delivered.bound);
         self.arm = span.arm();
-        self.last_lbn = request.end();
+        self.last.lbn = request.end();
         self.destage.last_was_destage = false;
         self.arm_event = span.end;
         self.work = Work::Reading { segment, start: request.lbn, end: request.end() };
@@ -329,7 +330,7 @@ impl Device {
 
     /// Looks a command that waited up again; what it finds whole goes out without the arm.
     fn recheck_cache(&mut self, slot: u32) -> Found {
-        let request = self.jobs[slot as usize].command.request;
+        let request = self.commands.jobs[slot as usize].command.request;
         if request.fua {
             return Found::Nothing;
         }
@@ -405,7 +406,7 @@ impl Device {
             return true;
         }
         let begins = self.access_begins(slot);
-        let job = self.jobs[slot as usize];
+        let job = self.commands.jobs[slot as usize];
         let run = job.command.request.lbn..job.command.request.end();
         if let Some(record) = &mut self.record {
             record.begin_command(slot, begins);
@@ -435,18 +436,18 @@ impl Device {
         let (start, end) = (run.start, run.end);
         let (place, _) = self.drive.target(start);
         let travel = Travel { from: self.arm.place.cylinder, to: place.cylinder };
-        let continues = start == self.last_lbn && begins == self.arm.at;
+        let continues = start == self.last.lbn && begins == self.arm.at;
         let seek = self.drive.mechanics.reposition(self.arm.place, place, true);
         let wait = if continues { Nanos::ZERO } else { self.config.write_seek_min.since(seek) };
         let arm = Arm { place: self.arm.place, at: begins + wait };
         let mut span = match &mut self.record {
-            None => self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut |_| {}),
+            None => self.drive.write_in_parts(&self.last.extent, arm, run, arriving, room, &mut |_| {}),
             Some(record) => {
                 let mut sees = |pass| record.see(pass);
-                self.drive.write_in_parts(&self.last_extent, arm, run, arriving, room, &mut sees)
+                self.drive.write_in_parts(&self.last.extent, arm, run, arriving, room, &mut sees)
             }
         };
-        self.last_extent = span.last.extent;
+        self.last.extent = span.last.extent;
         span.seek += wait;
         let physical = self.config.physical_sectors;
         if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
@@ -458,7 +459,7 @@ impl Device {
             self.cure(&(start..end));
         }
         self.arm = span.arm();
-        self.last_lbn = end;
+        self.last.lbn = end;
         (span, travel)
     }
 
@@ -482,7 +483,7 @@ impl Device {
         self.work = Work::Idle;
         match slot {
             Some(slot) => {
-                let job = self.jobs[slot as usize];
+                let job = self.commands.jobs[slot as usize];
                 self.settle_segment(job.segment, job.command.request.end());
                 self.finish_logging(slot);
                 self.unblock();

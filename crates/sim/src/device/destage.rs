@@ -148,7 +148,7 @@ impl Destage {
 impl Device {
     /// Reserves room in the cache for a write; false when there is none, or a flush is under way.
     pub(super) fn reserve_write(&mut self, slot: u32) -> bool {
-        let request = self.jobs[slot as usize].command.request;
+        let request = self.commands.jobs[slot as usize].command.request;
         let is_full = self.destage.queue.len() + self.destage.reserved >= self.destage.queue.capacity();
         // What came in during a flush would put its end off for as long as more comes.
         if is_full || !self.destage.flushes.is_empty() {
@@ -176,7 +176,7 @@ impl Device {
     /// Puts a write's data, for which room was reserved, among the dirty ones.
     pub(super) fn enqueue_dirty(&mut self, slot: u32) {
         self.destage.reserved -= 1;
-        let job = self.jobs[slot as usize];
+        let job = self.commands.jobs[slot as usize];
         if self.destage.policy == WriteCache::Full && self.extend_last(slot) {
             return;
         }
@@ -209,7 +209,7 @@ impl Device {
 
     /// Joins a write to the youngest dirty run when it continues it.
     fn extend_last(&mut self, slot: u32) -> bool {
-        let job = self.jobs[slot as usize];
+        let job = self.commands.jobs[slot as usize];
         let request = job.command.request;
         let Some(youngest) = self.destage.queue.slots().last() else { return false };
         let id = youngest.id.0;
@@ -254,7 +254,7 @@ impl Device {
 
     /// Whether a flush under way is one for the head of the queue.
     fn is_flush_at_head(&self) -> bool {
-        let attribute = |slot: &u32| self.jobs[*slot as usize].command.attribute;
+        let attribute = |slot: &u32| self.commands.jobs[*slot as usize].command.attribute;
         self.destage.flushes.iter().any(|slot| attribute(slot) == TaskAttribute::HeadOfQueue)
     }
 
@@ -266,7 +266,7 @@ impl Device {
         let index = match self.destage.policy {
             WriteCache::Full => {
                 let arm = Arm { place: self.arm.place, at: self.arm.at.max(self.now) };
-                self.destage.choose(&self.drive, self.cylinders, arm, self.last_lbn)
+                self.destage.choose(&self.drive, self.size.cylinders, arm, self.last.lbn)
             }
             _ => 0,
         };

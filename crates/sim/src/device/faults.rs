@@ -146,49 +146,49 @@ impl Device {
     ///
     /// *Errors:* blocks that it does not have, or turns outside 1 to [`Fault::TURNS_MAX`].
     pub fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
-        let usual = self.retries.map_or(Fault::USUAL_TURNS, |retries| retries.turns_max.max(1));
+        let usual = self.chance.retries.map_or(Fault::USUAL_TURNS, |retries| retries.turns_max.max(1));
         let run = match fault {
             Fault::Medium { start, end, turns, stays } => {
                 Run { start, end, turns: turns.unwrap_or(usual), readable: false, stays }
             }
             Fault::Slow { start, end, turns } => Run { start, end, turns, readable: true, stays: true },
             Fault::Dead { from, timeout } => {
-                self.dies_at = from.max(self.now);
-                self.faults.get_or_insert_default().timeout = timeout;
+                self.health.dies_at = from.max(self.now);
+                self.health.faults.get_or_insert_default().timeout = timeout;
                 return Ok(());
             }
         };
         let Run { start, end, turns, .. } = run;
-        if start >= end || end.0 > self.sectors {
-            return Err(FaultError::Blocks { start, end, sectors: self.sectors });
+        if start >= end || end.0 > self.size.sectors {
+            return Err(FaultError::Blocks { start, end, sectors: self.size.sectors });
         }
         if !(1..=Fault::TURNS_MAX).contains(&turns) {
             return Err(FaultError::Turns(turns));
         }
-        self.faults.get_or_insert_default().runs.push(run);
+        self.health.faults.get_or_insert_default().runs.push(run);
         Ok(())
     }
 
     /// Whether no block of these has a fault.
     pub(super) fn is_sound(&self, start: Lbn, end: Lbn) -> bool {
-        self.faults.as_ref().is_none_or(|faults| faults.touched(start..end).next().is_none())
+        self.health.faults.as_ref().is_none_or(|faults| faults.touched(start..end).next().is_none())
     }
 
     /// Up to where blocks before `end` can be read ahead from `start` on.
     pub(super) fn sound_to(&self, start: Lbn, end: Lbn) -> Lbn {
-        let Some(faults) = &self.faults else { return end };
+        let Some(faults) = &self.health.faults else { return end };
         faults.touched(start..end).map(|run| run.start.max(start)).min().unwrap_or(end)
     }
 
     /// From where on blocks from `start` on are read ahead before `end`.
     pub(super) fn sound_from(&self, start: Lbn, end: Lbn) -> Lbn {
-        let Some(faults) = &self.faults else { return start };
+        let Some(faults) = &self.health.faults else { return start };
         faults.touched(start..end).map(|run| run.end.min(end)).max().unwrap_or(start)
     }
 
     /// Turns that an access to these blocks loses to slow ones.
     pub(super) fn slow_time(&self, start: Lbn, end: Lbn) -> Nanos {
-        let Some(faults) = &self.faults else { return Nanos::ZERO };
+        let Some(faults) = &self.health.faults else { return Nanos::ZERO };
         self.turns(faults.touched(start..end).filter(|run| run.readable).map(|run| run.turns).sum())
     }
 
@@ -198,29 +198,29 @@ impl Device {
 
     /// Makes blocks good that are written.
     pub(super) fn cure(&mut self, blocks: &Range<Lbn>) {
-        if let Some(faults) = &mut self.faults {
+        if let Some(faults) = &mut self.health.faults {
             faults.cure(blocks);
         }
     }
 
     /// Starts a read that comes to a block which cannot be read; false when all its blocks can be.
     pub(super) fn start_unreadable(&mut self, slot: u32) -> bool {
-        let Some(faults) = &self.faults else { return false };
-        let start = self.jobs[slot as usize].media_from;
-        let request = self.jobs[slot as usize].command.request;
+        let Some(faults) = &self.health.faults else { return false };
+        let start = self.commands.jobs[slot as usize].media_from;
+        let request = self.commands.jobs[slot as usize].command.request;
         let Some((bad, turns)) = faults.unreadable(start..request.end()) else { return false };
         let begins = self.access_begins(slot);
         let arm = Arm { place: self.arm.place, at: begins };
-        let pass = self.drive.plan(&self.last_extent, arm, start, bad + 1 - start, false);
+        let pass = self.drive.plan(&self.last.extent, arm, start, bad + 1 - start, false);
         let mut span = self.drive.read(arm, pass, bad + 1, &mut Delivered::nowhere());
-        self.last_extent = span.last.extent;
+        self.last.extent = span.last.extent;
         span.delay_media(self.turns(turns) + self.slow_time(start, bad));
         let travel = Travel { from: self.arm.place.cylinder, to: pass.place().cylinder };
         self.account_span(slot, &span, travel);
         self.job(slot).outcome = Outcome::MediumError;
         self.want_port(span.end, slot, Wanted::Finish);
         self.arm = span.arm();
-        self.last_lbn = bad + 1;
+        self.last.lbn = bad + 1;
         self.destage.last_was_destage = false;
         self.arm_event = span.end;
         self.work = Work::Reading { segment: None, start: request.lbn, end: bad + 1 };
@@ -229,20 +229,20 @@ impl Device {
 
     /// Whether it is dead by now.
     pub(super) fn is_dead(&self) -> bool {
-        self.faults.as_ref().is_some_and(|faults| faults.is_dead)
+        self.health.faults.as_ref().is_some_and(|faults| faults.is_dead)
     }
 
     /// Whether it has died by `now`.
     pub(crate) fn has_died(&self, now: Nanos) -> bool {
-        self.dies_at <= now
+        self.health.dies_at <= now
     }
 
     /// When a disk that dies, or is dead, next has something to do; `next` is when it would if it did not.
     #[cold]
     pub(super) fn event_of_dying(&self, next: Nanos) -> Nanos {
-        match &self.faults {
+        match &self.health.faults {
             Some(faults) if faults.is_dead => faults.ending.front().map_or(Nanos::MAX, |(at, _)| *at),
-            _ if self.outstanding() > 0 => next.min(self.dies_at),
+            _ if self.outstanding() > 0 => next.min(self.health.dies_at),
             _ => next,
         }
     }
@@ -251,10 +251,10 @@ impl Device {
     #[cold]
     pub(super) fn handle_death(&mut self, now: Nanos) {
         if !self.is_dead() {
-            self.go_on(self.dies_at);
+            self.go_on(self.health.dies_at);
             self.die();
         }
-        while let Some((at, slot)) = self.faults.as_mut().and_then(|faults| faults.ended(now)) {
+        while let Some((at, slot)) = self.health.faults.as_mut().and_then(|faults| faults.ended(now)) {
             self.job(slot).account(Part::Queued, at);
             self.complete(slot, at);
         }
@@ -265,26 +265,28 @@ impl Device {
     fn die(&mut self) {
         self.stop();
         self.release_bus();
-        self.alone = None;
-        self.in_flight = 0;
-        let mut left: Vec<u32> = (0..self.jobs.len() as u32).collect();
-        left.retain(|slot| !self.free.contains(slot) && self.done.iter().all(|(done, _)| done != slot));
-        left.sort_by_key(|slot| self.jobs[*slot as usize].submitted);
-        self.faults.get_or_insert_default().is_dead = true;
+        self.commands.alone = None;
+        self.commands.in_flight = 0;
+        let mut left: Vec<u32> = (0..self.commands.jobs.len() as u32).collect();
+        left.retain(|slot| {
+            !self.commands.free.contains(slot) && self.commands.done.iter().all(|(done, _)| done != slot)
+        });
+        left.sort_by_key(|slot| self.commands.jobs[*slot as usize].submitted);
+        self.health.faults.get_or_insert_default().is_dead = true;
         left.into_iter().for_each(|slot| self.fail_dead(slot));
     }
 
     /// Has a command fail because the disk is dead.
     pub(super) fn fail_dead(&mut self, slot: u32) {
         let now = self.now;
-        self.in_flight += 1;
+        self.commands.in_flight += 1;
         let job = self.job(slot);
         job.outcome = Outcome::Dead;
         // What an access or a transfer would have taken beyond this never happens.
         job.parts = job.parts.first(now - job.submitted);
         job.accounted = job.submitted + job.parts.total();
         job.account(Part::Queued, now);
-        let faults = self.faults.get_or_insert_default();
+        let faults = self.health.faults.get_or_insert_default();
         faults.ending.push_back((now + faults.timeout, slot));
     }
 }

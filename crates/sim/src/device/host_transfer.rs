@@ -14,12 +14,12 @@ pub(super) struct Lent {
 impl Device {
     /// Lends it the links on which it is the device of this number: for what it does until [`Device::give_back`].
     pub(crate) fn lend(&mut self, links: Box<Links>, number: u32) {
-        (self.lent, self.shares) = (Some(Lent { links, number }), true);
+        (self.bus.lent, self.bus.is_shared) = (Some(Lent { links, number }), true);
     }
 
     /// The links that were lent, if any.
     pub(crate) fn give_back(&mut self) -> Option<Box<Links>> {
-        self.lent.take().map(|lent| lent.links)
+        self.bus.lent.take().map(|lent| lent.links)
     }
 
     /// It has won the bus that it asked for.
@@ -34,7 +34,7 @@ impl Device {
 
     /// Whether the port may be used: the bus is the drive's own, or has been won. If not, it is asked for.
     pub(super) fn has_bus(&mut self) -> bool {
-        self.port.waits = match &mut self.lent {
+        self.port.waits = match &mut self.bus.lent {
             None => false,
             Some(Lent { links, number }) => !links.has_bus(self.now, *number),
         };
@@ -43,20 +43,20 @@ impl Device {
 
     /// Gives the bus up, unless it is the drive's own.
     pub(super) fn release_bus(&mut self) {
-        if let Some(Lent { links, number }) = &mut self.lent {
+        if let Some(Lent { links, number }) = &mut self.bus.lent {
             links.release_bus(self.now, *number);
         }
     }
 
     /// Whether the bus has to be won.
     pub(super) fn is_exclusive(&self) -> bool {
-        self.lent.as_ref().is_some_and(|lent| lent.links.is_exclusive(lent.number))
+        self.bus.lent.as_ref().is_some_and(|lent| lent.links.is_exclusive(lent.number))
     }
 
     /// When a command for so many sectors that is given at `now` has come in.
     pub(super) fn command_comes(&mut self, now: Nanos, sectors: u32) -> Nanos {
-        let bytes = u64::from(sectors) * u64::from(self.sector_bytes);
-        match &mut self.lent {
+        let bytes = u64::from(sectors) * u64::from(self.size.sector_bytes);
+        match &mut self.bus.lent {
             None => now,
             Some(Lent { links, number }) => links.command(now, *number, bytes),
         }
@@ -64,12 +64,12 @@ impl Device {
 
     /// Whether a read's data go to the host as they come, whatever the port does.
     pub(super) fn streams(&self) -> bool {
-        self.lent.as_ref().is_some_and(|lent| lent.links.streams(lent.number))
+        self.bus.lent.as_ref().is_some_and(|lent| lent.links.streams(lent.number))
     }
 
     /// When the host knows of a command that ends at `at`.
     pub(super) fn interrupt_at(&mut self, at: Nanos) -> Nanos {
-        match &mut self.lent {
+        match &mut self.bus.lent {
             None => at,
             Some(lent) => lent.links.interrupt(self.now, at),
         }
@@ -77,7 +77,7 @@ impl Device {
 
     /// When a report without data has come to the host.
     pub(super) fn status_received_at(&mut self, at: Nanos) -> Nanos {
-        match &mut self.lent {
+        match &mut self.bus.lent {
             None => at,
             Some(Lent { links, number }) => links.report(at, *number),
         }
@@ -91,8 +91,8 @@ impl Device {
 
     /// When data that cross from `begins` to `end` on a bus of their own have crossed what the drive shares.
     fn cross(&mut self, begins: Nanos, end: Nanos, sectors: u64, to_host: bool) -> Nanos {
-        let bytes = sectors * u64::from(self.sector_bytes);
-        match &mut self.lent {
+        let bytes = sectors * u64::from(self.size.sector_bytes);
+        match &mut self.bus.lent {
             None => end,
             Some(Lent { links, number }) => {
                 links.transfer(self.now, *number, Transfer { begins, least: end - begins, bytes, to_host })
@@ -102,7 +102,7 @@ impl Device {
 
     /// Has a write's data come in from `begins` on; tells when all are here.
     pub(super) fn receive_data(&mut self, slot: u32, begins: Nanos) -> Nanos {
-        let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
+        let sectors = u64::from(self.commands.jobs[slot as usize].command.request.sectors);
         let alone = begins + self.bus_time(self.config.write_sector, sectors);
         let sent = self.cross(begins, alone, sectors, false);
         let late = sent > alone;

@@ -192,7 +192,7 @@ impl Device {
 
     /// Starts to write a command's data to the log; false where it goes home.
     pub(super) fn start_logging(&mut self, slot: u32) -> bool {
-        let request = self.jobs[slot as usize].command.request;
+        let request = self.commands.jobs[slot as usize].command.request;
         let is_sound = self.media_cache.is_some() && self.is_sound(request.lbn, request.end());
         let Some(log) = &mut self.media_cache else { return false };
         // A bad block becomes good where it is written, which is at home.
@@ -219,9 +219,9 @@ impl Device {
     /// A write to the log, from `begins` on: to the nearest region, at the next place that comes under the head once the data are
     /// there. Tells the track too.
     fn log_span(&mut self, slot: u32, begins: Nanos) -> (Span, TrackPlace) {
-        let job = self.jobs[slot as usize];
+        let job = self.commands.jobs[slot as usize];
         let log = self.media_cache.as_mut().expect("the write goes to its log");
-        let (here, last_cylinder) = (self.arm.place, self.cylinders - 1);
+        let (here, last_cylinder) = (self.arm.place, self.size.cylinders - 1);
         let (tracks, header) = (log.region_tracks, log.header);
         let turn = self.drive.mechanics.spindle().period().0 as f64;
         let region = log.nearest(here.cylinder);
@@ -257,7 +257,7 @@ impl Device {
             return false;
         }
         log.left = log.left.saturating_sub(1);
-        let run = log.next(&self.drive, self.cylinders, arm, self.last_lbn);
+        let run = log.next(&self.drive, self.size.cylinders, arm, self.last.lbn);
         let all_here = Arriving::default();
         // Its data were on the media before: nothing new is told of it.
         let record = self.record.take();
@@ -271,7 +271,7 @@ impl Device {
 
     /// A command's write, if it went to the log, is on the media now.
     pub(super) fn finish_logging(&mut self, slot: u32) {
-        let request = self.jobs[slot as usize].command.request;
+        let request = self.commands.jobs[slot as usize].command.request;
         let (place, angle) = self.drive.target(request.lbn);
         let Some(log) = &mut self.media_cache else { return };
         if log.logging.take() != Some(slot) {

@@ -28,6 +28,7 @@ mod record;
 mod sending;
 mod spares;
 mod split;
+mod state;
 mod view;
 mod waiting;
 
@@ -43,12 +44,10 @@ pub use view::{ArmWork, DeviceView};
 use arm::Work;
 use config::Config;
 use destage::Destage;
-use faults::Faults;
 use headstack_model::cache::Cache;
-use headstack_model::spec::{Retries, Tagging};
-use headstack_model::{DriveSpec, Extent, Geometry, Lbn, Mechanics, Nanos, Op, Request, SpecError};
+use headstack_model::spec::Tagging;
+use headstack_model::{DriveSpec, Geometry, Mechanics, Nanos, Op, Request, SpecError};
 use headstack_policy::order;
-use host_transfer::Lent;
 use job::Job;
 use lost::Lost;
 use media_cache::MediaCache;
@@ -58,7 +57,7 @@ use rand_pcg::Pcg64Mcg;
 use read_ahead::{Ahead, ReadAheadRule};
 use recalibrate::Recalibrate;
 use record::Record;
-use std::collections::VecDeque;
+use state::{Chance, Commands, Health, LastAccess, SharedBus, Size};
 use std::sync::Arc;
 use waiting::Waiting;
 
@@ -161,55 +160,27 @@ pub enum DeviceError {
 pub struct Device {
     drive: Arc<Drive>,
     config: Config,
-    sectors: u64,
-    sector_bytes: u32,
-    cylinders: u32,
+    size: Size,
     cache: Cache,
     rule: ReadAheadRule,
     now: Nanos,
-    jobs: Vec<Job>,
-    free: Vec<u32>,
+    commands: Commands,
     port: Port,
-    /// What it shares with others, while the engine lends it, and whether it shares anything.
-    lent: Option<Lent>,
-    shares: bool,
-    /// Commands that wait for the arm.
-    waiting: Waiting,
-    tagging: Tagging,
-    /// Commands received and not done.
-    in_flight: usize,
-    /// The one of them that must be alone.
-    alone: Option<u32>,
+    bus: SharedBus,
     /// Where the arm is, and since when (or from when on) it is free there.
     arm: Arm,
     work: Work,
-    /// The read-ahead under way, or the last one. It stands apart from `work`, which is small to copy without it.
-    ahead: Ahead,
-    /// The run of blocks accessed last.
-    last_extent: Extent,
-    /// Block after the last one accessed.
-    last_lbn: Lbn,
-    depth: usize,
     /// When the arm's work needs attention; `Nanos::MAX` when never.
     arm_event: Nanos,
+    /// The read-ahead in progress, or the last one. It stands apart from `work`, which is small to copy without it.
+    ahead: Ahead,
+    last: LastAccess,
     destage: Destage,
     media_cache: Option<Box<MediaCache>>,
-    last_was_write: bool,
-    last_read_end: Lbn,
-    last_write_end: Lbn,
-    /// Commands that are done, each with when; their jobs keep the rest until they are polled.
-    done: VecDeque<(u32, Nanos)>,
-    random: Pcg64Mcg,
-    retries: Option<Retries>,
-    lost: Option<Box<Lost>>,
-    recalibration: Option<Recalibrate>,
-    /// What has gone to the media, where somebody wants to know.
+    chance: Chance,
+    health: Health,
+    /// What has gone to the media, where a program wants to know.
     record: Option<Box<Record>>,
-    /// Whether the power is gone.
-    powered_off: bool,
-    faults: Option<Box<Faults>>,
-    /// When the disk dies, or died.
-    dies_at: Nanos,
     activity: Activity,
 }
 
@@ -240,64 +211,48 @@ impl Device {
         let order_name = options.order.as_deref().unwrap_or(&spec.queue.order);
         let mut random = Pcg64Mcg::seed_from_u64(options.seed);
         let recalibration = spec.mechanics.recalibration.map(|r| Recalibrate::new(r, &mut random));
-        let slots = depth as usize;
+        let depth = depth as usize;
+        let cache = Cache::new(spec, random.random());
+        let waiting = Waiting::new(spec, order::built_in(order_name)?.into(), depth)?;
+        let lost = Lost::of(spec, drive.mechanics.spindle().period());
+        let (sectors, cylinders) = (drive.geometry.sectors(), spec.geometry.cylinders);
         Ok(Device {
             config: Config::new(spec),
-            sectors: drive.geometry.sectors(),
-            sector_bytes: spec.sector_bytes,
-            cylinders: spec.geometry.cylinders,
+            size: Size { sectors, sector_bytes: spec.sector_bytes, cylinders },
             media_cache: MediaCache::of(spec, &drive)?,
-            lost: Lost::of(spec, drive.mechanics.spindle().period()),
             drive,
-            cache: Cache::new(spec, random.random()),
+            cache,
             rule: ReadAheadRule::new(&spec.cache),
             now: Nanos::ZERO,
-            // Those that are done and not yet taken have their places, too.
-            jobs: Vec::with_capacity(2 * slots),
-            free: Vec::with_capacity(2 * slots),
-            port: Port::new(slots),
-            lent: None,
-            shares: false,
-            waiting: Waiting::new(spec, order::built_in(order_name)?.into(), slots)?,
-            tagging: spec.tagging(),
-            in_flight: 0,
-            alone: None,
+            commands: Commands::new(depth, spec.tagging(), waiting),
+            port: Port::new(depth),
+            bus: SharedBus::default(),
             arm: Arm::default(),
             work: Work::Idle,
-            ahead: Ahead::default(),
-            last_extent: Extent::default(),
-            last_lbn: Lbn(0),
-            depth: slots,
             arm_event: Nanos::MAX,
+            ahead: Ahead::default(),
+            last: LastAccess::none(),
             destage: Destage::new(spec)?,
-            last_was_write: false,
-            last_read_end: Lbn(u64::MAX),
-            last_write_end: Lbn(u64::MAX),
-            done: VecDeque::with_capacity(slots),
-            random,
-            retries: spec.mechanics.retries,
-            recalibration,
+            chance: Chance { random, retries: spec.mechanics.retries, lost, recalibration },
+            health: Health { powered_off: false, faults: None, dies_at: Nanos::MAX },
             record: None,
-            powered_off: false,
-            faults: None,
-            dies_at: Nanos::MAX,
             activity: Activity::default(),
         })
     }
 
     /// Blocks the host can address.
     pub fn sectors(&self) -> u64 {
-        self.sectors
+        self.size.sectors
     }
 
     /// Bytes in a block.
     pub fn sector_bytes(&self) -> u32 {
-        self.sector_bytes
+        self.size.sector_bytes
     }
 
     /// Cylinders of the disk.
     pub(crate) fn cylinders(&self) -> u32 {
-        self.cylinders
+        self.size.cylinders
     }
 
     /// Time from the submission of a read and of a write to when an idle arm sets out for it, as it usually is.
@@ -318,12 +273,12 @@ impl Device {
 
     /// Commands outstanding.
     pub fn outstanding(&self) -> usize {
-        self.jobs.len() - self.free.len() - self.done.len()
+        self.commands.jobs.len() - self.commands.free.len() - self.commands.done.len()
     }
 
     /// Commands that may be outstanding.
     pub fn depth(&self) -> usize {
-        self.depth
+        self.commands.depth
     }
 
     /// Takes a command at `now`.
@@ -334,21 +289,21 @@ impl Device {
     }
 
     fn take(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull> {
-        assert!(!self.powered_off, "a drive without power takes no commands");
+        assert!(!self.health.powered_off, "a drive without power takes no commands");
         self.handle_timeout(now);
-        let command = command.on(self.tagging);
-        if self.outstanding() == self.depth {
+        let command = command.on(self.commands.tagging);
+        if self.outstanding() == self.commands.depth {
             return Err(QueueFull);
         }
         let found_idle = self.outstanding() == 0;
-        let slot = match self.free.pop() {
+        let slot = match self.commands.free.pop() {
             Some(slot) => {
-                self.jobs[slot as usize] = Job::new(command, self.now, found_idle);
+                self.commands.jobs[slot as usize] = Job::new(command, self.now, found_idle);
                 slot
             }
             None => {
-                self.jobs.push(Job::new(command, self.now, found_idle));
-                (self.jobs.len() - 1) as u32
+                self.commands.jobs.push(Job::new(command, self.now, found_idle));
+                (self.commands.jobs.len() - 1) as u32
             }
         };
         if self.is_dead() {
@@ -363,7 +318,7 @@ impl Device {
     /// Does all that is due up to `now`, each thing at its own time.
     #[inline]
     pub fn handle_timeout(&mut self, now: Nanos) {
-        match self.dies_at <= now {
+        match self.health.dies_at <= now {
             true => self.handle_death(now),
             false => self.go_on(now),
         }
@@ -397,7 +352,7 @@ impl Device {
     #[inline]
     pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let mut reached = now;
-        if self.dies_at != Nanos::MAX {
+        if self.health.dies_at != Nanos::MAX {
             self.handle_timeout(now);
             return now;
         }
@@ -419,9 +374,9 @@ impl Device {
     /// The next command that is done. Its tag is free from now on.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
-        let (slot, completed) = self.done.pop_front()?;
-        self.free.push(slot);
-        let job = &self.jobs[slot as usize];
+        let (slot, completed) = self.commands.done.pop_front()?;
+        self.commands.free.push(slot);
+        let job = &self.commands.jobs[slot as usize];
         Some(Completion {
             tag: Tag(slot),
             request: job.command.request,
@@ -437,26 +392,26 @@ impl Device {
     /// Whether [`Device::poll_completion`] has something.
     #[inline]
     pub fn has_completions(&self) -> bool {
-        !self.done.is_empty()
+        !self.commands.done.is_empty()
     }
 
     /// When [`Device::handle_timeout`] has something to do; `None` while only a command can change anything.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let mut next = self.arm_event.min(self.port_event());
-        if self.dies_at != Nanos::MAX {
+        if self.health.dies_at != Nanos::MAX {
             next = self.event_of_dying(next);
         }
         (next != Nanos::MAX).then_some(next)
     }
 
     fn job(&mut self, slot: u32) -> &mut Job {
-        &mut self.jobs[slot as usize]
+        &mut self.commands.jobs[slot as usize]
     }
 
     /// Reports a command done at `at`.
     fn complete(&mut self, slot: u32, at: Nanos) {
-        let job = &self.jobs[slot as usize];
+        let job = &self.commands.jobs[slot as usize];
         assert_eq!(job.parts.total(), at - job.submitted, "the parts add up: {job:?}");
         match job.command.request.op {
             _ if job.outcome != Outcome::Done => {}
@@ -464,8 +419,8 @@ impl Device {
             Op::Write => self.activity.writes[job.cache.index()] += 1,
             Op::Flush => self.activity.flushes += 1,
         }
-        self.in_flight -= 1;
-        self.alone = self.alone.filter(|alone| *alone != slot);
-        self.done.push_back((slot, at));
+        self.commands.in_flight -= 1;
+        self.commands.alone = self.commands.alone.filter(|alone| *alone != slot);
+        self.commands.done.push_back((slot, at));
     }
 }

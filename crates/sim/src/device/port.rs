@@ -74,7 +74,7 @@ impl Device {
         if *waits && !*busy {
             return Nanos::MAX;
         }
-        if *busy && (ending.is_some() || !receptions.is_empty() || self.shares) {
+        if *busy && (ending.is_some() || !receptions.is_empty() || self.bus.is_shared) {
             return *until;
         }
         // That a port falls free which nothing waits for is no event.
@@ -113,7 +113,7 @@ impl Device {
     pub(super) fn run_port(&mut self) {
         let held = self.config.never_disconnects;
         let now = self.now;
-        if self.port.until <= now && self.port.ending.is_none() && !self.shares {
+        if self.port.until <= now && self.port.ending.is_none() && !self.bus.is_shared {
             self.port.busy = false;
         }
         if self.port.ready.is_empty() && self.port.receptions.is_empty() {
@@ -125,7 +125,7 @@ impl Device {
                 .filter(|index| due(&self.port.ready[*index]))
                 .min_by_key(|index| (self.port.ready[*index].at, *index));
             let received = self.port.receptions.front().filter(|slot| self.may_receive(**slot));
-            let arrived = received.map(|slot| self.jobs[*slot as usize].submitted);
+            let arrived = received.map(|slot| self.commands.jobs[*slot as usize].submitted);
             match (first, arrived) {
                 (Some(index), arrived)
                     if held || arrived.is_none_or(|at| self.port.ready[index].at <= at) =>
@@ -154,11 +154,11 @@ impl Device {
         let Port { until, busy, ending, receptions, ready, .. } = &self.port;
         let is_free = !busy || *until <= self.now && ending.is_none();
         let is_wanted = !receptions.is_empty() || !ready.is_empty();
-        if is_free && !is_wanted && !self.shares && self.may_receive(slot) {
+        if is_free && !is_wanted && !self.bus.is_shared && self.may_receive(slot) {
             self.port.busy = false;
             return self.receive(slot);
         }
-        match self.jobs[slot as usize].command.attribute {
+        match self.commands.jobs[slot as usize].command.attribute {
             TaskAttribute::HeadOfQueue => self.port.receptions.push_front(slot),
             _ => self.port.receptions.push_back(slot),
         }
@@ -210,20 +210,20 @@ impl Device {
             Wanted::FromHostLate => {
                 let late = self.config.before_data.map_or(Nanos::ZERO, |b| b.second_disconnect);
                 let begins = now + first + preparation;
-                let sent = if self.lent.is_some() {
+                let sent = if self.bus.lent.is_some() {
                     // Only now is it known how the data come.
                     let sent = self.receive_data(slot, begins);
                     self.note_through(slot);
                     self.want_arm(slot);
                     sent
                 } else {
-                    let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
+                    let sectors = u64::from(self.commands.jobs[slot as usize].command.request.sectors);
                     begins + self.bus_time(self.config.write_sector, sectors)
                 };
                 self.port.take(sent + late, None);
             }
             Wanted::Finish => {
-                let early = self.jobs[slot as usize].disconnected_early;
+                let early = self.commands.jobs[slot as usize].disconnected_early;
                 let again = if early && !held { self.config.reconnect_other } else { first };
                 self.job(slot).account(Part::Bus, now);
                 let done = self.status_received_at(now + again + self.config.write_completion);
@@ -241,17 +241,18 @@ impl Device {
 
     /// Whether a command may come in beside those under way.
     fn may_receive(&self, slot: u32) -> bool {
-        let command = &self.jobs[slot as usize].command;
+        let command = &self.commands.jobs[slot as usize].command;
         command.attribute == TaskAttribute::HeadOfQueue
-            || self.alone.is_none() && (self.in_flight == 0 || !command.must_be_alone(self.tagging))
+            || self.commands.alone.is_none()
+                && (self.commands.in_flight == 0 || !command.must_be_alone(self.commands.tagging))
     }
 
     /// A command comes in over the free port.
     fn receive(&mut self, slot: u32) {
         let now = self.now;
-        self.in_flight += 1;
-        if self.jobs[slot as usize].command.must_be_alone(self.tagging) {
-            self.alone = Some(slot);
+        self.commands.in_flight += 1;
+        if self.commands.jobs[slot as usize].command.must_be_alone(self.commands.tagging) {
+            self.commands.alone = Some(slot);
         }
         let alone = self.outstanding() == 1;
         let job = self.job(slot);
@@ -261,8 +262,8 @@ impl Device {
             Op::Flush => true,
             _ => request.sectors > 0 && request.lbn.0.checked_add(u64::from(request.sectors)).is_some(),
         };
-        if !valid || request.op != Op::Flush && request.end().0 > self.sectors {
-            let done = now + self.config.overheads(self.last_was_write).read_miss;
+        if !valid || request.op != Op::Flush && request.end().0 > self.size.sectors {
+            let done = now + self.config.overheads(self.last.was_write).read_miss;
             let done = self.status_received_at(done);
             self.job(slot).outcome = Outcome::OutOfRange;
             return self.end(slot, done);
@@ -274,16 +275,16 @@ impl Device {
             Op::Write => self.receive_write(slot, start),
             Op::Flush => self.receive_flush(slot, start),
         }
-        self.last_was_write = request.op == Op::Write;
+        self.last.was_write = request.op == Op::Write;
     }
 
     fn receive_read(&mut self, slot: u32, start: Nanos) {
-        let request = self.jobs[slot as usize].command.request;
-        let overheads = *self.config.overheads(self.last_was_write);
-        let sequential = self.config.sequential.filter(|_| request.lbn == self.last_read_end);
+        let request = self.commands.jobs[slot as usize].command.request;
+        let overheads = *self.config.overheads(self.last.was_write);
+        let sequential = self.config.sequential.filter(|_| request.lbn == self.last.read_end);
         let (hit_time, miss_time) =
             (sequential.unwrap_or(overheads.read_hit), sequential.unwrap_or(overheads.read_miss));
-        self.last_read_end = request.end();
+        self.last.read_end = request.end();
         self.job(slot).overhead_done = start + miss_time;
         self.follow_read_ahead(self.now);
         let hit = if request.fua { Hit::Miss } else { self.cache.find(request.lbn, request.end()) };
@@ -293,9 +294,9 @@ impl Device {
             self.job(slot).cache = CacheUse::Whole;
             return self.send_hit(slot, begins);
         }
-        if self.config.hits_take_arm && (self.arm_is_taken() || !self.waiting.is_empty()) {
+        if self.config.hits_take_arm && (self.arm_is_taken() || !self.commands.waiting.is_empty()) {
             // What the buffer holds by then is looked up when the arm is free.
-            self.take_port(start + miss_time + self.config.disconnect_read(self.last_was_write));
+            self.take_port(start + miss_time + self.config.disconnect_read(self.last.was_write));
             return self.want_arm(slot);
         }
         match hit {
@@ -335,11 +336,11 @@ impl Device {
                 (job.media_from, job.sent_to, job.sent_at) = (held, held, sent);
                 job.cache = CacheUse::Part;
                 self.cache.touch(segment, held);
-                self.take_port(sent + self.config.disconnect_read(self.last_was_write));
+                self.take_port(sent + self.config.disconnect_read(self.last.was_write));
                 self.want_arm(slot);
             }
             _ => {
-                self.take_port(start + miss_time + self.config.disconnect_read(self.last_was_write));
+                self.take_port(start + miss_time + self.config.disconnect_read(self.last.was_write));
                 self.want_arm(slot);
             }
         }
@@ -353,7 +354,7 @@ impl Device {
 
     /// What a read's data need of the media on their way to the host.
     pub(super) fn delivery(&self, slot: u32) -> Delivered {
-        let job = &self.jobs[slot as usize];
+        let job = &self.commands.jobs[slot as usize];
         let request = job.command.request;
         let sectors = u64::from(request.sectors);
         let mark = request.lbn + (self.config.watermark(sectors) - 1);
@@ -368,13 +369,13 @@ impl Device {
     }
 
     fn receive_write(&mut self, slot: u32, start: Nanos) {
-        let request = self.jobs[slot as usize].command.request;
-        let continues = request.lbn == self.last_write_end;
-        let overheads = *self.config.overheads(self.last_was_write);
+        let request = self.commands.jobs[slot as usize].command.request;
+        let continues = request.lbn == self.last.write_end;
+        let overheads = *self.config.overheads(self.last.was_write);
         let sequential = self.config.sequential.filter(|_| continues);
         let overhead = sequential.unwrap_or(overheads.write);
-        let follows_elsewhere = self.last_was_write && !continues;
-        self.last_write_end = request.end();
+        let follows_elsewhere = self.last.was_write && !continues;
+        self.last.write_end = request.end();
         self.job(slot).overhead_done = start + overhead;
         self.follow_read_ahead(self.now);
         if self.defers_data(slot, continues) {
@@ -405,7 +406,7 @@ impl Device {
                 job.disconnected_early = true;
                 self.port.take(away, None);
                 self.want_port(back, slot, Wanted::FromHostLate);
-                if self.lent.is_some() {
+                if self.bus.lent.is_some() {
                     // When the data come is known once they do: the arm waits for that.
                     return;
                 }
@@ -421,7 +422,7 @@ impl Device {
 
     /// Has a write-through's data flow, from `begins` on, through a segment, which loses what it held.
     fn flow_through(&mut self, slot: u32, begins: Nanos) {
-        let request = self.jobs[slot as usize].command.request;
+        let request = self.commands.jobs[slot as usize].command.request;
         let segment = self.cache.take_for_write(request.lbn, request.end(), request.lbn);
         self.cache.invalidate(request.lbn, request.end(), segment);
         let least = self.config.write_start_sectors.min(u64::from(request.sectors));
@@ -432,7 +433,7 @@ impl Device {
 
     /// Whether a write is reported before it is on the media.
     fn caches_write(&self, slot: u32, continues: bool) -> bool {
-        if self.jobs[slot as usize].command.request.fua {
+        if self.commands.jobs[slot as usize].command.request.fua {
             return false;
         }
         match self.destage.policy {
@@ -445,7 +446,7 @@ impl Device {
     /// Whether a write keeps its data back until the arm is free for it.
     fn defers_data(&self, slot: u32, continues: bool) -> bool {
         let joins = continues && self.is_writing() && self.may_join();
-        let is_next = !self.arm_is_taken() && self.waiting.is_empty() && self.destage.is_clean();
+        let is_next = !self.arm_is_taken() && self.commands.waiting.is_empty() && self.destage.is_clean();
         if self.config.write_prebuffering || joins || is_next {
             return false;
         }
@@ -474,7 +475,7 @@ impl Device {
     }
 
     fn receive_flush(&mut self, slot: u32, start: Nanos) {
-        let overhead = self.config.overheads(self.last_was_write).write;
+        let overhead = self.config.overheads(self.last.was_write).write;
         let ready = start + overhead;
         let job = self.job(slot);
         job.account(Part::Overhead, ready);

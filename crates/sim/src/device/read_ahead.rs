@@ -118,12 +118,12 @@ impl Device {
     pub(super) fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn, from: Nanos) {
         let held = self.cache.segment(segment);
         let (held_from, from_end) = (held.start, held.end);
-        let limit = self.rule.limit(&self.drive, &self.last_extent, held_from, start, end);
+        let limit = self.rule.limit(&self.drive, &self.last.extent, held_from, start, end);
         let limit = self.cache.extend_read_ahead(segment, limit);
         let limit = self.sound_to(from_end, limit);
         let keep_to = (end + self.rule.least).min(limit);
-        let busy = !self.waiting.is_empty() || self.destage_due() <= self.now;
-        let front = self.rule.front(&self.drive, &self.last_extent, end);
+        let busy = !self.commands.waiting.is_empty() || self.destage_due() <= self.now;
+        let front = self.rule.front(&self.drive, &self.last.extent, end);
         let front = front.map(|front| self.sound_from(front, held_from)).filter(|front| *front < held_from);
         if limit <= from_end && front.is_none() || busy && keep_to <= from_end {
             return;
@@ -131,7 +131,7 @@ impl Device {
         let arm = Arm { place: self.arm.place, at: self.arm.at.max(from) };
         let wrapping = limit <= from_end;
         let (next, limit) = if wrapping { (front.unwrap_or(end), held_from) } else { (from_end, limit) };
-        let pass = self.drive.plan_after(&self.last_extent, arm, next, limit - next);
+        let pass = self.drive.plan_after(&self.last.extent, arm, next, limit - next);
         self.cache.set_state(segment, SegmentState::Filling);
         self.ahead = Ahead {
             segment,
@@ -241,7 +241,7 @@ impl Device {
         let ahead = &self.ahead;
         self.cache.set_state(ahead.segment, SegmentState::Read);
         self.activity.read_ahead += arm.at.since(ahead.began);
-        self.last_extent = ahead.pass.extent;
+        self.last.extent = ahead.pass.extent;
         self.arm = arm;
         self.work = Work::Idle;
     }
@@ -288,7 +288,7 @@ impl Device {
     /// where nobody else waits for the arm.
     pub(super) fn may_join_read_ahead(&self, start: Lbn, end: Lbn) -> bool {
         matches!(self.work, Work::ReadAhead)
-            && (self.waiting.is_empty() || end <= self.ahead.keep_to)
+            && (self.commands.waiting.is_empty() || end <= self.ahead.keep_to)
             && self.is_sound(start, end)
     }
 
@@ -310,22 +310,22 @@ impl Device {
     pub(super) fn join_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
         assert!(matches!(self.work, Work::ReadAhead), "the segment is read ahead into");
         let ahead = self.ahead;
-        let request = self.jobs[slot as usize].command.request;
+        let request = self.commands.jobs[slot as usize].command.request;
         let read = self.cache.segment(segment).end.max(request.lbn);
         let mut delivered = self.delivery(slot);
         delivered.end = request.end();
         let running = ahead.pass.part(&self.drive, read, request.end());
         let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
         self.cache.touch(segment, request.end());
-        if request.end() <= ahead.keep_to && !self.waiting.is_empty() {
+        if request.end() <= ahead.keep_to && !self.commands.waiting.is_empty() {
             // The arm goes on as it would have; only the bus waits for it.
             return (span.end, delivered.bound);
         }
         self.activity.read_ahead += self.now.since(ahead.began);
         self.activity.join(&span);
-        self.last_extent = span.last.extent;
+        self.last.extent = span.last.extent;
         self.arm = span.arm();
-        self.last_lbn = request.end();
+        self.last.lbn = request.end();
         self.arm_event = span.end;
         self.work = Work::Reading { segment: Some(segment), start: request.lbn, end: request.end() };
         (span.end, delivered.bound)
@@ -333,7 +333,7 @@ impl Device {
 
     /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.
     pub(super) fn note_hit(&mut self, slot: u32, segment: usize) {
-        let job = &self.jobs[slot as usize];
+        let job = &self.commands.jobs[slot as usize];
         let (start, end, ready) = (job.command.request.lbn, job.command.request.end(), job.overhead_done);
         self.cache.touch(segment, end);
         let held = self.cache.segment(segment);

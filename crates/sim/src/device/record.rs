@@ -202,7 +202,7 @@ impl Device {
     /// Keeps a record of what has gone to the media, for [`Device::poll_media_write`] and for whoever cuts the power; to be
     /// called before the first command.
     pub fn track_media(&mut self) {
-        assert!(self.jobs.is_empty(), "nothing has been written yet");
+        assert!(self.commands.jobs.is_empty(), "nothing has been written yet");
         self.record = Some(Box::default());
     }
 
@@ -217,7 +217,7 @@ impl Device {
     pub fn cut_power(&mut self, now: Nanos) {
         self.handle_timeout(now);
         self.stop();
-        self.powered_off = true;
+        self.health.powered_off = true;
     }
 
     /// Leaves everything as it is for good.
@@ -227,7 +227,7 @@ impl Device {
         }
         self.work = Work::Idle;
         self.arm_event = Nanos::MAX;
-        self.port = Port::new(self.depth);
+        self.port = Port::new(self.commands.depth);
     }
 
     /// Notes that a write's data make a run dirty, alone or beside others.
@@ -242,7 +242,7 @@ impl Device {
 
     fn note(&mut self, slot: u32, list: List) {
         if let Some(record) = &mut self.record {
-            let job = &self.jobs[slot as usize];
+            let job = &self.commands.jobs[slot as usize];
             let request = job.command.request;
             let here = job.arriving.time_of(u64::from(request.sectors));
             record.come(list, request.lbn, request.end(), job.submitted, here);

@@ -28,7 +28,7 @@ impl Device {
 
     /// Sends a read that the buffer holds, from `begins` on.
     pub(super) fn send_hit(&mut self, slot: u32, begins: Nanos) {
-        let sectors = u64::from(self.jobs[slot as usize].command.request.sectors);
+        let sectors = u64::from(self.commands.jobs[slot as usize].command.request.sectors);
         let sent = self.cross_to_host(begins, sectors, Nanos::ZERO);
         let job = self.job(slot);
         job.account(Part::Overhead, begins);
@@ -74,8 +74,8 @@ impl Device {
     /// Whether a command that the drive has is alone with the port until it is done.
     fn sees_all_of_port(&self) -> bool {
         let stops = self.config.never_disconnects || self.config.holds_for_reads;
-        let dies = self.dies_at != Nanos::MAX;
-        self.depth == 1 && !self.shares && !stops && !dies && !self.rule.waits_for_room
+        let dies = self.health.dies_at != Nanos::MAX;
+        self.commands.depth == 1 && !self.bus.is_shared && !stops && !dies && !self.rule.waits_for_room
     }
 
     /// From when on the port is asked for: where others share the bus, or no other command could take the port meanwhile, not
@@ -84,7 +84,7 @@ impl Device {
         let stops = self.config.never_disconnects || self.config.holds_for_reads;
         match wanted {
             Wanted::ToHost { sectors, bound, .. }
-                if !stops && (self.depth == 1 && !self.shares || self.is_exclusive()) =>
+                if !stops && (self.commands.depth == 1 && !self.bus.is_shared || self.is_exclusive()) =>
             {
                 let time = self.bus_time(self.config.read_sector, sectors);
                 at.max(bound.since(self.config.reconnect_first + self.config.data_preparation + time))

@@ -74,10 +74,10 @@ impl Device {
         DeviceView {
             cylinder: self.arm.place.cylinder,
             head: self.arm.place.head,
-            lbn: self.last_lbn,
+            lbn: self.last.lbn,
             work,
             queued: self.outstanding(),
-            depth: self.depth,
+            depth: self.commands.depth,
             dirty_sectors: self.destage.dirty_sectors(),
         }
     }

@@ -177,7 +177,7 @@ impl Device {
 
     /// As [`Device::with_order`], for a device that is in use: what waits is chosen by the new order from now on.
     pub fn set_order(&mut self, order: Box<dyn Order>) {
-        self.waiting.set_order(order);
+        self.commands.waiting.set_order(order);
     }
 }
 

@@ -45,7 +45,7 @@ impl Device {
     pub(in crate::device) fn may_join(&self) -> bool {
         match self.destage.joined {
             JoinedWrites::Stream => true,
-            JoinedWrites::Again => self.destage.none_waits() && self.waiting.is_empty(),
+            JoinedWrites::Again => self.destage.none_waits() && self.commands.waiting.is_empty(),
         }
     }
 
@@ -57,10 +57,10 @@ impl Device {
         }
         let Some((_, next)) = self.destage.current_and_joined() else { return false };
         let (from, blocks) = (self.arm, next.start..next.end);
-        let Some(span) = self.drive.write_what_is_here(&self.last_extent, from, blocks, next.arriving) else {
+        let Some(span) = self.drive.write_what_is_here(&self.last.extent, from, blocks, next.arriving) else {
             return false;
         };
-        self.last_extent = span.last.extent;
+        self.last.extent = span.last.extent;
         self.arm = span.arm();
         self.activity.destage(&span, Travel { from: from.place.cylinder, to: self.arm.place.cylinder });
         self.arm_event = span.end;
