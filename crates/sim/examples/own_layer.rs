@@ -3,8 +3,8 @@
 //! `cargo run --release -p headstack-sim --example own_layer`
 
 use headstack_model::{Nanos, drives};
-use headstack_sim::layer::{Answer, Below, Effect, Layer, Submission};
-use headstack_sim::{Device, DeviceOptions, Engine, Place};
+use headstack_sim::layer::{Below, Completed, Effect, Layer, Submission};
+use headstack_sim::{Device, DeviceOptions, Engine, LayerPlace};
 use headstack_workload::{Closed, Pattern, Region, Shape};
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ impl Layer for Link {
         self.held.push_back((now + self.delay, submission));
     }
 
-    fn complete(&mut self, _now: Nanos, _child: u32, answer: &Answer) {
+    fn complete(&mut self, _now: Nanos, _child: u32, answer: &Completed) {
         self.effects.push_back(Effect::Up(*answer));
     }
 
@@ -47,7 +47,7 @@ pub(crate) fn mean_response_ms(delay: Nanos) -> f64 {
     let spec = drives::load("exos-x16").expect("the drive ships with Headstack");
     let device = Device::new(&spec, &DeviceOptions::default()).expect("a shipped drive is valid");
     let mut engine = Engine::new(vec![device]);
-    engine.insert(Place::Device(0), Box::new(Link { delay, ..Link::default() }));
+    engine.insert(LayerPlace::Device(0), Box::new(Link { delay, ..Link::default() }));
     let region = Region::whole(spec.capacity_sectors);
     let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 1.0 };
     let mut load = Closed::new(shape, 1, 1_000, 1).expect("the shape fits the drive");

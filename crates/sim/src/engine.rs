@@ -14,7 +14,7 @@ mod time;
 mod views;
 mod walk;
 
-pub use build::Place;
+pub use build::LayerPlace;
 
 use crate::device::{Completion, Device};
 use crate::events::Events;
@@ -33,7 +33,7 @@ type NodeId = u32;
 
 /// A child of a layer, and the port of the child where the layer's requests arrive.
 #[derive(Clone, Copy, Debug)]
-struct Child {
+struct ChildPort {
     node: NodeId,
     port: u32,
 }
@@ -43,7 +43,7 @@ struct Child {
 struct Branch {
     /// None while the layer is taking a request.
     layer: Option<Box<dyn Layer>>,
-    children: Vec<Child>,
+    children: Vec<ChildPort>,
     /// The first device below it.
     device: u32,
     rank: build::Rank,
@@ -68,7 +68,7 @@ const LOAD: u32 = u32::MAX;
 
 /// A request in flight between two nodes, or from the load to a volume.
 #[derive(Clone, Copy, Debug)]
-struct Ticket {
+struct RequestTicket {
     issued: Nanos,
     request: Request,
     /// The sender's number for it.
@@ -82,7 +82,7 @@ struct Ticket {
 
 /// A part of a request that a device's queue has answered, for observers that see parts.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct ServedPart {
     device: u32,
     issued: Nanos,
     completion: Completion,
@@ -100,13 +100,13 @@ pub struct Engine {
     /// The branch of each place in `branch_events`.
     ranked: Vec<u32>,
     volumes: Vec<Volume>,
-    tickets: Slab<Ticket>,
+    tickets: Slab<RequestTicket>,
     /// Nodes that got something and have not settled since.
     touched: Vec<NodeId>,
     /// Requests of the load that were answered by layers, until the load hears of it.
     returned: VecDeque<Finished>,
     /// Parts that have to be shown to the observer, where it sees parts.
-    parts: Option<Vec<Part>>,
+    parts: Option<Vec<ServedPart>>,
     /// The device whose answer is on its way up.
     serving: u32,
     /// Requests of the load in flight.

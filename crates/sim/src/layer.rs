@@ -40,7 +40,7 @@ impl Submission {
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Completed {
     /// The number that the request was submitted with.
     pub id: u32,
     /// How it went. The engine sets `request`, and moves `submitted` back to the submission.
@@ -59,8 +59,8 @@ pub enum Effect {
         /// The request.
         submission: Submission,
     },
-    /// Answer a request that came from above.
-    Up(Answer),
+    /// Completed a request that came from above.
+    Up(Completed),
 }
 
 /// What a layer can see of its children when it has to choose among them.
@@ -77,7 +77,7 @@ pub trait Layer: Any + Debug + Send {
     fn submit(&mut self, now: Nanos, port: u32, submission: Submission, below: &dyn Below);
 
     /// Takes the answer to a request that was submitted to a child.
-    fn complete(&mut self, now: Nanos, child: u32, answer: &Answer);
+    fn complete(&mut self, now: Nanos, child: u32, answer: &Completed);
 
     /// Does all that is due.
     fn handle_timeout(&mut self, now: Nanos);
@@ -105,23 +105,23 @@ pub trait Layer: Any + Debug + Send {
 
 /// Requests that a layer hands through unchanged, beside those that it serves.
 #[derive(Debug, Default)]
-pub(crate) struct Bypass {
+pub(crate) struct PassThrough {
     ids: slab::Slab<u32>,
 }
 
-impl Bypass {
+impl PassThrough {
     /// Numbers from here on are those of requests handed through.
     const FIRST: u32 = 1 << 31;
 
     /// Hands a request through to the first child.
     pub(crate) fn submit(&mut self, submission: Submission) -> Effect {
-        let id = Bypass::FIRST + self.ids.insert(submission.id) as u32;
+        let id = PassThrough::FIRST + self.ids.insert(submission.id) as u32;
         Effect::Down { child: 0, submission: Submission { id, ..submission } }
     }
 
     /// The answer to give where a request was handed through.
-    pub(crate) fn complete(&mut self, answer: &Answer) -> Option<Effect> {
-        let key = answer.id.checked_sub(Bypass::FIRST)?;
-        Some(Effect::Up(Answer { id: self.ids.remove(key as usize), ..*answer }))
+    pub(crate) fn complete(&mut self, answer: &Completed) -> Option<Effect> {
+        let key = answer.id.checked_sub(PassThrough::FIRST)?;
+        Some(Effect::Up(Completed { id: self.ids.remove(key as usize), ..*answer }))
     }
 }

@@ -29,7 +29,7 @@ pub use device::{
     DeviceView, Drive, Fault, FaultError, MediaWrite, Outcome, QueueFull, SeekDistances, Tag, TaskAttribute,
     TimeSplit, Travel,
 };
-pub use engine::{Engine, Place};
+pub use engine::{Engine, LayerPlace};
 pub use layer::Layer;
 pub use link::{LinkUse, Tenure};
 pub use observe::{Finished, Observer};

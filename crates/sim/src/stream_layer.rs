@@ -9,7 +9,7 @@
 //! the network, and the time that the node's processor needs.
 
 use crate::device::{Completion, Outcome};
-use crate::layer::{Answer, Below, Bypass, Effect, Layer, Submission};
+use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use headstack_policy::streams::{self, Action, Ask, Command, DiskError, Place, Streams, Transfer};
 use slab::Slab;
@@ -29,10 +29,10 @@ pub(crate) struct StreamLayer {
     sector_bytes: u64,
     /// By ticket.
     clients: Slab<Client>,
-    bypass: Bypass,
+    bypass: PassThrough,
     effects: VecDeque<Effect>,
     /// Answers that the scheduler gave, until the engine comes for them at their time.
-    ended: VecDeque<Answer>,
+    ended: VecDeque<Completed>,
 }
 
 impl StreamLayer {
@@ -52,7 +52,7 @@ impl StreamLayer {
             streams: Streams::new(config.clone(), sectors * sector_bytes)?,
             sector_bytes,
             clients: Slab::with_capacity(StreamLayer::AT_ONCE),
-            bypass: Bypass::default(),
+            bypass: PassThrough::default(),
             effects: VecDeque::with_capacity(StreamLayer::AT_ONCE),
             ended: VecDeque::with_capacity(StreamLayer::AT_ONCE),
         })
@@ -118,7 +118,7 @@ impl StreamLayer {
             Err(DiskError::Medium | DiskError::NoSpace) => Outcome::MediumError,
             Err(DiskError::Dead) => Outcome::Dead,
         };
-        self.ended.push_back(Answer { id: submission.id, completion, cached: waited == Nanos::ZERO });
+        self.ended.push_back(Completed { id: submission.id, completion, cached: waited == Nanos::ZERO });
     }
 }
 
@@ -139,7 +139,7 @@ impl Layer for StreamLayer {
         self.act(now, None);
     }
 
-    fn complete(&mut self, now: Nanos, _child: u32, answer: &Answer) {
+    fn complete(&mut self, now: Nanos, _child: u32, answer: &Completed) {
         if let Some(effect) = self.bypass.complete(answer) {
             return self.effects.push_back(effect);
         }

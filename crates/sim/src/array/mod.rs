@@ -10,7 +10,7 @@
 //! What an array does for a request is [`headstack_policy::stripe`]'s to say; this carries it out.
 
 use crate::device::{Completion, Outcome, TimeSplit};
-use crate::layer::{Answer, Below, Effect, Layer, Submission};
+use crate::layer::{Below, Completed, Effect, Layer, Submission};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use headstack_policy::stripe::{Access, Array, Members, Plan};
 use std::collections::VecDeque;
@@ -72,10 +72,6 @@ impl Rebuild {
     }
 }
 
-/// Reads of one member that are not done, where some accesses wait for their own member alone.
-#[derive(Clone, Copy, Debug, Default)]
-struct Reads(u32);
-
 /// A request of the array, or a step of filling spares, in progress.
 #[derive(Debug)]
 struct Fork {
@@ -91,8 +87,8 @@ struct Fork {
     parts: TimeSplit,
     /// How the worst access ended.
     outcome: Outcome,
-    /// By member, where some accesses wait for their own member alone; else empty.
-    reads: Vec<Reads>,
+    /// Reads in flight by member, where some accesses wait for their own member alone; else empty.
+    reads: Vec<u32>,
     /// The request; none for a step of filling spares.
     origin: Option<Submission>,
 }
@@ -136,7 +132,7 @@ impl ArrayLayer {
             let request = Request { lbn: Lbn(self.member_sectors), ..*request };
             return plan.set(Access { member: 0, request });
         }
-        self.array.plan(request, &View(below), plan);
+        self.array.plan(request, &MemberView(below), plan);
     }
 
     /// A fork with an empty plan.
@@ -157,7 +153,7 @@ impl ArrayLayer {
         let fork = &mut self.forks[number as usize];
         let is_early = !fork.plan.early().is_empty();
         if is_early {
-            fork.reads.resize(self.members as usize, Reads::default());
+            fork.reads.resize(self.members as usize, 0);
         }
         fork.submit_phase(now, number, &mut self.effects);
         for member in (0..self.members).take_while(|_| is_early) {
@@ -172,7 +168,7 @@ impl ArrayLayer {
         let completion = Completion { submitted: *submitted, parts: *parts, outcome: *outcome, ..*last };
         match origin {
             Some(Submission { id, .. }) => {
-                self.effects.push_back(Effect::Up(Answer { id: *id, completion, cached: false }));
+                self.effects.push_back(Effect::Up(Completed { id: *id, completion, cached: false }));
             }
             None => {
                 self.array.rebuilt();
@@ -219,7 +215,7 @@ impl Fork {
         self.phase += 1;
         for access in accesses {
             if let Some(reads) = self.reads.get_mut(access.member as usize) {
-                reads.0 += u32::from(access.request.op == Op::Read);
+                *reads += u32::from(access.request.op == Op::Read);
             }
             effects.push_back(down(access, number, self.origin.as_ref()));
             self.left += 1;
@@ -228,7 +224,7 @@ impl Fork {
 
     /// Submits what waits for a member's own reads alone, once they are done.
     fn submit_early(&mut self, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
-        if self.reads[member as usize].0 > 0 {
+        if self.reads[member as usize] > 0 {
             return;
         }
         for access in self.plan.early().iter().filter(|access| access.member == member) {
@@ -239,8 +235,8 @@ impl Fork {
 
     /// A read of a member is done: submits what waited for it.
     fn end_read(&mut self, now: Nanos, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
-        self.reads[member as usize].0 -= 1;
-        let all = self.reads.iter().all(|reads| reads.0 == 0);
+        self.reads[member as usize] -= 1;
+        let all = self.reads.iter().all(|reads| *reads == 0);
         self.submit_early(member, number, effects);
         if all {
             self.submit_phase(now, number, effects);
@@ -259,9 +255,9 @@ fn down(access: &Access, id: u32, origin: Option<&Submission>) -> Effect {
 }
 
 /// What an array sees of its members.
-struct View<'a>(&'a dyn Below);
+struct MemberView<'a>(&'a dyn Below);
 
-impl Members for View<'_> {
+impl Members for MemberView<'_> {
     fn outstanding(&self, member: u32) -> usize {
         self.0.outstanding(member)
     }
@@ -280,7 +276,7 @@ impl Layer for ArrayLayer {
         assert!(left > 0, "an array has something to do for {:?}", submission.request);
     }
 
-    fn complete(&mut self, now: Nanos, child: u32, answer: &Answer) {
+    fn complete(&mut self, now: Nanos, child: u32, answer: &Completed) {
         let (number, how) = (answer.id, &answer.completion);
         let fork = &mut self.forks[number as usize];
         if how.outcome != Outcome::Done {

@@ -25,7 +25,7 @@ mod streams;
 pub use spec::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 
 use crate::device::{CacheUse, Completion, Outcome, TimeSplit, Travel};
-use crate::layer::{Answer, Below, Effect, Layer, Submission};
+use crate::layer::{Below, Completed, Effect, Layer, Submission};
 use cache_drive::CacheDrive;
 use headstack_model::{Nanos, Op, Request};
 use memory_cache::MemoryCache;
@@ -164,7 +164,7 @@ pub(crate) struct Controller {
     /// Transfers that have to be submitted.
     downs: VecDeque<Effect>,
     /// Commands that are done, with their drives.
-    ended: VecDeque<(u32, Answer)>,
+    ended: VecDeque<(u32, Completed)>,
     cache: Cache,
     /// When it last did anything for the host.
     last_busy: Nanos,
@@ -313,7 +313,7 @@ impl Controller {
         let ended =
             Completion { submitted, outcome, parts, cache, travel, ..Completion::at_once(request, now) };
         assert_eq!(parts.total(), ended.response(), "the parts add up: {ended:?}");
-        self.ended.push_back((drive, Answer { id, completion: ended, cached: false }));
+        self.ended.push_back((drive, Completed { id, completion: ended, cached: false }));
         self.last_busy = now;
         match self.outside.pop_front() {
             Some(next) => self.receive(now, next),
@@ -367,7 +367,7 @@ impl Layer for Controller {
         self.go_on(now);
     }
 
-    fn complete(&mut self, now: Nanos, _child: u32, answer: &Answer) {
+    fn complete(&mut self, now: Nanos, _child: u32, answer: &Completed) {
         self.transferred(now, answer.id, &answer.completion);
         self.go_on(now);
     }

@@ -57,7 +57,7 @@ use rand_pcg::Pcg64Mcg;
 use read_ahead::{Ahead, ReadAheadRule};
 use recalibrate::Recalibrate;
 use record::Record;
-use state::{Chance, Commands, Health, LastAccess, SharedBus, Size};
+use state::{Chance, Commands, DiskSize, Health, LastAccess, SharedBus};
 use std::sync::Arc;
 use waiting::Waiting;
 
@@ -160,7 +160,7 @@ pub enum DeviceError {
 pub struct Device {
     drive: Arc<Drive>,
     config: Config,
-    size: Size,
+    size: DiskSize,
     cache: Cache,
     rule: ReadAheadRule,
     now: Nanos,
@@ -218,7 +218,7 @@ impl Device {
         let (sectors, cylinders) = (drive.geometry.sectors(), spec.geometry.cylinders);
         Ok(Device {
             config: Config::new(spec),
-            size: Size { sectors, sector_bytes: spec.sector_bytes, cylinders },
+            size: DiskSize { sectors, sector_bytes: spec.sector_bytes, cylinders },
             media_cache: MediaCache::of(spec, &drive)?,
             drive,
             cache,

@@ -49,7 +49,7 @@ impl Commands {
 
 /// The disk's size.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
+pub(super) struct DiskSize {
     pub(super) sectors: u64,
     pub(super) sector_bytes: u32,
     pub(super) cylinders: u32,

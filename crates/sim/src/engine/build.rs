@@ -1,6 +1,6 @@
 //! How the tree is put together: arrays, page caches, stream schedulers, controllers, and layers of a program's own.
 
-use super::{Branch, Child, Engine, NodeId, Volume};
+use super::{Branch, ChildPort, Engine, NodeId, Volume};
 use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerSetup};
 use crate::events::Events;
@@ -12,12 +12,12 @@ use headstack_policy::streams::{Config, ConfigError};
 /// In which order layers do what is due at one time: by kind, and by number within a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    kind: Kind,
+    kind: LayerKind,
     number: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum LayerKind {
     PageCache,
     Array,
     Streams,
@@ -28,7 +28,7 @@ enum Kind {
 
 /// Where in a rig a layer of a program's own stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LayerPlace {
     /// At the top of the volume with this number, before its page cache.
     Volume(u32),
     /// Right above the device with this number and the queue before it.
@@ -43,11 +43,12 @@ impl Engine {
         for number in 0..self.volumes.len() {
             let Volume { root, device, sectors, sector_bytes } = self.volumes[number];
             let layer = Box::new(StreamLayer::new(config, sectors, sector_bytes)?);
-            let cache =
-                self.branch_of(root).filter(|branch| self.branches[*branch].rank.kind == Kind::PageCache);
+            let cache = self
+                .branch_of(root)
+                .filter(|branch| self.branches[*branch].rank.kind == LayerKind::PageCache);
             let below = cache.map_or(root, |cache| self.branches[cache].children[0].node);
-            let rank = Rank { kind: Kind::Streams, number: number as u32 };
-            let node = self.add(layer, vec![Child { node: below, port: 0 }], device, rank);
+            let rank = Rank { kind: LayerKind::Streams, number: number as u32 };
+            let node = self.add(layer, vec![ChildPort { node: below, port: 0 }], device, rank);
             match cache {
                 Some(cache) => self.branches[cache].children[0].node = node,
                 None => self.volumes[number].root = node,
@@ -59,15 +60,15 @@ impl Engine {
     /// Puts a layer of the caller's own into the tree, with what stood there as its child 0; to be called before the first run.
     ///
     /// Panics where there is no such place.
-    pub fn insert(&mut self, place: Place, layer: Box<dyn Layer>) {
-        let rank = Rank { kind: Kind::Own, number: self.branches.len() as u32 };
+    pub fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {
+        let rank = Rank { kind: LayerKind::Own, number: self.branches.len() as u32 };
         match place {
-            Place::Volume(number) => {
+            LayerPlace::Volume(number) => {
                 let Volume { root, device, .. } = self.volumes[number as usize];
-                let node = self.add(layer, vec![Child { node: root, port: 0 }], device, rank);
+                let node = self.add(layer, vec![ChildPort { node: root, port: 0 }], device, rank);
                 self.volumes[number as usize].root = node;
             }
-            Place::Device(device) => {
+            LayerPlace::Device(device) => {
                 assert!((device as usize) < self.devices.len(), "there is a device {device}");
                 self.add_above(device, layer, device, rank);
             }
@@ -88,8 +89,9 @@ impl Engine {
             let first = self.devices[device as usize].device();
             let (member_sectors, sector_bytes, sectors) =
                 (first.sectors(), first.sector_bytes(), array.sectors());
-            let children = array.devices().iter().map(|device| Child { node: *device, port: 0 }).collect();
-            let rank = Rank { kind: Kind::Array, number: self.volumes.len() as u32 };
+            let children =
+                array.devices().iter().map(|device| ChildPort { node: *device, port: 0 }).collect();
+            let rank = Rank { kind: LayerKind::Array, number: self.volumes.len() as u32 };
             let layer = Box::new(ArrayLayer::new(array, member_sectors, sector_bytes));
             let root = self.add(layer, children, device, rank);
             self.volumes.push(Volume { root, device, sectors, sector_bytes });
@@ -100,8 +102,9 @@ impl Engine {
         for number in 0..self.volumes.len() {
             let Volume { root, device, sectors, sector_bytes } = self.volumes[number];
             let layer = Box::new(PageCache::new(spec, sectors, sector_bytes));
-            let rank = Rank { kind: Kind::PageCache, number: number as u32 };
-            self.volumes[number].root = self.add(layer, vec![Child { node: root, port: 0 }], device, rank);
+            let rank = Rank { kind: LayerKind::PageCache, number: number as u32 };
+            self.volumes[number].root =
+                self.add(layer, vec![ChildPort { node: root, port: 0 }], device, rank);
         }
     }
 
@@ -119,7 +122,7 @@ impl Engine {
         let depth = spec.queue_depth.map_or(usize::MAX, |depth| depth as usize);
         let sectors = drives.iter().map(|device| self.device(*device as usize).sectors()).collect();
         let controller = Box::new(Controller::new(spec, sectors, *cache));
-        let rank = Rank { kind: Kind::Controller, number: self.branches.len() as u32 };
+        let rank = Rank { kind: LayerKind::Controller, number: self.branches.len() as u32 };
         let controller = self.add(controller, Vec::new(), drives[0], rank);
         for (port, &device) in drives.iter().enumerate() {
             let (sectors, sector_bytes) = {
@@ -127,13 +130,13 @@ impl Engine {
                 (device.sectors(), device.sector_bytes())
             };
             let layer = Box::new(PortQueue::new(sectors, sector_bytes, depth, &host.queue)?);
-            let node = self.add_above(device, layer, device, Rank { kind: Kind::Port, number: device });
-            let to = Child { node: controller, port: port as u32 };
+            let node = self.add_above(device, layer, device, Rank { kind: LayerKind::Port, number: device });
+            let to = ChildPort { node: controller, port: port as u32 };
             self.branch_mut(node).children = vec![to];
             self.devices[device as usize].put_behind_controller(&queue)?;
         }
         self.branch_mut(controller).children =
-            drives.iter().map(|device| Child { node: *device, port: 0 }).collect();
+            drives.iter().map(|device| ChildPort { node: *device, port: 0 }).collect();
         Ok(())
     }
 
@@ -143,10 +146,10 @@ impl Engine {
         let edges = self.branches.iter_mut().flat_map(|branch| branch.children.iter_mut());
         edges.filter(|child| child.node == below).for_each(|child| child.node = node);
         self.volumes.iter_mut().filter(|volume| volume.root == below).for_each(|volume| volume.root = node);
-        self.add(layer, vec![Child { node: below, port: 0 }], device, rank)
+        self.add(layer, vec![ChildPort { node: below, port: 0 }], device, rank)
     }
 
-    fn add(&mut self, layer: Box<dyn Layer>, children: Vec<Child>, device: u32, rank: Rank) -> NodeId {
+    fn add(&mut self, layer: Box<dyn Layer>, children: Vec<ChildPort>, device: u32, rank: Rank) -> NodeId {
         self.branches.push(Branch { layer: Some(layer), children, device, rank, event: 0, in_flight: 0 });
         self.rank();
         (self.devices.len() + self.branches.len() - 1) as u32

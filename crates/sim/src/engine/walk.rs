@@ -1,8 +1,8 @@
 //! How requests walk through the tree: down from the load, and answers up.
 
-use super::{Branch, Child, Engine, LOAD, NodeId, Part, Ticket};
+use super::{Branch, ChildPort, Engine, LOAD, NodeId, RequestTicket, ServedPart};
 use crate::device::Completion;
-use crate::layer::{Answer, Below, Effect, Submission};
+use crate::layer::{Below, Completed, Effect, Submission};
 use crate::observe::{Finished, Observer};
 use crate::os::DeviceQueue;
 use headstack_model::{Lbn, Nanos, Request};
@@ -12,7 +12,7 @@ use headstack_workload::{Issue, Load, Poll};
 struct Children<'a> {
     devices: &'a [DeviceQueue],
     branches: &'a [Branch],
-    children: &'a [Child],
+    children: &'a [ChildPort],
 }
 
 impl Below for Children<'_> {
@@ -61,7 +61,7 @@ impl Engine {
         // Field by field: a copy in wide words would wait for the load's narrow stores.
         let Request { op, lbn, sectors, fua } = request;
         let request = Request { op, lbn, sectors, fua };
-        let ticket = Ticket { issued: self.now, request, id, from: LOAD, to: volume, source };
+        let ticket = RequestTicket { issued: self.now, request, id, from: LOAD, to: volume, source };
         let id = self.tickets.insert(ticket) as u32;
         (self.outstanding, self.done) = (self.outstanding + 1, false);
         let root = self.volumes[volume as usize].root;
@@ -116,10 +116,11 @@ impl Engine {
 
     /// Submits a layer's request to one of its children.
     fn send(&mut self, number: usize, child: u32, submission: Submission) {
-        let Child { node, port } = self.branches[number].children[child as usize];
+        let ChildPort { node, port } = self.branches[number].children[child as usize];
         let Submission { id, request, source, .. } = submission;
         let (from, id) = (number as u32, u64::from(id));
-        let id = self.tickets.insert(Ticket { issued: self.now, request, id, from, to: child, source });
+        let id =
+            self.tickets.insert(RequestTicket { issued: self.now, request, id, from, to: child, source });
         self.submit(node, port, Submission { id: id as u32, ..submission });
         if (node as usize) < self.devices.len() {
             self.touch(node);
@@ -127,14 +128,14 @@ impl Engine {
     }
 
     /// Carries a layer's answer up.
-    fn answer(&mut self, number: usize, answer: Answer) {
+    fn answer(&mut self, number: usize, answer: Completed) {
         let branch = &mut self.branches[number];
         branch.in_flight -= 1;
         let (device, is_queue) = (branch.device, self.layer(number).gathers());
         if is_queue {
             self.serving = device;
             let issued = self.tickets[answer.id as usize].issued;
-            let part = Part { device, issued, completion: answer.completion };
+            let part = ServedPart { device, issued, completion: answer.completion };
             self.parts.iter_mut().for_each(|parts| parts.push(part));
         }
         let cached = answer.cached;
@@ -147,12 +148,12 @@ impl Engine {
     /// A request was answered as `finished` says: tells who sent it. Whether that was the load.
     #[inline]
     pub(super) fn finish(&mut self, ticket: u32, finished: &mut Finished) -> bool {
-        let Ticket { issued, request, id, from, to, source } = self.tickets.remove(ticket as usize);
+        let RequestTicket { issued, request, id, from, to, source } = self.tickets.remove(ticket as usize);
         let completion = &mut finished.completion;
         completion.parts.queued += completion.submitted - issued;
         (completion.submitted, completion.request) = (issued, request);
         if from != LOAD {
-            let answer = Answer { id: id as u32, completion: *completion, cached: finished.cached };
+            let answer = Completed { id: id as u32, completion: *completion, cached: finished.cached };
             self.complete(from as usize, to, &answer);
             return false;
         }
@@ -162,7 +163,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn complete(&mut self, number: usize, child: u32, answer: &Answer) {
+    fn complete(&mut self, number: usize, child: u32, answer: &Completed) {
         let now = self.now;
         let layer = self.layer(number);
         layer.complete(now, child, answer);
@@ -176,7 +177,9 @@ impl Engine {
     /// Tells the load and the observer what has come back since the last time; whether the load's requests have.
     #[inline]
     pub(super) fn hand_back<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) -> bool {
-        for Part { device, issued, completion } in self.parts.iter_mut().flat_map(|parts| parts.drain(..)) {
+        for ServedPart { device, issued, completion } in
+            self.parts.iter_mut().flat_map(|parts| parts.drain(..))
+        {
             observer.part(device, issued, &completion);
         }
         let mut any = false;

@@ -29,7 +29,7 @@ struct Link {
 
 /// A request that was split into parts.
 #[derive(Clone, Copy, Debug)]
-struct Split {
+struct SplitRequest {
     /// Parts that are not done.
     left: u32,
     /// How the worst part ended.
@@ -66,7 +66,7 @@ pub(super) struct BlockQueue {
     requests_max: usize,
     plug: Plug,
     links: Slab<Link>,
-    splits: Slab<Split>,
+    splits: Slab<SplitRequest>,
     /// The chain of each of the elevator's requests.
     chains: Vec<Chain>,
     /// Parts for which the elevator has no room.
@@ -131,7 +131,7 @@ impl BlockQueue {
         let parts = request.sectors.div_ceil(self.sectors_max);
         let split = match parts {
             1 => NONE,
-            _ => self.splits.insert(Split { left: parts, outcome: Outcome::Done }) as u32,
+            _ => self.splits.insert(SplitRequest { left: parts, outcome: Outcome::Done }) as u32,
         };
         let mut from = request.lbn;
         while from < request.end() {

@@ -1,6 +1,6 @@
 //! A device and the queue before it: the host's, or that of the controller that the device is behind.
 
-use super::queue::Queue;
+use super::queue::TargetQueue;
 use super::{HostError, HostQueueSpec, HostSpec};
 use crate::device::{Completion, Device};
 use crate::layer::Submission;
@@ -13,7 +13,7 @@ use headstack_policy::order::Order;
 #[derive(Debug)]
 pub(crate) struct DeviceQueue {
     device: Device,
-    queue: Queue,
+    queue: TargetQueue,
     /// Whether the device shares links, which it has at hand only while it settles or does what is due.
     shares: bool,
     /// Whether a controller stands before it.
@@ -23,7 +23,7 @@ pub(crate) struct DeviceQueue {
 impl DeviceQueue {
     /// A device without a host: what it cannot take waits in order of arrival.
     pub(crate) fn plain(device: Device) -> DeviceQueue {
-        let queue = Queue::plain(&device);
+        let queue = TargetQueue::plain(&device);
         DeviceQueue { device, queue, shares: false, behind_controller: false }
     }
 
@@ -31,7 +31,7 @@ impl DeviceQueue {
     ///
     /// *Errors:* a key of the queue is wrong.
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<DeviceQueue, HostError> {
-        let queue = Queue::new(&host.queue, &device)?;
+        let queue = TargetQueue::new(&host.queue, &device)?;
         Ok(DeviceQueue { device, queue, shares: false, behind_controller: false })
     }
 
@@ -39,7 +39,7 @@ impl DeviceQueue {
     ///
     /// *Errors:* a key of the queue is wrong.
     pub(crate) fn put_behind_controller(&mut self, queue: &HostQueueSpec) -> Result<(), HostError> {
-        self.queue = Queue::new(queue, &self.device)?;
+        self.queue = TargetQueue::new(queue, &self.device)?;
         self.behind_controller = true;
         Ok(())
     }
@@ -61,7 +61,7 @@ impl DeviceQueue {
         self.queue.guard()
     }
 
-    /// As [`Queue::set_order`].
+    /// As [`TargetQueue::set_order`].
     pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
         self.queue.set_order(order)
     }

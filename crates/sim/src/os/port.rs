@@ -2,10 +2,10 @@
 
 use super::HostError;
 use super::HostQueueSpec;
-use super::queue::Queue;
+use super::queue::TargetQueue;
 use super::target::Target;
 use crate::device::{Command, Completion, QueueFull, Tag};
-use crate::layer::{Answer, Below, Effect, Layer, Submission};
+use crate::layer::{Below, Completed, Effect, Layer, Submission};
 use headstack_model::{Nanos, Request};
 use headstack_policy::Guard;
 use headstack_policy::elevator::DiskMap;
@@ -69,7 +69,7 @@ impl Target for Port {
 #[derive(Debug)]
 pub(crate) struct PortQueue {
     port: Port,
-    queue: Queue,
+    queue: TargetQueue,
     /// Commands of `port.sent` that may go down: those that were there when the queue settled.
     settled: usize,
 }
@@ -86,7 +86,7 @@ impl PortQueue {
     ) -> Result<PortQueue, HostError> {
         let (tags, sent, done) = (Slab::new(), VecDeque::new(), VecDeque::new());
         let port = Port { sectors, sector_bytes, depth, outstanding: 0, tags, sent, done };
-        Ok(PortQueue { queue: Queue::new(queue, &port)?, port, settled: 0 })
+        Ok(PortQueue { queue: TargetQueue::new(queue, &port)?, port, settled: 0 })
     }
 
     /// The starvation guard, if there is one.
@@ -94,7 +94,7 @@ impl PortQueue {
         self.queue.guard()
     }
 
-    /// As [`Queue::set_order`].
+    /// As [`TargetQueue::set_order`].
     pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
         self.queue.set_order(order)
     }
@@ -105,7 +105,7 @@ impl Layer for PortQueue {
         self.queue.submit(now, submission, &mut self.port, true);
     }
 
-    fn complete(&mut self, _now: Nanos, _child: u32, answer: &Answer) {
+    fn complete(&mut self, _now: Nanos, _child: u32, answer: &Completed) {
         self.port.outstanding -= 1;
         self.port.done.push_back(Completion { tag: Tag(answer.id), ..answer.completion });
     }
@@ -117,7 +117,7 @@ impl Layer for PortQueue {
     fn poll(&mut self, now: Nanos) -> Option<Effect> {
         let mut completion = Completion::at_once(Request::flush(), now);
         if let Some(id) = self.queue.poll(now, &mut self.port, &mut completion, |_| {}) {
-            return Some(Effect::Up(Answer { id, completion, cached: false }));
+            return Some(Effect::Up(Completed { id, completion, cached: false }));
         }
         self.settled = self.settled.checked_sub(1)?;
         let (Tag(id), Command { request, urgent, .. }) = self.port.sent.pop_front()?;

@@ -28,26 +28,26 @@ enum Waiting {
 
 /// A queue and the limit behind it.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct TargetQueue {
     waiting: Waiting,
     limit: DispatchLimit,
 }
 
-impl Queue {
+impl TargetQueue {
     /// A queue that only holds what the target cannot take.
-    pub(super) fn plain<T: Target>(target: &T) -> Queue {
-        Queue { waiting: Waiting::plain(target.depth()), limit: DispatchLimit::of_target(target) }
+    pub(super) fn plain<T: Target>(target: &T) -> TargetQueue {
+        TargetQueue { waiting: Waiting::plain(target.depth()), limit: DispatchLimit::of_target(target) }
     }
 
     /// The queue that a spec describes.
     ///
     /// *Errors:* a key of the spec is wrong.
-    pub(super) fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<Queue, HostError> {
+    pub(super) fn new<T: Target>(spec: &HostQueueSpec, target: &T) -> Result<TargetQueue, HostError> {
         let waiting = match spec.is_plain() {
             true => Waiting::plain(target.depth()),
             false => Waiting::Block(Box::new(BlockQueue::new(spec, target)?)),
         };
-        Ok(Queue { waiting, limit: DispatchLimit::new(target, spec) })
+        Ok(TargetQueue { waiting, limit: DispatchLimit::new(target, spec) })
     }
 
     /// The starvation guard, if there is one.

@@ -21,7 +21,7 @@ mod write_back;
 
 use super::spec::PageCacheSpec;
 use crate::device::Completion;
-use crate::layer::{Answer, Below, Bypass, Effect, Layer, Submission};
+use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
 use ahead::{Fetch, Memory, Reader};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use pages::Pages;
@@ -106,7 +106,7 @@ pub(crate) struct PageCache {
     write_back: WriteBack,
     /// Whether direct requests go through the cache, too.
     buffer_direct: bool,
-    bypass: Bypass,
+    bypass: PassThrough,
     /// Jobs that end once their data are copied.
     copying: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
     copies: u64,
@@ -149,7 +149,7 @@ impl PageCache {
             starved: VecDeque::with_capacity(PageCache::AT_ONCE),
             write_back: WriteBack::new(spec, room),
             buffer_direct: spec.buffer_direct,
-            bypass: Bypass::default(),
+            bypass: PassThrough::default(),
             copying: BinaryHeap::with_capacity(PageCache::AT_ONCE),
             copies: 0,
             effects: VecDeque::with_capacity(PageCache::AT_ONCE),
@@ -424,7 +424,7 @@ impl Layer for PageCache {
         self.effects.push_back(self.bypass.submit(submission));
     }
 
-    fn complete(&mut self, now: Nanos, _child: u32, answer: &Answer) {
+    fn complete(&mut self, now: Nanos, _child: u32, answer: &Completed) {
         match self.bypass.complete(answer) {
             Some(effect) => self.effects.push_back(effect),
             None => self.transferred(now, answer.id, &answer.completion),
@@ -435,7 +435,7 @@ impl Layer for PageCache {
         while let Some(Reverse((_, _, job))) = self.copying.peek().copied().filter(|next| next.0.0 <= now) {
             self.copying.pop();
             let Job { id, completion, waited, .. } = self.jobs.remove(job);
-            self.effects.push_back(Effect::Up(Answer { id, completion, cached: !waited }));
+            self.effects.push_back(Effect::Up(Completed { id, completion, cached: !waited }));
         }
         if self.write_back.next_tick(&self.pages) <= now {
             self.write_back.tick(now);
