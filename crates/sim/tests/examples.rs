@@ -21,8 +21,6 @@ fn own_order_serves_short_requests_before_long_ones() {
     let sptf = headstack_policy::order::by_name("sptf").expect("it is built in");
     let [short, long] = own_order::mean_responses_ms(sptf);
     let [first, last] = own_order::mean_responses_ms(Box::new(own_order::ShortestFirst));
-    assert!(
-        first < short / 1.5 && last > long,
-        "SPTF {short:.1} and {long:.1} ms, own {first:.1} and {last:.1} ms"
-    );
+    let means = format!("SPTF {short:.1} and {long:.1} ms, own {first:.1} and {last:.1} ms");
+    assert!(first < short && last > 10.0 * long && last > 10.0 * first, "{means}");
 }
