@@ -39,7 +39,7 @@ pub(super) const BATCHED: Entry = Entry {
 
 pub(super) const ZONED: Entry = Entry {
     name: "c-look-zoned",
-    summary: "C-LOOK by cylinder within one of so many parts of the disk until nothing waits there, then in the next",
+    summary: "C-LOOK by cylinder within one of N parts of the disk until nothing waits there, then in the next",
     knowledge: Knowledge::Cylinder,
     parameters: &[Parameter {
         letter: "N",
