@@ -1,9 +1,9 @@
 //! Drives by name or by file.
 
 use crate::failure::Failure;
-use crate::files;
+use crate::files::SystemFiles;
 use clap::Args;
-use headstack_model::{DriveSpec, drives};
+use headstack::{DriveSpec, is_file};
 use std::path::Path;
 
 /// The option `--drive`, the same in every command.
@@ -22,11 +22,7 @@ impl DriveArg {
 
 /// The drive of this name, or in this file: what holds a `/` or ends with `.toml` is a file.
 pub(crate) fn load(drive: &str) -> Result<DriveSpec, Failure> {
-    if is_file(drive) {
-        let text = files::read_text(Path::new(drive))?;
-        return DriveSpec::parse(&text, drive).map_err(Failure::input);
-    }
-    drives::load(drive).map_err(Failure::input)
+    headstack::load_drive(drive, &SystemFiles).map_err(Failure::input)
 }
 
 /// The name of the file that [`load`] reads, without its folder.
@@ -35,9 +31,4 @@ pub(crate) fn file_name(drive: &str) -> String {
         Some(name) if is_file(drive) => name.to_string_lossy().into_owned(),
         _ => format!("{drive}.toml"),
     }
-}
-
-/// Whether what stands for a drive on the command line is a file.
-fn is_file(drive: &str) -> bool {
-    drive.contains(['/', '\\']) || drive.ends_with(".toml")
 }

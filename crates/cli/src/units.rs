@@ -1,5 +1,6 @@
 //! Numbers for people, and sizes from people.
 
+pub(crate) use headstack::grouped;
 use headstack_model::DriveSpec;
 use parse_size::Config;
 
@@ -47,19 +48,6 @@ pub(crate) fn significant(value: f64, digits: i32) -> String {
 /// So many of something: `1 disk`, `1,024 disks`.
 pub(crate) fn count(count: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
-}
-
-/// A whole number in groups of three.
-pub(crate) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A size on the command line: bytes, with K, M, G, T for powers of 1024 (`4K`, `1MiB`).

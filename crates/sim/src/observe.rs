@@ -3,6 +3,7 @@
 use crate::device::Completion;
 use crate::link::Tenure;
 use headstack_model::Nanos;
+use headstack_workload::{Issue, Load};
 use std::ops::ControlFlow;
 
 /// A request that came back, as the load sees it.
@@ -32,10 +33,12 @@ impl Finished {
 
 /// Somebody who sees what happens.
 pub trait Observer {
+    /// The load issued a request at `now`.
+    fn issued(&mut self, _now: Nanos, _issue: &Issue, _load: &dyn Load) {}
     /// A load's request came back.
     fn finished(&mut self, finished: &Finished);
     /// A device ended a command, which may be a part of a load's request, or several of them in one.
-    fn served(&mut self, device: u32, command: &Completion);
+    fn served(&mut self, _device: u32, _command: &Completion) {}
     /// A device gave up a bus that others share.
     fn held(&mut self, _tenure: &Tenure) {}
     /// Whether [`Observer::part`] is to be called.
@@ -59,8 +62,6 @@ impl Observer for Requests<'_> {
     fn finished(&mut self, finished: &Finished) {
         self.0(finished);
     }
-
-    fn served(&mut self, _device: u32, _command: &Completion) {}
 }
 
 /// An observer that wants the load's requests alone, and may stop the run.
@@ -74,8 +75,6 @@ impl Observer for Stoppable<'_> {
     fn finished(&mut self, finished: &Finished) {
         self.is_stopped |= (self.observe)(finished).is_break();
     }
-
-    fn served(&mut self, _device: u32, _command: &Completion) {}
 
     #[inline]
     fn stops(&self) -> bool {

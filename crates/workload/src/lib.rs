@@ -84,4 +84,14 @@ pub trait Load {
     fn poll(&mut self, now: Nanos) -> Poll;
     /// The request with this `id` completed at `now`.
     fn handle_completion(&mut self, now: Nanos, id: u64);
+
+    /// Share of it that is done by `now`, 0 to 1; none where it does not know how much there is.
+    fn progress(&self, _now: Nanos) -> Option<f64> {
+        None
+    }
+
+    /// From when on completions of a source count; before, it warms up. It holds once the source has issued a request.
+    fn measured_from(&self, _source: u32) -> Nanos {
+        Nanos::ZERO
+    }
 }

@@ -1,9 +1,8 @@
 //! What is kept of the runs of a cell, one a seed, and how cells are compared by it.
 
 use super::grid::Cell;
-use crate::sim::jobs;
-use crate::sim::outcome::{Outcome, PARTS, parts_ms};
-use crate::sim::{page as one, results};
+use crate::sim::page::{self as one, PARTS};
+use headstack::{JobResult, KindResult, Results};
 use headstack_sim::stats::{Confidence, Direction, Interval};
 use serde_json::Value;
 
@@ -94,8 +93,8 @@ pub(super) struct JobFigures {
 }
 
 impl JobFigures {
-    fn new(name: &str, kind: &jobs::Kind<'_>) -> JobFigures {
-        let Direction { responses, .. } = kind.stats;
+    fn new(name: &str, kind: &KindResult<'_>) -> JobFigures {
+        let Direction { responses, .. } = kind.statistics;
         let values = [
             kind.iops(),
             kind.mb_s(),
@@ -109,33 +108,34 @@ impl JobFigures {
 }
 
 impl Figures {
-    pub(super) fn new(outcome: &Outcome) -> Figures {
-        let totals = outcome.totals();
+    pub(super) fn new(results: &Results) -> Figures {
+        let totals = results.totals();
         let times = &totals.responses;
-        let devices = outcome.devices.len().max(1) as f64;
+        let devices = results.devices.len().max(1) as f64;
         let mean =
-            |value: &dyn Fn(usize) -> f64| (0..outcome.devices.len()).map(value).sum::<f64>() / devices;
-        let mut object = results::object(outcome);
+            |value: &dyn Fn(usize) -> f64| (0..results.devices.len()).map(value).sum::<f64>() / devices;
+        let mut object = results.to_object();
         for key in ["rig", "timeline"] {
             object.as_object_mut().map(|object| object.remove(key));
         }
-        let sections = jobs::sections(outcome);
-        let jobs = sections
-            .flat_map(|(name, stats)| jobs::kinds(stats).map(move |kind| JobFigures::new(name, &kind)));
+        let figures_of = |job: JobResult<'_>| {
+            job.kinds().map(|kind| JobFigures::new(&job.section.name, &kind)).collect::<Vec<_>>()
+        };
+        let jobs = results.jobs().flat_map(figures_of);
         Figures {
             requests: times.count(),
             values: [
-                outcome.iops(),
-                outcome.bandwidth_mb_s(),
+                results.iops(),
+                results.bandwidth_mb_s(),
                 times.mean_ms(),
                 times.p50().as_ms(),
                 times.p99().as_ms(),
                 times.max().as_ms(),
-                mean(&|index| outcome.utilisation(&outcome.devices[index])),
-                mean(&|index| results::read_hit_share(&outcome.devices[index].activity)),
+                mean(&|index| results.utilisation(&results.devices[index])),
+                mean(&|index| results.devices[index].activity.read_hit_share()),
             ],
-            parts_ms: parts_ms(&totals),
-            confidence: outcome.books.confidence(),
+            parts_ms: totals.parts_ms(),
+            confidence: results.statistics.confidence(),
             distribution: one::distribution("", 0, times).points,
             jobs: jobs.collect(),
             object,

@@ -76,8 +76,8 @@ fn run(
     };
     let mut progress = Progress::among(bars, &label);
     match run.simulate(interrupt, &mut progress, None) {
-        Ok(outcome) if outcome.partial.is_some() => None,
-        Ok(outcome) => Some(Ok(Figures::new(&outcome))),
+        Ok((_, Some(_))) => None,
+        Ok((results, None)) => Some(Ok(Figures::new(&results))),
         Err(failure) => Some(Err(failure.within(&cell.label()))),
     }
 }

@@ -1,8 +1,8 @@
 //! What is said of the disks when they end.
 
 use crate::service::figures::{requests, response};
-use crate::sim::outcome::ratio;
 use crate::sim::text::figure;
+use headstack::ratio;
 use headstack_host::disk::Books;
 use headstack_host::{Lateness, Snapshot};
 use std::io::{self, Write};

@@ -2,10 +2,9 @@
 
 use super::closing::micros;
 use crate::service::lines::Lines;
-use crate::sim::outcome::ratio;
-use crate::sim::results::read_hit_share;
 use crate::sim::text::figure;
 use crate::units::{capacity, grouped};
+use headstack::ratio;
 use headstack_host::disk::{Count, Kind};
 use headstack_host::{DiskHandle, Snapshot};
 use headstack_model::Nanos;
@@ -92,7 +91,7 @@ fn drives(snapshot: &Snapshot) -> Vec<String> {
     ];
     let reads = snapshot.volumes[0].books.of(Kind::Read).done;
     if reads > 0 {
-        parts.push(format!("hits {:.0} %", 100.0 * read_hit_share(activity)));
+        parts.push(format!("hits {:.0} %", 100.0 * activity.read_hit_share()));
     }
     if view.dirty_sectors > 0 {
         parts.push(format!("{} blocks dirty", grouped(view.dirty_sectors)));

@@ -3,7 +3,6 @@
 use super::EmulateTarget;
 use crate::failure::Failure;
 use crate::rig;
-use crate::sim::setup;
 use headstack_model::spec::WriteCache;
 use headstack_sim::rig::{ControllerWrites, Rig};
 use headstack_workload::VolumeInfo;
@@ -105,7 +104,7 @@ fn title(part: &Rig) -> String {
     let mut drives = part.resolved().drives();
     match (drives.next(), drives.next()) {
         (Some(drive), None) => drive.spec.title.clone(),
-        _ => setup::title(part),
+        _ => part.title(),
     }
 }
 

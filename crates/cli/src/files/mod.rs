@@ -4,37 +4,50 @@ mod apart;
 mod output;
 
 use crate::failure::Failure;
+use headstack::FileSource;
+use nix::unistd::{SysconfVar, sysconf};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 pub(crate) use apart::check_apart;
 pub(crate) use output::{NewFile, Output, is_standard, write_whole};
 
-/// Bytes that a text may have: drives, rigs, nodes, loads and parameters have some thousands.
-const MOST_BYTES: u64 = 16 << 20;
+/// The machine's files, and what job files may ask of the machine, for the library.
+pub(crate) struct SystemFiles;
+
+impl FileSource for SystemFiles {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
+        #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
+        let file = File::open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn length(&self, path: &Path) -> Option<u64> {
+        fs::metadata(path).ok().map(|data| data.len())
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let system = |what| sysconf(what).ok().flatten();
+        let page_size = || system(SysconfVar::PAGE_SIZE);
+        match name {
+            "$pagesize" => Some(page_size()?.to_string()),
+            "$ncpus" => Some(system(SysconfVar::_NPROCESSORS_ONLN)?.to_string()),
+            "$mb_memory" => Some(((page_size()? * system(SysconfVar::_PHYS_PAGES)?) >> 20).to_string()),
+            #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
+            name => std::env::var(name).ok(),
+        }
+    }
+}
 
 /// Reads a text file, without the byte order mark that some editors put before it.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
-    let bytes = read(path).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let place = error.utf8_error().valid_up_to();
-        Failure::Input(format!("{}: byte {place} is not UTF-8 text", path.display()))
-    })?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))
+    headstack::read_text(&SystemFiles, path).map_err(Failure::input)
 }
 
-/// Reads a file of bounded length: a longer one is none of the kinds that are read whole, and a device may never end.
+/// Reads a file of bounded length, as [`headstack::read_bounded`].
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    #[allow(clippy::disallowed_methods, reason = "the command meets the operating system")]
-    let file = File::open(path)?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let message = format!("more than {} MiB, which no file of this kind has", MOST_BYTES >> 20);
-        return Err(io::Error::new(ErrorKind::FileTooLarge, message));
-    }
-    Ok(bytes)
+    headstack::read_bounded(SystemFiles.open(path)?)
 }
 
 /// Opens a file to read.

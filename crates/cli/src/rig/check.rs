@@ -17,7 +17,7 @@ pub(crate) struct Check {
 impl Check {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         for file in &self.files {
-            let rig = load::from_file(file)?.map_err(|error| Failure::Check(error.to_string()))?;
+            let rig = load::check(file)?;
             rig.build(0).map_err(|error| Failure::Check(error.to_string()))?;
             let volumes = rig.volumes().len();
             writeln!(out, "ok: {file}: {volumes} volume{}", if volumes == 1 { "" } else { "s" })?;

@@ -1,9 +1,9 @@
 //! What is said of a node when it ends.
 
 use crate::service::figures::{requests, response};
-use crate::sim::outcome::ratio;
 use crate::sim::text::figure;
 use crate::units::{capacity, grouped, memory};
+use headstack::ratio;
 use headstack_host::disk::{Books, Kind};
 use headstack_host::node::{NodeHandle, NodeView};
 use headstack_policy::streams::View;

@@ -4,7 +4,7 @@ use super::state::{
     DiskState, MOST_STREAMS, NodeState, OperationState, Response, SchedulerState, StreamState,
 };
 use crate::service::log::STREAMS;
-use crate::sim::outcome::ratio;
+use headstack::ratio;
 use headstack_host::disk::{Books, Kind};
 use headstack_host::node::{ClientView, NodeHandle, NodeView};
 use headstack_model::Nanos;

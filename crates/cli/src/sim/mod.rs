@@ -1,28 +1,24 @@
 //! `headstack sim`: a load on a rig, in virtual time.
 
-mod fio;
-pub(crate) mod jobs;
 pub(crate) mod load;
-pub(crate) mod outcome;
 pub(crate) mod page;
 mod requests;
-pub(crate) mod results;
 pub(crate) mod setup;
 pub(crate) mod text;
 
 use crate::failure::Failure;
 use crate::files::{self, NewFile};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Signal};
 use crate::progress::Progress;
 use crate::report;
 use crate::rig;
 use cpu_time::ThreadTime;
-use headstack_sim::rig::{NamedDrive, Rig};
+use headstack::{Results, Rig, Simulation};
 use load::LoadArgs;
-use outcome::{Control, DeviceOutcome, GuardUse, Onlooker, Outcome, VolumeOutcome};
 use requests::Requests;
 use setup::RigArgs;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Run a fio job or a trace on a rig, in virtual time, and print what the disks did with it.
@@ -72,19 +68,19 @@ impl Sim {
             outputs: &outputs,
         };
         let mut progress = Progress::alone();
-        let mut outcome = run.simulate(&interrupt, &mut progress, requests.as_mut())?;
+        let (mut results, stopped) = run.simulate(&interrupt, &mut progress, requests.as_mut())?;
         if let Some(requests) = requests {
-            outcome.load.remarks.extend(outcome.partial.map(|_| PARTIAL_REQUESTS.to_string()));
+            results.workload.remarks.extend(stopped.map(|_| PARTIAL_REQUESTS.to_string()));
             requests.finish()?;
         }
         if let Some(page) = page {
-            page.fill(report::to_html(&page::report(&outcome, &rig)?).as_bytes())?;
+            page.fill(report::to_html(&page::report(&results, &rig)?).as_bytes())?;
         }
         let is_printed = self.requests.as_deref().is_some_and(files::is_standard);
-        if !json.write(|| results::to_json(&outcome), out)? && !is_printed {
-            text::print(&outcome, out)?;
+        if !json.write(|| results.to_json(), out)? && !is_printed {
+            text::print(&results, out)?;
         }
-        outcome.partial.map_or(Ok(()), |partial| Err(Failure::Stopped(partial.signal)))
+        stopped.map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }
 }
 
@@ -135,51 +131,32 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// One run of the load on a fresh engine of the rig, until it is done or `interrupt` stops it.
+    /// One run of the load on the rig, all idle at first, until it is done or `interrupt` stops it; with the signal that did.
     pub(crate) fn simulate(
         &self,
         interrupt: &Interrupt,
         progress: &mut Progress,
         requests: Option<&mut Requests>,
-    ) -> Result<Outcome, Failure> {
-        let volumes = self.rig.volumes();
-        let mut ready = load::ready(self.load, self.load_options, self.rig, self.seed)?;
-        let inputs: Vec<&Path> = ready.notes.inputs.iter().map(PathBuf::as_path).collect();
+    ) -> Result<(Results, Option<Signal>), Failure> {
+        let workload = self.load_options.open(self.load)?;
+        let mut simulation = Simulation::new(self.rig, workload, self.seed).map_err(load::failure)?;
+        let inputs: Vec<&Path> = simulation.inputs().iter().map(PathBuf::as_path).collect();
         files::check_apart(&inputs, self.outputs)?;
-        let mut engine = self.rig.build(self.seed).map_err(Failure::input)?;
-        let onlooker = requests.map(|requests| requests as &mut dyn Onlooker);
+        if let Some(requests) = requests {
+            simulation = simulation.observe(requests);
+        }
         let started = ThreadTime::now();
-        let control = Control::new(interrupt, progress);
-        let (books, partial) = outcome::run(&mut engine, &volumes, &mut ready, control, onlooker);
+        let mut stopped = None;
+        simulation.run_while(&mut |run| {
+            progress.show(run.now, run.completed, run.share);
+            stopped = interrupt.received();
+            stopped.map_or(ControlFlow::Continue(()), |signal| ControlFlow::Break(signal.name().to_string()))
+        });
         let cpu_s = started.elapsed().as_secs_f64();
         progress.finish();
-        let mut notes = ready.notes;
-        if partial.is_none() {
-            notes.remarks.extend(ready.load.finish()?);
-        }
-        let device = |drive: NamedDrive<'_>| DeviceOutcome {
-            activity: *engine.device(drive.number).activity(),
-            guard: engine.guard(drive.number).map(GuardUse::of),
-            name: drive.name,
-        };
-        let volume = |(index, devices): (usize, Vec<usize>)| {
-            let (done, all) = engine.rebuilt(index);
-            let rebuilt = (all > 0).then(|| done as f64 / all as f64);
-            VolumeOutcome { name: volumes[index].name.clone(), devices, rebuilt }
-        };
-        Ok(Outcome {
-            seed: self.seed,
-            rig_name: self.rig_name.to_string(),
-            rig_title: setup::title(self.rig),
-            rig: serde_json::to_value(self.rig.resolved()).expect("a rig is expressible in JSON"),
-            load: notes,
-            volumes: self.rig.volume_drives().into_iter().enumerate().map(volume).collect(),
-            devices: self.rig.resolved().drives().map(device).collect(),
-            links: engine.link_usage(),
-            books,
-            end: engine.now(),
-            cpu_s,
-            partial,
-        })
+        let mut results = simulation.finish().map_err(load::failure)?;
+        results.cpu_s = Some(cpu_s);
+        results.rig.name = self.rig_name.to_string();
+        Ok((results, stopped))
     }
 }

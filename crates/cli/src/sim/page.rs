@@ -1,13 +1,12 @@
 //! A run as a report: what `--report` writes.
 
-use super::jobs;
-use super::outcome::{DeviceOutcome, Outcome, PARTS, parts_ms, ratio};
 use super::text;
 use crate::drive::plot;
 use crate::failure::Failure;
 use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
 use crate::survey::Survey;
 use crate::units::grouped;
+use headstack::{DeviceResult, JobResult, Results, ratio};
 use headstack_model::{DriveSpec, Geometry, Op};
 use headstack_sim::TimeSplit;
 use headstack_sim::rig::Rig;
@@ -23,46 +22,48 @@ const DEVICES: usize = 8;
 const KINDS: usize = 4;
 
 /// The report of one run.
-pub(crate) fn report(outcome: &Outcome, rig: &Rig) -> Result<Report, Failure> {
-    let mut sections = vec![summary(outcome), responses(outcome)];
-    sections.extend(by_job(outcome));
-    sections.extend([over_time(outcome), time_split(outcome), arm(outcome), map(outcome)]);
+pub(crate) fn report(results: &Results, rig: &Rig) -> Result<Report, Failure> {
+    let mut sections = vec![summary(results), responses(results)];
+    sections.extend(by_job(results));
+    sections.extend([over_time(results), time_split(results), arm(results), map(results)]);
     sections.extend(drives(rig)?);
-    let shown = match outcome.devices.len() {
+    let shown = match results.devices.len() {
         count if count > DEVICES => {
             format!(" Charts by device and volume show the first {DEVICES} of {count}.")
         }
         _ => String::new(),
     };
     Ok(Report {
-        title: format!("{} on {}", outcome.load.name, outcome.rig_title),
+        title: format!("{} on {}", results.workload.name, results.rig.title),
         text: vec![
             format!(
                 "{}, seed {}. Simulated by headstack: {} s of the disks' time.",
-                outcome.load.kind,
-                outcome.seed,
-                text::figure(outcome.end.as_secs())
+                results.workload.kind,
+                results.seed,
+                text::figure(results.end.as_secs())
             ) + &shown,
         ]
         .into_iter()
-        .chain(outcome.partial.as_ref().map(|partial| format!("Partial: {}.", text::partial_line(partial))))
+        .chain(
+            results.early_stop.as_ref().map(|partial| format!("Partial: {}.", text::partial_line(partial))),
+        )
         .collect(),
         sections,
     })
 }
 
-fn summary(outcome: &Outcome) -> Section {
+fn summary(results: &Results) -> Section {
     let mut table = Table::new("Figures", &["", ""]);
     table.words = 2;
     // The parts of the response time have their chart.
-    for (name, value) in text::lines(outcome).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
+    for (name, value) in text::lines(results).into_iter().filter(|(name, _)| !name.starts_with(' ')) {
         table.row([name, value]);
     }
     let more = [
-        text::job_table(outcome),
-        text::volume_table(outcome),
-        text::device_table(outcome),
-        text::link_table(outcome),
+        text::job_table(results),
+        text::volume_table(results),
+        text::device_table(results),
+        text::link_table(results),
     ];
     let mut tables = vec![table];
     tables.extend(more.into_iter().flatten().map(|(table, _)| table));
@@ -70,8 +71,8 @@ fn summary(outcome: &Outcome) -> Section {
 }
 
 /// The directions that were met, with their colour.
-fn directions(outcome: &Outcome) -> Vec<(&'static str, usize, Box<Totals>)> {
-    let total = outcome.books.total();
+fn directions(results: &Results) -> Vec<(&'static str, usize, Box<Totals>)> {
+    let total = results.statistics.total();
     let each = [("reads", 0, total.reads), ("writes", 1, total.writes), ("flushes", 2, total.flushes)];
     each.into_iter().filter_map(|(name, hue, totals)| Some((name, hue, totals?))).collect()
 }
@@ -102,8 +103,8 @@ fn line(name: &str, hue: usize, points: Vec<(f64, f64)>) -> Series {
     Series { name: name.to_string(), points, draw: Draw::Line, hue, dashed, ..Series::default() }
 }
 
-fn responses(outcome: &Outcome) -> Section {
-    let all = directions(outcome);
+fn responses(results: &Results) -> Section {
+    let all = directions(results);
     let lines = all.iter().map(|(name, hue, totals)| (name.to_string(), *hue, &totals.responses));
     Section {
         title: "Response times".to_string(),
@@ -141,15 +142,15 @@ fn response_charts(lines: &[(String, usize, &TimeHistogram)]) -> Vec<Chart> {
 const JOBS: usize = 14;
 
 /// The same charts with a line for each job and kind of request; none where there is one job.
-fn by_job(outcome: &Outcome) -> Option<Section> {
-    let sections: Vec<_> = jobs::sections(outcome).collect();
-    if sections.len() < 2 {
+fn by_job(results: &Results) -> Option<Section> {
+    let jobs: Vec<JobResult<'_>> = results.jobs().filter(|job| job.statistics.is_some()).collect();
+    if jobs.len() < 2 {
         return None;
     }
-    let kinds = sections.iter().flat_map(|(name, stats)| jobs::kinds(stats).map(move |kind| (name, kind)));
+    let kinds = jobs.iter().flat_map(|job| job.kinds().map(|kind| (&job.section.name, kind)));
     let lines: Vec<_> = kinds
         .enumerate()
-        .map(|(hue, (name, kind))| (format!("{name} {}", kind.name), hue, &kind.stats.responses))
+        .map(|(hue, (name, kind))| (format!("{name} {}", kind.name), hue, &kind.statistics.responses))
         .collect();
     let shown = match lines.len() {
         count if count > JOBS => vec![format!("The first {JOBS} of {count} lines are drawn.")],
@@ -162,8 +163,8 @@ fn by_job(outcome: &Outcome) -> Option<Section> {
 /// Most points of a line over time: more hide each other.
 const POINTS: usize = 150;
 
-fn over_time(outcome: &Outcome) -> Section {
-    let line = outcome.books.timeline();
+fn over_time(results: &Results) -> Section {
+    let line = results.statistics.timeline();
     // The last bin is not over when the run is.
     let whole = line.bins().len().saturating_sub(1).max(1).min(line.bins().len());
     let together = whole.div_ceil(POINTS).max(1);
@@ -211,6 +212,9 @@ fn over_time(outcome: &Outcome) -> Section {
     }
 }
 
+/// How many parts a response time has.
+pub(crate) const PARTS: usize = TimeSplit::NAMES.len();
+
 /// A column of the charts of parts: its name and the parts' means in milliseconds.
 type Column = (String, [f64; PARTS]);
 
@@ -246,8 +250,8 @@ fn is_anything(series: &Series) -> bool {
 }
 
 /// What the arms did with their time, as stacked shares over the devices.
-fn arm_time(outcome: &Outcome) -> Chart {
-    let shares = |device: &DeviceOutcome| {
+fn arm_time(results: &Results) -> Chart {
+    let shares = |device: &DeviceResult| {
         let activity = &device.activity;
         let work = &activity.commands;
         let times = [
@@ -258,35 +262,35 @@ fn arm_time(outcome: &Outcome) -> Chart {
             activity.read_ahead,
             activity.recalibration,
         ];
-        times.map(|time| 100.0 * ratio(time.as_secs(), outcome.end.as_secs()))
+        times.map(|time| 100.0 * ratio(time.as_secs(), results.end.as_secs()))
     };
     let names = ["seek", "rotational latency", "media", "cached writes", "read-ahead", "recalibration"];
     // The colours of the parts of a response time, where there is one.
     let hues = [2, 3, 5, 1, 7, 0];
     let series = names.iter().enumerate().map(|(kind, name)| Series {
         name: name.to_string(),
-        points: shown_devices(outcome).map(|(place, device)| (place as f64, shares(device)[kind])).collect(),
+        points: shown_devices(results).map(|(place, device)| (place as f64, shares(device)[kind])).collect(),
         draw: Draw::Bars,
         hue: hues[kind],
         ..Series::default()
     });
     Chart {
         title: "What the arm did".to_string(),
-        x: Axis::of_names("", shown_devices(outcome).map(|(_, device)| device.name.clone())),
+        x: Axis::of_names("", shown_devices(results).map(|(_, device)| device.name.clone())),
         y: Axis::linear("share of the time (%)"),
         series: series.filter(is_anything).collect(),
     }
 }
 
-fn time_split(outcome: &Outcome) -> Section {
-    let mut columns = vec![("all".to_string(), parts_ms(&outcome.totals()))];
-    let each = directions(outcome);
+fn time_split(results: &Results) -> Section {
+    let mut columns = vec![("all".to_string(), results.totals().parts_ms())];
+    let each = directions(results);
     if each.len() > 1 {
-        columns.extend(each.into_iter().map(|(name, _, totals)| (name.to_string(), parts_ms(&totals))));
+        columns.extend(each.into_iter().map(|(name, _, totals)| (name.to_string(), totals.parts_ms())));
     }
-    if outcome.volumes.len() > 1 {
-        let volumes = outcome.volumes().take(DEVICES);
-        columns.extend(volumes.map(|(volume, stats)| (volume.name.clone(), parts_ms(&stats.all()))));
+    if results.volumes.len() > 1 {
+        let volumes = results.volumes().take(DEVICES);
+        columns.extend(volumes.map(|(volume, stats)| (volume.name.clone(), stats.all().parts_ms())));
     }
     Section {
         title: "Where the time went".to_string(),
@@ -298,42 +302,42 @@ fn time_split(outcome: &Outcome) -> Section {
 
 /// Sampled requests as a series.
 fn sampled(
-    outcome: &Outcome,
+    results: &Results,
     keep: impl Fn(&Sampled) -> bool,
     point: impl Fn(&Sampled) -> Option<(f64, f64)>,
     name: &str,
     hue: usize,
 ) -> Series {
-    let kept = outcome.books.sample().kept().iter().filter(|sampled| keep(sampled));
+    let kept = results.statistics.sample().kept().iter().filter(|sampled| keep(sampled));
     let mut points: Vec<(f64, f64)> = kept.filter_map(point).collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     Series { name: name.to_string(), points, draw: Draw::Dots, hue, ..Series::default() }
 }
 
 /// Which requests the sample holds.
-fn one_in(outcome: &Outcome) -> String {
-    match outcome.books.sample().step() {
+fn one_in(results: &Results) -> String {
+    match results.statistics.sample().step() {
         1 => "every request".to_string(),
         2 => "every second request".to_string(),
         step => format!("one request in {}", grouped(step)),
     }
 }
 
-fn shown_devices(outcome: &Outcome) -> impl Iterator<Item = (usize, &DeviceOutcome)> {
-    outcome.devices.iter().take(DEVICES).enumerate()
+fn shown_devices(results: &Results) -> impl Iterator<Item = (usize, &DeviceResult)> {
+    results.devices.iter().take(DEVICES).enumerate()
 }
 
-fn arm(outcome: &Outcome) -> Section {
-    let positions = shown_devices(outcome).map(|(index, device)| {
+fn arm(results: &Results) -> Section {
+    let positions = shown_devices(results).map(|(index, device)| {
         let point = |sampled: &Sampled| {
             sampled.cylinder.map(|cylinder| (sampled.completed.as_secs(), f64::from(cylinder)))
         };
-        sampled(outcome, |sampled| sampled.device as usize == index, point, &device.name, index)
+        sampled(results, |sampled| sampled.device as usize == index, point, &device.name, index)
     });
-    let start = outcome.books.first().iter().map(|met| met.completed).min().unwrap_or_default();
-    let first = shown_devices(outcome).map(|(index, device)| {
+    let start = results.statistics.first().iter().map(|met| met.completed).min().unwrap_or_default();
+    let first = shown_devices(results).map(|(index, device)| {
         let on = |met: &&Sampled| met.device as usize == index;
-        let points = outcome.books.first().iter().filter(on);
+        let points = results.statistics.first().iter().filter(on);
         let point = |met: &Sampled| Some(((met.completed - start).as_ms(), f64::from(met.cylinder?)));
         Series {
             name: device.name.clone(),
@@ -342,20 +346,20 @@ fn arm(outcome: &Outcome) -> Section {
             ..Series::default()
         }
     });
-    let distances = shown_devices(outcome).map(|(index, device)| {
+    let distances = shown_devices(results).map(|(index, device)| {
         let seeks = &device.activity.seeks;
         let all = seeks.count().max(1) as f64;
         let points = seeks.classes().enumerate();
         Series {
             name: device.name.clone(),
             points: points.map(|(class, (_, count))| (class as f64, 100.0 * count as f64 / all)).collect(),
-            draw: if outcome.devices.len() > 1 { Draw::Points } else { Draw::Bars },
+            draw: if results.devices.len() > 1 { Draw::Points } else { Draw::Bars },
             hue: index,
             ..Series::default()
         }
     });
     let classes =
-        outcome.devices.iter().map(|device| device.activity.seeks.classes().count()).max().unwrap_or(0);
+        results.devices.iter().map(|device| device.activity.seeks.classes().count()).max().unwrap_or(0);
     let names = (0..classes as u32).map(|class| match class {
         0 => "0".to_string(),
         1 => "1".to_string(),
@@ -365,7 +369,7 @@ fn arm(outcome: &Outcome) -> Section {
         title: "The head".to_string(),
         text: vec![format!(
             "The cylinder to which the arm went, for {} that needed it; cylinder 0 is at the rim. How far it went each time, in classes that double. What it did with its time; it was idle for the rest.",
-            one_in(outcome)
+            one_in(results)
         )],
         charts: vec![
             Chart {
@@ -386,19 +390,19 @@ fn arm(outcome: &Outcome) -> Section {
                 y: Axis::linear("accesses (%)"),
                 series: distances.collect(),
             },
-            arm_time(outcome),
+            arm_time(results),
         ],
         tables: Vec::new(),
     }
 }
 
-fn map(outcome: &Outcome) -> Section {
-    let charts = outcome.volumes.iter().take(DEVICES).enumerate().map(|(index, volume)| {
+fn map(results: &Results) -> Section {
+    let charts = results.volumes.iter().take(DEVICES).enumerate().map(|(index, volume)| {
         let of = |op: Op, name: &str, hue: usize| {
             let keep = |sampled: &Sampled| sampled.volume as usize == index && sampled.request.op == op;
             let point =
                 |sampled: &Sampled| Some((sampled.issued.as_secs(), sampled.request.lbn.0 as f64 / 1e6));
-            sampled(outcome, keep, point, name, hue)
+            sampled(results, keep, point, name, hue)
         };
         let series = [of(Op::Read, "reads", 0), of(Op::Write, "writes", 1)];
         Chart {
@@ -412,7 +416,7 @@ fn map(outcome: &Outcome) -> Section {
         title: "Request map".to_string(),
         text: vec![format!(
             "Which blocks were asked for, and when: one request in {}.",
-            outcome.books.sample().step()
+            results.statistics.sample().step()
         )],
         charts: charts.filter(|chart| !chart.series.is_empty()).collect(),
         tables: Vec::new(),

@@ -1,11 +1,11 @@
 //! `--requests`: one line of CSV a request, in the order of issue: a trace in Headstack's own format with more columns.
 
-use super::outcome::{Onlooker, op_name};
 use crate::failure::Failure;
 use crate::files::Output;
+use headstack_model::{Nanos, Op};
 use headstack_sim::rig::Rig;
-use headstack_sim::{Finished, Outcome, TimeSplit};
-use headstack_workload::Issue;
+use headstack_sim::{Finished, Observer, Outcome, TimeSplit};
+use headstack_workload::{Issue, Load};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -98,8 +98,8 @@ impl Requests {
     }
 }
 
-impl Onlooker for Requests {
-    fn issued(&mut self, issue: &Issue) {
+impl Observer for Requests {
+    fn issued(&mut self, _now: Nanos, issue: &Issue, _load: &dyn Load) {
         self.numbers.insert(issue.id, self.first + self.held.len() as u64);
         self.held.push_back(None);
     }
@@ -112,5 +112,14 @@ impl Onlooker for Requests {
             self.first += 1;
             self.add(&next);
         }
+    }
+}
+
+/// A request's kind, in a word.
+fn op_name(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Flush => "flush",
     }
 }

@@ -36,16 +36,3 @@ pub(crate) fn split(setting: &str) -> Option<(&str, &str)> {
     let (path, value) = (path.trim(), value.trim());
     (!path.is_empty() && !value.is_empty()).then_some((path, value))
 }
-
-/// What a rig is, for people.
-pub(crate) fn title(rig: &Rig) -> String {
-    let resolved = rig.resolved();
-    if !resolved.title.is_empty() {
-        return resolved.title.clone();
-    }
-    let groups = resolved.drive.iter().map(|group| match group.keys.count {
-        1 => group.spec.title.clone(),
-        count => format!("{count} × {}", group.spec.title),
-    });
-    groups.collect::<Vec<_>>().join(", ")
-}

@@ -1,11 +1,9 @@
 //! The summary of a run on a terminal.
 
-use super::jobs;
-use super::outcome::{DeviceOutcome, Outcome, Partial, parts_ms};
-use super::results::{commands, head_time_ms, read_hit_share};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
+use headstack::{DeviceResult, EarlyStop, Results, kinds};
 use headstack_sim::TimeSplit;
 use headstack_sim::stats::{Interval, Priority, TimeHistogram, Totals};
 use std::io::Write;
@@ -25,11 +23,11 @@ pub(crate) fn half_width(interval: &Interval) -> String {
 }
 
 /// Prints what came of a run.
-pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failure> {
-    for (name, value) in lines(outcome) {
+pub(super) fn print(results: &Results, out: &mut dyn Write) -> Result<(), Failure> {
+    for (name, value) in lines(results) {
         writeln!(out, "  {name:<20} {value}")?;
     }
-    let tables = [job_table(outcome), volume_table(outcome), device_table(outcome), link_table(outcome)];
+    let tables = [job_table(results), volume_table(results), device_table(results), link_table(results)];
     for (mut table, rows) in tables.into_iter().flatten() {
         let left = rows.saturating_sub(ROWS);
         table.rows.truncate(ROWS);
@@ -46,23 +44,23 @@ fn indented(text: &str) -> String {
 }
 
 /// The lines of the summary: name and value.
-pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
-    let totals = outcome.totals();
+pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
+    let totals = results.totals();
     let mut lines = vec![
-        ("rig".to_string(), outcome.rig_title.clone()),
-        ("load".to_string(), format!("{} ({})", outcome.load.name, outcome.load.kind)),
-        ("requests".to_string(), requests(outcome, &totals)),
-        ("simulated".to_string(), format!("{} s", figure(outcome.end.as_secs()))),
-        ("CPU time".to_string(), cpu(outcome)),
+        ("rig".to_string(), results.rig.title.clone()),
+        ("load".to_string(), format!("{} ({})", results.workload.name, results.workload.kind)),
+        ("requests".to_string(), requests(results, &totals)),
+        ("simulated".to_string(), format!("{} s", figure(results.end.as_secs()))),
+        ("CPU time".to_string(), cpu(results)),
     ];
-    if let Some(partial) = &outcome.partial {
-        lines.insert(0, ("partial".to_string(), partial_line(partial)));
+    if let Some(stop) = &results.early_stop {
+        lines.insert(0, ("partial".to_string(), partial_line(stop)));
     }
-    let confidence = outcome.books.confidence();
+    let confidence = results.statistics.confidence();
     let within = |pick: fn(&headstack_sim::stats::Confidence) -> &Interval| {
         confidence.as_ref().map_or(String::new(), |found| format!(" ± {}", half_width(pick(found))))
     };
-    let (iops, rate) = (figure(outcome.iops()), figure(outcome.bandwidth_mb_s()));
+    let (iops, rate) = (figure(results.iops()), figure(results.bandwidth_mb_s()));
     lines
         .push(("throughput".to_string(), format!("{iops}{} IOPS, {rate} MB/s", within(|found| &found.iops))));
     let times = &totals.responses;
@@ -80,7 +78,7 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
             figure(times.max().as_ms()),
         ),
     ));
-    for (name, mean) in TimeSplit::NAMES.iter().zip(parts_ms(&totals)) {
+    for (name, mean) in TimeSplit::NAMES.iter().zip(totals.parts_ms()) {
         if *name == "retries" && totals.retried.is_none() {
             continue;
         }
@@ -88,15 +86,15 @@ pub(crate) fn lines(outcome: &Outcome) -> Vec<(String, String)> {
         lines.push((format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %")));
     }
     lines.extend(tail_line(&totals).map(|value| ("tail".to_string(), value)));
-    if let [device] = &outcome.devices[..] {
-        lines.extend(device_lines(outcome, device));
+    if let [device] = &results.devices[..] {
+        lines.extend(device_lines(results, device));
     }
-    for volume in &outcome.volumes {
+    for volume in &results.volumes {
         let rebuilt =
             volume.rebuilt.map(|share| format!("{:.3} % of the spares of {}", 100.0 * share, volume.name));
         lines.extend(rebuilt.map(|value| ("rebuilt".to_string(), value)));
     }
-    lines.extend(outcome.load.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
+    lines.extend(results.workload.remarks.iter().map(|remark| ("note".to_string(), remark.clone())));
     lines
 }
 
@@ -112,19 +110,19 @@ pub(crate) fn tail_line(totals: &Totals) -> Option<String> {
     ))
 }
 
-/// That a signal stopped the run, and what it left out.
-pub(crate) fn partial_line(partial: &Partial) -> String {
+/// What stopped the run, and what is missing.
+pub(crate) fn partial_line(partial: &EarlyStop) -> String {
     let share =
         partial.share.map_or(String::new(), |share| format!(" at {:.1} % of the load", 100.0 * share));
     let outstanding = match partial.outstanding {
         0 => String::new(),
         count => format!("; {} requests outstanding are not counted", grouped(count)),
     };
-    format!("stopped by {}{share}{outstanding}", partial.signal.name())
+    format!("stopped by {}{share}{outstanding}", partial.reason)
 }
 
-fn requests(outcome: &Outcome, totals: &Totals) -> String {
-    let kinds = outcome.books.total();
+fn requests(results: &Results, totals: &Totals) -> String {
+    let kinds = results.statistics.total();
     let count = |part: &Option<Box<Totals>>| part.as_ref().map_or(0, |part| part.responses.count());
     let named = [("read", &kinds.reads), ("written", &kinds.writes), ("flushes", &kinds.flushes)];
     let said: Vec<String> = named
@@ -133,7 +131,7 @@ fn requests(outcome: &Outcome, totals: &Totals) -> String {
         .map(|(name, part)| format!("{} {name}", grouped(count(part))))
         .collect();
     let counted = totals.responses.count();
-    let warm_up = match outcome.books.completed() - counted {
+    let warm_up = match results.statistics.completed() - counted {
         0 => String::new(),
         more => format!(", after {} to warm up", grouped(more)),
     };
@@ -143,24 +141,24 @@ fn requests(outcome: &Outcome, totals: &Totals) -> String {
     }
 }
 
-fn cpu(outcome: &Outcome) -> String {
-    let speed = grouped(outcome.requests_per_cpu_s().round() as u64);
-    format!("{} s, {speed} requests a CPU second", figure(outcome.cpu_s))
+fn cpu(results: &Results) -> String {
+    let speed = grouped(results.requests_per_cpu_s().unwrap_or_default().round() as u64);
+    format!("{} s, {speed} requests a CPU second", figure(results.cpu_s.unwrap_or_default()))
 }
 
 /// What a single device's arm and cache did.
-fn device_lines(outcome: &Outcome, device: &DeviceOutcome) -> Vec<(String, String)> {
+fn device_lines(results: &Results, device: &DeviceResult) -> Vec<(String, String)> {
     let activity = &device.activity;
     let mut lines = Vec::new();
     if activity.commands.accesses + activity.destages.accesses > 0 {
-        let (busy, head) = (100.0 * outcome.utilisation(device), figure(head_time_ms(activity)));
+        let (busy, head) = (100.0 * results.utilisation(device), figure(activity.head_time_ms()));
         let seek = figure(activity.seeks.mean());
         let value = format!("{busy:.1} % at work, {head} ms an access, mean seek over {seek} cylinders");
         lines.push(("arm".to_string(), value));
     }
     if activity.reads.iter().sum::<u64>() > 0 {
         let value =
-            format!("{:.1} % of the reads without an access of their own", 100.0 * read_hit_share(activity));
+            format!("{:.1} % of the reads without an access of their own", 100.0 * activity.read_hit_share());
         lines.push(("cache".to_string(), value));
     }
     if let Some(guard) = &device.guard {
@@ -180,17 +178,17 @@ fn priority_name(priority: Priority) -> &'static str {
 }
 
 /// A row for each job, kind of request and priority, where there are several. Jobs that report as a group are one.
-pub(crate) fn job_table(outcome: &Outcome) -> Option<(Table, usize)> {
+pub(crate) fn job_table(results: &Results) -> Option<(Table, usize)> {
     let columns = ["job", "requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let mut table = Table::new("Jobs", &columns);
-    for (job, entry) in outcome.load.jobs.iter().zip(outcome.books.entries()) {
+    for (job, entry) in results.workload.jobs.iter().zip(results.statistics.entries()) {
         let Some(stats) = entry else { continue };
-        for kind in jobs::kinds(stats) {
+        for kind in kinds(stats) {
             let row = |name: String, times: &TimeHistogram, mb_s: String| {
                 [
                     name,
                     grouped(times.count()),
-                    figure(kind.iops() * times.count() as f64 / kind.stats.responses.count() as f64),
+                    figure(kind.iops() * times.count() as f64 / kind.statistics.responses.count() as f64),
                     mb_s,
                     figure(times.mean_ms()),
                     figure(times.p50().as_ms()),
@@ -199,8 +197,8 @@ pub(crate) fn job_table(outcome: &Outcome) -> Option<(Table, usize)> {
                 ]
             };
             let name = format!("{} {}", job.name, kind.name);
-            table.row(row(name.clone(), &kind.stats.responses, figure(kind.mb_s())));
-            for (priority, times) in kind.stats.priorities() {
+            table.row(row(name.clone(), &kind.statistics.responses, figure(kind.mb_s())));
+            for (priority, times) in kind.statistics.priorities() {
                 table.row(row(format!("{name}, {}", priority_name(*priority)), times, String::new()));
             }
         }
@@ -209,9 +207,9 @@ pub(crate) fn job_table(outcome: &Outcome) -> Option<(Table, usize)> {
 }
 
 /// A row for each volume, where there are several.
-pub(crate) fn volume_table(outcome: &Outcome) -> Option<(Table, usize)> {
+pub(crate) fn volume_table(results: &Results) -> Option<(Table, usize)> {
     let mut table = Table::new("Volumes", &["volume", "requests", "mean ms", "p99 ms", "max ms"]);
-    for (volume, stats) in outcome.volumes() {
+    for (volume, stats) in results.volumes() {
         let responses = stats.all().responses;
         table.row([
             volume.name.clone(),
@@ -225,18 +223,18 @@ pub(crate) fn volume_table(outcome: &Outcome) -> Option<(Table, usize)> {
 }
 
 /// A row for each device, where there are several.
-pub(crate) fn device_table(outcome: &Outcome) -> Option<(Table, usize)> {
+pub(crate) fn device_table(results: &Results) -> Option<(Table, usize)> {
     let columns = ["device", "commands", "arm at work", "head time ms", "seek cylinders", "cached"];
     let mut table = Table::new("Devices", &columns);
-    for device in &outcome.devices {
+    for device in &results.devices {
         let activity = &device.activity;
         table.row([
             device.name.clone(),
-            grouped(commands(activity)),
-            format!("{:.1} %", 100.0 * outcome.utilisation(device)),
-            figure(head_time_ms(activity)),
+            grouped(activity.ended()),
+            format!("{:.1} %", 100.0 * results.utilisation(device)),
+            figure(activity.head_time_ms()),
             figure(activity.seeks.mean()),
-            format!("{:.1} %", 100.0 * read_hit_share(activity)),
+            format!("{:.1} %", 100.0 * activity.read_hit_share()),
         ]);
     }
     several(table)
@@ -249,10 +247,10 @@ fn several(table: Table) -> Option<(Table, usize)> {
 }
 
 /// A row for each part of the links that devices share.
-pub(crate) fn link_table(outcome: &Outcome) -> Option<(Table, usize)> {
+pub(crate) fn link_table(results: &Results) -> Option<(Table, usize)> {
     let mut table = Table::new("Links", &["link", "part", "busy s", "busy"]);
-    for link in &outcome.links {
-        let share = format!("{:.1} %", 100.0 * outcome.share(link.busy));
+    for link in &results.links {
+        let share = format!("{:.1} %", 100.0 * results.share(link.busy));
         table.row(vec![link.name.clone(), link.part.to_string(), figure(link.busy.as_secs()), share]);
     }
     let rows = table.rows.len();

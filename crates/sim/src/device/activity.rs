@@ -151,6 +151,24 @@ impl Activity {
         self.commands.total() + self.destages.total()
     }
 
+    /// Commands that the device ended.
+    pub fn ended(&self) -> u64 {
+        self.reads.iter().sum::<u64>() + self.writes.iter().sum::<u64>() + self.flushes
+    }
+
+    /// Mean time that an access of a command or a destage takes of the arm, in milliseconds; 0 where there was none.
+    pub fn head_time_ms(&self) -> f64 {
+        let accesses = self.commands.accesses + self.destages.accesses;
+        if accesses > 0 { self.busy().as_ms() / accesses as f64 } else { 0.0 }
+    }
+
+    /// Share of the reads that needed no access of their own; 0 where there were none.
+    pub fn read_hit_share(&self) -> f64 {
+        let hits = [CacheUse::Whole, CacheUse::Joined].map(|cache| self.reads[cache.index()]);
+        let (hits, reads) = (hits.iter().sum::<u64>(), self.reads.iter().sum::<u64>());
+        if reads > 0 { hits as f64 / reads as f64 } else { 0.0 }
+    }
+
     pub(super) fn command(&mut self, span: &Span, travel: Travel) {
         self.commands.add(span);
         self.seeks.add(travel.distance());

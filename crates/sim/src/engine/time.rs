@@ -27,16 +27,41 @@ impl Engine {
 
     /// As [`Engine::run`], for an observer that also sees the devices' commands.
     pub fn run_observed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
+        self.start(load, observer);
+        while !observer.stops() && self.step(Nanos::MAX, load, observer) {}
+    }
+
+    /// Starts a run that [`Engine::step`] continues: issues what the load wants now.
+    ///
+    /// Panics when the load names a volume that is not there.
+    pub fn start<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
         self.done = false;
         self.parts = observer.sees_parts().then(Vec::new);
         self.feed(load, observer);
-        loop {
-            let at = self.due(self.done && self.outstanding == 0);
-            if at == Nanos::MAX || observer.stops() {
-                return;
-            }
-            self.step(at, Nanos::MAX, load, observer);
+    }
+
+    /// Moves a run to its next event, unless that comes after `until`; says whether there was one. Any sequence of steps shows the same
+    /// completions as one [`Engine::run`].
+    ///
+    /// Panics when the load names a volume that is not there.
+    #[inline]
+    pub fn step<O: Observer + ?Sized>(
+        &mut self,
+        until: Nanos,
+        load: &mut dyn Load,
+        observer: &mut O,
+    ) -> bool {
+        let at = self.due(self.done && self.outstanding == 0);
+        if at == Nanos::MAX || at > until {
+            return false;
         }
+        self.handle_event(at, until, load, observer);
+        true
+    }
+
+    /// Whether a run has no further event: the load is done, and all its requests have come back.
+    pub fn is_over(&self) -> bool {
+        self.due(self.done && self.outstanding == 0) == Nanos::MAX
     }
 
     /// Does everything that is due up to `until`, each thing at its own time, and asks the load when it wants to be asked
@@ -53,7 +78,7 @@ impl Engine {
             self.feed(load, observer);
         }
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
-            self.step(at, until, load, observer);
+            self.handle_event(at, until, load, observer);
         }
         self.now = self.now.max(until);
     }
@@ -83,7 +108,13 @@ impl Engine {
 
     /// Does one of the things that are due at `at`, the first time at which any is, and nothing after `until`.
     #[inline]
-    fn step<O: Observer + ?Sized>(&mut self, at: Nanos, until: Nanos, load: &mut dyn Load, observer: &mut O) {
+    fn handle_event<O: Observer + ?Sized>(
+        &mut self,
+        at: Nanos,
+        until: Nanos,
+        load: &mut dyn Load,
+        observer: &mut O,
+    ) {
         self.now = self.now.max(at);
         let mut changed = self.wanted <= at;
         if self.device_events.first() <= at {

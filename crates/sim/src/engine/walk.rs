@@ -39,7 +39,10 @@ impl Engine {
         loop {
             self.wanted = loop {
                 match load.poll(self.now) {
-                    Poll::Issue(issue) => self.issue(&issue),
+                    Poll::Issue(issue) => {
+                        observer.issued(self.now, &issue, load);
+                        self.issue(&issue);
+                    }
                     Poll::Later(at) => break at,
                     Poll::Waiting => break Nanos::MAX,
                     Poll::Done => {

@@ -93,6 +93,18 @@ impl Rig {
         &self.origin
     }
 
+    /// Its title, or those of its drives where it has none.
+    pub fn title(&self) -> String {
+        if !self.resolved.title.is_empty() {
+            return self.resolved.title.clone();
+        }
+        let groups = self.resolved.drive.iter().map(|group| match group.keys.count {
+            1 => group.spec.title.clone(),
+            count => format!("{count} × {}", group.spec.title),
+        });
+        groups.collect::<Vec<_>>().join(", ")
+    }
+
     /// Sets the key at a dotted path (`drive.queue.depth`, `drive.order`) to a value in TOML; a value that is no TOML is a
     /// text. A path into the drives changes all of them; `drive.VOLUME.…` those that are called so.
     ///

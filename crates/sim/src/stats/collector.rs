@@ -36,6 +36,12 @@ impl Totals {
         self.retried.get_or_insert_with(|| Box::new(TimeHistogram::with_digits(self.digits)))
     }
 
+    /// Means of the parts of the response times in milliseconds, in the order of [`TimeSplit::NAMES`]; 0 where there were none.
+    pub fn parts_ms(&self) -> [f64; TimeSplit::NAMES.len()] {
+        let count = self.responses.count() as f64;
+        self.parts_ns.map(|sum| if count > 0.0 { sum as f64 / 1e6 / count } else { 0.0 })
+    }
+
     /// Of the slowest `share` of the requests, the share that lost turns to retries themselves.
     pub fn retried_of_slowest(&self, share: f64) -> f64 {
         let least = self.responses.quantile(1.0 - share);

@@ -228,26 +228,19 @@ impl FioLoad {
         self.window(source).is_some_and(|window| completed >= window.measured_from)
     }
 
-    /// Share of the work that is done by `now`: of each stage that of its slowest clone (or, with `exitall`, of the quickest of
-    /// those that end the others), and every stage counts alike. None where a log tells how much there is to do.
-    pub fn progress(&self, now: Nanos) -> Option<f64> {
-        let mut stages = vec![StageProgress::default(); self.stage_left.len()];
-        for (index, member) in self.members.iter().enumerate() {
-            let share = match (self.standing[index], &self.windows[index]) {
-                (Standing::Ended, _) => 1.0,
-                (_, None) => 0.0,
-                (_, Some(_)) => member.worker.progress(now)?,
-            };
-            stages[member.gate.stage as usize].add(share, member.gate.ends_group);
-        }
-        Some(stages.iter().map(StageProgress::share).sum::<f64>() / stages.len().max(1) as f64)
-    }
-
     /// What ended the replay of a log (`read_iolog`) before the log's end, if anything did.
     pub fn error(&self) -> Option<&ReplayError> {
         self.members.iter().find_map(|member| match &member.worker {
             Worker::Made(_) => None,
             Worker::Logged(logged) => logged.error(),
+        })
+    }
+
+    /// As [`FioLoad::error`], which is none from then on.
+    pub fn take_error(&mut self) -> Option<ReplayError> {
+        self.members.iter_mut().find_map(|member| match &mut member.worker {
+            Worker::Made(_) => None,
+            Worker::Logged(logged) => logged.take_error(),
         })
     }
 
@@ -403,5 +396,24 @@ impl Load for FioLoad {
             self.standing[source as usize] = Standing::Ready;
             self.ready.push_back(source);
         }
+    }
+
+    /// Share of the work that is done by `now`: of each stage that of its slowest clone (or, with `exitall`, of the quickest of
+    /// those that end the others), and every stage counts alike. None where a log tells how much there is to do.
+    fn progress(&self, now: Nanos) -> Option<f64> {
+        let mut stages = vec![StageProgress::default(); self.stage_left.len()];
+        for (index, member) in self.members.iter().enumerate() {
+            let share = match (self.standing[index], &self.windows[index]) {
+                (Standing::Ended, _) => 1.0,
+                (_, None) => 0.0,
+                (_, Some(_)) => member.worker.progress(now)?,
+            };
+            stages[member.gate.stage as usize].add(share, member.gate.ends_group);
+        }
+        Some(stages.iter().map(StageProgress::share).sum::<f64>() / stages.len().max(1) as f64)
+    }
+
+    fn measured_from(&self, source: u32) -> Nanos {
+        self.window(source).map_or(Nanos::ZERO, |window| window.measured_from)
     }
 }

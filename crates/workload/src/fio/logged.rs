@@ -80,6 +80,11 @@ impl Logged {
         self.deadline = Nanos::ZERO;
     }
 
+    /// As [`Logged::error`], which is none from then on.
+    pub(super) fn take_error(&mut self) -> Option<ReplayError> {
+        self.replay.take_error()
+    }
+
     /// What ended the replay before the log's end.
     pub(super) fn error(&self) -> Option<&ReplayError> {
         self.replay.error()

@@ -172,6 +172,11 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// As [`Replay::error`], which is none from then on.
+    pub fn take_error(&mut self) -> Option<ReplayError> {
+        self.error.take()
+    }
+
     /// What ended the replay before the trace's end, if anything did.
     pub fn error(&self) -> Option<&ReplayError> {
         self.error.as_ref()

@@ -2,6 +2,7 @@
 
 use crate::ours::{Timed, build, parse, run, volumes};
 use headstack_model::{Nanos, Op};
+use headstack_workload::Load;
 use headstack_workload::fio::FioLoad;
 
 const MS: u64 = 1_000_000;

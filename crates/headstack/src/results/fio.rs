@@ -1,10 +1,10 @@
 //! Results in the shape of `fio --output-format=json`, so that what reads fio's results reads ours.
 //!
-//! Keys and units are those of fio 3.33, and `prios` those of later versions. There is no date, so that the same seed gives the same bytes. Submission costs
-//! nothing in virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has (`usr_cpu`, `ctx`,
-//! `minf` …) is 0. `util` is the share of time in which a volume had anything to do.
+//! Keys and units are those of fio 3.33, and `prios` those of later versions. There is no date, so that the same seed gives the same
+//! bytes. Submission costs nothing in virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has (`usr_cpu`,
+//! `ctx`, `minf` …) is 0. `util` is the share of time in which a volume had anything to do.
 
-use super::outcome::{Outcome, VolumeOutcome, ratio};
+use super::{Results, VolumeResult, ratio};
 use headstack_model::Nanos;
 use headstack_sim::stats::{Direction, Priority, Running, SourceStats, TimeHistogram, VolumeStats};
 use serde_json::{Map, Value, json};
@@ -17,11 +17,11 @@ const PERCENTILES: [f64; 17] =
 const TIMES: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
 
 /// The document but for the object `headstack`.
-pub(super) fn document(outcome: &Outcome) -> Map<String, Value> {
-    let entries = outcome.books.entries();
+pub(super) fn document(results: &Results) -> Map<String, Value> {
+    let entries = results.statistics.entries();
     let bandwidth: f64 = entries.iter().flatten().map(|entry| group_rate(entry)).sum();
-    let jobs: Vec<Value> = outcome
-        .load
+    let jobs: Vec<Value> = results
+        .workload
         .jobs
         .iter()
         .zip(entries)
@@ -41,9 +41,9 @@ pub(super) fn document(outcome: &Outcome) -> Map<String, Value> {
         .collect();
     let mut document = Map::new();
     document.insert("fio version".into(), concat!("headstack-", env!("CARGO_PKG_VERSION")).into());
-    document.insert("global options".into(), outcome.load.global_options.clone().into());
+    document.insert("global options".into(), results.workload.global_options.clone().into());
     document.insert("jobs".into(), jobs.into());
-    document.insert("disk_util".into(), disks(outcome).into());
+    document.insert("disk_util".into(), disks(results).into());
     document
 }
 
@@ -169,20 +169,20 @@ fn times(responses: Option<&TimeHistogram>, percentiles: bool) -> Value {
 }
 
 /// What the devices of each volume did. Requests that became one command are merges.
-fn disks(outcome: &Outcome) -> Vec<Value> {
-    let disk = |(volume, stats): (&VolumeOutcome, &VolumeStats)| {
-        let asked = [&stats.reads, &stats.writes].map(|part| {
+fn disks(results: &Results) -> Vec<Value> {
+    let disk = |(volume, stats): (&VolumeResult, &VolumeStats)| {
+        let requests = [&stats.reads, &stats.writes].map(|part| {
             part.as_ref().map_or((0, 0), |part| {
                 let sum: u128 = part.parts_ns.iter().sum();
                 (part.responses.count(), (sum / 1_000_000) as u64)
             })
         });
-        let activities = || volume.devices.iter().map(|device| &outcome.devices[*device].activity);
+        let activities = || volume.devices.iter().map(|device| &results.devices[*device].activity);
         let done = [
             activities().flat_map(|activity| activity.reads).sum::<u64>(),
             activities().flat_map(|activity| activity.writes).sum::<u64>(),
         ];
-        let [(reads, read_ms), (writes, write_ms)] = asked;
+        let [(reads, read_ms), (writes, write_ms)] = requests;
         json!({
             "name": volume.name,
             "read_ios": done[0],
@@ -192,8 +192,8 @@ fn disks(outcome: &Outcome) -> Vec<Value> {
             "read_ticks": read_ms,
             "write_ticks": write_ms,
             "in_queue": read_ms + write_ms,
-            "util": 100.0 * ratio(stats.occupied.as_secs(), outcome.end.as_secs()),
+            "util": 100.0 * ratio(stats.occupied.as_secs(), results.end.as_secs()),
         })
     };
-    outcome.volumes().map(disk).collect()
+    results.volumes().map(disk).collect()
 }

@@ -1,62 +1,52 @@
 //! The object `headstack` of the results: what fio's shape has no place for.
 
-use super::fio;
-use super::jobs;
-use super::outcome::{DeviceOutcome, Outcome, Partial, VolumeOutcome, parts_ms, ratio};
+use super::{DeviceResult, EarlyStop, JobResult, Results, VolumeResult, ratio};
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
 use serde_json::{Map, Value, json};
 
-/// The whole document, as text that ends with a line's end.
-pub(crate) fn to_json(outcome: &Outcome) -> String {
-    let mut document = fio::document(outcome);
-    document.insert("headstack".into(), object(outcome));
-    let text = serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
-    text + "\n"
-}
-
 /// The object `headstack`.
-pub(crate) fn object(outcome: &Outcome) -> Value {
-    let totals = outcome.totals();
-    let by_kind = outcome.books.total();
+pub(super) fn object(results: &Results) -> Value {
+    let totals = results.totals();
+    let by_kind = results.statistics.total();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "seed": outcome.seed,
-        "rig_name": outcome.rig_name,
-        "load": outcome.load.name,
-        "load_kind": outcome.load.kind,
-        "remarks": outcome.load.remarks,
-        "partial": outcome.partial.as_ref().map(partial),
+        "seed": results.seed,
+        "rig_name": results.rig.name,
+        "load": results.workload.name,
+        "load_kind": results.workload.kind,
+        "remarks": results.workload.remarks,
+        "partial": results.early_stop.as_ref().map(early_stop),
         "requests": totals.responses.count(),
-        "requests_not_counted": outcome.books.completed() - totals.responses.count(),
-        "simulated_s": outcome.end.as_secs(),
-        "counted_s": outcome.counted_s(),
-        "cpu_s": outcome.cpu_s,
-        "requests_per_cpu_s": outcome.requests_per_cpu_s(),
-        "iops": outcome.iops(),
-        "bandwidth_mb_s": outcome.bandwidth_mb_s(),
-        "outstanding_max": outcome.books.most_outstanding(),
+        "requests_not_counted": results.statistics.completed() - totals.responses.count(),
+        "simulated_s": results.end.as_secs(),
+        "counted_s": results.counted_s(),
+        "cpu_s": results.cpu_s,
+        "requests_per_cpu_s": results.requests_per_cpu_s(),
+        "iops": results.iops(),
+        "bandwidth_mb_s": results.bandwidth_mb_s(),
+        "outstanding_max": results.statistics.most_outstanding(),
         "response_ms": responses(&totals.responses),
         "parts_ms": parts(&totals),
         "retries": retries(&totals),
         "reads": kind(by_kind.reads.as_deref()),
         "writes": kind(by_kind.writes.as_deref()),
         "flushes": kind(by_kind.flushes.as_deref()),
-        "jobs": jobs::object(outcome),
-        "confidence": outcome.books.confidence().as_ref().map(confidence),
-        "volumes": volumes(outcome),
-        "devices": devices(outcome),
-        "links": links(outcome),
-        "timeline": timeline(outcome),
-        "rig": outcome.rig,
+        "jobs": jobs(results),
+        "confidence": results.statistics.confidence().as_ref().map(confidence),
+        "volumes": volumes(results),
+        "devices": devices(results),
+        "links": links(results),
+        "timeline": timeline(results),
+        "rig": results.rig.keys,
     })
 }
 
-fn partial(partial: &Partial) -> Value {
-    json!({"signal": partial.signal.name(), "share": partial.share, "outstanding": partial.outstanding})
+fn early_stop(stop: &EarlyStop) -> Value {
+    json!({"signal": stop.reason, "share": stop.share, "outstanding": stop.outstanding})
 }
 
-pub(super) fn responses(responses: &TimeHistogram) -> Value {
+fn responses(responses: &TimeHistogram) -> Value {
     json!({
         "mean": responses.mean_ms(),
         "std_dev": responses.std_dev_ms(),
@@ -69,7 +59,7 @@ pub(super) fn responses(responses: &TimeHistogram) -> Value {
 }
 
 fn parts(totals: &Totals) -> Map<String, Value> {
-    let named = TimeSplit::NAMES.iter().zip(parts_ms(totals));
+    let named = TimeSplit::NAMES.iter().zip(totals.parts_ms());
     named.map(|(name, mean)| (name.to_string(), mean.into())).collect()
 }
 
@@ -109,10 +99,36 @@ fn confidence(found: &Confidence) -> Value {
     })
 }
 
-fn volumes(outcome: &Outcome) -> Vec<Value> {
-    let volume = |(volume, stats): (&VolumeOutcome, &VolumeStats)| {
+/// The list `jobs`: every section of the workload, whatever reports as a group.
+fn jobs(results: &Results) -> Vec<Value> {
+    let object = |job: &JobResult<'_>, name: &str| {
+        job.kinds().find(|kind| kind.name == name).map(|kind| {
+            json!({
+                "requests": kind.statistics.responses.count(),
+                "bytes": kind.statistics.bytes,
+                "iops": kind.iops(),
+                "bandwidth_mb_s": kind.mb_s(),
+                "response_ms": responses(&kind.statistics.responses),
+            })
+        })
+    };
+    let job = |job: JobResult<'_>| {
+        json!({
+            "name": job.section.name,
+            "clones": job.section.clones,
+            "group": job.section.group,
+            "reads": object(&job, "read"),
+            "writes": object(&job, "write"),
+            "flushes": object(&job, "flush"),
+        })
+    };
+    results.jobs().map(job).collect()
+}
+
+fn volumes(results: &Results) -> Vec<Value> {
+    let volume = |(volume, stats): (&VolumeResult, &VolumeStats)| {
         let totals = stats.all();
-        let devices = volume.devices.iter().map(|device| outcome.devices[*device].name.as_str());
+        let devices = volume.devices.iter().map(|device| results.devices[*device].name.as_str());
         json!({
             "name": volume.name,
             "devices": devices.collect::<Vec<_>>(),
@@ -122,24 +138,19 @@ fn volumes(outcome: &Outcome) -> Vec<Value> {
             "rebuilt_share": volume.rebuilt,
         })
     };
-    outcome.volumes().map(volume).collect()
+    results.volumes().map(volume).collect()
 }
 
-/// Commands that a device ended.
-pub(crate) fn commands(activity: &Activity) -> u64 {
-    activity.reads.iter().sum::<u64>() + activity.writes.iter().sum::<u64>() + activity.flushes
-}
-
-fn devices(outcome: &Outcome) -> Vec<Value> {
-    let device = |device: &DeviceOutcome| {
+fn devices(results: &Results) -> Vec<Value> {
+    let device = |device: &DeviceResult| {
         let activity = &device.activity;
         json!({
             "name": device.name,
-            "commands": commands(activity),
+            "commands": activity.ended(),
             "cache": cache(activity),
             "seeks": seeks(activity),
-            "utilisation": outcome.utilisation(device),
-            "head_time_ms": head_time_ms(activity),
+            "utilisation": results.utilisation(device),
+            "head_time_ms": activity.head_time_ms(),
             "guard": device.guard.map(|guard| {
                 json!({"holds": guard.holds, "worst_overtaken": guard.worst_overtaken})
             }),
@@ -151,26 +162,15 @@ fn devices(outcome: &Outcome) -> Vec<Value> {
             },
         })
     };
-    outcome.devices.iter().map(device).collect()
+    results.devices.iter().map(device).collect()
 }
 
-fn links(outcome: &Outcome) -> Vec<Value> {
+fn links(results: &Results) -> Vec<Value> {
     let link = |link: &LinkUse| {
-        let (busy, share) = (link.busy.as_secs(), outcome.share(link.busy));
+        let (busy, share) = (link.busy.as_secs(), results.share(link.busy));
         json!({"name": link.name, "part": link.part, "busy_s": busy, "utilisation": share})
     };
-    outcome.links.iter().map(link).collect()
-}
-
-/// Time that an access of a command or a destage takes of the arm.
-pub(crate) fn head_time_ms(activity: &Activity) -> f64 {
-    ratio(activity.busy().as_ms(), (activity.commands.accesses + activity.destages.accesses) as f64)
-}
-
-/// Share of the reads that needed no access of their own.
-pub(crate) fn read_hit_share(activity: &Activity) -> f64 {
-    let hits = [CacheUse::Whole, CacheUse::Joined].map(|cache| activity.reads[cache.index()]);
-    ratio(hits.iter().sum::<u64>() as f64, activity.reads.iter().sum::<u64>() as f64)
+    results.links.iter().map(link).collect()
 }
 
 fn cache(activity: &Activity) -> Value {
@@ -180,7 +180,7 @@ fn cache(activity: &Activity) -> Value {
         "read_joined": reads(CacheUse::Joined),
         "read_part_hits": reads(CacheUse::Part),
         "read_misses": reads(CacheUse::Miss),
-        "read_hit_share": read_hit_share(activity),
+        "read_hit_share": activity.read_hit_share(),
         "writes_buffered": activity.writes[CacheUse::Buffered.index()],
         "writes_through": activity.writes[CacheUse::Miss.index()],
     })
@@ -207,8 +207,8 @@ fn arm_s(time: &ArmTime) -> Value {
     })
 }
 
-fn timeline(outcome: &Outcome) -> Value {
-    let line = outcome.books.timeline();
+fn timeline(results: &Results) -> Value {
+    let line = results.statistics.timeline();
     let width = line.width().as_secs();
     let each = |value: &dyn Fn(&Bin) -> f64| line.bins().iter().map(value).collect::<Vec<f64>>();
     let count = |bin: &Bin| (bin.reads + bin.writes) as f64;

@@ -1,0 +1,55 @@
+//! What is wrong with the input of a run, with its place.
+
+use crate::load::PatternError;
+use headstack_model::SpecError;
+use headstack_sim::{DeviceError, RigError};
+use headstack_workload::trace::{ReplayError, TraceError};
+use std::io;
+
+/// Why there is no run, or no result of it. Displays as one line that names the file and the place in it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be read, is too long, or is not text.
+    #[error("{file}: {message}")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the reader reports.
+        message: String,
+    },
+    /// A drive file, a load file or a job file does not hold: file, line, key, what is allowed.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A rig does not hold, or its parts do not fit each other.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// A device cannot be built with these options.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The format of a trace is not recognised, or its first record is malformed.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The replay of a trace ended before the trace.
+    #[error(transparent)]
+    Replay(ReplayError),
+    /// The replay of a log that a job names (`read_iolog`) ended before the log.
+    #[error(transparent)]
+    Log(ReplayError),
+    /// A trace holds no request.
+    #[error("{file}: the trace has no request")]
+    EmptyTrace {
+        /// The trace's file.
+        file: String,
+    },
+    /// The parts of a pattern contradict each other, or it does not fit on the volume.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
+impl Error {
+    /// The file at `path` cannot be read.
+    pub(crate) fn read(path: &str, error: &io::Error) -> Error {
+        Error::Read { file: path.to_string(), message: error.to_string() }
+    }
+}

@@ -1,0 +1,85 @@
+//! What results say of a workload in addition to its requests.
+
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// A job as fio's shape of the results lists it: the sources that report together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobInfo {
+    /// Its name.
+    pub name: String,
+    /// Number of the group of jobs that ran together.
+    pub group: u32,
+    /// Its options as they were written.
+    pub options: Map<String, Value>,
+    /// Requests that it has outstanding at most, where it says so.
+    pub depth: Option<u32>,
+}
+
+/// A section of a job file or load file, with all its clones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobSection {
+    /// Its name.
+    pub name: String,
+    /// How often it runs at once.
+    pub clones: u32,
+    /// Number of the group of jobs that ran together.
+    pub group: u32,
+}
+
+/// What a workload is.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadInfo {
+    /// The name of its file, without the folder, or the name that the program gave it.
+    pub name: String,
+    /// Its kind: a fio job, a trace and in which format, a load file.
+    pub kind: String,
+    /// Options that hold for all jobs.
+    pub global_options: Map<String, Value>,
+    /// The jobs as fio reports them.
+    pub jobs: Vec<JobInfo>,
+    /// The job of each source, by the source's number.
+    pub job_of: Vec<u32>,
+    /// The sections, whose figures are kept apart whatever reports as a group.
+    pub sections: Vec<JobSection>,
+    /// The section of each source, by the source's number.
+    pub section_of: Vec<u32>,
+    /// Files that it is read from in addition to the one that was named.
+    pub inputs: Vec<PathBuf>,
+    /// What was met and not taken into account, for people.
+    pub remarks: Vec<String>,
+}
+
+impl WorkloadInfo {
+    /// A workload that is one job, named as the workload.
+    pub(super) fn of_one_job(name: &str, kind: &str) -> WorkloadInfo {
+        let jobs = vec![JobInfo { name: name.to_string(), ..JobInfo::default() }];
+        let sections = vec![JobSection { name: name.to_string(), clones: 1, group: 0 }];
+        WorkloadInfo {
+            name: name.to_string(),
+            kind: kind.to_string(),
+            jobs,
+            sections,
+            ..WorkloadInfo::default()
+        }
+    }
+
+    /// A load of the program's own, each source of which is a job; without names it is one job.
+    pub(super) fn of_sources(name: &str, sources: Vec<String>) -> WorkloadInfo {
+        let info = WorkloadInfo::of_one_job(name, "load");
+        if sources.is_empty() {
+            return info;
+        }
+        let numbers: Vec<u32> = (0..sources.len() as u32).collect();
+        let job = |name: &String| JobInfo { name: name.clone(), ..JobInfo::default() };
+        let section = |name: &String| JobSection { name: name.clone(), clones: 1, group: 0 };
+        let (jobs, sections) = (sources.iter().map(job).collect(), sources.iter().map(section).collect());
+        WorkloadInfo { jobs, sections, job_of: numbers.clone(), section_of: numbers, ..info }
+    }
+}
+
+/// A file's name without its folder, as results show it.
+pub(super) fn file_name(path: &str) -> String {
+    let path = Path::new(path);
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,122 @@
+//! A fio job file as a workload.
+
+use super::info::{JobInfo, JobSection, WorkloadInfo, file_name};
+use crate::Error;
+use crate::files::{FileSource, read_text};
+use headstack_workload::VolumeInfo;
+use headstack_workload::fio::{FioJob, FioLoad, JobFile};
+use serde_json::{Map, Value};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A job file that was read, and what its logs are opened with.
+pub(super) struct JobSource<'a> {
+    name: String,
+    file: JobFile,
+    files: &'a dyn FileSource,
+    /// Files that it includes.
+    inputs: Vec<PathBuf>,
+}
+
+impl<'a> JobSource<'a> {
+    /// Reads a job file. `origin` (the file's name) goes into errors.
+    pub(super) fn parse(text: &str, origin: &str, files: &'a dyn FileSource) -> Result<JobSource<'a>, Error> {
+        let mut inputs = Vec::new();
+        let mut include = |name: &str| {
+            let text = read_text(files, Path::new(name)).map_err(without_name)?;
+            inputs.push(PathBuf::from(name));
+            Ok(text)
+        };
+        let file = JobFile::parse(text, origin, &mut include, &|name| files.variable(name))?;
+        Ok(JobSource { name: file_name(origin), file, files, inputs })
+    }
+
+    /// The load on a rig of these volumes.
+    pub(super) fn build(self, volumes: &[VolumeInfo], seed: u64) -> Result<(FioLoad, WorkloadInfo), Error> {
+        let JobSource { name, file, files, mut inputs } = self;
+        let mut open = |name: &str| -> io::Result<Box<dyn Read>> {
+            let log = files.open(Path::new(name))?;
+            inputs.push(PathBuf::from(name));
+            Ok(log)
+        };
+        let load = file.build_reading(volumes, seed, &mut open)?;
+        let (jobs, job_of) = reported_jobs(load.jobs());
+        let (sections, section_of) = sections(load.jobs());
+        let kind = match jobs.len() {
+            1 => "fio job".to_string(),
+            count => format!("{count} fio jobs"),
+        };
+        let remarks = remarks(&file, &load);
+        let global_options = as_object(file.global_options());
+        let info =
+            WorkloadInfo { name, kind, global_options, jobs, job_of, sections, section_of, inputs, remarks };
+        Ok((load, info))
+    }
+}
+
+/// Keys without effect, what variables stood for, and what the load itself remarks.
+fn remarks(file: &JobFile, load: &FioLoad) -> Vec<String> {
+    let mut ignored: Vec<&str> = file.ignored().iter().map(|key| key.key).collect();
+    ignored.sort_unstable();
+    ignored.dedup();
+    let mut remarks = Vec::new();
+    if !ignored.is_empty() {
+        remarks.push(format!("keys without effect here: {}", ignored.join(", ")));
+    }
+    if !file.variables().is_empty() {
+        let values = file.variables().iter().map(|(name, value)| format!("{name} = {value}"));
+        remarks.push(format!("variables: {}", values.collect::<Vec<_>>().join(", ")));
+    }
+    remarks.extend(load.notes().iter().cloned());
+    remarks
+}
+
+/// A failure to read a file, without the file's name, which the error of the job file gives as well.
+fn without_name(error: Error) -> io::Error {
+    match error {
+        Error::Read { message, .. } => io::Error::other(message),
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+/// Options as results show them.
+fn as_object(options: &[(String, String)]) -> Map<String, Value> {
+    options.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect()
+}
+
+/// The jobs as results list them, and which of them each clone is in: those that report as a group are one.
+fn reported_jobs(clones: &[FioJob]) -> (Vec<JobInfo>, Vec<u32>) {
+    let (mut jobs, mut job_of): (Vec<JobInfo>, Vec<u32>) = (Vec::new(), Vec::new());
+    for clone in clones {
+        let same = |(index, other): (usize, &FioJob)| {
+            (other.group_reporting && other.group == clone.group).then_some(job_of[index])
+        };
+        let before = clones[..job_of.len()].iter().enumerate();
+        let found = clone.group_reporting.then(|| before.map(same).next_back().flatten()).flatten();
+        job_of.push(found.unwrap_or(jobs.len() as u32));
+        if found.is_none() {
+            jobs.push(JobInfo {
+                name: clone.name.clone(),
+                group: clone.group,
+                options: as_object(&clone.options),
+                depth: Some(clone.depth),
+            });
+        }
+    }
+    (jobs, job_of)
+}
+
+/// The sections of a file, and that of each clone.
+fn sections(clones: &[FioJob]) -> (Vec<JobSection>, Vec<u32>) {
+    let mut sections: Vec<JobSection> = Vec::new();
+    for clone in clones {
+        let index = clone.section as usize;
+        if index >= sections.len() {
+            sections.resize_with(index + 1, JobSection::default);
+        }
+        let section = &mut sections[index];
+        (section.name, section.group) = (clone.name.clone(), clone.group);
+        section.clones += 1;
+    }
+    (sections, clones.iter().map(|clone| clone.section).collect())
+}

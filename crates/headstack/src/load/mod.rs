@@ -1,0 +1,259 @@
+//! Workloads: what is asked of a rig, from a file, a pattern or a load of the program's own.
+
+mod info;
+mod job;
+mod pattern;
+mod trace;
+
+pub use info::{JobInfo, JobSection, WorkloadInfo};
+pub use pattern::{AccessPattern, ArrivalProcess, PatternError, PatternSpec};
+pub use trace::TraceOptions;
+
+use crate::Error;
+use crate::files::{FileSource, read_text};
+use headstack_model::Nanos;
+use headstack_sim::Engine;
+use headstack_workload::fio::FioLoad;
+use headstack_workload::load_file::LoadFile;
+use headstack_workload::{Load, Poll, VolumeInfo};
+use job::JobSource;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+use trace::{TraceReplay, TraceSource};
+
+/// Bytes at the head of a file from which its kind follows.
+const HEAD_BYTES: u64 = 4096;
+
+/// The kinds of files that hold workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkloadKind {
+    /// A fio job file.
+    FioJob,
+    /// A load file: generators described by keys.
+    LoadFile,
+    /// A trace of any format.
+    Trace,
+}
+
+impl WorkloadKind {
+    /// The kind of the file at `path`: by its ending (`.toml`, `.fio`); a trace where `options` give the format of one; else a job
+    /// file where its first line that is neither empty nor a comment is the head of a section.
+    ///
+    /// *Errors:* it cannot be read.
+    pub fn detect(path: &str, options: &TraceOptions, files: &dyn FileSource) -> Result<WorkloadKind, Error> {
+        match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+            Some("toml") => Ok(WorkloadKind::LoadFile),
+            Some("fio") => Ok(WorkloadKind::FioJob),
+            _ if options.format.is_some() => Ok(WorkloadKind::Trace),
+            _ if begins_with_section(open(path, files)?).map_err(|error| Error::read(path, &error))? => {
+                Ok(WorkloadKind::FioJob)
+            }
+            _ => Ok(WorkloadKind::Trace),
+        }
+    }
+}
+
+/// Opens the file at `path`.
+fn open(path: &str, files: &dyn FileSource) -> Result<Box<dyn Read>, Error> {
+    files.open(Path::new(path)).map_err(|error| Error::read(path, &error))
+}
+
+/// Whether the first line of a file that is neither empty nor a comment is the head of a section.
+fn begins_with_section(file: impl Read) -> io::Result<bool> {
+    let mut head = Vec::new();
+    file.take(HEAD_BYTES).read_to_end(&mut head)?;
+    let text = String::from_utf8_lossy(&head);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    Ok(first.is_some_and(|line| line.starts_with('[') && line.ends_with(']')))
+}
+
+/// What a simulation asks of its rig. It is checked as far as it can be without the rig.
+pub struct Workload<'a> {
+    source: WorkloadSource<'a>,
+}
+
+/// Where the requests come from.
+enum WorkloadSource<'a> {
+    Job(Box<JobSource<'a>>),
+    Generators { name: String, file: LoadFile },
+    Trace(Box<TraceSource>),
+    Pattern(PatternSpec),
+    Load { name: String, load: Box<dyn Load>, sources: Vec<String> },
+}
+
+impl<'a> Workload<'a> {
+    /// The workload in a file, whose kind is [detected](WorkloadKind::detect).
+    ///
+    /// *Errors:* the file cannot be read or does not hold, with line and key.
+    pub fn open(
+        path: &str,
+        options: &TraceOptions,
+        files: &'a dyn FileSource,
+    ) -> Result<Workload<'a>, Error> {
+        Workload::open_as(WorkloadKind::detect(path, options, files)?, path, options, files)
+    }
+
+    /// The workload in a file of this kind.
+    ///
+    /// *Errors:* the file cannot be read or does not hold, with line and key.
+    pub fn open_as(
+        kind: WorkloadKind,
+        path: &str,
+        options: &TraceOptions,
+        files: &'a dyn FileSource,
+    ) -> Result<Workload<'a>, Error> {
+        let file = Path::new(path);
+        match kind {
+            WorkloadKind::FioJob => Workload::fio_job(&read_text(files, file)?, path, files),
+            WorkloadKind::LoadFile => Workload::load_file(&read_text(files, file)?, path),
+            WorkloadKind::Trace => {
+                let trace = TraceSource::open(open(path, files)?, files.length(file), path, options)?;
+                Ok(Workload { source: WorkloadSource::Trace(Box::new(trace)) })
+            }
+        }
+    }
+
+    /// The jobs of a fio job file. `origin` (the file's name) goes into errors and results; `files` opens what the jobs include and
+    /// the logs that they replay.
+    ///
+    /// *Errors:* the first fault, with its line and key.
+    pub fn fio_job(text: &str, origin: &str, files: &'a dyn FileSource) -> Result<Workload<'a>, Error> {
+        let job = JobSource::parse(text, origin, files)?;
+        Ok(Workload { source: WorkloadSource::Job(Box::new(job)) })
+    }
+
+    /// The generators of a load file. `origin` (the file's name) goes into errors and results.
+    ///
+    /// *Errors:* the first fault, with its line and key.
+    pub fn load_file(text: &str, origin: &str) -> Result<Workload<'a>, Error> {
+        let file = LoadFile::parse(text, origin)?;
+        Ok(Workload { source: WorkloadSource::Generators { name: info::file_name(origin), file } })
+    }
+
+    /// A trace, packed or not. `origin` (the file's name) goes into errors and results.
+    ///
+    /// *Errors:* it cannot be read, or no format looks like it.
+    pub fn trace(
+        input: impl Read + 'static,
+        origin: &str,
+        options: &TraceOptions,
+    ) -> Result<Workload<'a>, Error> {
+        let trace = TraceSource::open(input, None, origin, options)?;
+        Ok(Workload { source: WorkloadSource::Trace(Box::new(trace)) })
+    }
+
+    /// A pattern on the first volume.
+    pub fn pattern(spec: PatternSpec) -> Workload<'a> {
+        Workload { source: WorkloadSource::Pattern(spec) }
+    }
+
+    /// A load of the program's own. All its sources report as one job of that name; [`Workload::with_sources`] tells them apart.
+    pub fn from_load(name: &str, load: impl Load + 'static) -> Workload<'a> {
+        let (name, load) = (name.to_string(), Box::new(load));
+        Workload { source: WorkloadSource::Load { name, load, sources: Vec::new() } }
+    }
+
+    /// Has each source of a load of the program's own report as a job: the source of number n as the n-th of these names.
+    ///
+    /// # Panics
+    ///
+    /// If the workload is not [from a load](Workload::from_load), whose own jobs have names.
+    pub fn with_sources<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Workload<'a> {
+        let WorkloadSource::Load { sources, .. } = &mut self.source else {
+            panic!("the jobs of a file have their names there");
+        };
+        *sources = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The load on the volumes of a rig. `devices` says which device of a trace goes to which volume, where the rig says so.
+    pub(crate) fn build(
+        self,
+        engine: &Engine,
+        volumes: &[VolumeInfo],
+        devices: Option<BTreeMap<String, u32>>,
+        seed: u64,
+    ) -> Result<(BuiltLoad, WorkloadInfo), Error> {
+        Ok(match self.source {
+            WorkloadSource::Job(job) => {
+                let (load, info) = job.build(volumes, seed)?;
+                (BuiltLoad::Fio(Box::new(load)), info)
+            }
+            WorkloadSource::Generators { name, file } => {
+                let load = file.build(volumes, seed)?;
+                (BuiltLoad::Generated(load), WorkloadInfo::of_one_job(&name, "load file"))
+            }
+            WorkloadSource::Trace(trace) => {
+                let (replay, info) = trace.build(volumes, devices);
+                (BuiltLoad::Trace(Box::new(replay)), info)
+            }
+            WorkloadSource::Pattern(spec) => {
+                let load = spec.build(&volumes[0], engine.device(0), seed)?;
+                (BuiltLoad::Generated(load), WorkloadInfo::of_one_job("pattern", "pattern"))
+            }
+            WorkloadSource::Load { name, load, sources } => {
+                (BuiltLoad::Generated(load), WorkloadInfo::of_sources(&name, sources))
+            }
+        })
+    }
+}
+
+/// A load on the volumes of a rig.
+pub(crate) enum BuiltLoad {
+    Fio(Box<FioLoad>),
+    Trace(Box<TraceReplay>),
+    Generated(Box<dyn Load>),
+}
+
+impl BuiltLoad {
+    /// What there is to be remarked once the load is done.
+    ///
+    /// *Errors:* what ended it early.
+    pub(crate) fn finish(&mut self) -> Result<Vec<String>, Error> {
+        match self {
+            // A log that a job replays is read while the simulation runs.
+            BuiltLoad::Fio(load) => load.take_error().map_or(Ok(Vec::new()), |error| Err(Error::Log(error))),
+            BuiltLoad::Trace(replay) => replay.finish(),
+            BuiltLoad::Generated(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn inner(&self) -> &dyn Load {
+        match self {
+            BuiltLoad::Fio(load) => &**load,
+            BuiltLoad::Trace(replay) => &**replay,
+            BuiltLoad::Generated(load) => &**load,
+        }
+    }
+}
+
+impl Load for BuiltLoad {
+    #[inline]
+    fn poll(&mut self, now: Nanos) -> Poll {
+        match self {
+            BuiltLoad::Fio(load) => load.poll(now),
+            BuiltLoad::Trace(replay) => replay.poll(now),
+            BuiltLoad::Generated(load) => load.poll(now),
+        }
+    }
+
+    #[inline]
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        match self {
+            BuiltLoad::Fio(load) => load.handle_completion(now, id),
+            BuiltLoad::Trace(replay) => replay.handle_completion(now, id),
+            BuiltLoad::Generated(load) => load.handle_completion(now, id),
+        }
+    }
+
+    fn progress(&self, now: Nanos) -> Option<f64> {
+        self.inner().progress(now)
+    }
+
+    fn measured_from(&self, source: u32) -> Nanos {
+        self.inner().measured_from(source)
+    }
+}

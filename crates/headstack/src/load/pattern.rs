@@ -1,0 +1,214 @@
+//! Patterns: one kind of request, made by a generator until a number of them is done.
+
+use headstack_model::{Nanos, Op};
+use headstack_sim::Device;
+use headstack_workload as workload;
+use headstack_workload::{
+    Closed, Distribution, Load, Open, Region, Shape, ShapeError, StreamShape, Streams, TrackLoad, TrackShape,
+    VolumeInfo,
+};
+use std::sync::Arc;
+
+/// Bytes of a request where the pattern does not give its size.
+const USUAL_BYTES: u32 = 4096;
+
+/// Which blocks a pattern accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessPattern {
+    /// Anywhere on the disk, at multiples of the request's size.
+    Random,
+    /// One request after the other from the first block on.
+    Sequential,
+    /// Several sequential readers, spaced evenly over the disk.
+    Streams,
+    /// From the start of a random track.
+    Aligned,
+    /// As long as [`AccessPattern::Aligned`], from any block.
+    Unaligned,
+}
+
+/// When the requests of a pattern arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArrivalProcess {
+    /// A closed load: this number of requests is outstanding at all times.
+    Closed {
+        /// Requests outstanding.
+        depth: u32,
+    },
+    /// An open load: requests arrive at random times, independent of each other and of what is outstanding.
+    Open {
+        /// Requests a second in the mean.
+        per_s: f64,
+    },
+}
+
+/// A pattern of requests on one volume.
+///
+/// ```
+/// use headstack::{AccessPattern, PatternSpec};
+///
+/// let reads = PatternSpec { count: 1000, ..PatternSpec::closed(AccessPattern::Random, 32) };
+/// assert_eq!((reads.request_bytes, reads.write_share), (None, 0.0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PatternSpec {
+    /// Which blocks.
+    pub pattern: AccessPattern,
+    /// When.
+    pub arrivals: ArrivalProcess,
+    /// Bytes a request; 4 KiB, or a whole track for the patterns by track, where none is given.
+    pub request_bytes: Option<u64>,
+    /// The sectors from the start of the volume that are accessed; all of it where none is given.
+    pub within_sectors: Option<u64>,
+    /// Sequential readers of [`AccessPattern::Streams`]; 1 elsewhere.
+    pub streams: u32,
+    /// Share of writes, 0 to 1.
+    pub write_share: f64,
+    /// Requests until it is done.
+    pub count: u64,
+}
+
+impl PatternSpec {
+    /// Ten thousand reads of 4 KiB, or of whole tracks, over the whole volume with `depth` of them outstanding.
+    pub fn closed(pattern: AccessPattern, depth: u32) -> PatternSpec {
+        PatternSpec {
+            pattern,
+            arrivals: ArrivalProcess::Closed { depth },
+            request_bytes: None,
+            within_sectors: None,
+            streams: 1,
+            write_share: 0.0,
+            count: 10_000,
+        }
+    }
+}
+
+/// Why a pattern cannot be had.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PatternError {
+    /// Several streams of a pattern that is none of streams.
+    #[error("{0} streams are for the pattern of streams; give one")]
+    Streams(u32),
+    /// Streams that write.
+    #[error("streams only read: the share of writes must be 0")]
+    StreamWrites,
+    /// Tracks that are both read and written.
+    #[error("patterns by track are all reads or all writes: the share of writes must be 0 or 1")]
+    TrackMix,
+    /// Open arrivals of streams or tracks.
+    #[error("open arrivals are for random and sequential patterns")]
+    OpenArrivals,
+    /// A size that is no whole number of sectors.
+    #[error("{bytes} bytes are no whole number of {volume}'s sectors of {sector_bytes} bytes")]
+    SectorSize {
+        /// The size.
+        bytes: u64,
+        /// The volume.
+        volume: String,
+        /// Bytes of its sectors.
+        sector_bytes: u32,
+    },
+    /// A size beyond that of any request.
+    #[error("{0} bytes are too many for one request")]
+    TooLong(u64),
+    /// The requests do not fit.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+}
+
+impl PatternSpec {
+    /// The load, on a volume that lies on `device`.
+    pub(super) fn build(
+        &self,
+        volume: &VolumeInfo,
+        device: &Device,
+        seed: u64,
+    ) -> Result<Box<dyn Load>, PatternError> {
+        self.check()?;
+        let sectors = self.request_bytes.map(|bytes| sectors(bytes, volume)).transpose()?;
+        let usual = (USUAL_BYTES / volume.sector_bytes).max(1);
+        let region = Region::whole(self.within_sectors.unwrap_or(volume.sectors));
+        Ok(match self.pattern {
+            AccessPattern::Aligned | AccessPattern::Unaligned => {
+                self.tracks(volume, device, region, sectors, seed)
+            }
+            AccessPattern::Streams => self.streams(region, sectors.unwrap_or(usual)),
+            AccessPattern::Random | AccessPattern::Sequential => {
+                self.blocks(region, sectors.unwrap_or(usual), seed)
+            }
+        }?)
+    }
+
+    /// Rejects what means nothing for the pattern, rather than to ignore it.
+    fn check(&self) -> Result<(), PatternError> {
+        let is_tracks = matches!(self.pattern, AccessPattern::Aligned | AccessPattern::Unaligned);
+        let is_streams = self.pattern == AccessPattern::Streams;
+        if self.streams > 1 && !is_streams {
+            return Err(PatternError::Streams(self.streams));
+        }
+        if is_streams && self.write_share > 0.0 {
+            return Err(PatternError::StreamWrites);
+        }
+        if is_tracks && self.write_share > 0.0 && self.write_share < 1.0 {
+            return Err(PatternError::TrackMix);
+        }
+        if (is_tracks || is_streams) && matches!(self.arrivals, ArrivalProcess::Open { .. }) {
+            return Err(PatternError::OpenArrivals);
+        }
+        Ok(())
+    }
+
+    fn blocks(&self, region: Region, sectors: u32, seed: u64) -> Result<Box<dyn Load>, ShapeError> {
+        let pattern = match self.pattern {
+            AccessPattern::Sequential => workload::Pattern::Sequential,
+            _ => workload::Pattern::Random,
+        };
+        let read_share = 1.0 - self.write_share;
+        let shape = Shape { region, pattern, sectors, alignment: sectors, read_share };
+        Ok(match self.arrivals {
+            ArrivalProcess::Closed { depth } => Box::new(Closed::new(shape, depth, self.count, seed)?),
+            ArrivalProcess::Open { per_s } => {
+                let gaps = Distribution::exponential(Nanos::from_ms(1e3 / per_s));
+                Box::new(Open::new(shape, &gaps, self.count, seed)?)
+            }
+        })
+    }
+
+    fn streams(&self, region: Region, sectors: u32) -> Result<Box<dyn Load>, ShapeError> {
+        let shape = StreamShape { alignment: sectors, ..StreamShape::reads(region, self.streams, sectors) };
+        Ok(Box::new(Streams::new(shape, self.count)?))
+    }
+
+    fn tracks(
+        &self,
+        volume: &VolumeInfo,
+        device: &Device,
+        region: Region,
+        sectors: Option<u32>,
+        seed: u64,
+    ) -> Result<Box<dyn Load>, ShapeError> {
+        let ArrivalProcess::Closed { depth } = self.arrivals else {
+            unreachable!("open arrivals of tracks were rejected")
+        };
+        let op = if self.write_share > 0.0 { Op::Write } else { Op::Read };
+        let shape = TrackShape { region, aligned: self.pattern == AccessPattern::Aligned, op, depth };
+        let drive = Arc::clone(device.drive());
+        let end = volume.sectors;
+        let track_of = move |lbn| {
+            let mut track = drive.geometry.track_at(lbn);
+            let wanted = sectors.unwrap_or(track.sectors);
+            track.sectors = wanted.min(u32::try_from(end - track.first.0).unwrap_or(u32::MAX));
+            track
+        };
+        Ok(Box::new(TrackLoad::new(shape, self.count, seed, track_of)?))
+    }
+}
+
+/// A size in bytes as sectors of a volume.
+fn sectors(bytes: u64, volume: &VolumeInfo) -> Result<u32, PatternError> {
+    let sector_bytes = volume.sector_bytes;
+    if !bytes.is_multiple_of(u64::from(sector_bytes)) {
+        return Err(PatternError::SectorSize { bytes, volume: volume.name.clone(), sector_bytes });
+    }
+    u32::try_from(bytes / u64::from(sector_bytes)).map_err(|_| PatternError::TooLong(bytes))
+}

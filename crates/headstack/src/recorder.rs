@@ -1,0 +1,78 @@
+//! What sees each request of a run: it keeps the statistics and calls the program's observer.
+
+use headstack_model::Nanos;
+use headstack_sim::stats::Collector;
+use headstack_sim::{Completion, Finished, Observer, Tenure};
+use headstack_workload::{Issue, Load};
+
+/// Records the requests of a run.
+pub(crate) struct Recorder<'a> {
+    pub(crate) statistics: Collector,
+    pub(crate) observer: Option<&'a mut dyn Observer>,
+    /// Which sources have issued a request; the last entry is that of all sources beyond the others.
+    has_issued: Vec<bool>,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder of a load with this number of named sources.
+    pub(crate) fn new(statistics: Collector, sources: usize) -> Recorder<'a> {
+        Recorder { statistics, observer: None, has_issued: vec![false; sources + 1] }
+    }
+
+    /// Requests that were issued and have not come back.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.statistics.requests() - self.statistics.completed()
+    }
+}
+
+impl Observer for Recorder<'_> {
+    #[inline]
+    fn issued(&mut self, now: Nanos, issue: &Issue, load: &dyn Load) {
+        let last = self.has_issued.len() - 1;
+        let has_issued = &mut self.has_issued[(issue.source as usize).min(last)];
+        if !*has_issued {
+            *has_issued = true;
+            self.statistics.count_from(issue.source, load.measured_from(issue.source));
+        }
+        self.statistics.issued(now, issue);
+        if let Some(observer) = &mut self.observer {
+            observer.issued(now, issue, load);
+        }
+    }
+
+    #[inline]
+    fn finished(&mut self, finished: &Finished) {
+        self.statistics.finished(finished);
+        if let Some(observer) = &mut self.observer {
+            observer.finished(finished);
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, device: u32, command: &Completion) {
+        if let Some(observer) = &mut self.observer {
+            observer.served(device, command);
+        }
+    }
+
+    fn held(&mut self, tenure: &Tenure) {
+        if let Some(observer) = &mut self.observer {
+            observer.held(tenure);
+        }
+    }
+
+    fn sees_parts(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.sees_parts())
+    }
+
+    fn part(&mut self, device: u32, issued: Nanos, part: &Completion) {
+        if let Some(observer) = &mut self.observer {
+            observer.part(device, issued, part);
+        }
+    }
+
+    #[inline]
+    fn stops(&self) -> bool {
+        self.observer.as_ref().is_some_and(|observer| observer.stops())
+    }
+}

@@ -1,0 +1,179 @@
+//! What came of a run.
+
+mod fio;
+mod json;
+mod kinds;
+
+pub use kinds::{JobResult, KindResult, kinds};
+
+use crate::load::WorkloadInfo;
+use headstack_model::Nanos;
+use headstack_sim::stats::{Collector, TimeHistogram, Totals, VolumeStats};
+use headstack_sim::{Activity, LinkUse};
+use serde_json::Value;
+
+/// A volume of the rig.
+#[derive(Clone, Debug)]
+pub struct VolumeResult {
+    /// Its name.
+    pub name: String,
+    /// The numbers of its devices.
+    pub devices: Vec<usize>,
+    /// Share of its spares that was filled, where it has any.
+    pub rebuilt: Option<f64>,
+}
+
+/// A device of the rig after the run.
+#[derive(Clone, Debug)]
+pub struct DeviceResult {
+    /// Its name in the rig.
+    pub name: String,
+    /// What it counted.
+    pub activity: Activity,
+    /// What the starvation guard before it did, if there is one.
+    pub guard: Option<GuardUse>,
+}
+
+/// What a starvation guard did.
+#[derive(Clone, Copy, Debug)]
+pub struct GuardUse {
+    /// How often it began to hold commands back.
+    pub holds: u64,
+    /// The most often that a command was overtaken.
+    pub worst_overtaken: u32,
+}
+
+/// What is missing of a run that ended before its workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlyStop {
+    /// What stopped it, in the words of the program.
+    pub reason: String,
+    /// Share of the workload that was done, where it is known.
+    pub share: Option<f64>,
+    /// Requests that had not come back. They count nowhere.
+    pub outstanding: u64,
+}
+
+/// The rig of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RigInfo {
+    /// Its file or name.
+    pub name: String,
+    /// Its title, or that of its drive.
+    pub title: String,
+    /// All its keys, with those of its presets.
+    pub keys: Value,
+}
+
+/// A run and what came of it. It takes the same memory however many requests there were.
+///
+/// Requests of the warm-up (`ramp_time` of a fio job) count in no figure but the timeline and the sample.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The rig; without a name and keys where the program built the engine.
+    pub rig: RigInfo,
+    /// The workload.
+    pub workload: WorkloadInfo,
+    /// Histograms, timeline, batches and sample of the requests.
+    pub statistics: Collector,
+    /// The volumes, by number.
+    pub volumes: Vec<VolumeResult>,
+    /// The devices, by number.
+    pub devices: Vec<DeviceResult>,
+    /// What the links that devices share have carried.
+    pub links: Vec<LinkUse>,
+    /// When the run ended.
+    pub end: Nanos,
+    /// CPU time of the run in seconds, where the program has measured it: the library reads no clock.
+    pub cpu_s: Option<f64>,
+    /// What is missing, where the run ended before its workload.
+    pub early_stop: Option<EarlyStop>,
+}
+
+impl Results {
+    /// Time over which requests counted, in seconds.
+    pub fn counted_s(&self) -> f64 {
+        self.statistics.last().since(self.statistics.first_counted()).as_secs()
+    }
+
+    /// Requests of all kinds that counted.
+    pub fn totals(&self) -> Totals {
+        self.statistics.total().all()
+    }
+
+    /// Their response times.
+    pub fn response(&self) -> TimeHistogram {
+        self.totals().responses
+    }
+
+    /// Requests a second.
+    pub fn iops(&self) -> f64 {
+        ratio(self.totals().responses.count() as f64, self.counted_s())
+    }
+
+    /// Millions of bytes a second.
+    pub fn bandwidth_mb_s(&self) -> f64 {
+        ratio(self.totals().bytes as f64 / 1e6, self.counted_s())
+    }
+
+    /// All requests, also those that did not count, a second of CPU time; none where that was not measured.
+    pub fn requests_per_cpu_s(&self) -> Option<f64> {
+        Some(ratio(self.statistics.completed() as f64, self.cpu_s?))
+    }
+
+    /// Each volume with what is kept of its requests.
+    pub fn volumes(&self) -> impl Iterator<Item = (&VolumeResult, &VolumeStats)> {
+        self.volumes.iter().zip(self.statistics.volumes())
+    }
+
+    /// Each section of the workload with what is kept of its requests, whatever reports as a group.
+    pub fn jobs(&self) -> impl Iterator<Item = JobResult<'_>> {
+        let sections = self.workload.sections.iter().zip(self.statistics.jobs());
+        sections.map(|(section, statistics)| JobResult { section, statistics: statistics.as_deref() })
+    }
+
+    /// Share of the run in which a device's arm was at work for commands and destages.
+    pub fn utilisation(&self, device: &DeviceResult) -> f64 {
+        self.share(device.activity.busy())
+    }
+
+    /// Share of the run that a time is.
+    pub fn share(&self, time: Nanos) -> f64 {
+        ratio(time.as_secs(), self.end.as_secs())
+    }
+
+    /// The results as JSON: the shape of `fio --output-format=json`, with the object `headstack` for what has no place there. The text
+    /// ends with a line's end. `docs/formats/results.md` lists the keys.
+    pub fn to_json(&self) -> String {
+        let mut document = fio::document(self);
+        document.insert("headstack".into(), json::object(self));
+        let text =
+            serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
+        text + "\n"
+    }
+
+    /// The object `headstack` of [`Results::to_json`] alone.
+    pub fn to_object(&self) -> Value {
+        json::object(self)
+    }
+}
+
+/// A quotient; 0 where the divisor is.
+pub fn ratio(value: f64, by: f64) -> f64 {
+    if by > 0.0 { value / by } else { 0.0 }
+}
+
+/// A whole number with its digits in groups of three: `1,234,567`.
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,255 @@
+//! A run: a workload on a rig in virtual time.
+
+use crate::Error;
+use crate::load::{BuiltLoad, Workload, WorkloadInfo};
+use crate::recorder::Recorder;
+use crate::results::{DeviceResult, EarlyStop, GuardUse, Results, RigInfo, VolumeResult};
+use headstack_model::Nanos;
+use headstack_sim::rig::Rig;
+use headstack_sim::stats::Collector;
+use headstack_sim::{Engine, Observer};
+use headstack_workload::{Load, VolumeInfo};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Steps between two reports of progress: less than a millisecond's work on most rigs.
+const STEPS_PER_REPORT: u32 = 1 << 12;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunProgress {
+    /// The time on the disks' clock.
+    pub now: Nanos,
+    /// Requests that came back, also those of the warm-up.
+    pub completed: u64,
+    /// Share of the workload that is done, 0 to 1; none where it does not know how much there is.
+    pub share: Option<f64>,
+}
+
+/// What the parts of an engine are called.
+struct RigNames {
+    rig: RigInfo,
+    volumes: Vec<VolumeInfo>,
+    /// The devices of each volume.
+    volume_devices: Vec<Vec<usize>>,
+    devices: Vec<String>,
+}
+
+/// A workload on a rig. It runs [whole](Simulation::run), [while a program says so](Simulation::run_while), [until a
+/// time](Simulation::run_until) or [step by step](Simulation::step); the results are the same.
+pub struct Simulation<'a> {
+    engine: Engine,
+    names: RigNames,
+    load: BuiltLoad,
+    info: WorkloadInfo,
+    recorder: Recorder<'a>,
+    seed: u64,
+    has_started: bool,
+    is_done: bool,
+    /// Why the run ended before its workload.
+    stop_reason: Option<String>,
+}
+
+impl<'a> Simulation<'a> {
+    /// A workload on a rig whose drives are idle at time 0. Everything random is drawn from `seed`: the same seed gives the same
+    /// results on every machine.
+    ///
+    /// *Errors:* a part of the rig cannot be built; the workload does not fit on the rig, with the line and key of its file.
+    pub fn new(rig: &Rig, workload: Workload<'_>, seed: u64) -> Result<Simulation<'a>, Error> {
+        let keys = serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON");
+        let names = RigNames {
+            rig: RigInfo { name: rig.origin().to_string(), title: rig.title(), keys },
+            volumes: rig.volumes(),
+            volume_devices: rig.volume_drives(),
+            devices: rig.resolved().drives().map(|drive| drive.name).collect(),
+        };
+        let engine = rig.build(seed)?;
+        let built = workload.build(&engine, &names.volumes, rig.trace_devices(), seed)?;
+        Ok(Simulation::start(engine, names, built, seed))
+    }
+
+    /// A workload on an engine that the program has put together: devices with options of their own, layers of its own. `volumes` are
+    /// the engine's, with the names by which job files and load files call them; the seed is that of the workload alone.
+    ///
+    /// *Errors:* the workload does not fit on the volumes, with the line and key of its file.
+    pub fn with_engine(
+        engine: Engine,
+        volumes: Vec<VolumeInfo>,
+        workload: Workload<'_>,
+        seed: u64,
+    ) -> Result<Simulation<'a>, Error> {
+        let devices = engine.devices();
+        let is_bare = devices == volumes.len();
+        let own_devices = |volume: usize| if is_bare { vec![volume] } else { Vec::new() };
+        let names = RigNames {
+            rig: RigInfo::default(),
+            volume_devices: (0..volumes.len()).map(own_devices).collect(),
+            devices: match is_bare {
+                true => volumes.iter().map(|volume| volume.name.clone()).collect(),
+                false => (0..devices).map(|number| format!("device{number}")).collect(),
+            },
+            volumes,
+        };
+        let built = workload.build(&engine, &names.volumes, None, seed)?;
+        Ok(Simulation::start(engine, names, built, seed))
+    }
+
+    fn start(
+        engine: Engine,
+        names: RigNames,
+        (load, info): (BuiltLoad, WorkloadInfo),
+        seed: u64,
+    ) -> Simulation<'a> {
+        let statistics = Collector::with_jobs(&names.volumes, &info.job_of, &info.section_of);
+        let recorder = Recorder::new(statistics, info.job_of.len());
+        Simulation {
+            engine,
+            names,
+            load,
+            info,
+            recorder,
+            seed,
+            has_started: false,
+            is_done: false,
+            stop_reason: None,
+        }
+    }
+
+    /// Has `observer` see each request, and the devices' commands. Where [`Observer::stops`], the run ends.
+    pub fn observe(mut self, observer: &'a mut dyn Observer) -> Simulation<'a> {
+        self.recorder.observer = Some(observer);
+        self
+    }
+
+    /// What the workload is.
+    pub fn workload(&self) -> &WorkloadInfo {
+        &self.info
+    }
+
+    /// Files that the workload is read from in addition to the one that was named.
+    pub fn inputs(&self) -> &[PathBuf] {
+        &self.info.inputs
+    }
+
+    /// The devices and layers.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The devices and layers, to put layers, orders or faults of the program's own in them before the run.
+    pub fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> RunProgress {
+        let now = self.engine.now();
+        let completed = self.recorder.statistics.completed();
+        RunProgress { now, completed, share: self.load.progress(now) }
+    }
+
+    /// Moves to the next event; `false` once the workload is done and all its requests have come back. A step is small: a request
+    /// takes a few.
+    pub fn step(&mut self) -> bool {
+        self.step_until(Nanos::MAX)
+    }
+
+    fn step_until(&mut self, time: Nanos) -> bool {
+        if self.is_done || self.stop_reason.is_some() {
+            return false;
+        }
+        if !self.has_started {
+            self.has_started = true;
+            self.engine.start(&mut self.load, &mut self.recorder);
+        }
+        if self.recorder.stops() {
+            self.stop_reason = Some("observer".to_string());
+            return false;
+        }
+        self.engine.step(time, &mut self.load, &mut self.recorder) || {
+            self.is_done = self.engine.is_over();
+            false
+        }
+    }
+
+    /// Does all that is due up to and at `time`; says whether anything is left to be done.
+    pub fn run_until(&mut self, time: Nanos) -> bool {
+        while self.step_until(time) {}
+        !self.is_done && self.stop_reason.is_none()
+    }
+
+    /// Runs until the workload is done, or until `report`, which is called with the progress every few thousand steps, breaks with a
+    /// reason. The results then say how much is missing.
+    pub fn run_while(&mut self, report: &mut dyn FnMut(&RunProgress) -> ControlFlow<String>) {
+        let mut steps = 0;
+        while self.step() {
+            steps += 1;
+            if steps == STEPS_PER_REPORT {
+                steps = 0;
+                if let ControlFlow::Break(reason) = report(&self.progress()) {
+                    self.stop_reason = Some(reason);
+                }
+            }
+        }
+    }
+
+    /// Runs until the workload is done.
+    ///
+    /// *Errors:* what ended the workload early: a trace that turns out to be malformed, or that does not fit on the volumes.
+    pub fn run(mut self) -> Result<Results, Error> {
+        while self.step() {}
+        self.finish()
+    }
+
+    /// The results up to now.
+    ///
+    /// *Errors:* what ended the workload early, as in [`Simulation::run`].
+    pub fn finish(mut self) -> Result<Results, Error> {
+        if self.is_done {
+            self.info.remarks.extend(self.load.finish()?);
+        }
+        Ok(self.into_results())
+    }
+
+    fn into_results(self) -> Results {
+        let early_stop = (!self.is_done).then(|| EarlyStop {
+            reason: self.stop_reason.clone().unwrap_or_else(|| "program".to_string()),
+            share: self.progress().share,
+            outstanding: self.recorder.outstanding(),
+        });
+        let (volumes, devices) = (self.volumes(), self.devices());
+        Results {
+            seed: self.seed,
+            rig: self.names.rig,
+            workload: self.info,
+            volumes,
+            devices,
+            links: self.engine.link_usage(),
+            statistics: self.recorder.statistics,
+            end: self.engine.now(),
+            cpu_s: None,
+            early_stop,
+        }
+    }
+
+    fn volumes(&self) -> Vec<VolumeResult> {
+        let volume = |(index, devices): (usize, &Vec<usize>)| {
+            let (done, all) = self.engine.rebuilt(index);
+            let rebuilt = (all > 0).then(|| done as f64 / all as f64);
+            VolumeResult { name: self.names.volumes[index].name.clone(), devices: devices.clone(), rebuilt }
+        };
+        self.names.volume_devices.iter().enumerate().map(volume).collect()
+    }
+
+    fn devices(&self) -> Vec<DeviceResult> {
+        let device = |(index, name): (usize, &String)| DeviceResult {
+            name: name.clone(),
+            activity: *self.engine.device(index).activity(),
+            guard: self
+                .engine
+                .guard(index)
+                .map(|guard| GuardUse { holds: guard.holds(), worst_overtaken: guard.worst_overtaken() }),
+        };
+        self.names.devices.iter().enumerate().map(device).collect()
+    }
+}
