@@ -8,7 +8,7 @@
 
 use headstack_model::Nanos;
 use headstack_nbd::{Budget, Ending, Export, Exports, Handshake, Limits, Request, Session, Wire};
-use headstack_nbd::{Answer, BlockError, Operation, Stretch};
+use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
 use libfuzzer_sys::fuzz_target;
 
 const SIZE: u64 = 1 << 20;
@@ -57,7 +57,7 @@ fn session(structured: bool, budget: Option<&Budget>) -> Session {
     export.blocks.maximum = 128 << 10;
     let exports = Exports::new(vec![export]).expect("it can be exported");
     let limits =
-        Limits { requests: 5, held_bytes: HELD, payload_bytes: 1 << 20, stretches: 3, ..Limits::default() };
+        Limits { requests: 5, held_bytes: HELD, payload_bytes: 1 << 20, extents: 3, ..Limits::default() };
     let mut said = 3_u32.to_be_bytes().to_vec();
     let mut option = |number: u32, data: &[u8]| {
         said.extend(b"IHAVEOPT");
@@ -149,7 +149,7 @@ impl Talk {
             Operation::Allocation { .. } => {
                 let told =
                     [(512, true), (0, false), (512, true), (1024, false), (512, true), (u64::MAX, false)];
-                let told = told.map(|(bytes, hole)| Stretch { bytes, hole });
+                let told = told.map(|(bytes, hole)| StatusExtent { bytes, hole });
                 session.answer(Nanos::ZERO, handle, Ok(Answer::Allocation(told.to_vec())));
             }
             _ => session.answer(Nanos::ZERO, handle, Ok(Answer::Done)),

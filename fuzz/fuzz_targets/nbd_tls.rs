@@ -11,7 +11,7 @@ use headstack_model::Nanos;
 use headstack_nbd::{
     Ending, Export, Exports, Handshake, Limits, Request, Session, Tls, Transport, Wire,
 };
-use headstack_nbd::{Answer, Operation, Stretch};
+use headstack_nbd::{Answer, Operation, StatusExtent};
 use libfuzzer_sys::fuzz_target;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -194,7 +194,7 @@ impl Server {
                 Ok(())
             }),
             Operation::Allocation { bytes, .. } => {
-                let told = vec![Stretch { bytes, hole: true }];
+                let told = vec![StatusExtent { bytes, hole: true }];
                 session.answer(Nanos::ZERO, request.handle, Ok(Answer::Allocation(told)));
             }
             _ => session.answer(Nanos::ZERO, request.handle, Ok(Answer::Done)),

@@ -365,7 +365,7 @@ fn load(load: &SetupLoad, processors: u32, urgent_waits: bool) -> LoadSpec {
         requests: Some(u64::from(load.requests)),
         max_time_s: Some(load.max_time_s),
         processors: Some(processors),
-        processors_idle_for_good: processors > 1,
+        idle_cpu_never_wakes: processors > 1,
         process: processes,
         ..LoadSpec::default()
     }

@@ -225,7 +225,7 @@ fn disksim_mixed_mean_lies_within_the_spread_of_seeds() {
     let runs = means(&folder, "synthmixed", 30, str::to_string);
     let one = means(&folder, "synthmixed", 10, |load| load.replace("processors = 5", "processors = 1"));
     let all = means(&folder, "synthmixed", 1, |load| {
-        load.replace("processors_idle_for_good = true", "processors_idle_for_good = false")
+        load.replace("idle_cpu_never_wakes = true", "idle_cpu_never_wakes = false")
     });
     let median = (runs[14] + runs[15]) / 2.0;
     println!("synthmixed: {:.1} to {:.1} ms, median {median:.1}, DiskSim {MIXED} ms", runs[0], runs[29]);

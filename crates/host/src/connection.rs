@@ -1,7 +1,7 @@
 //! A socket and the machine that speaks over it.
 
 use crate::log_parts;
-use crate::server::seats::Seat;
+use crate::server::slots::ConnectionSlot;
 use headstack_model::Nanos;
 use headstack_nbd::{Ending, Limits, Machine, Session, Transport, Wire};
 use headstack_policy::streams::Guarantee;
@@ -20,17 +20,17 @@ pub(crate) struct Connection<W> {
     /// What epoll was told to look for.
     interest: EventFlags,
     /// The client hears nothing any more. What it said before may still be there.
-    deserted: bool,
+    disconnected: bool,
     broken: bool,
-    seat: Seat,
+    slot: ConnectionSlot,
     /// Who the client is, for the log.
     client: String,
 }
 
 impl<W: Machine> Connection<W> {
-    pub(crate) fn new(socket: OwnedFd, machine: W, limits: &Limits, seat: Seat) -> Connection<W> {
+    pub(crate) fn new(socket: OwnedFd, machine: W, limits: &Limits, slot: ConnectionSlot) -> Connection<W> {
         let (wire, interest) = (Transport::new(machine, limits), EventFlags::empty());
-        Connection { socket, wire, interest, deserted: false, broken: false, seat, client: String::new() }
+        Connection { socket, wire, interest, disconnected: false, broken: false, slot, client: String::new() }
     }
 
     /// The same, of a client that the log calls so.
@@ -45,14 +45,14 @@ impl<W: Machine> Connection<W> {
 
     /// The same connection with another machine, by a clock that says `now`.
     pub(crate) fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Connection<T>> {
-        let Connection { socket, wire, deserted, broken, seat, client, .. } = self;
+        let Connection { socket, wire, disconnected, broken, slot, client, .. } = self;
         let wire = wire.with(now, change)?;
-        Some(Connection { socket, wire, interest: EventFlags::empty(), deserted, broken, seat, client })
+        Some(Connection { socket, wire, interest: EventFlags::empty(), disconnected, broken, slot, client })
     }
 
     /// Has epoll look for what is wanted now, under this number.
     pub(crate) fn watch(&mut self, epoll: &OwnedFd, number: u64) {
-        if self.deserted {
+        if self.disconnected {
             // It would be told of again and again.
             return self.unwatch(epoll);
         }
@@ -95,7 +95,7 @@ impl<W: Machine> Connection<W> {
 
     /// Sends what the client takes.
     pub(crate) fn send(&mut self, now: Nanos) {
-        while !self.broken && !self.deserted {
+        while !self.broken && !self.disconnected {
             let (flags, output) = (SendFlags::DONTWAIT | SendFlags::NOSIGNAL, self.wire.output());
             if output.is_empty() {
                 return;
@@ -104,19 +104,19 @@ impl<W: Machine> Connection<W> {
                 Ok(bytes) => self.wire.sent(now, bytes),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                Err(_) => self.deserted = true,
+                Err(_) => self.disconnected = true,
             }
         }
     }
 
     /// Takes note that the client hears nothing any more.
-    pub(crate) fn desert(&mut self) {
-        self.deserted = true;
+    pub(crate) fn mark_disconnected(&mut self) {
+        self.disconnected = true;
     }
 
     /// Whether the client hears nothing any more.
-    pub(crate) fn is_deserted(&self) -> bool {
-        self.deserted
+    pub(crate) fn is_disconnected(&self) -> bool {
+        self.disconnected
     }
 
     /// Of a client that hears nothing any more, takes what it said before, and hands the machine to `take` for what it asks.
@@ -124,7 +124,7 @@ impl<W: Machine> Connection<W> {
     pub(crate) fn take_rest(&mut self, now: Nanos, mut take: impl FnMut(&mut Transport<W>)) {
         // A client that still speaks, and hears nothing, is not listened to for ever.
         const PIECES: usize = 1024;
-        if !self.deserted {
+        if !self.disconnected {
             return;
         }
         for _ in 0..PIECES {
@@ -149,12 +149,12 @@ impl<W: Machine> Connection<W> {
 
     /// Takes note for how long the client has asked for nothing, and ends a connection whose seat another client has got.
     pub(crate) fn note_idle(&mut self, idle: Nanos) {
-        self.broken |= self.seat.note_idle(idle);
+        self.broken |= self.slot.note_idle(idle);
     }
 
     /// Whether its seat is another client's by now.
-    pub(crate) fn has_lost_its_seat(&self) -> bool {
-        self.seat.is_lost()
+    pub(crate) fn has_lost_its_slot(&self) -> bool {
+        self.slot.is_revoked()
     }
 
     /// Whether it is to be dropped.
@@ -200,7 +200,7 @@ impl Link {
         let (client, export) = (self.connection.client(), self.connection.wire.machine.export_name());
         match self.connection.wire.ending() {
             Some(Ending::Broken(breach)) => warn!(target: log_parts::CLIENT, "{client}: closed: {breach}"),
-            _ if self.connection.has_lost_its_seat() => {
+            _ if self.connection.has_lost_its_slot() => {
                 info!(target: log_parts::CLIENT, "{client}: closed: it asked for nothing, and another client came");
             }
             _ => info!(target: log_parts::CLIENT, "{client}: left export `{export}`"),

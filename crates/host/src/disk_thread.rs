@@ -7,9 +7,9 @@
 use crate::connection::Link;
 use crate::disk::{Emulator, Outcome};
 use crate::lead::Lead;
-use crate::links::{Asked, Links};
-use crate::realtime::{self, Wakefulness};
-use crate::shared::{Asker, DiskHandle, Reply, Shared, State};
+use crate::links::{Links, QueuedRequest};
+use crate::realtime::{self, CpuLatencyLock};
+use crate::shared::{DiskHandle, Reply, RequestOrigin, Shared, State};
 use crate::{Answer, BlockError, Clock};
 use headstack_model::Nanos;
 use rustix::buffer::spare_capacity;
@@ -43,7 +43,7 @@ pub struct Disk {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     is_real_time: bool,
-    _wakefulness: Wakefulness,
+    _cpu_latency: CpuLatencyLock,
 }
 
 impl Disk {
@@ -55,8 +55,8 @@ impl Disk {
         let shared = Arc::new(Shared::new(emulator, clock)?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
-        let (tell, told) = std::sync::mpsc::channel();
-        let mut turning = Turning {
+        let (report_ready, is_ready) = std::sync::mpsc::channel();
+        let mut event_loop = DiskLoop {
             shared: Arc::clone(&shared),
             epoll,
             timing,
@@ -64,21 +64,21 @@ impl Disk {
             links: Links::new(u64::MAX),
             replies: Vec::new(),
             lead: Lead::default(),
-            patience: None,
+            drain_deadline: None,
         };
         let run = move || {
-            realtime::be_punctual();
-            let first = timing.real_time && has_deadlines && realtime::go_first();
-            tell.send(first).expect("whoever starts a disk waits for this");
+            realtime::set_timer_slack();
+            let first = timing.real_time && has_deadlines && realtime::set_realtime();
+            report_ready.send(first).expect("whoever starts a disk waits for this");
             // What is half done then is only looked at; the system has told of it already.
-            if catch_unwind(AssertUnwindSafe(|| turning.run())).is_err() {
-                turning.break_down();
+            if catch_unwind(AssertUnwindSafe(|| event_loop.run())).is_err() {
+                event_loop.break_down();
             }
         };
         let thread = Builder::new().name(format!("disk {name}")).spawn(run)?;
-        let is_real_time = told.recv().map_err(io::Error::other)?;
-        let _wakefulness = Wakefulness::ask(timing.real_time && has_deadlines);
-        Ok(Disk { shared, thread: Some(thread), is_real_time, _wakefulness })
+        let is_real_time = is_ready.recv().map_err(io::Error::other)?;
+        let _cpu_latency = CpuLatencyLock::acquire(timing.real_time && has_deadlines);
+        Ok(Disk { shared, thread: Some(thread), is_real_time, _cpu_latency })
     }
 
     /// A way to it.
@@ -125,7 +125,7 @@ impl Drop for Disk {
 const WAKE: u64 = u64::MAX;
 
 /// What the thread owns.
-struct Turning {
+struct DiskLoop {
     shared: Arc<Shared>,
     epoll: OwnedFd,
     timing: Timing,
@@ -133,16 +133,16 @@ struct Turning {
     replies: Vec<Reply>,
     lead: Lead,
     /// Real time up to when clients may take what is left for them; set once the disk has stopped.
-    patience: Option<Nanos>,
+    drain_deadline: Option<Nanos>,
 }
 
-impl Turning {
+impl DiskLoop {
     /// How long clients may take for the last answers.
-    const FAREWELL: Nanos = Nanos(5_000_000_000);
+    const DRAIN_TIME: Nanos = Nanos(5_000_000_000);
 
     fn run(&mut self) {
         let mut events = Vec::with_capacity(64);
-        while let Some(next) = self.turn().or_else(|| self.take_leave()) {
+        while let Some(next) = self.run_due().or_else(|| self.drain()) {
             // Sockets are looked at each turn, whatever waits: one client is not to have the thread for itself.
             let next = if self.links.has_ready_requests() { Nanos::ZERO } else { next };
             self.wait(next, &mut events);
@@ -150,23 +150,23 @@ impl Turning {
     }
 
     /// Does what is due and tells of it; says when there is more, nothing once the disk has stopped.
-    fn turn(&mut self) -> Option<Nanos> {
+    fn run_due(&mut self) -> Option<Nanos> {
         let now = self.shared.clock.now();
-        let next = self.turn_machine(now);
+        let next = self.advance_machine(now);
         let replied = self.shared.answer(&mut self.replies);
         let sent = settle(&mut self.links, &self.shared, &self.epoll);
-        if let Some(told) = replied.or(sent) {
-            self.lead.observe(self.shared.clock.real(told.since(now)));
+        if let Some(is_ready) = replied.or(sent) {
+            self.lead.observe(self.shared.clock.real(is_ready.since(now)));
         }
         next
     }
 
     /// When to look again whether clients have taken the last answers; nothing once they have, or had time enough.
-    fn take_leave(&mut self) -> Option<Nanos> {
+    fn drain(&mut self) -> Option<Nanos> {
         let clock = self.shared.clock;
-        let Some(end) = self.patience else {
+        let Some(end) = self.drain_deadline else {
             // Those are answered, too, who have asked by now.
-            self.patience = Some(clock.elapsed() + Turning::FAREWELL);
+            self.drain_deadline = Some(clock.elapsed() + DiskLoop::DRAIN_TIME);
             return Some(Nanos::ZERO);
         };
         let left = Duration::from_nanos(end.since(clock.elapsed()).0);
@@ -181,7 +181,7 @@ impl Turning {
         self.shared.answer(&mut self.replies);
     }
 
-    fn turn_machine(&mut self, now: Nanos) -> Option<Nanos> {
+    fn advance_machine(&mut self, now: Nanos) -> Option<Nanos> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let (lead, real) = (self.lead.get(), self.shared.clock.elapsed());
@@ -229,8 +229,9 @@ impl Turning {
 /// Gives the disk what was asked of it, at its time and the real one.
 pub(crate) fn submit(links: &mut Links, state: &mut State, now: Nanos, real: Nanos) {
     links.begin_round();
-    while let Some(Asked { answerable, volume, operation }) = links.next_request(real, state.stopping) {
-        state.submit(now, volume, operation, Asker::Connection(answerable));
+    while let Some(QueuedRequest { answerable, volume, operation }) = links.next_request(real, state.stopping)
+    {
+        state.submit(now, volume, operation, RequestOrigin::Connection(answerable));
     }
 }
 
@@ -243,8 +244,8 @@ pub(crate) fn answer(links: &mut Links, state: &mut State, now: Nanos) {
                 session.answer_read(now, handle, |into| emulator.read(volume, offset, into));
             }
             Ok(Outcome::Done) => session.answer(now, handle, Ok(Answer::Done)),
-            Ok(Outcome::Allocation(stretches)) => {
-                session.answer(now, handle, Ok(Answer::Allocation(stretches)));
+            Ok(Outcome::Allocation(extents)) => {
+                session.answer(now, handle, Ok(Answer::Allocation(extents)));
             }
             Err(error) => session.answer(now, handle, Err(error)),
         });
@@ -257,8 +258,8 @@ pub(crate) fn settle(links: &mut Links, shared: &Shared, epoll: &OwnedFd) -> Opt
     let note = |link: &mut Link| {
         let sent = link.take_sent();
         if sent.len() > 0 {
-            let told = shared.told(sent);
-            first.get_or_insert(told);
+            let is_ready = shared.record_lateness(sent);
+            first.get_or_insert(is_ready);
         }
     };
     links.settle(shared.clock.elapsed(), epoll, note, |_| {});

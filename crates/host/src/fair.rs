@@ -22,7 +22,7 @@ struct Lane<T> {
     waiting: VecDeque<(u64, T)>,
     credit: u64,
     /// Cost of its requests that the disk has.
-    underway: u64,
+    in_flight: u64,
     is_in_ring: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct FairQueue<T> {
     /// How many requests wait.
     waiting: usize,
     /// Cost that the disk has, how much it may have, and what large requests have of it.
-    underway: u64,
+    in_flight: u64,
     most: u64,
     large: u64,
     /// What may still be handed out before sockets are looked at.
@@ -46,7 +46,7 @@ impl<T> FairQueue<T> {
     /// For a disk that gets no more than this cost at a time, but for one request of each client.
     pub(crate) fn new(most: u64) -> FairQueue<T> {
         let (lanes, ring) = (Vec::new(), VecDeque::new());
-        FairQueue { lanes, ring, waiting: 0, underway: 0, most, large: 0, round: ROUND }
+        FairQueue { lanes, ring, waiting: 0, in_flight: 0, most, large: 0, round: ROUND }
     }
 
     /// Forgets all requests, those that the disk has too.
@@ -63,14 +63,14 @@ impl<T> FairQueue<T> {
     pub(crate) fn is_ready(&self) -> bool {
         self.ring.iter().any(|client| {
             let lane = &self.lanes[*client];
-            lane.waiting.front().is_some_and(|(cost, _)| self.may_go(lane, *cost))
+            lane.waiting.front().is_some_and(|(cost, _)| self.may_dispatch(lane, *cost))
         })
     }
 
     /// Adds a client's request.
     pub(crate) fn push(&mut self, client: usize, cost: u64, request: T) {
         while self.lanes.len() <= client {
-            self.lanes.push(Lane { waiting: VecDeque::new(), credit: 0, underway: 0, is_in_ring: false });
+            self.lanes.push(Lane { waiting: VecDeque::new(), credit: 0, in_flight: 0, is_in_ring: false });
         }
         let lane = &mut self.lanes[client];
         lane.waiting.push_back((cost, request));
@@ -97,7 +97,7 @@ impl<T> FairQueue<T> {
                 self.lanes[client].is_in_ring = false;
                 continue;
             };
-            if !self.may_go(lane, cost) {
+            if !self.may_dispatch(lane, cost) {
                 held += 1;
                 self.ring.rotate_left(1);
             } else if lane.credit < cost {
@@ -112,18 +112,18 @@ impl<T> FairQueue<T> {
     }
 
     /// Whether the disk may get a client's request now.
-    fn may_go(&self, lane: &Lane<T>, cost: u64) -> bool {
-        let is_only_one = lane.underway == 0 && (cost <= LARGE || self.large == 0);
-        is_only_one || self.underway.saturating_add(cost) <= self.most
+    fn may_dispatch(&self, lane: &Lane<T>, cost: u64) -> bool {
+        let is_only_one = lane.in_flight == 0 && (cost <= LARGE || self.large == 0);
+        is_only_one || self.in_flight.saturating_add(cost) <= self.most
     }
 
     fn take(&mut self, client: usize) -> Option<T> {
         let lane = &mut self.lanes[client];
         let (cost, request) = lane.waiting.pop_front()?;
         lane.credit -= cost;
-        lane.underway += cost;
+        lane.in_flight += cost;
         self.waiting -= 1;
-        self.underway += cost;
+        self.in_flight += cost;
         self.large += large(cost);
         self.round = self.round.saturating_sub(cost);
         Some(request)
@@ -131,8 +131,8 @@ impl<T> FairQueue<T> {
 
     /// A client's request of this cost, which was handed out, is over.
     pub(crate) fn end(&mut self, client: usize, cost: u64) {
-        self.lanes[client].underway -= cost;
-        self.underway -= cost;
+        self.lanes[client].in_flight -= cost;
+        self.in_flight -= cost;
         self.large -= large(cost);
     }
 

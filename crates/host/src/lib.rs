@@ -22,12 +22,12 @@ mod server;
 mod shared;
 pub mod shell;
 mod snapshot;
+pub mod sysfs;
 mod tls;
-pub mod whereabouts;
 
 pub use clock::Clock;
 pub use disk_thread::{Disk, Timing};
-pub use headstack_nbd::{Answer, BlockError, Operation, Stretch};
+pub use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
 pub use lateness::Lateness;
 pub use server::{
     Address, AddressError, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsUse, tell_ready,

@@ -11,7 +11,7 @@ use slab::Slab;
 use std::os::fd::OwnedFd;
 
 /// A request on its way to the disk.
-pub(crate) struct Asked {
+pub(crate) struct QueuedRequest {
     pub(crate) answerable: Answerable,
     pub(crate) volume: u32,
     pub(crate) operation: Operation,
@@ -25,7 +25,7 @@ pub(crate) struct Links {
     /// Places of those that wait for memory that others hold.
     short: Vec<usize>,
     /// Requests that wait for the disk, by the places of their connections.
-    requests: FairQueue<Asked>,
+    requests: FairQueue<QueuedRequest>,
     numbers: u64,
     /// When all were last asked for their patience.
     swept: Nanos,
@@ -86,7 +86,7 @@ impl Links {
     /// Whether clients have not taken all that is for them.
     pub(crate) fn have_unsent(&self) -> bool {
         let mut connections = self.links.iter().map(|(_, link)| &link.connection);
-        connections.any(|connection| connection.wire.has_output() && !connection.is_deserted())
+        connections.any(|connection| connection.wire.has_output() && !connection.is_disconnected())
     }
 
     /// Drops all of them, and what they asked.
@@ -110,10 +110,10 @@ impl Links {
 
     /// The next request for the disk, and its volume; none where the round is over or the disk has enough. One that is stopping
     /// gets none any more, and clients hear so at this real time.
-    pub(crate) fn next_request(&mut self, real: Nanos, is_stopping: bool) -> Option<Asked> {
+    pub(crate) fn next_request(&mut self, real: Nanos, is_stopping: bool) -> Option<QueuedRequest> {
         if is_stopping {
             let refused = self.requests.withdraw_all();
-            refused.into_iter().for_each(|asked| self.refuse(real, asked));
+            refused.into_iter().for_each(|request| self.refuse(real, request));
         }
         self.requests.next()
     }
@@ -122,7 +122,7 @@ impl Links {
     fn refuse(
         &mut self,
         now: Nanos,
-        Asked { answerable: Answerable { link: place, handle, .. }, .. }: Asked,
+        QueuedRequest { answerable: Answerable { link: place, handle, .. }, .. }: QueuedRequest,
     ) {
         let link = self.links.get_mut(place).expect("it keeps its place until all is answered");
         link.connection.wire.machine.answer(now, handle, Err(BlockError::ShuttingDown));
@@ -150,7 +150,7 @@ impl Links {
         let Some(link) = self.links.get_mut(place) else { return };
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
             // Nobody hears the answers. What was said before is still to be read.
-            link.connection.desert();
+            link.connection.mark_disconnected();
         } else if flags.contains(EventFlags::IN) {
             link.active = now;
             link.connection.receive(now);
@@ -178,29 +178,30 @@ impl Links {
             let Some(link) = self.links.get_mut(place) else { continue };
             // First, because a request may wait for room that replies take.
             link.connection.send(now);
-            if !link.connection.is_deserted() {
+            if !link.connection.is_disconnected() {
                 sent(link);
             }
-            let (number, volume, is_deserted) = (link.number, link.volume, link.connection.is_deserted());
-            if is_deserted {
+            let (number, volume, is_disconnected) =
+                (link.number, link.volume, link.connection.is_disconnected());
+            if is_disconnected {
                 // First, so that there is room for what is still in the socket.
                 withdraw(&mut self.requests, now, place, link);
             }
             let mut take = |wire: &mut Transport<Session>| {
                 while let Some(Request { handle, operation }) = wire.next_request() {
-                    if is_deserted && !changes(&operation) {
+                    if is_disconnected && !changes(&operation) {
                         wire.machine.answer(now, handle, Err(BlockError::ShuttingDown));
                         continue;
                     }
                     let cost = cost(&operation);
                     let answerable = Answerable { link: place, number, handle, cost };
-                    self.requests.push(place, cost, Asked { answerable, volume, operation });
+                    self.requests.push(place, cost, QueuedRequest { answerable, volume, operation });
                 }
             };
             take(&mut link.connection.wire);
             link.connection.take_rest(now, take);
             let is_over = link.connection.is_over();
-            let is_news = (is_deserted || is_over) && !std::mem::replace(&mut link.is_gone, true);
+            let is_news = (is_disconnected || is_over) && !std::mem::replace(&mut link.is_gone, true);
             if is_over {
                 withdraw(&mut self.requests, now, place, link);
             }
@@ -228,9 +229,9 @@ impl Links {
 }
 
 /// Drops what a client has asked for that nobody hears any more, but for what changes the disk.
-fn withdraw(requests: &mut FairQueue<Asked>, now: Nanos, place: usize, link: &mut Link) {
-    for asked in requests.withdraw(place, |asked| !changes(&asked.operation)) {
-        let handle = asked.answerable.handle;
+fn withdraw(requests: &mut FairQueue<QueuedRequest>, now: Nanos, place: usize, link: &mut Link) {
+    for request in requests.withdraw(place, |request| !changes(&request.operation)) {
+        let handle = request.answerable.handle;
         link.connection.wire.machine.answer(now, handle, Err(BlockError::ShuttingDown));
     }
 }
@@ -269,7 +270,7 @@ mod tests {
     use crate::connection::Connection;
     use crate::disk::{Emulator, Store, Volume};
     use crate::disk_thread::{answer, settle, submit};
-    use crate::server::seats::{Seating, Seats};
+    use crate::server::slots::{ConnectionLimits, ConnectionSlots};
     use crate::shared::Shared;
     use headstack_nbd::{Export, Exports, Handshake, Limits};
     use headstack_workload::VolumeInfo;
@@ -287,10 +288,10 @@ mod tests {
         let greeting = handshake.output().len();
         handshake.sent(Nanos::ZERO, greeting);
         let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
-        let seating = Seating::new(1, 1, Nanos::MAX);
-        let seat = Seats::default().take(None, seating).expect("it is free");
+        let connection_limits = ConnectionLimits::new(1, 1, Nanos::MAX);
+        let slot = ConnectionSlots::default().acquire(None, connection_limits).expect("it is free");
         let (client, server) = UnixStream::pair().expect("there are sockets");
-        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), seat), 0))
+        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), slot), 0))
     }
 
     /// A disk of 1 MiB that takes no time, one connection of it, and that client's end.

@@ -12,7 +12,7 @@ use thread_priority::{
 /// Puts the calling thread before all that is not real-time (`SCHED_FIFO`); says whether the system allowed it.
 ///
 /// Linux allows it to root, to who has `CAP_SYS_NICE`, and within `RLIMIT_RTPRIO`.
-pub(crate) fn go_first() -> bool {
+pub(crate) fn set_realtime() -> bool {
     let priority =
         ThreadPriority::Crossplatform(50u8.try_into().expect("50 is within 0 to 99, the crate's own scale"));
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
@@ -21,10 +21,10 @@ pub(crate) fn go_first() -> bool {
 
 /// Does something short before all that is not real-time, where the system allows it: in a thread of its own, so that the calling
 /// one stays as it is.
-pub(crate) fn first<R: Send>(what: impl Fn() -> R + Sync) -> R {
+pub(crate) fn with_realtime<R: Send>(what: impl Fn() -> R + Sync) -> R {
     let done = scope(|scope| {
         let run = || {
-            go_first();
+            set_realtime();
             what()
         };
         // Where there is no thread it is done as the calling one is.
@@ -40,24 +40,24 @@ pub(crate) fn first<R: Send>(what: impl Fn() -> R + Sync) -> R {
 ///
 /// *Source:* the kernel's "PM Quality Of Service Interface": `/dev/cpu_dma_latency`, which root may open.
 #[derive(Debug)]
-pub(crate) struct Wakefulness {
+pub(crate) struct CpuLatencyLock {
     _request: Option<File>,
 }
 
-impl Wakefulness {
-    pub(crate) fn ask(is_wanted: bool) -> Wakefulness {
-        let ask = || -> io::Result<File> {
+impl CpuLatencyLock {
+    pub(crate) fn acquire(is_wanted: bool) -> CpuLatencyLock {
+        let open = || -> io::Result<File> {
             let mut request = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
             request.write_all(&0i32.to_ne_bytes())?;
             Ok(request)
         };
         // Refused, processors sleep as they do, and clients' times say so.
-        Wakefulness { _request: is_wanted.then(ask).and_then(Result::ok) }
+        CpuLatencyLock { _request: is_wanted.then(open).and_then(Result::ok) }
     }
 }
 
 /// Has the calling thread's timers fire when they are due and not up to 50 us later, as others' may.
-pub(crate) fn be_punctual() {
+pub(crate) fn set_timer_slack() {
     // Refused only where the kernel is built without it: then wake-ups are later and the lateness says so.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
@@ -70,8 +70,8 @@ mod tests {
     #[test]
     fn real_time_priority_is_restored_after_the_call() {
         let before = thread_schedule_policy().expect("it has one");
-        let meanwhile = first(|| thread_schedule_policy().expect("it has one"));
-        let asked = Builder::new().spawn(go_first).expect("there are threads");
+        let meanwhile = with_realtime(|| thread_schedule_policy().expect("it has one"));
+        let asked = Builder::new().spawn(set_realtime).expect("there are threads");
         let is_allowed = asked.join().expect("it does not fail");
         let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
         assert_eq!(meanwhile, if is_allowed { fifo } else { before });

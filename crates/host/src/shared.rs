@@ -31,20 +31,20 @@ pub(crate) struct Reply {
 }
 
 /// Who waits for an operation.
-pub(crate) enum Asker {
+pub(crate) enum RequestOrigin {
     Caller(Box<dyn Caller>),
     Connection(Answerable),
     /// A node that stands before the disk: the number of its command.
     Node(Arc<Ends>, u32),
 }
 
-impl Asker {
+impl RequestOrigin {
     /// Tells one that is no connection that nothing is done for it.
     fn refuse(self, error: BlockError) {
         match self {
-            Asker::Caller(caller) => caller.answer(Err(error)),
-            Asker::Node(ends, id) => ends.push(id, Err(error)),
-            Asker::Connection(_) => unreachable!("those come by the disk's own thread"),
+            RequestOrigin::Caller(caller) => caller.answer(Err(error)),
+            RequestOrigin::Node(ends, id) => ends.push(id, Err(error)),
+            RequestOrigin::Connection(_) => unreachable!("those come by the disk's own thread"),
         }
     }
 }
@@ -99,7 +99,7 @@ pub(crate) struct Answerable {
 /// What only one thread at a time may touch.
 pub(crate) struct State {
     pub(crate) emulator: Emulator,
-    askers: Slab<Asker>,
+    origins: Slab<RequestOrigin>,
     /// What is over and belongs to connections, which the disk's own thread has.
     pub(crate) over: Vec<(Answerable, Nanos, Result<Outcome, BlockError>)>,
     /// Connections whose clients have chosen the disk.
@@ -113,18 +113,18 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, asker: Asker) {
-        let ticket = self.askers.insert(asker) as u64;
+    pub(crate) fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, origin: RequestOrigin) {
+        let ticket = self.origins.insert(origin) as u64;
         self.emulator.submit(now, volume, operation, ticket);
     }
 
     /// Takes what is over; answers may come at once.
     pub(crate) fn collect(&mut self, replies: &mut Vec<Reply>) {
         while let Some(Answered { ticket, at, result }) = self.emulator.poll_answer() {
-            match self.askers.remove(ticket as usize) {
-                Asker::Connection(answerable) => self.over.push((answerable, at, result)),
-                Asker::Node(ends, id) => ends.push(id, result),
-                Asker::Caller(caller) => {
+            match self.origins.remove(ticket as usize) {
+                RequestOrigin::Connection(answerable) => self.over.push((answerable, at, result)),
+                RequestOrigin::Node(ends, id) => ends.push(id, result),
+                RequestOrigin::Caller(caller) => {
                     let result = result.and_then(|outcome| self.with_bytes(outcome));
                     replies.push(Reply { caller, due: at, result });
                 }
@@ -137,13 +137,13 @@ impl State {
         (self.stopping, self.broken) = (true, true);
         self.arrived.clear();
         self.over.clear();
-        for asker in self.askers.drain() {
-            match asker {
-                Asker::Caller(caller) => {
+        for origin in self.origins.drain() {
+            match origin {
+                RequestOrigin::Caller(caller) => {
                     replies.push(Reply { caller, due: now, result: Err(BlockError::Dead) });
                 }
-                Asker::Node(ends, id) => ends.push(id, Err(BlockError::Dead)),
-                Asker::Connection(_) => {}
+                RequestOrigin::Node(ends, id) => ends.push(id, Err(BlockError::Dead)),
+                RequestOrigin::Connection(_) => {}
             }
         }
     }
@@ -151,7 +151,7 @@ impl State {
     fn with_bytes(&self, outcome: Outcome) -> Result<Answer, BlockError> {
         match outcome {
             Outcome::Done => Ok(Answer::Done),
-            Outcome::Allocation(stretches) => Ok(Answer::Allocation(stretches)),
+            Outcome::Allocation(extents) => Ok(Answer::Allocation(extents)),
             Outcome::Read { volume, offset, bytes } => {
                 let mut data = vec![0; bytes as usize];
                 self.emulator.read(volume, offset, &mut data)?;
@@ -184,7 +184,7 @@ impl Shared {
         let volumes = emulator.volumes().iter().map(|volume| volume.info().clone()).collect();
         let state = State {
             emulator,
-            askers: Slab::new(),
+            origins: Slab::new(),
             over: Vec::new(),
             arrived: Vec::new(),
             asleep_until: Nanos::ZERO,
@@ -219,14 +219,14 @@ impl Shared {
         let mut first = None;
         for Reply { caller, due, result } in replies.drain(..) {
             caller.answer(result);
-            let told = self.told([due]);
+            let told = self.record_lateness([due]);
             first.get_or_insert(told);
         }
         first
     }
 
     /// Notes how late those were told by now whose requests were done at these times; the time now.
-    pub(crate) fn told(&self, dues: impl IntoIterator<Item = Nanos>) -> Nanos {
+    pub(crate) fn record_lateness(&self, dues: impl IntoIterator<Item = Nanos>) -> Nanos {
         let now = self.clock.now();
         let mut lateness = self.lateness();
         dues.into_iter().for_each(|due| lateness.record(self.clock.real(now.since(due))));
@@ -251,21 +251,21 @@ impl DiskHandle {
 
     /// Asks a volume for an operation; `caller` is answered when the model is done with it, perhaps before this returns.
     pub fn submit(&self, volume: u32, operation: Operation, caller: Box<dyn Caller>) {
-        self.ask([(volume, operation, Asker::Caller(caller))]);
+        self.ask([(volume, operation, RequestOrigin::Caller(caller))]);
     }
 
     /// Asks for operations, all at one time.
-    pub(crate) fn ask(&self, all: impl IntoIterator<Item = (u32, Operation, Asker)>) {
+    pub(crate) fn ask(&self, all: impl IntoIterator<Item = (u32, Operation, RequestOrigin)>) {
         let mut replies = Vec::new();
         let mut state = self.0.lock();
         if state.stopping {
             let error = if state.broken { BlockError::Dead } else { BlockError::ShuttingDown };
             drop(state);
-            return all.into_iter().for_each(|(_, _, asker)| asker.refuse(error));
+            return all.into_iter().for_each(|(_, _, origin)| origin.refuse(error));
         }
         let now = self.0.clock.now();
-        for (volume, operation, asker) in all {
-            state.submit(now, volume, operation, asker);
+        for (volume, operation, origin) in all {
+            state.submit(now, volume, operation, origin);
         }
         state.collect(&mut replies);
         let next = state.emulator.poll_timeout().unwrap_or(Nanos::MAX);

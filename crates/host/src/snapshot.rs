@@ -38,7 +38,7 @@ impl DiskHandle {
     pub fn snapshot(&self) -> Snapshot {
         let clock = self.clock();
         // The disk's own thread waits for who looks, who must therefore not wait for all others.
-        realtime::first(|| {
+        realtime::with_realtime(|| {
             let lateness = self.lateness();
             self.inspect(|emulator| Snapshot::of(emulator, clock.now(), lateness))
         })

@@ -59,7 +59,7 @@ pub enum Operation {
 
 /// A run of bytes that are all kept, or all a hole that reads as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct StatusExtent {
     /// How many bytes.
     pub bytes: u64,
     /// Whether nothing is kept for them.
@@ -74,7 +74,7 @@ pub enum Answer {
     /// The bytes that were read.
     Data(Vec<u8>),
     /// What [`Operation::Allocation`] asked for, from its first byte on.
-    Allocation(Vec<Stretch>),
+    Allocation(Vec<StatusExtent>),
 }
 
 /// Why an operation failed.

@@ -45,7 +45,7 @@ impl Budget {
         self.0.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         let before = self.0.spent.fetch_sub(bytes, Ordering::Relaxed);
         assert!(before >= bytes, "only what was taken is given back");
     }
@@ -77,7 +77,7 @@ impl Share {
         let Some(budget) = &self.budget else { return };
         let surplus = self.taken.saturating_sub(held.saturating_sub(OWN));
         if surplus > 0 {
-            budget.give_back(surplus);
+            budget.release(surplus);
             self.taken -= surplus;
         }
     }

@@ -44,7 +44,7 @@ impl Buffer {
 
     /// Gives back the room of a burst, where nothing is on its way. Not after each, since the next may follow at once and
     /// fresh memory is dear.
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn release(&mut self) {
         if self.is_empty() && self.room.len() > KEPT {
             self.room = vec![0; KEPT];
         }
@@ -122,10 +122,10 @@ mod tests {
         let mut buffer = Buffer::with_room(8);
         buffer.push(&vec![7; 5 << 20]);
         buffer.consume(1 << 20);
-        buffer.give_back();
+        buffer.release();
         assert_eq!(buffer.len(), 4 << 20, "not while it is in use");
         buffer.consume(4 << 20);
-        buffer.give_back();
+        buffer.release();
         assert_eq!(buffer.room.len(), KEPT);
     }
 

@@ -21,7 +21,7 @@ mod transport;
 mod uri;
 
 pub use access::{Allow, AllowError, Origin, Peer};
-pub use block::{Answer, BlockError, Operation, Stretch};
+pub use block::{Answer, BlockError, Operation, StatusExtent};
 pub use budget::Budget;
 pub use export::{BlockSizes, Export, ExportError, Exports};
 pub use handshake::Handshake;

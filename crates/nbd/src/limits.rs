@@ -25,7 +25,7 @@ pub struct Limits {
     /// Longest payload of a refused write that is passed over. A longer one ends the connection.
     pub payload_bytes: u32,
     /// Stretches told of in one reply to a question for the allocation.
-    pub stretches: usize,
+    pub extents: usize,
 }
 
 impl Default for Limits {
@@ -40,7 +40,7 @@ impl Default for Limits {
             requests: 1024,
             held_bytes: 64 << 20,
             payload_bytes: 64 << 20,
-            stretches: 8192,
+            extents: 8192,
         }
     }
 }

@@ -315,7 +315,7 @@ impl Records {
     }
 
     /// Gives back the room of bursts.
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn release(&mut self) {
         if self.said.is_empty() {
             self.said = Buffer::with_room(0);
         }

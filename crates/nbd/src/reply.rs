@@ -2,7 +2,7 @@
 
 use super::buffer::Buffer;
 use super::proto::{self, Errno};
-use crate::{BlockError, Stretch};
+use crate::{BlockError, StatusExtent};
 
 impl From<BlockError> for Errno {
     fn from(error: BlockError) -> Errno {
@@ -77,7 +77,7 @@ pub(super) fn data(
 }
 
 /// Where data are and where holes, from the request's first byte on and no further than its last.
-pub(super) fn stretches(out: &mut Buffer, cookie: u64, told: &[Stretch], bytes: u32, most: usize) {
+pub(super) fn extents(out: &mut Buffer, cookie: u64, told: &[StatusExtent], bytes: u32, most: usize) {
     let descriptors = || Descriptors { told, left: u64::from(bytes) }.take(most.max(1));
     let count = descriptors().count();
     assert!(count > 0, "the disk tells of the first byte at least");
@@ -91,7 +91,7 @@ pub(super) fn stretches(out: &mut Buffer, cookie: u64, told: &[Stretch], bytes: 
 
 /// Stretches as a reply tells them: neighbours of a kind joined, none empty, none beyond the request.
 struct Descriptors<'a> {
-    told: &'a [Stretch],
+    told: &'a [StatusExtent],
     left: u64,
 }
 
@@ -99,11 +99,11 @@ impl Iterator for Descriptors<'_> {
     type Item = (u32, bool);
 
     fn next(&mut self) -> Option<(u32, bool)> {
-        let first = self.told.iter().position(|stretch| stretch.bytes > 0)?;
+        let first = self.told.iter().position(|extent| extent.bytes > 0)?;
         let hole = self.told[first].hole;
-        let run = self.told[first..].iter().take_while(|stretch| stretch.hole == hole || stretch.bytes == 0);
+        let run = self.told[first..].iter().take_while(|extent| extent.hole == hole || extent.bytes == 0);
         let (count, bytes) =
-            run.fold((0, 0_u64), |(count, sum), stretch| (count + 1, sum.saturating_add(stretch.bytes)));
+            run.fold((0, 0_u64), |(count, sum), extent| (count + 1, sum.saturating_add(extent.bytes)));
         let bytes = bytes.min(self.left);
         if bytes == 0 {
             return None;

@@ -36,7 +36,7 @@ pub(super) enum Shape {
     /// The bytes that were read.
     Data,
     /// Stretches, or a single one.
-    Stretches { one: bool },
+    Extents { one: bool },
 }
 
 impl Header {
@@ -57,7 +57,7 @@ impl Header {
     }
 
     /// Whether the client takes its leave.
-    pub(super) fn is_farewell(&self) -> bool {
+    pub(super) fn is_disconnect(&self) -> bool {
         self.command == proto::CMD_DISC
     }
 
@@ -79,7 +79,7 @@ impl Header {
     pub(super) fn shape(&self) -> Shape {
         match self.command {
             proto::CMD_READ => Shape::Data,
-            proto::CMD_BLOCK_STATUS => Shape::Stretches { one: self.has(proto::FLAG_REQ_ONE) },
+            proto::CMD_BLOCK_STATUS => Shape::Extents { one: self.has(proto::FLAG_REQ_ONE) },
             _ => Shape::Plain,
         }
     }

@@ -199,8 +199,8 @@ impl Session {
                 room.copy_from_slice(&data);
                 Ok(())
             }),
-            (Ok(Answer::Allocation(told)), Shape::Stretches { one }) => {
-                reply::stretches(out, pending.cookie, &told, pending.length, if one { 1 } else { most });
+            (Ok(Answer::Allocation(told)), Shape::Extents { one }) => {
+                reply::extents(out, pending.cookie, &told, pending.length, if one { 1 } else { most });
             }
             (Ok(answer), shape) => panic!("a request of shape {shape:?} is not answered by {answer:?}"),
         });
@@ -226,7 +226,7 @@ impl Session {
         if matches!(self.ending, Some(Ending::Broken(_))) {
             return self.settle();
         }
-        write(&mut self.outbox, self.terms, self.limits.stretches, pending);
+        write(&mut self.outbox, self.terms, self.limits.extents, pending);
         self.untaken.get_or_insert(now);
         self.settle();
     }
@@ -280,7 +280,7 @@ impl Session {
             return Ok(Step::Starved);
         };
         let header = Header::parse(bytes)?;
-        if header.is_farewell() {
+        if header.is_disconnect() {
             self.end(Ending::Disconnected);
             return Ok(Step::Again);
         }
@@ -421,7 +421,7 @@ impl Wire for Session {
 
     fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
-        self.outbox.give_back();
+        self.outbox.release();
         let over =
             |since: Option<Nanos>, limit| since.is_some_and(|since| since.saturating_add(limit) <= now);
         if over(self.incomplete, self.limits.request) {

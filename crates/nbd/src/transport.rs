@@ -167,7 +167,7 @@ impl<W: Machine> Wire for Transport<W> {
         self.machine.handle_timeout(now);
         self.note_stall(Some(now));
         if let Some(records) = &mut self.records {
-            records.give_back();
+            records.release();
             if records.deadline(self.patience).is_some_and(|deadline| deadline <= now) {
                 records.give_up();
             }

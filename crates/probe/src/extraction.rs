@@ -8,7 +8,7 @@
 //! The same answers lead to the same probes. So an extraction that was interrupted is taken up by telling it again what it
 //! was told before.
 
-use crate::{Answer, Ask, Facts, Probe};
+use crate::{Answer, DiskInfo, Probe, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -33,8 +33,8 @@ pub struct Progress {
 pub struct Ticket(u64);
 
 #[derive(Debug)]
-struct Desk {
-    facts: Facts,
+struct Mailbox {
+    info: DiskInfo,
     outbox: VecDeque<Probe>,
     answers: BTreeMap<u64, Answer>,
     now: Nanos,
@@ -44,38 +44,38 @@ struct Desk {
 /// What an extractor has of the disk: it sends probes and waits for answers.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    desk: Rc<RefCell<Desk>>,
+    mailbox: Rc<RefCell<Mailbox>>,
 }
 
 impl Disk {
     /// What is known of the disk.
-    pub fn facts(&self) -> Facts {
-        self.desk.borrow().facts
+    pub fn info(&self) -> DiskInfo {
+        self.mailbox.borrow().info
     }
 
     /// When the last answer came.
     pub fn now(&self) -> Nanos {
-        self.desk.borrow().now
+        self.mailbox.borrow().now
     }
 
     /// Says how far the extraction is.
-    pub fn tell(&self, phase: &'static str, share: f64) {
-        let mut desk = self.desk.borrow_mut();
-        (desk.progress.phase, desk.progress.share) = (phase, share);
+    pub fn report_progress(&self, phase: &'static str, share: f64) {
+        let mut mailbox = self.mailbox.borrow_mut();
+        (mailbox.progress.phase, mailbox.progress.share) = (phase, share);
     }
 
     /// Sends a probe, to be asked at a time, behind those sent before.
-    pub fn send(&self, ask: Ask, at: Nanos) -> Ticket {
-        let mut desk = self.desk.borrow_mut();
-        let number = desk.progress.probes;
-        desk.progress.probes += 1;
-        desk.outbox.push_back(Probe { number, ask, at });
+    pub fn send(&self, command: ProbeCommand, at: Nanos) -> Ticket {
+        let mut mailbox = self.mailbox.borrow_mut();
+        let number = mailbox.progress.probes;
+        mailbox.progress.probes += 1;
+        mailbox.outbox.push_back(Probe { number, command, at });
         Ticket(number)
     }
 
     /// Waits for the answer to a probe.
     pub async fn answer(&self, ticket: Ticket) -> Answer {
-        poll_fn(|_| match self.desk.borrow_mut().answers.remove(&ticket.0) {
+        poll_fn(|_| match self.mailbox.borrow_mut().answers.remove(&ticket.0) {
             Some(answer) => Poll::Ready(answer),
             None => Poll::Pending,
         })
@@ -83,14 +83,14 @@ impl Disk {
     }
 
     /// Asks, and waits for the answer.
-    pub async fn ask(&self, ask: Ask) -> Answer {
-        let ticket = self.send(ask, Nanos::ZERO);
+    pub async fn execute(&self, command: ProbeCommand) -> Answer {
+        let ticket = self.send(command, Nanos::ZERO);
         self.answer(ticket).await
     }
 
     /// Reads blocks from the media.
     pub async fn read(&self, lbn: Lbn, sectors: u32) -> Answer {
-        self.ask(Ask::Read { lbn, sectors, from_media: true }).await
+        self.execute(ProbeCommand::Read { lbn, sectors, from_media: true }).await
     }
 }
 
@@ -99,41 +99,41 @@ impl Disk {
 /// Ask what [`Extraction::next_probe`] says, as many at a time as the disk takes, in that order; tell each answer to
 /// [`Extraction::observe`]. When it has no next probe and none is under way, it is done.
 pub struct Extraction<T> {
-    desk: Rc<RefCell<Desk>>,
+    mailbox: Rc<RefCell<Mailbox>>,
     running: Option<Pin<Box<dyn Future<Output = T>>>>,
     found: Option<T>,
 }
 
 impl<T> Extraction<T> {
     /// Begins to learn of a disk what an extractor finds out.
-    pub fn new<F>(facts: Facts, extractor: impl FnOnce(Disk) -> F) -> Extraction<T>
+    pub fn new<F>(info: DiskInfo, extractor: impl FnOnce(Disk) -> F) -> Extraction<T>
     where
         F: Future<Output = T> + 'static,
     {
-        let desk = Rc::new(RefCell::new(Desk {
-            facts,
+        let mailbox = Rc::new(RefCell::new(Mailbox {
+            info,
             outbox: VecDeque::new(),
             answers: BTreeMap::new(),
             now: Nanos::ZERO,
             progress: Progress::default(),
         }));
-        let running = Box::pin(extractor(Disk { desk: Rc::clone(&desk) }));
-        Extraction { desk, running: Some(running), found: None }
+        let running = Box::pin(extractor(Disk { mailbox: Rc::clone(&mailbox) }));
+        Extraction { mailbox, running: Some(running), found: None }
     }
 
     /// The next probe: none while it waits for answers, and none when it is done.
     pub fn next_probe(&mut self) -> Option<Probe> {
-        if self.desk.borrow().outbox.is_empty() {
+        if self.mailbox.borrow().outbox.is_empty() {
             self.run();
         }
-        self.desk.borrow_mut().outbox.pop_front()
+        self.mailbox.borrow_mut().outbox.pop_front()
     }
 
     /// Tells the answer to a probe.
     pub fn observe(&mut self, probe: &Probe, answer: Answer) {
-        let mut desk = self.desk.borrow_mut();
-        desk.now = desk.now.max(answer.ended);
-        desk.answers.insert(probe.number, answer);
+        let mut mailbox = self.mailbox.borrow_mut();
+        mailbox.now = mailbox.now.max(answer.ended);
+        mailbox.answers.insert(probe.number, answer);
     }
 
     fn run(&mut self) {
@@ -147,7 +147,7 @@ impl<T> Extraction<T> {
 
     /// How far it is.
     pub fn progress(&self) -> Progress {
-        self.desk.borrow().progress.clone()
+        self.mailbox.borrow().progress.clone()
     }
 
     /// What it found, once it is done.
@@ -160,7 +160,7 @@ impl<T> Extraction<T> {
 mod tests {
     use super::*;
 
-    const FACTS: Facts = Facts {
+    const FACTS: DiskInfo = DiskInfo {
         sectors: 100,
         sector_bytes: 512,
         physical_sectors: 1,
@@ -176,13 +176,13 @@ mod tests {
     #[test]
     fn extraction_accepts_answers_out_of_order() {
         let mut extraction = Extraction::new(FACTS, async |disk: Disk| {
-            let first = disk.send(Ask::Flush, Nanos::ZERO);
+            let first = disk.send(ProbeCommand::Flush, Nanos::ZERO);
             let second = disk.read(Lbn(7), 1).await;
             disk.answer(first).await.ended + second.ended
         });
         let (first, second) = (extraction.next_probe(), extraction.next_probe());
         let (first, second) = (first.expect("it asks"), second.expect("it asks two things"));
-        assert_eq!((first.ask, first.number, second.number), (Ask::Flush, 0, 1));
+        assert_eq!((first.command, first.number, second.number), (ProbeCommand::Flush, 0, 1));
         assert_eq!(extraction.next_probe(), None);
         // The answers may come in any order.
         extraction.observe(&second, answer(10));

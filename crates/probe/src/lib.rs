@@ -20,4 +20,4 @@ mod track_end;
 
 pub use extraction::{Disk, Extraction, Progress, Ticket};
 pub use places::TranslationError;
-pub use probe::{Answer, Ask, Facts, Outcome, Probe};
+pub use probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};

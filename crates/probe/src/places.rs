@@ -1,6 +1,6 @@
 //! Where a disk says that its blocks lie.
 
-use crate::{Ask, Disk, Outcome};
+use crate::{Disk, Outcome, ProbeCommand};
 use headstack_model::Lbn;
 
 /// Why an extraction that asks where blocks lie found nothing.
@@ -49,25 +49,25 @@ impl Spot {
 #[derive(Debug)]
 pub(crate) struct Places {
     disk: Disk,
-    pub(crate) asked: u64,
+    pub(crate) requested: u64,
 }
 
 impl Places {
     pub(crate) fn new(disk: Disk) -> Result<Places, TranslationError> {
-        match disk.facts().translates {
-            true => Ok(Places { disk, asked: 0 }),
+        match disk.info().translates {
+            true => Ok(Places { disk, requested: 0 }),
             false => Err(TranslationError::Unable),
         }
     }
 
     /// Blocks of the disk.
     pub(crate) fn sectors(&self) -> Lbn {
-        Lbn(self.disk.facts().sectors)
+        Lbn(self.disk.info().sectors)
     }
 
     pub(crate) async fn of(&mut self, lbn: Lbn) -> Result<Spot, TranslationError> {
-        self.asked += 1;
-        match self.disk.ask(Ask::Locate(lbn)).await.outcome {
+        self.requested += 1;
+        match self.disk.execute(ProbeCommand::Locate(lbn)).await.outcome {
             Outcome::Place { cylinder, head, sector } => Ok(Spot { cylinder, head, sector }),
             _ => Err(TranslationError::Refused { lbn: lbn.0 }),
         }
@@ -75,8 +75,8 @@ impl Places {
 
     /// The block at a place; `None` also where there is no such place.
     pub(crate) async fn block_at(&mut self, spot: Spot) -> Option<Lbn> {
-        self.asked += 1;
-        match self.disk.ask(Ask::BlockAt(spot.cylinder, spot.head, spot.sector)).await.outcome {
+        self.requested += 1;
+        match self.disk.execute(ProbeCommand::BlockAt(spot.cylinder, spot.head, spot.sector)).await.outcome {
             Outcome::Block(lbn) => lbn,
             _ => None,
         }
@@ -84,7 +84,7 @@ impl Places {
 
     /// The sectors out of use, by place.
     pub(crate) async fn defects(&mut self) -> Option<Vec<Spot>> {
-        match self.disk.ask(Ask::Defects).await.outcome {
+        match self.disk.execute(ProbeCommand::Defects).await.outcome {
             Outcome::Defects(defects) => {
                 let spot = |(cylinder, head, sector)| Spot { cylinder, head, sector };
                 let mut spots: Vec<Spot> = defects.into_iter().map(spot).collect();

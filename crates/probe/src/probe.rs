@@ -5,7 +5,7 @@ use headstack_tracks::map::Identity;
 
 /// What is known of a disk before it is asked anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct DiskInfo {
     /// Blocks of the disk.
     pub sectors: u64,
     /// Bytes in a block.
@@ -20,7 +20,7 @@ pub struct Facts {
     pub translates: bool,
 }
 
-impl Facts {
+impl DiskInfo {
     /// The disk that an extraction asks, for the file of its map.
     pub fn identity(&self) -> Identity {
         Identity { physical_sectors: self.physical_sectors, ..Identity::new(self.sectors, self.sector_bytes) }
@@ -29,7 +29,7 @@ impl Facts {
 
 /// Something to ask of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum ProbeCommand {
     /// To read so many blocks.
     Read {
         /// First block.
@@ -64,7 +64,7 @@ pub struct Probe {
     /// Its number in the order in which the extraction asked.
     pub number: u64,
     /// What is asked.
-    pub ask: Ask,
+    pub command: ProbeCommand,
     /// When to ask it, on the clock of the answers; a time that has passed means at once.
     pub at: Nanos,
 }

@@ -32,12 +32,12 @@ pub async fn extract(disk: Disk) -> Result<QueryMap, TranslationError> {
         if let Some(sectors) = walk.step(end).await? {
             map.push(sectors, 1);
             if map.tracks() % 256 == 0 {
-                disk.tell("asking where tracks end", map.end().0 as f64 / end.0 as f64);
+                disk.report_progress("asking where tracks end", map.end().0 as f64 / end.0 as f64);
             }
         }
     }
     map.push(length(map.end(), walk.held)?, 1);
-    Ok(QueryMap { map, translations: walk.places.asked })
+    Ok(QueryMap { map, translations: walk.places.requested })
 }
 
 /// A walk along tracks, from the first block of one. The last track walked over is held back, for a block of it may lie

@@ -84,7 +84,7 @@ pub async fn notice(disk: Disk, map: &TrackMap) -> Result<Option<Lbn>, RepairErr
     let mut channel = Channel::new(&disk, map).await?;
     let drawn = foreign::refuse(&mut channel, &Tracks { map }).await?;
     for (number, run) in map.runs().iter().enumerate() {
-        disk.tell("checking the map", number as f64 / map.runs().len() as f64);
+        disk.report_progress("checking the map", number as f64 / map.runs().len() as f64);
         let last = Lbn(run.end().0 - u64::from(run.sectors));
         let second = run.first + u64::from(run.sectors);
         if last.0 > 0 && !channel.begins(last).await? {
@@ -105,10 +105,10 @@ pub async fn repair(disk: Disk, map: &TrackMap, at: Lbn) -> Result<TrackMap, Rep
     let tracks = Tracks { map };
     let track = tracks.number_of(at);
     let Some(wrong) = channel.wrong_near(&tracks, track).await? else { return Ok(map.clone()) };
-    disk.tell("finding how far the map is wrong", 0.0);
+    disk.report_progress("finding how far the map is wrong", 0.0);
     let before = channel.good_before(&tracks, wrong).await?;
     let behind = channel.good_behind(&tracks, wrong).await?;
-    disk.tell("mending the map", 0.0);
+    disk.report_progress("mending the map", 0.0);
     let lengths = match channel.shifts(&tracks, before, behind).await? {
         Some(shifts) => lengths(&tracks, before, behind, &shifts),
         None => None,
@@ -191,15 +191,15 @@ enum Channel {
 
 impl Channel {
     async fn new(disk: &Disk, map: &TrackMap) -> Result<Channel, RepairError> {
-        let sectors = disk.facts().sectors;
+        let sectors = disk.info().sectors;
         if map.end().0 != sectors {
             return Err(RepairError::Foreign { map: map.end().0, disk: sectors });
         }
-        let unit = u64::from(disk.facts().physical_sectors.max(1));
+        let unit = u64::from(disk.info().physical_sectors.max(1));
         if let Some(lbn) = cut(map, unit) {
             return Err(RepairError::Cuts { lbn: lbn.0, unit });
         }
-        Ok(match disk.facts().translates {
+        Ok(match disk.info().translates {
             true => Channel::Places(Places::new(disk.clone())?),
             false => Channel::Ear(Ear::new(disk.clone()).await?),
         })

@@ -1,7 +1,7 @@
 //! A simulated disk that answers probes in virtual time, as a host with a noisy clock sees it.
 
-use crate::drive::Answers;
-use crate::{Answer, Ask, Facts, Outcome, Probe};
+use crate::drive::ProbeTarget;
+use crate::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use headstack_model::spec::Sparing;
 use headstack_model::{DriveSpec, Geometry, Nanos, Request};
 use headstack_sim::{Device, DeviceError, DeviceOptions, Outcome as Ended};
@@ -31,14 +31,14 @@ impl Noise {
 #[derive(Debug)]
 pub struct SimulatedDisk {
     device: Device,
-    facts: Facts,
+    info: DiskInfo,
     /// Cylinder, head and sector of each defect.
     defects: Vec<(u32, u32, u32)>,
     noise: Noise,
     random: Pcg64Mcg,
     now: Nanos,
     /// What the device works on, by tag.
-    under_way: BTreeMap<u32, (Probe, Nanos)>,
+    in_flight: BTreeMap<u32, (Probe, Nanos)>,
     /// What is to be asked later.
     later: VecDeque<Probe>,
     /// Answers by the time they come.
@@ -52,7 +52,7 @@ impl SimulatedDisk {
     /// *Errors:* a drive file that does not hold.
     pub fn new(spec: &DriveSpec, noise: Noise, seed: u64) -> Result<SimulatedDisk, DeviceError> {
         let device = Device::new(spec, &DeviceOptions { seed, ..DeviceOptions::default() })?;
-        let facts = Facts {
+        let info = DiskInfo {
             sectors: device.sectors(),
             sector_bytes: device.sector_bytes(),
             physical_sectors: (spec.physical_sector_bytes / spec.sector_bytes).max(1),
@@ -63,12 +63,12 @@ impl SimulatedDisk {
         let defects = defects(spec, &device.drive().geometry);
         Ok(SimulatedDisk {
             device,
-            facts,
+            info,
             defects,
             noise,
             random: Pcg64Mcg::seed_from_u64(seed ^ 0x9E37_79B9_7F4A_7C15),
             now: Nanos::ZERO,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             later: VecDeque::new(),
             ended: BTreeMap::new(),
             probes: 0,
@@ -91,27 +91,31 @@ impl SimulatedDisk {
     }
 
     fn submit(&mut self, probe: Probe) {
-        let request = match probe.ask {
-            Ask::Read { lbn, sectors, from_media } => {
+        let request = match probe.command {
+            ProbeCommand::Read { lbn, sectors, from_media } => {
                 Request { fua: from_media, ..Request::read(lbn, sectors) }
             }
-            Ask::Write { lbn, sectors, to_media } => {
+            ProbeCommand::Write { lbn, sectors, to_media } => {
                 Request { fua: to_media, ..Request::write(lbn, sectors) }
             }
-            Ask::Flush => Request::flush(),
-            Ask::Locate(_) | Ask::BlockAt(..) | Ask::Defects => return self.translate(probe),
+            ProbeCommand::Flush => Request::flush(),
+            ProbeCommand::Locate(_) | ProbeCommand::BlockAt(..) | ProbeCommand::Defects => {
+                return self.translate(probe);
+            }
         };
         let tag = self.device.submit(self.now, request).expect("no more are under way than it takes");
-        self.under_way.insert(tag.0, (probe, self.now));
+        self.in_flight.insert(tag.0, (probe, self.now));
     }
 
     /// Answers from the layout; a translation takes a millisecond.
     fn translate(&mut self, probe: Probe) {
         let geometry = &self.device.drive().geometry;
-        let outcome = match probe.ask {
-            Ask::Locate(lbn) if lbn.0 < geometry.sectors() => geometry.locate(lbn).into(),
-            Ask::BlockAt(cylinder, head, sector) => Outcome::Block(geometry.lbn_at(cylinder, head, sector)),
-            Ask::Defects => Outcome::Defects(self.defects.clone()),
+        let outcome = match probe.command {
+            ProbeCommand::Locate(lbn) if lbn.0 < geometry.sectors() => geometry.locate(lbn).into(),
+            ProbeCommand::BlockAt(cylinder, head, sector) => {
+                Outcome::Block(geometry.lbn_at(cylinder, head, sector))
+            }
+            ProbeCommand::Defects => Outcome::Defects(self.defects.clone()),
             _ => Outcome::Refused,
         };
         let ended = self.now + Nanos::from_ms(1.0);
@@ -121,7 +125,7 @@ impl SimulatedDisk {
     /// What the device has done by now comes to the host.
     fn collect(&mut self) {
         while let Some(completion) = self.device.poll_completion() {
-            let (probe, issued) = self.under_way.remove(&completion.tag.0).expect("it was asked");
+            let (probe, issued) = self.in_flight.remove(&completion.tag.0).expect("it was asked");
             let outcome = match completion.outcome {
                 Ended::Done => Outcome::Done,
                 _ => Outcome::Failed,
@@ -145,14 +149,14 @@ impl SimulatedDisk {
     }
 }
 
-impl Answers for SimulatedDisk {
+impl ProbeTarget for SimulatedDisk {
     type Error = std::convert::Infallible;
 
-    fn facts(&self) -> Facts {
-        self.facts
+    fn info(&self) -> DiskInfo {
+        self.info
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
+    fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
         self.probes += 1;
         // What is asked later keeps what comes behind it waiting, as one thread that asks does.
         match probe.at > self.now || !self.later.is_empty() {
@@ -165,9 +169,9 @@ impl Answers for SimulatedDisk {
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
         loop {
             let answer = self.ended.first_key_value().map(|((at, _), _)| *at);
-            let asked = self.later.front().map(|probe| probe.at.max(self.now));
+            let requested = self.later.front().map(|probe| probe.at.max(self.now));
             let device = self.device.poll_timeout();
-            let next = [answer, asked, device].into_iter().flatten().min();
+            let next = [answer, requested, device].into_iter().flatten().min();
             let next = next.expect("something is under way");
             // The host may see an end before the device has it, where its clock errs to that side.
             self.now = self.now.max(next);
@@ -177,7 +181,7 @@ impl Answers for SimulatedDisk {
             }
             self.device.handle_timeout(self.now);
             self.collect();
-            if asked == Some(next)
+            if requested == Some(next)
                 && let Some(probe) = self.later.pop_front()
             {
                 self.submit(probe);
@@ -215,12 +219,13 @@ mod tests {
     fn turns(noise: Noise, depth: u64) -> Vec<Nanos> {
         let spec = drives::load("toshiba-x300").expect("it is shipped");
         let mut disk = SimulatedDisk::new(&spec, noise, 1).expect("it holds");
-        let mut extraction = Extraction::new(disk.facts(), async move |disk: Disk| {
+        let mut extraction = Extraction::new(disk.info(), async move |disk: Disk| {
             let mut ends = Vec::new();
             for _ in 0..50 {
                 // Several at a time, far from each other, to see that none is lost.
-                let ask = |place| Ask::Read { lbn: Lbn(place * 80_000_000), sectors: 8, from_media: true };
-                let sent: Vec<_> = (0..depth).map(|place| disk.send(ask(place), Nanos::ZERO)).collect();
+                let command =
+                    |place| ProbeCommand::Read { lbn: Lbn(place * 80_000_000), sectors: 8, from_media: true };
+                let sent: Vec<_> = (0..depth).map(|place| disk.send(command(place), Nanos::ZERO)).collect();
                 for (place, ticket) in sent.into_iter().enumerate() {
                     let answer = disk.answer(ticket).await;
                     if place == 0 {

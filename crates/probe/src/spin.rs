@@ -10,7 +10,7 @@
 //! *Source:* Worthington, Ganger, Patt and Wilkes, "On-line extraction of SCSI disk drive parameters" (1995), section 4: times
 //! between completions of the same block; the rest is arithmetic.
 
-use crate::{Ask, Disk};
+use crate::{Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -106,7 +106,7 @@ pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
     for blocks in [1, 2, 16, 96] {
         let places = spread(disk, blocks);
         let rounds = READS.div_ceil(blocks).max(4);
-        disk.tell("does it turn", (blocks as f64).log2() / 7.0);
+        disk.report_progress("does it turn", (blocks as f64).log2() / 7.0);
         let (ends, failed) = ends(disk, &places, rounds, &mut random).await;
         let reads = rounds * places.len() as u64;
         if failed > reads / 4 {
@@ -127,9 +127,9 @@ pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
 
 /// The first blocks of so many places, far apart.
 fn spread(disk: &Disk, places: u64) -> Vec<Lbn> {
-    let facts = disk.facts();
-    let unit = u64::from(facts.physical_sectors.max(1));
-    let units = facts.sectors / unit;
+    let info = disk.info();
+    let unit = u64::from(info.physical_sectors.max(1));
+    let units = info.sectors / unit;
     // In an order in which none follows its neighbour: no read-ahead comes by the next one.
     let stride = (0..places).map(|place| place * 37 % places);
     stride.map(|place| Lbn((units / 16 + units / 2 * place / places) * unit)).collect()
@@ -137,13 +137,13 @@ fn spread(disk: &Disk, places: u64) -> Vec<Lbn> {
 
 /// The ends of reads of each place, in nanoseconds, without those that came from a cache; and how many failed.
 async fn ends(disk: &Disk, places: &[Lbn], rounds: u64, random: &mut Pcg64Mcg) -> (Vec<Vec<f64>>, u64) {
-    let sectors = disk.facts().physical_sectors.max(1);
+    let sectors = disk.info().physical_sectors.max(1);
     let (mut ends, mut failed) = (vec![Vec::new(); places.len()], 0);
     for _ in 0..rounds {
         for (place, lbn) in places.iter().enumerate() {
             let pause = Nanos(random.random_range(0..25_000_000));
-            let ask = Ask::Read { lbn: *lbn, sectors, from_media: true };
-            let ticket = disk.send(ask, disk.now() + pause);
+            let command = ProbeCommand::Read { lbn: *lbn, sectors, from_media: true };
+            let ticket = disk.send(command, disk.now() + pause);
             let answer = disk.answer(ticket).await;
             failed += u64::from(!answer.is_done());
             if answer.is_done() && answer.took() >= QUICK {
@@ -239,7 +239,7 @@ pub(crate) fn middle(values: &mut [f64]) -> Option<f64> {
 
 /// Whether blocks can be read, up to the last.
 async fn readable(disk: &Disk) -> Result<(), SpinError> {
-    let sectors = disk.facts().sectors;
+    let sectors = disk.info().sectors;
     if sectors == 0 {
         return Err(SpinError::Empty);
     }
@@ -279,41 +279,41 @@ async fn is_readable(disk: &Disk, lbn: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{self, Answers};
+    use crate::drive::{self, ProbeTarget};
     use crate::simulated::{Noise, SimulatedDisk};
-    use crate::{Answer, Extraction, Facts, Outcome, Probe};
+    use crate::{Answer, DiskInfo, Extraction, Outcome, Probe};
     use headstack_model::drives;
     use std::convert::Infallible;
 
-    fn of<D: Answers<Error = Infallible>>(disk: &mut D) -> Result<Spin, SpinError> {
-        let mut extraction = Extraction::new(disk.facts(), async |disk: Disk| spin(&disk).await);
+    fn of<D: ProbeTarget<Error = Infallible>>(disk: &mut D) -> Result<Spin, SpinError> {
+        let mut extraction = Extraction::new(disk.info(), async |disk: Disk| spin(&disk).await);
         let found = drive::run(&mut extraction, disk, |_, _, _| true);
         found.expect("it cannot fail").expect("nobody ended it")
     }
 
     /// What answers as it is told to.
     struct Made<F> {
-        facts: Facts,
+        info: DiskInfo,
         now: Nanos,
-        asked: Option<Probe>,
+        requested: Option<Probe>,
         answer: F,
     }
 
-    impl<F: FnMut(Nanos, u64) -> Option<Nanos>> Answers for Made<F> {
+    impl<F: FnMut(Nanos, u64) -> Option<Nanos>> ProbeTarget for Made<F> {
         type Error = Infallible;
 
-        fn facts(&self) -> Facts {
-            self.facts
+        fn info(&self) -> DiskInfo {
+            self.info
         }
 
-        fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
-            self.asked = Some(probe);
+        fn submit(&mut self, probe: Probe) -> Result<(), Infallible> {
+            self.requested = Some(probe);
             Ok(())
         }
 
         fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
-            let probe = self.asked.take().expect("one was asked");
-            let Ask::Read { lbn, .. } = probe.ask else { panic!("{probe:?} is no read") };
+            let probe = self.requested.take().expect("one was asked");
+            let ProbeCommand::Read { lbn, .. } = probe.command else { panic!("{probe:?} is no read") };
             let issued = self.now.max(probe.at);
             let took = (self.answer)(issued, lbn.0);
             self.now = issued + took.unwrap_or(Nanos(1_000_000));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     fn made(answer: impl FnMut(Nanos, u64) -> Option<Nanos>) -> Result<Spin, SpinError> {
-        let facts = Facts {
+        let info = DiskInfo {
             sectors: 1_000_000,
             sector_bytes: 512,
             physical_sectors: 8,
@@ -331,7 +331,7 @@ mod tests {
             may_write: false,
             translates: false,
         };
-        of(&mut Made { facts, now: Nanos::ZERO, asked: None, answer })
+        of(&mut Made { info, now: Nanos::ZERO, requested: None, answer })
     }
 
     #[test]

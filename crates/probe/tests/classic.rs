@@ -4,31 +4,35 @@ use headstack_model::{DriveSpec, Geometry, Lbn, drives};
 use headstack_probe::scsi::{Order, Scheme, ScsiError};
 use headstack_probe::simulated::{Noise, SimulatedDisk};
 use headstack_probe::timing::TimingError;
-use headstack_probe::{Answer, Ask, Disk, Extraction, Facts, Probe, drive, query, repair, scsi, timing};
+use headstack_probe::{
+    Answer, Disk, DiskInfo, Extraction, Probe, ProbeCommand, drive, query, repair, scsi, timing,
+};
 use headstack_tracks::TrackMap;
 use headstack_tracks::check::{Agreement, compare};
 
 /// A disk that may hide where its blocks lie, and answer from its cache whatever it is told.
-struct Asked {
+struct Altered {
     disk: SimulatedDisk,
     hides: bool,
     caches: bool,
 }
 
-impl drive::Answers for Asked {
+impl drive::ProbeTarget for Altered {
     type Error = std::convert::Infallible;
 
-    fn facts(&self) -> Facts {
-        let facts = self.disk.facts();
-        Facts { translates: facts.translates && !self.hides, ..facts }
+    fn info(&self) -> DiskInfo {
+        let info = self.disk.info();
+        DiskInfo { translates: info.translates && !self.hides, ..info }
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
-        let ask = match probe.ask {
-            Ask::Read { lbn, sectors, .. } if self.caches => Ask::Read { lbn, sectors, from_media: false },
-            ask => ask,
+    fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        let command = match probe.command {
+            ProbeCommand::Read { lbn, sectors, .. } if self.caches => {
+                ProbeCommand::Read { lbn, sectors, from_media: false }
+            }
+            command => command,
         };
-        self.disk.ask(Probe { ask, ..probe })
+        self.disk.submit(Probe { command, ..probe })
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
@@ -36,16 +40,16 @@ impl drive::Answers for Asked {
     }
 }
 
-fn asked(spec: &DriveSpec, noise: Noise, hides: bool) -> Asked {
-    Asked { disk: SimulatedDisk::new(spec, noise, 7).expect("it holds"), hides, caches: false }
+fn requested(spec: &DriveSpec, noise: Noise, hides: bool) -> Altered {
+    Altered { disk: SimulatedDisk::new(spec, noise, 7).expect("it holds"), hides, caches: false }
 }
 
 /// What an extractor finds.
-fn found<T, F>(disk: &mut Asked, extractor: impl FnOnce(Disk) -> F) -> T
+fn found<T, F>(disk: &mut Altered, extractor: impl FnOnce(Disk) -> F) -> T
 where
     F: Future<Output = T> + 'static,
 {
-    let mut extraction = Extraction::new(drive::Answers::facts(disk), extractor);
+    let mut extraction = Extraction::new(drive::ProbeTarget::info(disk), extractor);
     drive::run(&mut extraction, disk, |_, _, _| true).expect("it cannot fail").expect("nobody ends it")
 }
 
@@ -97,7 +101,7 @@ fn exact(boundaries: u64) -> Agreement {
 fn walk_maps_atlas_with_under_2_3_translations_per_track() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let truth = truth(&spec);
-    let walk = found(&mut asked(&spec, Noise::NONE, false), query::extract).expect("it translates");
+    let walk = found(&mut requested(&spec, Noise::NONE, false), query::extract).expect("it translates");
     assert_eq!(compare(&walk.map, &truth), exact(truth.tracks() - 1));
     let each = walk.translations as f64 / truth.tracks() as f64;
     eprintln!("{} translations, {each:.3} a track", walk.translations);
@@ -113,7 +117,7 @@ fn walk_skips_remapped_blocks() {
     let track = u64::from(zone.sectors_per_track);
     zone.remaps = vec![(7 * track + 9, places - 3), (11 * track - 1, places - 5), (30 * track, places - 7)];
     let truth = truth(&spec);
-    let walk = found(&mut asked(&spec, Noise::NONE, false), query::extract).expect("it translates");
+    let walk = found(&mut requested(&spec, Noise::NONE, false), query::extract).expect("it translates");
     assert_eq!(compare(&walk.map, &truth), exact(truth.tracks() - 1));
 }
 
@@ -122,7 +126,7 @@ fn walk_maps_other_layouts_exactly() {
     for name in ["atlas-10k-ii", "cheetah-4lp", "st41601n", "dec-rz26", "hp-c2247a", "atlas-iii"] {
         let spec = drives::load(name).expect("it is shipped");
         let truth = truth(&spec);
-        let walk = found(&mut asked(&spec, Noise::NONE, false), query::extract).expect("it translates");
+        let walk = found(&mut requested(&spec, Noise::NONE, false), query::extract).expect("it translates");
         assert_eq!(compare(&walk.map, &truth), exact(truth.tracks() - 1), "{name}");
     }
 }
@@ -131,8 +135,8 @@ fn walk_maps_other_layouts_exactly() {
 fn five_step_extraction_finds_atlas_layout() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let truth = truth(&spec);
-    let found =
-        found(&mut asked(&spec, Noise::NONE, false), scsi::extract).unwrap_or_else(|error| panic!("{error}"));
+    let found = found(&mut requested(&spec, Noise::NONE, false), scsi::extract)
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(compare(&found.map, &truth), exact(truth.tracks() - 1));
     eprintln!("{} translations", found.translations);
     assert!(found.translations < 30_000, "{}", found.translations);
@@ -157,8 +161,8 @@ fn remaps_are_distinguished_from_slips() {
     zone.remaps = vec![(1_500, places - 3), (9_000, places - 5)];
     let truth = truth(&spec);
     let geometry = Geometry::new(&spec).expect("it holds");
-    let found =
-        found(&mut asked(&spec, Noise::NONE, false), scsi::extract).unwrap_or_else(|error| panic!("{error}"));
+    let found = found(&mut requested(&spec, Noise::NONE, false), scsi::extract)
+        .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(compare(&found.map, &truth), exact(truth.tracks() - 1));
     let mut remaps: Vec<_> = found.layout.remaps.iter().map(|(place, _)| *place).collect();
     remaps.sort_unstable();
@@ -180,7 +184,7 @@ fn every_sparing_scheme_is_found_or_rejected() {
         ("toshiba-x300", Err("the layout is not understood: blocks go from cylinder")),
     ] {
         let spec = drives::load(name).expect("it is shipped");
-        match (found(&mut asked(&spec, Noise::NONE, false), scsi::extract), scheme) {
+        match (found(&mut requested(&spec, Noise::NONE, false), scsi::extract), scheme) {
             (Ok(found), Ok(scheme)) => {
                 let truth = truth(&spec);
                 assert_eq!(compare(&found.map, &truth), exact(truth.tracks() - 1), "{name}");
@@ -197,17 +201,17 @@ fn every_sparing_scheme_is_found_or_rejected() {
 fn untranslatable_or_noisy_disk_is_rejected() {
     let spec = small("atlas-10k");
     let error =
-        found(&mut asked(&spec, Noise::NONE, true), query::extract).expect_err("it hides").to_string();
+        found(&mut requested(&spec, Noise::NONE, true), query::extract).expect_err("it hides").to_string();
     assert_eq!(error, "the disk does not say where its blocks lie; the methods that go by time do without");
-    let error = found(&mut asked(&spec, Noise::NONE, true), scsi::extract).expect_err("it hides");
+    let error = found(&mut requested(&spec, Noise::NONE, true), scsi::extract).expect_err("it hides");
     assert!(matches!(error, ScsiError::Translation(_)), "{error}");
     let noise = Noise { sigma: headstack_model::Nanos(60_000), ..Noise::USUAL };
-    let error = found(&mut asked(&spec, noise, true), timing::extract).expect_err("it is too noisy");
+    let error = found(&mut requested(&spec, noise, true), timing::extract).expect_err("it is too noisy");
     assert!(matches!(error, TimingError::Noisy { .. }), "{error}");
 }
 
 fn by_time(spec: &DriveSpec, noise: Noise, caches: bool) -> (Agreement, u64, f64) {
-    let mut disk = Asked { caches, ..asked(spec, noise, true) };
+    let mut disk = Altered { caches, ..requested(spec, noise, true) };
     let found = found(&mut disk, timing::extract).unwrap_or_else(|error| panic!("{error}"));
     let truth = truth(spec);
     assert_eq!(differences(&found.map, &truth), []);
@@ -258,7 +262,7 @@ fn repaired(hides: bool, zone: usize, slips: &[u64]) -> (u64, TrackMap, TrackMap
     keys.extend(slips);
     keys.sort_unstable();
     let (map, truth) = (truth(&old), truth(&new));
-    let mut disk = asked(&new, Noise::USUAL, hides);
+    let mut disk = requested(&new, Noise::USUAL, hides);
     let known = map.clone();
     let at = found(&mut disk, async move |disk: Disk| repair::notice(disk, &known).await);
     let at = at.expect("the disk answers").expect("the map is wrong");
@@ -283,7 +287,7 @@ fn grown_slip_is_found_and_repaired_locally() {
 fn valid_map_is_kept_and_shorter_map_is_rejected() {
     let spec = small("atlas-10k");
     let map = truth(&spec);
-    let mut disk = asked(&spec, Noise::USUAL, false);
+    let mut disk = requested(&spec, Noise::USUAL, false);
     let known = map.clone();
     assert_eq!(found(&mut disk, async move |disk: Disk| repair::notice(disk, &known).await), Ok(None));
     let known = map.clone();
@@ -307,7 +311,7 @@ fn foreign_map_of_equal_size_is_rejected_after_few_probes() {
     let truth = truth(&spec);
     for (hides, most) in [(false, 120), (true, 900)] {
         for (sectors, tracks) in [(220_000, 1), (1_000, 220), (550, 400), (250, 880), (500, 440)] {
-            let mut disk = asked(&spec, Noise::USUAL, hides);
+            let mut disk = requested(&spec, Noise::USUAL, hides);
             let mut other = TrackMap::new();
             other.push(sectors, tracks);
             let error = found(&mut disk, async move |disk: Disk| repair::notice(disk, &other).await);
@@ -317,7 +321,7 @@ fn foreign_map_of_equal_size_is_rejected_after_few_probes() {
             assert!(error.starts_with("the map is of another disk: "), "{error}");
             assert!(probes < most, "{probes} probes");
         }
-        let (known, mut disk) = (truth.clone(), asked(&spec, Noise::USUAL, hides));
+        let (known, mut disk) = (truth.clone(), requested(&spec, Noise::USUAL, hides));
         let holds = found(&mut disk, async move |disk: Disk| repair::notice(disk, &known).await);
         eprintln!("{} probes, hides {hides}", disk.disk.probes());
         assert_eq!(holds, Ok(None));
@@ -332,8 +336,9 @@ fn map_splitting_physical_sectors_is_rejected() {
     map.push(504, 10);
     map.push(500, 429);
     map.push(460, 1);
-    let error =
-        found(&mut asked(&spec, Noise::NONE, true), async move |disk: Disk| repair::notice(disk, &map).await);
+    let error = found(&mut requested(&spec, Noise::NONE, true), async move |disk: Disk| {
+        repair::notice(disk, &map).await
+    });
     let error = error.expect_err("it is of another disk").to_string();
     assert!(error.ends_with("a track begins at block 5540, within a physical sector of 8 blocks"), "{error}");
 }

@@ -2,10 +2,10 @@
 
 use headstack_model::spec::{OverheadSet, ReadAhead, Replacement, WriteCache};
 use headstack_model::{DriveSpec, Geometry, Lbn, drives};
-use headstack_probe::learn::electronics::Sure;
+use headstack_probe::learn::electronics::FindingConfidence;
 use headstack_probe::learn::{LearnedElectronics, electronics};
 use headstack_probe::simulated::{Noise, SimulatedDisk};
-use headstack_probe::{Ask, Disk, Extraction, Facts, Probe, drive};
+use headstack_probe::{Disk, DiskInfo, Extraction, Probe, ProbeCommand, drive};
 use headstack_tracks::TrackMap;
 
 fn spec(name: &str) -> DriveSpec {
@@ -20,9 +20,9 @@ fn learn_by(spec: &DriveSpec, seed: u64, may_write: bool) -> LearnedElectronics 
     let mut disk = disk(spec, seed);
     let map = TrackMap::of_geometry(&disk.device().drive().geometry);
     let turn_ns = 60e9 / spec.mechanics.rpm;
-    let facts = Facts { may_write, ..drive::Answers::facts(&disk) };
-    let mut extraction = Extraction::new(facts, |handle: Disk| electronics(handle, map, turn_ns));
-    let is_read = |probe: &Probe| matches!(probe.ask, Ask::Read { .. });
+    let info = DiskInfo { may_write, ..drive::ProbeTarget::info(&disk) };
+    let mut extraction = Extraction::new(info, |handle: Disk| electronics(handle, map, turn_ns));
+    let is_read = |probe: &Probe| matches!(probe.command, ProbeCommand::Read { .. });
     let found = drive::run(&mut extraction, &mut disk, |probe, _, _| may_write || is_read(probe));
     found.expect("it cannot fail").expect("nobody ended it").expect("it turns")
 }
@@ -134,7 +134,11 @@ impl Wrong {
         let track = Geometry::new(drive).expect("the drive file is good").track_at(Lbn(0));
         let media_us = 60e6 / drive.mechanics.rpm / f64::from(track.sectors_per_track);
         if drive.cache.write_cache == WriteCache::None && write.1 < media_us {
-            self.same("the write bus", Sure::NotSeen, learned.findings.of("bus.write_us_per_sector"));
+            self.same(
+                "the write bus",
+                FindingConfidence::Default,
+                learned.findings.confidence_of("bus.write_us_per_sector"),
+            );
         } else {
             self.unless(!has_cache || off(write.0, write.1, 0.05), format!("write bus {write:?}"));
         }
@@ -247,8 +251,8 @@ fn read_only_disk_is_learned_by_reads_alone() {
         let (of, is) = (&real.overhead, &found.overhead);
         let read = of.after_read.read_hit_ms + of.data_preparation_ms + of.read_completion_ms;
         near("a hit", is.after_read.read_hit_ms + is.read_completion_ms, read);
-        assert_eq!(found.findings.of("cache.write_cache"), Sure::NotSeen);
-        assert_eq!(found.findings.of("cache.segments"), Sure::Seen);
+        assert_eq!(found.findings.confidence_of("cache.write_cache"), FindingConfidence::Default);
+        assert_eq!(found.findings.confidence_of("cache.segments"), FindingConfidence::Measured);
         assert_eq!(found.cache.segment_sectors, real.cache.segment_sectors);
     }
 }
@@ -315,8 +319,8 @@ fn wrong_turn_time_is_rejected() {
     let spec = spec("wd800jd");
     let mut disk = disk(&spec, 7);
     let map = TrackMap::of_geometry(&disk.device().drive().geometry);
-    let facts = drive::Answers::facts(&disk);
-    let mut extraction = Extraction::new(facts, |handle: Disk| electronics(handle, map, 7e6));
+    let info = drive::ProbeTarget::info(&disk);
+    let mut extraction = Extraction::new(info, |handle: Disk| electronics(handle, map, 7e6));
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
     let error = found.expect("nobody ended it").expect_err("8.3 ms are not 7 ms");
     assert!(error.to_string().contains("turns of 7 ms"), "{error}");

@@ -2,7 +2,7 @@
 
 use headstack_model::spec::Layout;
 use headstack_model::{DriveSpec, Geometry, Lbn, Nanos, Request, drives};
-use headstack_probe::drive::{Answers, run};
+use headstack_probe::drive::{ProbeTarget, run};
 use headstack_probe::lattice::extract;
 use headstack_probe::learn::{electronics, mechanics};
 use headstack_probe::simulated::{Noise, SimulatedDisk};
@@ -25,14 +25,14 @@ const STREAMS: usize = 3;
 /// The file that comes of asking a disk, or why none does.
 fn probed(truth: &DriveSpec, noise: Noise) -> Result<DriveSpec, String> {
     let mut disk = SimulatedDisk::new(truth, noise, 11).expect("the drive file holds");
-    let facts = disk.facts();
+    let info = disk.info();
     let name = truth.name.clone();
-    let mut extraction = Extraction::new(facts, async move |handle: Disk| {
+    let mut extraction = Extraction::new(info, async move |handle: Disk| {
         let lattice = extract(handle.clone()).await.map_err(|error| error.to_string())?;
         let mechanics = mechanics(handle.clone(), &lattice).await;
         let turn = 60e9 / mechanics.rpm;
         let electronics = electronics(handle, lattice.map, turn).await.map_err(|error| error.to_string())?;
-        spec::drive_file(&name, &facts, &mechanics, &electronics).map_err(|error| error.to_string())
+        spec::drive_file(&name, &info, &mechanics, &electronics).map_err(|error| error.to_string())
     });
     let found = run(&mut extraction, &mut disk, |_, _, progress| progress.probes < MOST_PROBES);
     let found = found.expect("it cannot fail");
@@ -59,14 +59,14 @@ enum Pace {
 }
 
 /// Requests from a seed.
-struct Asker {
+struct Requester {
     random: Pcg64Mcg,
     kind: Kind,
     sectors: u64,
     streams: [Lbn; STREAMS],
 }
 
-impl Asker {
+impl Requester {
     fn anywhere(&mut self) -> Lbn {
         Lbn(self.random.random_range(0..(self.sectors - 4096) / 8) * 8)
     }
@@ -100,8 +100,9 @@ fn responses(spec: &DriveSpec, kind: Kind, pace: Pace) -> Vec<Nanos> {
     let mut device = Device::new(spec, &DeviceOptions::default()).expect("it holds");
     let sectors = device.sectors();
     let random = Pcg64Mcg::seed_from_u64(20);
-    let mut asker = Asker { random, kind, sectors, streams: [1, 2, 3].map(|part| Lbn(sectors / 4 * part)) };
-    let (mut now, mut asked) = (Nanos::ZERO, 0);
+    let mut requester =
+        Requester { random, kind, sectors, streams: [1, 2, 3].map(|part| Lbn(sectors / 4 * part)) };
+    let (mut now, mut requested) = (Nanos::ZERO, 0);
     let mut line: VecDeque<(Nanos, Request)> = VecDeque::new();
     let mut came = vec![Nanos::ZERO; device.depth() * 2];
     let mut found = Vec::with_capacity(REQUESTS);
@@ -112,9 +113,9 @@ fn responses(spec: &DriveSpec, kind: Kind, pace: Pace) -> Vec<Nanos> {
             Pace::Closed(most) => most,
             Pace::Open(_) => usize::MAX,
         };
-        while asked < REQUESTS && due <= now && asked - found.len() < most {
-            line.push_back((now, asker.next()));
-            asked += 1;
+        while requested < REQUESTS && due <= now && requested - found.len() < most {
+            line.push_back((now, requester.next()));
+            requested += 1;
             if let Pace::Open(mean) = pace {
                 due = now + Nanos((-libm::log(1.0 - gaps.random::<f64>()) * mean.0 as f64) as u64);
             }
@@ -125,7 +126,7 @@ fn responses(spec: &DriveSpec, kind: Kind, pace: Pace) -> Vec<Nanos> {
             let tag = device.submit(now, request).expect("it has room");
             came[tag.0 as usize] = at;
         }
-        let arrival = if asked < REQUESTS && due > now { due } else { Nanos::MAX };
+        let arrival = if requested < REQUESTS && due > now { due } else { Nanos::MAX };
         let next = device.poll_timeout().unwrap_or(Nanos::MAX).min(arrival);
         if next < Nanos::MAX {
             now = now.max(next);
@@ -233,11 +234,11 @@ fn few_track_disks_yield_mechanics_files() {
             let truth = few_tracks(heads, cylinders);
             let noise = Noise { sigma: Nanos(sigma_us * 1000), ..Noise::USUAL };
             let mut disk = SimulatedDisk::new(&truth, noise, 11).expect("the drive file holds");
-            let facts = disk.facts();
-            let mut extraction = Extraction::new(facts, async move |handle: Disk| {
+            let info = disk.info();
+            let mut extraction = Extraction::new(info, async move |handle: Disk| {
                 let lattice = extract(handle.clone()).await.map_err(|error| error.to_string())?;
                 let mechanics = mechanics(handle, &lattice).await;
-                spec::mechanics_file("few", &facts, &mechanics).map_err(|error| error.to_string())
+                spec::mechanics_file("few", &info, &mechanics).map_err(|error| error.to_string())
             });
             let found = run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
             let case = format!("{heads} heads, {cylinders} cylinders, {sigma_us} µs");

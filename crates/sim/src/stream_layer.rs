@@ -11,7 +11,9 @@
 use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
 use headstack_model::{Lbn, Nanos, Op, Request};
-use headstack_policy::streams::{self, Action, Ask, Command, DiskError, Place, Streams, Transfer};
+use headstack_policy::streams::{
+    self, Action, Command, DiskError, RequestKind, Streams, Transfer, TransferBuffer,
+};
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -74,7 +76,7 @@ impl StreamLayer {
         while let Some(action) = self.streams.poll_action() {
             match action {
                 // It takes no time to copy bytes that are none.
-                Action::Keep { .. } => {}
+                Action::CopyIn { .. } => {}
                 Action::Start(command) => self.start(command),
                 Action::Answer(answer) => self.answer(now, answer, how),
             }
@@ -92,12 +94,12 @@ impl StreamLayer {
         let (lbn, sectors) = (Lbn(offset / self.sector_bytes), (bytes / self.sector_bytes) as u32);
         let request = if op == Op::Flush { Request::flush() } else { Request { op, lbn, sectors, fua } };
         let (source, urgent) = match place {
-            Place::Request(ticket) => {
+            TransferBuffer::Request(ticket) => {
                 let Submission { source, urgent, .. } = self.clients[ticket as usize].submission;
                 (source, urgent)
             }
             // What is read for a stream, or was gathered, is nobody's alone.
-            Place::Memory(_) | Place::None => (u32::MAX, false),
+            TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false),
         };
         let submission = Submission { id, request, source, urgent, sync: true, direct: true };
         self.effects.push_back(Effect::Down { child: 0, submission });
@@ -129,13 +131,13 @@ impl Layer for StreamLayer {
         }
         let Request { op, lbn, sectors, fua } = submission.request;
         let (offset, bytes) = (lbn.0 * self.sector_bytes, u64::from(sectors) * self.sector_bytes);
-        let ask = match op {
-            Op::Read => Ask::Read { offset, bytes, fua },
-            Op::Write => Ask::Write { offset, bytes, fua },
-            Op::Flush => Ask::Flush,
+        let kind = match op {
+            Op::Read => RequestKind::Read { offset, bytes, fua },
+            Op::Write => RequestKind::Write { offset, bytes, fua },
+            Op::Flush => RequestKind::Flush,
         };
         let ticket = self.clients.insert(Client { submission, since: now }) as u64;
-        self.streams.submit(now, streams::Request { ticket, client: submission.source.into(), ask });
+        self.streams.submit(now, streams::Request { ticket, client: submission.source.into(), kind });
         self.act(now, None);
     }
 

@@ -184,14 +184,14 @@ fn watch(rig: &Rig, load: &mut dyn Load, seconds: u64, mut look: impl FnMut(&Vie
 fn node_limits_are_never_exceeded() {
     let mut node = shipped::load("stream-node").expect("it is shipped");
     let keys = [("memory_bytes", 6 << 20), ("read_ahead_bytes", 1 << 20), ("dispatch_set", 3)];
-    for (key, value) in keys.into_iter().chain([("requests_a_turn", 2)]) {
+    for (key, value) in keys.into_iter().chain([("requests_per_turn", 2)]) {
         node.set(&format!("node.{key}"), &value.to_string()).expect("it is a key");
     }
     let mut most = 0;
     watch(&node, &mut streams(&node, 40, u64::MAX), 60, |view| {
         assert!(view.used_bytes <= 6 << 20 && view.high_water_bytes <= 6 << 20, "{view:?}");
         assert!(view.dispatched <= 3, "{view:?}");
-        assert_eq!((view.read_ahead_bytes, view.requests_a_turn, view.dispatch_set), (1 << 20, 2, 3));
+        assert_eq!((view.read_ahead_bytes, view.requests_per_turn, view.dispatch_set), (1 << 20, 2, 3));
         most = most.max(view.dispatched);
     });
     assert_eq!(most, 3, "as many as are allowed have turns");
@@ -204,7 +204,7 @@ fn memory_of_d_times_r_times_n_sustains_the_rate() {
         let mut node = shipped::load("stream-node").expect("it is shipped");
         let memory = read_ahead * set * turn;
         let keys = [("memory_bytes", memory), ("read_ahead_bytes", read_ahead), ("dispatch_set", set)];
-        for (key, value) in keys.into_iter().chain([("requests_a_turn", turn)]) {
+        for (key, value) in keys.into_iter().chain([("requests_per_turn", turn)]) {
             node.set(&format!("node.{key}"), &value.to_string()).expect("it is a key");
         }
         let counts = counted(&node, 60, 128, Nanos::from_secs(20), Nanos::from_secs(80));

@@ -181,7 +181,7 @@ fn every_malformed_file_is_rejected_in_one_line() {
         (
             "[[block]]",
             "x.toml:1: block[0]: unknown field `block`, expected one of `requests`, `max_time_s`, `processors`, \
-             `processors_idle_for_good`, `blocks`, \
+             `idle_cpu_never_wakes`, `blocks`, \
              `stream`, `burst`, `process`; did you mean `blocks`?",
         ),
         (

@@ -115,7 +115,7 @@ fn caches_writes(rig: &Rig) -> bool {
     spec.drive.iter().any(|group| group.spec.cache.write_cache != WriteCache::None)
         || on_the_way.into_iter().any(|cache| cache.writes == ControllerWrites::WriteBack)
         || spec.host.page_cache.is_some()
-        || spec.node.as_ref().is_some_and(|node| node.scheduling && node.gather_writes)
+        || spec.node.as_ref().is_some_and(|node| node.scheduling && node.coalesce_writes)
 }
 
 /// Gives each volume a name that no other has: one that was met before gets the first free number.

@@ -26,7 +26,7 @@ impl Mkfs {
 
 /// How blocks are left out, as an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Road {
+enum MethodArg {
     /// The list of bad blocks that `mke2fs -l` takes; up to 524,287 blocks of 4 KiB.
     BadBlocks,
     /// A file that holds them, immutable and of no length; any number, and disks of any size.
@@ -35,12 +35,12 @@ enum Road {
     Auto,
 }
 
-impl Road {
-    fn chosen(self) -> Option<ext4::Road> {
+impl MethodArg {
+    fn chosen(self) -> Option<ext4::ExclusionMethod> {
         match self {
-            Road::BadBlocks => Some(ext4::Road::BadBlocks),
-            Road::HiddenFile => Some(ext4::Road::HiddenFile),
-            Road::Auto => None,
+            MethodArg::BadBlocks => Some(ext4::ExclusionMethod::BadBlocks),
+            MethodArg::HiddenFile => Some(ext4::ExclusionMethod::HiddenFile),
+            MethodArg::Auto => None,
         }
     }
 }
@@ -62,8 +62,8 @@ pub(crate) struct Ext4 {
     #[arg(long, value_name = "WHICH", default_value = "every")]
     boundaries: Which,
     /// How blocks are left out.
-    #[arg(long, value_name = "ROAD", default_value = "auto")]
-    road: Road,
+    #[arg(long, alias = "road", value_name = "METHOD", default_value = "auto")]
+    method: MethodArg,
     /// Make it though there is something there.
     #[arg(long)]
     force: bool,
@@ -86,10 +86,10 @@ impl Ext4 {
             target: &self.target,
             exclusion,
             block_bytes: self.block,
-            road: self.road.chosen(),
+            method: self.method.chosen(),
             options: &self.options,
             tell: &|untried| failure::print_line(&untried.to_string()),
-            is_asked_to_end: &|| events.asked().is_some(),
+            is_cancelled: &|| events.asked().is_some(),
         };
         let place = self.target.display();
         let made = ext4::make(&plan).map_err(|error| match &error {
@@ -115,9 +115,9 @@ impl Ext4 {
 
     fn print(&self, span: &Span, made: &Made, out: &mut dyn Write) -> std::io::Result<()> {
         let block = memory(self.block);
-        let road = match made.road {
-            ext4::Road::BadBlocks => "the list of bad blocks".to_string(),
-            ext4::Road::HiddenFile => format!("a file that holds them, /{HIDDEN_FILE}"),
+        let method = match made.method {
+            ext4::ExclusionMethod::BadBlocks => "the list of bad blocks".to_string(),
+            ext4::ExclusionMethod::HiddenFile => format!("a file that holds them, /{HIDDEN_FILE}"),
         };
         let reason = reason(made).map(|reason| ("because", reason));
         let excluded = made.excluded();
@@ -128,7 +128,7 @@ impl Ext4 {
                 "file system",
                 format!("{}, {} blocks of {block}", capacity(made.blocks * self.block), grouped(made.blocks)),
             ),
-            ("road", road),
+            ("method", method),
         ];
         let more_rows = [
             ("excluded", format!("{} blocks", grouped(excluded))),
@@ -153,8 +153,8 @@ impl Ext4 {
             "partition": { "start": span.start, "sectors": span.sectors },
             "blocks": made.blocks,
             "block_bytes": self.block,
-            "road": match made.road { ext4::Road::BadBlocks => "bad-blocks", ext4::Road::HiddenFile => "hidden-file" },
-            "road_because": reason_word(made.reason),
+            "method": match made.method { ext4::ExclusionMethod::BadBlocks => "bad-blocks", ext4::ExclusionMethod::HiddenFile => "hidden-file" },
+            "method_reason": reason_word(made.reason),
             "listed_blocks": made.listed,
             "excluded_blocks": made.excluded(),
             "metadata_blocks_not_excluded": made.metadata,
@@ -198,7 +198,7 @@ fn reason_word(reason: Reason) -> &'static str {
 fn inodes_lost(made: &Made) -> Option<String> {
     (made.inodes < made.plain_inodes).then(|| {
         format!(
-            "{} inodes, where mke2fs alone gives {}: a group's table of them must fit on a track; --road hidden-file keeps all",
+            "{} inodes, where mke2fs alone gives {}: a group's table of them must fit on a track; --method hidden-file keeps all",
             grouped(made.inodes),
             grouped(made.plain_inodes)
         )

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files;
-use headstack_host::whereabouts::{Unplaced, Whereabouts};
+use headstack_host::sysfs::{DeviceLocation, LocationError};
 use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 use headstack_tracks::map::{self, Identity, View};
@@ -122,12 +122,12 @@ impl MapArgs {
         let device = rustix::fs::stat(target)
             .ok()
             .filter(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice);
-        let found = device.and_then(|found| Whereabouts::of(found.st_rdev).ok());
+        let found = device.and_then(|found| DeviceLocation::of(found.st_rdev).ok());
         let Some(found) = found.filter(|_| !self.is_part()) else { return Ok(mapped) };
         let wrong = |failure: Failure| failure.within(&target.display().to_string());
         match found.on(&mapped.identity) {
             Ok(sectors) => mapped.within(sectors.into()).map_err(wrong),
-            Err(Unplaced::MadeOfOthers(_)) => Ok(mapped),
+            Err(LocationError::MadeOfOthers(_)) => Ok(mapped),
             Err(told) => Err(wrong(Failure::input(told))),
         }
     }

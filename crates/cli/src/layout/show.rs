@@ -7,7 +7,7 @@ use crate::files;
 use crate::report::Table;
 use crate::units::{capacity, count, grouped, significant};
 use headstack_host::ext4::HIDDEN_FILE;
-use headstack_host::whereabouts::{Unplaced, Whereabouts};
+use headstack_host::sysfs::{DeviceLocation, LocationError};
 use headstack_model::Lbn;
 use headstack_tracks::crossings::Crossings;
 use serde_json::{Value, json};
@@ -159,15 +159,17 @@ impl Show {
             Failure::Input(format!("{}: {told}; give --partition START,LEN", path.display()))
         };
         let device = rustix::fs::fstat(files::open(path)?).map_err(|error| unknown(&error))?.st_dev;
-        let found = match Whereabouts::of(device) {
-            Err(Unplaced::NoDevice) => {
+        let found = match DeviceLocation::of(device) {
+            Err(LocationError::NoDevice) => {
                 return Err(unknown(&"its file system names no block device of its own"));
             }
             found => found.map_err(|told| unknown(&told))?,
         };
         let span = match found.on(&whole.identity) {
             Err(
-                told @ (Unplaced::OtherSize { .. } | Unplaced::WithinSector { .. } | Unplaced::Foreign(_)),
+                told @ (LocationError::OtherSize { .. }
+                | LocationError::WithinSector { .. }
+                | LocationError::Foreign(_)),
             ) => {
                 return Err(Failure::input(told));
             }

@@ -2,7 +2,7 @@
 
 use crate::report::Table;
 use headstack_probe::learn::LearnedElectronics;
-use headstack_probe::learn::electronics::Sure;
+use headstack_probe::learn::electronics::FindingConfidence;
 use serde_json::{Map, Value, json};
 
 /// The parts of a drive file that were learned.
@@ -24,12 +24,12 @@ pub(super) fn parts(learned: &LearnedElectronics) -> Map<String, Value> {
 }
 
 /// How sure a value is, in a word.
-pub(super) fn word(sure: Sure) -> &'static str {
+pub(super) fn word(sure: FindingConfidence) -> &'static str {
     match sure {
-        Sure::Seen => "seen",
-        Sure::AtLeastThat => "no less",
-        Sure::AtMostThat => "no more",
-        Sure::NotSeen => "not seen: the usual",
+        FindingConfidence::Measured => "measured",
+        FindingConfidence::LowerBound => "lower bound",
+        FindingConfidence::UpperBound => "upper bound",
+        FindingConfidence::Default => "default",
     }
 }
 

@@ -19,7 +19,7 @@ use crate::service::machine::{Load, Watch};
 use crate::sim::JsonOutput;
 use headstack_host::shell::quoted;
 use headstack_model::Nanos;
-use headstack_probe::drive::{self, Answers};
+use headstack_probe::drive::{self, ProbeTarget};
 use headstack_probe::journal::{Head, Journaled};
 use headstack_probe::{Extraction, Progress, spec};
 use headstack_tracks::{TrackMap, map};
@@ -82,7 +82,7 @@ pub(crate) struct Probe {
 /// What came of it.
 pub(crate) struct Outcome {
     /// The disk.
-    disk: source::Told,
+    disk: source::SourceInfo,
     /// What was learned.
     found: Found,
     /// What was not, and why.
@@ -169,7 +169,7 @@ fn drive_file(file: &NewFile, outcome: &Outcome) -> Result<String, String> {
         return Err(left_open(found, DRIVE_NEEDS));
     };
     let name = file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let spec = spec::drive_file(&name, &outcome.disk.facts, mechanics, electronics);
+    let spec = spec::drive_file(&name, &outcome.disk.info, mechanics, electronics);
     spec.map(|spec| spec::text(&spec)).map_err(|error| error.to_string())
 }
 
@@ -276,10 +276,10 @@ impl Probe {
     }
 
     fn learn(&self, source: Source, parts: &[What], signals: &Events) -> Result<Outcome, Failure> {
-        let told = source.told();
-        let machine = (!told.is_simulated).then(Watch::begin);
-        let known = self.known.as_deref().map(|path| known(path, &told)).transpose()?;
-        let head = Head::new(&source.facts(), &told.own_name(), &self.task(parts));
+        let source_info = source.source_info();
+        let machine = (!source_info.is_simulated).then(Watch::begin);
+        let known = self.known.as_deref().map(|path| known(path, &source_info)).transpose()?;
+        let head = Head::new(&source.info(), &source_info.own_name(), &self.task(parts));
         let kept = journal::open(self.journal.as_deref(), self.resume, &head)?;
         let begun = kept.known.last().map_or(Nanos::ZERO, |record| record.answer.ended);
         let end = self.budget.map_or(Nanos::MAX, |budget| begun + Nanos(budget.as_nanos() as u64));
@@ -287,7 +287,7 @@ impl Probe {
         let found = Rc::new(RefCell::new(Found::default()));
         let mut extraction = {
             let (task, found) = ((self.method, parts.to_vec()), Rc::clone(&found));
-            Extraction::new(disk.facts(), async move |disk| learn::learn(disk, task, known, &found).await)
+            Extraction::new(disk.info(), async move |disk| learn::learn(disk, task, known, &found).await)
         };
         let mut bar = progress::Bar::new();
         let (mut probes, mut last, mut how_far) = (0, Nanos::ZERO, Progress::default());
@@ -311,11 +311,11 @@ impl Probe {
         };
         let found = found.take();
         if let (Some(Why::Failed(why)), true) = (&why, found.is_empty()) {
-            return Err(Failure::Input(format!("{}: {why}", told.name)));
+            return Err(Failure::Input(format!("{}: {why}", source_info.name)));
         }
         let open = why.map(|why| Open { parts: found.missing(parts), why });
         let (verdict, not_written) = (None, Vec::new());
-        Ok(Outcome { disk: told, found, open, probes, took: last, machine, verdict, not_written })
+        Ok(Outcome { disk: source_info, found, open, probes, took: last, machine, verdict, not_written })
     }
 }
 
@@ -330,7 +330,7 @@ fn busy_note(machine: Option<Load>) -> String {
 }
 
 /// A map that was written before, of this disk.
-fn known(path: &Path, disk: &source::Told) -> Result<TrackMap, Failure> {
+fn known(path: &Path, disk: &source::SourceInfo) -> Result<TrackMap, Failure> {
     let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
     let (identity, map) = map::read(&mut files::open(path)?).map_err(|error| wrong(error.to_string()))?;
     identity.admits(&disk.identity).map_err(|error| wrong(error.to_string()))?;

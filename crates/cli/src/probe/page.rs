@@ -24,7 +24,7 @@ pub(super) fn report(outcome: &Outcome) -> Report {
     let mut sections = vec![summary(outcome)];
     let turn_ns = found.spin.map(|spin| spin.turn_ns);
     if let (Some(map), Some(turn_ns)) = (&found.map, turn_ns) {
-        let bytes = f64::from(outcome.disk.facts.sector_bytes);
+        let bytes = f64::from(outcome.disk.info.sector_bytes);
         let runs = found.lattice.as_ref().map_or(&[][..], |lattice| &lattice.runs);
         sections.push(zones(map, runs, bytes, turn_ns));
     }

@@ -11,10 +11,10 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
     let time = if disk.is_simulated { "simulated_s" } else { "seconds" };
     let mut document = json!({
         "disk": disk.name,
-        "sectors": disk.facts.sectors,
-        "sector_bytes": disk.facts.sector_bytes,
-        "physical_sectors": disk.facts.physical_sectors,
-        "depth": disk.facts.depth,
+        "sectors": disk.info.sectors,
+        "sector_bytes": disk.info.sector_bytes,
+        "physical_sectors": disk.info.physical_sectors,
+        "depth": disk.info.depth,
         "probes": outcome.probes,
         time: outcome.took.as_secs(),
     });
@@ -42,7 +42,7 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
             let mut parts = findings::parts(learned);
             let sure =
                 learned.findings.iter().map(|(key, sure)| (key.to_string(), findings::word(sure).into()));
-            parts.insert("sure".to_string(), Value::Object(sure.collect()));
+            parts.insert("confidence".to_string(), Value::Object(sure.collect()));
             Value::Object(parts)
         }),
     );
@@ -58,15 +58,15 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
     put(
         "check",
         outcome.verdict.as_ref().map(|verdict| {
-            let mut told =
+            let mut check =
                 json!({"drive": verdict.name, "agrees": verdict.is_good(), "whole": verdict.is_whole});
             if let Some(found) = verdict.tracks {
-                told["boundaries"] = found.boundaries.into();
-                told["missed"] = found.missed.into();
-                told["false"] = found.false_ones.into();
+                check["boundaries"] = found.boundaries.into();
+                check["missed"] = found.missed.into();
+                check["false"] = found.false_ones.into();
             }
-            verdict.rpm_off_ppm.into_iter().for_each(|off| told["rpm_off_ppm"] = off.into());
-            told
+            verdict.rpm_off_ppm.into_iter().for_each(|off| check["rpm_off_ppm"] = off.into());
+            check
         }),
     );
     let text = serde_json::to_string_pretty(&document).expect("plain values are expressible in JSON");

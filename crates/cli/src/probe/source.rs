@@ -7,9 +7,9 @@ use headstack_host::probe::{Options, ProbeError, RealDisk};
 use headstack_host::scsi::{Translating, Translator, sg};
 use headstack_model::Nanos;
 use headstack_nbd::NbdUri;
-use headstack_probe::drive::Answers;
+use headstack_probe::drive::ProbeTarget;
 use headstack_probe::simulated::{Noise, SimulatedDisk};
-use headstack_probe::{Answer, Facts, Probe};
+use headstack_probe::{Answer, DiskInfo, Probe};
 use headstack_tracks::map::Identity;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// What is told of a disk.
-pub(super) struct Told {
+pub(super) struct SourceInfo {
     /// What people call it.
     pub(super) name: String,
     /// What tells it from other disks.
@@ -76,10 +76,10 @@ pub(super) struct Told {
     /// Whether its time is simulated.
     pub(super) is_simulated: bool,
     /// What it tells of itself.
-    pub(super) facts: Facts,
+    pub(super) info: DiskInfo,
 }
 
-impl Told {
+impl SourceInfo {
     /// What it calls itself, in one line.
     pub(super) fn own_name(&self) -> String {
         let Identity { name, serial, .. } = &self.identity;
@@ -92,7 +92,7 @@ pub(super) enum Source {
     Simulated {
         disk: Box<SimulatedDisk>,
         title: String,
-        facts: Facts,
+        info: DiskInfo,
     },
     Real(Box<RealDisk>),
     /// One that says where its blocks lie.
@@ -140,26 +140,26 @@ impl SourceArgs {
             ..Noise::USUAL
         };
         let disk = SimulatedDisk::new(&spec, noise, self.seed).map_err(Failure::input)?;
-        let facts = disk.facts();
-        let depth = self.depth.map_or(facts.depth, usize::from).min(facts.depth);
-        let facts = Facts { depth, may_write: self.writes, ..facts };
-        Ok(Source::Simulated { disk: Box::new(disk), title: spec.title.clone(), facts })
+        let info = disk.info();
+        let depth = self.depth.map_or(info.depth, usize::from).min(info.depth);
+        let info = DiskInfo { depth, may_write: self.writes, ..info };
+        Ok(Source::Simulated { disk: Box::new(disk), title: spec.title.clone(), info })
     }
 }
 
 impl Source {
-    pub(super) fn told(&self) -> Told {
-        let facts = self.facts();
+    pub(super) fn source_info(&self) -> SourceInfo {
+        let info = self.info();
         match self {
-            Source::Simulated { title, .. } => Told {
+            Source::Simulated { title, .. } => SourceInfo {
                 name: title.clone(),
-                identity: Identity { name: Some(title.clone()), ..facts.identity() },
+                identity: Identity { name: Some(title.clone()), ..info.identity() },
                 way: "simulated",
                 is_simulated: true,
-                facts,
+                info,
             },
-            Source::Real(disk) => told_of(disk, facts),
-            Source::Translating(disk) => told_of(disk.disk(), facts),
+            Source::Real(disk) => told_of(disk, info),
+            Source::Translating(disk) => told_of(disk.disk(), info),
         }
     }
 }
@@ -171,37 +171,37 @@ fn translating(path: &Path, disk: RealDisk) -> Result<Source, Failure> {
     let translator = Translator::new(device).tried().map_err(|error| {
         at(&format_args!("it does not say where its blocks lie ({error}); --method lattice does without"))
     })?;
-    let translator = translator.of(&disk.facts()).map_err(|error| at(&error))?;
+    let translator = translator.of(&disk.info()).map_err(|error| at(&error))?;
     let clock = disk.clock();
     Ok(Source::Translating(Box::new(Translating::new(disk, translator, clock))))
 }
 
-fn told_of(disk: &RealDisk, facts: Facts) -> Told {
-    Told {
+fn told_of(disk: &RealDisk, info: DiskInfo) -> SourceInfo {
+    SourceInfo {
         name: disk.name().to_string(),
         identity: disk.identity().clone(),
         way: if disk.is_real_time() { "in real time" } else { "without real-time priority" },
         is_simulated: false,
-        facts,
+        info,
     }
 }
 
-impl Answers for Source {
+impl ProbeTarget for Source {
     type Error = ProbeError;
 
-    fn facts(&self) -> Facts {
+    fn info(&self) -> DiskInfo {
         match self {
-            Source::Simulated { facts, .. } => *facts,
-            Source::Real(disk) => disk.facts(),
-            Source::Translating(disk) => disk.facts(),
+            Source::Simulated { info, .. } => *info,
+            Source::Real(disk) => disk.info(),
+            Source::Translating(disk) => disk.info(),
         }
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), ProbeError> {
+    fn submit(&mut self, probe: Probe) -> Result<(), ProbeError> {
         match self {
-            Source::Simulated { disk, .. } => disk.ask(probe).map_err(|never| match never {}),
-            Source::Real(disk) => disk.ask(probe),
-            Source::Translating(disk) => disk.ask(probe),
+            Source::Simulated { disk, .. } => disk.submit(probe).map_err(|never| match never {}),
+            Source::Real(disk) => disk.submit(probe),
+            Source::Translating(disk) => disk.submit(probe),
         }
     }
 

@@ -30,9 +30,9 @@ pub(super) fn print(outcome: &Outcome, out: &mut dyn Write) -> Result<(), Failur
 /// Names and values.
 pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let Outcome { disk, found, .. } = outcome;
-    let facts = disk.facts;
-    let bytes = facts.sectors * u64::from(facts.sector_bytes);
-    let physical = match facts.physical_sectors {
+    let info = disk.info;
+    let bytes = info.sectors * u64::from(info.sector_bytes);
+    let physical = match info.physical_sectors {
         1 => String::new(),
         count => format!(" ({count} to a physical sector)"),
     };
@@ -42,8 +42,8 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
             "blocks",
             format!(
                 "{} of {} bytes{physical}, {}",
-                grouped(facts.sectors),
-                facts.sector_bytes,
+                grouped(info.sectors),
+                info.sector_bytes,
                 capacity(bytes)
             ),
         ),
@@ -136,20 +136,20 @@ fn layout(learned: &LearnedMechanics) -> String {
 
 fn arm(seeks: &Seeks) -> String {
     let ms = |time: Nanos| format!("{} ms", significant(time.as_ms(), 3));
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     if let (Some(first), Some(last)) = (seeks.reads.first(), seeks.reads.last()) {
         let far = grouped(last.distance.into());
-        told.push(format!(
+        parts.push(format!(
             "a seek takes {} over {} to {} over {far}",
             ms(first.time),
             first.distance,
             ms(last.time)
         ));
     }
-    told.extend(seeks.head_switch.map(|time| format!("a change of heads {}", ms(time))));
+    parts.extend(seeks.head_switch.map(|time| format!("a change of heads {}", ms(time))));
     let settle = seeks.write_settle_ns.map(|time| significant(time as f64 / 1e6, 3));
-    told.extend(settle.map(|settle| format!("a write {settle} ms more")));
-    told.join(", ")
+    parts.extend(settle.map(|settle| format!("a write {settle} ms more")));
+    parts.join(", ")
 }
 
 fn left_open(open: &Open) -> String {
@@ -166,12 +166,12 @@ fn agreement(verdict: &Verdict) -> String {
         )
     });
     let speed = verdict.rpm_off_ppm.map(|off| format!("speed off by {off:.1} millionths"));
-    let told: Vec<String> = tracks.into_iter().chain(speed).collect();
+    let parts: Vec<String> = tracks.into_iter().chain(speed).collect();
     let word = match (verdict.is_good(), verdict.is_whole) {
         (true, _) => "agrees with",
         (false, false) => "NOT WHOLE, so far compared with",
         (false, true) => "DISAGREES with",
     };
-    let told = if told.is_empty() { "nothing was learned".to_string() } else { told.join("; ") };
-    format!("{word} {}: {told}", verdict.name)
+    let parts = if parts.is_empty() { "nothing was learned".to_string() } else { parts.join("; ") };
+    format!("{word} {}: {parts}", verdict.name)
 }

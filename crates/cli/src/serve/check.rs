@@ -72,7 +72,7 @@ fn scheduled(plan: &Plan, disk: usize) -> String {
     let fixed = [
         streams.read_ahead_bytes.map(|bytes| format!("R {}", memory(bytes))),
         streams.dispatch_set.map(|count| format!("D {count}")),
-        streams.requests_a_turn.map(|count| format!("N {count}")),
+        streams.requests_per_turn.map(|count| format!("N {count}")),
     ];
     let parts = std::iter::once(format!("{} of stream memory", memory(streams.memory_bytes)));
     let map = plan.disks[disk].map.as_ref().map(|path| format!("tracks as in {}", path.display()));

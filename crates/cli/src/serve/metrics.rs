@@ -70,8 +70,8 @@ const GAUGES: [(&str, &str, Measure); 19] = [
     ("stream_memory_bytes", "Stream memory, M", |disk| disk.scheduler.memory_bytes as f64),
     ("stream_memory_used_bytes", "Stream memory in use", |disk| disk.scheduler.used_bytes as f64),
     ("staged_bytes", "Bytes read ahead and not fetched", |disk| disk.scheduler.staged_bytes as f64),
-    ("gathered_bytes", "Bytes written and not on the disk", |disk| disk.scheduler.gathered_bytes as f64),
-    ("disk_commands", "Commands that the disk has", |disk| disk.scheduler.underway as f64),
+    ("coalesced_bytes", "Bytes written and not on the disk", |disk| disk.scheduler.coalesced_bytes as f64),
+    ("disk_commands", "Commands that the disk has", |disk| disk.scheduler.in_flight as f64),
     ("hit_share", "Reads answered at once, of those in the last second", |disk| disk.hit_share),
     ("utilisation", "Share of the last second in which the disk had a command", |disk| disk.utilisation),
     ("bandwidth_bytes_per_second", "Speed of the disk within a stream, as measured", |disk| {
@@ -81,7 +81,9 @@ const GAUGES: [(&str, &str, Measure); 19] = [
         disk.scheduler.positioning_ms / 1e3
     }),
     ("read_ahead_bytes", "Bytes of a request to the disk, R", |disk| disk.scheduler.read_ahead_bytes as f64),
-    ("requests_a_turn", "Requests of a stream a turn, N", |disk| disk.scheduler.requests_a_turn.into()),
+    ("requests_per_turn", "Requests in a turn of a stream, N", |disk| {
+        disk.scheduler.requests_per_turn.into()
+    }),
     ("dispatch_set", "Streams that have a turn at a time, D", |disk| disk.scheduler.dispatch_set.into()),
     (
         "bypass",
@@ -95,7 +97,7 @@ const COUNTERS: [(&str, &str, Measure); 10] = [
     ("streams_found", "Streams found", |disk| disk.scheduler.found as f64),
     ("turns", "Turns of streams", |disk| disk.scheduler.turns as f64),
     ("requests", "Requests of clients", |disk| disk.scheduler.requests as f64),
-    ("requests_beside", "Requests that passed beside the streams", |disk| disk.scheduler.direct as f64),
+    ("bypass_requests", "Requests that bypassed the streams", |disk| disk.scheduler.direct as f64),
     ("hits", "Reads answered from stream memory at once", |disk| disk.scheduler.hits as f64),
     ("disk_read_bytes", "Bytes read from the disk", |disk| disk.scheduler.disk_read_bytes as f64),
     ("disk_written_bytes", "Bytes written to the disk", |disk| disk.scheduler.disk_written_bytes as f64),

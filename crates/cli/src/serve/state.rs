@@ -85,9 +85,9 @@ pub(crate) struct SchedulerState {
     pub(crate) high_water_bytes: u64,
     /// Read ahead and not fetched; written and not on the disk.
     pub(crate) staged_bytes: u64,
-    pub(crate) gathered_bytes: u64,
+    pub(crate) coalesced_bytes: u64,
     /// Commands that the disk has.
-    pub(crate) underway: usize,
+    pub(crate) in_flight: usize,
     /// Requests, those that passed beside the streams, and reads answered at once.
     pub(crate) requests: u64,
     pub(crate) direct: u64,
@@ -104,7 +104,7 @@ pub(crate) struct SchedulerState {
     pub(crate) positioning_ms: f64,
     /// R, N and D as they are now.
     pub(crate) read_ahead_bytes: u64,
-    pub(crate) requests_a_turn: u32,
+    pub(crate) requests_per_turn: u32,
     pub(crate) dispatch_set: u32,
     /// Whether the disk gets requests of streams as they come, because turns would gain too little.
     #[serde(default)]

@@ -80,7 +80,7 @@ pub(super) fn tuning(disk: &DiskState) -> String {
         disk.name,
         memory(scheduler.read_ahead_bytes),
         scheduler.dispatch_set,
-        scheduler.requests_a_turn
+        scheduler.requests_per_turn
     );
     let mut parts = vec![chosen];
     if disk.has_failed {
@@ -93,8 +93,8 @@ pub(super) fn tuning(disk: &DiskState) -> String {
         let (mb_s, ms) = (figure(scheduler.bandwidth_mb_s), figure(scheduler.positioning_ms));
         parts.push(format!("{mb_s} MB/s once it is there, {ms} ms to get there"));
     }
-    if scheduler.gathered_bytes > 0 {
-        parts.push(format!("{} gathered", memory(scheduler.gathered_bytes)));
+    if scheduler.coalesced_bytes > 0 {
+        parts.push(format!("{} coalesced", memory(scheduler.coalesced_bytes)));
     }
     if scheduler.lost_bytes > 0 {
         parts.push(format!("{} LOST", capacity(scheduler.lost_bytes)));

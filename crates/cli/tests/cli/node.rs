@@ -220,10 +220,10 @@ fn limits_are_checked_and_printed() {
     config("connections = 100\nin_flight_bytes_together = 67108864");
     let told = printed(&["serve", file, "--check"]);
     assert!(told.contains("clients: 100 connections, 75 from one address; 64 MiB of requests"), "{told}");
-    config("in_flight_bytes_together = 1048576");
+    config("total_in_flight_bytes = 1048576");
     let line = refused(&["serve", file, "--check"], 2);
     assert!(
-        line.contains("limits.in_flight_bytes_together: 1048576 is outside what one connection may have"),
+        line.contains("limits.total_in_flight_bytes: 1048576 is outside what one connection may have"),
         "{line}"
     );
     config("idle_ms = 0.0");

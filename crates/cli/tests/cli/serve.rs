@@ -76,7 +76,7 @@ fn check_prints_the_plan_and_opens_nothing() {
                   [disk.streams]\ndispatch_set = 2\n\
                   [[export]]\ndisk = \"test\"\nallow = [\"10.0.0.0/8\", \"cert:viewer\"]\n[[export]]\ndisk = \"video\"\nname = \"old\"\nread_only = true\n";
     let file = node_file(&folder, config);
-    let told = printed(&["serve", text(&file), "--check", "--set", "disk.streams.requests_a_turn=4"]);
+    let told = printed(&["serve", text(&file), "--check", "--set", "disk.streams.requests_per_turn=4"]);
     let lines = [
         "ok: 2 disks and 2 exports",
         "video: /nowhere/video; 8 MiB of stream memory, N 4",

@@ -3,7 +3,7 @@
 use crate::common::{headstack, json, refused};
 use crate::device::{Loop, Mount};
 use crate::disks::{self, Disk};
-use crate::ext4::{PROGRAMS, ROADS, made, write_tree};
+use crate::ext4::{PROGRAMS, METHODS, made, write_tree};
 use crate::tools::{have, have_loops_and, run, text};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -17,11 +17,11 @@ fn crossings_of_an_image_match_those_of_its_mount() {
     let tree = disks::folder();
     write_tree(tree.path());
     let disk = Disk::of("atlas-10k", 1003, 1_000_000);
-    for road in ["none", ROADS[0], ROADS[1]] {
+    for method in ["none", METHODS[0], METHODS[1]] {
         let image = disk.image();
-        match road {
+        match method {
             "none" => drop(run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", "4096", &image])),
-            road => drop(made(&disk, &image, &["--road", road])),
+            method => drop(made(&disk, &image, &["--method", method])),
         }
         let here = ["--partition", disk.partition(), "--json"];
         let check = || headstack(&[&["layout", "check", disk.map(), &image], &here[..]].concat());
@@ -47,7 +47,7 @@ fn crossings_of_an_image_match_those_of_its_mount() {
             ("crossings", "crossings"),
             ("extents_on_track", "extents_on_track"),
         ] {
-            assert_eq!(told["files"][of], shown["total"][key], "{road}: {of}");
+            assert_eq!(told["files"][of], shown["total"][key], "{method}: {of}");
         }
         let crosses = shown["files"].as_array().expect("it lists files").iter();
         let crosses = crosses.filter(|file| file["crossings"] != 0);
@@ -66,8 +66,8 @@ fn crossings_of_an_image_match_those_of_its_mount() {
                 (path.to_string(), file["crossings"].as_u64().expect("a number"))
             })
             .collect();
-        assert_eq!(by_inodes, by_kernel, "{road}");
-        assert_eq!((checked.code, by_inodes.is_empty()), if road == "none" { (1, false) } else { (0, true) });
+        assert_eq!(by_inodes, by_kernel, "{method}");
+        assert_eq!((checked.code, by_inodes.is_empty()), if method == "none" { (1, false) } else { (0, true) });
         assert!(told["folders"]["inodes"].as_u64() > Some(20), "{told:#}");
         assert_eq!(told["journal"]["inodes"].as_u64().map(|journals| journals > 0), Some(true), "{told:#}");
     }
@@ -82,7 +82,7 @@ fn damaged_or_foreign_ext4_image_is_rejected() {
     let image = disk.image();
     let check = || refused(&["layout", "check", disk.map(), &image, "--partition", disk.partition()], 2);
     assert!(check().contains("its superblock is not as mke2fs makes it"), "{}", check());
-    made(&disk, &image, &["--road", "hidden-file"]);
+    made(&disk, &image, &["--method", "hidden-file"]);
     let file = std::fs::File::options().read(true).write(true).open(&image).expect("it is there");
     let mut whole = vec![0; 1 << 20];
     file.read_exact_at(&mut whole, 0).expect("it is longer");

@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 pub(crate) const PROGRAMS: [&str; 5] = ["mke2fs", "e2fsck", "debugfs", "dumpe2fs", "blkid"];
-pub(crate) const ROADS: [&str; 2] = ["bad-blocks", "hidden-file"];
+pub(crate) const METHODS: [&str; 2] = ["bad-blocks", "hidden-file"];
 
 /// Makes a file system on a part of a disk, and takes what is told of it.
 pub(crate) fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
@@ -50,14 +50,14 @@ fn clean_file_system_withholds_every_listed_block() {
     }
     let disk = Disk::of("atlas-10k", 1003, 4_000_000);
     let listed = listed(&disk);
-    for road in ROADS {
+    for method in METHODS {
         let image = disk.image();
-        let told = made(&disk, &image, &["--road", road]);
-        assert_eq!((&told["road"], &told["e2fsck"]), (&road.into(), &"clean".into()), "{told}");
+        let told = made(&disk, &image, &["--method", method]);
+        assert_eq!((&told["method"], &told["e2fsck"]), (&method.into(), &"clean".into()), "{told}");
         assert_eq!(number(&told, "listed_blocks"), listed.len() as u64);
         run("e2fsck", &["-fn", &image]);
         // What is left out is in the list of bad blocks, or in the file.
-        let held: Vec<u64> = match road {
+        let held: Vec<u64> = match method {
             "bad-blocks" => runs(&run("dumpe2fs", &["-b", &image])).into_iter().map(|run| run.0).collect(),
             _ => {
                 let told = run("debugfs", &["-R", "stat /.headstack-excluded", &image]);
@@ -69,9 +69,9 @@ fn clean_file_system_withholds_every_listed_block() {
             }
         };
         let missing: Vec<&u64> = listed.iter().filter(|block| held.binary_search(block).is_err()).collect();
-        assert_eq!(held.len() as u64, number(&told, "excluded_blocks"), "{road}");
-        assert_eq!(missing.len() as u64, number(&told, "metadata_blocks_not_excluded"), "{road}");
-        assert_eq!(held.len() + missing.len(), listed.len(), "{road}");
+        assert_eq!(held.len() as u64, number(&told, "excluded_blocks"), "{method}");
+        assert_eq!(missing.len() as u64, number(&told, "metadata_blocks_not_excluded"), "{method}");
+        assert_eq!(held.len() + missing.len(), listed.len(), "{method}");
         // Those that are not held are used by metadata: no file can get them.
         let free = run("dumpe2fs", &[&image]);
         let free = free.lines().filter_map(|line| line.trim().strip_prefix("Free blocks: ")).flat_map(runs);
@@ -165,13 +165,13 @@ fn extents_of_a_copied_tree_cross_no_track_boundary() {
     // One drive has tracks of odd sectors, the other such as hold whole blocks; its partition begins anywhere.
     for (drive, start) in [("atlas-10k", 1003), ("exos-x18", 4096 * 77)] {
         let disk = Disk::of(drive, start, 4_000_000);
-        for road in ROADS {
+        for method in METHODS {
             let image = disk.image();
-            made(&disk, &image, &["--road", road]);
+            made(&disk, &image, &["--method", method]);
             let device = Loop::over(Path::new(&image));
             let laid = lay(&disk, device.device(), tree.path());
-            assert_eq!(laid.crossing, [], "{drive}, {road}");
-            assert!(laid.extents > 350, "{drive}, {road}: {} extents", laid.extents);
+            assert_eq!(laid.crossing, [], "{drive}, {method}");
+            assert!(laid.extents > 350, "{drive}, {method}: {} extents", laid.extents);
         }
         // Without it they do, or there would be nothing to see here.
         let image = disk.image();
@@ -229,11 +229,11 @@ fn every_rejection_leaves_the_image_unchanged() {
     refused(&["--", "-b", "1024"], "the option -b of mke2fs");
     refused(&["--", "/dev/null"], "the option /dev/null of mke2fs");
     refused(&["--", "-O", "nonsense"], "mke2fs cannot make this file system");
-    refused(&["--road", "hidden-file", "--", "-O", "bigalloc"], "features that are not understood");
-    refused(&["--road", "hidden-file", "--", "-N", "4000000000"], "mke2fs cannot make this file system");
-    refused(&["--road", "bad-blocks", "--", "-N", "20000"], "mke2fs cannot make this file system");
+    refused(&["--method", "hidden-file", "--", "-O", "bigalloc"], "features that are not understood");
+    refused(&["--method", "hidden-file", "--", "-N", "4000000000"], "mke2fs cannot make this file system");
+    refused(&["--method", "bad-blocks", "--", "-N", "20000"], "mke2fs cannot make this file system");
     refused(
-        &["--road", "bad-blocks", "--", "-E", "resize=4000000000"],
+        &["--method", "bad-blocks", "--", "-E", "resize=4000000000"],
         "e2fsck finds this file system wrong",
     );
     refused(&["--", "-J", "device=/dev/null"], "the option -J of mke2fs is not for here");
@@ -245,7 +245,7 @@ fn every_rejection_leaves_the_image_unchanged() {
 
     made(&disk, &image, &[]);
     refused(&[], "holds a file system or the like (ext4): --force");
-    assert_eq!(made(&disk, &image, &["--force", "--road", "hidden-file"])["e2fsck"], "clean");
+    assert_eq!(made(&disk, &image, &["--force", "--method", "hidden-file"])["e2fsck"], "clean");
     let none = disk.folder().join("none");
     let told = crate::common::refused(&["layout", "mkfs", "ext4", disk.map(), text(&none)], 2);
     assert!(told.contains("No such file"), "{told}");
@@ -322,11 +322,11 @@ fn failure_after_the_first_write_reports_the_damage() {
     // The image ends up larger than what may lie there.
     let narrow = Mount::new("tmpfs", "none");
     run("mount", &["-o", "remount,size=8k", text(narrow.path())]);
-    for road in ROADS {
+    for method in METHODS {
         let image = disks::sparse(&narrow.path().join("image"), 40_000 * 512);
         let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--partition", disk.partition()];
-        let told = refused(&[&args[..], &["--road", road]].concat(), 1);
-        assert!(told.contains("what is on the disk now is no good"), "{road}: {told}");
+        let told = refused(&[&args[..], &["--method", method]].concat(), 1);
+        assert!(told.contains("what is on the disk now is no good"), "{method}: {told}");
     }
     narrow.unmount();
 }
@@ -338,7 +338,7 @@ fn hidden_file_is_shown_only_if_named() {
     }
     let disk = Disk::of("atlas-10k", 1003, 400_000);
     let image = disk.image();
-    made(&disk, &image, &["--road", "hidden-file"]);
+    made(&disk, &image, &["--method", "hidden-file"]);
     let device = Loop::over(Path::new(&image));
     let mount = Mount::new("ext4", device.device());
     let holder = mount.path().join(".headstack-excluded");
@@ -366,9 +366,9 @@ fn oversized_bad_block_list_is_rejected() {
     let disk = Disk::made(&Identity::new(map.end().0, 512), &map);
     let image = disk.image();
     let before = fs::metadata(&image).expect("it is there");
-    let told = refused(&["layout", "mkfs", "ext4", disk.map(), &image, "--road", "bad-blocks"], 2);
+    let told = refused(&["layout", "mkfs", "ext4", disk.map(), &image, "--method", "bad-blocks"], 2);
     assert!(
-        told.contains("blocks to leave out: a list of bad blocks holds 524287; --road hidden-file"),
+        told.contains("blocks to leave out: a list of bad blocks holds 524287; --method hidden-file"),
         "{told}"
     );
     let after = fs::metadata(&image).expect("it is there");
@@ -405,7 +405,7 @@ pub(crate) fn grown(drive: &str, bytes: u64) -> (Identity, TrackMap) {
     (Identity { physical_sectors: 8, ..Identity::new(sectors, 512) }, map)
 }
 
-/// Makes a file system on a disk of this size, as an image in a folder, by the road that fits.
+/// Makes a file system on a disk of this size, as an image in a folder, by the method that fits.
 fn large(bytes: u64, folder: &Path) -> Value {
     let (identity, map) = grown("exos-x18", bytes);
     let end = map.end().0;
@@ -421,7 +421,7 @@ fn terabyte_layout_uses_the_hidden_file() {
         return;
     }
     let told = large(1_400_000_000_000, &std::env::temp_dir());
-    assert_eq!((&told["road"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
+    assert_eq!((&told["method"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
     assert!(number(&told, "excluded_blocks") > 550_000, "{told}");
     assert!(number(&told, "metadata_blocks_not_excluded") < 20_000, "{told}");
 }
@@ -436,6 +436,6 @@ fn layout_of_twenty_terabytes_uses_the_hidden_file() {
     }
     let told = large(20_000_000_000_000, folder);
     eprintln!("{told:#}");
-    assert_eq!((&told["road"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
+    assert_eq!((&told["method"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
     assert!(number(&told, "excluded_blocks") > 10_000_000, "{told}");
 }

@@ -20,7 +20,7 @@ fn plain_inodes(disk: &Disk, block: &str, options: &[&str]) -> u64 {
     inodes(&image)
 }
 
-/// A file system by the road that the command chooses, held against mke2fs.
+/// A file system by the method that the command chooses, held against mke2fs.
 fn chosen(disk: &Disk, block: &str, options: &[&str]) -> Value {
     let plain = plain_inodes(disk, block, options);
     let image = disk.image();
@@ -51,14 +51,14 @@ fn hidden_file_replaces_a_list_that_costs_inodes() {
     }
     let disk = Disk::whole("cheetah-4lp");
     let told = chosen(&disk, "4096", &[]);
-    let road = ["road", "road_because"].map(|key| told[key].as_str().expect("it is a word"));
-    assert_eq!((road, number(&told, "inodes")), (["hidden-file", "list-costs-inodes"], 277_984), "{told}");
+    let method = ["method", "method_reason"].map(|key| told[key].as_str().expect("it is a word"));
+    assert_eq!((method, number(&told, "inodes")), (["hidden-file", "list-costs-inodes"], 277_984), "{told}");
     // The user's own number of inodes counts as well as the usual one.
     let told = chosen(&disk, "4096", &["-N", "100000"]);
-    assert_eq!(told["road_because"], "list-costs-inodes", "{told}");
+    assert_eq!(told["method_reason"], "list-costs-inodes", "{told}");
     let few = chosen(&disk, "4096", &["-i", "1048576"]);
     assert_eq!(
-        (&few["road"], &few["road_because"]),
+        (&few["method"], &few["method_reason"]),
         (&"bad-blocks".into(), &"list-suffices".into()),
         "{few}"
     );
@@ -78,11 +78,11 @@ fn requested_list_keeps_fitting_inodes_and_warns_of_the_loss() {
     }
     let disk = Disk::whole("cheetah-4lp");
     let image = disk.image();
-    let list = ["layout", "mkfs", "ext4", disk.map(), &image, "--road", "bad-blocks"];
+    let list = ["layout", "mkfs", "ext4", disk.map(), &image, "--method", "bad-blocks"];
     let told = headstack(&list);
     assert_eq!(told.code, 0, "{}", told.err);
     assert!(told.err.contains("13,056 inodes, where mke2fs alone gives 277,984"), "{}", told.err);
-    assert!(told.err.contains("--road hidden-file keeps all"), "{}", told.err);
+    assert!(told.err.contains("--method hidden-file keeps all"), "{}", told.err);
     assert_eq!(inodes(&image), 13_056);
     // One more block of them in each of the 34 groups has no room.
     let more = (13_056 + 34 * 16).to_string();

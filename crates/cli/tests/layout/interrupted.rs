@@ -2,7 +2,7 @@
 
 use crate::common::command;
 use crate::disks::Disk;
-use crate::ext4::{PROGRAMS, ROADS, grown, made};
+use crate::ext4::{PROGRAMS, METHODS, grown, made};
 use crate::tools::{attempt, have, output, run, wait_for};
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -54,15 +54,15 @@ fn terminated_mkfs_leaves_no_half_made_file_system() {
         return;
     }
     let disk = Disk::of("atlas-10k", 1003, 16_000_000);
-    for road in ROADS {
+    for method in METHODS {
         let image = disk.image();
-        made(&disk, &image, &["--road", road]);
+        made(&disk, &image, &["--method", method]);
         let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--partition", disk.partition()];
         let mut ends = Vec::new();
         // It was whole before, and is asked to end at the start, or after so many changes of the superblock.
         for changes in 0..6 {
             let before = head(&image);
-            let mut command = command(&[&args[..], &["--force", "--road", road]].concat());
+            let mut command = command(&[&args[..], &["--force", "--method", method]].concat());
             let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
             let (mut last, mut seen) = (before.clone(), 0);
             wait_for("a change of the superblock, or the end", || {
@@ -77,15 +77,15 @@ fn terminated_mkfs_leaves_no_half_made_file_system() {
             wait_for("the programs that it began", || (!is_at_work(&image)).then_some(()));
             match code {
                 // It was quicker.
-                Some(0) => assert_eq!(taken(&image), Taken::Whole, "{road}, after {changes} changes"),
+                Some(0) => assert_eq!(taken(&image), Taken::Whole, "{method}, after {changes} changes"),
                 _ if head(&image) == before => {}
-                Some(1) => assert_eq!(taken(&image), Taken::Nothing, "{road}, after {changes} changes"),
+                Some(1) => assert_eq!(taken(&image), Taken::Nothing, "{method}, after {changes} changes"),
                 // It had not begun to watch for signals.
-                code => panic!("{road}, after {changes} changes: {code:?}"),
+                code => panic!("{method}, after {changes} changes: {code:?}"),
             }
             ends.push(code);
         }
-        assert!(ends.contains(&Some(1)), "{road}: it was never interrupted: {ends:?}");
+        assert!(ends.contains(&Some(1)), "{method}: it was never interrupted: {ends:?}");
     }
 }
 
@@ -97,7 +97,7 @@ fn mke2fs_dies_with_its_parent() {
     let (identity, map) = grown("exos-x18", 1_400_000_000_000);
     let disk = Disk::made(&identity, &map);
     let image = disk.image();
-    let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--road", "hidden-file"];
+    let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--method", "hidden-file"];
     let file = fs::File::options().write(true).open(&image).expect("it is there");
     file.write_all_at(&[0x5A; 1024], 1024).expect("there is room");
     drop(file);

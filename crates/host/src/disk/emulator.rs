@@ -5,7 +5,7 @@ use super::machine::{Ended, Machine};
 use super::task::{Extent, Pending, Task};
 use super::unwritten::Content;
 use super::volume::Volume;
-use crate::{BlockError, Operation, Stretch};
+use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::{Nanos, Op};
 use headstack_sim::{Engine, Outcome as Ending};
 use slab::Slab;
@@ -35,7 +35,7 @@ pub enum Outcome {
         bytes: u32,
     },
     /// Where data and holes are.
-    Allocation(Vec<Stretch>),
+    Allocation(Vec<StatusExtent>),
 }
 
 /// An operation that is over.
@@ -154,7 +154,7 @@ impl Emulator {
         match self.begin(volume, operation) {
             Ok((task, outcome)) => {
                 let slot = self.pending.insert(Pending { ticket, volume, task, outcome, asked, begun: now });
-                self.go_on(now, slot);
+                self.start_next_piece(now, slot);
                 self.collect(now);
             }
             Err(error) => {
@@ -298,7 +298,7 @@ impl Emulator {
     }
 
     /// Gives the model the next piece of an operation, or ends it.
-    fn go_on(&mut self, now: Nanos, slot: usize) {
+    fn start_next_piece(&mut self, now: Nanos, slot: usize) {
         let pending = &mut self.pending[slot];
         let place = &mut self.volumes[pending.volume as usize];
         let block = u64::from(place.info().sector_bytes);
@@ -338,7 +338,7 @@ impl Emulator {
         match self.volumes[pending.volume as usize].failed().filter(|_| keeps) {
             Some(error) => self.finish(slot, at, Err(error)),
             None if self.stopping && !is_last => self.finish(slot, at, Err(BlockError::ShuttingDown)),
-            None => self.go_on(if is_last { at } else { now }, slot),
+            None => self.start_next_piece(if is_last { at } else { now }, slot),
         }
     }
 

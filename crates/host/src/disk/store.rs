@@ -4,7 +4,7 @@
 
 use super::mark::Mark;
 use super::unwritten::Content;
-use crate::{BlockError, Stretch};
+use crate::{BlockError, StatusExtent};
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -122,7 +122,7 @@ impl Store {
     }
 
     /// Where data are kept and where holes are, from `offset` on; at most so many stretches, which may end early then.
-    pub(super) fn allocation(&self, offset: u64, bytes: u64, most: usize) -> Vec<Stretch> {
+    pub(super) fn allocation(&self, offset: u64, bytes: u64, most: usize) -> Vec<StatusExtent> {
         crate::node::allocation(&self.file, offset, bytes, most)
     }
 }
@@ -146,8 +146,8 @@ mod tests {
         store.read((1 << 40) - 512, &mut read).expect("it is inside");
         assert_eq!(read, [0; 512]);
         store.write(1 << 30, &[9; 4096]).expect("there is room");
-        let hole = |bytes| Stretch { bytes, hole: true };
-        let data = Stretch { bytes: 4096, hole: false };
+        let hole = |bytes| StatusExtent { bytes, hole: true };
+        let data = StatusExtent { bytes: 4096, hole: false };
         assert_eq!(store.allocation((1 << 30) - 4096, 12_288, 9), [hole(4096), data, hole(4096)]);
         store.clear(1 << 30, 4096).expect("a hole can be made");
         assert_eq!(store.allocation((1 << 30) - 4096, 12_288, 9), [hole(12_288)]);

@@ -2,7 +2,7 @@
 
 use super::store::Store;
 use super::unwritten::{Content, Unwritten};
-use crate::{BlockError, Stretch};
+use crate::{BlockError, StatusExtent};
 use headstack_model::Nanos;
 use headstack_workload::VolumeInfo;
 
@@ -23,7 +23,7 @@ pub struct Volume {
 
 impl Volume {
     /// Most stretches in an answer about allocation.
-    const STRETCHES: usize = 4096;
+    const MAX_EXTENTS: usize = 4096;
 
     /// A volume whose bytes `store` keeps.
     ///
@@ -152,15 +152,15 @@ impl Volume {
         self.store = store;
     }
 
-    pub(super) fn allocation(&self, offset: u64, bytes: u64) -> Vec<Stretch> {
-        let stretches = self.store.allocation(offset, bytes, Volume::STRETCHES);
+    pub(super) fn allocation(&self, offset: u64, bytes: u64) -> Vec<StatusExtent> {
+        let extents = self.store.allocation(offset, bytes, Volume::MAX_EXTENTS);
         let mut data = Vec::new();
         let mut at = offset;
-        for stretch in stretches {
-            if !stretch.hole {
-                data.push((at, at + stretch.bytes));
+        for extent in extents {
+            if !extent.hole {
+                data.push((at, at + extent.bytes));
             }
-            at += stretch.bytes;
+            at += extent.bytes;
         }
         data.extend(self.owed.within(offset, at).chain(self.unwritten.within(offset, at)));
         data.sort_unstable();
@@ -169,12 +169,12 @@ impl Volume {
 }
 
 /// The stretches of `start..end` with these runs of data, which may overlap.
-fn told(start: u64, end: u64, data: &[(u64, u64)]) -> Vec<Stretch> {
-    let mut stretches: Vec<Stretch> = Vec::new();
-    let mut add = |bytes: u64, hole: bool| match stretches.last_mut() {
+fn told(start: u64, end: u64, data: &[(u64, u64)]) -> Vec<StatusExtent> {
+    let mut extents: Vec<StatusExtent> = Vec::new();
+    let mut add = |bytes: u64, hole: bool| match extents.last_mut() {
         _ if bytes == 0 => {}
         Some(last) if last.hole == hole => last.bytes += bytes,
-        _ => stretches.push(Stretch { bytes, hole }),
+        _ => extents.push(StatusExtent { bytes, hole }),
     };
     let mut at = start;
     for &(from, to) in data {
@@ -183,7 +183,7 @@ fn told(start: u64, end: u64, data: &[(u64, u64)]) -> Vec<Stretch> {
         at = at.max(to);
     }
     add(end - at, true);
-    stretches
+    extents
 }
 
 #[cfg(test)]
@@ -259,8 +259,8 @@ mod tests {
             volume.write(now, place, Content::Zeros { bytes: 65_536, may_trim }).expect("there is room");
             volume.settle(place, place + 65_536, now);
         }
-        let stretch = |hole| Stretch { bytes: 65_536, hole };
-        assert_eq!(volume.allocation(0, 131_072), [stretch(true), stretch(false)]);
+        let extent = |hole| StatusExtent { bytes: 65_536, hole };
+        assert_eq!(volume.allocation(0, 131_072), [extent(true), extent(false)]);
         assert_eq!((byte(&volume, 0), byte(&volume, 65_536)), (0, 0));
     }
 
@@ -286,6 +286,6 @@ mod tests {
         let rest = (1 << 20) - 512;
         assert_eq!(told, [(4096, true), (4608, false), (gap, true), (512, false), (rest, true)]);
         volume.trim(0, 1 << 21).expect("a hole can be made");
-        assert_eq!(volume.allocation(0, 1 << 21), [Stretch { bytes: 1 << 21, hole: true }]);
+        assert_eq!(volume.allocation(0, 1 << 21), [StatusExtent { bytes: 1 << 21, hole: true }]);
     }
 }

@@ -1,10 +1,10 @@
-//! Making the file system, by either road.
+//! Making the file system, by either method.
 
+use super::dry_run::{self, DryRunSkipped, Trial};
 use super::format::{self, Filesystem, Shape, State};
+use super::method::{self, Chosen, ExclusionMethod, Reason, list_file, text};
 use super::options::Options;
-use super::road::{self, Chosen, Reason, Road, list_file, text};
 use super::tools::{self, Said};
-use super::trial::{self, Trial, Untried};
 use super::{Ext4Error, HIDDEN_FILE, hidden};
 use headstack_tracks::exclude::Exclusion;
 use std::ffi::OsString;
@@ -21,21 +21,21 @@ pub struct Plan<'a> {
     pub exclusion: Exclusion<'a>,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// The road; where it is not given, the list of bad blocks if that holds all blocks and costs no inodes, else the hidden file.
-    pub road: Option<Road>,
+    /// The method; where it is not given, the list of bad blocks if that holds all blocks and costs no inodes, else the hidden file.
+    pub method: Option<ExclusionMethod>,
     /// Options of mke2fs.
     pub options: &'a [String],
     /// Told of what is not tried before the disk is touched, when that is known.
-    pub tell: &'a dyn Fn(Untried),
+    pub tell: &'a dyn Fn(DryRunSkipped),
     /// Whether somebody wants it to end.
-    pub is_asked_to_end: &'a dyn Fn() -> bool,
+    pub is_cancelled: &'a dyn Fn() -> bool,
 }
 
 /// What was made.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// The road that was taken.
-    pub road: Road,
+    /// The method that was used.
+    pub method: ExclusionMethod,
     /// Why it was.
     pub reason: Reason,
     /// Blocks of the file system.
@@ -75,33 +75,33 @@ pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
     if ![1024, 2048, 4096].contains(&plan.block_bytes) {
         return Err(Ext4Error::BlockSize(plan.block_bytes));
     }
-    let plain = trial::plain(plan, &options)?;
-    let chosen = road::choose(plan, &options, &plain.shape)?;
+    let plain = dry_run::plain(plan, &options)?;
+    let chosen = method::choose(plan, &options, &plain.shape)?;
     if matches!(chosen, Chosen::HiddenFile { .. }) {
         if !plain.shape.has_extents {
             return Err(Ext4Error::Feature("no extents".to_string()));
         }
-        hidden_file_tried(plan, &options)?;
+        dry_run_hidden_file(plan, &options)?;
     }
     let taken = match &chosen {
         Chosen::List { options, .. } => by_bad_blocks(plan, options, &plain.shape),
         Chosen::HiddenFile { .. } => by_hidden_file(plan, &options),
     };
-    let made = taken.and_then(|taken| looked_over(plan, &chosen, plain.inodes, taken));
+    let made = taken.and_then(|taken| inspected(plan, &chosen, plain.inodes, taken));
     made.map_err(|error| match error {
-        Ext4Error::Interrupted => emptied(plan.target),
+        Ext4Error::Interrupted => erase_partial(plan.target),
         error => Ext4Error::Spoiled(Box::new(error)),
     })
 }
 
 /// Takes away what was being made.
-fn emptied(path: &Path) -> Ext4Error {
+fn erase_partial(path: &Path) -> Ext4Error {
     let done = open(path).and_then(|file| format::empty_head(&file));
     Ext4Error::Spoiled(Box::new(done.err().unwrap_or(Ext4Error::Interrupted)))
 }
 
 /// What is on the disk now, of which so many blocks of the list hold metadata, and so many hold the list.
-fn looked_over(
+fn inspected(
     plan: &Plan<'_>,
     chosen: &Chosen,
     plain_inodes: u64,
@@ -114,18 +114,18 @@ fn looked_over(
     let listed =
         plan.exclusion.iter().filter(|block| (made.first_block..blocks).contains(block)).count() as u64;
     drop(file);
-    let fault = trial::fault(plan, plan.target)?;
+    let fault = dry_run::fault(plan, plan.target)?;
     if fault.is_some() {
         format::put_state(&open(plan.target)?, State::Errors)?;
     }
-    let (road, reason) = (chosen.road(), chosen.reason());
-    Ok(Made { road, reason, blocks, listed, metadata, list_blocks, inodes, plain_inodes, fault })
+    let (method, reason) = (chosen.method(), chosen.reason());
+    Ok(Made { method, reason, blocks, listed, metadata, list_blocks, inodes, plain_inodes, fault })
 }
 
 /// Has mke2fs make it on the disk, marked as one not to be trusted: blocks are still to be left out.
-fn laid(plan: &Plan<'_>, options: &Options) -> Result<File, Ext4Error> {
+fn format_target(plan: &Plan<'_>, options: &Options) -> Result<File, Ext4Error> {
     format::empty_head(&open(plan.target)?)?;
-    let said = trial::mke2fs(plan, options, plan.target, plan.exclusion.blocks())?;
+    let said = dry_run::mke2fs(plan, options, plan.target, plan.exclusion.blocks())?;
     if said.code != 0 {
         return Err(Ext4Error::Failed { program: "mke2fs", said: said.complaint() });
     }
@@ -136,10 +136,10 @@ fn laid(plan: &Plan<'_>, options: &Options) -> Result<File, Ext4Error> {
 
 /// By the list of bad blocks; gives how many of them hold metadata, and how many blocks the list takes.
 fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u64, u64), Ext4Error> {
-    let file = laid(plan, options)?;
+    let file = format_target(plan, options)?;
     let there = shape.first_block..Filesystem::open(&file)?.shape.blocks;
     let rest =
-        || plan.exclusion.iter().filter(|block| there.contains(block) && !road::is_taken(shape, *block));
+        || plan.exclusion.iter().filter(|block| there.contains(block) && !method::is_taken(shape, *block));
     let free = hidden::free_of(&file, rest())?;
     if free.is_empty() {
         format::put_state(&file, State::Clean)?;
@@ -148,7 +148,7 @@ fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u
         let list = list_file(free.iter().copied())?;
         let words =
             ["-fy", "-l"].map(OsString::from).into_iter().chain([list.path().into(), plan.target.into()]);
-        let said = tools::run_unless("e2fsck", &words.collect::<Vec<_>>(), plan.is_asked_to_end)?;
+        let said = tools::run_unless("e2fsck", &words.collect::<Vec<_>>(), plan.is_cancelled)?;
         if said.code & !1 != 0 {
             return Err(Ext4Error::Failed { program: "e2fsck", said: said.complaint() });
         }
@@ -158,34 +158,34 @@ fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u
     Ok((rest().count() as u64 - free.len() as u64, held.div_ceil(pointers)))
 }
 
-/// Takes the road of the hidden file in a sparse file. Of a disk that is larger than such a file may be only the number of inodes that
+/// Makes the hidden file in a sparse file first. Of a disk that is larger than such a file may be only the number of inodes that
 /// is asked for is tried: the rest of the options was, on a smaller one.
 ///
 /// *Errors:* what would fail on the disk, and what e2fsck finds wrong.
-fn hidden_file_tried(plan: &Plan<'_>, options: &Options) -> Result<(), Ext4Error> {
+fn dry_run_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(), Ext4Error> {
     let bytes = plan.exclusion.blocks() * plan.block_bytes;
-    if bytes > trial::REHEARSAL_BYTES {
-        (plan.tell)(Untried::Holding);
+    if bytes > dry_run::DRY_RUN_BYTES {
+        (plan.tell)(DryRunSkipped::Holding);
         if !options.has(&["-N"]) {
             return Ok(());
         }
-        return match trial::tried(plan, options)? {
+        return match dry_run::tried(plan, options)? {
             Trial::Done(()) => Ok(()),
-            Trial::Refused(said) => Err(trial::refused(said)),
+            Trial::Refused(said) => Err(dry_run::refused(said)),
             Trial::Impossible(untried) => {
                 (plan.tell)(untried);
                 Ok(())
             }
         };
     }
-    let beside = trial::beside(bytes).map_err(trial::no_room_beside)?;
-    by_hidden_file(&Plan { target: beside.path(), ..*plan }, options)?;
-    trial::fault(plan, beside.path())?.map_or(Ok(()), |fault| Err(Ext4Error::Unclean(fault)))
+    let scratch_file = dry_run::scratch_file(bytes).map_err(dry_run::no_scratch_file)?;
+    by_hidden_file(&Plan { target: scratch_file.path(), ..*plan }, options)?;
+    dry_run::fault(plan, scratch_file.path())?.map_or(Ok(()), |fault| Err(Ext4Error::Unclean(fault)))
 }
 
 /// By a file that holds them; gives how many hold metadata, and how many blocks the file's tree takes.
 fn by_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(u64, u64), Ext4Error> {
-    drop(laid(plan, options)?);
+    drop(format_target(plan, options)?);
     // Of a file: debugfs gives a block to what it reads from a device.
     let nothing = NamedTempFile::new().map_err(Ext4Error::File)?;
     debugfs(plan.target, &["-w", "-R", &format!("write \"{}\" {HIDDEN_FILE}", text(nothing.path()))])?;
@@ -230,17 +230,17 @@ mod tests {
         tracks.push(333, 1_000);
         let view = tracks.view(Lbn(0), 1_000 * 333);
         let exclusion = Exclusion::new(view, 4096, 512, Boundaries::Every).expect("whole sectors");
-        let image = trial::beside(exclusion.blocks() * 4096).expect("there is room for a file");
+        let image = dry_run::scratch_file(exclusion.blocks() * 4096).expect("there is room for a file");
         let (block_bytes, target) = (4096, image.path());
-        for road in [Road::BadBlocks, Road::HiddenFile] {
-            let tell = &|untried: Untried| panic!("{untried}");
-            let road = Some(road);
+        for method in [ExclusionMethod::BadBlocks, ExclusionMethod::HiddenFile] {
+            let tell = &|untried: DryRunSkipped| panic!("{untried}");
+            let method = Some(method);
             let plan =
-                Plan { target, exclusion, block_bytes, road, options: &[], tell, is_asked_to_end: &|| false };
-            drop(laid(&plan, &Options::default()).expect("there is room"));
-            assert_ne!(state(target), "clean", "{road:?}");
+                Plan { target, exclusion, block_bytes, method, options: &[], tell, is_cancelled: &|| false };
+            drop(format_target(&plan, &Options::default()).expect("there is room"));
+            assert_ne!(state(target), "clean", "{method:?}");
             let made = make(&plan).expect("there is room");
-            assert_eq!((made.fault, state(target).as_str()), (None, "clean"), "{road:?}");
+            assert_eq!((made.fault, state(target).as_str()), (None, "clean"), "{method:?}");
         }
     }
 
@@ -256,17 +256,17 @@ mod tests {
             target: Path::new("/no/such/image"),
             exclusion,
             block_bytes: 4096,
-            road: None,
+            method: None,
             options: &[],
             tell: &|untried| told.borrow_mut().push(untried.to_string()),
-            is_asked_to_end: &|| false,
+            is_cancelled: &|| false,
         };
-        assert!(hidden_file_tried(&plan, &Options::default()).is_ok());
+        assert!(dry_run_hidden_file(&plan, &Options::default()).is_ok());
         assert_eq!(told.borrow().len(), 1, "{told:?}");
         // Whether there is room for so many inodes is not tried either.
         let options =
             Options::parse(&["-N".to_string(), "100".to_string()]).expect("it is an option of mke2fs");
-        assert!(hidden_file_tried(&plan, &options).is_ok());
+        assert!(dry_run_hidden_file(&plan, &options).is_ok());
         let told = told.into_inner();
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(

@@ -1,28 +1,28 @@
 //! ext4 whose data keep to the tracks: made by mke2fs, with the blocks at track boundaries taken from the start.
 //!
-//! There are two roads. The list of bad blocks (`mke2fs -l`) is what everyone knows: no file and no table ever lies on such a block. It
+//! There are two methods. The list of bad blocks (`mke2fs -l`) is what everyone knows: no file and no table ever lies on such a block. It
 //! holds 524,287 blocks of 4 KiB, is for less than 2³² blocks, and costs inodes where tracks are shorter than their tables. Else a
 //! hidden file holds the blocks, which has no limit; tables that mke2fs has laid before stay where they are.
 //!
 //! Everything that may be wrong is looked for first, so that a refusal leaves the disk as it was: even mke2fs does its work beside it,
 //! in a sparse file, before it may touch the disk.
 
+mod dry_run;
 mod format;
 mod hidden;
 pub mod inodes;
 mod make;
+mod method;
 mod options;
-mod road;
 mod target;
 mod tools;
-mod trial;
 
+pub use dry_run::DryRunSkipped;
 pub use make::{Made, Plan, make};
-pub use road::{Reason, Road};
+pub use method::{ExclusionMethod, Reason};
 pub use target::{Place, check};
-pub use trial::Untried;
 
-use crate::whereabouts::Unplaced;
+use crate::sysfs::LocationError;
 use headstack_tracks::exclude::OddBlock;
 use std::io;
 use std::path::PathBuf;
@@ -59,11 +59,11 @@ pub enum Ext4Error {
     },
     /// It is not known where on the disk of the map it lies, or is on another disk.
     #[error("{}: {error}", path.display())]
-    Unplaced {
+    LocationError {
         /// The device.
         path: PathBuf,
         /// What the system tells of it.
-        error: Unplaced,
+        error: LocationError,
     },
     /// There is something on it.
     #[error("{} holds {what}: --force makes a file system there all the same", path.display())]
@@ -81,7 +81,7 @@ pub enum Ext4Error {
     BlockSize(u64),
     /// Too many for the list of bad blocks.
     #[error(
-        "{excluded} blocks to leave out: a list of bad blocks holds {most}; --road hidden-file holds any number"
+        "{excluded} blocks to leave out: a list of bad blocks holds {most}; --method hidden-file holds any number"
     )]
     TooMany {
         /// How many there are.
@@ -91,7 +91,7 @@ pub enum Ext4Error {
     },
     /// Too many blocks for the list of bad blocks.
     #[error(
-        "{blocks} blocks: a list of bad blocks is for less than 2^32; --road hidden-file is for any number"
+        "{blocks} blocks: a list of bad blocks is for less than 2^32; --method hidden-file is for any number"
     )]
     TooLarge {
         /// How many there are.
@@ -128,7 +128,7 @@ pub enum Ext4Error {
     Missing(&'static str),
     /// No file to try it in.
     #[error("{}: no sparse file to try it in, beside the disk: {error}", folder.display())]
-    Beside {
+    ScratchFile {
         /// Where files for a time are.
         folder: PathBuf,
         /// What the system says.
@@ -136,7 +136,7 @@ pub enum Ext4Error {
     },
     /// A program that failed before it touched the disk.
     #[error("{program} cannot make this file system, tried beside the disk: {said}")]
-    Rehearsal {
+    DryRun {
         /// Its name.
         program: &'static str,
         /// What it said.

@@ -2,7 +2,7 @@
 
 use super::{Ext4Error, tools};
 use crate::probe::user;
-use crate::whereabouts::Whereabouts;
+use crate::sysfs::DeviceLocation;
 use headstack_tracks::map::Identity;
 use rustix::fs::FileType;
 use std::ffi::OsString;
@@ -68,8 +68,8 @@ fn same_size(path: &Path, bytes: u64, place: &Place<'_>) -> Result<(), Ext4Error
 }
 
 fn of_device(path: &Path, number: u64, place: &Place<'_>) -> Result<(), Ext4Error> {
-    let unplaced = |error| Ext4Error::Unplaced { path: path.to_path_buf(), error };
-    let found = Whereabouts::of(number).map_err(unplaced)?;
+    let unplaced = |error| Ext4Error::LocationError { path: path.to_path_buf(), error };
+    let found = DeviceLocation::of(number).map_err(unplaced)?;
     if found.may_be_any_part() {
         return same_size(path, found.bytes(), place);
     }
@@ -121,7 +121,7 @@ fn held(code: i32, out: &str) -> Option<Held> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::whereabouts::Unplaced;
+    use crate::sysfs::LocationError;
     use std::fs;
     use std::path::PathBuf;
 
@@ -152,6 +152,6 @@ mod tests {
         let disk = Identity::new(1_000, 512);
         let told =
             check(&path, &Place { disk: &disk, start: 0, sectors: 1_000 }, true).expect_err("it is another");
-        assert!(matches!(told, Ext4Error::Unplaced { error: Unplaced::Foreign(_), .. }), "{told}");
+        assert!(matches!(told, Ext4Error::LocationError { error: LocationError::Foreign(_), .. }), "{told}");
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn run<S: AsRef<OsStr>>(program: &'static str, args: &[S]) -> Result<
 pub(super) fn run_unless<S: AsRef<OsStr>>(
     program: &'static str,
     args: &[S],
-    is_asked_to_end: &dyn Fn() -> bool,
+    is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Said, Ext4Error> {
     // In files, which take all that it says while nobody reads.
     let (out, to_out) = said().map_err(Ext4Error::File)?;
@@ -79,7 +79,7 @@ pub(super) fn run_unless<S: AsRef<OsStr>>(
         if let Some(status) = child.try_wait().map_err(Ext4Error::File)? {
             break status;
         }
-        if is_asked_to_end() {
+        if is_cancelled() {
             child.kill().and_then(|()| child.wait()).map_err(Ext4Error::File)?;
             return Err(Ext4Error::Interrupted);
         }

@@ -1,6 +1,6 @@
 //! Who waits in the kernel for an operation, and how the answer is put.
 
-use crate::{Answer, BlockError, Caller, DiskHandle, Operation, Stretch};
+use crate::{Answer, BlockError, Caller, DiskHandle, Operation, StatusExtent};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 
 /// The system's name of a failure.
@@ -71,12 +71,12 @@ impl Seeker {
         }
     }
 
-    fn walk(mut self, stretches: &[Stretch]) {
-        for stretch in stretches {
-            if stretch.hole == self.hole {
+    fn walk(mut self, extents: &[StatusExtent]) {
+        for extent in extents {
+            if extent.hole == self.hole {
                 return self.reply.offset(self.at as i64);
             }
-            self.at += stretch.bytes;
+            self.at += extent.bytes;
         }
         self.seek();
     }
@@ -85,7 +85,7 @@ impl Seeker {
 impl Caller for Seeker {
     fn answer(self: Box<Self>, result: Result<Answer, BlockError>) {
         match result {
-            Ok(Answer::Allocation(stretches)) if !stretches.is_empty() => self.walk(&stretches),
+            Ok(Answer::Allocation(extents)) if !extents.is_empty() => self.walk(&extents),
             Ok(_) => self.reply.error(Errno::EIO),
             Err(error) => self.reply.error(errno(error)),
         }

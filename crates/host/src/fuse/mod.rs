@@ -129,7 +129,7 @@ impl Mount {
         let run = move || {
             // The threads that it starts inherit it.
             if options.real_time && has_deadlines {
-                realtime::go_first();
+                realtime::set_realtime();
             }
             session.run()
         };

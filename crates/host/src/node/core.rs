@@ -7,12 +7,12 @@
 mod data;
 
 use super::bytes::{Pool, memory};
-use super::words::{Action, Answered, Command, Ended, Outcome, Shape, Work};
-use crate::{BlockError, Operation, Stretch};
+use super::messages::{Action, Answered, Command, Ended, Outcome, Shape, Work};
+use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::Nanos;
 use headstack_policy::streams::{
-    self, Answer, Ask, Boundaries, Config, ConfigError, DiskError, Guarantee, Pieces, Place, Request,
-    Streams, Transfer,
+    self, Answer, Boundaries, Config, ConfigError, DiskError, Guarantee, Pieces, Request, RequestKind,
+    Streams, Transfer, TransferBuffer,
 };
 use memmap2::MmapMut;
 use slab::Slab;
@@ -43,9 +43,9 @@ pub struct NodeCore {
     /// The stream memory.
     memory: MmapMut,
     /// What is kept of each request, by the number that the scheduler knows it by.
-    requests: Slab<Held>,
+    requests: Slab<NodeRequest>,
     /// Commands that the disk has, by id.
-    commands: Vec<Option<Underway>>,
+    commands: Vec<Option<ActiveCommand>>,
     /// Answers that the scheduler has no part in.
     ready: VecDeque<Answered>,
     /// The read that was answered last: its request, and where its bytes are.
@@ -55,17 +55,17 @@ pub struct NodeCore {
 
 /// A request until it is answered.
 #[derive(Debug)]
-struct Held {
+struct NodeRequest {
     ticket: u64,
-    ask: Ask,
+    kind: RequestKind,
     content: Content,
 }
 
-impl Held {
+impl NodeRequest {
     /// What a write brought.
-    fn brought(&self) -> &[u8] {
+    fn written_data(&self) -> &[u8] {
         match &self.content {
-            Content::Brought(data) => data,
+            Content::Written(data) => data,
             Content::Room(room) => room,
             _ => panic!("it brought none"),
         }
@@ -76,7 +76,7 @@ impl Held {
 enum Content {
     None,
     /// Bytes to be written, as they came.
-    Brought(Vec<u8>),
+    Written(Vec<u8>),
     /// Bytes to be written, or that were read, where a device can transfer them.
     Room(MmapMut),
     /// Bytes that were read are with the disk.
@@ -86,13 +86,13 @@ enum Content {
         fua: bool,
     },
     Trim,
-    Look,
-    Found(Vec<Stretch>),
+    BlockStatus,
+    Found(Vec<StatusExtent>),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Underway {
-    place: Place,
+struct ActiveCommand {
+    place: TransferBuffer,
     offset: u64,
     bytes: u64,
 }
@@ -140,43 +140,43 @@ impl NodeCore {
     /// A client asks. The number is of the asker's choice; no two that are under way have the same.
     pub fn submit(&mut self, now: Nanos, client: u64, operation: Operation, ticket: u64) {
         self.release();
-        let (ask, content) = match self.take(operation) {
+        let (kind, content) = match self.admit(operation) {
             Ok(Some(taken)) => taken,
             Ok(None) => return self.ready.push_back(Answered { ticket, result: Ok(Outcome::Done) }),
             Err(error) => return self.ready.push_back(Answered { ticket, result: Err(error) }),
         };
-        let number = self.requests.insert(Held { ticket, ask, content }) as u64;
-        self.streams.submit(now, Request { ticket: number, client, ask });
+        let number = self.requests.insert(NodeRequest { ticket, kind, content }) as u64;
+        self.streams.submit(now, Request { ticket: number, client, kind });
     }
 
     /// What the scheduler is asked for an operation; nothing for one that is a hint alone.
-    fn take(&self, operation: Operation) -> Result<Option<(Ask, Content)>, BlockError> {
+    fn admit(&self, operation: Operation) -> Result<Option<(RequestKind, Content)>, BlockError> {
         Ok(Some(match operation {
             Operation::Read { offset, bytes, fua } => {
                 let bytes = self.within(offset, u64::from(bytes))?;
-                (Ask::Read { offset, bytes, fua }, Content::None)
+                (RequestKind::Read { offset, bytes, fua }, Content::None)
             }
             Operation::Write { offset, data, fua } => {
                 let bytes = self.changed(offset, data.len() as u64)?;
-                (Ask::Write { offset, bytes, fua }, Content::Brought(data))
+                (RequestKind::Write { offset, bytes, fua }, Content::Written(data))
             }
             Operation::WriteZeroes { offset, bytes, may_trim, fua } => {
                 let bytes = self.changed(offset, bytes)?;
-                (Ask::Change { offset, bytes }, Content::Zero { may_trim, fua })
+                (RequestKind::Change { offset, bytes }, Content::Zero { may_trim, fua })
             }
             Operation::Trim { offset, bytes } => {
                 let bytes = self.changed(offset, bytes)?;
-                (Ask::Change { offset, bytes }, Content::Trim)
+                (RequestKind::Change { offset, bytes }, Content::Trim)
             }
             Operation::Allocation { offset, bytes } => {
                 let bytes = self.within(offset, bytes)?;
-                (Ask::Look { offset, bytes }, Content::Look)
+                (RequestKind::Query { offset, bytes }, Content::BlockStatus)
             }
             Operation::Prefetch { offset, bytes } => {
                 self.within(offset, bytes)?;
                 return Ok(None);
             }
-            Operation::Flush => (Ask::Flush, Content::None),
+            Operation::Flush => (RequestKind::Flush, Content::None),
         }))
     }
 
@@ -195,11 +195,13 @@ impl NodeCore {
     /// A command of the disk has ended.
     pub fn end(&mut self, now: Nanos, id: u32, result: Result<Ended, BlockError>) {
         self.release();
-        let Underway { place, .. } = self.commands[id as usize].take().expect("a command ends once");
-        let result = result.map_err(told).map(|ended| match (ended, place) {
+        let ActiveCommand { place, .. } = self.commands[id as usize].take().expect("a command ends once");
+        let result = result.map_err(disk_error).map(|ended| match (ended, place) {
             (Ended::Done, _) => {}
-            (Ended::Left, Place::Request(number)) => self.requests[number as usize].content = Content::Left,
-            (Ended::Allocation(found), Place::Request(number)) => {
+            (Ended::Left, TransferBuffer::Request(number)) => {
+                self.requests[number as usize].content = Content::Left
+            }
+            (Ended::Allocation(found), TransferBuffer::Request(number)) => {
                 self.requests[number as usize].content = Content::Found(found);
             }
             (ended, place) => panic!("a command for {place:?} does not end by {ended:?}"),
@@ -237,7 +239,7 @@ impl NodeCore {
         }
         loop {
             match self.streams.poll_action()? {
-                streams::Action::Keep { ticket, from, piece } => self.keep(ticket, from, piece),
+                streams::Action::CopyIn { ticket, from, piece } => self.keep(ticket, from, piece),
                 streams::Action::Start(command) => return Some(Action::Start(self.start(command))),
                 streams::Action::Answer(answer) => return Some(Action::Answer(self.answer(answer))),
             }
@@ -246,7 +248,7 @@ impl NodeCore {
 
     fn keep(&mut self, ticket: u64, from: u64, piece: streams::Piece) {
         let (at, from, bytes) = (piece.at as usize, from as usize, piece.bytes as usize);
-        let data = &self.requests[ticket as usize].brought()[from..from + bytes];
+        let data = &self.requests[ticket as usize].written_data()[from..from + bytes];
         self.memory[at..at + bytes].copy_from_slice(data);
     }
 
@@ -257,7 +259,7 @@ impl NodeCore {
             self.commands.resize_with(slot + 1, || None);
         }
         assert!(self.commands[slot].is_none(), "a command's number is its own until it ends");
-        self.commands[slot] = Some(Underway { place, offset, bytes });
+        self.commands[slot] = Some(ActiveCommand { place, offset, bytes });
         let work = match transfer {
             Transfer::Read { fua } => Work::Read { offset, bytes, fua },
             Transfer::Write { fua } => Work::Write { offset, bytes, fua },
@@ -268,28 +270,28 @@ impl NodeCore {
     }
 
     /// What a request asks itself.
-    fn own(&self, place: Place, offset: u64, bytes: u64) -> Work {
-        let Place::Request(number) = place else { panic!("it is some request's own") };
+    fn own(&self, place: TransferBuffer, offset: u64, bytes: u64) -> Work {
+        let TransferBuffer::Request(number) = place else { panic!("it is some request's own") };
         match self.requests[number as usize].content {
             Content::Zero { may_trim, fua } => Work::Zero { offset, bytes, may_trim, fua },
             Content::Trim => Work::Trim { offset, bytes },
-            Content::Look => Work::Look { offset, bytes },
+            Content::BlockStatus => Work::BlockStatus { offset, bytes },
             _ => panic!("transfers are not a request's own"),
         }
     }
 
     fn answer(&mut self, Answer { ticket: number, result }: Answer) -> Answered {
         let number = number as usize;
-        let Held { ticket, ask, content } = &mut self.requests[number];
+        let NodeRequest { ticket, kind, content } = &mut self.requests[number];
         let (ticket, mut staged) = (*ticket, None);
-        let result = result.map_err(block_error).map(|outcome| match (*ask, outcome) {
-            (Ask::Read { offset, bytes, .. }, outcome) => {
+        let result = result.map_err(block_error).map(|outcome| match (*kind, outcome) {
+            (RequestKind::Read { offset, bytes, .. }, outcome) => {
                 if let streams::Outcome::Staged(pieces) = outcome {
                     staged = Some(pieces);
                 }
                 Outcome::Read { offset, bytes: bytes as u32 }
             }
-            (Ask::Look { .. }, _) => match std::mem::replace(content, Content::None) {
+            (RequestKind::Query { .. }, _) => match std::mem::replace(content, Content::None) {
                 Content::Found(found) => Outcome::Allocation(found),
                 _ => panic!("a look has found something"),
             },
@@ -308,22 +310,22 @@ impl NodeCore {
         }
     }
 
-    fn underway(&self, id: u32) -> Underway {
+    fn active_command(&self, id: u32) -> ActiveCommand {
         self.commands[id as usize].expect("it has not ended")
     }
 }
 
 /// The first byte that is asked for.
-fn first(ask: Ask) -> u64 {
-    match ask {
-        Ask::Read { offset, .. } | Ask::Write { offset, .. } => offset,
-        Ask::Change { offset, .. } | Ask::Look { offset, .. } => offset,
-        Ask::Flush => 0,
+fn first(kind: RequestKind) -> u64 {
+    match kind {
+        RequestKind::Read { offset, .. } | RequestKind::Write { offset, .. } => offset,
+        RequestKind::Change { offset, .. } | RequestKind::Query { offset, .. } => offset,
+        RequestKind::Flush => 0,
     }
 }
 
 /// What a scheduler is told of an error.
-fn told(error: BlockError) -> DiskError {
+fn disk_error(error: BlockError) -> DiskError {
     match error {
         BlockError::Invalid | BlockError::ReadOnly => DiskError::Refused,
         BlockError::Medium => DiskError::Medium,
@@ -420,8 +422,8 @@ mod tests {
         }
         core.submit(NOW, 1, Operation::Allocation { offset: 0, bytes: 4096 }, 4);
         let Command { id, work } = started(&mut core);
-        assert_eq!(work, Work::Look { offset: 0, bytes: 4096 });
-        let found = vec![Stretch { bytes: 4096, hole: true }];
+        assert_eq!(work, Work::BlockStatus { offset: 0, bytes: 4096 });
+        let found = vec![StatusExtent { bytes: 4096, hole: true }];
         core.end(NOW, id, Ok(Ended::Allocation(found.clone())));
         assert_eq!(answered(&mut core).result, Ok(Outcome::Allocation(found)));
     }

@@ -2,7 +2,7 @@
 
 use super::core::NodeCore;
 use super::figures::{Busy, ClientView, Responses};
-use super::words::Shape;
+use super::messages::Shape;
 use crate::connection::Link;
 use crate::disk::Books;
 use crate::{BlockError, Clock};

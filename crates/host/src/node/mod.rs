@@ -9,14 +9,14 @@ pub(crate) mod bytes;
 mod core;
 mod figures;
 mod handle;
+mod messages;
 mod thread;
 mod tracks;
-mod words;
 
 pub(crate) use backend::allocation;
 pub use backend::{Backend, Opening};
 pub use core::{NodeCore, NodeError};
 pub use figures::ClientView;
 pub use handle::{NodeHandle, NodeView};
+pub use messages::{Action, Answered, Command, Ended, Outcome, Shape, Work};
 pub use thread::Node;
-pub use words::{Action, Answered, Command, Ended, Outcome, Shape, Work};

@@ -6,9 +6,9 @@
 use super::backend::{Backend, Drive, Ends};
 use super::core::NodeCore;
 use super::handle::{NodeHandle, Shared, State};
-use super::words::{Action, Answered, Outcome};
+use super::messages::{Action, Answered, Outcome};
 use crate::disk::Kind;
-use crate::links::{Asked as Request, Links};
+use crate::links::{Links, QueuedRequest as Request};
 use crate::shared::Answerable;
 use crate::{Answer, BlockError, Operation, log_parts, realtime};
 use headstack_model::Nanos;
@@ -45,21 +45,21 @@ impl Node {
         if let Some(wake) = drive.wake() {
             epoll::add(&epoll, wake, EventData::new_u64(ENDED), EventFlags::IN)?;
         }
-        let mut turning = Turning {
+        let mut event_loop = NodeLoop {
             drive,
             shared: Arc::clone(&shared),
             epoll,
             links: Links::new(MOST_UNDERWAY),
-            asked: Slab::new(),
+            pending: Slab::new(),
             gone: Vec::new(),
             ends: Vec::new(),
-            patience: None,
+            drain_deadline: None,
         };
         let run = move || {
-            realtime::be_punctual();
+            realtime::set_timer_slack();
             // What is half done then is only looked at; the system has told of it already.
-            if catch_unwind(AssertUnwindSafe(|| turning.run())).is_err() {
-                turning.break_down();
+            if catch_unwind(AssertUnwindSafe(|| event_loop.run())).is_err() {
+                event_loop.break_down();
             }
         };
         let thread = Some(Builder::new().name(format!("node {name}")).spawn(run)?);
@@ -107,36 +107,36 @@ const FAREWELL: u64 = u64::MAX;
 const MOST_UNDERWAY: u64 = 68 << 20;
 
 /// A request that the core has.
-struct Asked {
+struct PendingRequest {
     answerable: Answerable,
     kind: Option<(Kind, u64)>,
     begun: Nanos,
 }
 
 /// What the thread owns.
-struct Turning {
+struct NodeLoop {
     // Dropped before the core, whose memory the system may have.
     drive: Box<dyn Drive>,
     shared: Arc<Shared>,
     epoll: OwnedFd,
     links: Links,
     /// Requests by the number that the core knows them by.
-    asked: Slab<Asked>,
+    pending: Slab<PendingRequest>,
     /// Connections that the core has not been told are gone.
     gone: Vec<u64>,
     ends: Ends,
     /// Time up to when clients may take what is left for them; set once all is on the media.
-    patience: Option<Nanos>,
+    drain_deadline: Option<Nanos>,
 }
 
-impl Turning {
+impl NodeLoop {
     /// How long clients may take for the last answers.
     const FAREWELL: Nanos = Nanos(5_000_000_000);
 
     fn run(&mut self) {
         let mut events = Vec::with_capacity(64);
         self.drive.begin(&mut self.shared.lock().core);
-        while let Some(next) = self.turn().or_else(|| self.take_leave()) {
+        while let Some(next) = self.run_due().or_else(|| self.drain()) {
             let now = self.shared.clock.now();
             self.links.settle(
                 now,
@@ -151,7 +151,7 @@ impl Turning {
     }
 
     /// Does what is due; says when there is more, nothing once all is done and the node is to stop.
-    fn turn(&mut self) -> Option<Nanos> {
+    fn run_due(&mut self) -> Option<Nanos> {
         let now = self.shared.clock.now();
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
@@ -215,10 +215,10 @@ impl Turning {
 
     fn submit(&mut self, state: &mut State, now: Nanos) {
         self.links.begin_round();
-        while let Some(asked) = self.links.next_request(now, state.stopping) {
-            let Request { answerable, operation, .. } = asked;
+        while let Some(pending) = self.links.next_request(now, state.stopping) {
+            let Request { answerable, operation, .. } = pending;
             let kind = Kind::of(&operation);
-            let ticket = self.asked.insert(Asked { answerable, kind, begun: now }) as u64;
+            let ticket = self.pending.insert(PendingRequest { answerable, kind, begun: now }) as u64;
             state.core.submit(now, answerable.number, operation, ticket);
             self.carry_out(state, now);
         }
@@ -241,7 +241,7 @@ impl Turning {
     }
 
     fn answer(&mut self, state: &mut State, now: Nanos, Answered { ticket, result }: Answered) {
-        let Asked { answerable, kind, begun } = self.asked.remove(ticket as usize);
+        let PendingRequest { answerable, kind, begun } = self.pending.remove(ticket as usize);
         if let Some(kind) = kind {
             state.books.record(kind, now.since(begun), result.is_ok());
             state.responses.record(answerable, now.since(begun));
@@ -255,8 +255,8 @@ impl Turning {
                 Ok(())
             }),
             Ok(Outcome::Done) => session.answer(now, handle, Ok(Answer::Done)),
-            Ok(Outcome::Allocation(stretches)) => {
-                session.answer(now, handle, Ok(Answer::Allocation(stretches)));
+            Ok(Outcome::Allocation(extents)) => {
+                session.answer(now, handle, Ok(Answer::Allocation(extents)));
             }
             Err(error) => session.answer(now, handle, Err(error)),
         });
@@ -276,11 +276,11 @@ impl Turning {
     }
 
     /// When to look again whether clients have taken the last answers; nothing once they have, or had time enough.
-    fn take_leave(&mut self) -> Option<Nanos> {
+    fn drain(&mut self) -> Option<Nanos> {
         let now = self.shared.clock.now();
-        let Some(end) = self.patience else {
+        let Some(end) = self.drain_deadline else {
             // Those are answered, too, who have asked by now.
-            self.patience = Some(now + Turning::FAREWELL);
+            self.drain_deadline = Some(now + NodeLoop::FAREWELL);
             return Some(Nanos::ZERO);
         };
         let is_wanted = now < end && (self.links.have_unsent() || self.links.has_requests());
@@ -322,8 +322,8 @@ impl Turning {
 mod tests {
     use super::*;
     use crate::connection::{Connection, Link};
-    use crate::node::words::{Command, Shape};
-    use crate::server::seats::{Seating, Seats};
+    use crate::node::messages::{Command, Shape};
+    use crate::server::slots::{ConnectionLimits, ConnectionSlots};
     use headstack_nbd::{Exports, Handshake, Limits, Wire};
     use std::io::{Read, Write};
     use std::os::fd::BorrowedFd;
@@ -366,10 +366,10 @@ mod tests {
         let greeting = handshake.output().len();
         handshake.sent(Nanos::ZERO, greeting);
         let session = handshake.into_session(Nanos::ZERO).expect("the export was chosen");
-        let seating = Seating::new(1, 1, Nanos::MAX);
-        let seat = Seats::default().take(None, seating).expect("it is free");
+        let connection_limits = ConnectionLimits::new(1, 1, Nanos::MAX);
+        let slot = ConnectionSlots::default().acquire(None, connection_limits).expect("it is free");
         let (client, server) = UnixStream::pair().expect("there are sockets");
-        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), seat), 0))
+        (client, Link::new(Connection::new(server.into(), session, &Limits::default(), slot), 0))
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A block device or a file that answers probes: calls past the page cache, each in a thread of its own.
 
-use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, start, user, wait_until};
+use super::{Opened, Options, Over, ProbeError, Task, TaskResult, physical_sectors, start, user, wait_until};
 use crate::Clock;
 use crate::node::bytes::pages;
-use crate::whereabouts::Whereabouts;
+use crate::sysfs::DeviceLocation;
 use headstack_model::Nanos;
-use headstack_probe::{Answer, Ask, Facts, Outcome};
+use headstack_probe::{Answer, DiskInfo, Outcome, ProbeCommand};
 use headstack_tracks::map::Identity;
 use memmap2::MmapMut;
 use rustix::fs::{FileType, OFlags, SeekFrom, ioctl_blkpbszget, ioctl_blksszget};
@@ -45,12 +45,12 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Opened, ProbeError> 
     if !is_device && user::has_file(&file) {
         return Err(in_use("another program, a loop device or swap has it open".to_string()));
     }
-    let facts = facts(&file, is_device, options).map_err(|error| match error {
+    let info = info(&file, is_device, options).map_err(|error| match error {
         Wrong::System(error) => wrong(error),
         Wrong::Options(error) => error,
     })?;
-    let (name, identity) = names(path, is_device.then_some(found.st_rdev), &facts);
-    let worker = Worker { file: Arc::new(file), path: path.to_path_buf(), facts };
+    let (name, identity) = names(path, is_device.then_some(found.st_rdev), &info);
+    let worker = Worker { file: Arc::new(file), path: path.to_path_buf(), info };
     worker.start(name, identity, options).map_err(wrong)
 }
 
@@ -59,7 +59,7 @@ enum Wrong {
     Options(ProbeError),
 }
 
-fn facts(file: &File, is_device: bool, options: Options) -> Result<Facts, Wrong> {
+fn info(file: &File, is_device: bool, options: Options) -> Result<DiskInfo, Wrong> {
     let system = |error: Errno| Wrong::System(error.into());
     let bytes = rustix::fs::seek(file, SeekFrom::End(0)).map_err(system)?;
     let (block, physical) = match is_device {
@@ -67,7 +67,7 @@ fn facts(file: &File, is_device: bool, options: Options) -> Result<Facts, Wrong>
         false => (FILE_BLOCK, FILE_BLOCK),
     };
     let physical = options.physical_bytes.unwrap_or(physical.max(block));
-    Ok(Facts {
+    Ok(DiskInfo {
         sectors: bytes / u64::from(block),
         sector_bytes: block,
         physical_sectors: physical_sectors(physical, block).map_err(Wrong::Options)?,
@@ -78,11 +78,11 @@ fn facts(file: &File, is_device: bool, options: Options) -> Result<Facts, Wrong>
 }
 
 /// What people call it, and what it calls itself.
-fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) {
-    let found = number.and_then(|number| Whereabouts::of(number).ok());
+fn names(path: &Path, number: Option<u64>, info: &DiskInfo) -> (String, Identity) {
+    let found = number.and_then(|number| DeviceLocation::of(number).ok());
     let (name, serial) = found.map(|found| found.own_names()).unwrap_or_default();
     let shown = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    let identity = Identity { name, serial, ..facts.identity() };
+    let identity = Identity { name, serial, ..info.identity() };
     (format!("{}{shown}", path.display()), identity)
 }
 
@@ -91,7 +91,7 @@ fn names(path: &Path, number: Option<u64>, facts: &Facts) -> (String, Identity) 
 struct Worker {
     file: Arc<File>,
     path: PathBuf,
-    facts: Facts,
+    info: DiskInfo,
 }
 
 impl Worker {
@@ -102,19 +102,19 @@ impl Worker {
         let (tell, told) = channel();
         let taken = Arc::new(Mutex::new(taken));
         let clock = Clock::new(1.0).expect("real time is a speed");
-        let facts = self.facts;
+        let info = self.info;
         let begin = |_| {
             let (worker, taken, tell_over) = (self.clone(), Arc::clone(&taken), tell_over.clone());
             start("probe", options, tell.clone(), move || worker.run(&clock, &taken, &tell_over))
         };
-        let threads = (0..facts.depth).map(begin).collect::<io::Result<Vec<_>>>()?;
-        let is_real_time = told.iter().take(facts.depth).all(|first| first);
+        let threads = (0..info.depth).map(begin).collect::<io::Result<Vec<_>>>()?;
+        let is_real_time = told.iter().take(info.depth).all(|first| first);
         let (to_media, flushes) = (true, true);
-        Ok(Opened { facts, name, identity, tasks, over, threads, is_real_time, to_media, flushes, clock })
+        Ok(Opened { info, name, identity, tasks, over, threads, is_real_time, to_media, flushes, clock })
     }
 
     #[allow(clippy::disallowed_types, reason = "threads share what is to be asked")]
-    fn run(&self, clock: &Clock, taken: &Mutex<Receiver<Task>>, tell: &Sender<Told>) {
+    fn run(&self, clock: &Clock, taken: &Mutex<Receiver<Task>>, tell: &Sender<TaskResult>) {
         let mut room = pages(1 << 20);
         loop {
             let (task, issued) = {
@@ -133,10 +133,10 @@ impl Worker {
     }
 
     /// First byte and length of what is asked.
-    fn place(&self, ask: &Ask) -> (u64, usize) {
-        let bytes = u64::from(self.facts.sector_bytes);
-        match ask {
-            Ask::Read { lbn, sectors, .. } | Ask::Write { lbn, sectors, .. } => {
+    fn place(&self, command: &ProbeCommand) -> (u64, usize) {
+        let bytes = u64::from(self.info.sector_bytes);
+        match command {
+            ProbeCommand::Read { lbn, sectors, .. } | ProbeCommand::Write { lbn, sectors, .. } => {
                 (lbn.0 * bytes, (u64::from(*sectors) * bytes) as usize)
             }
             _ => (0, 0),
@@ -145,17 +145,17 @@ impl Worker {
 
     /// Has room for it, with the data of a write in it.
     fn prepare(&self, task: &Task, room: &mut MmapMut) {
-        let (_, length) = self.place(&task.probe.ask);
+        let (_, length) = self.place(&task.probe.command);
         if length > room.len() {
             *room = pages(length);
         }
         room[..task.data.len()].copy_from_slice(&task.data);
     }
 
-    fn answer(&self, clock: &Clock, task: Task, issued: Nanos, room: &mut MmapMut) -> Told {
+    fn answer(&self, clock: &Clock, task: Task, issued: Nanos, room: &mut MmapMut) -> TaskResult {
         let Task { probe, keeps, .. } = task;
-        let (offset, length) = self.place(&probe.ask);
-        let done = self.carry_out(&probe.ask, offset, &mut room[..length]);
+        let (offset, length) = self.place(&probe.command);
+        let done = self.carry_out(&probe.command, offset, &mut room[..length]);
         let ended = clock.now();
         let outcome = match done {
             Ok(()) => Outcome::Done,
@@ -169,13 +169,13 @@ impl Worker {
         Ok(Over { probe, answer: Answer { issued, ended, outcome }, data })
     }
 
-    fn carry_out(&self, ask: &Ask, offset: u64, room: &mut [u8]) -> Result<(), Errno> {
+    fn carry_out(&self, command: &ProbeCommand, offset: u64, room: &mut [u8]) -> Result<(), Errno> {
         let none = ReadWriteFlags::empty();
-        match ask {
-            Ask::Read { .. } => self.whole(room.len(), |done| {
+        match command {
+            ProbeCommand::Read { .. } => self.whole(room.len(), |done| {
                 preadv2(&self.file, &mut [IoSliceMut::new(&mut room[done..])], offset + done as u64, none)
             }),
-            Ask::Write { to_media, .. } => {
+            ProbeCommand::Write { to_media, .. } => {
                 let flags = if *to_media { ReadWriteFlags::DSYNC } else { none };
                 self.whole(room.len(), |done| {
                     pwritev2(&self.file, &[IoSlice::new(&room[done..])], offset + done as u64, flags)
@@ -227,13 +227,22 @@ mod tests {
 
     fn outcomes(path: &Path, options: Options) -> (Vec<Outcome>, Vec<bool>) {
         let mut disk = RealDisk::open(path, options).expect("it can be probed");
-        assert_eq!((disk.facts.sectors, disk.facts.sector_bytes), (2048, 512));
-        let mut extraction = Extraction::new(disk.facts, async |disk: Disk| {
-            let read = |lbn| Ask::Read { lbn: Lbn(lbn), sectors: 8, from_media: true };
-            let write = Ask::Write { lbn: Lbn(64), sectors: 4, to_media: true };
-            let asks = [read(0), write, Ask::Flush, write, read(2040), read(2048), Ask::Locate(Lbn(0))];
+        assert_eq!((disk.info.sectors, disk.info.sector_bytes), (2048, 512));
+        let mut extraction = Extraction::new(disk.info, async |disk: Disk| {
+            let read = |lbn| ProbeCommand::Read { lbn: Lbn(lbn), sectors: 8, from_media: true };
+            let write = ProbeCommand::Write { lbn: Lbn(64), sectors: 4, to_media: true };
+            let asks = [
+                read(0),
+                write,
+                ProbeCommand::Flush,
+                write,
+                read(2040),
+                read(2048),
+                ProbeCommand::Locate(Lbn(0)),
+            ];
             let at = |k: usize| disk.now() + Nanos(k as u64 * 1_000_000);
-            let sent: Vec<_> = asks.into_iter().enumerate().map(|(k, ask)| disk.send(ask, at(k))).collect();
+            let sent: Vec<_> =
+                asks.into_iter().enumerate().map(|(k, command)| disk.send(command, at(k))).collect();
             let (mut outcomes, mut in_time) = (Vec::new(), Vec::new());
             for (k, ticket) in sent.into_iter().enumerate() {
                 let answer = disk.answer(ticket).await;

@@ -14,12 +14,12 @@ mod nbd;
 pub(crate) mod user;
 
 use crate::Clock;
-use crate::realtime::{self, Wakefulness};
+use crate::realtime::{self, CpuLatencyLock};
 use headstack_model::{Lbn, Nanos};
 use headstack_nbd::NbdUri;
 use headstack_nbd::client::ClientError;
-use headstack_probe::drive::Answers;
-use headstack_probe::{Answer, Ask, Facts, Outcome, Probe};
+use headstack_probe::drive::ProbeTarget;
+use headstack_probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use headstack_tracks::map::Identity;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -115,34 +115,34 @@ struct Over {
     data: Vec<u8>,
 }
 
-type Told = Result<Over, ProbeError>;
+type TaskResult = Result<Over, ProbeError>;
 
 /// The number of what is asked beside the probes.
-const BESIDE: u64 = u64::MAX;
+const ASIDE: u64 = u64::MAX;
 
 /// A real disk.
 #[derive(Debug)]
 pub struct RealDisk {
-    facts: Facts,
+    info: DiskInfo,
     name: String,
     identity: Identity,
     /// Closed when the threads are to end.
     tasks: Option<Sender<Task>>,
-    over: Receiver<Told>,
+    over: Receiver<TaskResult>,
     threads: Vec<JoinHandle<()>>,
     /// What came while something else was waited for.
     ready: VecDeque<(Probe, Answer)>,
     /// What lies where writes were asked for.
     kept: BTreeMap<(u64, u32), Vec<u8>>,
     /// What was asked before.
-    before: Option<Ask>,
+    before: Option<ProbeCommand>,
     is_real_time: bool,
     /// Whether a write can be told to end on the media.
     to_media: bool,
     /// Whether what was written can be brought there.
     flushes: bool,
     clock: Clock,
-    _wakefulness: Wakefulness,
+    _cpu_latency: CpuLatencyLock,
 }
 
 /// Bytes of what was there that are kept.
@@ -150,11 +150,11 @@ const KEPT: usize = 64 << 20;
 
 /// What a way to a disk begins with.
 struct Opened {
-    facts: Facts,
+    info: DiskInfo,
     name: String,
     identity: Identity,
     tasks: Sender<Task>,
-    over: Receiver<Told>,
+    over: Receiver<TaskResult>,
     threads: Vec<JoinHandle<()>>,
     is_real_time: bool,
     to_media: bool,
@@ -178,10 +178,10 @@ impl RealDisk {
     }
 
     fn new(opened: Opened, options: Options) -> RealDisk {
-        let Opened { facts, name, identity, tasks, over, threads, is_real_time, to_media, flushes, clock } =
+        let Opened { info, name, identity, tasks, over, threads, is_real_time, to_media, flushes, clock } =
             opened;
         RealDisk {
-            facts,
+            info,
             name,
             identity,
             tasks: Some(tasks),
@@ -194,7 +194,7 @@ impl RealDisk {
             to_media,
             flushes,
             clock,
-            _wakefulness: Wakefulness::ask(!options.no_real_time),
+            _cpu_latency: CpuLatencyLock::acquire(!options.no_real_time),
         }
     }
 
@@ -219,11 +219,11 @@ impl RealDisk {
     }
 
     /// Whether it can do what is asked.
-    fn can(&self, ask: &Ask) -> bool {
-        match ask {
-            Ask::Read { .. } => true,
-            Ask::Write { to_media, .. } => self.facts.may_write && (self.to_media || !to_media),
-            Ask::Flush => self.flushes,
+    fn can(&self, command: &ProbeCommand) -> bool {
+        match command {
+            ProbeCommand::Read { .. } => true,
+            ProbeCommand::Write { to_media, .. } => self.info.may_write && (self.to_media || !to_media),
+            ProbeCommand::Flush => self.flushes,
             _ => false,
         }
     }
@@ -242,12 +242,12 @@ impl RealDisk {
     }
 
     /// Asks something beside the probes and waits for it.
-    fn ask_beside(&mut self, ask: Ask, keeps: bool) -> Result<Over, ProbeError> {
-        let probe = Probe { number: BESIDE, ask, at: Nanos::ZERO };
+    fn execute_aside(&mut self, command: ProbeCommand, keeps: bool) -> Result<Over, ProbeError> {
+        let probe = Probe { number: ASIDE, command, at: Nanos::ZERO };
         self.hand_over(Task { probe, data: Vec::new(), keeps })?;
         loop {
             let over = self.next_over()?;
-            if over.probe.number == BESIDE {
+            if over.probe.number == ASIDE {
                 return Ok(over);
             }
             self.ready.push_back((over.probe, over.answer));
@@ -259,12 +259,12 @@ impl RealDisk {
         if let Some(content) = self.kept.get(&(lbn.0, sectors)) {
             return Ok(Some(content.clone()));
         }
-        let read = self.ask_beside(Ask::Read { lbn, sectors, from_media: false }, true)?;
+        let read = self.execute_aside(ProbeCommand::Read { lbn, sectors, from_media: false }, true)?;
         if !read.answer.is_done() {
             return Ok(None);
         }
-        if let Some(before @ Ask::Read { .. }) = self.before {
-            self.ask_beside(before, false)?;
+        if let Some(before @ ProbeCommand::Read { .. }) = self.before {
+            self.execute_aside(before, false)?;
         }
         while self.kept.values().map(Vec::len).sum::<usize>() > KEPT {
             self.kept.pop_first();
@@ -280,20 +280,20 @@ impl RealDisk {
     }
 }
 
-impl Answers for RealDisk {
+impl ProbeTarget for RealDisk {
     type Error = ProbeError;
 
-    fn facts(&self) -> Facts {
-        self.facts
+    fn info(&self) -> DiskInfo {
+        self.info
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), ProbeError> {
-        if !self.can(&probe.ask) {
+    fn submit(&mut self, probe: Probe) -> Result<(), ProbeError> {
+        if !self.can(&probe.command) {
             self.end(probe, Outcome::Refused);
             return Ok(());
         }
-        let data = match probe.ask {
-            Ask::Write { lbn, sectors, .. } => match self.content(lbn, sectors)? {
+        let data = match probe.command {
+            ProbeCommand::Write { lbn, sectors, .. } => match self.content(lbn, sectors)? {
                 Some(content) => content,
                 None => {
                     self.end(probe, Outcome::Failed);
@@ -302,7 +302,7 @@ impl Answers for RealDisk {
             },
             _ => Vec::new(),
         };
-        self.before = Some(probe.ask);
+        self.before = Some(probe.command);
         self.hand_over(Task { probe, data, keeps: false })
     }
 
@@ -358,9 +358,9 @@ fn start(
     run: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let begin = move || {
-        realtime::be_punctual();
+        realtime::set_timer_slack();
         // Nobody asks any more where the disk could not be opened after all.
-        let _ = tell.send(!options.no_real_time && realtime::go_first());
+        let _ = tell.send(!options.no_real_time && realtime::set_realtime());
         run();
     };
     Builder::new().name(name.to_string()).spawn(begin)

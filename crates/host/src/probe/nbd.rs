@@ -1,11 +1,11 @@
 //! An NBD export that answers probes: a thread that asks and one that takes the replies.
 
-use super::{Opened, Options, Over, ProbeError, Task, Told, physical_sectors, start, wait_until};
+use super::{Opened, Options, Over, ProbeError, Task, TaskResult, physical_sectors, start, wait_until};
 use crate::Clock;
 use headstack_model::Nanos;
 use headstack_nbd::client::{self, ClientError, Command};
 use headstack_nbd::{NbdServer, NbdUri};
-use headstack_probe::{Answer, Ask, Facts, Outcome, Probe};
+use headstack_probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use headstack_tracks::map::Identity;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -87,7 +87,7 @@ impl Write for Stream {
 }
 
 /// What was asked, and when.
-struct Asked {
+struct SentTask {
     task: Task,
     issued: Nanos,
 }
@@ -111,7 +111,7 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
         return Err(ProbeError::ReadOnly { name });
     }
     let block = block_bytes(export.blocks.minimum)?;
-    let facts = Facts {
+    let info = DiskInfo {
         sectors: export.bytes / u64::from(block),
         sector_bytes: block,
         physical_sectors: physical_sectors(options.physical_bytes.unwrap_or(block), block)?,
@@ -122,7 +122,7 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
     let clock = Clock::new(1.0).expect("real time is a speed");
     let (asks, replies) = stream.halves().map_err(|error| wrong(error.into()))?;
     let (tasks, taken) = channel::<Task>();
-    let (tell_asked, asked) = channel::<Asked>();
+    let (tell_sent, requested) = channel::<SentTask>();
     let (tell_over, over) = channel();
     let (tell, told) = channel();
     let fua = export.fua;
@@ -135,17 +135,17 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
         // Nobody asks any more where nobody hears it.
         let _ = tell_lost.send(Err(is_lost(error.into())));
     };
-    let sends = move || send(asks, &clock, &facts, fua, (&taken, &tell_asked), fail);
-    let receives = move || receive(replies, &clock, &facts, &asked, &tell_over, lost);
+    let sends = move || send(asks, &clock, &info, fua, (&taken, &tell_sent), fail);
+    let receives = move || receive(replies, &clock, &info, &requested, &tell_over, lost);
     let thread = |error: io::Error| ProbeError::Nbd { uri: place.clone(), error: error.into() };
     let threads = vec![
         start("probe asks", options, tell.clone(), sends).map_err(thread)?,
         start("probe replies", options, tell, receives).map_err(thread)?,
     ];
     let is_real_time = told.iter().take(2).all(|first| first);
-    let identity = Identity { name: Some(name.clone()), ..facts.identity() };
+    let identity = Identity { name: Some(name.clone()), ..info.identity() };
     let (to_media, flushes) = (fua, export.flush);
-    Ok(Opened { facts, identity, name, tasks, over, threads, is_real_time, to_media, flushes, clock })
+    Ok(Opened { info, identity, name, tasks, over, threads, is_real_time, to_media, flushes, clock })
 }
 
 /// Bytes of a block that a server with this smallest one takes.
@@ -163,19 +163,19 @@ fn block_bytes(minimum: u32) -> Result<u32, ProbeError> {
 fn send(
     mut stream: Stream,
     clock: &Clock,
-    facts: &Facts,
+    info: &DiskInfo,
     fua: bool,
-    (taken, tell): (&Receiver<Task>, &Sender<Asked>),
+    (taken, tell): (&Receiver<Task>, &Sender<SentTask>),
     fail: impl Fn(io::Error),
 ) {
     let mut cookie = 0;
     let mut bytes = Vec::new();
     while let Ok(mut task) = taken.recv() {
-        let (offset, length) = place(&task.probe.ask, facts);
-        let command = match task.probe.ask {
-            Ask::Write { to_media, .. } => Command::Write(offset, length, to_media && fua),
-            Ask::Flush => Command::Flush,
-            Ask::Read { from_media, .. } => Command::Read(offset, length, from_media && fua),
+        let (offset, length) = place(&task.probe.command, info);
+        let command = match task.probe.command {
+            ProbeCommand::Write { to_media, .. } => Command::Write(offset, length, to_media && fua),
+            ProbeCommand::Flush => Command::Flush,
+            ProbeCommand::Read { from_media, .. } => Command::Read(offset, length, from_media && fua),
             _ => unreachable!("others are refused before"),
         };
         bytes.clear();
@@ -184,8 +184,8 @@ fn send(
         cookie += 1;
         wait_until(clock, task.probe.at);
         // Whoever takes the replies has to know of it before one can come.
-        let asked = Asked { task, issued: clock.now() };
-        if tell.send(asked).is_err() {
+        let requested = SentTask { task, issued: clock.now() };
+        if tell.send(requested).is_err() {
             break;
         }
         if let Err(error) = stream.write_all(&bytes) {
@@ -213,10 +213,10 @@ fn plain(error: ClientError) -> ClientError {
 }
 
 /// First byte and length of what is asked.
-fn place(ask: &Ask, facts: &Facts) -> (u64, u32) {
-    match ask {
-        Ask::Read { lbn, sectors, .. } | Ask::Write { lbn, sectors, .. } => {
-            (lbn.0 * u64::from(facts.sector_bytes), sectors * facts.sector_bytes)
+fn place(command: &ProbeCommand, info: &DiskInfo) -> (u64, u32) {
+    match command {
+        ProbeCommand::Read { lbn, sectors, .. } | ProbeCommand::Write { lbn, sectors, .. } => {
+            (lbn.0 * u64::from(info.sector_bytes), sectors * info.sector_bytes)
         }
         _ => (0, 0),
     }
@@ -226,26 +226,26 @@ fn place(ask: &Ask, facts: &Facts) -> (u64, u32) {
 fn receive(
     mut stream: Stream,
     clock: &Clock,
-    facts: &Facts,
-    asked: &Receiver<Asked>,
-    tell: &Sender<Told>,
+    info: &DiskInfo,
+    requested: &Receiver<SentTask>,
+    tell: &Sender<TaskResult>,
     lost: impl Fn(ClientError) -> ProbeError,
 ) {
-    let mut waiting: BTreeMap<u64, Asked> = BTreeMap::new();
+    let mut waiting: BTreeMap<u64, SentTask> = BTreeMap::new();
     let mut next = 0;
     let mut data = Vec::new();
     loop {
         let head = client::reply(&mut stream);
         let ended = clock.now();
-        for more in asked.try_iter() {
+        for more in requested.try_iter() {
             waiting.insert(next, more);
             next += 1;
         }
         let over = head.and_then(|(cookie, error)| {
             let unknown = ClientError::Magic { what: "cookie", met: cookie };
-            let Asked { task, issued } = waiting.remove(&cookie).ok_or(unknown)?;
-            if let (Ask::Read { .. }, 0) = (task.probe.ask, error) {
-                data.resize(place(&task.probe.ask, facts).1 as usize, 0);
+            let SentTask { task, issued } = waiting.remove(&cookie).ok_or(unknown)?;
+            if let (ProbeCommand::Read { .. }, 0) = (task.probe.command, error) {
+                data.resize(place(&task.probe.command, info).1 as usize, 0);
                 stream.read_exact(&mut data)?;
             }
             Ok(over(task, Answer { issued, ended, outcome: outcome(error) }, &data))
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use headstack_model::Lbn;
     use headstack_nbd::{Export, Exports, Handshake, Limits, Wire};
-    use headstack_probe::drive::Answers;
+    use headstack_probe::drive::ProbeTarget;
     use std::thread::{Builder, JoinHandle};
 
     /// The command, flags and length of a request.
@@ -334,9 +334,9 @@ mod tests {
         (RealDisk::new(opened, options), server)
     }
 
-    fn asked(disk: &mut RealDisk, ask: Ask) -> Result<Outcome, String> {
-        let probe = Probe { number: 1, ask, at: Nanos::ZERO };
-        disk.ask(probe)
+    fn requested(disk: &mut RealDisk, command: ProbeCommand) -> Result<Outcome, String> {
+        let probe = Probe { number: 1, command, at: Nanos::ZERO };
+        disk.submit(probe)
             .and_then(|()| disk.wait())
             .map(|(_, answer)| answer.outcome)
             .map_err(|error| error.to_string())
@@ -344,15 +344,15 @@ mod tests {
 
     #[test]
     fn write_to_the_media_is_rejected_without_fua() {
-        let write = |to_media| Ask::Write { lbn: Lbn(8), sectors: 8, to_media };
+        let write = |to_media| ProbeCommand::Write { lbn: Lbn(8), sectors: 8, to_media };
         for fua in [false, true] {
             let export = Export { fua, ..Export::new("disk", 1 << 20) };
             let (mut disk, server) = served(export, 10, None);
-            let to_media = asked(&mut disk, write(true));
+            let to_media = requested(&mut disk, write(true));
             assert_eq!(to_media, Ok(if fua { Outcome::Done } else { Outcome::Refused }));
-            assert_eq!(asked(&mut disk, write(false)), Ok(Outcome::Done));
-            let read = Ask::Read { lbn: Lbn(0), sectors: 1, from_media: true };
-            assert_eq!(asked(&mut disk, read), Ok(Outcome::Done));
+            assert_eq!(requested(&mut disk, write(false)), Ok(Outcome::Done));
+            let read = ProbeCommand::Read { lbn: Lbn(0), sectors: 1, from_media: true };
+            assert_eq!(requested(&mut disk, read), Ok(Outcome::Done));
             drop(disk);
             let heard = server.join().expect("it serves");
             // What is written there was read before.
@@ -367,9 +367,9 @@ mod tests {
     #[test]
     fn stalled_server_times_out() {
         // More than sockets hold.
-        let write = Ask::Write { lbn: Lbn(0), sectors: 32 << 10, to_media: false };
+        let write = ProbeCommand::Write { lbn: Lbn(0), sectors: 32 << 10, to_media: false };
         let (mut disk, server) = served(Export::new("disk", 1 << 30), 1, Some(Duration::from_millis(20)));
-        let told = asked(&mut disk, write).expect_err("it is not taken");
+        let told = requested(&mut disk, write).expect_err("it is not taken");
         assert_eq!(told, "here: the server has neither answered nor taken anything for 120 s");
         drop(disk);
         assert_eq!(server.join().expect("it serves"), [(0, 0, 16 << 20)]);
@@ -383,9 +383,9 @@ mod tests {
         let options = Options { no_real_time: true, ..Options::default() };
         let opened = talk(Stream::Unix(ours), "here".to_string(), "", options).expect("it is served");
         server.join().expect("it serves");
-        let told = asked(
+        let told = requested(
             &mut RealDisk::new(opened, options),
-            Ask::Read { lbn: Lbn(0), sectors: 1, from_media: true },
+            ProbeCommand::Read { lbn: Lbn(0), sectors: 1, from_media: true },
         );
         assert_eq!(told, Err("here: the server has closed the connection".to_string()));
     }

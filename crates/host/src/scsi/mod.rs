@@ -13,8 +13,8 @@ pub mod sg;
 use crate::Clock;
 use commands::{Address, Capacity, Command, DefectFormat, Sense};
 use headstack_model::Lbn;
-use headstack_probe::drive::Answers;
-use headstack_probe::{Answer, Ask, Facts, Outcome, Probe};
+use headstack_probe::drive::ProbeTarget;
+use headstack_probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use std::collections::VecDeque;
 use std::io;
 
@@ -140,9 +140,9 @@ impl<T: Transport> Translator<T> {
     /// A disk that has the blocks of what is read.
     ///
     /// *Errors:* [`CommandError::Elsewhere`], and what it answers to the question for its capacity.
-    pub fn of(mut self, facts: &Facts) -> Result<Translator<T>, CommandError> {
+    pub fn of(mut self, info: &DiskInfo) -> Result<Translator<T>, CommandError> {
         let Capacity { sectors, sector_bytes: bytes, .. } = self.capacity()?;
-        let (here, here_bytes) = (facts.sectors, facts.sector_bytes);
+        let (here, here_bytes) = (info.sectors, info.sector_bytes);
         match (sectors, bytes) == (here, here_bytes) {
             true => Ok(self),
             false => Err(CommandError::Elsewhere { sectors, bytes, here, here_bytes }),
@@ -190,26 +190,28 @@ impl<T: Transport> Translator<T> {
     /// *Errors:* the disk's, and a list in another format.
     pub fn defects(&mut self) -> Result<Vec<(u32, u32, u32)>, CommandError> {
         let mut head = [0; 8];
-        let ask = |bytes| Command::read_defect_data_12(DefectFormat::PhysicalSector, bytes);
-        let length = self.transport.run(&ask(8), Data::In(&mut head))?;
+        let command = |bytes| Command::read_defect_data_12(DefectFormat::PhysicalSector, bytes);
+        let length = self.transport.run(&command(8), Data::In(&mut head))?;
         let bytes = commands::defect_bytes(&head[..length])?.saturating_add(8);
         if bytes > MOST_DEFECT_BYTES {
             let what = format!("a list of {bytes} bytes; at most {MOST_DEFECT_BYTES} are read");
             return Err(CommandError::Answer { command: "READ DEFECT DATA(12)", what });
         }
         let mut list = vec![0; bytes as usize];
-        let length = self.transport.run(&ask(bytes), Data::In(&mut list))?;
+        let length = self.transport.run(&command(bytes), Data::In(&mut list))?;
         commands::defects(&list[..length])
     }
 
     /// Answers a question about places; nothing where it is about something else.
-    pub fn answer(&mut self, ask: &Ask) -> Option<Outcome> {
-        let found = match *ask {
-            Ask::Locate(lbn) => {
+    pub fn answer(&mut self, command: &ProbeCommand) -> Option<Outcome> {
+        let found = match *command {
+            ProbeCommand::Locate(lbn) => {
                 self.locate(lbn).map(|(cylinder, head, sector)| Outcome::Place { cylinder, head, sector })
             }
-            Ask::BlockAt(cylinder, head, sector) => self.block_at(cylinder, head, sector).map(Outcome::Block),
-            Ask::Defects => self.defects().map(Outcome::Defects),
+            ProbeCommand::BlockAt(cylinder, head, sector) => {
+                self.block_at(cylinder, head, sector).map(Outcome::Block)
+            }
+            ProbeCommand::Defects => self.defects().map(Outcome::Defects),
             _ => return None,
         };
         Some(found.unwrap_or_else(|error| match error.is_illegal_request() {
@@ -229,7 +231,7 @@ pub struct Translating<D, T> {
     clock: Clock,
 }
 
-impl<D: Answers, T: Transport> Translating<D, T> {
+impl<D: ProbeTarget, T: Transport> Translating<D, T> {
     /// Puts a translator beside a disk, whose answers are of this clock.
     pub fn new(disk: D, translator: Translator<T>, clock: Clock) -> Translating<D, T> {
         Translating { disk, translator, answered: VecDeque::new(), clock }
@@ -241,22 +243,22 @@ impl<D: Answers, T: Transport> Translating<D, T> {
     }
 }
 
-impl<D: Answers, T: Transport> Answers for Translating<D, T> {
+impl<D: ProbeTarget, T: Transport> ProbeTarget for Translating<D, T> {
     type Error = D::Error;
 
-    fn facts(&self) -> Facts {
-        Facts { translates: true, ..self.disk.facts() }
+    fn info(&self) -> DiskInfo {
+        DiskInfo { translates: true, ..self.disk.info() }
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), D::Error> {
+    fn submit(&mut self, probe: Probe) -> Result<(), D::Error> {
         let issued = self.clock.now();
-        match self.translator.answer(&probe.ask) {
+        match self.translator.answer(&probe.command) {
             Some(outcome) => {
                 let answer = Answer { issued, ended: self.clock.now(), outcome };
                 self.answered.push_back((probe, answer));
                 Ok(())
             }
-            None => self.disk.ask(probe),
+            None => self.disk.submit(probe),
         }
     }
 

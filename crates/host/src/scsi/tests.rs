@@ -160,7 +160,7 @@ where
     let disk = SimulatedDisk::new(spec, Noise::NONE, 1).expect("it holds");
     let clock = Clock::new(1.0).expect("real time is a speed");
     let mut disk = Translating::new(disk, Translator::new(Target::new(spec)), clock);
-    let mut extraction = Extraction::new(disk.facts(), extractor);
+    let mut extraction = Extraction::new(disk.info(), extractor);
     drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail").expect("nobody ends it")
 }
 
@@ -181,7 +181,7 @@ fn address_translations_take_simulated_time() {
     let ends = async |disk: Disk| {
         let mut ends = Vec::new();
         for lbn in 0..100 {
-            ends.push(disk.ask(Ask::Locate(Lbn(lbn))).await.ended);
+            ends.push(disk.execute(ProbeCommand::Locate(Lbn(lbn))).await.ended);
         }
         ends
     };
@@ -194,19 +194,19 @@ fn translator_answers_only_address_questions() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let mut translator = Translator::new(Target::new(&spec)).tried().expect("it translates");
     assert_eq!(translator.capacity().expect("it tells").sectors, spec.capacity_sectors);
-    assert_eq!(translator.answer(&Ask::Locate(Lbn(1 << 40))), Some(Outcome::Refused));
-    assert_eq!(translator.answer(&Ask::BlockAt(99_999, 0, 0)), Some(Outcome::Block(None)));
-    assert_eq!(translator.answer(&Ask::Flush), None);
+    assert_eq!(translator.answer(&ProbeCommand::Locate(Lbn(1 << 40))), Some(Outcome::Refused));
+    assert_eq!(translator.answer(&ProbeCommand::BlockAt(99_999, 0, 0)), Some(Outcome::Block(None)));
+    assert_eq!(translator.answer(&ProbeCommand::Flush), None);
 }
 
 #[test]
 fn partition_is_rejected_by_the_translator() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
-    let facts = drive::Answers::facts(&SimulatedDisk::new(&spec, Noise::NONE, 1).expect("it holds"));
+    let info = drive::ProbeTarget::info(&SimulatedDisk::new(&spec, Noise::NONE, 1).expect("it holds"));
     let translator = || Translator::new(Target::new(&spec));
-    assert!(translator().of(&facts).is_ok());
-    let error = translator().of(&Facts { sectors: 1_000, ..facts }).err().expect("it is a part");
+    assert!(translator().of(&info).is_ok());
+    let error = translator().of(&DiskInfo { sectors: 1_000, ..info }).err().expect("it is a part");
     assert!(error.to_string().ends_with("a part of it or another: 1000 of 512"), "{error}");
-    let error = translator().of(&Facts { sector_bytes: 4096, ..facts }).err().expect("it is another");
+    let error = translator().of(&DiskInfo { sector_bytes: 4096, ..info }).err().expect("it is another");
     assert!(matches!(error, CommandError::Elsewhere { here_bytes: 4096, .. }), "{error}");
 }

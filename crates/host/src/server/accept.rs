@@ -2,7 +2,7 @@
 
 use super::guarantees::Doors;
 use super::listen::{Listener, TlsUse, room_for};
-use super::seats::{Seating, Seats};
+use super::slots::{ConnectionLimits, ConnectionSlots};
 use super::{Mail, Rules, Served};
 use crate::connection::Connection;
 use crate::{Clock, log_parts};
@@ -39,7 +39,7 @@ pub(super) struct Accepting {
     exports: Exports,
     served: Vec<Served>,
     rules: Rules,
-    seats: Seats,
+    slots: ConnectionSlots,
     doors: Arc<Doors>,
     /// Those that have not chosen.
     greeted: Slab<Connection<Handshake>>,
@@ -63,8 +63,8 @@ impl Accepting {
         let rules = Rules { connections: room_for(rules.connections), ..rules };
         let promised = |export: &Export| rules.guarantees.get(&export.name).cloned();
         let doors = Arc::new(Doors(exports.all().iter().map(promised).collect()));
-        let (seats, greeted) = (Seats::default(), Slab::new());
-        Ok(Accepting { listeners, mail, epoll, clock, exports, served, rules, seats, doors, greeted })
+        let (slots, greeted) = (ConnectionSlots::default(), Slab::new());
+        Ok(Accepting { listeners, mail, epoll, clock, exports, served, rules, slots, doors, greeted })
     }
 
     pub(super) fn run(mut self) {
@@ -84,7 +84,7 @@ impl Accepting {
                         }
                     }
                     number if number > LISTEN - LISTENERS => self.accept((LISTEN - number) as usize, now),
-                    place => self.go_on(place as usize, now),
+                    place => self.advance(place as usize, now),
                 }
             }
             let late = |(place, connection): (usize, &Connection<Handshake>)| {
@@ -135,9 +135,11 @@ impl Accepting {
             Origin::Network(address) => Some(address),
             Origin::Local { .. } | Origin::Unknown => None,
         };
-        let seat = match self.seats.take(address, Seating::new(*connections, *connections_per_address, *idle))
+        let slot = match self
+            .slots
+            .take(address, ConnectionLimits::new(*connections, *connections_per_address, *idle))
         {
-            Ok(seat) => seat,
+            Ok(slot) => slot,
             Err(refusal) => return warn!(target: log_parts::CLIENT, "{client}: refused: {refusal}"),
         };
         let tls = TlsUse::of(self.listeners[listener].tls(), tls.as_ref());
@@ -145,20 +147,20 @@ impl Accepting {
         let handshake = Handshake::new(self.exports.clone(), limits.clone(), now);
         let handshake = handshake.with_peer(peer).with_tls(tls).with_budget(budget.clone());
         let handshake = handshake.with_gate(Some(Arc::clone(&self.doors) as Arc<dyn Gate>));
-        let connection = Connection::new(socket.into(), handshake, limits, seat).of(client);
+        let connection = Connection::new(socket.into(), handshake, limits, slot).of(client);
         let place = self.greeted.insert(connection);
-        self.go_on(place, now);
+        self.advance(place, now);
     }
 
     /// Does what a handshake can do now; hands the connection over where it is done.
-    fn go_on(&mut self, place: usize, now: Nanos) {
+    fn advance(&mut self, place: usize, now: Nanos) {
         let Some(connection) = self.greeted.get_mut(place) else { return };
         connection.receive(now);
         connection.send(now);
         if let Some(refusal) = connection.wire.machine.take_refusal() {
             warn!(target: log_parts::CLIENT, "{}: refused: {refusal}", connection.client());
         }
-        if connection.is_over() || connection.is_deserted() {
+        if connection.is_over() || connection.is_disconnected() {
             report_end(&self.greeted.remove(place));
         } else if let Some(chosen) = connection.wire.machine.chosen() {
             connection.unwatch(&self.epoll);

@@ -5,7 +5,7 @@ mod accept;
 mod address;
 mod guarantees;
 mod listen;
-pub(crate) mod seats;
+pub(crate) mod slots;
 mod systemd;
 
 pub use address::{Address, AddressError};
@@ -161,9 +161,9 @@ impl Server {
         let has_deadlines = served.iter().any(|served| served.target.has_deadlines());
         let accepting = Accepting::new(listeners, Arc::clone(&mail), exports, served, rules)?;
         let run = move || {
-            realtime::be_punctual();
+            realtime::set_timer_slack();
             if has_deadlines {
-                realtime::go_first();
+                realtime::set_realtime();
             }
             accepting.run();
         };

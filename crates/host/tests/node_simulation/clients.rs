@@ -44,7 +44,7 @@ pub(crate) enum Want {
         first: u64,
         blocks: u64,
     },
-    Look {
+    BlockStatus {
         first: u64,
         blocks: u64,
     },
@@ -130,7 +130,7 @@ impl Client {
                 5 => Want::Zeroes { first, blocks, may_trim, forced },
                 6 => Want::Trim { first, blocks },
                 7 => Want::Prefetch { first, blocks },
-                8 => Want::Look { first, blocks },
+                8 => Want::BlockStatus { first, blocks },
                 9 => Want::Nonsense(random.random()),
                 10 => Want::Read { first, blocks, forced: true },
                 _ => Want::Write { first, blocks, forced: true },

@@ -65,7 +65,7 @@ impl Device {
                 Operation::WriteZeroes { offset, bytes, may_trim, fua }
             }
             Work::Trim { offset, bytes } => Operation::Trim { offset, bytes },
-            Work::Look { offset, bytes } => Operation::Allocation { offset, bytes },
+            Work::BlockStatus { offset, bytes } => Operation::Allocation { offset, bytes },
         };
         let at = now + ways.put_off(random);
         let underway = Underway { operation: Some(operation), data, is_for_request, at, result: None };
@@ -97,7 +97,7 @@ impl Device {
             let underway = self.underway.get_mut(&id).expect("it is under way");
             let result = answered.result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),
-                Outcome::Allocation(stretches) => Ok(Ended::Allocation(stretches)),
+                Outcome::Allocation(extents) => Ok(Ended::Allocation(extents)),
                 Outcome::Read { .. } if underway.is_for_request && ways.leaves => Ok(Ended::Left),
                 Outcome::Read { volume, offset, .. } => {
                     self.emulator.read(volume, offset, core.room(id)).map(|()| Ended::Done)

@@ -86,14 +86,14 @@ pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
     let memory_bytes = one_of(&[256 << 10, 320 << 10, 1 << 20, 4 << 20]);
     let read_ahead_bytes = one_of(&[0, 16 << 10, 64 << 10, 128 << 10]);
     let dispatch_set = one_of(&[0, 1, 2, 5]);
-    let requests_a_turn = one_of(&[0, 1, 3, 16]);
+    let requests_per_turn = one_of(&[0, 1, 3, 16]);
     let given = |value: u64| (value > 0).then_some(value);
     Config {
         scheduling: one_of(&[0, 1, 1, 1, 1, 1, 1, 1]) == 1,
         memory_bytes,
         read_ahead_bytes: given(read_ahead_bytes),
         dispatch_set: given(dispatch_set).map(|value| value as u32),
-        requests_a_turn: given(requests_a_turn).map(|value| value as u32),
+        requests_per_turn: given(requests_per_turn).map(|value| value as u32),
         turns: if one_of(&[0, 1]) == 0 { Turns::Nearest } else { Turns::RoundRobin },
         classifier: Classifier {
             block_bytes: one_of(&[512, 4096, 16384]),
@@ -102,12 +102,12 @@ pub(crate) fn config(random: &mut Pcg64Mcg) -> Config {
             regions: one_of(&[16, 4096]) as u32,
             ..Classifier::default()
         },
-        gather_writes: one_of(&[0, 1, 1, 1]) == 1,
-        gather_ms: one_of(&[0, 1, 20, 200]) as f64,
+        coalesce_writes: one_of(&[0, 1, 1, 1]) == 1,
+        coalesce_ms: one_of(&[0, 1, 20, 200]) as f64,
         idle_ms: one_of(&[500, 3000, 30_000]) as f64,
         queue_depth: one_of(&[1, 2, 32]) as u32,
         direct_bytes: one_of(&[4096, 64 << 10, 4 << 20]),
-        beside_bytes: one_of(&[0, 4096, 256 << 10]),
+        bypass_bytes: one_of(&[0, 4096, 256 << 10]),
         ..Config::default()
     }
 }

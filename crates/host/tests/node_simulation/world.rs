@@ -266,7 +266,7 @@ impl World {
             Want::Prefetch { first, blocks } => {
                 Operation::Prefetch { offset: first * BLOCK, bytes: blocks * BLOCK }
             }
-            Want::Look { first, blocks } => {
+            Want::BlockStatus { first, blocks } => {
                 Operation::Allocation { offset: first * BLOCK, bytes: blocks * BLOCK }
             }
             Want::Flush => Operation::Flush,
@@ -330,11 +330,12 @@ impl World {
                 assert_eq!((*offset, u64::from(*bytes)), (first * BLOCK, blocks * BLOCK));
                 self.judge_read(first, blocks, mark);
             }
-            (Ok(Outcome::Allocation(stretches)), Want::Look { blocks, .. }) => {
-                let bytes: u64 = stretches.iter().map(|stretch| stretch.bytes).sum();
+            (Ok(Outcome::Allocation(extents)), Want::BlockStatus { blocks, .. }) => {
+                let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
                 assert_eq!(bytes, blocks * BLOCK, "all of it is told");
             }
-            (Ok(Outcome::Done), Want::Read { .. } | Want::Look { .. }) | (Ok(Outcome::Read { .. }), _) => {
+            (Ok(Outcome::Done), Want::Read { .. } | Want::BlockStatus { .. })
+            | (Ok(Outcome::Read { .. }), _) => {
                 panic!("{want:?} is answered by {result:?}")
             }
             _ => {}
@@ -369,7 +370,7 @@ impl World {
         let is_due = match (error, want) {
             (BlockError::Invalid, Want::Nonsense(_)) => true,
             // Reads that wait are not done for nobody.
-            (BlockError::Invalid, Want::Read { .. } | Want::Look { .. }) => !is_there,
+            (BlockError::Invalid, Want::Read { .. } | Want::BlockStatus { .. }) => !is_there,
             (BlockError::Medium, Want::Read { first, blocks, .. }) => bad(first, blocks),
             (BlockError::Dead, _) => self.is_disk_gone(),
             _ => false,

@@ -343,7 +343,7 @@ fn limits_on_the_nbd_page_match_the_defaults() {
             format!("{} MiB a connection", limits.held_bytes >> 20),
         ),
         ("payload of a refused write", format!("{} MiB", limits.payload_bytes >> 20)),
-        ("stretches in one `BLOCK_STATUS` reply", limits.stretches.to_string()),
+        ("stretches in one `BLOCK_STATUS` reply", limits.extents.to_string()),
     ];
     for (what, limit) in rows {
         let row = format!("| {what} | {limit}");

@@ -1,7 +1,7 @@
 //! Whatever is asked, and in whatever pieces it comes: what must hold of every conversation.
 
 use headstack_model::Nanos;
-use headstack_nbd::{Answer, BlockError, Operation, Stretch};
+use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
 use headstack_nbd::{Ending, Handshake, Limits, Request, Session, Wire};
 use proptest::prelude::*;
 
@@ -120,8 +120,8 @@ fn work(request: &Request, count: usize) -> Result<Answer, BlockError> {
         Operation::Allocation { bytes, .. } => {
             let half = bytes / 1024 * 512;
             Answer::Allocation(vec![
-                Stretch { bytes: half, hole: true },
-                Stretch { bytes: bytes - half, hole: false },
+                StatusExtent { bytes: half, hole: true },
+                StatusExtent { bytes: bytes - half, hole: false },
             ])
         }
         _ => Answer::Done,

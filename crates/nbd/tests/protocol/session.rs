@@ -1,7 +1,7 @@
 //! Commands, one by one: exact bytes in, exact bytes out.
 
 use headstack_model::Nanos;
-use headstack_nbd::{Answer, BlockError, Operation, Stretch};
+use headstack_nbd::{Answer, BlockError, Operation, StatusExtent};
 use headstack_nbd::{Breach, Ending, Limits, Request, Session, Wire};
 
 use crate::client::*;
@@ -262,11 +262,11 @@ fn long_payload_is_read_in_place() {
 }
 
 /// The descriptors told for stretches given as (bytes, hole).
-fn told(flags: u16, length: u32, stretches: &[(u64, bool)]) -> Vec<(u32, u32)> {
-    let mut session = session(true, Limits { stretches: 4, ..limits() });
+fn told(flags: u16, length: u32, extents: &[(u64, bool)]) -> Vec<(u32, u32)> {
+    let mut session = session(true, Limits { extents: 4, ..limits() });
     let handle = only(&mut session, &request(flags, BLOCK_STATUS, 3, 0, length)).handle;
-    let stretches = stretches.iter().map(|&(bytes, hole)| Stretch { bytes, hole }).collect();
-    session.answer(NOW, handle, Ok(Answer::Allocation(stretches)));
+    let extents = extents.iter().map(|&(bytes, hole)| StatusExtent { bytes, hole }).collect();
+    session.answer(NOW, handle, Ok(Answer::Allocation(extents)));
     let heard = replies(&get(&mut session, NOW), |_| 0);
     let [Reply { cookie: 3, error: OK, kind: Some(5), payload }] = heard.as_slice() else {
         panic!("{heard:?}")

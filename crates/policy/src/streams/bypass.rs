@@ -13,8 +13,8 @@
 
 use super::Streams;
 use super::config::Config;
-use super::stream::{Stream, turned};
-use super::words::Request;
+use super::messages::Request;
+use super::stream::{Stream, mirrored};
 use headstack_model::Nanos;
 
 /// Streams up to which a bypass is tried: most caches of drives have 8 to 32 segments, and a trial costs what they lose by it.
@@ -29,7 +29,7 @@ const STILL_WORTH: f64 = 1.25 * WORTH;
 
 /// Requests over which a wait is measured, at least, and for each stream.
 const REQUESTS: u64 = 64;
-const REQUESTS_A_STREAM: u64 = 4;
+const REQUESTS_PER_STREAM: u64 = 4;
 
 /// Time that it is measured over, at least: some turns of the disk, in which small requests meet and miss their sectors.
 const LEAST_TIME: Nanos = Nanos(200_000_000);
@@ -165,7 +165,7 @@ impl Bypass {
     fn is_due(&self, now: Nanos, turns: u64) -> bool {
         let took = now.since(self.since);
         let (Tally { requests, .. }, wanted) =
-            (self.tally, REQUESTS.max(REQUESTS_A_STREAM * self.streams as u64));
+            (self.tally, REQUESTS.max(REQUESTS_PER_STREAM * self.streams as u64));
         // Waits differ within a round: whole rounds count, if that does not take too long.
         let is_round = !self.is_on() && turns >= self.turns + 2 * self.streams as u64;
         let is_enough = match self.mode {
@@ -223,7 +223,7 @@ impl Bypass {
 
 impl Streams {
     fn outstanding(&self) -> u64 {
-        (self.reads.len() + self.writes.len() + self.beside.outstanding()) as u64
+        (self.reads.len() + self.writes.len() + self.direct.outstanding()) as u64
     }
 
     /// Time has passed.
@@ -237,7 +237,7 @@ impl Streams {
         if !self.bypass.is_due(self.now, self.books.turns) {
             return;
         }
-        let recent = |stream: &Stream| self.now.since(stream.asked) < RECENT;
+        let recent = |stream: &Stream| self.now.since(stream.last_request) < RECENT;
         let streams = self.streams.iter().filter(|(_, stream)| recent(stream)).count();
         let was_on = self.bypass.is_on();
         let (turns, outstanding) = (self.books.turns, self.outstanding());
@@ -248,7 +248,7 @@ impl Streams {
                 self.release_waits();
             }
             // Of free slots there is nothing to file.
-            (0..self.streams.capacity()).for_each(|id| self.file(id as u32));
+            (0..self.streams.capacity()).for_each(|id| self.enqueue(id as u32));
         }
     }
 
@@ -259,27 +259,27 @@ impl Streams {
         while let Some((key, wait)) = self.reads.range(from..).next().map(|(key, wait)| (*key, *wait)) {
             from = (key.0, key.1 + 1);
             if !self.is_covered(key.0, wait.bytes) {
-                self.take_wait(false, key);
+                self.remove_wait(false, key);
                 self.skip(wait.stream, key.0, wait.bytes);
-                self.pass_behind(wait.request, key.0, wait.bytes);
+                self.send_direct_after_writes(wait.request, key.0, wait.bytes);
             }
         }
         while let Some((key, wait)) = self.writes.first_key_value().map(|(key, wait)| (*key, *wait)) {
-            self.take_wait(true, key);
+            self.remove_wait(true, key);
             self.skip(wait.stream, key.0, wait.bytes);
-            self.take_change(wait.request, key.0, wait.bytes);
+            self.route_change(wait.request, key.0, wait.bytes);
         }
     }
 
     /// Sends a request of a stream to the disk as it came.
-    pub(super) fn pass_by_stream(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
+    pub(super) fn bypass_stream(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
         let stream = &mut self.streams[id as usize];
-        stream.hear(self.now);
-        (stream.client, stream.asked, stream.request) = (request.client, self.now, bytes);
+        stream.note_request(self.now);
+        (stream.client, stream.last_request, stream.request) = (request.client, self.now, bytes);
         stream.requests += 1;
         stream.bytes += bytes;
         self.skip(id, offset, bytes);
-        self.pass(request);
+        self.send_direct(request);
     }
 
     /// A stream goes on behind bytes that it does not read ahead.
@@ -290,13 +290,13 @@ impl Streams {
             self.close(open);
         }
         let stream = &mut self.streams[id as usize];
-        let at = turned(stream.direction(), disk_bytes, offset, bytes);
-        let end = stream.beyond(at, bytes).min(disk_bytes);
+        let at = mirrored(stream.direction(), disk_bytes, offset, bytes);
+        let end = stream.next_after(at, bytes).min(disk_bytes);
         stream.passed = stream.passed.max(end);
         stream.skip_passed();
         if end > stream.expected {
-            self.expect_at(id, end);
+            self.set_expected(id, end);
         }
-        self.file(id);
+        self.enqueue(id);
     }
 }

@@ -43,8 +43,9 @@ impl Chains {
     pub(super) fn observe(&mut self, client: u64, begin: u64, bytes: u64) -> Links {
         let (gap, end) = (self.gap, begin + bytes);
         let last = self.clients.get(client);
-        let own = last.map_or(0, |last| longer(last.own, way(*last, begin, end, gap)));
-        let chained = self.recent.iter().flatten().map(|link| longer(link.any, way(*link, begin, end, gap)));
+        let own = last.map_or(0, |last| longer(last.own, direction_of(*last, begin, end, gap)));
+        let chained =
+            self.recent.iter().flatten().map(|link| longer(link.any, direction_of(*link, begin, end, gap)));
         let any = chained.max_by_key(|links| links.unsigned_abs()).unwrap_or(0);
         let link = Link { begin, end, own, any };
         *self.clients.claim(client).0 = link;
@@ -55,7 +56,7 @@ impl Chains {
 }
 
 /// 1 where a request comes just above another, -1 just below, and else 0.
-fn way(before: Link, begin: u64, end: u64, gap: u64) -> i32 {
+fn direction_of(before: Link, begin: u64, end: u64, gap: u64) -> i32 {
     let is_near = |distance: Option<u64>| distance.is_some_and(|distance| distance <= gap);
     match () {
         () if is_near(begin.checked_sub(before.end)) => 1,
@@ -65,8 +66,8 @@ fn way(before: Link, begin: u64, end: u64, gap: u64) -> i32 {
 }
 
 /// A chain that goes on this way.
-fn longer(chain: i32, way: i32) -> i32 {
-    if chain.signum() == way { chain.saturating_add(way) } else { way }
+fn longer(chain: i32, direction: i32) -> i32 {
+    if chain.signum() == direction { chain.saturating_add(direction) } else { direction }
 }
 
 #[cfg(test)]

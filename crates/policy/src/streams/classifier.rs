@@ -103,15 +103,16 @@ impl Classifier {
         region.strays += u32::from(region.requests > 0 && !is_near);
         region.requests += u32::from(region.bits != before);
         (region.touched, region.latest) = (now, (low, high));
-        let own = Count::of(region);
+        let own = Count::from_region(region);
         // What lies around a place near the border lies in two regions.
-        let beside = match from > first {
+        let neighbour = match from > first {
             true => first.checked_sub(1).map(|before| before / self.region_blocks),
             false if low < self.region_blocks / 2 => number.checked_sub(1),
             false => Some(number + 1),
         };
-        let beside = beside.filter(|_| !own.is_stream(threshold)).map(|beside| self.count(now, beside));
-        let both = own.with(beside.unwrap_or_default());
+        let neighbour =
+            neighbour.filter(|_| !own.is_stream(threshold)).map(|neighbour| self.count(now, neighbour));
+        let both = own.with(neighbour.unwrap_or_default());
         let is_new = before & ones(low, high) == 0;
         let is_small = (high - low + 1) * SMALL <= self.region_blocks;
         let is_stream = both.is_stream(threshold)
@@ -122,7 +123,7 @@ impl Classifier {
     fn count(&self, now: Nanos, number: u64) -> Count {
         let found = self.sets[self.set(number)].iter().flatten().find(|region| region.number == number);
         let recent = found.filter(|region| now.since(region.touched) <= self.window);
-        recent.map_or(Count::default(), Count::of)
+        recent.map_or(Count::default(), Count::from_region)
     }
 
     fn set(&self, number: u64) -> usize {
@@ -165,20 +166,20 @@ struct Count {
 }
 
 impl Count {
-    fn of(region: &Region) -> Count {
+    fn from_region(region: &Region) -> Count {
         let Region { bits, requests, runs, near, strays, .. } = *region;
         Count { blocks: bits.count_ones(), requests, runs, near, strays }
     }
 
     /// A stream that has just come over a border was one before it; crossing is coming near, too.
-    fn with(self, beside: Count) -> Count {
-        let crossing = u32::from(beside.requests > 0);
+    fn with(self, neighbour: Count) -> Count {
+        let crossing = u32::from(neighbour.requests > 0);
         Count {
-            blocks: self.blocks + beside.blocks,
-            requests: self.requests + beside.requests,
-            runs: self.runs.max(beside.runs) + crossing,
-            near: self.near + beside.near + crossing,
-            strays: self.strays + beside.strays,
+            blocks: self.blocks + neighbour.blocks,
+            requests: self.requests + neighbour.requests,
+            runs: self.runs.max(neighbour.runs) + crossing,
+            near: self.near + neighbour.near + crossing,
+            strays: self.strays + neighbour.strays,
         }
     }
 
@@ -222,7 +223,7 @@ mod tests {
         Classifier::new(&Spec::default(), false)
     }
 
-    fn at(ms: u64) -> Nanos {
+    fn ms(ms: u64) -> Nanos {
         Nanos(ms * 1_000_000)
     }
 
@@ -230,7 +231,7 @@ mod tests {
     fn stream_is_found_after_the_configured_block_count() {
         let mut watch = watch();
         let found: Vec<bool> =
-            (0..20).map(|turn| watch.observe(at(turn), 1, turn * 4096, 4096).is_some()).collect();
+            (0..20).map(|turn| watch.observe(ms(turn), 1, turn * 4096, 4096).is_some()).collect();
         assert_eq!(found.iter().position(|found| *found), Some(15));
         assert!(found[15..].iter().all(|found| *found));
     }
@@ -238,44 +239,44 @@ mod tests {
     #[test]
     fn block_order_is_ignored_and_repeats_do_not_count() {
         let mut watch = watch();
-        assert!((0..100).all(|turn| watch.observe(at(turn), 1, 8 * 4096, 4096).is_none()));
+        assert!((0..100).all(|turn| watch.observe(ms(turn), 1, 8 * 4096, 4096).is_none()));
         let order = [5, 3, 9, 1, 0, 2, 4, 7, 6, 10, 12, 11, 13, 15, 14];
-        let found = order.map(|block| watch.observe(at(200), 1, block * 4096, 4096).is_some());
+        let found = order.map(|block| watch.observe(ms(200), 1, block * 4096, 4096).is_some());
         assert_eq!(found.iter().position(|found| *found), Some(14));
     }
 
     #[test]
     fn expired_requests_do_not_count() {
         let mut watch = watch();
-        assert!((0..15).all(|turn| watch.observe(at(turn), 1, turn * 4096, 4096).is_none()));
-        assert_eq!(watch.observe(at(20_001), 1, 15 * 4096, 4096), None);
+        assert!((0..15).all(|turn| watch.observe(ms(turn), 1, turn * 4096, 4096).is_none()));
+        assert_eq!(watch.observe(ms(20_001), 1, 15 * 4096, 4096), None);
     }
 
     #[test]
     fn backward_stream_is_found_with_its_direction() {
         let mut watch = watch();
-        let found = (0..20).rev().filter_map(|turn| watch.observe(at(1), 1, turn * 4096, 4096)).last();
+        let found = (0..20).rev().filter_map(|turn| watch.observe(ms(1), 1, turn * 4096, 4096)).last();
         assert_eq!(found, Some(Direction::Backward));
     }
 
     #[test]
     fn stream_continues_across_the_border_of_a_region() {
         let mut watch = watch();
-        let found = (118..140).filter(|turn| watch.observe(at(1), 1, turn * 4096, 4096).is_some()).count();
+        let found = (118..140).filter(|turn| watch.observe(ms(1), 1, turn * 4096, 4096).is_some()).count();
         assert_eq!(found, 22 - 15, "ten before the border and five behind it, and then each");
     }
 
     #[test]
     fn published_rule_finds_a_stream_at_the_second_long_request() {
         let mut watch = Classifier::new(&Spec::default(), true);
-        assert_eq!(watch.observe(at(1), 1, 0, 1 << 20), None);
-        assert_eq!(watch.observe(at(1), 1, 1 << 20, 1 << 20), Some(Direction::Forward));
+        assert_eq!(watch.observe(ms(1), 1, 0, 1 << 20), None);
+        assert_eq!(watch.observe(ms(1), 1, 1 << 20, 1 << 20), Some(Direction::Forward));
     }
 
     #[test]
     fn eight_continuations_of_long_requests_make_a_stream() {
         let mut watch = watch();
-        let found = (0..12).map(|turn| watch.observe(at(1), 1, turn << 20, 1 << 20).is_some());
+        let found = (0..12).map(|turn| watch.observe(ms(1), 1, turn << 20, 1 << 20).is_some());
         assert_eq!(found.collect::<Vec<_>>().iter().position(|found| *found), Some(8));
     }
 
@@ -289,7 +290,7 @@ mod tests {
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let place = (random >> 33) % places;
-                watch.observe(at(turn * 5), turn % 4, (place * kib) << 10, kib << 10).is_some()
+                watch.observe(ms(turn * 5), turn % 4, (place * kib) << 10, kib << 10).is_some()
             });
             let found = found.count();
             assert!(found <= most, "{found} of 20,000 reads of {kib} KiB over {megabytes} MB");
@@ -301,7 +302,7 @@ mod tests {
         let mut watch = watch();
         let places =
             (0..200_000u64).map(|turn| (turn * turn + turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 46);
-        let found = places.filter(|place| watch.observe(at(1), 1, place * 4096, 4096).is_some()).count();
+        let found = places.filter(|place| watch.observe(ms(1), 1, place * 4096, 4096).is_some()).count();
         assert!(found < 2000, "{found} of 200,000 over 1 GiB");
     }
 
@@ -310,7 +311,7 @@ mod tests {
         let mut watch = watch();
         let places = (0..100_000u64).map(|turn| turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
         let found =
-            places.filter(|place| watch.observe(at(1), 1, place / 4096 * 4096, 4096).is_some()).count();
+            places.filter(|place| watch.observe(ms(1), 1, place / 4096 * 4096, 4096).is_some()).count();
         assert_eq!(found, 0);
     }
 }

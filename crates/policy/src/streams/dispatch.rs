@@ -19,16 +19,16 @@ pub(super) struct Dispatch {
     /// Which of them is asked first.
     pub(super) next: usize,
     /// Those whose clients wait, by the round in which they have something left: this, the next, and the one behind that.
-    needy: [Places; 3],
+    blocked: [Places; 3],
     round: u64,
     /// Those of which little is staged.
-    hungry: Places,
+    wants_prefetch: Places,
     /// Those that were promised something, by when they have waited half the time for it.
     urgent: BTreeSet<(Nanos, u32)>,
     /// Where the arm is to be found.
     arm: u64,
     /// It was sent elsewhere since streams had it.
-    was_sent_off: bool,
+    is_arm_elsewhere: bool,
     serial: u64,
     /// Streams whose turn is over and whose commands are not.
     pub(super) leaving: u32,
@@ -41,12 +41,12 @@ impl Default for Dispatch {
         Dispatch {
             active: Vec::new(),
             next: 0,
-            needy: Default::default(),
+            blocked: Default::default(),
             round: 1,
-            hungry: Places::new(),
+            wants_prefetch: Places::new(),
             urgent: BTreeSet::new(),
             arm: 0,
-            was_sent_off: false,
+            is_arm_elsewhere: false,
             serial: 0,
             leaving: 0,
             grace_at: Nanos::MAX,
@@ -65,8 +65,8 @@ impl Dispatch {
     }
 
     /// How many clients' streams wait for one.
-    pub(super) fn needy(&self) -> usize {
-        self.needy.iter().map(BTreeSet::len).sum()
+    pub(super) fn blocked(&self) -> usize {
+        self.blocked.iter().map(BTreeSet::len).sum()
     }
 
     /// The number of the round.
@@ -80,18 +80,18 @@ impl Dispatch {
     }
 
     /// A stream without a turn has a command under way.
-    pub(super) fn arrive_late(&mut self) {
+    pub(super) fn add_leaving(&mut self) {
         self.leaving += 1;
     }
 
     /// Commands of a stream without a turn are nobody's any more.
-    pub(super) fn arrive_early(&mut self) {
+    pub(super) fn remove_leaving(&mut self) {
         self.leaving -= 1;
     }
 
     /// The arm is sent somewhere for a stream, or for another.
     pub(super) fn send_arm(&mut self, to: u64, is_stream: bool) {
-        (self.arm, self.was_sent_off) = (to, !is_stream);
+        (self.arm, self.is_arm_elsewhere) = (to, !is_stream);
     }
 
     /// A number greater than all before.
@@ -102,8 +102,8 @@ impl Dispatch {
 
     fn queue(&mut self, queue: Queue) -> &mut Places {
         match queue {
-            Queue::Needy(round) => &mut self.needy[(round % 3) as usize],
-            Queue::Hungry => &mut self.hungry,
+            Queue::Blocked(round) => &mut self.blocked[(round % 3) as usize],
+            Queue::WantsPrefetch => &mut self.wants_prefetch,
         }
     }
 
@@ -116,11 +116,11 @@ impl Dispatch {
     }
 
     /// A stream that was promised something wants a turn from then on before all others.
-    pub(super) fn expect_by(&mut self, at: Nanos, id: u32) {
+    pub(super) fn add_deadline(&mut self, at: Nanos, id: u32) {
         self.urgent.insert((at, id));
     }
 
-    pub(super) fn expect_no_more(&mut self, at: Nanos, id: u32) {
+    pub(super) fn remove_deadline(&mut self, at: Nanos, id: u32) {
         self.urgent.remove(&(at, id));
     }
 
@@ -136,22 +136,24 @@ impl Dispatch {
         {
             return Some(id);
         }
-        while self.of(self.round).is_empty() && self.needy() > 0 {
+        while self.round_queue(self.round).is_empty() && self.blocked() > 0 {
             self.round += 1;
         }
-        let needy = self.of(self.round);
-        let queue = if needy.is_empty() { &self.hungry } else { needy };
+        let blocked = self.round_queue(self.round);
+        let queue = if blocked.is_empty() { &self.wants_prefetch } else { blocked };
         let found = match turns {
             Turns::RoundRobin => queue.first(),
-            Turns::Nearest if self.was_sent_off => nearest([queue, self.of(self.round + 1)], self.arm),
+            Turns::Nearest if self.is_arm_elsewhere => {
+                nearest([queue, self.round_queue(self.round + 1)], self.arm)
+            }
             Turns::Nearest => queue.range((self.arm, 0)..).next().or_else(|| queue.first()),
         };
         found.map(|(_, id)| *id)
     }
 
     /// Those who have something left of a round.
-    fn of(&self, round: u64) -> &Places {
-        &self.needy[(round % 3) as usize]
+    fn round_queue(&self, round: u64) -> &Places {
+        &self.blocked[(round % 3) as usize]
     }
 }
 

@@ -1,16 +1,16 @@
 //! To which stream a read belongs, and when there is a new one.
 
 use super::classifier::Direction;
-use super::stream::{NOBODY, Stream, Way, turned};
+use super::stream::{NO_STREAM, Stream, StreamKind, mirrored};
 use super::{NEAR, Streams};
 use headstack_model::Nanos;
 
 /// Into which set of expected places a way belongs.
-pub(super) fn set_of(way: Way) -> usize {
-    match way {
-        Way::Read(Direction::Forward) => 0,
-        Way::Read(Direction::Backward) => 1,
-        Way::Write => 2,
+pub(super) fn set_of(kind: StreamKind) -> usize {
+    match kind {
+        StreamKind::Read(Direction::Forward) => 0,
+        StreamKind::Read(Direction::Backward) => 1,
+        StreamKind::Write => 2,
     }
 }
 
@@ -35,7 +35,7 @@ impl Streams {
         let directions = [Direction::Forward, Direction::Backward];
         if let Some(id) = directions
             .into_iter()
-            .find_map(|direction| self.stream_with_tail(Way::Read(direction), offset, bytes))
+            .find_map(|direction| self.stream_with_tail(StreamKind::Read(direction), offset, bytes))
         {
             return self.may_join(id, client, offset, bytes).then_some(id);
         }
@@ -46,9 +46,9 @@ impl Streams {
         }
         let mut best = None;
         for direction in [Direction::Forward, Direction::Backward] {
-            let at = turned(direction, self.disk_bytes, offset, bytes);
-            let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NOBODY);
-            for (expected, id) in self.expected[set_of(Way::Read(direction))].range(near) {
+            let at = mirrored(direction, self.disk_bytes, offset, bytes);
+            let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NO_STREAM);
+            for (expected, id) in self.expected[set_of(StreamKind::Read(direction))].range(near) {
                 let distance = expected.abs_diff(at);
                 if best.is_none_or(|(least, _)| distance < least) {
                     best = Some((distance, *id));
@@ -62,11 +62,11 @@ impl Streams {
     }
 
     /// The stream whose last request ended where this one begins, or whose read-ahead did.
-    pub(super) fn stream_with_tail(&self, way: Way, offset: u64, bytes: u64) -> Option<u32> {
-        let direction = if let Way::Read(direction) = way { direction } else { Direction::Forward };
-        let at = turned(direction, self.disk_bytes, offset, bytes);
-        let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NOBODY);
-        let mut near = self.expected[set_of(way)].range(behind).rev();
+    pub(super) fn stream_with_tail(&self, kind: StreamKind, offset: u64, bytes: u64) -> Option<u32> {
+        let direction = if let StreamKind::Read(direction) = kind { direction } else { Direction::Forward };
+        let at = mirrored(direction, self.disk_bytes, offset, bytes);
+        let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NO_STREAM);
+        let mut near = self.expected[set_of(kind)].range(behind).rev();
         near.find(|(_, id)| self.streams[*id as usize].tail() == at).map(|(_, id)| *id)
     }
 
@@ -80,9 +80,9 @@ impl Streams {
     /// A reader of the client's that has requests waiting up to shortly before this one.
     fn reader_ahead_of(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         for direction in [Direction::Forward, Direction::Backward] {
-            let at = turned(direction, self.disk_bytes, offset, bytes);
-            let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NOBODY);
-            let near = self.expected[set_of(Way::Read(direction))].range(behind).next_back().copied();
+            let at = mirrored(direction, self.disk_bytes, offset, bytes);
+            let behind = (at.saturating_sub(reach(bytes)), 0)..=(at, NO_STREAM);
+            let near = self.expected[set_of(StreamKind::Read(direction))].range(behind).next_back().copied();
             if let Some((_, id)) = near
                 && self.may_join(id, client, offset, bytes)
             {
@@ -99,14 +99,14 @@ impl Streams {
         let direction = stream.direction();
         let (frontier, expected, stream_client) = (stream.frontier, stream.expected, stream.client);
         let slack = stream.stride.map_or(stream.slack, |(stride, _)| stride);
-        let at = turned(direction, disk_bytes, offset, bytes);
+        let at = mirrored(direction, disk_bytes, offset, bytes);
         if stream.stride.is_some_and(|(stride, record)| at.abs_diff(expected) % stride != 0 || bytes > record)
         {
             return false;
         }
         // Bytes before the frontier must be in frames.
         let known = (at + bytes).min(frontier).saturating_sub(at);
-        if known > 0 && !self.is_covered(turned(direction, disk_bytes, at, known), known) {
+        if known > 0 && !self.is_covered(mirrored(direction, disk_bytes, at, known), known) {
             let stream = &mut self.streams[id as usize];
             if at == expected && stream.waiting == 0 && stream.stride.is_none() {
                 // What was read ahead there had to be given up.
@@ -140,17 +140,18 @@ impl Streams {
             self.widen(id, bytes);
             return self.may_join(id, client, offset, bytes).then_some(id);
         }
-        let at = turned(direction, self.disk_bytes, offset, bytes);
-        let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NOBODY);
-        let beside = self.expected[set_of(Way::Read(direction))].range(near).map(|(_, id)| *id).next();
-        if let Some(beside) = beside {
+        let at = mirrored(direction, self.disk_bytes, offset, bytes);
+        let near = (at.saturating_sub(NEAR), 0)..=(at + NEAR, NO_STREAM);
+        let neighbour =
+            self.expected[set_of(StreamKind::Read(direction))].range(near).map(|(_, id)| *id).next();
+        if let Some(neighbour) = neighbour {
             // Behind a stream, or away from it: another is there when it goes on by itself.
-            let stream = &mut self.streams[beside as usize];
+            let stream = &mut self.streams[neighbour as usize];
             if std::mem::replace(&mut stream.stray, at + bytes) != at {
                 return None;
             }
         }
-        self.new_stream(Stream::new(self.now, Way::Read(direction), client, at))
+        self.new_stream(Stream::new(self.now, StreamKind::Read(direction), client, at))
     }
 
     /// Takes note of a read far from all streams; the stream with gaps that it is found to be of.
@@ -159,8 +160,8 @@ impl Streams {
         if bytes > self.read_bytes() {
             return None;
         }
-        let at = turned(direction, self.disk_bytes, offset, bytes);
-        let stream = Stream::new(self.now, Way::Read(direction), client, at);
+        let at = mirrored(direction, self.disk_bytes, offset, bytes);
+        let stream = Stream::new(self.now, StreamKind::Read(direction), client, at);
         let id = self.new_stream(Stream { stride: Some((stride, bytes)), ..stream })?;
         self.strides.found(client, id);
         Some(id)
@@ -172,8 +173,8 @@ impl Streams {
             return None;
         }
         let window = (2 * REORDERED * bytes).clamp(NEAR, 64 << 20);
-        let around = (offset.saturating_sub(window), 0)..=(offset + window, NOBODY);
-        let mut around = self.expected[set_of(Way::Read(Direction::Forward))].range(around);
+        let around = (offset.saturating_sub(window), 0)..=(offset + window, NO_STREAM);
+        let mut around = self.expected[set_of(StreamKind::Read(Direction::Forward))].range(around);
         let is_own = |id: u32| {
             let stream = &self.streams[id as usize];
             stream.client == client && stream.stride.is_none()
@@ -195,18 +196,19 @@ impl Streams {
         }
         let end = self.reorder.observe(client, offset, bytes)?;
         let known = self.own_stream_near(client, offset, bytes);
-        let id = known
-            .or_else(|| self.new_stream(Stream::new(self.now, Way::Read(Direction::Forward), client, end)))?;
+        let id = known.or_else(|| {
+            self.new_stream(Stream::new(self.now, StreamKind::Read(Direction::Forward), client, end))
+        })?;
         self.widen(id, bytes);
         // This read is of what the stream has left out.
         None
     }
 
     /// Expects a stream's next request there.
-    pub(super) fn expect_at(&mut self, id: u32, at: u64) {
+    pub(super) fn set_expected(&mut self, id: u32, at: u64) {
         let stream = &mut self.streams[id as usize];
         let before = std::mem::replace(&mut stream.expected, at);
-        let set = &mut self.expected[set_of(stream.way)];
+        let set = &mut self.expected[set_of(stream.kind)];
         set.remove(&(before, id));
         set.insert((at, id));
     }
@@ -215,9 +217,9 @@ impl Streams {
         if self.streams.len() >= self.config.classifier.regions as usize {
             return None;
         }
-        let (way, at) = (stream.way, stream.expected);
+        let (kind, at) = (stream.kind, stream.expected);
         let id = self.streams.insert(stream) as u32;
-        self.expected[set_of(way)].insert((at, id));
+        self.expected[set_of(kind)].insert((at, id));
         self.books.found += 1;
         self.sweep_at = self.sweep_at.min(self.now + Nanos(self.config.idle().0 / 2));
         Some(id)

@@ -3,7 +3,7 @@
 //! Runs that were read, or are being read, never overlap each other; neither do those that were written and are not on the
 //! disk. What a frame holds is found by its place on the disk.
 
-use super::words::{Piece, Pieces};
+use super::messages::{Piece, Pieces};
 use headstack_model::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(super) enum State {
     /// It was read, and waits to be fetched.
     Staged,
     /// Writes are gathered in it.
-    Gathering,
+    Coalescing,
     /// It waits to be written.
     Ready,
     /// A command writes it.
@@ -24,7 +24,7 @@ pub(super) enum State {
 
 impl State {
     fn is_dirty(self) -> bool {
-        matches!(self, State::Gathering | State::Ready | State::Writing)
+        matches!(self, State::Coalescing | State::Ready | State::Writing)
     }
 }
 
@@ -136,7 +136,7 @@ impl Frames {
     }
 
     /// Takes a free frame for a run of the disk's bytes, if there is one.
-    pub(super) fn take(
+    pub(super) fn allocate(
         &mut self,
         now: Nanos,
         state: State,
@@ -248,12 +248,12 @@ impl Frames {
     }
 
     /// A frame's stream has gone on behind it.
-    pub(super) fn leave_behind(&mut self, id: u32) {
+    pub(super) fn mark_passed(&mut self, id: u32) {
         self.change(id, |frame| frame.is_behind = true);
     }
 
     /// The frame that was wanted longest ago of those that their streams have gone on behind.
-    pub(super) fn left_behind(&self) -> Option<u32> {
+    pub(super) fn oldest_passed(&self) -> Option<u32> {
         self.staged[1].first().map(|(_, id)| *id)
     }
 
@@ -263,12 +263,12 @@ impl Frames {
     }
 
     /// The frames of a stream.
-    pub(super) fn of(&self, stream: u32) -> impl Iterator<Item = u32> {
+    pub(super) fn owned_by(&self, stream: u32) -> impl Iterator<Item = u32> {
         self.owned.range((stream, 0)..=(stream, u32::MAX)).map(|(_, id)| *id)
     }
 
     /// A frame is that stream's from now on.
-    pub(super) fn give(&mut self, id: u32, stream: u32) {
+    pub(super) fn set_owner(&mut self, id: u32, stream: u32) {
         let before = std::mem::replace(&mut self.get_mut(id).stream, stream);
         self.owned.remove(&(before, id));
         self.owned.insert((stream, id));
@@ -288,7 +288,7 @@ impl Frames {
     }
 
     /// Where the bytes of a frame are in the stream memory, from this one of the disk's on.
-    pub(super) fn at(&self, id: u32, place: u64) -> u64 {
+    pub(super) fn memory_offset(&self, id: u32, place: u64) -> u64 {
         u64::from(id) * self.frame_bytes + (place - self.get(id).place)
     }
 
@@ -327,7 +327,7 @@ impl Frames {
         while at < end {
             let id = self.readable_at(at).filter(|id| self.get(*id).state == State::Staged)?;
             let upto = self.get(id).end().min(end);
-            if !pieces.push(Piece { at: self.at(id, at), bytes: upto - at }) {
+            if !pieces.push(Piece { at: self.memory_offset(id, at), bytes: upto - at }) {
                 return None;
             }
             at = upto;
@@ -354,7 +354,7 @@ impl Frames {
 
     /// Has nobody fetch bytes of this run any more, since the disk will have others. Hands frames that no command needs to
     /// `unused`.
-    pub(super) fn outdate(&mut self, place: u64, bytes: u64, mut unused: impl FnMut(u32)) {
+    pub(super) fn invalidate(&mut self, place: u64, bytes: u64, mut unused: impl FnMut(u32)) {
         let end = place.saturating_add(bytes);
         let mut at = place;
         while let Some(id) = self.first_readable(at).filter(|id| self.get(*id).place < end) {

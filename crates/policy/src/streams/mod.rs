@@ -17,15 +17,16 @@
 //! *Source:* I. Panagiotakis, M. Flouris, A. Bilas, "Reducing disk I/O performance sensitivity for large numbers of
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
 
-mod beside;
 mod bypass;
 mod chains;
 mod classifier;
 mod clients;
 mod config;
+mod direct;
 mod dispatch;
 mod finding;
 mod frames;
+mod messages;
 mod promises;
 mod reading;
 mod reorder;
@@ -34,21 +35,20 @@ mod strides;
 mod tuning;
 mod turns;
 mod view;
-mod words;
 mod writing;
 
 pub use classifier::Direction;
 pub use config::{Classifier, Config, ConfigError, Turns};
-pub use view::{StreamView, View};
-pub use words::{
-    Action, Answer, Ask, Command, DiskError, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Place, Request,
-    Transfer,
+pub use messages::{
+    Action, Answer, Command, DiskError, Guarantee, MOST_PIECES, Outcome, Piece, Pieces, Request, RequestKind,
+    Transfer, TransferBuffer,
 };
+pub use view::{StreamView, View};
 
 use crate::Guard;
-use beside::Beside;
 use bypass::Bypass;
 use classifier::Classifier as Watch;
+use direct::DirectRequests;
 use dispatch::Dispatch;
 use frames::Frames;
 use headstack_model::Nanos;
@@ -60,7 +60,7 @@ use stream::Stream;
 use strides::Strides;
 use tuning::Tuning;
 use view::Books;
-use writing::Gathered;
+use writing::CoalescedWrites;
 
 /// Where blocks of a disk lie together: requests of streams end there.
 pub trait Boundaries: std::fmt::Debug + Send {
@@ -75,7 +75,7 @@ struct Wait {
     bytes: u64,
     stream: u32,
     /// What was staged for it was given up once.
-    is_again: bool,
+    is_reread: bool,
 }
 
 /// What a command of the disk is for.
@@ -87,7 +87,7 @@ enum Purpose {
 
 /// A command that the disk has.
 #[derive(Clone, Copy, Debug)]
-struct Underway {
+struct InFlight {
     purpose: Purpose,
     issued: Nanos,
 }
@@ -113,21 +113,21 @@ pub struct Streams {
     dispatch: Dispatch,
     /// What clients were promised.
     promises: BTreeMap<u64, Promise>,
-    gathered: Gathered,
+    coalesced: CoalescedWrites,
     /// Frames of which all was fetched.
     emptied: Vec<u32>,
     /// Requests that go on waiting though a frame is given up that they want.
     spared: Vec<(u64, u64)>,
-    beside: Beside,
+    direct: DirectRequests,
     tuning: Tuning,
     bypass: Bypass,
     guard: Option<Guard>,
-    underway: Slab<Underway>,
-    keeps: VecDeque<Action>,
+    in_flight: Slab<InFlight>,
+    copies: VecDeque<Action>,
     starts: VecDeque<Command>,
     answers: VecDeque<Answer>,
     /// What the last answer named.
-    told: Option<Pieces>,
+    last_staged: Option<Pieces>,
     /// When to look for streams and frames that nobody asks for any more.
     sweep_at: Nanos,
     books: Books,
@@ -157,18 +157,18 @@ impl Streams {
             writes: BTreeMap::new(),
             dispatch: Dispatch::default(),
             promises: BTreeMap::new(),
-            gathered: Gathered::default(),
+            coalesced: CoalescedWrites::default(),
             emptied: Vec::new(),
             spared: Vec::new(),
-            beside: Beside::default(),
+            direct: DirectRequests::default(),
             tuning: Tuning::new(),
             bypass: Bypass::new(&config),
             guard: (config.guard_cost > 0.0).then(|| Guard::adaptive(config.guard_cost)),
-            underway: Slab::new(),
-            keeps: VecDeque::new(),
+            in_flight: Slab::new(),
+            copies: VecDeque::new(),
             starts: VecDeque::new(),
             answers: VecDeque::new(),
-            told: None,
+            last_staged: None,
             sweep_at: Nanos::MAX,
             books: Books::default(),
             config,
@@ -195,8 +195,8 @@ impl Streams {
         self.now = now;
         self.measure_wait();
         self.books.requests += 1;
-        self.gathered.meet(request.client);
-        self.take(request);
+        self.coalesced.add_client(request.client);
+        self.route(request);
         self.decide_bypass();
         self.pump();
     }
@@ -205,7 +205,7 @@ impl Streams {
     pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), DiskError>) {
         self.now = now;
         self.measure_wait();
-        let Underway { purpose, issued } = self.underway.remove(id as usize);
+        let InFlight { purpose, issued } = self.in_flight.remove(id as usize);
         if let Some(guard) = &mut self.guard {
             guard.completed(now, id);
         }
@@ -233,7 +233,7 @@ impl Streams {
 
     /// When to come back with [`handle_timeout`](Streams::handle_timeout), if nothing else happens before.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let at = self.sweep_at.min(self.gathered.drain_at).min(self.dispatch.grace_at);
+        let at = self.sweep_at.min(self.coalesced.drain_at).min(self.dispatch.grace_at);
         (at < Nanos::MAX).then_some(at)
     }
 
@@ -241,15 +241,15 @@ impl Streams {
     /// is done.
     pub fn forget(&mut self, now: Nanos, client: u64) {
         self.now = now;
-        self.take_back(client);
-        self.gathered.part(client);
+        self.revoke_guarantee(client);
+        self.coalesced.remove_client(client);
         let is_its = |wait: &Wait| wait.request.client == client;
         let waits: Vec<_> = self.reads.iter().filter(|(_, wait)| is_its(wait)).map(|(key, _)| *key).collect();
         for key in waits {
-            let wait = self.take_wait(false, key);
+            let wait = self.remove_wait(false, key);
             self.answer(wait.request.ticket, Err(DiskError::Refused));
         }
-        for request in self.beside.forget(client) {
+        for request in self.direct.forget(client) {
             self.answer(request.ticket, Err(DiskError::Refused));
         }
         self.pump();
@@ -257,18 +257,18 @@ impl Streams {
 
     /// What is to be done next. To be asked until there is nothing more, after the calls that tell something.
     pub fn poll_action(&mut self) -> Option<Action> {
-        if let Some(told) = self.told.take() {
-            self.let_go(&told);
+        if let Some(pieces) = self.last_staged.take() {
+            self.release_answer(&pieces);
         }
-        if let Some(keep) = self.keeps.pop_front() {
-            return Some(keep);
+        if let Some(copy) = self.copies.pop_front() {
+            return Some(copy);
         }
         if let Some(start) = self.starts.pop_front() {
             return Some(Action::Start(start));
         }
         let answer = self.answers.pop_front()?;
         if let Ok(Outcome::Staged(pieces)) = answer.result {
-            self.told = Some(pieces);
+            self.last_staged = Some(pieces);
         }
         Some(Action::Answer(answer))
     }
@@ -289,26 +289,26 @@ impl Streams {
             assert_eq!(stream.waiting as usize, waiting, "stream {id} knows how many requests wait");
             assert_eq!(stream.turn.is_some(), self.dispatch.has(id as u32), "stream {id} knows of its turn");
             // A writer in its turn may be waited for, for a moment.
-            let idle = self.underway.is_empty() && self.dispatch.grace_at == Nanos::MAX;
-            let is_stuck = idle && stream.is_needy();
+            let idle = self.in_flight.is_empty() && self.dispatch.grace_at == Nanos::MAX;
+            let is_stuck = idle && stream.is_blocked();
             assert!(!is_stuck, "a client waits for stream {id} while the disk has nothing to do: {stream:?}");
         }
-        let underway = self.underway.is_empty();
+        let is_idle = self.in_flight.is_empty();
         assert!(
-            !underway || self.beside.is_idle(),
+            !is_idle || self.direct.is_idle(),
             "a client waits beside the streams while the disk has nothing to do"
         );
-        assert!(!underway || self.gathered.is_settled(), "a flush waits while the disk has nothing to do");
+        assert!(!is_idle || self.coalesced.is_settled(), "a flush waits while the disk has nothing to do");
     }
 
-    fn take(&mut self, request: Request) {
-        match request.ask {
-            _ if !self.config.scheduling => self.pass(request),
-            Ask::Read { offset, bytes, fua } => self.take_read(request, offset, bytes, fua),
-            Ask::Write { offset, bytes, fua } => self.take_write(request, offset, bytes, fua),
-            Ask::Change { offset, bytes } => self.take_change(request, offset, bytes),
-            Ask::Look { offset, bytes } => self.pass_behind(request, offset, bytes),
-            Ask::Flush => self.take_flush(request),
+    fn route(&mut self, request: Request) {
+        match request.kind {
+            _ if !self.config.scheduling => self.send_direct(request),
+            RequestKind::Read { offset, bytes, fua } => self.route_read(request, offset, bytes, fua),
+            RequestKind::Write { offset, bytes, fua } => self.route_write(request, offset, bytes, fua),
+            RequestKind::Change { offset, bytes } => self.route_change(request, offset, bytes),
+            RequestKind::Query { offset, bytes } => self.send_direct_after_writes(request, offset, bytes),
+            RequestKind::Flush => self.route_flush(request),
         }
     }
 
@@ -320,8 +320,8 @@ impl Streams {
     }
 
     /// The bytes of an answer were taken.
-    fn let_go(&mut self, pieces: &Pieces) {
-        let (mut freed, mut any) = ([stream::NOBODY; 2 * MOST_PIECES + 2], 0);
+    fn release_answer(&mut self, pieces: &Pieces) {
+        let (mut freed, mut any) = ([stream::NO_STREAM; 2 * MOST_PIECES + 2], 0);
         self.frames.unpin(pieces, |stream| {
             freed[any] = stream;
             any += 1;
@@ -333,8 +333,14 @@ impl Streams {
     }
 
     /// Begins a command, which there must be room for.
-    fn start(&mut self, purpose: Purpose, transfer: Transfer, (offset, bytes): (u64, u64), place: Place) {
-        let id = self.underway.insert(Underway { purpose, issued: self.now }) as u32;
+    fn start(
+        &mut self,
+        purpose: Purpose,
+        transfer: Transfer,
+        (offset, bytes): (u64, u64),
+        place: TransferBuffer,
+    ) {
+        let id = self.in_flight.insert(InFlight { purpose, issued: self.now }) as u32;
         if let Some(guard) = &mut self.guard {
             guard.issued(self.now, id);
         }
@@ -344,7 +350,7 @@ impl Streams {
     /// Whether the disk takes one more command.
     fn has_room(&mut self) -> bool {
         let now = self.now;
-        self.underway.len() < self.config.queue_depth as usize
+        self.in_flight.len() < self.config.queue_depth as usize
             && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
     }
 
@@ -352,12 +358,12 @@ impl Streams {
     fn pump(&mut self) {
         while self.has_room() {
             let begun = self.start_ready()
-                || self.is_turn_beside() && self.start_beside()
+                || self.is_direct_turn() && self.start_direct()
                 || self.start_stream()
                 // Nothing comes before them then.
-                || self.underway.is_empty() && self.start_beside();
+                || self.in_flight.is_empty() && self.start_direct();
             // A stream that found no room in the memory may have made work for the others.
-            let is_left = self.gathered.has_ready() || self.underway.is_empty() && !self.beside.is_idle();
+            let is_left = self.coalesced.has_ready() || self.in_flight.is_empty() && !self.direct.is_idle();
             if !begun && !is_left {
                 break;
             }
@@ -369,8 +375,9 @@ impl Streams {
         let idle = self.config.idle();
         let is_over = |since: Nanos, now: Nanos| since.saturating_add(idle) <= now;
         let now = self.now;
-        let over =
-            |stream: &Stream| stream.waiting == 0 && stream.in_flight == 0 && is_over(stream.asked, now);
+        let over = |stream: &Stream| {
+            stream.waiting == 0 && stream.in_flight == 0 && is_over(stream.last_request, now)
+        };
         let gone: Vec<u32> =
             self.streams.iter().filter(|(_, stream)| over(stream)).map(|(id, _)| id as u32).collect();
         gone.into_iter().for_each(|id| self.drop_stream(id));
@@ -379,7 +386,7 @@ impl Streams {
         };
         let left: Vec<u32> =
             self.frames.iter().filter(|(_, frame)| is_left(frame)).map(|(id, _)| id).collect();
-        left.into_iter().for_each(|id| self.give_up(id));
+        left.into_iter().for_each(|id| self.discard_frame(id));
         let is_empty = self.streams.is_empty() && self.frames.used() == 0;
         self.sweep_at = if is_empty { Nanos::MAX } else { now + Nanos(idle.0 / 2) };
     }

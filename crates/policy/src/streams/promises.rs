@@ -4,7 +4,7 @@
 //! turn then brings all that the promise is for. The others of the client have such turns after it.
 
 use super::Streams;
-use super::words::Guarantee;
+use super::messages::Guarantee;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
@@ -48,22 +48,22 @@ impl Streams {
     }
 
     /// A client is promised nothing any more.
-    pub(super) fn take_back(&mut self, client: u64) {
+    pub(super) fn revoke_guarantee(&mut self, client: u64) {
         let Some(promise) = self.promises.remove(&client) else { return };
         if let Some(first) = promise.first() {
-            self.dispatch.expect_no_more(promise.at, first);
+            self.dispatch.remove_deadline(promise.at, first);
         }
-        promise.waiting.iter().for_each(|(_, id)| self.streams[*id as usize].pressed = None);
+        promise.waiting.iter().for_each(|(_, id)| self.streams[*id as usize].escalated_for = None);
     }
 
     /// A stream that waits has a turn before others when half of the time is over that its client was promised.
-    pub(super) fn press(&mut self, id: u32) {
+    pub(super) fn escalate(&mut self, id: u32) {
         let stream = &mut self.streams[id as usize];
-        if stream.turn.is_some() || stream.pressed.is_some() || stream.waiting == 0 {
+        if stream.turn.is_some() || stream.escalated_for.is_some() || stream.waiting == 0 {
             return;
         }
         let Some(promise) = self.promises.get_mut(&stream.client) else { return };
-        stream.pressed = Some(stream.client);
+        stream.escalated_for = Some(stream.client);
         promise.waiting.push_back((self.now, id));
         let client = stream.client;
         if self.promises[&client].first() == Some(id) {
@@ -72,13 +72,13 @@ impl Streams {
     }
 
     /// A stream has a turn, or is no more.
-    pub(super) fn unpress(&mut self, id: u32) {
-        let Some(client) = self.streams[id as usize].pressed.take() else { return };
+    pub(super) fn end_escalation(&mut self, id: u32) {
+        let Some(client) = self.streams[id as usize].escalated_for.take() else { return };
         let promise = self.promises.get_mut(&client).expect("it is promised something");
         let is_first = promise.first() == Some(id);
         promise.waiting.retain(|(_, waiting)| *waiting != id);
         if is_first {
-            self.dispatch.expect_no_more(promise.at, id);
+            self.dispatch.remove_deadline(promise.at, id);
             self.expect_first(client);
         }
     }
@@ -88,14 +88,14 @@ impl Streams {
         let promise = self.promises.get_mut(&client).expect("it is promised something");
         let Some((since, id)) = promise.waiting.front().copied() else { return };
         promise.at = (since + promise.half()).max(promise.next());
-        self.dispatch.expect_by(promise.at, id);
+        self.dispatch.add_deadline(promise.at, id);
     }
 
     /// Commands of the turn that a stream begins by which its client gets what it was promised until the next; none where another
     /// turn is for that.
     pub(super) fn promised_requests(&mut self, id: u32) -> u32 {
         let (now, read_bytes) = (self.now, self.read_bytes());
-        let Some(client) = self.streams[id as usize].pressed else { return 0 };
+        let Some(client) = self.streams[id as usize].escalated_for else { return 0 };
         let promise = self.promises.get_mut(&client).expect("it is promised something");
         if promise.first() != Some(id) || now < promise.next() {
             return 0;

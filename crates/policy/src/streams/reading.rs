@@ -3,10 +3,10 @@
 use super::classifier::Direction;
 use super::finding::set_of;
 use super::frames::{Frame, State};
-use super::stream::{NOBODY, Stream, turned};
+use super::messages::{DiskError, Outcome, Request, Transfer, TransferBuffer};
+use super::stream::{NO_STREAM, Stream, mirrored};
 use super::tuning::Sample;
 use super::turns::Step;
-use super::words::{DiskError, Outcome, Place, Request, Transfer};
 use super::{Purpose, Streams, Wait};
 use headstack_model::Nanos;
 use std::collections::BTreeMap;
@@ -21,24 +21,26 @@ const FRESH: Nanos = Nanos(20_000_000);
 const HELD: Nanos = Nanos(1_000_000_000);
 
 impl Streams {
-    pub(super) fn take_read(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
-        if self.is_gathered(request, offset, bytes, fua) || self.holds_back(request, offset, bytes) {
+    pub(super) fn route_read(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
+        if self.is_answered_from_dirty(request, offset, bytes, fua)
+            || self.is_held_behind_writes(request, offset, bytes)
+        {
             return;
         }
         if fua || bytes > self.longest() {
-            return self.pass(request);
+            return self.send_direct(request);
         }
         if let Some(pieces) = self.frames.pieces(offset, bytes) {
             self.fetch(request, offset, bytes, pieces, true);
-            return self.give_up_emptied();
+            return self.discard_emptied();
         }
         let found = self
             .reader_for(request.client, offset, bytes)
             .or_else(|| self.new_reader(request.client, offset, bytes));
         match found {
-            Some(stream) if self.bypass.is_on() => self.pass_by_stream(stream, request, offset, bytes),
+            Some(stream) if self.bypass.is_on() => self.bypass_stream(stream, request, offset, bytes),
             Some(stream) => self.wait(stream, request, offset, bytes),
-            None => self.pass(request),
+            None => self.send_direct(request),
         }
     }
 
@@ -63,10 +65,10 @@ impl Streams {
     }
 
     /// Gives up frames of which all was fetched, by whoever wanted it by now.
-    fn give_up_emptied(&mut self) {
+    fn discard_emptied(&mut self) {
         while let Some(id) = self.emptied.pop() {
             if self.frames.is_readable(id) {
-                self.give_up(id);
+                self.discard_frame(id);
             }
         }
     }
@@ -76,41 +78,41 @@ impl Streams {
         let disk_bytes = self.disk_bytes;
         let stream = &mut self.streams[id as usize];
         if is_hit {
-            stream.hear(self.now);
+            stream.note_request(self.now);
         }
-        (stream.client, stream.asked, stream.answered) = (client, self.now, Some(self.now));
+        (stream.client, stream.last_request, stream.answered) = (client, self.now, Some(self.now));
         stream.was_fetched = true;
         stream.requests += 1;
         stream.request = bytes;
         stream.bytes += bytes;
         stream.hits += u64::from(is_hit);
         let direction = stream.direction();
-        let end = stream.beyond(turned(direction, disk_bytes, offset, bytes), bytes).min(disk_bytes);
+        let end = stream.next_after(mirrored(direction, disk_bytes, offset, bytes), bytes).min(disk_bytes);
         if end > stream.expected {
             let before = stream.expected;
-            self.expect_at(id, end);
-            self.leave_behind(id, before);
-            self.pass_by(id, end);
+            self.set_expected(id, end);
+            self.mark_passed(id, before);
+            self.evict_passed(id, end);
         }
-        self.file(id);
+        self.enqueue(id);
     }
 
     /// Whether a stream has gone on behind a run.
     fn has_passed(&self, id: u32, place: u64, bytes: u64) -> bool {
         let stream = &self.streams[id as usize];
-        turned(stream.direction(), self.disk_bytes, place, bytes) + bytes
+        mirrored(stream.direction(), self.disk_bytes, place, bytes) + bytes
             <= stream.passed_up_to(stream.expected)
     }
 
     /// Takes note of the frames that a stream has gone on behind, which it expected from `before` on.
-    fn leave_behind(&mut self, id: u32, before: u64) {
+    fn mark_passed(&mut self, id: u32, before: u64) {
         let stream = &self.streams[id as usize];
         let before = stream.passed_up_to(before);
         let bytes = stream.passed_up_to(stream.expected) - before;
         if bytes == 0 {
             return;
         }
-        let place = turned(stream.direction(), self.disk_bytes, before, bytes);
+        let place = mirrored(stream.direction(), self.disk_bytes, before, bytes);
         let is_passed = |streams: &Streams, frame: u32| {
             let Frame { stream, place, bytes, is_behind, .. } = *streams.frames.get(frame);
             stream == id && !is_behind && streams.has_passed(id, place, bytes)
@@ -119,44 +121,44 @@ impl Streams {
             streams.frames.readable_in(place, place + bytes).find(|frame| is_passed(streams, *frame))
         };
         while let Some(frame) = next(self) {
-            self.frames.leave_behind(frame);
+            self.frames.mark_passed(frame);
         }
     }
 
     /// Gives up frames of a stream that it has left far behind.
-    fn pass_by(&mut self, id: u32, expected: u64) {
+    fn evict_passed(&mut self, id: u32, expected: u64) {
         let slack = self.streams[id as usize].slack;
         let Some(behind) = expected.checked_sub(slack + 1) else { return };
         let direction = self.streams[id as usize].direction();
-        let place = turned(direction, self.disk_bytes, behind, 1);
+        let place = mirrored(direction, self.disk_bytes, behind, 1);
         if let Some(frame) = self.frames.readable_at(place) {
             let found = self.frames.get(frame);
             let near =
-                turned(direction, self.disk_bytes, found.place, found.bytes) + found.bytes > behind + 1;
+                mirrored(direction, self.disk_bytes, found.place, found.bytes) + found.bytes > behind + 1;
             if found.stream == id && found.state == State::Staged && !near {
                 self.books.unfetched_bytes += found.unfetched();
-                self.give_up(frame);
+                self.discard_frame(frame);
             }
         }
     }
 
     /// Gives up a stream that nothing waits for.
     pub(super) fn drop_stream(&mut self, id: u32) {
-        self.unfile(id);
-        self.unpress(id);
+        self.dequeue(id);
+        self.end_escalation(id);
         self.dispatch.leave(id);
         let stream = self.streams.remove(id as usize);
         assert!(stream.waiting == 0, "a stream that goes leaves nobody waiting");
         if stream.in_flight > 0 && stream.turn.is_none() {
-            self.dispatch.arrive_early();
+            self.dispatch.remove_leaving();
         }
-        self.expected[set_of(stream.way)].remove(&(stream.expected, id));
-        let own: Vec<u32> = self.frames.of(id).collect();
+        self.expected[set_of(stream.kind)].remove(&(stream.expected, id));
+        let own: Vec<u32> = self.frames.owned_by(id).collect();
         for frame in own {
-            self.frames.give(frame, NOBODY);
+            self.frames.set_owner(frame, NO_STREAM);
             match self.frames.get(frame).state {
-                State::Staged => self.give_up(frame),
-                State::Gathering => self.close(frame),
+                State::Staged => self.discard_frame(frame),
+                State::Coalescing => self.close(frame),
                 State::Reading | State::Ready | State::Writing => {}
             }
         }
@@ -167,19 +169,19 @@ impl Streams {
         let disk_bytes = self.disk_bytes;
         let stream = &mut self.streams[id as usize];
         stream.waiting += 1;
-        stream.hear(self.now);
-        stream.asked = self.now;
+        stream.note_request(self.now);
+        stream.last_request = self.now;
         stream.request = bytes;
         stream.client = request.client;
         // It waits for what the disk is just bringing, or has taken at once what it brought.
-        stream.is_slow &= stream.in_flight == 0 && self.now.since(stream.landed) > FRESH;
-        let end = turned(stream.direction(), disk_bytes, offset, bytes) + bytes;
+        stream.is_slow &= stream.in_flight == 0 && self.now.since(stream.last_end) > FRESH;
+        let end = mirrored(stream.direction(), disk_bytes, offset, bytes) + bytes;
         stream.wanted = stream.wanted.max(end);
         let is_writer = stream.is_writer();
-        let wait = Wait { request, bytes, stream: id, is_again: false };
+        let wait = Wait { request, bytes, stream: id, is_reread: false };
         self.waits(is_writer).insert((offset, request.ticket), wait);
-        self.file(id);
-        self.press(id);
+        self.enqueue(id);
+        self.escalate(id);
     }
 
     /// Requests of readers, or of writers, that wait.
@@ -188,28 +190,28 @@ impl Streams {
     }
 
     /// Takes out a read, or a write, that waits.
-    pub(super) fn take_wait(&mut self, is_writer: bool, key: (u64, u64)) -> Wait {
+    pub(super) fn remove_wait(&mut self, is_writer: bool, key: (u64, u64)) -> Wait {
         let wait = self.waits(is_writer).remove(&key).expect("it waits");
         let stream = &mut self.streams[wait.stream as usize];
         stream.waiting -= 1;
         stream.skip_passed();
         if stream.waiting == 0 {
-            self.unpress(wait.stream);
+            self.end_escalation(wait.stream);
         }
-        self.file(wait.stream);
+        self.enqueue(wait.stream);
         wait
     }
 
     /// Sends reads that wait for bytes of a run, and will not get them from a frame, on another way.
-    pub(super) fn dislodge(&mut self, place: u64, bytes: u64) {
+    pub(super) fn redirect_waiters(&mut self, place: u64, bytes: u64) {
         let mut from = (place.saturating_sub(self.longest()), 0);
         while let Some(key) = self.next_wait(place, bytes, from) {
             from = (key.0, key.1 + 1);
             if self.spared.contains(&key) {
                 continue;
             }
-            let Wait { request, bytes, .. } = self.take_wait(false, key);
-            self.pass_behind(request, key.0, bytes);
+            let Wait { request, bytes, .. } = self.remove_wait(false, key);
+            self.send_direct_after_writes(request, key.0, bytes);
         }
     }
 
@@ -221,19 +223,20 @@ impl Streams {
             let disk_bytes = self.disk_bytes;
             let wait = self.reads.get_mut(&key).expect("it waits");
             let stream = &mut self.streams[wait.stream as usize];
-            if wait.is_again || stream.stride.is_some() {
+            if wait.is_reread || stream.stride.is_some() {
                 continue;
             }
-            wait.is_again = true;
-            stream.frontier = stream.frontier.min(turned(stream.direction(), disk_bytes, key.0, wait.bytes));
+            wait.is_reread = true;
+            stream.frontier =
+                stream.frontier.min(mirrored(stream.direction(), disk_bytes, key.0, wait.bytes));
             let id = wait.stream;
             self.spared.push(key);
-            self.file(id);
+            self.enqueue(id);
         }
     }
 
     /// Has a stream that a frame is taken from read ahead from there again.
-    fn read_again(&mut self, frame: &Frame) {
+    fn rewind_owner(&mut self, frame: &Frame) {
         let Frame { stream: id, place, bytes, .. } = *frame;
         // What those wait for that wait is read again in any case, and no more, so that two of them do not take frames from each other
         // for ever.
@@ -243,8 +246,8 @@ impl Streams {
         }
         let disk_bytes = self.disk_bytes;
         let stream = &mut self.streams[id as usize];
-        stream.frontier = stream.frontier.min(turned(stream.direction(), disk_bytes, place, bytes));
-        self.file(id);
+        stream.frontier = stream.frontier.min(mirrored(stream.direction(), disk_bytes, place, bytes));
+        self.enqueue(id);
     }
 
     /// The first read from `from` on that waits for bytes of a run.
@@ -255,27 +258,27 @@ impl Streams {
     }
 
     /// Nobody may fetch what the disk had in a run, which is being changed, or was.
-    pub(super) fn outdate(&mut self, place: u64, bytes: u64) {
+    pub(super) fn invalidate(&mut self, place: u64, bytes: u64) {
         let mut unused = Vec::new();
-        self.frames.outdate(place, bytes, |id| unused.push(id));
-        unused.into_iter().for_each(|id| self.give_up(id));
-        self.dislodge(place, bytes);
+        self.frames.invalidate(place, bytes, |id| unused.push(id));
+        unused.into_iter().for_each(|id| self.discard_frame(id));
+        self.redirect_waiters(place, bytes);
     }
 
     /// Gives a frame back whose bytes nobody needs.
-    pub(super) fn give_up(&mut self, id: u32) {
+    pub(super) fn discard_frame(&mut self, id: u32) {
         let frame = *self.frames.get(id);
         if let Some(stream) = self.frames.retire(id) {
             self.frame_freed(stream);
         }
-        self.dislodge(frame.place, frame.bytes);
+        self.redirect_waiters(frame.place, frame.bytes);
     }
 
     /// A frame of a stream is free.
     pub(super) fn frame_freed(&mut self, stream: u32) {
         if let Some(found) = self.streams.get_mut(stream as usize) {
             found.frames -= 1;
-            self.file(stream);
+            self.enqueue(stream);
         }
     }
 
@@ -283,8 +286,8 @@ impl Streams {
     pub(super) fn advance_reader(&mut self, id: u32) -> Step {
         self.skip_held(id);
         let stream = &self.streams[id as usize];
-        let (direction, at, is_needy) = (stream.direction(), stream.frontier, stream.is_needy());
-        if at >= self.disk_bytes || self.bypass.is_on() && !is_needy {
+        let (direction, at, is_blocked) = (stream.direction(), stream.frontier, stream.is_blocked());
+        if at >= self.disk_bytes || self.bypass.is_on() && !is_blocked {
             return Step::Over;
         }
         let staged = (stream.frames - stream.in_flight) as usize;
@@ -292,33 +295,33 @@ impl Streams {
         let is_split = self.boundaries.is_some() || stream.request > self.read_bytes();
         let spans = if is_split { stream.request.div_ceil(self.read_bytes()) + 2 } else { 1 };
         let most = self.frames.free().max(spans as usize);
-        if !is_needy && staged >= most && !self.may_oust(id, staged) {
+        if !is_blocked && staged >= most && !self.may_evict(id, staged) {
             // Its client is slower than the disk, or has gone.
             self.streams[id as usize].is_slow = true;
             return Step::Over;
         }
-        let ahead = if self.beside.is_busy(self.now) { 1 } else { AHEAD };
+        let ahead = if self.direct.is_busy(self.now) { 1 } else { AHEAD };
         if stream.in_flight >= ahead {
             return Step::Waits;
         }
-        if self.frames.free() == 0 && !self.make_room(id, is_needy || self.may_oust(id, staged)) {
-            return if is_needy { Step::Waits } else { Step::Over };
+        if self.frames.free() == 0 && !self.make_room(id, is_blocked || self.may_evict(id, staged)) {
+            return if is_blocked { Step::Waits } else { Step::Over };
         }
         let bytes = self.streams[id as usize].stride.map_or(self.read_bytes(), |(_, bytes)| bytes);
         let bytes = self.read_length(direction, at, bytes.min(self.disk_bytes - at));
         let stream = &self.streams[id as usize];
         let may_span = self.boundaries.is_some() && stream.turn != Some(1) || stream.stride.is_some();
         let bytes = if may_span { bytes } else { stream.whole_requests(at, at + bytes) - at };
-        let place = turned(direction, self.disk_bytes, at, bytes);
+        let place = mirrored(direction, self.disk_bytes, at, bytes);
         let frame =
-            self.frames.take(self.now, State::Reading, id, place, bytes).expect("there is a free one");
+            self.frames.allocate(self.now, State::Reading, id, place, bytes).expect("there is a free one");
         let stream = &mut self.streams[id as usize];
-        stream.frontier = stream.beyond(at, bytes).min(self.disk_bytes);
+        stream.frontier = stream.next_after(at, bytes).min(self.disk_bytes);
         stream.frames += 1;
-        self.fly(id);
-        self.beside.streams_began(bytes);
+        self.mark_in_flight(id);
+        self.direct.note_stream_bytes(bytes);
         self.dispatch.send_arm(place + bytes, true);
-        let memory = Place::Memory(self.frames.at(frame, place));
+        let memory = TransferBuffer::Memory(self.frames.memory_offset(frame, place));
         self.start(Purpose::Frame(frame), Transfer::Read { fua: false }, (place, bytes), memory);
         self.spend_turn(id);
         Step::Began
@@ -327,10 +330,10 @@ impl Streams {
     /// Whether what others do not fetch is to be given up for a stream in its turn, as it would be if its client waited for more: the
     /// client takes its bytes about as quickly as the disk brings them, so that they do not stay. Where D is given, what others have is of
     /// turns as good as this one.
-    fn may_oust(&self, id: u32, staged: usize) -> bool {
+    fn may_evict(&self, id: u32, staged: usize) -> bool {
         let stream = &self.streams[id as usize];
         let disk_ns = stream.request as f64 / self.tuning.bandwidth() * 1e9;
-        let is_quick = stream.thinks.0 as f64 <= disk_ns;
+        let is_quick = stream.think_time.0 as f64 <= disk_ns;
         self.config.dispatch_set.is_none() && is_quick && staged < self.frames.count() / 4
     }
 
@@ -341,11 +344,11 @@ impl Streams {
         while let stream = &mut self.streams[id as usize]
             && stream.frontier < disk_bytes
         {
-            let Some(holder) = self.frames.holder(turned(direction, disk_bytes, stream.frontier, 1)) else {
+            let Some(holder) = self.frames.holder(mirrored(direction, disk_bytes, stream.frontier, 1)) else {
                 return;
             };
             let frame = self.frames.get(holder);
-            let end = turned(direction, disk_bytes, frame.place, frame.bytes) + frame.bytes;
+            let end = mirrored(direction, disk_bytes, frame.place, frame.bytes) + frame.bytes;
             let Some((stride, record)) = stream.stride else {
                 stream.frontier = end;
                 continue;
@@ -356,7 +359,7 @@ impl Streams {
             let record = record.min(disk_bytes - at);
             if end < at + record {
                 // The rest of the record is not read ahead: who waits for it asks the disk.
-                self.dislodge(turned(direction, disk_bytes, at, record), record);
+                self.redirect_waiters(mirrored(direction, disk_bytes, at, record), record);
             }
         }
     }
@@ -381,29 +384,29 @@ impl Streams {
     }
 
     /// Has a frame free for a stream, where that is fair; whether there is one.
-    pub(super) fn make_room(&mut self, id: u32, is_needy: bool) -> bool {
-        let victim = self.frames.left_behind();
-        let victim = victim.or_else(|| if is_needy { self.victim(id) } else { None });
+    pub(super) fn make_room(&mut self, id: u32, is_blocked: bool) -> bool {
+        let victim = self.frames.oldest_passed();
+        let victim = victim.or_else(|| if is_blocked { self.victim(id) } else { None });
         if let Some(victim) = victim {
             let frame = *self.frames.get(victim);
             self.books.unfetched_bytes += frame.unfetched();
             self.rewind(frame.place, frame.bytes);
             if frame.stream != id {
-                self.read_again(&frame);
+                self.rewind_owner(&frame);
             }
-            self.give_up(victim);
+            self.discard_frame(victim);
             self.spared.clear();
             return self.frames.free() > 0;
         }
-        if !is_needy {
+        if !is_blocked {
             return false;
         }
-        if !self.close_oldest() && self.underway.is_empty() {
+        if !self.close_oldest() && self.in_flight.is_empty() {
             // All memory is with others that wait for more: this one does without.
             let stream = &self.streams[id as usize];
             let (direction, at) = (stream.direction(), stream.frontier);
             let bytes = stream.wanted.saturating_sub(at);
-            self.dislodge(turned(direction, self.disk_bytes, at, bytes), bytes);
+            self.redirect_waiters(mirrored(direction, self.disk_bytes, at, bytes), bytes);
         }
         // Frames that are held may be taken after a while, of which nobody tells.
         self.dispatch.grace_at = self.dispatch.grace_at.min(self.now + FRESH);
@@ -416,14 +419,14 @@ impl Streams {
         let is_left = |frame: &Frame| {
             let owner = self.streams.get(frame.stream as usize);
             let is_slow = owner.is_some_and(|owner| owner.is_slow && owner.waiting == 0);
-            self.underway.is_empty() || self.now.since(frame.touched) >= if is_slow { HELD } else { FRESH }
+            self.in_flight.is_empty() || self.now.since(frame.touched) >= if is_slow { HELD } else { FRESH }
         };
-        let may_be_left = |frame: &Frame| self.underway.is_empty() || self.now.since(frame.touched) >= FRESH;
+        let may_be_left = |frame: &Frame| self.in_flight.is_empty() || self.now.since(frame.touched) >= FRESH;
         let old = self.frames.expected().take_while(|(_, frame)| may_be_left(frame));
-        let of_others =
+        let from_others =
             old.filter(|(_, frame)| frame.stream != id && is_left(frame)).map(|(victim, _)| victim);
-        of_others.into_iter().next().or_else(|| {
-            let own = self.frames.of(id).map(|victim| (victim, self.frames.get(victim)));
+        from_others.into_iter().next().or_else(|| {
+            let own = self.frames.owned_by(id).map(|victim| (victim, self.frames.get(victim)));
             let own = own.filter(|(_, frame)| frame.state == State::Staged && !frame.is_hidden);
             let unwanted = own.filter(|(_, frame)| {
                 let from = (frame.place.saturating_sub(self.longest()), 0);
@@ -436,15 +439,15 @@ impl Streams {
     /// A command for a frame has ended.
     pub(super) fn frame_ended(&mut self, id: u32, issued: Nanos, result: Result<(), DiskError>) {
         let (frame, now) = (*self.frames.get(id), self.now);
-        let is_clean = result.is_ok() && !self.beside.is_busy(now);
+        let is_clean = result.is_ok() && !self.direct.is_busy(now);
         self.tuning.learn(&Sample { issued, ended: now, place: frame.place, bytes: frame.bytes, is_clean });
-        self.landed(frame.stream);
+        self.note_command_end(frame.stream);
         if frame.state == State::Writing {
             return self.frame_written(id, result);
         }
         if result.is_err() || frame.is_hidden {
             // Who waits for it asks the disk for no more than its own bytes.
-            self.give_up(id);
+            self.discard_frame(id);
             let stream = self.streams.get(frame.stream as usize);
             if result.is_err() && stream.is_some_and(|stream| stream.waiting == 0) {
                 // More of what nobody waits for would be read in vain, too.
@@ -456,13 +459,13 @@ impl Streams {
         if self.streams.contains(frame.stream as usize)
             && self.has_passed(frame.stream, frame.place, frame.bytes)
         {
-            self.frames.leave_behind(id);
+            self.frames.mark_passed(id);
         }
         self.answer_waits(frame.place, frame.bytes);
         if self.streams.contains(frame.stream as usize) {
-            self.file(frame.stream);
+            self.enqueue(frame.stream);
         } else if self.frames.is_readable(id) {
-            self.give_up(id);
+            self.discard_frame(id);
         }
     }
 
@@ -473,11 +476,11 @@ impl Streams {
             from = (key.0, key.1 + 1);
             let wait = self.reads[&key];
             if let Some(pieces) = self.frames.pieces(key.0, wait.bytes) {
-                self.take_wait(false, key);
+                self.remove_wait(false, key);
                 self.fetch(wait.request, key.0, wait.bytes, pieces, false);
             }
         }
-        self.give_up_emptied();
+        self.discard_emptied();
     }
 }
 

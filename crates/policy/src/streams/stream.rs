@@ -8,11 +8,11 @@ use super::classifier::Direction;
 use headstack_model::Nanos;
 
 /// Which stream has a frame that outlived its own.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(super) const NO_STREAM: u32 = u32::MAX;
 
 /// What a stream does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum StreamKind {
     /// It reads.
     Read(Direction),
     /// It writes, upwards.
@@ -23,15 +23,15 @@ pub(super) enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
     /// Among those whose clients wait for the disk, from this round on.
-    Needy(u64),
+    Blocked(u64),
     /// Among those of which little is staged.
-    Hungry,
+    WantsPrefetch,
 }
 
 /// A stream.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
-    pub(super) way: Way,
+    pub(super) kind: StreamKind,
     /// Who asked last.
     pub(super) client: u64,
     /// Where the next request is expected, and up to where it was read ahead or taken in: along its way.
@@ -58,14 +58,14 @@ pub(super) struct Stream {
     /// Commands by which its turn brings what its client was promised; none where another turn is for that.
     pub(super) promised: u32,
     /// The client whose promise it waits for.
-    pub(super) pressed: Option<u64>,
+    pub(super) escalated_for: Option<u64>,
     /// Where it stands in which queue.
-    pub(super) filed: Option<(Queue, u64)>,
+    pub(super) queued: Option<(Queue, u64)>,
     /// The frame that writes are gathered in.
     pub(super) open: Option<u32>,
     /// When its turn began, and when a command of it ended last.
     pub(super) began: Nanos,
-    pub(super) landed: Nanos,
+    pub(super) last_end: Nanos,
     /// Whether its client was slower than the disk in its last turn.
     pub(super) is_slow: bool,
     /// From one record to the next, and the bytes of one, where there are gaps.
@@ -73,11 +73,11 @@ pub(super) struct Stream {
     /// Where the last request behind it ended: another reader may be there.
     pub(super) stray: u64,
     /// When it was asked last, and whether anything was fetched since its last turn.
-    pub(super) asked: Nanos,
+    pub(super) last_request: Nanos,
     pub(super) was_fetched: bool,
     /// When it was answered last, and how long after an answer its client asked for more.
     pub(super) answered: Option<Nanos>,
-    pub(super) thinks: Nanos,
+    pub(super) think_time: Nanos,
     /// When it was found, and what came of it.
     pub(super) since: Nanos,
     pub(super) requests: u64,
@@ -87,9 +87,9 @@ pub(super) struct Stream {
 
 impl Stream {
     /// A stream that begins here, along its way.
-    pub(super) fn new(now: Nanos, way: Way, client: u64, at: u64) -> Stream {
+    pub(super) fn new(now: Nanos, kind: StreamKind, client: u64, at: u64) -> Stream {
         Stream {
-            way,
+            kind,
             client,
             expected: at,
             frontier: at,
@@ -104,18 +104,18 @@ impl Stream {
             round: 0,
             left: 0,
             promised: 0,
-            pressed: None,
-            filed: None,
+            escalated_for: None,
+            queued: None,
             open: None,
             began: now,
-            landed: now,
+            last_end: now,
             is_slow: false,
             stride: None,
             stray: u64::MAX,
-            asked: now,
+            last_request: now,
             was_fetched: true,
             answered: None,
-            thinks: Nanos::MAX,
+            think_time: Nanos::MAX,
             since: now,
             requests: 0,
             hits: 0,
@@ -124,19 +124,19 @@ impl Stream {
     }
 
     /// Its client asks for more.
-    pub(super) fn hear(&mut self, now: Nanos) {
-        self.thinks = self.answered.map_or(Nanos::MAX, |answered| now.since(answered));
+    pub(super) fn note_request(&mut self, now: Nanos) {
+        self.think_time = self.answered.map_or(Nanos::MAX, |answered| now.since(answered));
     }
 
     pub(super) fn direction(&self) -> Direction {
-        match self.way {
-            Way::Read(direction) => direction,
-            Way::Write => Direction::Forward,
+        match self.kind {
+            StreamKind::Read(direction) => direction,
+            StreamKind::Write => Direction::Forward,
         }
     }
 
     /// Where the next is expected after a run, or is to be read: along its way.
-    pub(super) fn beyond(&self, at: u64, bytes: u64) -> u64 {
+    pub(super) fn next_after(&self, at: u64, bytes: u64) -> u64 {
         at + self.stride.map_or(bytes, |(stride, _)| stride)
     }
 
@@ -148,7 +148,7 @@ impl Stream {
     }
 
     /// Whether what was read ahead ends amid a request that is no longer than this.
-    pub(super) fn is_amid(&self, longest: u64) -> bool {
+    pub(super) fn ends_inside_request(&self, longest: u64) -> bool {
         let is_read = !self.is_writer() && self.stride.is_none() && (1..=longest).contains(&self.request);
         is_read && self.frontier.checked_sub(self.expected).is_some_and(|over| over % self.request != 0)
     }
@@ -171,22 +171,22 @@ impl Stream {
     }
 
     pub(super) fn is_writer(&self) -> bool {
-        self.way == Way::Write
+        self.kind == StreamKind::Write
     }
 
     /// Whether a client waits for what the disk has not been told.
-    pub(super) fn is_needy(&self) -> bool {
+    pub(super) fn is_blocked(&self) -> bool {
         self.waiting > 0 && (self.is_writer() || self.wanted > self.frontier)
     }
 
     /// Whether reading ahead is worth while though nobody waits.
-    pub(super) fn is_hungry(&self, disk_bytes: u64) -> bool {
+    pub(super) fn wants_prefetch(&self, disk_bytes: u64) -> bool {
         !self.is_writer() && self.was_fetched && self.frames < 2 && self.frontier < disk_bytes
     }
 }
 
 /// The first byte of a run along a way; its place on the disk, given that along the way. The same both ways.
-pub(super) fn turned(direction: Direction, disk_bytes: u64, at: u64, bytes: u64) -> u64 {
+pub(super) fn mirrored(direction: Direction, disk_bytes: u64, at: u64, bytes: u64) -> u64 {
     match direction {
         Direction::Forward => at,
         Direction::Backward => disk_bytes - at - bytes,

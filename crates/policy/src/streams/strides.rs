@@ -5,7 +5,7 @@
 
 use super::classifier::Direction;
 use super::clients::ByClient;
-use super::stream::NOBODY;
+use super::stream::NO_STREAM;
 
 /// Equal distances after which there is a stream: of random requests to four places, one in 4⁴ has as many.
 const ENOUGH: u8 = 5;
@@ -51,7 +51,7 @@ impl Strides {
 
     /// The stream that was found last of a client: it may be another's by now.
     pub(super) fn stream_of(&self, client: u64) -> u32 {
-        self.streams.get(client).copied().unwrap_or(NOBODY)
+        self.streams.get(client).copied().unwrap_or(NO_STREAM)
     }
 }
 

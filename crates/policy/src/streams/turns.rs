@@ -1,7 +1,7 @@
 //! The dispatch set: which streams have the disk, and for how long.
 
 use super::config::Turns;
-use super::stream::{Queue, turned};
+use super::stream::{Queue, mirrored};
 use super::{Streams, stream::Stream};
 
 /// What came of a stream's turn to do something.
@@ -18,7 +18,7 @@ pub(super) enum Step {
 impl Streams {
     /// Whether streams have something for the disk.
     pub(super) fn streams_want_disk(&self) -> bool {
-        self.dispatch.needy() > 0 || self.dispatch.len() > 0
+        self.dispatch.blocked() > 0 || self.dispatch.len() > 0
     }
 
     /// Begins a command of a stream.
@@ -66,13 +66,13 @@ impl Streams {
         let stream = &mut self.streams[id as usize];
         let left = stream.turn.expect("it has a turn") - 1;
         // Else half a request would lie in the memory until the next round.
-        let is_amid = left == 0 && stream.is_amid(longest);
-        stream.turn = Some(if is_amid { 1 } else { left });
+        let splits_request = left == 0 && stream.ends_inside_request(longest);
+        stream.turn = Some(if splits_request { 1 } else { left });
         // Whoever was promised something and has waited for half the time does not wait for the rest of it.
-        let is_pressed = self.dispatch.has_urgent(self.now) && stream.promised == 0;
-        if left == 0 && !is_amid {
+        let must_yield = self.dispatch.has_urgent(self.now) && stream.promised == 0;
+        if left == 0 && !splits_request {
             self.end_turn(id, false);
-        } else if is_pressed {
+        } else if must_yield {
             self.end_turn(id, true);
         }
     }
@@ -85,14 +85,14 @@ impl Streams {
             return false;
         }
         let Some(id) = self.dispatch.choose(self.now, self.config.turns) else { return false };
-        let round = match self.streams[id as usize].filed {
-            Some((Queue::Needy(round), _)) => round,
+        let round = match self.streams[id as usize].queued {
+            Some((Queue::Blocked(round), _)) => round,
             _ => self.dispatch.round(),
         };
-        self.unfile(id);
+        self.dequeue(id);
         self.dispatch.active.push(id);
         let promised = self.promised_requests(id);
-        self.unpress(id);
+        self.end_escalation(id);
         let requests = self.turn_requests().max(promised);
         let stream = &mut self.streams[id as usize];
         stream.promised = promised;
@@ -112,8 +112,8 @@ impl Streams {
 
     /// N.
     pub(super) fn turn_requests(&self) -> u32 {
-        self.config.requests_a_turn.unwrap_or_else(|| {
-            let streams = self.dispatch.needy() + self.dispatch.len();
+        self.config.requests_per_turn.unwrap_or_else(|| {
+            let streams = self.dispatch.blocked() + self.dispatch.len();
             let bytes = self.tuning.turn_bytes(&self.config, streams);
             bytes.div_ceil(self.read_bytes()).clamp(1, 1 << 20) as u32
         })
@@ -130,20 +130,20 @@ impl Streams {
         let turn = f64::from(requests) * self.read_bytes() as f64 / self.tuning.bandwidth();
         let longest = 4.0 * (turn + self.tuning.positioning().as_secs());
         let took = self.now.since(self.streams[id as usize].began);
-        self.dispatch.needy() > 0 && took.as_secs() > longest
+        self.dispatch.blocked() > 0 && took.as_secs() > longest
     }
 
-    /// Ends a turn; what is left of it is for later, if it is `to_be_continued`.
-    fn end_turn(&mut self, id: u32, to_be_continued: bool) {
+    /// Ends a turn; what is left of it is for later, if it is `keeps_rest`.
+    fn end_turn(&mut self, id: u32, keeps_rest: bool) {
         self.dispatch.leave(id);
         let stream = &mut self.streams[id as usize];
         let left = stream.turn.take().expect("it has a turn");
-        stream.left = if to_be_continued { left } else { 0 };
+        stream.left = if keeps_rest { left } else { 0 };
         if stream.in_flight > 0 {
             self.dispatch.leaving += 1;
         }
-        self.file(id);
-        self.press(id);
+        self.enqueue(id);
+        self.escalate(id);
     }
 
     /// The arm goes elsewhere: readers have the rest of their turns when it is near them again.
@@ -159,56 +159,58 @@ impl Streams {
     }
 
     /// A command of a stream has ended.
-    pub(super) fn landed(&mut self, id: u32) {
+    pub(super) fn note_command_end(&mut self, id: u32) {
         let Some(stream) = self.streams.get_mut(id as usize) else { return };
         stream.in_flight -= 1;
-        stream.landed = self.now;
+        stream.last_end = self.now;
         if stream.in_flight == 0 && stream.turn.is_none() {
             self.dispatch.leaving -= 1;
         }
     }
 
     /// Puts a stream into the queue where it belongs.
-    pub(super) fn file(&mut self, id: u32) {
+    pub(super) fn enqueue(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id as usize) else { return };
         let round = self.dispatch.round();
         let due = if stream.left > 0 { stream.round } else { stream.round + 1 };
         let wanted = match () {
             () if stream.turn.is_some() => None,
-            () if stream.is_needy() => Some(Queue::Needy(due.max(round))),
-            () if stream.is_hungry(self.disk_bytes) && !self.bypass.is_on() => Some(Queue::Hungry),
+            () if stream.is_blocked() => Some(Queue::Blocked(due.max(round))),
+            () if stream.wants_prefetch(self.disk_bytes) && !self.bypass.is_on() => {
+                Some(Queue::WantsPrefetch)
+            }
             () => None,
         };
-        let wanted = match (wanted, stream.filed) {
+        let wanted = match (wanted, stream.queued) {
             // Where it stands it stays while what it waits for is the same.
-            (Some(Queue::Needy(_)), Some((queue @ Queue::Needy(_), _))) => Some(queue),
+            (Some(Queue::Blocked(_)), Some((queue @ Queue::Blocked(_), _))) => Some(queue),
             (wanted, _) => wanted,
         };
-        let key = match (self.config.turns, stream.filed) {
-            (Turns::Nearest, _) => place(stream, self.disk_bytes),
+        let key = match (self.config.turns, stream.queued) {
+            (Turns::Nearest, _) => resume_offset(stream, self.disk_bytes),
             (Turns::RoundRobin, Some((queue, key))) if Some(queue) == wanted => key,
             (Turns::RoundRobin, _) => self.dispatch.serial(),
         };
         let wanted = wanted.map(|queue| (queue, key));
-        if wanted == self.streams[id as usize].filed {
+        if wanted == self.streams[id as usize].queued {
             return;
         }
-        self.unfile(id);
+        self.dequeue(id);
         if let Some((queue, key)) = wanted {
             self.dispatch.insert(queue, key, id);
-            self.streams[id as usize].filed = wanted;
+            self.streams[id as usize].queued = wanted;
         }
     }
 
     /// Takes a stream out of its queue.
-    pub(super) fn unfile(&mut self, id: u32) {
-        if let Some((queue, key)) = self.streams[id as usize].filed.take() {
+    pub(super) fn dequeue(&mut self, id: u32) {
+        if let Some((queue, key)) = self.streams[id as usize].queued.take() {
             self.dispatch.remove(queue, key, id);
         }
     }
 }
 
 /// Where on the disk a stream goes on.
-fn place(stream: &Stream, disk_bytes: u64) -> u64 {
-    turned(stream.direction(), disk_bytes, stream.frontier, 0)
+fn resume_offset(stream: &Stream, disk_bytes: u64) -> u64 {
+    mirrored(stream.direction(), disk_bytes, stream.frontier, 0)
 }

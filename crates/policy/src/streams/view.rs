@@ -3,7 +3,7 @@
 use super::Streams;
 use super::classifier::Direction;
 use super::frames::State;
-use super::stream::{Stream, Way, turned};
+use super::stream::{Stream, StreamKind, mirrored};
 use headstack_model::Nanos;
 
 /// What was counted since the beginning.
@@ -44,9 +44,9 @@ pub struct View {
     /// Bytes that were read ahead and wait for clients.
     pub staged_bytes: u64,
     /// Bytes that were written and are not on the disk yet.
-    pub gathered_bytes: u64,
+    pub coalesced_bytes: u64,
     /// Commands that the disk has.
-    pub underway: usize,
+    pub in_flight: usize,
     /// Requests since the beginning.
     pub requests: u64,
     /// Those that went to the disk by themselves.
@@ -70,7 +70,7 @@ pub struct View {
     /// R, N and D as they are now.
     pub read_ahead_bytes: u64,
     /// Requests a turn.
-    pub requests_a_turn: u32,
+    pub requests_per_turn: u32,
     /// Streams that may have a turn at a time.
     pub dispatch_set: u32,
     /// Whether requests of streams go to the disk as they come, because turns would gain too little.
@@ -105,17 +105,17 @@ pub struct StreamView {
     /// When it was found, and when it was asked last.
     pub since: Nanos,
     /// When it was asked last.
-    pub asked: Nanos,
+    pub last_request: Nanos,
 }
 
 impl Streams {
     /// What it is doing.
     pub fn view(&self) -> View {
-        let (mut staged, mut gathered) = (0, 0);
+        let (mut staged, mut coalesced) = (0, 0);
         for (_, frame) in self.frames.iter() {
             match frame.state {
                 State::Staged => staged += frame.bytes,
-                State::Gathering | State::Ready | State::Writing => gathered += frame.bytes,
+                State::Coalescing | State::Ready | State::Writing => coalesced += frame.bytes,
                 State::Reading => {}
             }
         }
@@ -124,15 +124,15 @@ impl Streams {
             streams: self.streams.len(),
             found: books.found,
             dispatched: self.dispatch.len(),
-            waiting_streams: self.dispatch.needy(),
+            waiting_streams: self.dispatch.blocked(),
             waiting_requests: self.reads.len() + self.writes.len(),
-            clients: self.gathered.clients(),
+            clients: self.coalesced.clients(),
             memory_bytes: self.memory_bytes(),
             used_bytes: self.frames.used() as u64 * frame_bytes,
             high_water_bytes: self.frames.high_water() as u64 * frame_bytes,
             staged_bytes: staged,
-            gathered_bytes: gathered,
-            underway: self.underway.len(),
+            coalesced_bytes: coalesced,
+            in_flight: self.in_flight.len(),
             requests: books.requests,
             direct: books.direct,
             hits: books.hits,
@@ -144,7 +144,7 @@ impl Streams {
             bandwidth: self.tuning.bandwidth(),
             positioning: self.tuning.positioning(),
             read_ahead_bytes: self.read_bytes(),
-            requests_a_turn: self.turn_requests(),
+            requests_per_turn: self.turn_requests(),
             dispatch_set: self.config.dispatch_set.unwrap_or(1),
             bypass: self.bypass.is_on(),
         }
@@ -160,9 +160,9 @@ impl Streams {
         StreamView {
             id,
             client: stream.client,
-            writes: stream.way == Way::Write,
+            writes: stream.kind == StreamKind::Write,
             direction,
-            offset: turned(direction, self.disk_bytes, stream.expected, 0),
+            offset: mirrored(direction, self.disk_bytes, stream.expected, 0),
             bytes: stream.bytes,
             requests: stream.requests,
             hits: stream.hits,
@@ -170,7 +170,7 @@ impl Streams {
             memory_bytes: u64::from(stream.frames) * self.frames.frame_bytes(),
             has_turn: stream.turn.is_some(),
             since: stream.since,
-            asked: stream.asked,
+            last_request: stream.last_request,
         }
     }
 }

@@ -5,9 +5,9 @@
 
 use super::classifier::Direction;
 use super::frames::State;
-use super::stream::{NOBODY, Stream, Way};
+use super::messages::{Action, DiskError, Outcome, Piece, Pieces, Request, Transfer, TransferBuffer};
+use super::stream::{NO_STREAM, Stream, StreamKind};
 use super::turns::Step;
-use super::words::{Action, DiskError, Outcome, Piece, Pieces, Place, Request, Transfer};
 use super::{NEAR, Purpose, Streams, Wait};
 use headstack_model::Nanos;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ const BEHIND: u32 = 4;
 
 /// What is on its way to the disk, and who waits for it.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(super) struct CoalescedWrites {
     /// Frames that are to be written, the oldest first.
     ready: VecDeque<u32>,
     /// Requests that must not come before gathered bytes are on the disk.
@@ -30,43 +30,43 @@ pub(super) struct Gathered {
     /// How often bytes that were answered did not come to the disk, and why the last time.
     losses: (u64, DiskError),
     /// Of how many losses each client has been told: each hears of all while it is there, whoever wrote, because several may be one.
-    told: BTreeMap<u64, u64>,
+    reported_losses: BTreeMap<u64, u64>,
     /// When gathered bytes have waited for long enough.
     pub(super) drain_at: Nanos,
 }
 
-impl Default for Gathered {
-    fn default() -> Gathered {
-        Gathered {
+impl Default for CoalescedWrites {
+    fn default() -> CoalescedWrites {
+        CoalescedWrites {
             ready: VecDeque::new(),
             held: Vec::new(),
             flushes: VecDeque::new(),
             losses: (0, DiskError::Medium),
-            told: BTreeMap::new(),
+            reported_losses: BTreeMap::new(),
             drain_at: Nanos::MAX,
         }
     }
 }
 
-impl Gathered {
+impl CoalescedWrites {
     /// Whether frames wait to be written.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
     /// A client asks for something: what was lost before it came is not its own.
-    pub(super) fn meet(&mut self, client: u64) {
-        self.told.entry(client).or_insert(self.losses.0);
+    pub(super) fn add_client(&mut self, client: u64) {
+        self.reported_losses.entry(client).or_insert(self.losses.0);
     }
 
     /// How many clients are known.
     pub(super) fn clients(&self) -> usize {
-        self.told.len()
+        self.reported_losses.len()
     }
 
     /// A client has gone.
-    pub(super) fn part(&mut self, client: u64) {
-        self.told.remove(&client);
+    pub(super) fn remove_client(&mut self, client: u64) {
+        self.reported_losses.remove(&client);
     }
 
     fn lose(&mut self, error: DiskError) {
@@ -74,16 +74,20 @@ impl Gathered {
     }
 
     /// Whether a client is to be told of a loss by its flush, which it is then.
-    pub(super) fn tell_loss(&mut self, client: u64) -> Result<(), DiskError> {
+    pub(super) fn report_loss(&mut self, client: u64) -> Result<(), DiskError> {
         let (losses, error) = self.losses;
-        let told = self.told.get_mut(&client).map_or(losses, |told| std::mem::replace(told, losses));
-        if told < losses { Err(error) } else { Ok(()) }
+        let reported =
+            self.reported_losses.get_mut(&client).map_or(losses, |known| std::mem::replace(known, losses));
+        if reported < losses { Err(error) } else { Ok(()) }
     }
 
     /// Whether a request that waits for gathered bytes is about a run, too.
     fn has_held(&self, offset: u64, bytes: u64) -> bool {
         let overlaps = |request: &Request| {
-            request.ask.run().is_some_and(|(begin, length)| begin < offset + bytes && offset < begin + length)
+            request
+                .kind
+                .run()
+                .is_some_and(|(begin, length)| begin < offset + bytes && offset < begin + length)
         };
         self.held.iter().any(overlaps)
     }
@@ -95,61 +99,69 @@ impl Gathered {
 }
 
 impl Streams {
-    pub(super) fn take_write(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
-        if self.gathered.has_held(offset, bytes) {
+    pub(super) fn route_write(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
+        if self.coalesced.has_held(offset, bytes) {
             // Else those would wait for as long as others go on to write there.
-            return self.gathered.held.push(request);
+            return self.coalesced.held.push(request);
         }
-        if !fua && self.is_overwritten(request, offset, bytes) || self.holds_back(request, offset, bytes) {
+        if !fua && self.is_overwritten(request, offset, bytes)
+            || self.is_held_behind_writes(request, offset, bytes)
+        {
             return;
         }
-        self.outdate(offset, bytes);
-        if fua || !self.config.gather_writes || bytes > self.frames.frame_bytes() {
-            return self.pass(request);
+        self.invalidate(offset, bytes);
+        if fua || !self.config.coalesce_writes || bytes > self.frames.frame_bytes() {
+            return self.send_direct(request);
         }
         match self.writer_for(offset, bytes).or_else(|| self.new_writer(request.client, offset, bytes)) {
-            Some(id) if self.bypass.is_on() => self.pass_by_stream(id, request, offset, bytes),
+            Some(id) if self.bypass.is_on() => self.bypass_stream(id, request, offset, bytes),
             Some(id)
                 if self.streams[id as usize].frontier == offset
                     && self.accept(id, request, offset, bytes) => {}
             Some(id) => self.wait(id, request, offset, bytes),
-            None => self.pass(request),
+            None => self.send_direct(request),
         }
     }
 
     /// Sends a request to the disk by itself, behind gathered bytes that it is about, too.
-    pub(super) fn pass_behind(&mut self, request: Request, offset: u64, bytes: u64) {
-        if !self.holds_back(request, offset, bytes) {
-            self.pass(request);
+    pub(super) fn send_direct_after_writes(&mut self, request: Request, offset: u64, bytes: u64) {
+        if !self.is_held_behind_writes(request, offset, bytes) {
+            self.send_direct(request);
         }
     }
 
     /// The same of one that changes bytes.
-    pub(super) fn take_change(&mut self, request: Request, offset: u64, bytes: u64) {
-        if !self.holds_back(request, offset, bytes) {
-            self.outdate(offset, bytes);
-            self.pass(request);
+    pub(super) fn route_change(&mut self, request: Request, offset: u64, bytes: u64) {
+        if !self.is_held_behind_writes(request, offset, bytes) {
+            self.invalidate(offset, bytes);
+            self.send_direct(request);
         }
     }
 
-    pub(super) fn take_flush(&mut self, request: Request) {
+    pub(super) fn route_flush(&mut self, request: Request) {
         let open: Vec<u32> = self.frames.all_dirty().collect();
         open.into_iter().for_each(|id| self.close(id));
         if self.frames.dirty() == 0 {
-            return self.pass(request);
+            return self.send_direct(request);
         }
-        self.gathered.flushes.push_back((self.frames.serial(), request));
+        self.coalesced.flushes.push_back((self.frames.serial(), request));
     }
 
     /// Answers a read of bytes that are gathered in one frame; whether they are.
-    pub(super) fn is_gathered(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) -> bool {
+    pub(super) fn is_answered_from_dirty(
+        &mut self,
+        request: Request,
+        offset: u64,
+        bytes: u64,
+        fua: bool,
+    ) -> bool {
         let Some(id) = self.frames.dirty_in(offset, bytes).next().filter(|_| !fua) else { return false };
         let frame = self.frames.get(id);
         if frame.place > offset || frame.end() < offset + bytes {
             return false;
         }
         let mut pieces = Pieces::default();
-        pieces.push(Piece { at: self.frames.at(id, offset), bytes });
+        pieces.push(Piece { at: self.frames.memory_offset(id, offset), bytes });
         self.books.hits += 1;
         self.books.read_bytes += bytes;
         self.answer(request.ticket, Ok(Outcome::Staged(pieces)));
@@ -160,40 +172,40 @@ impl Streams {
     fn is_overwritten(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
         let Some(id) = self.frames.dirty_in(offset, bytes).next() else { return false };
         let frame = self.frames.get(id);
-        if frame.state != State::Gathering || frame.place > offset || frame.end() < offset + bytes {
+        if frame.state != State::Coalescing || frame.place > offset || frame.end() < offset + bytes {
             return false;
         }
         // A flush that waits for the frame closed it, so these bytes were gathered after all flushes.
-        let piece = Piece { at: self.frames.at(id, offset), bytes };
-        self.keep(request.ticket, 0, piece);
+        let piece = Piece { at: self.frames.memory_offset(id, offset), bytes };
+        self.copy_in(request.ticket, 0, piece);
         self.answer(request.ticket, Ok(Outcome::Done));
         true
     }
 
     /// Has a request wait where gathered bytes must be on the disk before; whether it must.
-    pub(super) fn holds_back(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
+    pub(super) fn is_held_behind_writes(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
         let before: Vec<u32> = self.frames.dirty_in(offset, bytes).collect();
         if before.is_empty() {
             return false;
         }
         before.into_iter().for_each(|id| self.close(id));
-        self.gathered.held.push(request);
+        self.coalesced.held.push(request);
         true
     }
 
     /// The writer that goes on here.
     fn writer_for(&self, offset: u64, bytes: u64) -> Option<u32> {
-        if let Some(id) = self.stream_with_tail(Way::Write, offset, bytes) {
+        if let Some(id) = self.stream_with_tail(StreamKind::Write, offset, bytes) {
             return Some(id);
         }
-        let near = (offset.saturating_sub(NEAR), 0)..=(offset, NOBODY);
+        let near = (offset.saturating_sub(NEAR), 0)..=(offset, NO_STREAM);
         self.expected[2].range(near).next_back().map(|(_, id)| *id)
     }
 
     fn new_writer(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         let direction = self.writers.observe(self.now, client, offset, bytes)?;
         (direction == Direction::Forward).then_some(())?;
-        self.new_stream(Stream::new(self.now, Way::Write, client, offset))
+        self.new_stream(Stream::new(self.now, StreamKind::Write, client, offset))
     }
 
     /// Takes a write in that goes on where its stream is, if there is room for it.
@@ -206,29 +218,29 @@ impl Streams {
             return false;
         }
         if let Some(open) = open.filter(|_| first > 0) {
-            let at = self.frames.at(open, offset);
+            let at = self.frames.memory_offset(open, offset);
             self.frames.get_mut(open).bytes += first;
-            self.keep(request.ticket, 0, Piece { at, bytes: first });
+            self.copy_in(request.ticket, 0, Piece { at, bytes: first });
             self.close_full(open);
         }
         if let Some(second) = self.streams[id as usize].open.filter(|_| bytes > first) {
-            let at = self.frames.at(second, offset + first);
-            self.keep(request.ticket, first, Piece { at, bytes: bytes - first });
+            let at = self.frames.memory_offset(second, offset + first);
+            self.copy_in(request.ticket, first, Piece { at, bytes: bytes - first });
             self.close_full(second);
         }
         let stream = &mut self.streams[id as usize];
-        (stream.client, stream.asked) = (request.client, self.now);
+        (stream.client, stream.last_request) = (request.client, self.now);
         stream.requests += 1;
         stream.bytes += bytes;
         stream.frontier = offset + bytes;
-        self.expect_at(id, offset + bytes);
+        self.set_expected(id, offset + bytes);
         self.bypass.answered(bytes);
         self.answer(request.ticket, Ok(Outcome::Done));
-        self.file(id);
+        self.enqueue(id);
         // Whoever wanted to write the same bytes at the same time does it by itself.
         while let Some((key, wait)) = self.first_write(id, offset, offset + bytes) {
-            self.take_wait(true, key);
-            self.take_change(wait.request, key.0, wait.bytes);
+            self.remove_wait(true, key);
+            self.route_change(wait.request, key.0, wait.bytes);
         }
         true
     }
@@ -239,8 +251,8 @@ impl Streams {
         waits.find(|(_, wait)| wait.stream == id)
     }
 
-    fn keep(&mut self, ticket: u64, from: u64, piece: Piece) {
-        self.keeps.push_back(Action::Keep { ticket, from, piece });
+    fn copy_in(&mut self, ticket: u64, from: u64, piece: Piece) {
+        self.copies.push_back(Action::CopyIn { ticket, from, piece });
     }
 
     /// Opens a frame for a stream in its turn, with so many bytes to begin with; whether it may have one.
@@ -257,11 +269,11 @@ impl Streams {
             self.close(open);
         }
         let frame =
-            self.frames.take(self.now, State::Gathering, id, place, bytes).expect("there is a free one");
+            self.frames.allocate(self.now, State::Coalescing, id, place, bytes).expect("there is a free one");
         let stream = &mut self.streams[id as usize];
         stream.frames += 1;
         stream.open = Some(frame);
-        self.gathered.drain_at = self.gathered.drain_at.min(self.now + self.config.gather());
+        self.coalesced.drain_at = self.coalesced.drain_at.min(self.now + self.config.coalesce());
         true
     }
 
@@ -274,12 +286,12 @@ impl Streams {
     /// Has a frame written, if it is one that gathers.
     pub(super) fn close(&mut self, id: u32) {
         let frame = self.frames.get_mut(id);
-        if frame.state != State::Gathering {
+        if frame.state != State::Coalescing {
             return;
         }
         frame.state = State::Ready;
         let stream = frame.stream;
-        self.gathered.ready.push_back(id);
+        self.coalesced.ready.push_back(id);
         let Some(found) = self.streams.get_mut(stream as usize).filter(|stream| stream.open == Some(id))
         else {
             return;
@@ -293,7 +305,7 @@ impl Streams {
 
     /// Has the frame written that gathers for the longest time, because memory is short; whether any is being written then.
     pub(super) fn close_oldest(&mut self) -> bool {
-        let open = self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Gathering);
+        let open = self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Coalescing);
         if let Some(id) = open.min_by_key(|id| self.frames.get(*id).serial) {
             self.close(id);
         }
@@ -302,29 +314,29 @@ impl Streams {
 
     /// Has those frames written that wait for too long.
     pub(super) fn drain_late(&mut self) {
-        let (now, gather) = (self.now, self.config.gather());
-        if now < self.gathered.drain_at {
+        let (now, coalesce) = (self.now, self.config.coalesce());
+        if now < self.coalesced.drain_at {
             return;
         }
         let (mut late, mut next) = (Vec::new(), Nanos::MAX);
-        for id in self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Gathering) {
-            let at = self.frames.get(id).touched + gather;
+        for id in self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Coalescing) {
+            let at = self.frames.get(id).touched + coalesce;
             if at <= now { late.push(id) } else { next = next.min(at) }
         }
         late.sort_unstable();
         late.into_iter().for_each(|id| self.close(id));
-        self.gathered.drain_at = next;
+        self.coalesced.drain_at = next;
     }
 
     /// Begins to write a frame.
     pub(super) fn start_ready(&mut self) -> bool {
-        let Some(id) = self.gathered.ready.pop_front() else { return false };
+        let Some(id) = self.coalesced.ready.pop_front() else { return false };
         self.frames.get_mut(id).state = State::Writing;
         let frame = *self.frames.get(id);
-        self.fly(frame.stream);
-        self.beside.streams_began(frame.bytes);
+        self.mark_in_flight(frame.stream);
+        self.direct.note_stream_bytes(frame.bytes);
         self.dispatch.send_arm(frame.end(), true);
-        let memory = Place::Memory(self.frames.at(id, frame.place));
+        let memory = TransferBuffer::Memory(self.frames.memory_offset(id, frame.place));
         let run = (frame.place, frame.bytes);
         self.start(Purpose::Frame(id), Transfer::Write { fua: false }, run, memory);
         true
@@ -336,22 +348,22 @@ impl Streams {
         match result {
             Ok(()) => self.books.written_bytes += frame.bytes,
             Err(error) => {
-                self.gathered.lose(error);
+                self.coalesced.lose(error);
                 self.books.lost_bytes += frame.bytes;
             }
         }
-        self.give_up(id);
-        self.outdate(frame.place, frame.bytes);
-        while let Some((serial, request)) = self.gathered.flushes.front().copied() {
+        self.discard_frame(id);
+        self.invalidate(frame.place, frame.bytes);
+        while let Some((serial, request)) = self.coalesced.flushes.front().copied() {
             if self.frames.has_dirty_until(serial) {
                 break;
             }
-            self.gathered.flushes.pop_front();
-            self.pass(request);
+            self.coalesced.flushes.pop_front();
+            self.send_direct(request);
         }
         // Those that still must wait come back to where they were.
-        for request in std::mem::take(&mut self.gathered.held) {
-            self.take(request);
+        for request in std::mem::take(&mut self.coalesced.held) {
+            self.route(request);
         }
     }
 
@@ -362,23 +374,25 @@ impl Streams {
             return self.pause(id);
         };
         if key.0 > frontier {
-            return self.pass_gap(id, key);
+            return self.skip_gap(id, key);
         }
         let fits = self.streams[id as usize].frames < BEHIND || self.streams[id as usize].open.is_some();
         if !fits {
             return Step::Waits;
         }
-        self.take_wait(true, key);
+        self.remove_wait(true, key);
         // It may meet bytes that others have had gathered since.
         let Wait { request, bytes, .. } = wait;
-        if self.gathered.has_held(frontier, bytes) {
-            self.gathered.held.push(request);
+        if self.coalesced.has_held(frontier, bytes) {
+            self.coalesced.held.push(request);
             return Step::Began;
         }
-        if self.is_overwritten(request, frontier, bytes) || self.holds_back(request, frontier, bytes) {
+        if self.is_overwritten(request, frontier, bytes)
+            || self.is_held_behind_writes(request, frontier, bytes)
+        {
             return Step::Began;
         }
-        self.outdate(frontier, bytes);
+        self.invalidate(frontier, bytes);
         if self.accept(id, request, frontier, bytes) {
             return Step::Began;
         }
@@ -388,7 +402,7 @@ impl Streams {
 
     /// The next write of a stream is not there.
     fn pause(&mut self, id: u32) -> Step {
-        let end = self.streams[id as usize].asked + GRACE;
+        let end = self.streams[id as usize].last_request + GRACE;
         if end <= self.now {
             return Step::Over;
         }
@@ -397,8 +411,8 @@ impl Streams {
     }
 
     /// Writes wait behind a gap: when it is not filled soon, the stream goes on behind it.
-    fn pass_gap(&mut self, id: u32, key: (u64, u64)) -> Step {
-        let end = self.streams[id as usize].asked + GRACE;
+    fn skip_gap(&mut self, id: u32, key: (u64, u64)) -> Step {
+        let end = self.streams[id as usize].last_request + GRACE;
         if end > self.now {
             self.dispatch.grace_at = self.dispatch.grace_at.min(end);
             return Step::Waits;
@@ -407,16 +421,16 @@ impl Streams {
             self.close(open);
         }
         self.streams[id as usize].frontier = key.0;
-        self.expect_at(id, key.0);
+        self.set_expected(id, key.0);
         self.advance_writer(id)
     }
 
     /// A stream has one more command under way.
-    pub(super) fn fly(&mut self, id: u32) {
+    pub(super) fn mark_in_flight(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(id as usize) {
             stream.in_flight += 1;
             if stream.in_flight == 1 && stream.turn.is_none() {
-                self.dispatch.arrive_late();
+                self.dispatch.add_leaving();
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::world::{BLOCK, Speed, World};
 use headstack_model::Nanos;
-use headstack_policy::streams::{Ask, Config};
+use headstack_policy::streams::{Config, RequestKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ struct Content {
 }
 
 /// A request that is under way.
-struct Asked {
+struct Submitted {
     client: usize,
-    ask: Ask,
+    kind: RequestKind,
     /// When it was asked, in events.
     since: u64,
     /// Of a read: what it may bring, by block.
@@ -32,7 +32,7 @@ struct Drawn {
     blocks: Vec<Vec<Content>>,
     /// Requests that were asked, and answered, by now.
     events: u64,
-    asked: BTreeMap<u64, Asked>,
+    submitted: BTreeMap<u64, Submitted>,
     /// Where each client goes on, and how.
     places: Vec<(u64, u8)>,
     numbers: u64,
@@ -41,11 +41,15 @@ struct Drawn {
 
 const DISK_BLOCKS: u64 = 4096;
 
-fn run_of(ask: &Ask) -> (u64, u64) {
-    match *ask {
-        Ask::Read { offset, bytes, .. } | Ask::Write { offset, bytes, .. } => (offset / BLOCK, bytes / BLOCK),
-        Ask::Change { offset, bytes } | Ask::Look { offset, bytes } => (offset / BLOCK, bytes / BLOCK),
-        Ask::Flush => (0, 0),
+fn run_of(kind: &RequestKind) -> (u64, u64) {
+    match *kind {
+        RequestKind::Read { offset, bytes, .. } | RequestKind::Write { offset, bytes, .. } => {
+            (offset / BLOCK, bytes / BLOCK)
+        }
+        RequestKind::Change { offset, bytes } | RequestKind::Query { offset, bytes } => {
+            (offset / BLOCK, bytes / BLOCK)
+        }
+        RequestKind::Flush => (0, 0),
     }
 }
 
@@ -61,11 +65,11 @@ impl Drawn {
             memory_bytes: memory,
             read_ahead_bytes: [None, Some(memory / 4), Some(64 << 10)][random.random_range(0..3)],
             dispatch_set: [None, Some(1), Some(3)][random.random_range(0..3)],
-            requests_a_turn: [None, Some(1), Some(5)][random.random_range(0..3)],
+            requests_per_turn: [None, Some(1), Some(5)][random.random_range(0..3)],
             queue_depth: [1, 2, 32][random.random_range(0..3)],
-            gather_ms: 20.0,
+            coalesce_ms: 20.0,
             idle_ms: [50.0, 1000.0][random.random_range(0..2)],
-            gather_writes: random.random_bool(0.8),
+            coalesce_writes: random.random_bool(0.8),
             direct_bytes: [64 << 10, 4 << 20][random.random_range(0..2)],
             ..Config::default()
         };
@@ -76,10 +80,10 @@ impl Drawn {
         let places =
             (0..clients).map(|_| (random.random_range(0..DISK_BLOCKS), random.random_range(0..8))).collect();
         let blocks = (0..DISK_BLOCKS).map(|_| vec![Content { value: 0, ticket: 0, over: 0 }]).collect();
-        Drawn { world, random, blocks, asked: BTreeMap::new(), places, numbers: 0, events: 0, seed }
+        Drawn { world, random, blocks, submitted: BTreeMap::new(), places, numbers: 0, events: 0, seed }
     }
 
-    fn ask_of(&mut self, client: usize) -> Ask {
+    fn draw_kind(&mut self, client: usize) -> RequestKind {
         let (place, way) = self.places[client];
         let most = [1, 4, 16, 40][self.random.random_range(0..4)];
         let count = if way < 6 { 16 } else { self.random.random_range(1..=most) };
@@ -97,49 +101,53 @@ impl Drawn {
         let (offset, bytes) = (at * BLOCK, count * BLOCK);
         let fua = self.random.random_bool(0.03);
         match self.random.random_range(0..100) {
-            0..2 => Ask::Flush,
-            2..4 => Ask::Change { offset, bytes },
-            4..5 => Ask::Look { offset, bytes },
-            _ if way % 3 == 1 || way > 5 && self.random.random_bool(0.5) => Ask::Write { offset, bytes, fua },
-            _ => Ask::Read { offset, bytes, fua },
+            0..2 => RequestKind::Flush,
+            2..4 => RequestKind::Change { offset, bytes },
+            4..5 => RequestKind::Query { offset, bytes },
+            _ if way % 3 == 1 || way > 5 && self.random.random_bool(0.5) => {
+                RequestKind::Write { offset, bytes, fua }
+            }
+            _ => RequestKind::Read { offset, bytes, fua },
         }
     }
 
     fn issue(&mut self, client: usize) {
-        let ask = self.ask_of(client);
+        let kind = self.draw_kind(client);
         self.numbers += 1;
-        let number = if matches!(ask, Ask::Change { .. }) { 0 } else { self.numbers };
-        let (first, count) = run_of(&ask);
+        let number = if matches!(kind, RequestKind::Change { .. }) { 0 } else { self.numbers };
+        let (first, count) = run_of(&kind);
         let run = first as usize..(first + count) as usize;
-        let may = match ask {
-            Ask::Read { .. } => self.blocks[run.clone()].iter().map(|block| values(block)).collect(),
+        let may = match kind {
+            RequestKind::Read { .. } => self.blocks[run.clone()].iter().map(|block| values(block)).collect(),
             _ => Vec::new(),
         };
         self.events += 1;
-        let ticket = self.world.ask(client as u64, ask, number);
-        if matches!(ask, Ask::Write { .. } | Ask::Change { .. }) {
+        let ticket = self.world.submit(client as u64, kind, number);
+        if matches!(kind, RequestKind::Write { .. } | RequestKind::Change { .. }) {
             let content = || Content { value: number, ticket, over: u64::MAX };
             self.blocks[run.clone()].iter_mut().for_each(|block| block.push(content()));
             // Reads under way may bring it.
-            for other in self.asked.values_mut().filter(|other| matches!(other.ask, Ask::Read { .. })) {
-                let (begin, _) = run_of(&other.ask);
+            for other in
+                self.submitted.values_mut().filter(|other| matches!(other.kind, RequestKind::Read { .. }))
+            {
+                let (begin, _) = run_of(&other.kind);
                 let places = other.may.iter_mut().enumerate();
                 places
                     .filter(|(place, _)| run.contains(&(begin as usize + place)))
                     .for_each(|(_, may)| may.push(number));
             }
         }
-        self.asked.insert(ticket, Asked { client, ask, since: self.events, may });
+        self.submitted.insert(ticket, Submitted { client, kind, since: self.events, may });
     }
 
     fn take_answers(&mut self) {
         for (ticket, result) in std::mem::take(&mut self.world.answered) {
             self.events += 1;
-            let Asked { ask, since, may, .. } = self.asked.remove(&ticket).expect("it was asked");
+            let Submitted { kind, since, may, .. } = self.submitted.remove(&ticket).expect("it was asked");
             let data = result.expect("the disk works");
-            let (first, count) = run_of(&ask);
-            match ask {
-                Ask::Read { .. } => {
+            let (first, count) = run_of(&kind);
+            match kind {
+                RequestKind::Read { .. } => {
                     assert_eq!(data.len(), may.len());
                     for (place, (met, may)) in data.iter().zip(&may).enumerate() {
                         let block = first as usize + place;
@@ -150,7 +158,7 @@ impl Drawn {
                         );
                     }
                 }
-                Ask::Write { .. } | Ask::Change { .. } => {
+                RequestKind::Write { .. } | RequestKind::Change { .. } => {
                     for block in &mut self.blocks[first as usize..(first + count) as usize] {
                         // What was there when this began is not there any more.
                         block.retain(|content| content.over > since);
@@ -166,7 +174,7 @@ impl Drawn {
     fn run(mut self, steps: u32) {
         for _ in 0..steps {
             let client = self.random.random_range(0..self.places.len());
-            let busy = self.asked.values().filter(|asked| asked.client == client).count();
+            let busy = self.submitted.values().filter(|submitted| submitted.client == client).count();
             if busy < 4 {
                 self.issue(client);
             }
@@ -178,14 +186,14 @@ impl Drawn {
             }
         }
         for _ in 0..100_000 {
-            if self.asked.is_empty() {
+            if self.submitted.is_empty() {
                 break;
             }
             self.world.step(Nanos::MAX);
             self.take_answers();
         }
-        assert!(self.asked.is_empty(), "seed {}: {} are never answered", self.seed, self.asked.len());
-        let ticket = self.world.ask(0, Ask::Flush, 0);
+        assert!(self.submitted.is_empty(), "seed {}: {} are never answered", self.seed, self.submitted.len());
+        let ticket = self.world.submit(0, RequestKind::Flush, 0);
         while self.world.outstanding() > 0 {
             assert!(self.world.step(Nanos::MAX), "seed {}: flush {ticket} ends", self.seed);
         }
@@ -199,8 +207,8 @@ impl Drawn {
 #[test]
 fn no_read_is_stale_and_no_flushed_write_is_lost() {
     #[allow(clippy::disallowed_methods, reason = "to draw more, or one again: SEED or FIRST..END")]
-    let asked = std::env::var("HEADSTACK_SEEDS").unwrap_or_else(|_| "0..300".to_string());
-    let (first, end) = asked.split_once("..").unwrap_or((&asked, ""));
+    let submitted = std::env::var("HEADSTACK_SEEDS").unwrap_or_else(|_| "0..300".to_string());
+    let (first, end) = submitted.split_once("..").unwrap_or((&submitted, ""));
     let first: u64 = first.parse().expect("a number");
     let seeds = first..end.parse().unwrap_or(first + 1);
     seeds.for_each(|seed| Drawn::new(seed).run(400));

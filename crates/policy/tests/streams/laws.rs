@@ -2,7 +2,7 @@
 
 use crate::world::{Speed, World};
 use headstack_model::Nanos;
-use headstack_policy::streams::{Ask, Boundaries, Config, Guarantee, Turns};
+use headstack_policy::streams::{Boundaries, Config, Guarantee, RequestKind, Turns};
 
 /// 50 MB/s, and 10 ms to get anywhere.
 const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };
@@ -10,7 +10,7 @@ const SPEED: Speed = Speed { positioning: Nanos(10_000_000), byte_ns: 20.0 };
 /// Bytes a second that closed clients get, one request under way each; the least over the mean; the longest response.
 fn run(
     world: &mut World,
-    asks: &mut dyn FnMut(usize, u64) -> Ask,
+    kind_of: &mut dyn FnMut(usize, u64) -> RequestKind,
     clients: usize,
     seconds: u64,
 ) -> (f64, f64, Nanos) {
@@ -21,23 +21,25 @@ fn run(
     let warm = Nanos(end.0 / 3);
     let mut longest = Nanos::ZERO;
     for client in 0..clients {
-        let ask = asks(client, 0);
-        let ticket = world.ask(client as u64, ask, 1);
-        owner.insert(ticket, (client, world.now, ask));
+        let kind = kind_of(client, 0);
+        let ticket = world.submit(client as u64, kind, 1);
+        owner.insert(ticket, (client, world.now, kind));
     }
     loop {
         while let Some((ticket, result)) = world.answered.pop() {
-            let (client, since, ask) = owner.remove(&ticket).expect("it was asked");
+            let (client, since, kind) = owner.remove(&ticket).expect("it was asked");
             result.expect("the disk works");
-            let (Ask::Read { bytes, .. } | Ask::Write { bytes, .. }) = ask else { panic!("they transfer") };
+            let (RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. }) = kind else {
+                panic!("they transfer")
+            };
             if world.now > warm {
                 got[client] += bytes;
                 longest = longest.max(world.now.since(since));
             }
             turns[client] += 1;
-            let ask = asks(client, turns[client]);
-            let ticket = world.ask(client as u64, ask, 1);
-            owner.insert(ticket, (client, world.now, ask));
+            let kind = kind_of(client, turns[client]);
+            let ticket = world.submit(client as u64, kind, 1);
+            owner.insert(ticket, (client, world.now, kind));
         }
         if !world.step(end) {
             break;
@@ -48,10 +50,10 @@ fn run(
     (all as f64 / (end.since(warm).as_secs()), least, longest)
 }
 
-fn reader(clients: usize, disk: u64, bytes: u64) -> impl FnMut(usize, u64) -> Ask {
+fn reader(clients: usize, disk: u64, bytes: u64) -> impl FnMut(usize, u64) -> RequestKind {
     move |client, turn| {
         let apart = disk / clients as u64 / (1 << 20) * (1 << 20);
-        Ask::Read { offset: client as u64 * apart + turn * bytes % apart, bytes, fua: false }
+        RequestKind::Read { offset: client as u64 * apart + turn * bytes % apart, bytes, fua: false }
     }
 }
 
@@ -85,7 +87,7 @@ fn hundred_writers_get_nine_tenths_of_the_disk() {
     let mut world = world(Config::default());
     let mut read = reader(100, DISK, 64 << 10);
     let mut write = |client, turn| match read(client, turn) {
-        Ask::Read { offset, bytes, .. } => Ask::Write { offset, bytes, fua: false },
+        RequestKind::Read { offset, bytes, .. } => RequestKind::Write { offset, bytes, fua: false },
         other => other,
     };
     let (rate, least, longest) = run(&mut world, &mut write, 100, 300);
@@ -100,11 +102,11 @@ fn backward_streams_get_four_fifths_of_the_disk() {
     let mut world =
         world(Config { read_ahead_bytes: Some(4 << 20), memory_bytes: 64 << 20, ..Config::default() });
     let apart = DISK / 20;
-    let mut asks = |client: usize, turn: u64| {
+    let mut kind_of = |client: usize, turn: u64| {
         let end = (client as u64 + 1) * apart / (1 << 20) * (1 << 20);
-        Ask::Read { offset: end - (turn + 1) * (64 << 10), bytes: 64 << 10, fua: false }
+        RequestKind::Read { offset: end - (turn + 1) * (64 << 10), bytes: 64 << 10, fua: false }
     };
-    let (rate, least, _) = run(&mut world, &mut asks, 20, 60);
+    let (rate, least, _) = run(&mut world, &mut kind_of, 20, 60);
     eprintln!("{rate:.0} B/s, least {least:.3}, {:?}", world.streams.view());
     assert!(rate > 0.8 * 50e6, "{rate:.0} B/s");
 }
@@ -113,15 +115,15 @@ fn backward_streams_get_four_fifths_of_the_disk() {
 fn random_reader_is_served_alongside_a_hundred_streams() {
     let mut world = world(Config::default());
     let mut read = reader(100, DISK, 64 << 10);
-    let mut asks = |client: usize, turn: u64| match client {
-        100 => Ask::Read {
+    let mut kind_of = |client: usize, turn: u64| match client {
+        100 => RequestKind::Read {
             offset: turn.wrapping_mul(turn + 7).wrapping_mul(0x9e37_79b9) % (DISK / 4096) * 4096,
             bytes: 4096,
             fua: false,
         },
         _ => read(client, turn),
     };
-    let (rate, ..) = run(&mut world, &mut asks, 101, 30);
+    let (rate, ..) = run(&mut world, &mut kind_of, 101, 30);
     let view = world.streams.view();
     eprintln!("{rate:.0} B/s, {view:?}");
     assert!(view.direct > 30 * 20, "{} requests beside streams in half a minute", view.direct);
@@ -134,7 +136,7 @@ fn turn_settings_bound_memory_and_requests_in_flight() {
         let config = Config {
             read_ahead_bytes: Some(1 << 20),
             dispatch_set: Some(2),
-            requests_a_turn: Some(4),
+            requests_per_turn: Some(4),
             turns,
             ..Config::default()
         };
@@ -152,10 +154,10 @@ fn turn_settings_bound_memory_and_requests_in_flight() {
 fn only_reads_of_the_bad_block_fail() {
     let mut world = world(Config::default());
     world.flaws.push(1000);
-    let read = |block: u64| Ask::Read { offset: block * 4096, bytes: 16 * 4096, fua: false };
+    let read = |block: u64| RequestKind::Read { offset: block * 4096, bytes: 16 * 4096, fua: false };
     let mut failed = Vec::new();
     for turn in 0..100 {
-        let ticket = world.ask(0, read(turn * 16), 1);
+        let ticket = world.submit(0, read(turn * 16), 1);
         while world.answered.is_empty() {
             assert!(world.step(Nanos::MAX), "{ticket} is answered");
         }
@@ -170,18 +172,18 @@ fn only_reads_of_the_bad_block_fail() {
 fn lost_gathered_writes_are_reported_to_one_flush() {
     let mut world = world(Config::default());
     for turn in 0..20 {
-        world.ask(0, Ask::Write { offset: turn * 65536, bytes: 65536, fua: false }, 1);
+        world.submit(0, RequestKind::Write { offset: turn * 65536, bytes: 65536, fua: false }, 1);
     }
     while world.outstanding() > 0 && world.step(Nanos::from_secs(1)) {}
     world.dead = true;
-    world.ask(0, Ask::Write { offset: 20 * 65536, bytes: 65536, fua: false }, 1);
+    world.submit(0, RequestKind::Write { offset: 20 * 65536, bytes: 65536, fua: false }, 1);
     world.answered.clear();
-    world.ask(0, Ask::Flush, 0);
+    world.submit(0, RequestKind::Flush, 0);
     while world.outstanding() > 0 && world.step(Nanos::MAX) {}
     assert!(world.answered.iter().any(|(_, result)| result.is_err()), "{:?}", world.streams.view());
     world.dead = false;
     world.answered.clear();
-    world.ask(0, Ask::Flush, 0);
+    world.submit(0, RequestKind::Flush, 0);
     while world.outstanding() > 0 && world.step(Nanos::MAX) {}
     assert!(matches!(world.answered[..], [(_, Ok(_))]));
 }
@@ -190,7 +192,7 @@ fn lost_gathered_writes_are_reported_to_one_flush() {
 fn read_on(world: &mut World, first: u64, until: Nanos) -> u64 {
     let mut request = first;
     while world.now < until {
-        world.ask(7, Ask::Read { offset: request << 16, bytes: 1 << 16, fua: false }, 1);
+        world.submit(7, RequestKind::Read { offset: request << 16, bytes: 1 << 16, fua: false }, 1);
         request += 1;
         while world.answered.pop().is_none() {
             assert!(world.step(Nanos::MAX), "the read is answered");
@@ -220,11 +222,11 @@ fn guaranteed_stream_keeps_its_rate_alongside_99_others() {
     let mut read = reader(100, DISK, 64 << 10);
     let mut worst = Nanos::ZERO;
     let mut since = Nanos::ZERO;
-    let mut asks = |client: usize, turn: u64| read(client, turn);
+    let mut kind_of = |client: usize, turn: u64| read(client, turn);
     let mut owners = std::collections::BTreeMap::new();
     let mut turns = [0u64; 100];
     for client in 0..100 {
-        owners.insert(world.ask(client as u64, asks(client, 0), 1), client);
+        owners.insert(world.submit(client as u64, kind_of(client, 0), 1), client);
     }
     while world.step(Nanos::from_secs(60)) {
         // An answer from the memory comes at once.
@@ -235,7 +237,7 @@ fn guaranteed_stream_keeps_its_rate_alongside_99_others() {
                 worst = worst.max(world.now.since(since));
                 since = world.now;
             }
-            owners.insert(world.ask(client as u64, asks(client, turns[client]), 1), client);
+            owners.insert(world.submit(client as u64, kind_of(client, turns[client]), 1), client);
         }
     }
     assert!(worst <= response, "{worst:?}");
@@ -254,13 +256,13 @@ fn guarantee_over_thirty_streams_leaves_the_others_a_share() {
         let (mut owners, mut turns) = (std::collections::BTreeMap::new(), [0u64; 100]);
         let client = |stream: usize| if stream < own { 1000 } else { stream as u64 };
         for stream in 0..100 {
-            owners.insert(world.ask(client(stream), read(stream, 0), 1), stream);
+            owners.insert(world.submit(client(stream), read(stream, 0), 1), stream);
         }
         while world.step(Nanos::from_secs(60)) {
             for (ticket, _) in std::mem::take(&mut world.answered) {
                 let stream = owners.remove(&ticket).expect("it was asked");
                 turns[stream] += 1;
-                owners.insert(world.ask(client(stream), read(stream, turns[stream]), 1), stream);
+                owners.insert(world.submit(client(stream), read(stream, turns[stream]), 1), stream);
             }
         }
         let of = |streams: std::ops::Range<usize>| turns[streams].iter().sum::<u64>() * 65536 / 60;
@@ -277,7 +279,7 @@ fn stream_with_gaps_is_read_ahead() {
         let mut world = world(Config::default());
         let place = |turn: u64| if forward { turn << 22 } else { (8000 - turn) << 22 };
         for turn in 0..200 {
-            world.ask(3, Ask::Read { offset: place(turn), bytes: 64 << 10, fua: false }, 1);
+            world.submit(3, RequestKind::Read { offset: place(turn), bytes: 64 << 10, fua: false }, 1);
             while world.answered.pop().is_none() {
                 assert!(world.step(Nanos::MAX), "it is answered");
             }
@@ -348,15 +350,15 @@ fn paused(memory_bytes: u64, clients: u64, pause: impl Fn(u64) -> Nanos) -> Vec<
         while let Some((at, client)) = due.first().copied().filter(|(at, _)| *at <= world.now) {
             due.remove(&(at, client));
             let turn = turns[client as usize];
-            owners.insert(world.ask(client, read(client as usize, turn), 1), client);
+            owners.insert(world.submit(client, read(client as usize, turn), 1), client);
         }
     }
 }
 
 /// What slow clients get of what they ask for: each 64 KiB, and then a pause.
 fn slow(memory_bytes: u64, clients: u64, pause: Nanos) -> f64 {
-    let asked = 60e9 / pause.0 as f64 * clients as f64;
-    paused(memory_bytes, clients, |_| pause).iter().sum::<u64>() as f64 / asked
+    let submitted = 60e9 / pause.0 as f64 * clients as f64;
+    paused(memory_bytes, clients, |_| pause).iter().sum::<u64>() as f64 / submitted
 }
 
 #[test]
@@ -364,7 +366,7 @@ fn streams_keep_their_memory_when_all_have_a_turn() {
     // As in the study: D streams, a frame each.
     let config = Config {
         dispatch_set: Some(20),
-        requests_a_turn: Some(1),
+        requests_per_turn: Some(1),
         read_ahead_bytes: Some(1 << 20),
         memory_bytes: 20 << 20,
         ..Config::default()

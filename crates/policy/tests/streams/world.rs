@@ -3,7 +3,8 @@
 
 use headstack_model::Nanos;
 use headstack_policy::streams::{
-    Action, Answer, Ask, Command, Config, DiskError, Outcome, Place, Request, Streams, Transfer,
+    Action, Answer, Command, Config, DiskError, Outcome, Request, RequestKind, Streams, Transfer,
+    TransferBuffer,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,7 +31,7 @@ pub(crate) struct World {
     head: u64,
     pub(crate) flaws: Vec<u64>,
     pub(crate) dead: bool,
-    requests: BTreeMap<u64, (Ask, Vec<u64>)>,
+    requests: BTreeMap<u64, (RequestKind, Vec<u64>)>,
     tickets: u64,
     pub(crate) answered: Vec<(u64, Result<Vec<u64>, DiskError>)>,
     pub(crate) commands: u64,
@@ -70,15 +71,15 @@ impl World {
     }
 
     /// A client asks; a write brings this number.
-    pub(crate) fn ask(&mut self, client: u64, ask: Ask, number: u64) -> u64 {
+    pub(crate) fn submit(&mut self, client: u64, kind: RequestKind, number: u64) -> u64 {
         self.tickets += 1;
         let ticket = self.tickets;
-        let bytes = match ask {
-            Ask::Read { bytes, .. } | Ask::Write { bytes, .. } => bytes,
+        let bytes = match kind {
+            RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. } => bytes,
             _ => 0,
         };
-        self.requests.insert(ticket, (ask, vec![number; blocks(bytes)]));
-        self.streams.submit(self.now, Request { ticket, client, ask });
+        self.requests.insert(ticket, (kind, vec![number; blocks(bytes)]));
+        self.streams.submit(self.now, Request { ticket, client, kind });
         self.act();
         ticket
     }
@@ -93,7 +94,7 @@ impl World {
             actions += 1;
             assert!(actions < 100_000, "there is an end to it");
             match action {
-                Action::Keep { ticket, from, piece } => {
+                Action::CopyIn { ticket, from, piece } => {
                     let data = &self.requests[&ticket].1[blocks(from)..][..blocks(piece.bytes)];
                     self.memory[blocks(piece.at)..][..data.len()].copy_from_slice(data);
                 }
@@ -104,12 +105,14 @@ impl World {
                         self.busy_until += took;
                     }
                     self.commands += 1;
-                    if matches!(command.place, Place::Memory(_)) {
+                    if matches!(command.place, TransferBuffer::Memory(_)) {
                         self.ends.push(command.offset + command.bytes);
                     }
                     self.queue.push_back(command);
-                    let of_streams =
-                        self.queue.iter().filter(|command| matches!(command.place, Place::Memory(_)));
+                    let of_streams = self
+                        .queue
+                        .iter()
+                        .filter(|command| matches!(command.place, TransferBuffer::Memory(_)));
                     self.most_underway = self.most_underway.max(of_streams.count());
                 }
                 Action::Answer(Answer { ticket, result }) => {
@@ -144,11 +147,11 @@ impl World {
         let (first, count) = (blocks(command.offset), blocks(command.bytes));
         let is_flawed = self.flaws.iter().any(|flaw| (first..first + count).contains(&(*flaw as usize)));
         let own = match command.place {
-            Place::Request(ticket) => Some(&mut self.requests.get_mut(&ticket).expect("it waits").1),
+            TransferBuffer::Request(ticket) => Some(&mut self.requests.get_mut(&ticket).expect("it waits").1),
             _ => None,
         };
         let at = match command.place {
-            Place::Memory(at) => blocks(at),
+            TransferBuffer::Memory(at) => blocks(at),
             _ => 0,
         };
         match command.transfer {
@@ -162,8 +165,8 @@ impl World {
                 self.disk[first..first + count].copy_from_slice(from);
             }
             Transfer::Own => {
-                let Place::Request(ticket) = command.place else { panic!("it is a request's own") };
-                if matches!(self.requests[&ticket].0, Ask::Change { .. }) {
+                let TransferBuffer::Request(ticket) = command.place else { panic!("it is a request's own") };
+                if matches!(self.requests[&ticket].0, RequestKind::Change { .. }) {
                     self.disk[first..first + count].fill(0);
                 }
             }

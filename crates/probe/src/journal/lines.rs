@@ -10,7 +10,7 @@
 //! the CRC-32 of all that. Only the last line may be torn.
 
 use super::Record;
-use crate::{Answer, Ask, Facts, Outcome};
+use crate::{Answer, DiskInfo, Outcome, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Read};
@@ -29,20 +29,20 @@ pub struct Head {
 
 impl Head {
     /// The head of the journal of a disk and a task.
-    pub fn new(facts: &Facts, name: &str, task: &str) -> Head {
+    pub fn new(info: &DiskInfo, name: &str, task: &str) -> Head {
         let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         Head {
-            shape: (facts.sectors, facts.sector_bytes, facts.physical_sectors, facts.depth),
+            shape: (info.sectors, info.sector_bytes, info.physical_sectors, info.depth),
             name: one_line(name),
             task: one_line(task),
         }
     }
 
     /// Whether a disk of its size has what is asked for.
-    fn holds(&self, ask: &Ask) -> bool {
+    fn holds(&self, command: &ProbeCommand) -> bool {
         let (all, ..) = self.shape;
-        match ask {
-            Ask::Read { lbn, sectors, .. } | Ask::Write { lbn, sectors, .. } => {
+        match command {
+            ProbeCommand::Read { lbn, sectors, .. } | ProbeCommand::Write { lbn, sectors, .. } => {
                 *sectors > 0 && lbn.0.checked_add(u64::from(*sectors)).is_some_and(|end| end <= all)
             }
             _ => true,
@@ -124,7 +124,7 @@ impl Journal {
                 return Err(JournalError::Damaged { line });
             }
             let told = text.strip_suffix('\n').and_then(record);
-            match told.filter(|record| head.holds(&record.ask)) {
+            match told.filter(|record| head.holds(&record.command)) {
                 Some(record) => {
                     records.push(record);
                     whole = lines.whole;
@@ -209,22 +209,26 @@ impl<R: BufRead> Lines<'_, R> {
 }
 
 /// What was asked, as a line says it.
-pub(super) fn words(ask: &Ask) -> String {
+pub(super) fn words(command: &ProbeCommand) -> String {
     let media = |is: &bool| if *is { "m" } else { "c" };
-    match ask {
-        Ask::Read { lbn, sectors, from_media } => format!("r {} {sectors} {}", lbn.0, media(from_media)),
-        Ask::Write { lbn, sectors, to_media } => format!("w {} {sectors} {}", lbn.0, media(to_media)),
-        Ask::Flush => "f".to_string(),
-        Ask::Locate(lbn) => format!("l {}", lbn.0),
-        Ask::BlockAt(cylinder, head, sector) => format!("b {cylinder} {head} {sector}"),
-        Ask::Defects => "d".to_string(),
+    match command {
+        ProbeCommand::Read { lbn, sectors, from_media } => {
+            format!("r {} {sectors} {}", lbn.0, media(from_media))
+        }
+        ProbeCommand::Write { lbn, sectors, to_media } => {
+            format!("w {} {sectors} {}", lbn.0, media(to_media))
+        }
+        ProbeCommand::Flush => "f".to_string(),
+        ProbeCommand::Locate(lbn) => format!("l {}", lbn.0),
+        ProbeCommand::BlockAt(cylinder, head, sector) => format!("b {cylinder} {head} {sector}"),
+        ProbeCommand::Defects => "d".to_string(),
     }
 }
 
 /// The line of an answer.
 pub(super) fn line(record: &Record) -> String {
     let Answer { issued, ended, outcome } = &record.answer;
-    let mut line = format!("{} {} {} {} ", record.number, words(&record.ask), issued.0, ended.0);
+    let mut line = format!("{} {} {} {} ", record.number, words(&record.command), issued.0, ended.0);
     match outcome {
         Outcome::Done => line += "done",
         Outcome::Failed => line += "failed",
@@ -258,33 +262,33 @@ pub(super) fn record(line: &str) -> Option<Record> {
     }
     let mut fields = told.split(' ');
     let number = number(fields.next())?;
-    let ask = ask(&mut fields)?;
+    let command = command(&mut fields)?;
     let mut time = || self::number(fields.next()).map(Nanos);
     let (issued, ended) = (time()?, time()?);
     if issued > ended || ended > LATEST {
         return None;
     }
     let outcome = outcome(fields.next()?)?;
-    Some(Record { number, ask, answer: Answer { issued, ended, outcome } })
+    Some(Record { number, command, answer: Answer { issued, ended, outcome } })
 }
 
 fn number<N: FromStr>(field: Option<&str>) -> Option<N> {
     field?.parse().ok()
 }
 
-fn ask<'a>(fields: &mut impl Iterator<Item = &'a str>) -> Option<Ask> {
+fn command<'a>(fields: &mut impl Iterator<Item = &'a str>) -> Option<ProbeCommand> {
     let kind = fields.next()?;
     let mut run = || {
         let (lbn, sectors) = (Lbn(number(fields.next())?), number(fields.next())?);
         Some((lbn, sectors, fields.next()? == "m"))
     };
     Some(match kind {
-        "r" => run().map(|(lbn, sectors, from_media)| Ask::Read { lbn, sectors, from_media })?,
-        "w" => run().map(|(lbn, sectors, to_media)| Ask::Write { lbn, sectors, to_media })?,
-        "f" => Ask::Flush,
-        "l" => Ask::Locate(Lbn(number(fields.next())?)),
-        "b" => Ask::BlockAt(number(fields.next())?, number(fields.next())?, number(fields.next())?),
-        "d" => Ask::Defects,
+        "r" => run().map(|(lbn, sectors, from_media)| ProbeCommand::Read { lbn, sectors, from_media })?,
+        "w" => run().map(|(lbn, sectors, to_media)| ProbeCommand::Write { lbn, sectors, to_media })?,
+        "f" => ProbeCommand::Flush,
+        "l" => ProbeCommand::Locate(Lbn(number(fields.next())?)),
+        "b" => ProbeCommand::BlockAt(number(fields.next())?, number(fields.next())?, number(fields.next())?),
+        "d" => ProbeCommand::Defects,
         _ => return None,
     })
 }
@@ -315,8 +319,8 @@ fn outcome(text: &str) -> Option<Outcome> {
 mod tests {
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn info() -> DiskInfo {
+        DiskInfo {
             sectors: 100,
             sector_bytes: 512,
             physical_sectors: 8,
@@ -327,33 +331,33 @@ mod tests {
     }
 
     fn records() -> Vec<Record> {
-        let asked = [
-            (Ask::Read { lbn: Lbn(93), sectors: 7, from_media: true }, Outcome::Done),
-            (Ask::Write { lbn: Lbn(0), sectors: 1, to_media: false }, Outcome::Failed),
-            (Ask::Flush, Outcome::Refused),
-            (Ask::Locate(Lbn(9)), Outcome::Place { cylinder: 1, head: 2, sector: u32::MAX }),
-            (Ask::BlockAt(1, 2, 3), Outcome::Block(Some(Lbn(u64::MAX)))),
-            (Ask::BlockAt(1, 2, 4), Outcome::Block(None)),
-            (Ask::Defects, Outcome::Defects(Vec::new())),
-            (Ask::Defects, Outcome::Defects(vec![(1, 2, 3), (4, 5, 6)])),
+        let requested = [
+            (ProbeCommand::Read { lbn: Lbn(93), sectors: 7, from_media: true }, Outcome::Done),
+            (ProbeCommand::Write { lbn: Lbn(0), sectors: 1, to_media: false }, Outcome::Failed),
+            (ProbeCommand::Flush, Outcome::Refused),
+            (ProbeCommand::Locate(Lbn(9)), Outcome::Place { cylinder: 1, head: 2, sector: u32::MAX }),
+            (ProbeCommand::BlockAt(1, 2, 3), Outcome::Block(Some(Lbn(u64::MAX)))),
+            (ProbeCommand::BlockAt(1, 2, 4), Outcome::Block(None)),
+            (ProbeCommand::Defects, Outcome::Defects(Vec::new())),
+            (ProbeCommand::Defects, Outcome::Defects(vec![(1, 2, 3), (4, 5, 6)])),
         ];
-        let each = asked.into_iter().zip(0..);
-        each.map(|((ask, outcome), number)| Record {
+        let each = requested.into_iter().zip(0..);
+        each.map(|((command, outcome), number)| Record {
             number,
-            ask,
+            command,
             answer: Answer { issued: Nanos(number * 10), ended: Nanos(number * 10 + 5), outcome },
         })
         .collect()
     }
 
     fn text() -> String {
-        let head = Head::new(&facts(), "a disk of\nmine", "lattice tracks,seek");
+        let head = Head::new(&info(), "a disk of\nmine", "lattice tracks,seek");
         records().iter().fold(head.text(), |text, record| text + &line(record))
     }
 
     #[test]
     fn written_journal_reads_back_unchanged() {
-        let (text, head) = (text(), Head::new(&facts(), "a disk of mine", "lattice tracks,seek"));
+        let (text, head) = (text(), Head::new(&info(), "a disk of mine", "lattice tracks,seek"));
         let journal = Journal::read(text.as_bytes()).expect("it is whole");
         assert_eq!(journal, Journal { head: head.clone(), records: records(), whole: text.len() as u64 });
         journal.fits(&head).expect("it is of this");
@@ -396,11 +400,11 @@ mod tests {
     #[test]
     fn record_outside_disk_is_rejected() {
         let read = |lbn, sectors| {
-            let ask = Ask::Read { lbn: Lbn(lbn), sectors, from_media: true };
+            let command = ProbeCommand::Read { lbn: Lbn(lbn), sectors, from_media: true };
             let answer = Answer { issued: Nanos(0), ended: Nanos(1), outcome: Outcome::Done };
-            let head = Head::new(&facts(), "disk", "lattice tracks");
+            let head = Head::new(&info(), "disk", "lattice tracks");
             // The last line may be torn.
-            let text = head.text() + &line(&Record { number: 0, ask, answer }) + &line(&records()[2]);
+            let text = head.text() + &line(&Record { number: 0, command, answer }) + &line(&records()[2]);
             Journal::read(text.as_bytes())
                 .map(|journal| journal.records.len())
                 .map_err(|error| error.to_string())
@@ -426,7 +430,7 @@ mod tests {
     fn impossible_answer_times_are_rejected() {
         let read = |issued, ended| {
             let answer = Answer { issued, ended, outcome: Outcome::Done };
-            record(line(&Record { number: 0, ask: Ask::Flush, answer }).trim_end())
+            record(line(&Record { number: 0, command: ProbeCommand::Flush, answer }).trim_end())
         };
         assert!(read(LATEST, LATEST).is_some());
         assert_eq!(read(Nanos(6), Nanos(5)), None, "it ended before it began");
@@ -438,10 +442,10 @@ mod tests {
     fn journal_of_another_disk_or_task_is_rejected() {
         let journal = Journal::read(text().as_bytes()).expect("it is whole");
         let name = "a disk of mine";
-        let other = Facts { sectors: 101, ..facts() };
+        let other = DiskInfo { sectors: 101, ..info() };
         let error = journal.fits(&Head::new(&other, name, "lattice tracks,seek")).expect_err("it is larger");
         assert!(error.to_string().starts_with("it is of disk `a disk of mine (100 blocks"), "{error}");
-        let error = journal.fits(&Head::new(&facts(), name, "timing tracks")).expect_err("another task");
+        let error = journal.fits(&Head::new(&info(), name, "timing tracks")).expect_err("another task");
         assert_eq!(error.to_string(), "it is of task `lattice tracks,seek`, not of `timing tracks`");
     }
 }

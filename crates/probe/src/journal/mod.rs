@@ -13,10 +13,10 @@ mod rejoin;
 pub use lines::{Head, Journal, JournalError};
 pub use rejoin::RejoinError;
 
-use crate::drive::{self, Answers};
-use crate::{Answer, Ask, Disk, Extraction, Facts, Probe};
+use crate::drive::{self, ProbeTarget};
+use crate::{Answer, Disk, DiskInfo, Extraction, Probe, ProbeCommand};
 use headstack_model::Nanos;
-use rejoin::{Marks, rejoin};
+use rejoin::{Fingerprint, rejoin};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 
@@ -26,14 +26,14 @@ pub struct Record {
     /// The probe's number.
     pub number: u64,
     /// What was asked.
-    pub ask: Ask,
+    pub command: ProbeCommand,
     /// What came of it.
     pub answer: Answer,
 }
 
 /// Why a journaled disk does not go on.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken<E> {
+pub enum JournalFailure<E> {
     /// The disk's error.
     #[error("{0}")]
     Disk(E),
@@ -64,7 +64,7 @@ pub struct Journaled<D, W> {
     /// Probes that wait for an answer that is written down, or for the end of those.
     held: BTreeMap<u64, Probe>,
     /// What the disk is known by again, until it is.
-    marks: Option<Marks>,
+    fingerprint: Option<Fingerprint>,
     /// When the last answer of all came.
     end: Nanos,
     /// How much later it is by the journal than by the disk's clock.
@@ -73,21 +73,29 @@ pub struct Journaled<D, W> {
 
 /// Whether a disk can be known again by answers that were written down; where not, they are of no use.
 pub fn is_enough(known: &[Record]) -> bool {
-    Marks::of(known).is_some()
+    Fingerprint::of(known).is_some()
 }
 
 fn ended(known: &[Record]) -> Nanos {
     known.iter().map(|record| record.answer.ended).max().unwrap_or_default()
 }
 
-impl<D: Answers, W: Write> Journaled<D, W> {
+impl<D: ProbeTarget, W: Write> Journaled<D, W> {
     /// A disk, the answers that are known, and where to write those to come. Too few answers to know it by
     /// ([`is_enough`]) are taken for none.
     pub fn new(disk: D, known: Vec<Record>, to: W) -> Journaled<D, W> {
-        let marks = Marks::of(&known);
-        let known = if marks.is_some() { known } else { Vec::new() };
+        let fingerprint = Fingerprint::of(&known);
+        let known = if fingerprint.is_some() { known } else { Vec::new() };
         let end = ended(&known);
-        Journaled { disk, to, known: known.into(), held: BTreeMap::new(), marks, end, ahead: Nanos::ZERO }
+        Journaled {
+            disk,
+            to,
+            known: known.into(),
+            held: BTreeMap::new(),
+            fingerprint,
+            end,
+            ahead: Nanos::ZERO,
+        }
     }
 
     /// The disk.
@@ -96,7 +104,7 @@ impl<D: Answers, W: Write> Journaled<D, W> {
     }
 
     /// Asks what waits for the disk, once no more is known.
-    fn go_over(&mut self) -> Result<(), Broken<D::Error>> {
+    fn release_held(&mut self) -> Result<(), JournalFailure<D::Error>> {
         while let Some((_, probe)) = self.held.pop_first() {
             self.pass(probe)?;
         }
@@ -104,43 +112,44 @@ impl<D: Answers, W: Write> Journaled<D, W> {
     }
 
     /// Looks whether it is the disk that answered before, and takes up its clock.
-    fn know_again(&mut self, marks: Marks) -> Result<(), Broken<D::Error>> {
+    fn reidentify(&mut self, fingerprint: Fingerprint) -> Result<(), JournalFailure<D::Error>> {
         let end = self.end;
         let mut rejoining =
-            Extraction::new(self.disk.facts(), async move |disk: Disk| rejoin(&disk, &marks, end).await);
-        let found = drive::run(&mut rejoining, &mut self.disk, |_, _, _| true).map_err(Broken::Disk)?;
-        self.ahead = found.expect("nobody ends it").map_err(Broken::Rejoin)?;
+            Extraction::new(self.disk.info(), async move |disk: Disk| rejoin(&disk, &fingerprint, end).await);
+        let found =
+            drive::run(&mut rejoining, &mut self.disk, |_, _, _| true).map_err(JournalFailure::Disk)?;
+        self.ahead = found.expect("nobody ends it").map_err(JournalFailure::Rejoin)?;
         Ok(())
     }
 
-    fn pass(&mut self, probe: Probe) -> Result<(), Broken<D::Error>> {
+    fn pass(&mut self, probe: Probe) -> Result<(), JournalFailure<D::Error>> {
         let at = Nanos(probe.at.0.saturating_sub(self.ahead.0));
-        self.disk.ask(Probe { at, ..probe }).map_err(Broken::Disk)
+        self.disk.submit(Probe { at, ..probe }).map_err(JournalFailure::Disk)
     }
 
     /// The next answer that is written down.
-    fn recall(&mut self, record: Record) -> Result<(Probe, Answer), Broken<D::Error>> {
+    fn recall(&mut self, record: Record) -> Result<(Probe, Answer), JournalFailure<D::Error>> {
         match self.held.remove(&record.number) {
-            Some(probe) if probe.ask == record.ask => Ok((probe, record.answer)),
-            _ => Err(Broken::Other { number: record.number, met: lines::words(&record.ask) }),
+            Some(probe) if probe.command == record.command => Ok((probe, record.answer)),
+            _ => Err(JournalFailure::Other { number: record.number, met: lines::words(&record.command) }),
         }
     }
 }
 
-impl<D: Answers, W: Write> Answers for Journaled<D, W> {
-    type Error = Broken<D::Error>;
+impl<D: ProbeTarget, W: Write> ProbeTarget for Journaled<D, W> {
+    type Error = JournalFailure<D::Error>;
 
-    fn facts(&self) -> Facts {
-        self.disk.facts()
+    fn info(&self) -> DiskInfo {
+        self.disk.info()
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
-        if let Some(marks) = self.marks.take() {
-            self.know_again(marks)?;
+    fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        if let Some(fingerprint) = self.fingerprint.take() {
+            self.reidentify(fingerprint)?;
         }
         self.held.insert(probe.number, probe);
         match self.known.is_empty() {
-            true => self.go_over(),
+            true => self.release_held(),
             false => Ok(()),
         }
     }
@@ -149,12 +158,12 @@ impl<D: Answers, W: Write> Answers for Journaled<D, W> {
         if let Some(record) = self.known.pop_front() {
             return self.recall(record);
         }
-        self.go_over()?;
-        let (probe, answer) = self.disk.wait().map_err(Broken::Disk)?;
+        self.release_held()?;
+        let (probe, answer) = self.disk.wait().map_err(JournalFailure::Disk)?;
         let later = |at: Nanos| at + self.ahead;
         let answer = Answer { issued: later(answer.issued), ended: later(answer.ended), ..answer };
-        let record = Record { number: probe.number, ask: probe.ask, answer: answer.clone() };
-        self.to.write_all(lines::line(&record).as_bytes()).map_err(Broken::Write)?;
+        let record = Record { number: probe.number, command: probe.command, answer: answer.clone() };
+        self.to.write_all(lines::line(&record).as_bytes()).map_err(JournalFailure::Write)?;
         Ok((probe, answer))
     }
 }
@@ -180,8 +189,12 @@ mod tests {
         let mut found = Vec::new();
         for round in 0..COUNT / 4 {
             let place = |k: usize| (round * 4 + k) % 100;
-            let ask = |k| Ask::Read { lbn: Lbn(place(k) as u64 * 90_000_000), sectors: 8, from_media: true };
-            let sent: Vec<_> = (0..4).map(|k| (place(k), disk.send(ask(k), Nanos::ZERO))).collect();
+            let command = |k| ProbeCommand::Read {
+                lbn: Lbn(place(k) as u64 * 90_000_000),
+                sectors: 8,
+                from_media: true,
+            };
+            let sent: Vec<_> = (0..4).map(|k| (place(k), disk.send(command(k), Nanos::ZERO))).collect();
             for (place, ticket) in sent {
                 let ended = disk.answer(ticket).await.ended.0 as f64;
                 found.push((place, ((ended / turn).fract() * turn) as u64));
@@ -193,7 +206,7 @@ mod tests {
     /// Runs it over a disk and what is known of it, up to so many answers; what it found, and the journal's lines.
     fn run(disk: SimulatedDisk, known: Vec<Record>, most: usize) -> Result<(Option<Angles>, String), String> {
         let mut journaled = Journaled::new(disk, known, Vec::new());
-        let mut extraction = Extraction::new(journaled.facts(), angles);
+        let mut extraction = Extraction::new(journaled.info(), angles);
         let mut answers = 0;
         let found = drive::run(&mut extraction, &mut journaled, |_, _, _| {
             answers += 1;
@@ -226,7 +239,7 @@ mod tests {
         // The disk turned on meanwhile: another one with other noise, whose clock begins anew.
         let mut later = disk("toshiba-x300", 2);
         let turned = async |disk: Disk| disk.read(Lbn(123_456), 8).await;
-        let mut turned = Extraction::new(later.facts(), turned);
+        let mut turned = Extraction::new(later.info(), turned);
         drive::run(&mut turned, &mut later, |_, _, _| true).expect("it cannot fail");
         let (found, more) = run(later, known, usize::MAX).expect("it goes on");
         let found = found.expect("it comes to its end");
@@ -271,10 +284,10 @@ mod tests {
             let mut journaled = Journaled::new(disk(name, 1), known, Vec::new());
             let places = async |disk: Disk| {
                 for place in 0..200 {
-                    disk.ask(Ask::Locate(Lbn(place * 89_003))).await;
+                    disk.execute(ProbeCommand::Locate(Lbn(place * 89_003))).await;
                 }
             };
-            let mut extraction = Extraction::new(journaled.facts(), places);
+            let mut extraction = Extraction::new(journaled.info(), places);
             let done = drive::run(&mut extraction, &mut journaled, |_, _, _| true);
             done.map_err(|error| error.to_string())?;
             Ok::<_, String>(String::from_utf8(journaled.to).expect("it is text"))
@@ -291,7 +304,7 @@ mod tests {
         let mut known = records(&lines);
         let other = run(disk("exos-x16", 1), known.clone(), usize::MAX).expect_err("it is another disk");
         assert!(other.contains("another disk"), "{other}");
-        known[9].ask = Ask::Flush;
+        known[9].command = ProbeCommand::Flush;
         let other = run(disk("toshiba-x300", 1), known, usize::MAX).expect_err("it asked something else");
         assert!(other.starts_with("the journal is of another extraction: answer"), "{other}");
     }

@@ -3,7 +3,7 @@
 
 use super::Record;
 use crate::spin::{QUICK, SpinError, spin};
-use crate::{Answer, Ask, Disk, Outcome};
+use crate::{Answer, Disk, Outcome, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
@@ -15,28 +15,28 @@ pub enum RejoinError {
     #[error("{0}")]
     Spin(SpinError),
     /// Blocks do not come round one after the other as they did.
-    #[error("the journal is of another disk: of {asked} blocks {agree} come round as they did")]
+    #[error("the journal is of another disk: of {requested} blocks {agree} come round as they did")]
     OtherDisk {
         /// Blocks that were read again.
-        asked: usize,
+        requested: usize,
         /// Those of them that lie where they did, but for one turn of all.
         agree: usize,
     },
     /// Blocks lie elsewhere.
-    #[error("the journal is of another disk: of {asked} places {agree} are as they were told")]
+    #[error("the journal is of another disk: of {requested} places {agree} are as they were told")]
     OtherPlaces {
         /// Places that were asked for again.
-        asked: usize,
+        requested: usize,
         /// Those of them that are told as they were.
         agree: usize,
     },
     /// Too few blocks come from the media to know the disk by.
     #[error(
-        "the disk cannot be known again: {asked} blocks of the journal come from its media, {LEAST} are needed"
+        "the disk cannot be known again: {requested} blocks of the journal come from its media, {LEAST} are needed"
     )]
     Few {
         /// Blocks that were read again.
-        asked: usize,
+        requested: usize,
     },
 }
 
@@ -49,29 +49,29 @@ const CHANGED: usize = 8;
 
 /// The block that a read from the media was of, if an answer is of one.
 fn block_of(record: &Record) -> Option<Lbn> {
-    match record.ask {
-        Ask::Read { lbn, .. } if is_of_media(&record.answer) => Some(lbn),
+    match record.command {
+        ProbeCommand::Read { lbn, .. } if is_of_media(&record.answer) => Some(lbn),
         _ => None,
     }
 }
 
 /// What a disk is known by again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Marks {
+pub(super) enum Fingerprint {
     /// The last reads from the media, one a block.
     Reads(Vec<Record>),
     /// Places that were told, where too little was read.
     Places(Vec<Record>),
 }
 
-impl Marks {
+impl Fingerprint {
     /// Those of some answers; none where there are too few of them.
-    pub(super) fn of(known: &[Record]) -> Option<Marks> {
+    pub(super) fn of(known: &[Record]) -> Option<Fingerprint> {
         let mut blocks = BTreeSet::new();
         let is_new = |record: &&Record| block_of(record).is_some_and(|lbn| blocks.insert(lbn));
         let reads: Vec<Record> = known.iter().rev().filter(is_new).take(MOST).cloned().collect();
         if reads.len() >= LEAST {
-            return Some(Marks::Reads(reads));
+            return Some(Fingerprint::Reads(reads));
         }
         let is_told = |record: &&Record| {
             matches!(record.answer.outcome, Outcome::Place { .. } | Outcome::Block(Some(_)))
@@ -80,7 +80,7 @@ impl Marks {
         // Spread over all of them: disks of one kind differ in few places.
         let spread = told.iter().step_by(told.len().div_ceil(MOST).max(1)).map(|record| (*record).clone());
         let places: Vec<Record> = spread.collect();
-        (places.len() >= LEAST).then_some(Marks::Places(places))
+        (places.len() >= LEAST).then_some(Fingerprint::Places(places))
     }
 }
 
@@ -91,10 +91,10 @@ const MOST: usize = 64;
 /// the blocks that some of its answers were of come round as they would have.
 ///
 /// *Errors:* the disk cannot be learned from, or is another one.
-pub(super) async fn rejoin(disk: &Disk, marks: &Marks, end: Nanos) -> Result<Nanos, RejoinError> {
-    match marks {
-        Marks::Reads(last) => by_reads(disk, last, end).await,
-        Marks::Places(places) => by_places(disk, places).await.map(|()| forward(disk, end)),
+pub(super) async fn rejoin(disk: &Disk, fingerprint: &Fingerprint, end: Nanos) -> Result<Nanos, RejoinError> {
+    match fingerprint {
+        Fingerprint::Reads(last) => by_reads(disk, last, end).await,
+        Fingerprint::Places(places) => by_places(disk, places).await.map(|()| forward(disk, end)),
     }
 }
 
@@ -105,12 +105,12 @@ fn forward(disk: &Disk, end: Nanos) -> Nanos {
 async fn by_places(disk: &Disk, places: &[Record]) -> Result<(), RejoinError> {
     let mut agree = 0;
     for record in places {
-        agree += usize::from(disk.ask(record.ask).await.outcome == record.answer.outcome);
+        agree += usize::from(disk.execute(record.command).await.outcome == record.answer.outcome);
     }
-    let asked = places.len();
-    match (asked - agree) * CHANGED <= asked {
+    let requested = places.len();
+    match (requested - agree) * CHANGED <= requested {
         true => Ok(()),
-        false => Err(RejoinError::OtherPlaces { asked, agree }),
+        false => Err(RejoinError::OtherPlaces { requested, agree }),
     }
 }
 
@@ -121,7 +121,7 @@ async fn by_reads(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, Rej
     // The second time, too, where the first was late by chance; after all others, so that it does not come from a cache.
     for _ in 0..2 {
         for (offs, record) in offs.iter_mut().zip(last) {
-            let Ask::Read { lbn, sectors, .. } = record.ask else { continue };
+            let ProbeCommand::Read { lbn, sectors, .. } = record.command else { continue };
             let answer = disk.read(lbn, sectors).await;
             if is_of_media(&answer) {
                 let apart = record.answer.ended.0 as f64 - (answer.ended.0 + forward.0) as f64;
@@ -131,12 +131,12 @@ async fn by_reads(disk: &Disk, last: &[Record], end: Nanos) -> Result<Nanos, Rej
         }
     }
     offs.retain(|offs| !offs.is_empty());
-    let (asked, (off, agree)) = (offs.len(), most_agreed(&offs));
-    if asked < LEAST {
-        return Err(RejoinError::Few { asked });
+    let (requested, (off, agree)) = (offs.len(), most_agreed(&offs));
+    if requested < LEAST {
+        return Err(RejoinError::Few { requested });
     }
-    if agree * 3 < asked * 2 {
-        return Err(RejoinError::OtherDisk { asked, agree });
+    if agree * 3 < requested * 2 {
+        return Err(RejoinError::OtherDisk { requested, agree });
     }
     Ok(forward + Nanos((off * spin.turn_ns) as u64))
 }

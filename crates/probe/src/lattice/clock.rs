@@ -1,6 +1,6 @@
 //! The turn of the spindle on the host's clock.
 
-use super::cell::wrap;
+use super::pattern::wrap;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 

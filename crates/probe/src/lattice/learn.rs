@@ -1,8 +1,9 @@
 //! What may come next: a cell that came before, a shape that came before, or something new.
 
 use super::LatticeError;
-use super::cell::{Cell, Part, Shape, Thread, wrap, wrap_from};
-use super::odd::Odd;
+use super::irregular::IrregularTrack;
+use super::pattern::{Alignment, Part, PeriodicPattern, Shape, wrap, wrap_from};
+use super::prober::Resolution;
 use super::walk::{Piece, ROUNDS, Walk};
 
 /// Runs of tracks in a cell, at most.
@@ -14,86 +15,86 @@ const TURNS: usize = 12;
 
 impl Walk {
     /// What came before and does again; with the number of the track that begins here.
-    pub(super) async fn hypothesis(&mut self) -> Result<Option<(Thread, u64)>, LatticeError> {
-        let since = self.tracks - self.came_round;
-        if self.cell.as_ref().is_some_and(|cell| since > ROUNDS * cell.tracks) {
+    pub(super) async fn hypothesis(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
+        let since = self.tracks - self.last_full_repeat;
+        if self.pattern.as_ref().is_some_and(|pattern| since > ROUNDS * pattern.tracks) {
             // Slips of adjacent tracks looked like one.
-            self.cell = None;
+            self.pattern = None;
         }
-        for mut cell in [self.repeated_over(), self.repeated()].into_iter().flatten() {
-            self.cells += 1;
-            cell.number = self.cells;
-            let thread = Thread::new(cell.clone(), 0, self.at, self.angle);
-            if self.begins(&thread, thread.alike_to(0)).await? {
-                (self.cell, self.before_cell, self.strangers) = (Some(cell), self.tracks, 0);
-                self.came_round = self.tracks;
-                return Ok(Some((thread, 0)));
+        for mut pattern in [self.repeated_multiple(), self.repeated()].into_iter().flatten() {
+            self.patterns += 1;
+            pattern.number = self.patterns;
+            let alignment = Alignment::new(pattern.clone(), 0, self.at, self.angle);
+            if self.begins(&alignment, alignment.end_of_equal_tracks(0)).await? {
+                (self.pattern, self.before_pattern, self.unmatched_tracks) = (Some(pattern), self.tracks, 0);
+                self.last_full_repeat = self.tracks;
+                return Ok(Some((alignment, 0)));
             }
         }
         if let Some(found) = self.resumed().await? {
-            self.strangers = 0;
+            self.unmatched_tracks = 0;
             if found.1 == 0 {
                 self.begun = [self.begun[1], self.begun[2], self.tracks];
             }
             return Ok(Some(found));
         }
         // A stranger has none of the shapes that came before, but may be the beginning of what repeats.
-        let shapes = if self.stranger { Vec::new() } else { self.shapes() };
+        let shapes = if self.is_unmatched { Vec::new() } else { self.shapes() };
         for shape in shapes {
-            let thread = Thread::new(Cell::of_track(shape), 0, self.at, self.angle);
-            if self.begins(&thread, 1).await? {
-                self.strangers = 0;
-                return Ok(Some((thread, 0)));
+            let alignment = Alignment::new(PeriodicPattern::of_track(shape), 0, self.at, self.angle);
+            if self.begins(&alignment, 1).await? {
+                self.unmatched_tracks = 0;
+                return Ok(Some((alignment, 0)));
             }
         }
         Ok(None)
     }
 
-    async fn begins(&mut self, thread: &Thread, track: u64) -> Result<bool, LatticeError> {
-        let begin = thread.start(track);
-        Ok(begin.sector < self.end && self.conforms(thread, track).await?.is_some())
+    async fn begins(&mut self, alignment: &Alignment, track: u64) -> Result<bool, LatticeError> {
+        let begin = alignment.start(track);
+        Ok(begin.sector < self.end && self.boundary_matches(alignment, track).await?.is_some())
     }
 
     /// The last cell: from where counting tracks has it, or else from one of its parts on, where that and the beginning of the next show
     /// that it is this one.
-    async fn resumed(&mut self) -> Result<Option<(Thread, u64)>, LatticeError> {
-        let Some(cell) = self.cell.clone() else { return Ok(None) };
-        let counted = self.counted(&cell);
-        if self.goes_on().await? {
-            return Ok(Some((Thread::new(cell, counted, self.at, self.angle), counted)));
+    async fn resumed(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
+        let Some(pattern) = self.pattern.clone() else { return Ok(None) };
+        let counted = self.counted(&pattern);
+        if self.continues().await? {
+            return Ok(Some((Alignment::new(pattern, counted, self.at, self.angle), counted)));
         }
-        let (count, expected) = (cell.parts.len(), cell.part_of(counted));
+        let (count, expected) = (pattern.parts.len(), pattern.part_of(counted));
         for part in (0..count.min(TRIED)).map(|more| (expected + more) % count) {
-            let from = cell.parts[part].track;
+            let from = pattern.parts[part].track;
             if from == counted {
                 continue;
             }
-            let thread = Thread::new(cell.clone(), from, self.at, self.angle);
-            let other = thread.alike_to(from);
-            if self.begins(&thread, other).await? && self.begins(&thread, other + 1).await? {
-                self.before_cell = self.tracks.wrapping_sub(from);
-                return Ok(Some((thread, from)));
+            let alignment = Alignment::new(pattern.clone(), from, self.at, self.angle);
+            let other = alignment.end_of_equal_tracks(from);
+            if self.begins(&alignment, other).await? && self.begins(&alignment, other + 1).await? {
+                self.before_pattern = self.tracks.wrapping_sub(from);
+                return Ok(Some((alignment, from)));
             }
         }
         Ok(None)
     }
 
     /// Whether the last cell goes on here where counting tracks has it.
-    pub(super) async fn goes_on(&mut self) -> Result<bool, LatticeError> {
-        let Some(cell) = self.cell.clone() else { return Ok(false) };
-        let counted = self.counted(&cell);
-        let thread = Thread::new(cell, counted, self.at, self.angle);
-        self.begins(&thread, counted + 1).await
+    pub(super) async fn continues(&mut self) -> Result<bool, LatticeError> {
+        let Some(pattern) = self.pattern.clone() else { return Ok(false) };
+        let counted = self.counted(&pattern);
+        let alignment = Alignment::new(pattern, counted, self.at, self.angle);
+        self.begins(&alignment, counted + 1).await
     }
 
     /// The track of the cell that begins here if none was missed since.
-    fn counted(&self, cell: &Cell) -> u64 {
-        (self.tracks.wrapping_sub(self.before_cell) as i64).rem_euclid(cell.tracks as i64) as u64
+    fn counted(&self, pattern: &PeriodicPattern) -> u64 {
+        (self.tracks.wrapping_sub(self.before_pattern) as i64).rem_euclid(pattern.tracks as i64) as u64
     }
 
     /// Its part.
     fn expected(&self) -> Option<Part> {
-        self.cell.as_ref().map(|cell| cell.parts[cell.part_of(self.counted(cell))])
+        self.pattern.as_ref().map(|pattern| pattern.parts[pattern.part_of(self.counted(pattern))])
     }
 
     /// Shapes of tracks that may come next.
@@ -110,11 +111,13 @@ impl Walk {
     }
 
     /// The runs that end here, where they have repeated, or are so many and as long as those that repeated before.
-    fn repeated(&self) -> Option<Cell> {
+    fn repeated(&self) -> Option<PeriodicPattern> {
         let found = &self.found[..];
         let tracks = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tracks).collect::<Vec<_>>();
-        let before =
-            self.cell.as_ref().map(|cell| cell.parts.iter().map(|part| part.tracks).collect::<Vec<_>>());
+        let before = self
+            .pattern
+            .as_ref()
+            .map(|pattern| pattern.parts.iter().map(|part| part.tracks).collect::<Vec<_>>());
         let known = before.filter(|before| {
             let last = found.len().checked_sub(before.len()).map(|first| tracks(&found[first..]));
             last.is_some_and(|last| {
@@ -123,32 +126,32 @@ impl Walk {
         });
         let count =
             known.map(|known| known.len()).or_else(|| (1..=LONGEST).find(|count| self.repeats(*count)))?;
-        let cell = self.cell_of(&found[found.len() - count..]);
+        let pattern = self.pattern_of(&found[found.len() - count..]);
         // The same as before is already known to break here.
         let off = 0.6 * self.prober.tolerance();
-        let is_new = self.cell.as_ref().is_none_or(|known| {
+        let is_new = self.pattern.as_ref().is_none_or(|known| {
             let is_same = |a: &Part, b: &Part| {
                 a.shape.is_like(&b.shape)
                     && wrap(a.angle - b.angle).abs() < off
                     && (a.shape.skew - b.shape.skew).abs() * (a.tracks as f64) < off
             };
-            wrap(known.step - cell.step).abs() > off
-                || !known.parts.iter().zip(&cell.parts).all(|(a, b)| is_same(a, b))
+            wrap(known.step - pattern.step).abs() > off
+                || !known.parts.iter().zip(&pattern.parts).all(|(a, b)| is_same(a, b))
         });
-        (is_new && cell.tracks > 1).then_some(cell)
+        (is_new && pattern.tracks > 1).then_some(pattern)
     }
 
     /// A cell of runs that end here.
-    fn cell_of(&self, runs: &[Piece]) -> Cell {
-        Cell::new(
+    fn pattern_of(&self, runs: &[Piece]) -> PeriodicPattern {
+        PeriodicPattern::new(
             runs.iter().map(|run| (run.shape, run.tracks, wrap(run.angle - runs[0].angle))),
             wrap(self.angle - runs[0].angle),
         )
     }
 
     /// What repeats over the last cell, where that broke as often after as many tracks: bands of surfaces that are all alike.
-    fn repeated_over(&self) -> Option<Cell> {
-        let (known, [first, second, third]) = (self.cell.as_ref()?, self.begun);
+    fn repeated_multiple(&self) -> Option<PeriodicPattern> {
+        let (known, [first, second, third]) = (self.pattern.as_ref()?, self.begun);
         let tracks = self.tracks - third;
         let is_regular = third - second == tracks && second - first == tracks;
         if !is_regular || tracks <= known.tracks || !tracks.is_multiple_of(known.tracks) {
@@ -159,9 +162,9 @@ impl Walk {
             passed += run.tracks;
             passed >= tracks
         })?;
-        let is_other = |cell: &Cell| {
-            let step = (cell.tracks / known.tracks) as f64 * known.step;
-            wrap(cell.step - step).abs() > self.prober.tolerance()
+        let is_other = |pattern: &PeriodicPattern| {
+            let step = (pattern.tracks / known.tracks) as f64 * known.step;
+            wrap(pattern.step - step).abs() > self.prober.tolerance()
         };
         let mut runs = self.found[self.found.len() - run - 1..].to_vec();
         // The first may have gone on from what came before.
@@ -169,7 +172,7 @@ impl Walk {
         let begin = runs[0].start(before);
         runs[0] =
             Piece { first: begin.sector, angle: begin.angle, tracks: runs[0].tracks - before, ..runs[0] };
-        Some(self.cell_of(&runs)).filter(is_other)
+        Some(self.pattern_of(&runs)).filter(is_other)
     }
 
     /// Whether the last so many runs are like as many before; a run alone has to have come three times.
@@ -181,9 +184,9 @@ impl Walk {
     }
 
     /// Learns the track that begins here from nothing, by angles as exact as counting its sectors needs; `None` where it is the last.
-    pub(super) async fn learn(&mut self) -> Result<Option<Thread>, LatticeError> {
-        self.strangers += 1;
-        if self.prober.be_exact() {
+    pub(super) async fn learn(&mut self) -> Result<Option<Alignment>, LatticeError> {
+        self.unmatched_tracks += 1;
+        if self.prober.set_resolution(Resolution::CountSectors) {
             let within = 2.0 * self.prober.tolerance() + self.prober.usual_tolerance();
             let again = self.prober.angle(self.at).await?;
             // Where its first sector is remapped elsewhere, it begins where it was said to.
@@ -192,40 +195,40 @@ impl Walk {
         let mut learned = self.learn_exactly().await;
         // A small skew shows only in more readings than the first angles took, and late answers that agree by chance hide the sectors.
         while let Err(LatticeError::NoSkew { .. } | LatticeError::NoSectors { .. }) = learned
-            && self.prober.look_closer()
+            && self.prober.refine_resolution()
         {
             self.angle = self.prober.angle(self.at).await?.unwrap_or(self.angle);
             learned = self.learn_exactly().await;
         }
-        self.prober.be_usual();
+        self.prober.set_resolution(Resolution::TellTracksApart);
         learned
     }
 
-    async fn learn_exactly(&mut self) -> Result<Option<Thread>, LatticeError> {
-        let (mut turn, mut odd) = self.measured().await?;
-        if odd.sectors <= 2 && self.begins_beside(turn).await? {
-            (turn, odd) = self.measured().await?;
+    async fn learn_exactly(&mut self) -> Result<Option<Alignment>, LatticeError> {
+        let (mut turn, mut irregular) = self.measured().await?;
+        if irregular.sectors <= 2 && self.begins_at_neighbour(turn).await? {
+            (turn, irregular) = self.measured().await?;
         }
-        let turn = self.whole(turn, odd.sectors);
-        let Some(next) = odd.next else {
+        let turn = self.whole(turn, irregular.sectors);
+        let Some(next) = irregular.next else {
             self.found.push(Piece {
                 first: self.at,
-                shape: Shape { sectors: odd.sectors, turn, skew: 0.0 },
+                shape: Shape { sectors: irregular.sectors, turn, skew: 0.0 },
                 tracks: 1,
                 angle: self.angle,
                 copy: None,
             });
-            self.at += odd.sectors;
+            self.at += irregular.sectors;
             return Ok(None);
         };
-        let shape = Shape { sectors: odd.sectors, turn, skew: wrap(next - self.angle) };
+        let shape = Shape { sectors: irregular.sectors, turn, skew: wrap(next - self.angle) };
         if self.found.is_empty() {
             if shape.gap().abs() < 2.0 * self.prober.tolerance() {
                 return Err(LatticeError::NoSkew { lbn: self.prober.lbn(self.at) });
             }
-            self.prober.tell_apart(shape.gap());
+            self.prober.resolve_gap(shape.gap());
         }
-        Ok(Some(Thread::new(Cell::of_track(shape), 0, self.at, self.angle)))
+        Ok(Some(Alignment::new(PeriodicPattern::of_track(shape), 0, self.at, self.angle)))
     }
 
     /// Sectors of a turn that were measured, of a track of so many: as many as it has where angles tell no difference, and a whole number where
@@ -239,31 +242,31 @@ impl Walk {
     }
 
     /// Sectors of a turn, and the end of the track that begins here.
-    async fn measured(&mut self) -> Result<(f64, Odd), LatticeError> {
+    async fn measured(&mut self) -> Result<(f64, IrregularTrack), LatticeError> {
         let known = self.turns();
         let mut turn = match known.first() {
             Some(last) => self.rate(*last, &known).await?,
             None => self.first_rate().await?,
         };
-        let mut odd = self.odd(Shape::of_turn(turn), None).await?;
+        let mut irregular = self.locate_track_end(Shape::of_turn(turn), None).await?;
         for known in known {
-            if odd.breaks {
+            if irregular.breaks {
                 break;
             }
-            (turn, odd) = (known, self.odd(Shape::of_turn(known), None).await?);
+            (turn, irregular) = (known, self.locate_track_end(Shape::of_turn(known), None).await?);
         }
-        Ok((turn, odd))
+        Ok((turn, irregular))
     }
 
     /// Takes the angle here from the sectors behind, where they go on from one to the next but not from this: it is
     /// remapped elsewhere.
-    async fn begins_beside(&mut self, turn: f64) -> Result<bool, LatticeError> {
+    async fn begins_at_neighbour(&mut self, turn: f64) -> Result<bool, LatticeError> {
         let (near, far) = (self.along(2).await?, self.along(4).await?);
         let Some((near, far)) = near.zip(far) else { return Ok(false) };
         let tolerance = self.prober.tolerance();
-        let goes_on = wrap(far - near - 2.0 / turn).abs() <= 1.5 * tolerance;
+        let continues = wrap(far - near - 2.0 / turn).abs() <= 1.5 * tolerance;
         let off = wrap(near - 2.0 / turn);
-        if !goes_on || off.abs() <= 2.0 * tolerance {
+        if !continues || off.abs() <= 2.0 * tolerance {
             return Ok(false);
         }
         self.angle = wrap(self.angle + off);

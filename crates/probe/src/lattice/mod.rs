@@ -9,11 +9,11 @@
 //! Modelled: slipped sectors and tracks, spares at the ends of tracks, cylinders and zones, remapped sectors, any order
 //! of surfaces. Not modelled: disks that have no skew from the first track on.
 
-mod cell;
 mod clock;
 mod error;
+mod irregular;
 mod learn;
-mod odd;
+mod pattern;
 mod prober;
 mod reach;
 mod reader;
@@ -93,27 +93,27 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
         at: 0,
         angle,
         found: Vec::new(),
-        cell: None,
+        pattern: None,
         tracks: 0,
-        before_cell: 0,
-        came_round: 0,
+        before_pattern: 0,
+        last_full_repeat: 0,
         begun: [0; 3],
-        cells: 0,
-        strangers: 0,
-        stranger: false,
-        lead: 0.0,
+        patterns: 0,
+        unmatched_tracks: 0,
+        is_unmatched: false,
+        leading_slips: 0.0,
         is_unskewed: false,
     };
     walk.run().await?;
     let verification = walk.verify().await?;
-    let facts = walk.prober.disk.facts();
+    let info = walk.prober.disk.info();
     let doubtful: u64 = verification.doubtful.iter().map(|range| range.end - range.start).sum();
-    let doubtful_share = doubtful as f64 / facts.sectors as f64;
+    let doubtful_share = doubtful as f64 / info.sectors as f64;
     if verification.wrong_share > MOST_WRONG {
         return Err(LatticeError::Unreliable {
             percent_wrong: (100.0 * verification.wrong_share) as u32,
             percent_doubtful: (100.0 * doubtful_share) as u32,
-            physical_sectors: facts.physical_sectors,
+            physical_sectors: info.physical_sectors,
         });
     }
     Ok(lattice(&walk.prober, &walk.found, verification))
@@ -121,7 +121,7 @@ pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
 
 /// Writes the pieces found as runs of blocks.
 fn lattice(prober: &Prober, pieces: &[Piece], verification: Verification) -> Lattice {
-    let facts = prober.disk.facts();
+    let info = prober.disk.info();
     let mut map = TrackMap::new();
     let mut runs = Vec::new();
     let mut push = |first: Lbn, sectors: u32, tracks: u32, piece: &Piece, track: u64| {
@@ -135,7 +135,7 @@ fn lattice(prober: &Prober, pieces: &[Piece], verification: Verification) -> Lat
         map.push(sectors, tracks);
     };
     // Blocks behind the last whole physical sector belong to the last track.
-    let rest = facts.sectors - prober.sectors * prober.blocks;
+    let rest = info.sectors - prober.sectors * prober.blocks;
     for (index, piece) in pieces.iter().enumerate() {
         let sectors = (piece.shape.sectors * prober.blocks) as u32;
         let alone = u64::from(rest > 0 && index + 1 == pieces.len());

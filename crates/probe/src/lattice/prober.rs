@@ -9,10 +9,10 @@
 //! What comes of it is a first reading, like any; a surprise is read again by itself.
 
 use super::LatticeError;
-use super::cell::wrap;
 use super::clock::Clock;
+use super::pattern::wrap;
 use super::reader::{Cache, Reader};
-use crate::{Ask, Disk};
+use crate::{Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeMap;
 
@@ -38,6 +38,15 @@ const MOST_TOGETHER: usize = 16;
 /// Angles, and ends of tracks, remembered.
 pub(super) const REMEMBERED: usize = 20_000;
 
+/// How exact angles must be, which decides the number of readings for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resolution {
+    /// Enough to tell the gap between two tracks from none.
+    TellTracksApart,
+    /// Enough to count the sectors of a turn.
+    CountSectors,
+}
+
 /// Reads sectors and says at which angles they were.
 #[derive(Debug)]
 pub(super) struct Prober {
@@ -49,13 +58,12 @@ pub(super) struct Prober {
     pub(super) blocks: u64,
     pub(super) probes: u64,
     pub(super) cache: Cache,
-    looked: Nanos,
+    last_check: Nanos,
     /// Readings that make an angle, where one alone is too uncertain.
     votes: usize,
     /// What has to be told from no gap between tracks, in turns.
     gap: f64,
-    /// Whether angles are to be exact enough to count sectors by them.
-    is_exact: bool,
+    resolution: Resolution,
     settled: BTreeMap<u64, f64>,
     /// Before which sectors a track ends, and before which none does, by turns.
     pub(super) turned: BTreeMap<u64, bool>,
@@ -70,18 +78,18 @@ pub(super) struct Prober {
 impl Prober {
     /// Finds the period.
     pub(super) async fn begin(disk: Disk) -> Result<Prober, LatticeError> {
-        let facts = disk.facts();
-        let blocks = u64::from(facts.physical_sectors.max(1));
-        let sectors = facts.sectors / blocks;
+        let info = disk.info();
+        let blocks = u64::from(info.physical_sectors.max(1));
+        let sectors = info.sectors / blocks;
         if sectors < 1000 {
             return Err(LatticeError::TooSmall(sectors));
         }
-        disk.tell("finding the spindle's period", 0.0);
+        disk.report_progress("finding the spindle's period", 0.0);
         let mut probes = 0;
         let mut reader = Reader { disk: &disk, sectors, blocks, probes: &mut probes };
         let (clock, cache) = reader.begin().await?;
         let is_cached = cache.is_there();
-        let looked = disk.now();
+        let last_check = disk.now();
         let (settled, unsteady) = (BTreeMap::new(), 0);
         let (together, ahead) = (1, BTreeMap::new());
         let mut prober = Prober {
@@ -91,19 +99,19 @@ impl Prober {
             blocks,
             probes,
             cache,
-            looked,
+            last_check,
             votes: 1,
             gap: LEAST_GAP,
-            is_exact: false,
+            resolution: Resolution::TellTracksApart,
             settled,
             turned: BTreeMap::new(),
             together,
             ahead,
             unsteady,
         };
-        prober.tell_apart(LEAST_GAP);
-        if facts.depth > 1 && !is_cached {
-            prober.try_together(facts.depth.min(MOST_TOGETHER)).await;
+        prober.resolve_gap(LEAST_GAP);
+        if info.depth > 1 && !is_cached {
+            prober.try_together(info.depth.min(MOST_TOGETHER)).await;
         }
         Ok(prober)
     }
@@ -131,7 +139,8 @@ impl Prober {
     async fn read_together(&mut self, sectors: &[u64]) -> Vec<(u64, f64)> {
         let mut tickets = Vec::new();
         for sector in sectors {
-            let read = Ask::Read { lbn: self.lbn(*sector), sectors: self.blocks as u32, from_media: true };
+            let read =
+                ProbeCommand::Read { lbn: self.lbn(*sector), sectors: self.blocks as u32, from_media: true };
             tickets.push((*sector, self.disk.send(read, Nanos::ZERO)));
         }
         self.probes += sectors.len() as u64;
@@ -151,7 +160,7 @@ impl Prober {
     }
 
     /// Asks for sectors that will be needed next, as many at once as may be.
-    pub(super) async fn ask_ahead(&mut self, sectors: &[u64]) -> Result<(), LatticeError> {
+    pub(super) async fn read_ahead(&mut self, sectors: &[u64]) -> Result<(), LatticeError> {
         let is_wanted = |sector: &u64| {
             *sector < self.sectors && !self.settled.contains_key(sector) && !self.ahead.contains_key(sector)
         };
@@ -181,15 +190,15 @@ impl Prober {
     }
 
     /// Takes as many readings for an angle as are needed to tell a gap between tracks from none.
-    pub(super) fn tell_apart(&mut self, gap: f64) {
+    pub(super) fn resolve_gap(&mut self, gap: f64) {
         self.gap = gap;
         self.set_votes();
     }
 
-    /// Takes as many readings for an angle as counting the sectors of a turn needs, until told to be as usual; whether they are more.
-    pub(super) fn be_exact(&mut self) -> bool {
+    /// Sets how exact angles are. Returns whether they are more exact than before; earlier readings are forgotten then.
+    pub(super) fn set_resolution(&mut self, resolution: Resolution) -> bool {
         let before = self.votes;
-        self.is_exact = true;
+        self.resolution = resolution;
         self.set_votes();
         if self.votes > before {
             self.forget();
@@ -198,23 +207,21 @@ impl Prober {
     }
 
     /// Takes more readings for an angle, to tell smaller gaps between tracks from none; whether there are more to take.
-    pub(super) fn look_closer(&mut self) -> bool {
+    pub(super) fn refine_resolution(&mut self) -> bool {
         let before = self.votes;
         while self.votes == before && (self.votes as f64) < MOST_VOTES {
-            self.tell_apart(self.gap / 2.0);
+            self.resolve_gap(self.gap / 2.0);
         }
         self.forget();
         self.votes > before
     }
 
-    pub(super) fn be_usual(&mut self) {
-        self.is_exact = false;
-        self.set_votes();
-    }
-
     fn set_votes(&mut self) {
         let usual = self.votes_for(self.gap);
-        self.votes = if self.is_exact { usual.max(self.votes_for(LEAST_GAP)) } else { usual };
+        self.votes = match self.resolution {
+            Resolution::TellTracksApart => usual,
+            Resolution::CountSectors => usual.max(self.votes_for(LEAST_GAP)),
+        };
     }
 
     fn votes_for(&self, gap: f64) -> usize {
@@ -267,24 +274,24 @@ impl Prober {
         let most = self.clock.sigma / libm::sqrt((2 * self.votes - 1) as f64);
         for _ in 0..MOST {
             let now = self.disk.now();
-            if now.since(self.looked) <= REFERENCE && self.clock.uncertainty(now) <= most {
+            if now.since(self.last_check) <= REFERENCE && self.clock.uncertainty(now) <= most {
                 break;
             }
-            self.look().await?;
+            self.check().await?;
         }
         Ok(())
     }
 
     /// Looks when the reference comes by.
-    async fn look(&mut self) -> Result<(), LatticeError> {
+    async fn check(&mut self) -> Result<(), LatticeError> {
         let within = 6.0 * self.clock.sigma / libm::sqrt(self.votes as f64);
         let mut before: Option<f64> = None;
         for _ in 0..MOST {
             let Some(angle) = self.voted(0).await? else { continue };
             // A surprise twice is a drift.
             if angle.abs() < within || before.is_some_and(|before| wrap(before - angle).abs() < within) {
-                self.looked = self.disk.now();
-                self.clock.correct(self.looked, angle, self.votes);
+                self.last_check = self.disk.now();
+                self.clock.correct(self.last_check, angle, self.votes);
                 self.set_votes();
                 return Ok(());
             }
@@ -355,7 +362,7 @@ impl Prober {
     }
 
     /// The angle of a sector, if one reading has it within so many turns of a predicted one.
-    pub(super) async fn seen(
+    pub(super) async fn one_reading_near(
         &mut self,
         sector: u64,
         predicted: f64,

@@ -190,19 +190,19 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{self, Answers};
-    use crate::{Ask, Extraction, Facts, Outcome, Probe};
+    use crate::drive::{self, ProbeTarget};
+    use crate::{DiskInfo, Extraction, Outcome, Probe, ProbeCommand};
     use std::convert::Infallible;
 
     /// What answers in 4 ms, be it from a cache or not, and keeps what it was asked.
     #[derive(Default)]
     struct Slow(Vec<Probe>);
 
-    impl Answers for Slow {
+    impl ProbeTarget for Slow {
         type Error = Infallible;
 
-        fn facts(&self) -> Facts {
-            Facts {
+        fn info(&self) -> DiskInfo {
+            DiskInfo {
                 sectors: 100_000,
                 sector_bytes: 512,
                 physical_sectors: 1,
@@ -212,7 +212,7 @@ mod tests {
             }
         }
 
-        fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
+        fn submit(&mut self, probe: Probe) -> Result<(), Infallible> {
             self.0.push(probe);
             Ok(())
         }
@@ -225,9 +225,9 @@ mod tests {
     }
 
     /// Which of the reads of some sectors were asked for, and how many others.
-    fn asked(sectors: &'static [u64], mut cache: Cache) -> (Vec<u64>, usize) {
+    fn requested(sectors: &'static [u64], mut cache: Cache) -> (Vec<u64>, usize) {
         let mut disk = Slow::default();
-        let mut extraction = Extraction::new(disk.facts(), async move |disk: Disk| {
+        let mut extraction = Extraction::new(disk.info(), async move |disk: Disk| {
             let mut probes = 0;
             let mut reader = Reader { disk: &disk, sectors: 100_000, blocks: 1, probes: &mut probes };
             for sector in sectors {
@@ -236,8 +236,8 @@ mod tests {
             }
         });
         drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");
-        let reads = disk.0.iter().map(|probe| match probe.ask {
-            Ask::Read { lbn, .. } => lbn.0,
+        let reads = disk.0.iter().map(|probe| match probe.command {
+            ProbeCommand::Read { lbn, .. } => lbn.0,
             other => panic!("{other:?} is no read"),
         });
         let (wanted, others): (Vec<u64>, Vec<u64>) = reads.partition(|lbn| sectors.contains(lbn));
@@ -247,10 +247,10 @@ mod tests {
     #[test]
     fn recent_sector_is_evicted_before_it_is_reread() {
         let cache = |others, is_slow| Cache { hit: Nanos(100_000), others, is_slow, ..Cache::default() };
-        assert_eq!(asked(&[7, 9, 7, 7], cache(3, false)), (vec![7, 9, 7, 7], 6));
-        assert_eq!(asked(&[7, 9, 11, 13, 7], cache(3, false)), (vec![7, 9, 11, 13, 7], 0));
+        assert_eq!(requested(&[7, 9, 7, 7], cache(3, false)), (vec![7, 9, 7, 7], 6));
+        assert_eq!(requested(&[7, 9, 11, 13, 7], cache(3, false)), (vec![7, 9, 11, 13, 7], 0));
         // What is slow does not show what it read ahead.
-        assert_eq!(asked(&[7, 9, 11], cache(3, true)), (vec![7, 9, 11], 9));
-        assert_eq!(asked(&[7, 7, 7], Cache::default()), (vec![7, 7, 7], 0));
+        assert_eq!(requested(&[7, 9, 11], cache(3, true)), (vec![7, 9, 11], 9));
+        assert_eq!(requested(&[7, 7, 7], Cache::default()), (vec![7, 7, 7], 0));
     }
 }

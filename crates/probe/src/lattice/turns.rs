@@ -5,7 +5,7 @@
 //! How many turns such a read takes is told by the end of a read just before it, of a sector just behind.
 
 use super::LatticeError;
-use super::cell::wrap;
+use super::pattern::wrap;
 use super::prober::{Prober, REMEMBERED};
 use super::reader::Reader;
 use super::walk::Walk;
@@ -98,7 +98,7 @@ impl Walk {
     }
 
     /// Whether angles go on from the so-manieth sector from here to another, at so many sectors a turn.
-    pub(super) async fn goes_on_between(
+    pub(super) async fn continues_between(
         &mut self,
         (first, last): (u64, u64),
         turn: f64,

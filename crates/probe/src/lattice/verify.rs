@@ -4,7 +4,7 @@
 //! the whole disk. The draw alone says how many boundaries may be wrong elsewhere.
 
 use super::LatticeError;
-use super::cell::{Shape, Start, wrap};
+use super::pattern::{Shape, Start, wrap};
 use super::walk::{Copied, Piece, Walk};
 use headstack_model::Lbn;
 use rand::{RngExt, SeedableRng};
@@ -46,7 +46,7 @@ pub struct Verification {
 
 /// A boundary to look at.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct BoundaryCheck {
     piece: usize,
     track: u64,
     drawn: bool,
@@ -68,16 +68,16 @@ impl Walk {
             let (mut drawn, mut wrong) = (0, 0);
             let mut bad = self.mend(split, 0).await?;
             self.prober.forget();
-            let looks = self.looks(draw);
-            for (number, look) in looks.iter().enumerate() {
-                self.prober.disk.tell("looking again", number as f64 / looks.len() as f64);
-                self.ask_ahead(&looks, number).await?;
-                let holds = self.holds(look.piece, look.track).await?;
-                let count = if look.drawn { &mut seen.drawn } else { &mut seen.irregular };
+            let checks = self.checks(draw);
+            for (number, check) in checks.iter().enumerate() {
+                self.prober.disk.report_progress("looking again", number as f64 / checks.len() as f64);
+                self.read_ahead(&checks, number).await?;
+                let holds = self.holds(check.piece, check.track).await?;
+                let count = if check.drawn { &mut seen.drawn } else { &mut seen.irregular };
                 (count.0, count.1) = (count.0 + 1, count.1 + u64::from(!holds));
-                (drawn, wrong) = (drawn + u64::from(look.drawn), wrong + u64::from(look.drawn && !holds));
+                (drawn, wrong) = (drawn + u64::from(check.drawn), wrong + u64::from(check.drawn && !holds));
                 if !holds {
-                    bad.extend(self.suspected(look).await?);
+                    bad.extend(self.suspected(check).await?);
                 }
             }
             seen.wrong_share = wrong as f64 / drawn.max(1) as f64;
@@ -95,7 +95,7 @@ impl Walk {
                 break;
             }
         }
-        doubtful.extend(self.strange());
+        doubtful.extend(self.suspicious_tracks());
         doubtful.extend(self.unbroken().await?);
         let doubtful = merged(doubtful).into_iter();
         seen.doubtful =
@@ -104,19 +104,19 @@ impl Walk {
     }
 
     /// Asks for what the next looks will read, once for as many as may be asked for together.
-    async fn ask_ahead(&mut self, looks: &[Look], number: usize) -> Result<(), LatticeError> {
+    async fn read_ahead(&mut self, checks: &[BoundaryCheck], number: usize) -> Result<(), LatticeError> {
         let few = self.prober.together() / 2;
         if few < 2 || !number.is_multiple_of(few) {
             return Ok(());
         }
         let begins =
-            looks[number..].iter().take(few).map(|look| self.found[look.piece].start(look.track).sector);
+            checks[number..].iter().take(few).map(|check| self.found[check.piece].start(check.track).sector);
         let sectors: Vec<u64> = begins.flat_map(|begin| [begin - 1, begin]).collect();
-        self.prober.ask_ahead(&sectors).await
+        self.prober.read_ahead(&sectors).await
     }
 
     /// What to look at: of the first draw also what is irregular.
-    fn looks(&self, draw: u64) -> Vec<Look> {
+    fn checks(&self, draw: u64) -> Vec<BoundaryCheck> {
         let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
         let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
         let mut random = Pcg64Mcg::seed_from_u64(draw);
@@ -126,18 +126,18 @@ impl Walk {
             false => (0..count).map(|_| random.random_range(1..tracks)).collect(),
         };
         let copies = self.copies(&mut random);
-        let (mut passed, mut looks) = (0, Vec::new());
+        let (mut passed, mut checks) = (0, Vec::new());
         for (piece, found) in self.found.iter().enumerate() {
             let is_one = found.copy.is_none_or(|copy| copies.get(&copy).is_some_and(|one| one.1 == piece));
             if draw == 0 && piece > 0 && is_one {
                 let looked_at = if self.may_be_slipped(piece) { found.tracks } else { 1 };
-                looks.extend((0..looked_at).map(|track| Look { piece, track, drawn: false }));
+                checks.extend((0..looked_at).map(|track| BoundaryCheck { piece, track, drawn: false }));
             }
             let drawn = draw_of.range(passed..passed + found.tracks);
-            looks.extend(drawn.map(|track| Look { piece, track: track - passed, drawn: true }));
+            checks.extend(drawn.map(|track| BoundaryCheck { piece, track: track - passed, drawn: true }));
             passed += found.tracks;
         }
-        looks
+        checks
     }
 
     /// Whether a piece is of few tracks among longer ones: they may be slipped, and then one that lost more than the first makes up for one that
@@ -169,16 +169,16 @@ impl Walk {
     }
 
     /// What to find anew where a boundary is wrong. Of what repeats, and is wrong elsewhere too, that is all of it.
-    async fn suspected(&mut self, look: &Look) -> Result<Vec<Range<u64>>, LatticeError> {
-        let around = self.around(look.piece, look.track);
-        let Some(copy) = self.found[look.piece].copy else { return Ok(vec![around]) };
-        let of_cell = |piece: &&Piece| piece.copy.is_some_and(|other| other.cell == copy.cell);
-        let is_far = |(index, piece): &(usize, &Piece)| piece.copy == Some(copy) && *index != look.piece;
+    async fn suspected(&mut self, check: &BoundaryCheck) -> Result<Vec<Range<u64>>, LatticeError> {
+        let around = self.around(check.piece, check.track);
+        let Some(copy) = self.found[check.piece].copy else { return Ok(vec![around]) };
+        let is_of_pattern = |piece: &&Piece| piece.copy.is_some_and(|other| other.pattern == copy.pattern);
+        let is_far = |(index, piece): &(usize, &Piece)| piece.copy == Some(copy) && *index != check.piece;
         let Some((other, _)) = self.found.iter().enumerate().rfind(is_far) else { return Ok(vec![around]) };
-        if self.holds(other, look.track.min(self.found[other].tracks - 1)).await? {
+        if self.holds(other, check.track.min(self.found[other].tracks - 1)).await? {
             return Ok(vec![around]);
         }
-        let all = self.found.iter().filter(of_cell).map(|piece| piece.first..piece.end());
+        let all = self.found.iter().filter(is_of_pattern).map(|piece| piece.first..piece.end());
         Ok(merged(all.chain([around]).collect()))
     }
 
@@ -208,7 +208,7 @@ impl Walk {
     }
 
     /// Tracks of which much is missing, and such as are shorter than their turn and lie not where whole ones would.
-    fn strange(&self) -> Vec<Range<u64>> {
+    fn suspicious_tracks(&self) -> Vec<Range<u64>> {
         let recurrent = self.recurrent();
         let recurs = |shape: &Shape| recurrent.iter().any(|known| known.is_like(shape));
         let mut regions: Vec<Range<u64>> = Vec::new();
@@ -227,11 +227,11 @@ impl Walk {
             let next =
                 self.found.get(index + 1).map(|next| off(piece.start(piece.tracks - 1).angle, next.angle));
             let within = self.width(&Shape { skew: skew.unwrap_or(0.0), ..piece.shape });
-            let goes_on = off(before.angle, piece.angle).max(next.unwrap_or(0.0)) <= within;
+            let continues = off(before.angle, piece.angle).max(next.unwrap_or(0.0)) <= within;
             // Much is missing on the disk's last track because the disk ends.
             let misses_much = share < MOST && next.is_some();
             let beside = regions.last().is_some_and(|last| last.end == piece.first);
-            if share < FULL && (misses_much || beside || !goes_on) {
+            if share < FULL && (misses_much || beside || !continues) {
                 regions.push(before.sector..piece.end());
             }
         }
@@ -271,8 +271,8 @@ impl Walk {
             None => self.found[index - 1].start(self.found[index - 1].tracks - 1),
         };
         let begin = piece.start(track);
-        if self.meets(before, begin).await?.is_none() {
-            return self.breaks_alike(before, begin).await;
+        if self.verify_boundary(before, begin).await?.is_none() {
+            return self.breaks_as_predicted(before, begin).await;
         }
         if self.breaks(begin.sector, before.shape.turn).await? {
             return Ok(true);
@@ -288,13 +288,13 @@ impl Walk {
     /// Whether angles break between two tracks as foretold, though both come a little sooner or later than that: over long runs they are less
     /// certain than the break between two sectors, which no other two have. That may differ by as much as a run may hold surfaces that are
     /// turned against each other.
-    async fn breaks_alike(&mut self, before: Start, begin: Start) -> Result<bool, LatticeError> {
+    async fn breaks_as_predicted(&mut self, before: Start, begin: Start) -> Result<bool, LatticeError> {
         let tolerance = self.prober.tolerance();
         let last = wrap(before.angle + before.shape.last());
-        let seen_first = self.prober.expect(begin.sector, begin.angle).await?;
-        let seen_last = self.prober.expect(begin.sector - 1, last).await?;
-        let Some((seen_first, seen_last)) = seen_first.zip(seen_last) else { return Ok(false) };
-        let (off_first, off_last) = (wrap(seen_first - begin.angle), wrap(seen_last - last));
+        let first_seen = self.prober.expect(begin.sector, begin.angle).await?;
+        let last_seen = self.prober.expect(begin.sector - 1, last).await?;
+        let Some((first_seen, last_seen)) = first_seen.zip(last_seen) else { return Ok(false) };
+        let (off_first, off_last) = (wrap(first_seen - begin.angle), wrap(last_seen - last));
         let is_alike = wrap(off_first - off_last).abs() <= 3.0 * tolerance;
         let is_near = off_first.abs() <= 2.0 * self.width(&before.shape);
         Ok(is_alike && is_near && self.breaks(begin.sector, before.shape.turn).await?)
@@ -318,7 +318,7 @@ impl Walk {
                 continue;
             }
             let whole = self.found[from].first..self.found[to - 1].end();
-            self.find_anew(from, to).await?;
+            self.relearn(from, to).await?;
             let from = self.found.partition_point(|piece| piece.end() <= whole.start);
             let to = self.found.partition_point(|piece| piece.first < whole.end);
             // What the walk believed must not confirm itself.
@@ -344,15 +344,15 @@ impl Walk {
     }
 
     /// Walks some pieces again.
-    async fn find_anew(&mut self, from: usize, to: usize) -> Result<(), LatticeError> {
+    async fn relearn(&mut self, from: usize, to: usize) -> Result<(), LatticeError> {
         self.prober.forget();
         let behind = self.found.split_off(to);
         let old: Vec<Piece> = self.found.split_off(from);
         let last = self.found.last().copied();
         let end = std::mem::replace(&mut self.end, old[old.len() - 1].end());
-        (self.at, self.strangers) = (old[0].first, 0);
+        (self.at, self.unmatched_tracks) = (old[0].first, 0);
         // What repeated may have been wrong as a whole.
-        self.cell = None;
+        self.pattern = None;
         let measured = self.prober.angle(self.at).await?;
         self.angle = measured.unwrap_or(old[0].angle);
         let walked = self.run().await;

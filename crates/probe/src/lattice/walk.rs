@@ -3,11 +3,11 @@
 //! A boundary *conforms* where the sector before it has the angle of its track's last, and that behind it the angle of
 //! the next track's first. Slipped sectors only ever move blocks forward, so a boundary far away that conforms says
 //! that all before it do: how many tracks conform is found by growing steps and halving. The track at which they cease
-//! to is looked at sector by sector (`odd`): a track ends where the angle from its first sector passes a whole
+//! to is looked at sector by sector (`locate_track_end`): a track ends where the angle from its first sector passes a whole
 //! turn, whatever was slipped in it.
 
 use super::LatticeError;
-use super::cell::{Cell, Shape, Start, Thread, wrap, wrap_from};
+use super::pattern::{Alignment, PeriodicPattern, Shape, Start, wrap, wrap_from};
 use super::prober::Prober;
 
 /// Equal tracks that were found.
@@ -25,7 +25,7 @@ pub(super) struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Copied {
     /// The cell's number among those learned.
-    pub(super) cell: u64,
+    pub(super) pattern: u64,
     /// The part's in the cell.
     pub(super) part: usize,
 }
@@ -60,22 +60,22 @@ pub(super) struct Walk {
     pub(super) angle: f64,
     pub(super) found: Vec<Piece>,
     /// What repeated last.
-    pub(super) cell: Option<Cell>,
+    pub(super) pattern: Option<PeriodicPattern>,
     /// Tracks found so far, and how many of them lie before the first of the cell.
     pub(super) tracks: u64,
-    pub(super) before_cell: u64,
+    pub(super) before_pattern: u64,
     /// Tracks found when the cell last came round as a whole.
-    pub(super) came_round: u64,
+    pub(super) last_full_repeat: u64,
     /// Tracks found when the cell last began anew behind where it broke, the last three times.
     pub(super) begun: [u64; 3],
     /// Cells learned so far.
-    pub(super) cells: u64,
+    pub(super) patterns: u64,
     /// Tracks that each had to be found by itself since something repeated.
-    pub(super) strangers: usize,
+    pub(super) unmatched_tracks: usize,
     /// Whether the track that begins here is known to be none of those that came before.
-    pub(super) stranger: bool,
+    pub(super) is_unmatched: bool,
     /// Turns of slipped sectors before the first sector here.
-    pub(super) lead: f64,
+    pub(super) leading_slips: f64,
     /// Whether a run was found whose tracks each begin at the angle at which the one before ends.
     pub(super) is_unskewed: bool,
 }
@@ -85,42 +85,42 @@ const CERTAIN: u64 = 4;
 /// Times round within which a cell has to come round as a whole, or it was none.
 pub(super) const ROUNDS: u64 = 8;
 /// Tracks in a row that may each have to be found by itself.
-const STRANGERS: usize = 300;
+const MAX_UNMATCHED_TRACKS: usize = 300;
 
 impl Walk {
     /// Walks to the end.
     pub(super) async fn run(&mut self) -> Result<(), LatticeError> {
         let mut tried = None;
         while self.at < self.end {
-            self.prober.disk.tell("walking the tracks", self.at as f64 / self.end as f64);
+            self.prober.disk.report_progress("walking the tracks", self.at as f64 / self.end as f64);
             // What was tried here and broke at once would do so again.
-            let known = match self.stranger && tried == Some(self.at) {
+            let known = match self.is_unmatched && tried == Some(self.at) {
                 true => None,
                 false => self.hypothesis().await?,
             };
-            (self.stranger, tried) = (false, Some(self.at));
+            (self.is_unmatched, tried) = (false, Some(self.at));
             match known {
-                Some((thread, from)) => {
-                    let (before, whole) = (self.tracks, thread.cell.tracks);
-                    self.follow(thread, from, true).await?;
+                Some((alignment, from)) => {
+                    let (before, whole) = (self.tracks, alignment.pattern.tracks);
+                    self.follow(alignment, from, true).await?;
                     if whole > 1 && self.tracks - before >= whole {
-                        self.came_round = self.tracks;
+                        self.last_full_repeat = self.tracks;
                     }
                 }
                 None => match self.learn().await? {
-                    Some(thread) => {
+                    Some(alignment) => {
                         let first = self.at;
-                        let few = CERTAIN * thread.cell.sectors;
-                        self.follow(thread, 0, false).await?;
+                        let few = CERTAIN * alignment.pattern.sectors;
+                        self.follow(alignment, 0, false).await?;
                         if self.at - first > few {
-                            self.strangers = 0;
+                            self.unmatched_tracks = 0;
                         }
                     }
                     None => return Ok(()),
                 },
             }
-            if self.strangers > STRANGERS {
-                let (lbn, tracks) = (self.prober.lbn(self.at), self.strangers);
+            if self.unmatched_tracks > MAX_UNMATCHED_TRACKS {
+                let (lbn, tracks) = (self.prober.lbn(self.at), self.unmatched_tracks);
                 return Err(LatticeError::Lost { lbn, tracks });
             }
         }
@@ -129,14 +129,19 @@ impl Walk {
 
     /// Follows a thread from its track `from`, which begins here, over slipped sectors, to where it breaks. Of a thread that
     /// is not sure, as one track alone is not, no more is taken where it holds for no other.
-    async fn follow(&mut self, mut thread: Thread, mut from: u64, sure: bool) -> Result<(), LatticeError> {
+    async fn follow(
+        &mut self,
+        mut alignment: Alignment,
+        mut from: u64,
+        sure: bool,
+    ) -> Result<(), LatticeError> {
         let first = from;
         loop {
-            let good = self.reach(&mut thread, from).await?;
-            self.emit(&thread, from, good);
-            let begin = thread.start(good);
-            if good - from >= CERTAIN && thread.cell.tracks == 1 {
-                self.prober.tell_apart(begin.shape.gap());
+            let good = self.last_matching_track(&mut alignment, from).await?;
+            self.emit(&alignment, from, good);
+            let begin = alignment.start(good);
+            if good - from >= CERTAIN && alignment.pattern.tracks == 1 {
+                self.prober.resolve_gap(begin.shape.gap());
                 self.is_unskewed |= begin.shape.gap().abs() < self.prober.tolerance();
             }
             self.at = begin.sector;
@@ -149,69 +154,78 @@ impl Walk {
                 return Ok(());
             }
             // Behind slipped tracks that are alike the cell may go on.
-            if thread.cell.tracks == 1 && good > first && self.goes_on().await? {
+            if alignment.pattern.tracks == 1 && good > first && self.continues().await? {
                 return Ok(());
             }
             let taken = sure || good > first;
             if taken && self.is_of_other_rate(&begin.shape).await? {
-                self.stranger = true;
+                self.is_unmatched = true;
                 return Ok(());
             }
-            let next = thread.start(good + 1);
-            let odd = self.odd(begin.shape, Some(next.angle)).await?;
-            let differs = odd.sectors != begin.shape.sectors;
+            let next = alignment.start(good + 1);
+            let irregular = self.locate_track_end(begin.shape, Some(next.angle)).await?;
+            let differs = irregular.sectors != begin.shape.sectors;
             if differs && taken {
                 // Slips make no track longer.
-                let is_longer = odd.sectors > begin.shape.sectors;
-                let is_other = is_longer || !odd.breaks || self.is_other(&thread, good, odd.sectors);
-                if is_other || self.is_whole(&begin.shape, odd.sectors).await? {
-                    self.stranger = true;
+                let is_longer = irregular.sectors > begin.shape.sectors;
+                let is_other =
+                    is_longer || !irregular.breaks || self.is_other(&alignment, good, irregular.sectors);
+                if is_other || self.is_whole(&begin.shape, irregular.sectors).await? {
+                    self.is_unmatched = true;
                     return Ok(());
                 }
             }
             self.push(Piece {
                 first: self.at,
-                shape: Shape { sectors: odd.sectors, ..begin.shape },
+                shape: Shape { sectors: irregular.sectors, ..begin.shape },
                 tracks: 1,
                 angle: self.angle,
                 copy: None,
             });
-            self.at += odd.sectors;
-            if thread.cell.tracks > 1 {
-                self.cell = Some(thread.cell.clone());
+            self.at += irregular.sectors;
+            if alignment.pattern.tracks > 1 {
+                self.pattern = Some(alignment.pattern.clone());
             }
-            let Some(angle) = odd.next else { return Ok(()) };
+            let Some(angle) = irregular.next else { return Ok(()) };
             self.angle = angle;
             from = good + 1;
             if wrap(angle - next.angle).abs() > self.width(&begin.shape) {
-                let inside = differs && thread.cell.tracks == 1
-                    || thread.cell.tracks > 1 && thread.part(good).1 > from;
-                let track = if inside { self.led(&thread, from).await? } else { None };
+                let inside = differs && alignment.pattern.tracks == 1
+                    || alignment.pattern.tracks > 1 && alignment.part(good).1 > from;
+                let track = if inside { self.skip_leading_slips(&alignment, from).await? } else { None };
                 let Some(track) = track else { return Ok(()) };
                 from = track;
-            } else if thread.cell.tracks == 1 && wrap(angle - next.angle).abs() > self.prober.tolerance() {
+            } else if alignment.pattern.tracks == 1
+                && wrap(angle - next.angle).abs() > self.prober.tolerance()
+            {
                 // A skew that is nearly that of the thread.
                 return Ok(());
             }
-            thread.slip(thread.start(from).sector as i64 - self.at as i64);
+            alignment.slip(alignment.start(from).sector as i64 - self.at as i64);
         }
     }
 
     /// Goes over tracks whose first sectors are slipped, from a thread's track `track` on; returns the next that begins where it
     /// does in the thread. Where they make no sense as such, it stays.
-    async fn led(&mut self, thread: &Thread, mut track: u64) -> Result<Option<u64>, LatticeError> {
+    async fn skip_leading_slips(
+        &mut self,
+        alignment: &Alignment,
+        mut track: u64,
+    ) -> Result<Option<u64>, LatticeError> {
         let least = 2.0 * self.prober.tolerance();
         loop {
-            let (begin, next) = (thread.start(track), thread.start(track + 1));
-            let lead = wrap_from(0.0, self.angle - begin.angle);
-            if lead < least || lead > 1.0 - least {
+            let (begin, next) = (alignment.start(track), alignment.start(track + 1));
+            let leading_slips = wrap_from(0.0, self.angle - begin.angle);
+            if leading_slips < least || leading_slips > 1.0 - least {
                 return Ok(None);
             }
-            self.lead = lead;
-            let odd = self.odd(begin.shape, Some(next.angle)).await;
-            self.lead = 0.0;
-            let odd = odd?;
-            let Some(angle) = odd.next.filter(|_| odd.breaks && odd.sectors < begin.shape.sectors) else {
+            self.leading_slips = leading_slips;
+            let irregular = self.locate_track_end(begin.shape, Some(next.angle)).await;
+            self.leading_slips = 0.0;
+            let irregular = irregular?;
+            let Some(angle) =
+                irregular.next.filter(|_| irregular.breaks && irregular.sectors < begin.shape.sectors)
+            else {
                 return Ok(None);
             };
             let within = self.width(&begin.shape);
@@ -222,12 +236,12 @@ impl Walk {
             }
             self.push(Piece {
                 first: self.at,
-                shape: Shape { sectors: odd.sectors, ..begin.shape },
+                shape: Shape { sectors: irregular.sectors, ..begin.shape },
                 tracks: 1,
                 angle: self.angle,
                 copy: None,
             });
-            (self.at, self.angle) = (self.at + odd.sectors, angle);
+            (self.at, self.angle) = (self.at + irregular.sectors, angle);
             track += 1;
             if is_back {
                 return Ok(Some(track));
@@ -237,63 +251,68 @@ impl Walk {
 
     /// Whether a track of another size than foretold is rather one of another surface or zone than one with slipped sectors:
     /// where a surface begins, and where the one before was as long.
-    fn is_other(&self, thread: &Thread, track: u64, sectors: u64) -> bool {
-        let is_first = thread.cell.tracks > 1 && thread.part(track).1 - thread.part_of(track).tracks == track;
+    fn is_other(&self, alignment: &Alignment, track: u64, sectors: u64) -> bool {
+        let is_first = alignment.pattern.tracks > 1
+            && alignment.part(track).1 - alignment.part_of(track).tracks == track;
         let last = self.found.last().filter(|last| last.end() == self.at);
         is_first || last.is_some_and(|last| last.shape.sectors == sectors)
     }
 
     /// Whether angles show that the track here has more sectors in a turn than foretold, or fewer, and not slipped ones: they are off twice as
     /// much twice as far.
-    async fn is_of_other_rate(&mut self, foretold: &Shape) -> Result<bool, LatticeError> {
+    async fn is_of_other_rate(&mut self, predicted: &Shape) -> Result<bool, LatticeError> {
         let tolerance = self.prober.tolerance();
-        let Some(far) = self.off_at(0.7, foretold).await? else { return Ok(false) };
+        let Some(far) = self.off_at(0.7, predicted).await? else { return Ok(false) };
         if far.abs() < 1.5 * tolerance || far < -0.2 {
             return Ok(false);
         }
-        let Some(near) = self.off_at(0.35, foretold).await? else { return Ok(false) };
+        let Some(near) = self.off_at(0.35, predicted).await? else { return Ok(false) };
         // No slips bring a sector sooner; those that bring it later do so at once.
         let within = if far < 0.0 { 1.2 * tolerance } else { (1.2 * tolerance).min(0.25 * far) };
         Ok((near - 0.5 * far).abs() < within && (far < 0.0 || far > 3.2 * tolerance))
     }
 
     /// By how much later than foretold a sector is so far into the track that begins here, in turns.
-    async fn off_at(&mut self, share: f64, foretold: &Shape) -> Result<Option<f64>, LatticeError> {
-        let sector = (share * foretold.turn) as u64;
+    async fn off_at(&mut self, share: f64, predicted: &Shape) -> Result<Option<f64>, LatticeError> {
+        let sector = (share * predicted.turn) as u64;
         if self.at + sector >= self.end || sector < 2 {
             return Ok(None);
         }
-        let angle = self.angle + sector as f64 / foretold.turn;
+        let angle = self.angle + sector as f64 / predicted.turn;
         Ok(self.prober.expect(self.at + sector, angle).await?.map(|seen| wrap(seen - angle)))
     }
 
     /// Whether a track of fewer sectors than foretold is one of lower density, and not one with slipped sectors: those would
     /// have the sector in its middle half of them too early or too late.
-    async fn is_whole(&mut self, foretold: &Shape, sectors: u64) -> Result<bool, LatticeError> {
-        let lost = foretold.turn - sectors as f64;
+    async fn is_whole(&mut self, predicted: &Shape, sectors: u64) -> Result<bool, LatticeError> {
+        let lost = predicted.turn - sectors as f64;
         let tolerance = self.prober.tolerance();
-        if lost < 0.0 || 0.5 * lost / foretold.turn < 1.6 * tolerance {
+        if lost < 0.0 || 0.5 * lost / predicted.turn < 1.6 * tolerance {
             return Ok(false);
         }
         let middle = sectors / 2;
         let angle = wrap(self.angle + middle as f64 / sectors as f64);
-        self.lies(self.at + middle, angle, tolerance).await
+        self.angle_matches(self.at + middle, angle, tolerance).await
     }
 
     /// Whether a track begins where a thread has it; if so, by how much later in angle.
-    pub(super) async fn conforms(
+    pub(super) async fn boundary_matches(
         &mut self,
-        thread: &Thread,
+        alignment: &Alignment,
         track: u64,
     ) -> Result<Option<f64>, LatticeError> {
-        self.meets(thread.start(track - 1), thread.start(track)).await
+        self.verify_boundary(alignment.start(track - 1), alignment.start(track)).await
     }
 
     /// Whether one track ends and another begins where and as foretold; if so, by how much later in angle.
-    pub(super) async fn meets(&mut self, before: Start, begin: Start) -> Result<Option<f64>, LatticeError> {
+    pub(super) async fn verify_boundary(
+        &mut self,
+        before: Start,
+        begin: Start,
+    ) -> Result<Option<f64>, LatticeError> {
         let within = self.width(&before.shape);
         let last = wrap(before.angle + before.shape.last());
-        self.prober.ask_ahead(&[begin.sector - 1, begin.sector]).await?;
+        self.prober.read_ahead(&[begin.sector - 1, begin.sector]).await?;
         // The later sector first, since a cache would have it after the earlier one.
         let first = self.prober.expect(begin.sector, begin.angle).await?;
         let Some(off) = first.map(|angle| wrap(angle - begin.angle)).filter(|off| off.abs() <= within) else {
@@ -302,20 +321,20 @@ impl Walk {
             if begin.shape.sectors <= 8 || is_near {
                 return Ok(None);
             }
-            let Some(angle) = self.prober.seen(begin.sector - 1, last, within).await? else {
+            let Some(angle) = self.prober.one_reading_near(begin.sector - 1, last, within).await? else {
                 return Ok(None);
             };
-            let goes_on = angle + 1.0 / before.shape.turn;
+            let continues = angle + 1.0 / before.shape.turn;
             let beside = begin.angle + 3.0 / begin.shape.turn;
-            let lies = first.is_none_or(|first| wrap(first - goes_on).abs() > within)
-                && self.lies(begin.sector + 3, beside, within).await?;
-            return Ok(lies.then_some(0.0));
+            let matches_beyond = first.is_none_or(|first| wrap(first - continues).abs() > within)
+                && self.angle_matches(begin.sector + 3, beside, within).await?;
+            return Ok(matches_beyond.then_some(0.0));
         };
         let Some(angle) = self.prober.expect(begin.sector - 1, last).await? else {
             // It cannot be read; the one before it can.
             let beside = last - 1.0 / before.shape.turn;
-            let lies = self.lies(begin.sector.saturating_sub(2), beside, within).await?;
-            return Ok(lies.then_some(off));
+            let matches_beyond = self.angle_matches(begin.sector.saturating_sub(2), beside, within).await?;
+            return Ok(matches_beyond.then_some(off));
         };
         let hole = wrap(angle - last);
         if hole.abs() <= within {
@@ -341,7 +360,7 @@ impl Walk {
         }
         // The last sector may be remapped elsewhere, alone.
         let beside = last - 3.0 / before.shape.turn;
-        let remapped = jump && self.lies(begin.sector.saturating_sub(4), beside, within).await?;
+        let remapped = jump && self.angle_matches(begin.sector.saturating_sub(4), beside, within).await?;
         Ok(remapped.then_some(off))
     }
 
@@ -353,7 +372,7 @@ impl Walk {
     }
 
     /// Whether a sector has an angle.
-    async fn lies(&mut self, sector: u64, angle: f64, within: f64) -> Result<bool, LatticeError> {
+    async fn angle_matches(&mut self, sector: u64, angle: f64, within: f64) -> Result<bool, LatticeError> {
         if sector >= self.end {
             return Ok(false);
         }
@@ -361,13 +380,14 @@ impl Walk {
     }
 
     /// Notes the tracks of a thread from one up to another.
-    fn emit(&mut self, thread: &Thread, mut from: u64, to: u64) {
+    fn emit(&mut self, alignment: &Alignment, mut from: u64, to: u64) {
         while from < to {
-            let begin = thread.start(from);
-            let until = if thread.cell.tracks > 1 { thread.part(from).1.min(to) } else { to };
+            let begin = alignment.start(from);
+            let until = if alignment.pattern.tracks > 1 { alignment.part(from).1.min(to) } else { to };
             let tracks = until - from;
-            let repeats = from >= thread.cell.tracks && thread.cell.tracks > 1;
-            let copy = repeats.then(|| Copied { cell: thread.cell.number, part: thread.part(from).0 });
+            let repeats = from >= alignment.pattern.tracks && alignment.pattern.tracks > 1;
+            let copy =
+                repeats.then(|| Copied { pattern: alignment.pattern.number, part: alignment.part(from).0 });
             let (first, angle) = (begin.sector, begin.angle);
             self.push(Piece { first, shape: begin.shape, tracks, angle, copy });
             from = until;
@@ -377,12 +397,12 @@ impl Walk {
     /// Notes tracks; those that go on as the last did belong to them.
     fn push(&mut self, piece: Piece) {
         self.tracks += piece.tracks;
-        let goes_on = 2.4 * self.prober.tolerance();
+        let continues = 2.4 * self.prober.tolerance();
         if let Some(last) = self.found.last_mut()
             && last.shape.sectors == piece.shape.sectors
             && last.shape.is_like(&piece.shape)
-            && wrap(last.next_angle() - piece.angle).abs() <= goes_on
-            && parting(&last.shape, &piece.shape, last.tracks.min(piece.tracks)) <= 2.0 * goes_on
+            && wrap(last.next_angle() - piece.angle).abs() <= continues
+            && parting(&last.shape, &piece.shape, last.tracks.min(piece.tracks)) <= 2.0 * continues
         {
             if piece.tracks > last.tracks {
                 // The longer they are the better they are known.

@@ -46,13 +46,13 @@ pub(super) fn slices(stretches: &[Stretch], noise: f64) -> Vec<Slice> {
     let mut usual = 0.0;
     let mut before: Option<&Stretch> = None;
     for stretch in stretches {
-        let goes_on = before.is_some_and(|before| {
+        let continues = before.is_some_and(|before| {
             let skews = [before, stretch].into_iter().find(|one| one.run.tracks > 1);
             let skew = skews.map_or(usual, |one| one.skew);
             before.sectors_per_track == stretch.sectors_per_track
                 && turn_between(before.last().angle + skew, stretch.angle).abs() < within(PUSHED, noise)
         });
-        match slices.last_mut().filter(|_| goes_on) {
+        match slices.last_mut().filter(|_| continues) {
             Some(slice) => {
                 slice.stretches.push(*stretch);
                 slice.tracks += stretch.run.tracks;

@@ -97,13 +97,13 @@ fn one_zone(pieces: &[Piece], heads: u32, noise: f64) -> usize {
     while bad - good > 1 {
         // Twice as many as are known to, until they do not.
         let next = if bad > pieces.len() { (2 * good).min(pieces.len()) } else { good + (bad - good) / 2 };
-        match goes_on(&pieces[..next], heads, noise) {
+        match continues(&pieces[..next], heads, noise) {
             Some(_) => good = next,
             None => bad = next,
         }
     }
     if good < pieces.len() {
-        good = goes_on(&pieces[..good], heads, noise).unwrap_or(1);
+        good = continues(&pieces[..good], heads, noise).unwrap_or(1);
     }
     let is_end =
         |count: &usize| *count == pieces.len() || pieces[*count].cylinder > pieces[count - 1].cylinder;
@@ -111,7 +111,7 @@ fn one_zone(pieces: &[Piece], heads: u32, noise: f64) -> usize {
 }
 
 /// How many of some pieces go on by the same skews, but for a few between them; none where more do not, or the last ones.
-fn goes_on(pieces: &[Piece], heads: u32, noise: f64) -> Option<usize> {
+fn continues(pieces: &[Piece], heads: u32, noise: f64) -> Option<usize> {
     let most = most_off(noise);
     let seen = fit::seen_on_cylinders(pieces, heads);
     let angles = Angles::fit_most(&seen, fit::usual_steps(pieces, heads), most);

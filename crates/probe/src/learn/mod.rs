@@ -83,7 +83,7 @@ impl LearnedMechanics {
 pub async fn mechanics(disk: Disk, lattice: &Lattice) -> LearnedMechanics {
     let period = lattice.period.0 as f64;
     let noise = lattice.noise.0 as f64 / period;
-    let stretches = tracks::of_lattice(lattice, disk.facts().physical_sectors, noise);
+    let stretches = tracks::of_lattice(lattice, disk.info().physical_sectors, noise);
     mechanics_of(disk, &stretches, period, noise).await
 }
 

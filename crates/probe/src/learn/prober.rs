@@ -6,7 +6,7 @@
 //! left. What the clock errs shows in the fraction of a turn and counts for nothing: only whole turns decide.
 
 use super::tracks::{Spot, turn_between};
-use crate::{Answer, Ask, Disk};
+use crate::{Answer, Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 
 /// Bounds of the time from a command to the first block that the arm reaches, and from that block to the answer, in turns.
@@ -52,7 +52,7 @@ const SECOND_THOUGHTS: u32 = 4;
 impl Prober {
     /// *Units:* period in nanoseconds.
     pub(super) fn new(disk: Disk, period: f64) -> Prober {
-        let unit = disk.facts().physical_sectors.max(1);
+        let unit = disk.info().physical_sectors.max(1);
         Prober { disk, period, zero: 0.0, write_ends: None, square: 0.0, unit }
     }
 
@@ -152,8 +152,8 @@ impl Prober {
         let units = self.units(spot);
         for round in 0..15 {
             let (lbn, angle) = self.part(spot, (round * 7) % units);
-            let ask = Ask::Write { lbn, sectors: self.unit, to_media: true };
-            let answer = self.disk.ask(ask).await;
+            let command = ProbeCommand::Write { lbn, sectors: self.unit, to_media: true };
+            let answer = self.disk.execute(command).await;
             later.push(self.phase(answer.ended) - angle);
         }
         self.write_ends = Some(middle_and_spread(&later).0);
@@ -182,11 +182,11 @@ impl Prober {
         let (lbn, angle) = self.part(spot, unit);
         let later = (angle - at).rem_euclid(1.0);
         let later = if later > 0.9999 { 0.0 } else { later * self.period };
-        let ask = match write {
-            true => Ask::Write { lbn, sectors: self.unit, to_media: true },
-            false => Ask::Read { lbn, sectors: self.unit, from_media: true },
+        let command = match write {
+            true => ProbeCommand::Write { lbn, sectors: self.unit, to_media: true },
+            false => ProbeCommand::Read { lbn, sectors: self.unit, from_media: true },
         };
-        let ticket = self.disk.send(ask, Nanos(now.0 + later as u64));
+        let ticket = self.disk.send(command, Nanos(now.0 + later as u64));
         let answer = self.disk.answer(ticket).await;
         self.turns(&answer, angle + ends_later)
     }

@@ -118,7 +118,7 @@ fn distances(cylinders: u32) -> Vec<u32> {
 pub(super) async fn measure(prober: &mut Prober, placing: &Placing) -> Seeks {
     let finder = Finder::new(placing);
     let everywhere = 0..finder.cylinders;
-    let may_write = prober.disk().facts().may_write;
+    let may_write = prober.disk().info().may_write;
     let mut seeks = Seeks::default();
     let read = overhead(prober, &finder, false).await;
     seeks.read_overhead = read.map(|turns| nanos(prober, turns));
@@ -169,7 +169,7 @@ async fn curve(
 ) -> Vec<SeekPoint> {
     let mut points = Vec::new();
     for (index, distance) in distances.iter().copied().enumerate() {
-        prober.disk().tell("seeks", index as f64 / distances.len() as f64);
+        prober.disk().report_progress("seeks", index as f64 / distances.len() as f64);
         let (mut inward, mut outward) = (Vec::new(), Vec::new());
         for place in 0..PLACES {
             // Places differ from distance to distance, so that none of them counts much.

@@ -19,12 +19,12 @@ pub(crate) fn stretches_of(geometry: &Geometry) -> Vec<Stretch> {
             angle,
             skew: 0.0,
         };
-        let goes_on = |last: &Stretch| {
+        let continues = |last: &Stretch| {
             let skew = (angle - last.last().angle).rem_euclid(1.0);
             let is_even = last.run.tracks == 1 || tracks::turn_between(last.skew, skew).abs() < 1e-6;
             last.run.sectors == track.sectors && last.sectors_per_track == track.sectors_per_track && is_even
         };
-        match found.last_mut().filter(|last| goes_on(last)) {
+        match found.last_mut().filter(|last| continues(last)) {
             Some(last) => {
                 if last.run.tracks == 1 {
                     last.skew = (angle - last.angle).rem_euclid(1.0);
@@ -56,7 +56,7 @@ pub(crate) fn learn(spec: &DriveSpec, noise: Noise) -> (LearnedMechanics, Simula
         stretch.angle += random.random_range(-ANGLE_OFF..ANGLE_OFF);
     }
     let period = 60e9 / (spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0));
-    let mut extraction = Extraction::new(crate::drive::Answers::facts(&disk), async move |disk| {
+    let mut extraction = Extraction::new(crate::drive::ProbeTarget::info(&disk), async move |disk| {
         mechanics_of(disk, &stretches, period, ANGLE_OFF / 3_f64.sqrt()).await
     });
     let learned = drive::run(&mut extraction, &mut disk, |_, _, _| true).expect("it cannot fail");

@@ -94,14 +94,14 @@ pub enum ScsiError {
 /// *Errors:* a disk that does not translate or tell its defects, and a layout for which there is no rule.
 pub async fn extract(disk: Disk) -> Result<ScsiMap, ScsiError> {
     let mut places = Places::new(disk.clone())?;
-    disk.tell("finding heads, cylinders and their order", 0.0);
+    disk.report_progress("finding heads, cylinders and their order", 0.0);
     let (cylinders, heads) = extent(&mut places).await?;
     let order = order(&mut places, heads).await?;
-    disk.tell("asking for defects", 0.0);
+    disk.report_progress("asking for defects", 0.0);
     let defects = places.defects().await.ok_or(ScsiError::NoDefects)?;
     let (mut slips, mut remaps) = (Vec::new(), Vec::new());
     for (number, group) in neighbours(&defects).into_iter().enumerate() {
-        disk.tell("telling slips from remaps", number as f64 / defects.len() as f64);
+        disk.report_progress("telling slips from remaps", number as f64 / defects.len() as f64);
         let moved = moved_blocks(&mut places, group).await?;
         for (at, spot) in group.iter().enumerate() {
             let place = (spot.cylinder, spot.head, spot.sector);
@@ -116,7 +116,7 @@ pub async fn extract(disk: Disk) -> Result<ScsiMap, ScsiError> {
     let found = zones::walk(&disk, &mut places, heads, &slipped).await?;
     let scheme = rules::scheme(&found.zones, &found.slipped)?;
     let layout = FoundLayout { cylinders, heads, order, scheme, zones: found.zones, slips, remaps };
-    Ok(ScsiMap { map: found.map, layout, translations: places.asked })
+    Ok(ScsiMap { map: found.map, layout, translations: places.requested })
 }
 
 /// Cylinders and heads that hold blocks.

@@ -67,7 +67,10 @@ pub(super) async fn walk(
     };
     while walk.found.map.end() < walk.places.sectors() {
         walk.zone().await?;
-        disk.tell("measuring zones", walk.found.map.end().0 as f64 / walk.places.sectors().0 as f64);
+        disk.report_progress(
+            "measuring zones",
+            walk.found.map.end().0 as f64 / walk.places.sectors().0 as f64,
+        );
         let zones = &walk.found.zones;
         if zones.len() > MOST_ALIKE {
             // Ends the walk where zones turn out to be ranges.
@@ -116,7 +119,7 @@ impl Walk<'_> {
         loop {
             let guess = [zone.sectors_per_track];
             let end = self.found.map.end();
-            if end >= self.places.sectors() || !self.goes_on(&zone, last.number).await? {
+            if end >= self.places.sectors() || !self.continues(&zone, last.number).await? {
                 break;
             }
             if let Some(usual) = &usual {
@@ -165,7 +168,7 @@ impl Walk<'_> {
 
     /// Whether the zone has a further cylinder: the next one, whose first track holds as many blocks as others. In a zone's last
     /// cylinder that track may be short, and is then its only one.
-    async fn goes_on(&mut self, zone: &FoundZone, last: u32) -> Result<bool, ScsiError> {
+    async fn continues(&mut self, zone: &FoundZone, last: u32) -> Result<bool, ScsiError> {
         let (first, limit) = (self.found.map.end(), self.places.sectors());
         let spot = self.places.of(first).await?;
         if spot.cylinder != last + 1 {

@@ -8,7 +8,7 @@ mod bands;
 mod extents;
 mod zones;
 
-use crate::Facts;
+use crate::DiskInfo;
 use crate::learn::electronics::LearnedElectronics;
 use crate::learn::{
     LearnedMechanics, Piece, SeekPoint, Seeks, mean_off, middle_angle, most_off, turn_between, within,
@@ -44,11 +44,11 @@ pub enum SpecError {
 /// *Errors:* its tracks cannot be told.
 pub fn drive_file(
     name: &str,
-    facts: &Facts,
+    info: &DiskInfo,
     mechanics: &LearnedMechanics,
     electronics: &LearnedElectronics,
 ) -> Result<DriveSpec, SpecError> {
-    let mut spec = mechanics_file(name, facts, mechanics)?;
+    let mut spec = mechanics_file(name, info, mechanics)?;
     electronics.put_into(&mut spec);
     // Seeks of writes were measured against a write on the head's own track, which waits for its data where a seek does not.
     let wait = electronics.write_wait.as_ms();
@@ -62,16 +62,20 @@ pub fn drive_file(
 /// The drive file of a disk whose electronics take no time.
 ///
 /// *Errors:* its tracks cannot be told.
-pub fn mechanics_file(name: &str, facts: &Facts, learned: &LearnedMechanics) -> Result<DriveSpec, SpecError> {
-    let bytes = facts.sectors * u64::from(facts.sector_bytes);
+pub fn mechanics_file(
+    name: &str,
+    info: &DiskInfo,
+    learned: &LearnedMechanics,
+) -> Result<DriveSpec, SpecError> {
+    let bytes = info.sectors * u64::from(info.sector_bytes);
     let with = |geometry: GeometrySpec| DriveSpec {
         name: name.to_string(),
         title: format!("{name}, {:.1} GB, probed", bytes as f64 / 1e9),
         year: None,
         evidence: Evidence::Derived,
-        capacity_sectors: facts.sectors,
-        sector_bytes: facts.sector_bytes,
-        physical_sector_bytes: facts.sector_bytes * facts.physical_sectors.max(1),
+        capacity_sectors: info.sectors,
+        sector_bytes: info.sector_bytes,
+        physical_sector_bytes: info.sector_bytes * info.physical_sectors.max(1),
         sources: BTreeMap::from([(
             "probed".to_string(),
             "learned from outside by headstack probe, from the times of the disk's answers".to_string(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::drive::Answers;
+use crate::drive::ProbeTarget;
 use crate::learn::tests::learn;
 use crate::simulated::Noise;
 use headstack_model::spec::Layout;
@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 fn probed(name: &str) -> (DriveSpec, DriveSpec) {
     let spec = drives::load(name).expect("it is shipped");
     let (learned, disk) = learn(&spec, Noise::USUAL);
-    let mut file = mechanics_file(name, &disk.facts(), &learned).expect("its tracks can be told");
+    let mut file = mechanics_file(name, &disk.info(), &learned).expect("its tracks can be told");
     (file.overhead, file.cache) = (spec.overhead.clone(), spec.cache.clone());
     (file.bus, file.queue) = (spec.bus.clone(), spec.queue.clone());
     file.mechanics.zero_latency_read = spec.mechanics.zero_latency_read;
@@ -121,7 +121,7 @@ fn tiny_disks_yield_exact_mechanics_files() {
         let (learned, disk) = learn(&spec, Noise::USUAL);
         let case = format!("{heads} heads, {cylinders} cylinders");
         let file =
-            mechanics_file("tiny", &disk.facts(), &learned).unwrap_or_else(|error| panic!("{case}: {error}"));
+            mechanics_file("tiny", &disk.info(), &learned).unwrap_or_else(|error| panic!("{case}: {error}"));
         let file =
             DriveSpec::parse(&text(&file), "tiny.toml").unwrap_or_else(|error| panic!("{case}: {error}"));
         let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
@@ -137,11 +137,11 @@ fn extents_file_is_checked_against_its_pieces() {
     let (mut learned, disk) = learn(&spec, Noise::USUAL);
     // Nothing in words of its class.
     learned.layout = Layout::Extents;
-    let file = mechanics_file("hp", &disk.facts(), &learned).expect("its tracks can be told");
+    let file = mechanics_file("hp", &disk.info(), &learned).expect("its tracks can be told");
     assert!(file.geometry.layout == Layout::Extents && agrees(&file, &learned.pieces, learned.noise));
     // Blocks between two tracks that lie on neither: there is no such disk.
     learned.pieces[5].tracks.run.first = learned.pieces[5].tracks.run.first + 1;
-    let error = mechanics_file("hp", &disk.facts(), &learned).expect_err("a block lies nowhere");
+    let error = mechanics_file("hp", &disk.info(), &learned).expect_err("a block lies nowhere");
     assert_eq!(error, SpecError::Geometry { pieces: learned.pieces.len() });
 }
 

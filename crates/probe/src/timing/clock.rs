@@ -50,12 +50,12 @@ impl Clock {
 
     /// Blocks of the disk.
     pub(super) fn sectors(&self) -> Lbn {
-        Lbn(self.disk.facts().sectors)
+        Lbn(self.disk.info().sectors)
     }
 
     /// Blocks that are read together.
     pub(super) fn unit(&self) -> u64 {
-        u64::from(self.disk.facts().physical_sectors)
+        u64::from(self.disk.info().physical_sectors)
     }
 
     /// The angle at which a block ends, in turns, by one read.

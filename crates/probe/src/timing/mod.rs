@@ -84,12 +84,12 @@ pub enum TimingError {
 ///
 /// *Errors:* reads that say nothing of angles, and places where they do not tell.
 pub async fn extract(disk: Disk) -> Result<TimingMap, TimingError> {
-    disk.tell("learning the turn", 0.0);
+    disk.report_progress("learning the turn", 0.0);
     let clock = Clock::new(disk.clone()).await?;
     let mut walks = walks(&clock).await?;
     while !advance(&clock, &mut walks).await? {
         let tracks: u64 = walks.iter().map(|walk| walk.first - walk.begin).sum();
-        disk.tell("looking for the ends of tracks", tracks as f64 / clock.sectors().0 as f64);
+        disk.report_progress("looking for the ends of tracks", tracks as f64 / clock.sectors().0 as f64);
     }
     let mut map = TrackMap::new();
     for walk in &walks {
@@ -245,7 +245,7 @@ impl Walk {
             return Ok(());
         }
         if let (Some(last), Some(end), Some(slope)) = (last, self.expected(), self.slope)
-            && let Some(slope) = self.goes_on(clock, end, last, slope)
+            && let Some(slope) = self.continues(clock, end, last, slope)
         {
             if end == self.stop {
                 self.take(end, self.angle);
@@ -273,7 +273,7 @@ impl Walk {
     }
 
     /// Whether the last block lies where the first one says; with the slope that both make.
-    fn goes_on(&self, clock: &Clock, end: Lbn, last: f64, slope: f64) -> Option<f64> {
+    fn continues(&self, clock: &Clock, end: Lbn, last: f64, slope: f64) -> Option<f64> {
         let units = ((end - self.first) / clock.unit() - 1) as f64;
         let off = apart(last - self.angle, slope * units);
         (off.abs() < clock.tolerance).then(|| if units > 0.0 { slope + 0.25 * off / units } else { slope })

@@ -2,26 +2,26 @@
 
 use super::*;
 use headstack_model::{Nanos, drives};
-use headstack_probe::drive::Answers;
-use headstack_probe::{Answer, Ask, Facts, Probe};
+use headstack_probe::drive::ProbeTarget;
+use headstack_probe::{Answer, DiskInfo, Probe, ProbeCommand};
 use std::convert::Infallible;
 
 /// A disk on the way to which nothing says that reads are to come from the media, as most ways are.
 pub(super) struct Cached(pub(super) SimulatedDisk);
 
-impl Answers for Cached {
+impl ProbeTarget for Cached {
     type Error = Infallible;
 
-    fn facts(&self) -> Facts {
-        Facts { depth: 1, ..self.0.facts() }
+    fn info(&self) -> DiskInfo {
+        DiskInfo { depth: 1, ..self.0.info() }
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
-        let ask = match probe.ask {
-            Ask::Read { lbn, sectors, .. } => Ask::Read { lbn, sectors, from_media: false },
+    fn submit(&mut self, probe: Probe) -> Result<(), Infallible> {
+        let command = match probe.command {
+            ProbeCommand::Read { lbn, sectors, .. } => ProbeCommand::Read { lbn, sectors, from_media: false },
             other => other,
         };
-        self.0.ask(Probe { ask, ..probe })
+        self.0.submit(Probe { command, ..probe })
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
@@ -32,15 +32,15 @@ impl Answers for Cached {
 /// A host so busy that answers of the cache come as late as the media's.
 struct Busy(Cached, Nanos);
 
-impl Answers for Busy {
+impl ProbeTarget for Busy {
     type Error = Infallible;
 
-    fn facts(&self) -> Facts {
-        self.0.facts()
+    fn info(&self) -> DiskInfo {
+        self.0.info()
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
-        self.0.ask(Probe { at: probe.at.max(self.1), ..probe })
+    fn submit(&mut self, probe: Probe) -> Result<(), Infallible> {
+        self.0.submit(Probe { at: probe.at.max(self.1), ..probe })
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
@@ -56,7 +56,7 @@ impl Answers for Busy {
 fn found(name: &str) -> Agreement {
     let spec = drives::load(name).expect("it is shipped");
     let mut disk = Cached(SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("the drive file holds"));
-    let mut extraction = Extraction::new(disk.facts(), extract);
+    let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("it answers").expect("nobody ended it").expect("there are tracks");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));

@@ -49,8 +49,8 @@ fn run_after(
         extract(disk).await
     };
     let mut extraction = match is_known_to_turn {
-        true => Extraction::new(drive::Answers::facts(&disk), extract),
-        false => Extraction::new(drive::Answers::facts(&disk), after_spin),
+        true => Extraction::new(drive::ProbeTarget::info(&disk), extract),
+        false => Extraction::new(drive::ProbeTarget::info(&disk), after_spin),
     };
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("a simulated disk answers").expect("nobody ended it")?;

@@ -3,8 +3,8 @@
 use super::cached::Cached;
 use super::*;
 use headstack_model::{Nanos, drives};
-use headstack_probe::drive::Answers;
-use headstack_probe::{Answer, Facts, Probe};
+use headstack_probe::drive::ProbeTarget;
+use headstack_probe::{Answer, DiskInfo, Probe};
 use std::convert::Infallible;
 use std::f64::consts::TAU;
 
@@ -15,13 +15,13 @@ pub(super) fn small() -> DriveSpec {
 /// What a disk's map comes to and the probes it took, or why there is none. As the command does, it looks first whether the disk turns.
 pub(super) fn found(
     spec: &DriveSpec,
-    mut disk: impl Answers<Error = Infallible>,
+    mut disk: impl ProbeTarget<Error = Infallible>,
 ) -> Result<(Agreement, u64), String> {
     let after_spin = async |disk: Disk| {
         spin(&disk).await.map_err(|error| error.to_string())?;
         extract(disk).await.map_err(|error| error.to_string())
     };
-    let mut extraction = Extraction::new(disk.facts(), after_spin);
+    let mut extraction = Extraction::new(disk.info(), after_spin);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("it answers").expect("nobody ended it")?;
     let truth = TrackMap::of_geometry(&Geometry::new(spec).expect("it holds"));
@@ -41,7 +41,7 @@ fn lost(spec: &DriveSpec, noise: Noise, seeds: u64, is_cached: bool) -> (Vec<Str
         let disk = SimulatedDisk::new(spec, noise, seed).expect("the drive file holds");
         let found = if is_cached { found(spec, Cached(disk)) } else { found(spec, disk) };
         match found {
-            Ok((Agreement { missed: 0, false_ones: 0, .. }, asked)) => probes += asked,
+            Ok((Agreement { missed: 0, false_ones: 0, .. }, requested)) => probes += requested,
             other => lost.push(format!("seed {seed}: {other:?}")),
         }
     }
@@ -110,15 +110,15 @@ impl Wandering {
     }
 }
 
-impl Answers for Wandering {
+impl ProbeTarget for Wandering {
     type Error = Infallible;
 
-    fn facts(&self) -> Facts {
-        self.0.facts()
+    fn info(&self) -> DiskInfo {
+        self.0.info()
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Infallible> {
-        self.0.ask(Probe { at: Nanos::ZERO, ..probe })
+    fn submit(&mut self, probe: Probe) -> Result<(), Infallible> {
+        self.0.submit(Probe { at: Nanos::ZERO, ..probe })
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Infallible> {
@@ -133,7 +133,7 @@ fn drifting_spindle_and_clock_cost_at_most_two_boundaries() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     for period in [30.0, 120.0, 600.0] {
         let disk = SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("the drive file holds");
-        let mut extraction = Extraction::new(disk.facts(), extract);
+        let mut extraction = Extraction::new(disk.info(), extract);
         let mut disk = Wandering(disk, period);
         let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
         let lattice = found.expect("it answers").expect("nobody ended it").expect("there are tracks");

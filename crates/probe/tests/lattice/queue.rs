@@ -2,35 +2,35 @@
 
 use super::*;
 use headstack_model::Nanos;
-use headstack_probe::drive::Answers;
-use headstack_probe::{Answer, Facts, Probe};
+use headstack_probe::drive::ProbeTarget;
+use headstack_probe::{Answer, DiskInfo, Probe};
 
 /// A disk of a depth, whose answers come later by as much where others are under way.
 struct Queued {
     disk: SimulatedDisk,
     depth: usize,
     later: Nanos,
-    under_way: usize,
+    in_flight: usize,
 }
 
-impl Answers for Queued {
+impl ProbeTarget for Queued {
     type Error = std::convert::Infallible;
 
-    fn facts(&self) -> Facts {
-        Facts { depth: self.depth, ..self.disk.facts() }
+    fn info(&self) -> DiskInfo {
+        DiskInfo { depth: self.depth, ..self.disk.info() }
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
-        self.under_way += 1;
-        self.disk.ask(probe)
+    fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        self.in_flight += 1;
+        self.disk.submit(probe)
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
         let (probe, mut answer) = self.disk.wait()?;
-        if self.under_way > 1 {
+        if self.in_flight > 1 {
             answer.ended += self.later;
         }
-        self.under_way -= 1;
+        self.in_flight -= 1;
         Ok((probe, answer))
     }
 }
@@ -38,8 +38,8 @@ impl Answers for Queued {
 /// The map of a disk, and the seconds that it took.
 fn extracted(spec: &DriveSpec, depth: usize, later: Nanos) -> (Lattice, f64) {
     let disk = SimulatedDisk::new(spec, Noise::USUAL, 1).expect("the drive file holds");
-    let mut disk = Queued { disk, depth, later, under_way: 0 };
-    let mut extraction = Extraction::new(disk.facts(), extract);
+    let mut disk = Queued { disk, depth, later, in_flight: 0 };
+    let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("it answers").expect("nobody ended it").expect("it has a lattice");
     let seconds = disk.disk.now().as_secs();

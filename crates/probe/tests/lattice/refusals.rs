@@ -3,8 +3,8 @@
 use super::cached::Cached;
 use super::*;
 use headstack_model::Nanos;
-use headstack_probe::drive::Answers;
-use headstack_probe::{Answer, Ask, Facts, Outcome, Probe};
+use headstack_probe::drive::ProbeTarget;
+use headstack_probe::{Answer, DiskInfo, Outcome, Probe, ProbeCommand};
 use std::collections::VecDeque;
 
 /// A disk that answers after a time that depends on the probe's number alone.
@@ -12,14 +12,14 @@ struct Nonsense {
     took: fn(u64) -> u64,
     outcome: Outcome,
     now: Nanos,
-    asked: VecDeque<Probe>,
+    requested: VecDeque<Probe>,
 }
 
-impl Answers for Nonsense {
+impl ProbeTarget for Nonsense {
     type Error = std::convert::Infallible;
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn info(&self) -> DiskInfo {
+        DiskInfo {
             sectors: 1 << 30,
             sector_bytes: 512,
             physical_sectors: 8,
@@ -29,13 +29,13 @@ impl Answers for Nonsense {
         }
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
-        self.asked.push_back(probe);
+    fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        self.requested.push_back(probe);
         Ok(())
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
-        let probe = self.asked.pop_front().expect("something was asked");
+        let probe = self.requested.pop_front().expect("something was asked");
         let issued = self.now;
         self.now = issued + Nanos((self.took)(probe.number));
         Ok((probe, Answer { issued, ended: self.now, outcome: self.outcome.clone() }))
@@ -43,8 +43,8 @@ impl Answers for Nonsense {
 }
 
 fn refusal(took: fn(u64) -> u64, outcome: Outcome) -> LatticeError {
-    let mut disk = Nonsense { took, outcome, now: Nanos::ZERO, asked: VecDeque::new() };
-    let mut extraction = Extraction::new(disk.facts(), extract);
+    let mut disk = Nonsense { took, outcome, now: Nanos::ZERO, requested: VecDeque::new() };
+    let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     found.expect("it answers").expect("nobody ended it").expect_err("there is no lattice")
 }
@@ -70,7 +70,7 @@ fn implausible_disk_is_rejected_with_its_cause() {
 fn disk_with_inseparable_cache_is_mapped_exactly() {
     let spec = plan(Layout::Ff, 3, 4).spec();
     let mut disk = Cached(SimulatedDisk::new(&spec, Noise::USUAL, 1).expect("it holds"));
-    let mut extraction = Extraction::new(disk.facts(), extract);
+    let mut extraction = Extraction::new(disk.info(), extract);
     let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
     let lattice = found.expect("it answers").expect("nobody ended it").expect("it has a lattice");
     let truth = TrackMap::of_geometry(&Geometry::new(&spec).expect("it holds"));
@@ -101,20 +101,20 @@ enum Damage {
     Unsteady,
 }
 
-impl Answers for Damaged {
+impl ProbeTarget for Damaged {
     type Error = std::convert::Infallible;
 
-    fn facts(&self) -> Facts {
-        self.0.facts()
+    fn info(&self) -> DiskInfo {
+        self.0.info()
     }
 
-    fn ask(&mut self, probe: Probe) -> Result<(), Self::Error> {
-        self.0.ask(probe)
+    fn submit(&mut self, probe: Probe) -> Result<(), Self::Error> {
+        self.0.submit(probe)
     }
 
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error> {
         let (probe, mut answer) = self.0.wait()?;
-        if let Ask::Read { lbn, .. } = probe.ask
+        if let ProbeCommand::Read { lbn, .. } = probe.command
             && lbn.0 > 0
             && scatter(lbn.0 / 8).is_multiple_of(1_000)
         {
@@ -135,7 +135,7 @@ fn unreadable_or_unsteady_sectors_are_skipped() {
         let spec = plan(Layout::Ff, 4, 20).spec();
         let simulated = SimulatedDisk::new(&spec, Noise::USUAL, seed).expect("it holds");
         let mut disk = Damaged(simulated, damage);
-        let mut extraction = Extraction::new(disk.facts(), extract);
+        let mut extraction = Extraction::new(disk.info(), extract);
         let found = drive::run(&mut extraction, &mut disk, |_, _, _| true);
         let lattice = found.expect("it answers").expect("nobody ended it");
         let lattice = lattice.unwrap_or_else(|error| panic!("{seed}: {error}"));

@@ -105,7 +105,7 @@ impl Plan {
         self.with("node.memory_bytes", m)
             .with("node.read_ahead_bytes", r)
             .with("node.dispatch_set", d)
-            .with("node.requests_a_turn", n)
+            .with("node.requests_per_turn", n)
             .with("node.queue_depth", d)
             .with("node.turns", "round-robin")
     }

@@ -23,7 +23,7 @@ fn plan_settings_appear_in_its_rig() {
     assert_eq!((cache.segments, cache.segment_sectors, cache.read_ahead_min_sectors), (4, 4096, 4095));
     let node = resolved.node.as_ref().expect("it has a node");
     assert_eq!((node.read_ahead_bytes, node.dispatch_set), (Some(MIB), Some(3)));
-    assert_eq!((node.requests_a_turn, node.memory_bytes), (Some(5), 16 * MIB));
+    assert_eq!((node.requests_per_turn, node.memory_bytes), (Some(5), 16 * MIB));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::figure::{Cell, Section, Table};
 use crate::judge::Measured;
 use crate::study::{Length, Setting, StudyError};
 use headstack_model::{DriveSpec, Geometry, drives};
-use headstack_probe::drive::Answers;
+use headstack_probe::drive::ProbeTarget;
 use headstack_probe::simulated::{Noise, SimulatedDisk};
 use headstack_probe::{Disk, Extraction, drive, lattice, query, scsi, timing};
 use headstack_tracks::TrackMap;
@@ -141,7 +141,7 @@ fn found<T, E: Display, F>(
 where
     F: Future<Output = Result<T, E>> + 'static,
 {
-    let mut extraction = Extraction::new(disk.facts(), extractor);
+    let mut extraction = Extraction::new(disk.info(), extractor);
     let Ok(found) = drive::run(&mut extraction, disk, |_, _, _| true);
     found.expect("nobody ends it").map(map_of).map_err(|error| error.to_string())
 }

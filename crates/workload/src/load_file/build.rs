@@ -237,6 +237,6 @@ fn processes(table: &Table<'_>, spec: &LoadSpec) -> Result<Member, Fault> {
     let sources = all.len() as u32;
     let load = Processes::new(all, u64::MAX).map_err(|error| Fault::new("process", error.to_string()))?;
     let load = load.sharing(spec.processors.unwrap_or(sources));
-    let load = if spec.processors_idle_for_good { load.others_idle_for_good() } else { load };
+    let load = if spec.idle_cpu_never_wakes { load.idle_cpu_never_wakes() } else { load };
     Ok(Member { load: Box::new(load), device: 0, sources })
 }

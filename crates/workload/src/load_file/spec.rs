@@ -26,7 +26,8 @@ pub struct LoadSpec {
     pub processors: Option<u32>,
     /// A processor other than the first stays idle for good once it runs out of processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub processors_idle_for_good: bool,
+    #[serde(alias = "idle_cpu_never_wakes")]
+    pub idle_cpu_never_wakes: bool,
     /// Single requests: random, in sequence, or to popular groups of blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<BlocksSpec>,

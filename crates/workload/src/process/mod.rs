@@ -72,7 +72,7 @@ pub struct Processes<P> {
     /// The process that has the first processor.
     on_first: Option<u32>,
     /// Whether all processors but the first are lost once no process is ready for them.
-    others_idle_for_good: bool,
+    idle_cpu_never_wakes: bool,
     /// Processes that could go on and have no processor, and since when.
     ready: VecDeque<(u32, Nanos)>,
     window: Window,
@@ -101,8 +101,8 @@ impl<P: Process> Processes<P> {
         let window = Window::new(MOST_OUTSTANDING, requests)?;
         let count = members.len();
         let (wakes, ready) = (BinaryHeap::with_capacity(count), VecDeque::new());
-        let (on_first, others_idle_for_good) = (None, false);
-        let all = Processes { members, wakes, free: 0, on_first, others_idle_for_good, ready, window };
+        let (on_first, idle_cpu_never_wakes) = (None, false);
+        let all = Processes { members, wakes, free: 0, on_first, idle_cpu_never_wakes, ready, window };
         Ok(all.sharing(count as u32))
     }
 
@@ -119,8 +119,8 @@ impl<P: Process> Processes<P> {
 
     /// Has every processor but the first stay idle for good once a process leaves it and no other is ready: DiskSim looks
     /// for a ready process where one leaves, and where a completion comes in, which is the first processor.
-    pub fn others_idle_for_good(mut self) -> Processes<P> {
-        self.others_idle_for_good = true;
+    pub fn idle_cpu_never_wakes(mut self) -> Processes<P> {
+        self.idle_cpu_never_wakes = true;
         self
     }
 
@@ -142,7 +142,7 @@ impl<P: Process> Processes<P> {
             self.on_first = self.ready.front().map(|(next, _)| *next);
         }
         let Some((index, since)) = self.ready.pop_front() else {
-            self.free += usize::from(was_first || !self.others_idle_for_good);
+            self.free += usize::from(was_first || !self.idle_cpu_never_wakes);
             return;
         };
         let member = &mut self.members[index as usize];

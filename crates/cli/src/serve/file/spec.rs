@@ -38,27 +38,26 @@ pub(crate) struct NodeSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitsSpec {
-    /// Connections at a time, an eighth of which is for sockets in the file system alone; who comes beyond is sent away, unless
-    /// an idle one gives way.
+    /// Connections at a time; one eighth of them is reserved for Unix sockets. A further client is refused unless it replaces an
+    /// idle connection.
     pub(crate) connections: usize,
-    /// Connections at a time from one address of a network (of IPv6 from all with the same first 64 bits); three quarters of
-    /// all where it is not given.
+    /// Connections at a time from one network address (IPv6: one 64-bit prefix). Default: three quarters of `connections`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connections_per_address: Option<usize>,
-    /// Requests of a connection that are under way at a time; the others wait.
+    /// Requests in flight of one connection; further requests wait.
     pub(crate) requests: usize,
-    /// Bytes of requests and replies that a connection has under way at a time, but for a single request that has more.
+    /// Bytes of requests and replies in flight of one connection; a single larger request is in flight alone.
     pub(crate) in_flight_bytes: usize,
-    /// The same of all connections together, besides 256 KiB that each has by itself: no request is read from who would need more,
-    /// until others have given some back. 512 MiB, or what one connection may have where that is more, where it is not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) in_flight_bytes_together: Option<usize>,
-    /// Time without a request after which a connection gives way to a client that finds all taken: of the address that has the most,
-    /// the one that has been idle longest.
+    /// Bytes in flight of all connections together, in addition to 256 KiB of each. A connection that needs more is not read from
+    /// until others release memory. Default: 512 MiB, or `in_flight_bytes` if that is more.
+    #[serde(alias = "total_in_flight_bytes", skip_serializing_if = "Option::is_none")]
+    pub(crate) total_in_flight_bytes: Option<usize>,
+    /// Time without a request after which a new client may replace a connection when all are in use. The longest idle connection
+    /// of the address with the most connections is replaced.
     pub(crate) idle_ms: f64,
     /// Time for a client to choose an export.
     pub(crate) handshake_ms: f64,
-    /// Time for a request to come whole, from its first byte on.
+    /// Time for a complete request to arrive, from its first byte.
     pub(crate) request_ms: f64,
     /// Time for a client to take a reply, from one of its bytes to the next.
     pub(crate) reply_ms: f64,
@@ -72,7 +71,7 @@ impl Default for LimitsSpec {
             connections_per_address: None,
             requests: limits.requests,
             in_flight_bytes: limits.held_bytes,
-            in_flight_bytes_together: None,
+            total_in_flight_bytes: None,
             idle_ms: Rules::default().idle.as_ms(),
             handshake_ms: limits.handshake.as_ms(),
             request_ms: limits.request.as_ms(),
@@ -107,10 +106,10 @@ impl LimitsSpec {
         if !(4096..=1 << 40).contains(&self.in_flight_bytes) {
             return Err(wrong("in_flight_bytes", self.in_flight_bytes.to_string(), "4 KiB to 1 TiB"));
         }
-        let together = self.in_flight_bytes_together.unwrap_or(self.in_flight_bytes.max(TOGETHER));
+        let together = self.total_in_flight_bytes.unwrap_or(self.in_flight_bytes.max(TOGETHER));
         if !(self.in_flight_bytes.max(Budget::LEAST)..=1 << 40).contains(&together) {
             let allowed = "what one connection may have, or 32 MiB, to 1 TiB";
-            return Err(wrong("in_flight_bytes_together", together.to_string(), allowed));
+            return Err(wrong("total_in_flight_bytes", together.to_string(), allowed));
         }
         let time = |key: &str, ms: f64| match (1.0..=1e8).contains(&ms) {
             true => Ok(Nanos::from_ms(ms)),

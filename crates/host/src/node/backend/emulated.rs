@@ -3,8 +3,8 @@
 use super::{Drive, Ends};
 use crate::disk::Outcome;
 use crate::node::core::NodeCore;
-use crate::node::words::{Command, Ended, Shape, Work};
-use crate::shared::{Asker, Ends as Told};
+use crate::node::messages::{Command, Ended, Shape, Work};
+use crate::shared::{Ends as DiskEnds, RequestOrigin};
 use crate::{BlockError, DiskHandle, Operation};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,15 +13,21 @@ use std::sync::Arc;
 pub(super) struct Emulated {
     disk: DiskHandle,
     volume: u32,
-    told: Arc<Told>,
-    taken: Vec<(u32, Operation, Asker)>,
+    ended_at_disk: Arc<DiskEnds>,
+    taken: Vec<(u32, Operation, RequestOrigin)>,
     /// What was told and is being looked at; kept for its room.
     over: Vec<(u32, Result<Outcome, BlockError>)>,
 }
 
 impl Emulated {
     pub(super) fn new(disk: DiskHandle, volume: u32) -> io::Result<Emulated> {
-        Ok(Emulated { disk, volume, told: Arc::new(Told::new()?), taken: Vec::new(), over: Vec::new() })
+        Ok(Emulated {
+            disk,
+            volume,
+            ended_at_disk: Arc::new(DiskEnds::new()?),
+            taken: Vec::new(),
+            over: Vec::new(),
+        })
     }
 }
 
@@ -36,12 +42,12 @@ impl Drive for Emulated {
     }
 
     fn wake(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.told.wake.as_fd())
+        Some(self.ended_at_disk.wake.as_fd())
     }
 
     fn woken(&mut self) {
         // It only fails where there is nothing.
-        let _ = rustix::io::read(&self.told.wake, &mut [0; 8]);
+        let _ = rustix::io::read(&self.ended_at_disk.wake, &mut [0; 8]);
     }
 
     fn start(&mut self, core: &mut NodeCore, Command { id, work }: Command) {
@@ -53,9 +59,9 @@ impl Drive for Emulated {
                 Operation::WriteZeroes { offset, bytes, may_trim, fua }
             }
             Work::Trim { offset, bytes } => Operation::Trim { offset, bytes },
-            Work::Look { offset, bytes } => Operation::Allocation { offset, bytes },
+            Work::BlockStatus { offset, bytes } => Operation::Allocation { offset, bytes },
         };
-        self.taken.push((self.volume, operation, Asker::Node(Arc::clone(&self.told), id)));
+        self.taken.push((self.volume, operation, RequestOrigin::Node(Arc::clone(&self.ended_at_disk), id)));
     }
 
     fn issue(&mut self, _core: &mut NodeCore) {
@@ -65,14 +71,14 @@ impl Drive for Emulated {
     }
 
     fn take_ended(&mut self, core: &mut NodeCore, ends: &mut Ends) {
-        self.told.take(&mut self.over);
+        self.ended_at_disk.take(&mut self.over);
         for (id, result) in self.over.drain(..) {
             let result = result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),
                 Outcome::Read { volume, offset, .. } => {
                     self.disk.read(volume, offset, core.room(id)).map(|()| Ended::Done)
                 }
-                Outcome::Allocation(stretches) => Ok(Ended::Allocation(stretches)),
+                Outcome::Allocation(extents) => Ok(Ended::Allocation(extents)),
             });
             ends.push((id, result));
         }

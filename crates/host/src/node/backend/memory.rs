@@ -1,9 +1,9 @@
 //! A disk in memory. Nothing is kept of what was never written, or was trimmed whole.
 
 use super::{Drive, Ends};
-use crate::Stretch;
+use crate::StatusExtent;
 use crate::node::core::NodeCore;
-use crate::node::words::{Command, Ended, Shape, Work};
+use crate::node::messages::{Command, Ended, Shape, Work};
 use memmap2::{Advice, MmapMut};
 use std::os::fd::BorrowedFd;
 
@@ -44,12 +44,12 @@ impl Memory {
         }
     }
 
-    fn look(&self, offset: u64, bytes: u64) -> Vec<Stretch> {
-        let stretch = |(number, _, bytes): (usize, usize, usize)| Stretch {
+    fn block_status(&self, offset: u64, bytes: u64) -> Vec<StatusExtent> {
+        let extent = |(number, _, bytes): (usize, usize, usize)| StatusExtent {
             bytes: bytes as u64,
             hole: self.chunks[number].is_none(),
         };
-        parts(offset, bytes).map(stretch).collect()
+        parts(offset, bytes).map(extent).collect()
     }
 }
 
@@ -101,7 +101,7 @@ impl Drive for Memory {
                 self.clear(offset, bytes);
                 Ended::Done
             }
-            Work::Look { offset, bytes } => Ended::Allocation(self.look(offset, bytes)),
+            Work::BlockStatus { offset, bytes } => Ended::Allocation(self.block_status(offset, bytes)),
             Work::Flush => Ended::Done,
         };
         self.ended.push((id, Ok(ended)));
@@ -137,11 +137,15 @@ mod tests {
         let mut read = [1; 1536];
         memory.fetch(edge, &mut read);
         assert!(read[..1024] == [7; 1024] && read[1024..] == [0; 512]);
-        let (data, hole) = (Stretch { bytes: 2 << 20, hole: false }, Stretch { bytes: 2 << 20, hole: true });
-        assert_eq!(memory.look(0, 8 << 20), [data, data, hole, hole]);
+        let (data, hole) =
+            (StatusExtent { bytes: 2 << 20, hole: false }, StatusExtent { bytes: 2 << 20, hole: true });
+        assert_eq!(memory.block_status(0, 8 << 20), [data, data, hole, hole]);
         memory.clear(2 << 20, 6 << 20);
         memory.fetch(edge, &mut read);
         assert!(read[..512] == [7; 512] && read[512..] == [0; 1024]);
-        assert_eq!(memory.look(512, (4 << 20) - 512), [Stretch { bytes: (2 << 20) - 512, ..data }, hole]);
+        assert_eq!(
+            memory.block_status(512, (4 << 20) - 512),
+            [StatusExtent { bytes: (2 << 20) - 512, ..data }, hole]
+        );
     }
 }

@@ -7,8 +7,8 @@ mod plain;
 mod uring;
 
 use super::core::NodeCore;
+use super::messages::{Command, Ended, Shape};
 use super::tracks::Tracks;
-use super::words::{Command, Ended, Shape};
 use crate::{BlockError, DiskHandle};
 use emulated::Emulated;
 use headstack_tracks::TrackMap;

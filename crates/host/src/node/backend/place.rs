@@ -2,8 +2,8 @@
 
 use super::Opening;
 use crate::node::bytes::pages;
-use crate::node::words::Shape;
-use crate::{BlockError, Stretch};
+use crate::node::messages::Shape;
+use crate::{BlockError, StatusExtent};
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, ioctl_blksszget};
 use rustix::io::Errno;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -87,12 +87,12 @@ impl Place {
     }
 
     /// Where data are kept and where holes are.
-    pub(super) fn look(&self, offset: u64, bytes: u64) -> Vec<Stretch> {
-        allocation(&self.file, offset, bytes, Place::STRETCHES)
+    pub(super) fn block_status(&self, offset: u64, bytes: u64) -> Vec<StatusExtent> {
+        allocation(&self.file, offset, bytes, Place::MAX_EXTENTS)
     }
 
     /// Most stretches told of at once.
-    const STRETCHES: usize = 128;
+    const MAX_EXTENTS: usize = 128;
 }
 
 /// How the system is asked for zeros.
@@ -119,9 +119,9 @@ pub(super) fn failure(error: Errno) -> BlockError {
 
 /// Where data are kept and where holes are, from `offset` on; at most so many stretches, which may end early then. What
 /// tells of no holes has none.
-pub(crate) fn allocation(file: &File, offset: u64, bytes: u64, most: usize) -> Vec<Stretch> {
-    let (mut at, end, mut stretches) = (offset, offset + bytes, Vec::new());
-    while at < end && stretches.len() < most {
+pub(crate) fn allocation(file: &File, offset: u64, bytes: u64, most: usize) -> Vec<StatusExtent> {
+    let (mut at, end, mut extents) = (offset, offset + bytes, Vec::new());
+    while at < end && extents.len() < most {
         let (hole, next) = match rustix::fs::seek(file, SeekFrom::Data(at)) {
             Ok(data) if data > at => (true, data),
             Ok(_) => (false, rustix::fs::seek(file, SeekFrom::Hole(at)).unwrap_or(end)),
@@ -130,10 +130,10 @@ pub(crate) fn allocation(file: &File, offset: u64, bytes: u64, most: usize) -> V
             Err(_) => (false, end),
         };
         let next = next.min(end);
-        stretches.push(Stretch { bytes: next - at, hole });
+        extents.push(StatusExtent { bytes: next - at, hole });
         at = next;
     }
-    stretches
+    extents
 }
 
 fn wrong(message: &str) -> io::Error {
@@ -270,9 +270,9 @@ mod tests {
         drop(file);
         let buffered = Opening { buffered: true, ..Opening::default() };
         let place = Place::open(&path, buffered, &mut Vec::new()).expect("it is a file");
-        let [hole, data] = [true, false].map(|hole| move |kib: u64| Stretch { bytes: kib << 10, hole });
-        assert_eq!(place.look(0, 1 << 20), [hole(256), data(128), hole(640)]);
+        let [hole, data] = [true, false].map(|hole| move |kib: u64| StatusExtent { bytes: kib << 10, hole });
+        assert_eq!(place.block_status(0, 1 << 20), [hole(256), data(128), hole(640)]);
         place.allocate(256 << 10, 64 << 10, true).expect("file systems of tests know holes");
-        assert_eq!(place.look(256 << 10, 128 << 10), [hole(64), data(64)]);
+        assert_eq!(place.block_status(256 << 10, 128 << 10), [hole(64), data(64)]);
     }
 }

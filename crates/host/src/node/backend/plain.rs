@@ -7,7 +7,7 @@ use super::{Drive, Ends};
 use crate::BlockError;
 use crate::node::bytes::{Pool, pages};
 use crate::node::core::NodeCore;
-use crate::node::words::{Command, Ended, Shape, Work};
+use crate::node::messages::{Command, Ended, Shape, Work};
 use memmap2::MmapMut;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
@@ -102,7 +102,9 @@ fn carry_out(place: &Place, Task { command, room }: &mut Task) -> Result<Ended, 
             Err(error) if !is_unknown(error) => return Err(failure(error)),
             _ => {}
         },
-        Work::Look { offset, bytes } => return Ok(Ended::Allocation(place.look(offset, bytes))),
+        Work::BlockStatus { offset, bytes } => {
+            return Ok(Ended::Allocation(place.block_status(offset, bytes)));
+        }
     }
     Ok(Ended::Done)
 }

@@ -9,7 +9,7 @@ use super::{Drive, Ends};
 use crate::BlockError;
 use crate::node::bytes::pages;
 use crate::node::core::NodeCore;
-use crate::node::words::{Command, Ended, Shape, Work};
+use crate::node::messages::{Command, Ended, Shape, Work};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode};
@@ -37,7 +37,7 @@ pub(super) struct Uring {
     wake: OwnedFd,
     jobs: Vec<Option<Job>>,
     /// How many of them the kernel has.
-    underway: usize,
+    in_flight: usize,
     /// To be handed over.
     entries: Vec<Entry>,
     ended: Ends,
@@ -81,7 +81,7 @@ impl Uring {
                 ring,
                 wake,
                 jobs: Vec::new(),
-                underway: 0,
+                in_flight: 0,
                 entries: Vec::new(),
                 ended: Vec::new(),
                 is_woken: false,
@@ -140,7 +140,7 @@ impl Uring {
         loop {
             let next = self.ring.completion().next();
             let Some(end) = next else { return };
-            self.underway -= 1;
+            self.in_flight -= 1;
             let slot = end.user_data() as usize;
             let job = self.jobs[slot].take().expect("a command ends once");
             match next_stage(job, end.result(), self.place.direct) {
@@ -158,7 +158,7 @@ impl Uring {
         }
         self.entries.push(self.entry(job).user_data(slot as u64));
         self.jobs[slot] = Some(job);
-        self.underway += 1;
+        self.in_flight += 1;
     }
 
     fn entry(&self, Job { work, stage, address, done, .. }: Job) -> Entry {
@@ -194,7 +194,7 @@ impl Uring {
             }
             (Work::Zero { offset, bytes, may_trim, .. }, _) => allocate(offset, bytes, may_trim),
             (Work::Trim { offset, bytes }, _) => allocate(offset, bytes, true),
-            (Work::Flush | Work::Look { .. }, _) => unreachable!("they have no other stage"),
+            (Work::Flush | Work::BlockStatus { .. }, _) => unreachable!("they have no other stage"),
         }
     }
 
@@ -229,7 +229,7 @@ fn next_stage(mut job: Job, told: i32, direct: bool) -> Result<Option<Job>, Bloc
     let (bytes, fua) = match job.work {
         Work::Read { bytes, fua, .. } | Work::Write { bytes, fua, .. } => (bytes, fua),
         Work::Zero { bytes, fua, .. } => (bytes, fua),
-        Work::Trim { bytes, .. } | Work::Look { bytes, .. } => (bytes, false),
+        Work::Trim { bytes, .. } | Work::BlockStatus { bytes, .. } => (bytes, false),
         Work::Flush => (0, false),
     };
     match (job.stage, result) {
@@ -301,8 +301,8 @@ impl Drive for Uring {
             Work::Write { .. } => (Stage::Transfer, core.data(id).as_ptr() as usize),
             Work::Flush => (Stage::Sync, 0),
             Work::Zero { .. } | Work::Trim { .. } => (Stage::Allocate, 0),
-            Work::Look { offset, bytes } => {
-                return self.ended.push((id, Ok(Ended::Allocation(self.place.look(offset, bytes)))));
+            Work::BlockStatus { offset, bytes } => {
+                return self.ended.push((id, Ok(Ended::Allocation(self.place.block_status(offset, bytes)))));
             }
         };
         self.push(Job { id, work, stage, address, done: 0 });
@@ -331,15 +331,15 @@ impl Drive for Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         // Those that were never handed over are not waited for.
-        self.underway -= self.entries.len() + self.ring.submission().len();
-        while self.underway > 0 {
+        self.in_flight -= self.entries.len() + self.ring.submission().len();
+        while self.in_flight > 0 {
             // SAFETY: it hands nothing over, and no argument.
             let entered = unsafe { self.ring.submitter().enter::<()>(0, 1, GET_EVENTS, None) };
             if entered.is_err_and(|error| !is_passing(&error)) {
                 // What it may still read and write would be another's memory.
                 std::process::abort();
             }
-            self.underway -= self.ring.completion().count();
+            self.in_flight -= self.ring.completion().count();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The bytes of requests and commands.
 
-use super::{Content, Held, NodeCore, Underway, first};
-use headstack_policy::streams::{Ask, Place};
+use super::{ActiveCommand, Content, NodeCore, NodeRequest, first};
+use headstack_policy::streams::{RequestKind, TransferBuffer};
 use memmap2::MmapMut;
 
 impl NodeCore {
@@ -25,44 +25,44 @@ impl NodeCore {
 
     /// The first byte and the length of what a command is for.
     pub fn run_of(&self, id: u32) -> (u64, u64) {
-        let Underway { offset, bytes, .. } = self.underway(id);
+        let ActiveCommand { offset, bytes, .. } = self.active_command(id);
         (offset, bytes)
     }
 
     /// Whether a read's bytes go to a request and not to the stream memory.
     pub fn is_for_request(&self, id: u32) -> bool {
-        matches!(self.underway(id).place, Place::Request(_))
+        matches!(self.active_command(id).place, TransferBuffer::Request(_))
     }
 
     /// Where the bytes of a read go: in whole pages, or from one of the stream memory's blocks on.
     pub fn room(&mut self, id: u32) -> &mut [u8] {
-        let Underway { place, offset, bytes } = self.underway(id);
+        let ActiveCommand { place, offset, bytes } = self.active_command(id);
         match place {
-            Place::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
-            Place::Request(number) => {
+            TransferBuffer::Memory(at) => &mut self.memory[at as usize..][..bytes as usize],
+            TransferBuffer::Request(number) => {
                 let (room, first) = self.room_of(number as usize);
                 &mut room[(offset - first) as usize..][..bytes as usize]
             }
-            Place::None => panic!("it has no bytes"),
+            TransferBuffer::None => panic!("it has no bytes"),
         }
     }
 
     /// What a write writes, wherever it lies.
     pub fn data(&self, id: u32) -> &[u8] {
-        let Underway { place, offset, bytes } = self.underway(id);
+        let ActiveCommand { place, offset, bytes } = self.active_command(id);
         match place {
-            Place::Memory(at) => &self.memory[at as usize..][..bytes as usize],
-            Place::Request(number) => {
-                let held = &self.requests[number as usize];
-                &held.brought()[(offset - first(held.ask)) as usize..][..bytes as usize]
+            TransferBuffer::Memory(at) => &self.memory[at as usize..][..bytes as usize],
+            TransferBuffer::Request(number) => {
+                let request = &self.requests[number as usize];
+                &request.written_data()[(offset - first(request.kind)) as usize..][..bytes as usize]
             }
-            Place::None => panic!("it has no bytes"),
+            TransferBuffer::None => panic!("it has no bytes"),
         }
     }
 
     /// What a write writes, where a device can transfer it from: as [`NodeCore::room`].
     pub fn aligned_data(&mut self, id: u32) -> &[u8] {
-        if let Place::Request(number) = self.underway(id).place {
+        if let TransferBuffer::Request(number) = self.active_command(id).place {
             self.room_of(number as usize);
         }
         self.data(id)
@@ -75,19 +75,19 @@ impl NodeCore {
 
     /// A request's bytes where a device can transfer them, and its first byte.
     fn room_of(&mut self, number: usize) -> (&mut MmapMut, u64) {
-        let Held { ask, content, .. } = &mut self.requests[number];
+        let NodeRequest { kind, content, .. } = &mut self.requests[number];
         if !matches!(content, Content::Room(_)) {
-            let (Ask::Read { bytes, .. } | Ask::Write { bytes, .. }) = *ask else {
+            let (RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. }) = *kind else {
                 panic!("it has no bytes")
             };
             let mut room = self.pool.take(bytes as usize);
-            if let Content::Brought(data) = content {
+            if let Content::Written(data) = content {
                 room[..data.len()].copy_from_slice(data);
             }
             *content = Content::Room(room);
         }
         match content {
-            Content::Room(room) => (room, first(*ask)),
+            Content::Room(room) => (room, first(*kind)),
             _ => unreachable!("it was put there"),
         }
     }

@@ -4,7 +4,7 @@
 //! served (a turn is far longer than any noise), and the phase at which it ended, as the middle of several. Everything is
 //! led back to these two.
 
-use crate::{Answer, Ask, Disk};
+use crate::{Answer, Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::{Track, TrackMap};
 use std::cell::Cell;
@@ -98,7 +98,7 @@ impl Bench {
 
     /// Sectors that are accessed together.
     pub(super) fn unit(&self) -> u32 {
-        self.disk.facts().physical_sectors
+        self.disk.info().physical_sectors
     }
 
     /// Time that so many turns take.
@@ -114,39 +114,39 @@ impl Bench {
     }
 
     /// Asks at a time, or at once where that has passed, and waits for the answer.
-    pub(super) async fn ask(&self, ask: Ask, at: Nanos) -> Answer {
-        let ticket = self.send(ask, at);
+    pub(super) async fn execute(&self, command: ProbeCommand, at: Nanos) -> Answer {
+        let ticket = self.send(command, at);
         self.disk.answer(ticket).await
     }
 
     /// Asks at a time without waiting for the answer.
-    pub(super) fn send(&self, ask: Ask, at: Nanos) -> crate::Ticket {
+    pub(super) fn send(&self, command: ProbeCommand, at: Nanos) -> crate::Ticket {
         self.probes.set(self.probes.get() + 1);
-        self.disk.send(ask, at)
+        self.disk.send(command, at)
     }
 
     /// An access to the media.
     pub(super) async fn access(&self, kind: Kind, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
-        let ask = match kind {
-            Kind::Read => Ask::Read { lbn, sectors, from_media: true },
-            Kind::Write => Ask::Write { lbn, sectors, to_media: true },
+        let command = match kind {
+            Kind::Read => ProbeCommand::Read { lbn, sectors, from_media: true },
+            Kind::Write => ProbeCommand::Write { lbn, sectors, to_media: true },
         };
-        self.ask(ask, at).await
+        self.execute(command, at).await
     }
 
     /// A read from wherever the disk likes.
     pub(super) async fn read(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
-        self.ask(Ask::Read { lbn, sectors, from_media: false }, at).await
+        self.execute(ProbeCommand::Read { lbn, sectors, from_media: false }, at).await
     }
 
     /// A write that may stay in the cache.
     pub(super) async fn write(&self, lbn: Lbn, sectors: u32, at: Nanos) -> Answer {
-        self.ask(Ask::Write { lbn, sectors, to_media: false }, at).await
+        self.execute(ProbeCommand::Write { lbn, sectors, to_media: false }, at).await
     }
 
     /// Brings everything written to the media.
     pub(super) async fn flush(&self) -> Answer {
-        self.ask(Ask::Flush, Nanos::ZERO).await
+        self.execute(ProbeCommand::Flush, Nanos::ZERO).await
     }
 
     /// A track at least a third of the disk from a block.
@@ -240,13 +240,13 @@ impl Bench {
             }
         }
         while (high - low) * self.turn > 1_000.0 {
-            let (in_time, asked) = self.is_in_time(probe, (low + high) / 2.0).await;
+            let (in_time, requested) = self.is_in_time(probe, (low + high) / 2.0).await;
             // Where the asking itself was late, the time that was tried is another.
             match in_time {
-                true => high = asked.clamp(low, high),
-                false => low = asked.clamp(low, high),
+                true => high = requested.clamp(low, high),
+                false => low = requested.clamp(low, high),
             }
-            if asked <= low && in_time || asked >= high && !in_time {
+            if requested <= low && in_time || requested >= high && !in_time {
                 break;
             }
         }

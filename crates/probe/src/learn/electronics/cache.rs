@@ -5,7 +5,7 @@
 
 use super::bench::{Bench, Hits, Kind};
 use super::overhead;
-use super::{Findings, Sure};
+use super::{FindingConfidence, Findings};
 use headstack_model::spec::{CacheSpec, ReadAhead, Replacement, Segmentation};
 use headstack_model::{Lbn, Nanos};
 
@@ -42,20 +42,20 @@ pub(super) async fn learn(bench: &Bench, hits: Option<&Hits>, findings: &mut Fin
     let mut spec = CacheSpec { almost_hits: true, ..CacheSpec::default() };
     let Some(hits) = hits else {
         spec.enabled = false;
-        findings.add("cache.enabled", Sure::Seen);
+        findings.add("cache.enabled", FindingConfidence::Measured);
         return spec;
     };
-    findings.add("cache.enabled", Sure::Seen);
+    findings.add("cache.enabled", FindingConfidence::Measured);
     let mut reads = Reads { bench, hits: *hits, ahead: 0 };
-    bench.disk().tell("cache", 0.0);
+    bench.disk().report_progress("cache", 0.0);
     reads.learn_read_ahead(&mut spec, findings).await;
     reads.ahead = spec.read_ahead_max_sectors;
-    bench.disk().tell("cache", 0.5);
+    bench.disk().report_progress("cache", 0.5);
     let (segments, sure) = reads.segments().await;
     spec.segments = segments as u32;
     findings.add("cache.segments", sure);
     reads.learn_segment(&mut spec, findings).await;
-    bench.disk().tell("cache", 0.8);
+    bench.disk().report_progress("cache", 0.8);
     spec.replacement = reads.replacement(segments, findings).await;
     reads.learn_arrival(&mut spec, findings).await;
     reads.learn_habits(&mut spec, findings).await;
@@ -175,7 +175,7 @@ impl Reads<'_> {
         let sectors = i64::from(self.bench.size());
         let left = 4 * i64::from(unit);
         let whole = self.ahead(Place { from: 0, sectors: unit }, When::Later).await;
-        findings.add("cache.read_ahead", Sure::Seen);
+        findings.add("cache.read_ahead", FindingConfidence::Measured);
         if whole == 0 {
             spec.read_ahead_max_sectors = self.ahead_of_small_segments().await;
             if spec.read_ahead_max_sectors > 0 {
@@ -203,13 +203,13 @@ impl Reads<'_> {
             (false, _) => (ReadAhead::Cylinder, MOST as u32),
         };
         let is_whole = u64::from(spec.read_ahead_max_sectors) > whole;
-        let sure = if is_whole { Sure::AtLeastThat } else { Sure::Seen };
+        let sure = if is_whole { FindingConfidence::LowerBound } else { FindingConfidence::Measured };
         findings.add("cache.read_ahead_max_sectors", sure);
     }
 
     /// Learns how much a segment holds: what is kept of a long request, and what is read beyond it.
     async fn learn_segment(&self, spec: &mut CacheSpec, findings: &mut Findings) {
-        findings.add("cache.segment_sectors", Sure::Seen);
+        findings.add("cache.segment_sectors", FindingConfidence::Measured);
         let ahead = Place { from: 0, sectors: self.bench.unit() };
         if spec.read_ahead == ReadAhead::Segment && !self.reaches(ahead, 0, When::Later).await {
             // What is read ahead pushes its own beginning out: segments have become smaller than they can be.
@@ -225,7 +225,7 @@ impl Reads<'_> {
                 break (place, self.last_held(place, 0, all).await);
             }
             if sectors >= 8192 {
-                findings.add("cache.segment_sectors", Sure::AtLeastThat);
+                findings.add("cache.segment_sectors", FindingConfidence::LowerBound);
                 break (place, all);
             }
             sectors *= 4;
@@ -253,20 +253,20 @@ impl Reads<'_> {
         spec.segments_max = Some(spec.segments);
         spec.segment_sectors = large as u32;
         spec.segments = ((all + large / 2) / large).max(1) as u32;
-        findings.add("cache.segmentation", Sure::Seen);
+        findings.add("cache.segmentation", FindingConfidence::Measured);
     }
 
     /// How many places are held at a time.
-    async fn segments(&self) -> (usize, Sure) {
+    async fn segments(&self) -> (usize, FindingConfidence) {
         let mut count = 4;
         loop {
             // What is late is taken for less, so that the larger of two is right.
             let held = self.held_of(count).await.max(self.held_of(count).await);
             if held + 1 < count {
-                return (held.max(1), Sure::Seen);
+                return (held.max(1), FindingConfidence::Measured);
             }
             if count >= MOST_SEGMENTS {
-                return (held, Sure::AtLeastThat);
+                return (held, FindingConfidence::LowerBound);
             }
             count *= 4;
         }
@@ -294,10 +294,10 @@ impl Reads<'_> {
     /// Whether a place that is used again outlives those that came after it.
     async fn replacement(&self, segments: usize, findings: &mut Findings) -> Replacement {
         if !(2..=64).contains(&segments) {
-            findings.add("cache.replacement", Sure::NotSeen);
+            findings.add("cache.replacement", FindingConfidence::Default);
             return Replacement::Lru;
         }
-        findings.add("cache.replacement", Sure::Seen);
+        findings.add("cache.replacement", FindingConfidence::Measured);
         // One more after it was used pushes it out by age; as many more as there are segments, but for one, never by use.
         let (one, many) = (self.outlives(segments, 1).await, self.outlives(segments, segments - 1).await);
         match (one, many) {
@@ -339,7 +339,7 @@ impl Reads<'_> {
             let at = self.bench.disk().now() + self.bench.turns(4.0);
             whole += usize::from(self.holds_at(track.first, at).await);
         }
-        findings.add("cache.read_on_arrival", Sure::Seen);
+        findings.add("cache.read_on_arrival", FindingConfidence::Measured);
         if whole >= 8 && spec.read_ahead == ReadAhead::Track {
             spec.read_ahead = ReadAhead::OnArrival;
         } else {
@@ -371,7 +371,7 @@ impl Reads<'_> {
                     spec.segments > 1 && self.reaches(place, far, When::ReadAgain).await
                 }
             };
-            findings.add("cache.read_ahead_on_hit", Sure::Seen);
+            findings.add("cache.read_ahead_on_hit", FindingConfidence::Measured);
             // What is read while the next command is on its way is no minimum.
             let on_the_way = 2.0 * self.hits.base / self.bench.turn * f64::from(self.bench.size()) + 2.0;
             let cut_off = match self.reaches(place, on_the_way as i64 * 2, When::CutOff).await {
@@ -379,24 +379,24 @@ impl Reads<'_> {
                 false => 0,
             };
             spec.read_ahead_min_sectors = (cut_off as u32).min(spec.read_ahead_max_sectors);
-            findings.add("cache.read_ahead_min_sectors", Sure::Seen);
+            findings.add("cache.read_ahead_min_sectors", FindingConfidence::Measured);
             let sectors = (spec.segment_sectors / 2).max(1);
             let last = i64::from(spec.read_ahead_max_sectors) - 1;
             if spec.read_ahead == ReadAhead::Segment {
                 let over = Place { from: 0, sectors };
                 spec.read_ahead_over_requested = self.reaches(over, last, When::Later).await;
-                findings.add("cache.read_ahead_over_requested", Sure::Seen);
+                findings.add("cache.read_ahead_over_requested", FindingConfidence::Measured);
             }
             spec.almost_hits = self.almost_hits(findings).await;
         }
-        if self.bench.disk().facts().may_write {
+        if self.bench.disk().info().may_write {
             spec.read_hits_on_written =
                 overhead::hit_on_written(self.bench, &self.hits, self.reading(f64::from(self.ahead)))
                     .await
                     .is_some();
-            findings.add("cache.read_hits_on_written", Sure::Seen);
+            findings.add("cache.read_hits_on_written", FindingConfidence::Measured);
         } else {
-            findings.add("cache.read_hits_on_written", Sure::NotSeen);
+            findings.add("cache.read_hits_on_written", FindingConfidence::Default);
         }
     }
 
@@ -413,7 +413,10 @@ impl Reads<'_> {
             late += usize::from(took.0 as f64 > 0.7 * self.bench.turn);
         }
         let is_late = late * 2 > PAIRS;
-        findings.add("cache.almost_hits", if is_late { Sure::Seen } else { Sure::AtMostThat });
+        findings.add(
+            "cache.almost_hits",
+            if is_late { FindingConfidence::Measured } else { FindingConfidence::UpperBound },
+        );
         !is_late
     }
 }

@@ -21,37 +21,40 @@ use headstack_tracks::TrackMap;
 
 /// How sure a key's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sure {
+pub enum FindingConfidence {
     /// The answers show it.
-    Seen,
+    Measured,
     /// The answers show that it is no less.
-    AtLeastThat,
+    LowerBound,
     /// The answers show that it is no more, or that more would make no difference.
-    AtMostThat,
+    UpperBound,
     /// The answers do not show it: the value is the usual one.
-    NotSeen,
+    Default,
 }
 
 /// Of each key that was looked for, how sure its value is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    found: Vec<(&'static str, Sure)>,
+    found: Vec<(&'static str, FindingConfidence)>,
 }
 
 impl Findings {
-    pub(super) fn add(&mut self, key: &'static str, sure: Sure) {
+    pub(super) fn add(&mut self, key: &'static str, sure: FindingConfidence) {
         self.found.retain(|(other, _)| *other != key);
         self.found.push((key, sure));
     }
 
     /// All keys, in the order in which they were learned.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Sure)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, FindingConfidence)> {
         self.found.iter().copied()
     }
 
     /// How sure a key's value is; not seen where it was not looked for.
-    pub fn of(&self, key: &str) -> Sure {
-        self.found.iter().find(|(other, _)| *other == key).map_or(Sure::NotSeen, |(_, sure)| *sure)
+    pub fn confidence_of(&self, key: &str) -> FindingConfidence {
+        self.found
+            .iter()
+            .find(|(other, _)| *other == key)
+            .map_or(FindingConfidence::Default, |(_, sure)| *sure)
     }
 }
 
@@ -125,27 +128,28 @@ pub async fn electronics(disk: Disk, map: TrackMap, turn_ns: f64) -> Result<Lear
     }
     let bench = Bench::new(disk, map, turn_ns);
     let mut findings = Findings::default();
-    bench.disk().tell("overheads", 0.0);
+    bench.disk().report_progress("overheads", 0.0);
     let hits = overhead::hits(&bench).await;
     let learned = overhead::learn(&bench, hits.as_ref(), &mut findings).await;
     let (overhead, mut bus, write_wait) = learned.ok_or(LearnError::OutOfStep(turn_ns / 1e6))?;
-    bench.disk().tell("access on arrival", 0.0);
+    bench.disk().report_progress("access on arrival", 0.0);
     let zero_latency_read = overhead::zero_latency(&bench, Kind::Read).await;
-    findings.add("mechanics.zero_latency_read", Sure::Seen);
-    let zero_latency_write = match bench.disk().facts().may_write {
+    findings.add("mechanics.zero_latency_read", FindingConfidence::Measured);
+    let zero_latency_write = match bench.disk().info().may_write {
         true => overhead::zero_latency(&bench, Kind::Write).await,
         false => zero_latency_read,
     };
-    let sure = if bench.disk().facts().may_write { Sure::Seen } else { Sure::NotSeen };
+    let sure =
+        if bench.disk().info().may_write { FindingConfidence::Measured } else { FindingConfidence::Default };
     findings.add("mechanics.zero_latency_write", sure);
     let mut cache = cache::learn(&bench, hits.as_ref(), &mut findings).await;
     let mut flushes = Vec::new();
-    if bench.disk().facts().may_write {
+    if bench.disk().info().may_write {
         let after_write = (overhead.after_write.read_hit_ms + overhead.read_completion_ms) * 1e6;
         let hits = hits.map(|hits| Hits { base: after_write, ..hits });
         flushes = writes::learn(&bench, hits.as_ref(), &mut cache, &mut bus, &mut findings).await;
     } else {
-        findings.add("cache.write_cache", Sure::NotSeen);
+        findings.add("cache.write_cache", FindingConfidence::Default);
     }
     let (queue, rates) = queue::learn(&bench, &mut findings).await;
     let probes = bench.probes();

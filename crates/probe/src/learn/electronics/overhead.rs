@@ -5,7 +5,7 @@
 //! only as much as reads and writes of the same block differ in. Such a drive answers at the same times.
 
 use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
-use super::{Findings, Sure};
+use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, OverheadSet, OverheadSpec, ZeroLatency};
 use headstack_model::{Lbn, Nanos};
 
@@ -53,7 +53,7 @@ pub(super) async fn learn(
     let mut overhead = OverheadSpec::default();
     let mut after_write = None;
     let mut writes = None;
-    if bench.disk().facts().may_write {
+    if bench.disk().info().may_write {
         after_write = bench.lead(Kind::Write, Kind::Read, lbn, unit).await;
         writes = Writes::learn(bench, lbn, many, sector, way.bus, findings).await;
     }
@@ -78,10 +78,10 @@ pub(super) async fn learn(
     } else {
         overhead.after_read.write_ms = overhead.after_read.read_miss_ms;
         overhead.after_write.write_ms = overhead.after_write.read_miss_ms;
-        findings.add("overhead.after_read.write_ms", Sure::NotSeen);
+        findings.add("overhead.after_read.write_ms", FindingConfidence::Default);
     }
     hit_overheads(bench, hits, after_read, &mut overhead, findings).await;
-    findings.add("overhead.after_read.read_miss_ms", Sure::Seen);
+    findings.add("overhead.after_read.read_miss_ms", FindingConfidence::Measured);
     let write_wait = writes.map_or(0.0, |writes| writes.arrival(unit).max(writes.seek));
     Some((overhead, bus, Nanos(write_wait as u64)))
 }
@@ -110,13 +110,19 @@ impl Way {
         let Some(hits) = hits else {
             // Without a cache the bus shows only where it is slower than the media.
             let is_slow = slope > 1.02 * sector;
-            findings.add("bus.read_us_per_sector", if is_slow { Sure::Seen } else { Sure::NotSeen });
+            findings.add(
+                "bus.read_us_per_sector",
+                if is_slow { FindingConfidence::Measured } else { FindingConfidence::Default },
+            );
             return Way { sector, bus: if is_slow { slope } else { 0.0 }, ratio: 0.0 };
         };
-        findings.add("bus.read_us_per_sector", Sure::Seen);
+        findings.add("bus.read_us_per_sector", FindingConfidence::Measured);
         let beyond = longer - f64::from(many - unit) * sector.max(hits.sector);
         let is_seen = beyond > 4.0 * JITTER && beyond > 0.05 * longer;
-        findings.add("bus.buffer_full_ratio", if is_seen { Sure::Seen } else { Sure::AtMostThat });
+        findings.add(
+            "bus.buffer_full_ratio",
+            if is_seen { FindingConfidence::Measured } else { FindingConfidence::UpperBound },
+        );
         // A ratio that a bus faster than the media hides is none.
         let mut way = Way { sector, bus: hits.sector, ratio: 0.0 };
         if is_seen {
@@ -173,7 +179,7 @@ impl Writes {
         let lead = bench.lead(Kind::Read, Kind::Write, lbn, unit).await?;
         let after_write = bench.lead(Kind::Write, Kind::Write, lbn, unit).await;
         let mut writes = Writes { lead, after_write, bus: read_bus, media, start: 1, seek: 0.0 };
-        findings.add("bus.write_us_per_sector", Sure::NotSeen);
+        findings.add("bus.write_us_per_sector", FindingConfidence::Default);
         let less = (many * 3 / 4 / unit * unit).max(unit);
         if less == many {
             return Some(writes);
@@ -186,13 +192,13 @@ impl Writes {
         }
         // The data come slower than the media take them.
         writes.bus = media + waits / f64::from(many - less);
-        findings.add("bus.write_us_per_sector", Sure::Seen);
+        findings.add("bus.write_us_per_sector", FindingConfidence::Measured);
         let base = wide.least - f64::from(many) * media - writes.arrival(many);
         writes.find_start(bench, lbn, many, base).await;
         let first = lead.least - f64::from(unit) * media - base;
         if first > writes.arrival(unit) + 4.0 * JITTER {
             writes.seek = first;
-            findings.add("bus.write_seek_min_ms", Sure::Seen);
+            findings.add("bus.write_seek_min_ms", FindingConfidence::Measured);
         }
         Some(writes)
     }
@@ -230,28 +236,28 @@ async fn hit_overheads(
         for set in [&mut overhead.after_read, &mut overhead.after_write] {
             set.read_hit_ms = set.read_miss_ms;
         }
-        return findings.add("overhead.after_read.read_hit_ms", Sure::NotSeen);
+        return findings.add("overhead.after_read.read_hit_ms", FindingConfidence::Default);
     };
     let hit = |base: f64| ms(base - after_read);
     overhead.after_read.read_hit_ms = hit(hits.base);
-    findings.add("overhead.after_read.read_hit_ms", Sure::Seen);
-    let after_write = match bench.disk().facts().may_write {
+    findings.add("overhead.after_read.read_hit_ms", FindingConfidence::Measured);
+    let after_write = match bench.disk().info().may_write {
         true => match hit_after_write(bench, hits).await {
             Some(base) => Some(base),
             None => hit_on_written(bench, hits, bench.turns(8.0)).await,
         },
         false => None,
     };
-    let sure = if after_write.is_some() { Sure::Seen } else { Sure::NotSeen };
+    let sure = if after_write.is_some() { FindingConfidence::Measured } else { FindingConfidence::Default };
     findings.add("overhead.after_write.read_hit_ms", sure);
     overhead.after_write.read_hit_ms = hit(after_write.unwrap_or(hits.base));
     if let Some(base) = hit_in_sequence(bench, hits).await
         && (base - hits.base).abs() > 2.0 * JITTER
     {
         overhead.sequential_ms = Some(hit(base));
-        findings.add("overhead.sequential_ms", Sure::Seen);
+        findings.add("overhead.sequential_ms", FindingConfidence::Measured);
     }
-    if bench.disk().facts().depth >= 4 {
+    if bench.disk().info().depth >= 4 {
         let first = first_of_four(bench, hits).await;
         if first > 2.0 * JITTER {
             overhead.first_ms = ms(first);
@@ -264,9 +270,9 @@ async fn hit_overheads(
             less(&mut overhead.after_write);
             overhead.sequential_ms = overhead.sequential_ms.map(|time| (time - ms(first)).max(0.0));
         }
-        findings.add("overhead.first_ms", Sure::Seen);
+        findings.add("overhead.first_ms", FindingConfidence::Measured);
     } else {
-        findings.add("overhead.first_ms", Sure::NotSeen);
+        findings.add("overhead.first_ms", FindingConfidence::Default);
     }
 }
 
@@ -324,9 +330,9 @@ async fn first_of_four(bench: &Bench, hits: &Hits) -> f64 {
     let mut took = Vec::new();
     for _ in 0..TRIES {
         let at = bench.disk().now() + bench.turns(0.3);
-        let ask = crate::Ask::Read { lbn, sectors: unit, from_media: false };
+        let command = crate::ProbeCommand::Read { lbn, sectors: unit, from_media: false };
         let mut last = Nanos::ZERO;
-        for ticket in [0; 4].map(|_| bench.send(ask, at)) {
+        for ticket in [0; 4].map(|_| bench.send(command, at)) {
             last = last.max(bench.disk().answer(ticket).await.took());
         }
         took.push(last.0 as f64);

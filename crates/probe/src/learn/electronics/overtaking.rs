@@ -6,7 +6,7 @@
 //! below K mᴾ / (m + K mᴾ) of the longer. That share is measured with one other command and with many, which gives K and P.
 
 use super::queue::Scene;
-use crate::Ask;
+use crate::ProbeCommand;
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::Track;
 
@@ -185,13 +185,13 @@ impl Scene<'_> {
     }
 
     /// A read of several tracks up to the end of one, for all commands to be there when it ends, and how the others are asked.
-    pub(super) fn busy(&self, here: Track) -> (Ask, impl Fn(Lbn) -> Ask + use<>) {
+    pub(super) fn busy(&self, here: Track) -> (ProbeCommand, impl Fn(Lbn) -> ProbeCommand + use<>) {
         let unit = self.bench.unit();
         // Not one track, which may be read from any angle.
         let tracks =
             [4, 3, 2].into_iter().find_map(|tracks| Some((tracks, self.bench.beside(here, 1 - tracks)?)));
         let (tracks, first) = tracks.unwrap_or((1, here));
-        let read = |lbn, sectors| Ask::Read { lbn, sectors, from_media: true };
+        let read = |lbn, sectors| ProbeCommand::Read { lbn, sectors, from_media: true };
         (read(first.first, tracks as u32 * here.sectors), move |lbn| read(lbn, unit))
     }
 }

@@ -4,8 +4,8 @@
 //! done first is all that is looked at.
 
 use super::bench::{Bench, Kind};
-use super::{Findings, Sure, overtaking};
-use crate::Ask;
+use super::{FindingConfidence, Findings, overtaking};
+use crate::ProbeCommand;
 use headstack_model::spec::QueueSpec;
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::Track;
@@ -24,18 +24,21 @@ pub struct Rate {
 
 /// Learns `[queue]`.
 pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec, Vec<Rate>) {
-    let depth = bench.disk().facts().depth;
+    let depth = bench.disk().info().depth;
     let mut spec = QueueSpec { depth: depth as u32, ..QueueSpec::default() };
-    findings.add("queue.order", if depth >= 4 { Sure::Seen } else { Sure::NotSeen });
-    bench.disk().tell("queue", 0.0);
+    findings.add(
+        "queue.order",
+        if depth >= 4 { FindingConfidence::Measured } else { FindingConfidence::Default },
+    );
+    bench.disk().report_progress("queue", 0.0);
     let mut rates = Vec::new();
-    for under_way in [1, 2, 4, 8, 16, 32].into_iter().filter(|under_way| *under_way <= depth) {
-        rates.push(Rate { depth: under_way, reads_per_s: rate(bench, under_way).await });
+    for in_flight in [1, 2, 4, 8, 16, 32].into_iter().filter(|in_flight| *in_flight <= depth) {
+        rates.push(Rate { depth: in_flight, reads_per_s: rate(bench, in_flight).await });
     }
     if depth < 4 {
         return (spec, rates);
     }
-    bench.disk().tell("queue", 0.4);
+    bench.disk().report_progress("queue", 0.4);
     let scene = Scene { bench };
     if !scene.mostly(Question::Near).await {
         return (spec, rates);
@@ -50,26 +53,26 @@ pub(super) async fn learn(bench: &Bench, findings: &mut Findings) -> (QueueSpec,
     }
     .to_string();
     if spec.order == "sptf" {
-        bench.disk().tell("queue", 0.6);
+        bench.disk().report_progress("queue", 0.6);
         spec.choice_ms = overtaking::choice_ms(&scene).await.unwrap_or(0.0);
-        findings.add("queue.choice_ms", Sure::Seen);
+        findings.add("queue.choice_ms", FindingConfidence::Measured);
         if let Some(bound) = overtaking::bound(&scene, depth, spec.choice_ms).await {
             // All commands are chosen among, within the bound.
             spec.order = bound.order();
             return (spec, rates);
         }
     }
-    bench.disk().tell("queue", 0.8);
+    bench.disk().report_progress("queue", 0.8);
     let window = scene.window(depth - 1).await;
     spec.window = (window < depth - 1).then_some(window as u32);
-    findings.add("queue.window", Sure::Seen);
+    findings.add("queue.window", FindingConfidence::Measured);
     (spec, rates)
 }
 
 /// Reads a second in bursts of so many.
 async fn rate(bench: &Bench, depth: usize) -> f64 {
     const READS: usize = 128;
-    let ask = || Ask::Read { lbn: bench.anywhere().first, sectors: bench.unit(), from_media: true };
+    let ask = || ProbeCommand::Read { lbn: bench.anywhere().first, sectors: bench.unit(), from_media: true };
     let began = bench.disk().now();
     for _ in 0..READS / depth {
         let burst: Vec<_> = (0..depth).map(|_| bench.send(ask(), Nanos::ZERO)).collect();

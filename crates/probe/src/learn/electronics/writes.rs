@@ -4,7 +4,7 @@
 //! and its block about to come by, is late where the arm has gone off to write.
 
 use super::bench::{Bench, Hits, Kind, Lead, TRIES, angle, mid_mean, wrap};
-use super::{Findings, Sure};
+use super::{FindingConfidence, Findings};
 use headstack_model::spec::{BusSpec, CacheSpec, WriteCache};
 use headstack_model::{Lbn, Nanos};
 
@@ -34,15 +34,15 @@ pub(super) async fn learn(
     bus: &mut BusSpec,
     findings: &mut Findings,
 ) -> Vec<FlushCost> {
-    bench.disk().tell("write cache", 0.0);
-    findings.add("cache.write_cache", Sure::Seen);
+    bench.disk().report_progress("write cache", 0.0);
+    findings.add("cache.write_cache", FindingConfidence::Measured);
     let Some(buffered) = buffered(bench).await else {
         learn_dedicated(bench, hits, cache, findings).await;
         return Vec::new();
     };
     if buffered.sector > 0.0 {
         bus.write_us_per_sector = libm::round(buffered.sector) / 1e3;
-        findings.add("bus.write_us_per_sector", Sure::Seen);
+        findings.add("bus.write_us_per_sector", FindingConfidence::Measured);
     }
     let parked = bench.fresh().first;
     let Some(lead) = bench.lead(Kind::Read, Kind::Read, parked, bench.unit()).await else {
@@ -56,24 +56,24 @@ pub(super) async fn learn(
         writes.until_slow(bench.unit(), MOST_WRITES).await,
     );
     let (count, blocked) = if first.0 < again.0 { again } else { first };
-    bench.disk().tell("write cache", 0.3);
+    bench.disk().report_progress("write cache", 0.3);
     let at_once = idle.is_some_and(|idle| idle < 2.0 * buffered.base + 1e6);
     if at_once {
         cache.write_cache = WriteCache::Segment;
         cache.write_segments = (count as u32).clamp(1, cache.segments);
-        findings.add("cache.write_segments", Sure::Seen);
+        findings.add("cache.write_segments", FindingConfidence::Measured);
         learn_dedicated(bench, hits, cache, findings).await;
         return writes.flushes(count).await;
     }
     cache.write_cache = WriteCache::Full;
-    let sure = if idle.is_some() { Sure::Seen } else { Sure::AtLeastThat };
+    let sure = if idle.is_some() { FindingConfidence::Measured } else { FindingConfidence::LowerBound };
     cache.destage_idle_ms = libm::round(idle.unwrap_or(LONGEST_IDLE) / 1e5) / 10.0;
     findings.add("cache.destage_idle_ms", sure);
     writes.learn_limits(cache, (count, blocked), findings).await;
-    bench.disk().tell("write cache", 0.7);
+    bench.disk().report_progress("write cache", 0.7);
     writes.learn_extra(cache, findings).await;
     cache.destage_order = writes.order(cache).await.to_string();
-    findings.add("cache.destage_order", Sure::Seen);
+    findings.add("cache.destage_order", FindingConfidence::Measured);
     writes.flushes(cache.dirty_runs_max as usize).await
 }
 
@@ -105,9 +105,9 @@ async fn steady_writes(bench: &Bench, sectors: u32) -> Option<(f64, f64)> {
 async fn learn_dedicated(bench: &Bench, hits: Option<&Hits>, cache: &mut CacheSpec, findings: &mut Findings) {
     let Some(hits) = hits else { return };
     if cache.segments > 64 {
-        return findings.add("cache.dedicated_write_segment", Sure::NotSeen);
+        return findings.add("cache.dedicated_write_segment", FindingConfidence::Default);
     }
-    findings.add("cache.dedicated_write_segment", Sure::Seen);
+    findings.add("cache.dedicated_write_segment", FindingConfidence::Measured);
     let (mut kept, unit) = (0, bench.unit());
     const ROUNDS: usize = 5;
     for round in 0..ROUNDS {
@@ -258,7 +258,7 @@ impl Writes<'_> {
         let unit = u64::from(self.bench.unit());
         let idle_turns = cache.destage_idle_ms * 1e6 / self.bench.turn;
         let start = if idle_turns > 2.0 { self.start(unit).await } else { None };
-        let sure = if start.is_some() { Sure::Seen } else { Sure::NotSeen };
+        let sure = if start.is_some() { FindingConfidence::Measured } else { FindingConfidence::Default };
         findings.add("cache.dirty_start_sectors", sure);
         let runs_kept = self.kept(runs.0, unit, start, runs.1) / unit;
         // In parts large enough that few are written to the media meanwhile, and small against the whole.
@@ -267,9 +267,11 @@ impl Writes<'_> {
             let (count, blocked) = self.until_full(part as u32, 2 * MOST_WRITES).await;
             let kept = self.kept(count, part, start, blocked);
             match count {
-                _ if count < 2 * MOST_WRITES && kept / part + 3 < runs_kept => break (kept, Sure::Seen),
+                _ if count < 2 * MOST_WRITES && kept / part + 3 < runs_kept => {
+                    break (kept, FindingConfidence::Measured);
+                }
                 _ if part < 8192 => part *= 4,
-                _ => break (kept, Sure::AtLeastThat),
+                _ => break (kept, FindingConfidence::LowerBound),
             }
         };
         cache.dirty_max_sectors = taken.max(1);
@@ -278,7 +280,10 @@ impl Writes<'_> {
         // Where the sectors are the limit, the runs do not show.
         let is_seen = runs.0 < MOST_WRITES && (runs_kept * unit) as f64 * 1.03 < taken as f64;
         cache.dirty_runs_max = if is_seen { (runs_kept as u32).clamp(1, 1024) } else { 1024 };
-        findings.add("cache.dirty_runs_max", if is_seen { Sure::Seen } else { Sure::AtMostThat });
+        findings.add(
+            "cache.dirty_runs_max",
+            if is_seen { FindingConfidence::Measured } else { FindingConfidence::UpperBound },
+        );
     }
 
     /// What is dirty when writes are first held up: those taken but for those written to the media since that began.
@@ -315,10 +320,10 @@ impl Writes<'_> {
             bench.write(track.first, unit, Nanos::ZERO).await;
             flushed.push(bench.flush().await.ended);
         }
-        findings.add("cache.flush_ms", Sure::Seen);
-        findings.add("cache.destage_extra_ms", Sure::Seen);
+        findings.add("cache.flush_ms", FindingConfidence::Measured);
+        findings.add("cache.destage_extra_ms", FindingConfidence::Measured);
         let (Some(through), Some(flushed)) = (bench.phase_of(&through), bench.phase_of(&flushed)) else {
-            return findings.add("cache.destage_extra_ms", Sure::NotSeen);
+            return findings.add("cache.destage_extra_ms", FindingConfidence::Default);
         };
         let more = (flushed - through).rem_euclid(1.0);
         if !(0.01..0.99).contains(&more) {
@@ -336,7 +341,7 @@ impl Writes<'_> {
             // Early enough for the first block, as a read there would be, and some more.
             let end = bench.upcoming(through, Nanos(ready.0 + (0.6 * bench.turn) as u64));
             let at = Nanos(end.0 - (0.5 * bench.turn) as u64);
-            let answer = bench.ask(crate::Ask::Flush, at).await;
+            let answer = bench.execute(crate::ProbeCommand::Flush, at).await;
             turns.push((answer.ended.0 as f64 - end.0 as f64) / bench.turn);
         }
         let time_ms = libm::round(more * bench.turn / 1e4) / 100.0;

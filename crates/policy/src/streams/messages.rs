@@ -19,12 +19,12 @@ pub struct Request {
     /// Who asks: a connection.
     pub client: u64,
     /// What.
-    pub ask: Ask,
+    pub kind: RequestKind,
 }
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum RequestKind {
     /// Bytes from the disk.
     Read {
         /// First byte.
@@ -51,7 +51,7 @@ pub enum Ask {
         bytes: u64,
     },
     /// A question about bytes that only the disk can answer, such as where holes are.
-    Look {
+    Query {
         /// First byte.
         offset: u64,
         /// How many.
@@ -61,13 +61,17 @@ pub enum Ask {
     Flush,
 }
 
-impl Ask {
+impl RequestKind {
     /// The bytes that it is about: the first, and how many.
     pub(super) fn run(&self) -> Option<(u64, u64)> {
         match *self {
-            Ask::Read { offset, bytes, .. } | Ask::Write { offset, bytes, .. } => Some((offset, bytes)),
-            Ask::Change { offset, bytes } | Ask::Look { offset, bytes } => Some((offset, bytes)),
-            Ask::Flush => None,
+            RequestKind::Read { offset, bytes, .. } | RequestKind::Write { offset, bytes, .. } => {
+                Some((offset, bytes))
+            }
+            RequestKind::Change { offset, bytes } | RequestKind::Query { offset, bytes } => {
+                Some((offset, bytes))
+            }
+            RequestKind::Flush => None,
         }
     }
 }
@@ -76,7 +80,7 @@ impl Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Copy bytes of a write into stream memory.
-    Keep {
+    CopyIn {
         /// Whose.
         ticket: u64,
         /// From which of its bytes on.
@@ -111,7 +115,7 @@ pub struct Command {
     /// How many; none for a flush.
     pub bytes: u64,
     /// Where the bytes are, or go.
-    pub place: Place,
+    pub place: TransferBuffer,
 }
 
 /// What a command does.
@@ -129,13 +133,13 @@ pub enum Transfer {
     },
     /// All that was written, to the media.
     Flush,
-    /// What the request itself asks ([`Ask::Change`], [`Ask::Look`]).
+    /// What the request itself asks ([`RequestKind::Change`], [`RequestKind::Query`]).
     Own,
 }
 
 /// Where a command's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TransferBuffer {
     /// In the stream memory, from this byte on.
     Memory(u64),
     /// With the request of this ticket.

@@ -1,4 +1,4 @@
-//! Which road an ext4 takes: the list of bad blocks where that costs no inodes, else the hidden file.
+//! How an ext4 excludes blocks: the list of bad blocks where that costs no inodes, else the hidden file.
 //!
 //! mke2fs lays each group's table of inodes in one piece, and no block of it may be bad. Where tracks are shorter than that table (2 MiB
 //! for the usual 8,192 inodes of 256 bytes), a list of bad blocks leaves room for shorter tables only, and so for fewer inodes. The
@@ -8,10 +8,10 @@
 //! on blocks at boundaries themselves.
 
 use super::Ext4Error;
+use super::dry_run::{Trial, formatted, refused, tried};
 use super::format::Shape;
 use super::make::Plan;
 use super::options::Options;
-use super::trial::{Trial, formatted, refused, tried};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -26,14 +26,14 @@ const INODE_OPTIONS: [&str; 4] = ["-N", "-i", "-g", "-T"];
 
 /// How blocks are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Road {
+pub enum ExclusionMethod {
     /// By the list of bad blocks.
     BadBlocks,
     /// By a file that holds them.
     HiddenFile,
 }
 
-/// Why a road is taken.
+/// Why this method was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The user asked for it.
@@ -56,7 +56,7 @@ pub enum Reason {
     ListUntried,
 }
 
-/// The road, and what it needs.
+/// The method, and what it needs.
 pub(super) enum Chosen {
     List {
         options: Options,
@@ -70,10 +70,10 @@ pub(super) enum Chosen {
 }
 
 impl Chosen {
-    pub(super) fn road(&self) -> Road {
+    pub(super) fn method(&self) -> ExclusionMethod {
         match self {
-            Chosen::List { .. } => Road::BadBlocks,
-            Chosen::HiddenFile { .. } => Road::HiddenFile,
+            Chosen::List { .. } => ExclusionMethod::BadBlocks,
+            Chosen::HiddenFile { .. } => ExclusionMethod::HiddenFile,
         }
     }
 
@@ -84,19 +84,19 @@ impl Chosen {
     }
 }
 
-/// Chooses the road that was asked for, or the one that costs nothing.
+/// Chooses the method that was requested, or the one that costs nothing.
 ///
 /// *Errors:* the list cannot hold the blocks and was asked for; mke2fs cannot make it so.
 pub(super) fn choose(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<Chosen, Ext4Error> {
     let limit = limit_of_list(plan);
-    match (plan.road, limit) {
-        (Some(Road::HiddenFile), _) => Ok(Chosen::HiddenFile { reason: Reason::Asked }),
-        (Some(Road::BadBlocks), Some(limit)) => Err(match limit {
+    match (plan.method, limit) {
+        (Some(ExclusionMethod::HiddenFile), _) => Ok(Chosen::HiddenFile { reason: Reason::Asked }),
+        (Some(ExclusionMethod::BadBlocks), Some(limit)) => Err(match limit {
             Reason::ListTooShort { most } => Ext4Error::TooMany { excluded: plan.exclusion.count(), most },
             _ => Ext4Error::TooLarge { blocks: plan.exclusion.blocks() },
         }),
         (None, Some(reason)) => Ok(Chosen::HiddenFile { reason }),
-        (Some(Road::BadBlocks), None) => {
+        (Some(ExclusionMethod::BadBlocks), None) => {
             let (options, list) = with_list(plan, options, shape)?;
             let options = with_tables_that_fit(plan, options, shape)?;
             Ok(Chosen::List { options, _list: list, reason: Reason::Asked })

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// The file that shows what mke2fs makes of its options is no larger.
-pub(super) const REHEARSAL_BYTES: u64 = 64 << 30;
+pub(super) const DRY_RUN_BYTES: u64 = 64 << 30;
 
 /// What is not tried beside the disk before that is touched.
 #[derive(Debug, thiserror::Error)]
-pub enum Untried {
+pub enum DryRunSkipped {
     /// Nothing is.
     #[error("this file system is not tried beside the disk first: {} takes no file that long ({error})", folder.display())]
     All {
@@ -39,11 +39,11 @@ pub(super) struct Plain {
 /// Learns it from a sparse file of its own. Numbers that belong to the size of the disk are those of the disk.
 pub(super) fn plain(plan: &Plan<'_>, options: &Options) -> Result<Plain, Ext4Error> {
     let blocks = plan.exclusion.blocks();
-    let some = blocks.min(REHEARSAL_BYTES / plan.block_bytes);
-    let beside = beside(some * plan.block_bytes).map_err(no_room_beside)?;
+    let some = blocks.min(DRY_RUN_BYTES / plan.block_bytes);
+    let scratch_file = scratch_file(some * plan.block_bytes).map_err(no_scratch_file)?;
     // So many inodes may be too many for a smaller disk.
     let options_here = if some == blocks { options.clone() } else { options.without("-N") };
-    let said = mke2fs(plan, &options_here, beside.path(), some)?;
+    let said = mke2fs(plan, &options_here, scratch_file.path(), some)?;
     if said.code != 0 {
         return Err(refused(said.complaint()));
     }
@@ -53,7 +53,7 @@ pub(super) fn plain(plan: &Plan<'_>, options: &Options) -> Result<Plain, Ext4Err
         return Err(refused(said.complaint()));
     }
     let inodes = inodes_announced(&said.out).ok_or_else(|| refused(said.complaint()))?;
-    Ok(Plain { shape: Filesystem::open(beside.as_file())?.shape.with_blocks(blocks), inodes })
+    Ok(Plain { shape: Filesystem::open(scratch_file.as_file())?.shape.with_blocks(blocks), inodes })
 }
 
 /// The number of inodes that mke2fs announces: `Creating filesystem with 1110992 4k blocks and 277984 inodes`.
@@ -64,7 +64,7 @@ fn inodes_announced(out: &str) -> Option<u64> {
 
 /// That mke2fs refuses it before the disk is touched.
 pub(super) fn refused(said: String) -> Ext4Error {
-    Ext4Error::Rehearsal { program: "mke2fs", said }
+    Ext4Error::DryRun { program: "mke2fs", said }
 }
 
 /// Runs mke2fs on a file or device of so many blocks.
@@ -78,25 +78,25 @@ pub(super) fn mke2fs(
     words.push(plan.block_bytes.to_string().into());
     words.extend(options.words().into_iter().map(OsString::from));
     words.extend([OsString::from("--"), target.into(), blocks.to_string().into()]);
-    tools::run_unless("mke2fs", &words, plan.is_asked_to_end)
+    tools::run_unless("mke2fs", &words, plan.is_cancelled)
 }
 
 /// What e2fsck finds wrong.
 pub(super) fn fault(plan: &Plan<'_>, path: &Path) -> Result<Option<String>, Ext4Error> {
-    let said = tools::run_unless("e2fsck", &[OsString::from("-fn"), path.into()], plan.is_asked_to_end)?;
+    let said = tools::run_unless("e2fsck", &[OsString::from("-fn"), path.into()], plan.is_cancelled)?;
     Ok((said.code != 0).then(|| said.complaint()))
 }
 
 /// A sparse file of so many bytes, to try something in.
-pub(super) fn beside(bytes: u64) -> Result<NamedTempFile, io::Error> {
+pub(super) fn scratch_file(bytes: u64) -> Result<NamedTempFile, io::Error> {
     let file = NamedTempFile::new()?;
     file.as_file().set_len(bytes)?;
     Ok(file)
 }
 
 /// The fault where there must be such a file.
-pub(super) fn no_room_beside(error: io::Error) -> Ext4Error {
-    Ext4Error::Beside { folder: std::env::temp_dir(), error }
+pub(super) fn no_scratch_file(error: io::Error) -> Ext4Error {
+    Ext4Error::ScratchFile { folder: std::env::temp_dir(), error }
 }
 
 /// What became of a trial in a sparse file as long as the disk.
@@ -106,21 +106,21 @@ pub(super) enum Trial<T> {
     /// mke2fs refused, and said why.
     Refused(String),
     /// No file can be as long as the disk.
-    Impossible(Untried),
+    Impossible(DryRunSkipped),
 }
 
 /// Has mke2fs make it in a sparse file.
 pub(super) fn formatted(plan: &Plan<'_>, options: &Options) -> Result<Trial<NamedTempFile>, Ext4Error> {
     let blocks = plan.exclusion.blocks();
-    let beside = match beside(blocks * plan.block_bytes) {
-        Ok(beside) => beside,
+    let scratch_file = match scratch_file(blocks * plan.block_bytes) {
+        Ok(scratch_file) => scratch_file,
         Err(error) => {
-            return Ok(Trial::Impossible(Untried::All { folder: std::env::temp_dir(), error }));
+            return Ok(Trial::Impossible(DryRunSkipped::All { folder: std::env::temp_dir(), error }));
         }
     };
-    let said = mke2fs(plan, options, beside.path(), blocks)?;
+    let said = mke2fs(plan, options, scratch_file.path(), blocks)?;
     Ok(match said.code {
-        0 => Trial::Done(beside),
+        0 => Trial::Done(scratch_file),
         _ => Trial::Refused(said.complaint()),
     })
 }
@@ -129,12 +129,12 @@ pub(super) fn formatted(plan: &Plan<'_>, options: &Options) -> Result<Trial<Name
 ///
 /// *Errors:* e2fsck finds it wrong.
 pub(super) fn tried(plan: &Plan<'_>, options: &Options) -> Result<Trial<()>, Ext4Error> {
-    let beside = match formatted(plan, options)? {
-        Trial::Done(beside) => beside,
+    let scratch_file = match formatted(plan, options)? {
+        Trial::Done(scratch_file) => scratch_file,
         Trial::Refused(said) => return Ok(Trial::Refused(said)),
         Trial::Impossible(untried) => return Ok(Trial::Impossible(untried)),
     };
-    match fault(plan, beside.path())? {
+    match fault(plan, scratch_file.path())? {
         None => Ok(Trial::Done(())),
         Some(fault) => Err(Ext4Error::Unclean(fault)),
     }

@@ -1,8 +1,8 @@
 //! What repeats on a disk: tracks, runs of equal tracks, and sequences of runs.
 //!
-//! A [`Cell`] is a sequence of [`Part`]s, each a run of equal tracks, and comes round again and again with the same step
+//! A [`PeriodicPattern`] is a sequence of [`Part`]s, each a run of equal tracks, and comes round again and again with the same step
 //! of angle: one track of a surface, a cylinder of a disk that changes heads first, or a band over all surfaces. All that
-//! is learned is that the next boundaries lie where a cell repeated says they do ([`Thread`]), or where it breaks.
+//! is learned is that the next boundaries lie where a cell repeated says they do ([`Alignment`]), or where it breaks.
 
 /// Turns brought to between −0.5 and 0.5.
 pub(super) fn wrap(turns: f64) -> f64 {
@@ -61,7 +61,7 @@ pub(super) struct Part {
 
 /// What repeats.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
+pub(super) struct PeriodicPattern {
     pub(super) parts: Vec<Part>,
     pub(super) sectors: u64,
     pub(super) tracks: u64,
@@ -71,14 +71,14 @@ pub(super) struct Cell {
     pub(super) number: u64,
 }
 
-impl Cell {
+impl PeriodicPattern {
     /// One track.
-    pub(super) fn of_track(shape: Shape) -> Cell {
-        Cell::new([(shape, 1, 0.0)], shape.skew)
+    pub(super) fn of_track(shape: Shape) -> PeriodicPattern {
+        PeriodicPattern::new([(shape, 1, 0.0)], shape.skew)
     }
 
     /// Runs of tracks, each with its angle.
-    pub(super) fn new(runs: impl IntoIterator<Item = (Shape, u64, f64)>, step: f64) -> Cell {
+    pub(super) fn new(runs: impl IntoIterator<Item = (Shape, u64, f64)>, step: f64) -> PeriodicPattern {
         let (mut sector, mut track) = (0, 0);
         let mut parts = Vec::new();
         for (shape, tracks, angle) in runs {
@@ -86,7 +86,7 @@ impl Cell {
             sector += shape.sectors * tracks;
             track += tracks;
         }
-        Cell { parts, sectors: sector, tracks: track, step, number: 0 }
+        PeriodicPattern { parts, sectors: sector, tracks: track, step, number: 0 }
     }
 
     /// The part that holds a track.
@@ -105,29 +105,29 @@ pub(super) struct Start {
 
 /// A cell laid on the disk, again and again.
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
-    pub(super) cell: Cell,
+pub(super) struct Alignment {
+    pub(super) pattern: PeriodicPattern,
     /// Where it begins; with slips behind it that may be before the disk.
     sector: i64,
     angle: f64,
 }
 
-impl Thread {
+impl Alignment {
     /// Lays a cell so that its track `track` begins at a sector and an angle.
-    pub(super) fn new(cell: Cell, track: u64, sector: u64, angle: f64) -> Thread {
-        let mut thread = Thread { cell, sector: 0, angle: 0.0 };
-        let begin = thread.start(track);
-        thread.sector = sector as i64 - begin.sector as i64;
-        thread.angle = angle - begin.angle;
-        thread
+    pub(super) fn new(pattern: PeriodicPattern, track: u64, sector: u64, angle: f64) -> Alignment {
+        let mut alignment = Alignment { pattern, sector: 0, angle: 0.0 };
+        let begin = alignment.start(track);
+        alignment.sector = sector as i64 - begin.sector as i64;
+        alignment.angle = angle - begin.angle;
+        alignment
     }
 
     /// Where a track begins.
     pub(super) fn start(&self, track: u64) -> Start {
-        let part = &self.cell.parts[self.cell.part_of(track)];
-        let (times, inside) = (track / self.cell.tracks, track % self.cell.tracks - part.track);
-        let sector = times * self.cell.sectors + part.sector + inside * part.shape.sectors;
-        let angle = times as f64 * self.cell.step + part.angle + inside as f64 * part.shape.skew;
+        let part = &self.pattern.parts[self.pattern.part_of(track)];
+        let (times, inside) = (track / self.pattern.tracks, track % self.pattern.tracks - part.track);
+        let sector = times * self.pattern.sectors + part.sector + inside * part.shape.sectors;
+        let angle = times as f64 * self.pattern.step + part.angle + inside as f64 * part.shape.skew;
         Start {
             sector: (self.sector + sector as i64).max(0) as u64,
             angle: wrap(self.angle + angle),
@@ -137,17 +137,17 @@ impl Thread {
 
     /// The part that holds a track, and the number of the track after the part.
     pub(super) fn part(&self, track: u64) -> (usize, u64) {
-        let index = self.cell.part_of(track);
-        let part = &self.cell.parts[index];
-        (index, track - track % self.cell.tracks + part.track + part.tracks)
+        let index = self.pattern.part_of(track);
+        let part = &self.pattern.parts[index];
+        (index, track - track % self.pattern.tracks + part.track + part.tracks)
     }
 
     /// The number of the track after one and those behind it that are as long, over parts if need be, but no more than once round:
     /// where a thread has it that is some tracks off, a boundary is missed.
-    pub(super) fn alike_to(&self, track: u64) -> u64 {
+    pub(super) fn end_of_equal_tracks(&self, track: u64) -> u64 {
         let sectors = self.part_of(track).shape.sectors;
         let (_, mut end) = self.part(track);
-        while end < track + self.cell.tracks && self.part_of(end).shape.sectors == sectors {
+        while end < track + self.pattern.tracks && self.part_of(end).shape.sectors == sectors {
             end = self.part(end).1;
         }
         end
@@ -157,10 +157,10 @@ impl Thread {
     /// before it have taken of that, and behind it nothing is moved.
     pub(super) fn hidden(&self, from: u64, to: u64) -> Vec<u64> {
         let spare = |part: &Part| part.shape.turn - part.shape.sectors as f64;
-        let least = self.cell.parts.iter().map(spare).fold(f64::MAX, f64::min);
+        let least = self.pattern.parts.iter().map(spare).fold(f64::MAX, f64::min);
         let mut hidden = Vec::new();
         let mut track = from;
-        while track < to && self.cell.parts.iter().any(|part| spare(part) > least + 1.5) {
+        while track < to && self.pattern.parts.iter().any(|part| spare(part) > least + 1.5) {
             if spare(&self.part_of(track)) > least + 1.5 {
                 hidden.push(track);
             }
@@ -171,15 +171,15 @@ impl Thread {
 
     /// The tracks among which one is.
     pub(super) fn part_of(&self, track: u64) -> Part {
-        self.cell.parts[self.cell.part_of(track)]
+        self.pattern.parts[self.pattern.part_of(track)]
     }
 
     /// The last track that begins before a sector.
     pub(super) fn last_before(&self, sector: u64) -> u64 {
         let rest = (sector as i64 - 1 - self.sector).max(0) as u64;
-        let (times, rest) = (rest / self.cell.sectors, rest % self.cell.sectors);
-        let part = &self.cell.parts[self.cell.parts.partition_point(|part| part.sector <= rest) - 1];
-        times * self.cell.tracks + part.track + (rest - part.sector) / part.shape.sectors
+        let (times, rest) = (rest / self.pattern.sectors, rest % self.pattern.sectors);
+        let part = &self.pattern.parts[self.pattern.parts.partition_point(|part| part.sector <= rest) - 1];
+        times * self.pattern.tracks + part.track + (rest - part.sector) / part.shape.sectors
     }
 
     /// Draws it back, where sectors were slipped.
@@ -190,32 +190,32 @@ impl Thread {
     /// Corrects the skew within a part so that a track of it begins `off` turns later, and one before stays where it is.
     pub(super) fn refine_part(&mut self, from: u64, to: u64, off: f64) {
         let (index, end) = self.part(from);
-        if to >= end || to <= from || self.cell.tracks == 1 {
+        if to >= end || to <= from || self.pattern.tracks == 1 {
             return;
         }
-        let part = &mut self.cell.parts[index];
+        let part = &mut self.pattern.parts[index];
         // Over a few of many tracks it would be less certain than it was.
         if 2 * (to - from) < part.tracks {
             return;
         }
         let more = off / (to - from) as f64;
         part.shape.skew += more;
-        self.angle -= (from % self.cell.tracks - part.track) as f64 * more;
+        self.angle -= (from % self.pattern.tracks - part.track) as f64 * more;
     }
 
     /// Corrects the step of angle so that a track begins `off` turns later, and one before stays where it is.
     pub(super) fn refine(&mut self, from: u64, to: u64, off: f64) {
-        let times = to / self.cell.tracks - from / self.cell.tracks;
+        let times = to / self.pattern.tracks - from / self.pattern.tracks;
         if times == 0 {
             return;
         }
         let more = off / times as f64;
-        self.cell.step += more;
-        self.angle -= (from / self.cell.tracks) as f64 * more;
-        if let [part] = &mut self.cell.parts[..]
+        self.pattern.step += more;
+        self.angle -= (from / self.pattern.tracks) as f64 * more;
+        if let [part] = &mut self.pattern.parts[..]
             && part.tracks == 1
         {
-            part.shape.skew = self.cell.step;
+            part.shape.skew = self.pattern.step;
         }
     }
 }

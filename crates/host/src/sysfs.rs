@@ -33,7 +33,7 @@ struct Part {
 
 /// A block device, and where it lies.
 #[derive(Clone, Debug)]
-pub struct Whereabouts {
+pub struct DeviceLocation {
     name: String,
     kind: Kind,
     part: Option<Part>,
@@ -51,13 +51,13 @@ pub struct Whereabouts {
 
 /// Why it is not known where on the disk of a map a device lies.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unplaced {
+pub enum LocationError {
     /// The system has no such device.
     #[error("it is no block device that the system tells of")]
     NoDevice,
     /// A number that the system does not tell.
     #[error("the system does not tell {}", .0.display())]
-    Untold(PathBuf),
+    MissingAttribute(PathBuf),
     /// Its blocks may lie anywhere.
     #[error("{0} is made of other devices")]
     MadeOfOthers(String),
@@ -88,19 +88,19 @@ pub enum Unplaced {
     Foreign(#[from] ForeignMap),
 }
 
-impl Whereabouts {
+impl DeviceLocation {
     /// Looks a device up by its number. A loop device is the disk, or its part from `losetup --offset` on.
     ///
     /// *Errors:* the system does not tell of it.
-    pub fn of(device: u64) -> Result<Whereabouts, Unplaced> {
+    pub fn of(device: u64) -> Result<DeviceLocation, LocationError> {
         let link = format!("/sys/dev/block/{}:{}", major(device), minor(device));
-        Whereabouts::at(&fs::canonicalize(&link).map_err(|_| Unplaced::NoDevice)?)
+        DeviceLocation::at(&fs::canonicalize(&link).map_err(|_| LocationError::NoDevice)?)
     }
 
-    fn at(folder: &Path) -> Result<Whereabouts, Unplaced> {
+    fn at(folder: &Path) -> Result<DeviceLocation, LocationError> {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let must = |folder: &Path, name: &str| {
-            number(folder, name).ok_or_else(|| Unplaced::Untold(folder.join(name)))
+            number(folder, name).ok_or_else(|| LocationError::MissingAttribute(folder.join(name)))
         };
         let part = match text(folder, "partition") {
             Some(number) => Some(Part { number, start: must(folder, "start")? }),
@@ -121,7 +121,7 @@ impl Whereabouts {
         };
         let block = number(disk, "queue/logical_block_size").filter(|block| *block > 0);
         let physical = number(disk, "queue/physical_block_size");
-        Ok(Whereabouts {
+        Ok(DeviceLocation {
             name,
             kind,
             start: offset + part.as_ref().map_or(0, |part| part.start * UNIT),
@@ -160,9 +160,9 @@ impl Whereabouts {
     /// very partition all.
     ///
     /// *Errors:* the disk is another one, or its blocks lie elsewhere.
-    pub fn on(&self, map: &Identity) -> Result<Range<Lbn>, Unplaced> {
+    pub fn on(&self, map: &Identity) -> Result<Range<Lbn>, LocationError> {
         if self.kind == Kind::Made {
-            return Err(Unplaced::MadeOfOthers(self.name.clone()));
+            return Err(LocationError::MadeOfOthers(self.name.clone()));
         }
         if self.is_all_of(map) {
             return Ok(Lbn(0)..Lbn(map.sectors));
@@ -176,12 +176,12 @@ impl Whereabouts {
             }
             Some(bytes) if bytes != map.sectors * sector => {
                 let (sectors, sector_bytes) = (map.sectors, map.sector_bytes);
-                return Err(Unplaced::OtherSize { name, bytes, sectors, sector_bytes });
+                return Err(LocationError::OtherSize { name, bytes, sectors, sector_bytes });
             }
             _ => {}
         }
         if !self.start.is_multiple_of(sector) || !self.bytes.is_multiple_of(sector) {
-            return Err(Unplaced::WithinSector { name, sector_bytes: map.sector_bytes });
+            return Err(LocationError::WithinSector { name, sector_bytes: map.sector_bytes });
         }
         Ok(Lbn(self.start / sector)..Lbn((self.start + self.bytes) / sector))
     }
@@ -254,11 +254,11 @@ mod tests {
         folder
     }
 
-    fn at(folder: &tempfile::TempDir, device: &str) -> Whereabouts {
-        Whereabouts::at(&folder.path().join(device)).expect("all is told")
+    fn at(folder: &tempfile::TempDir, device: &str) -> DeviceLocation {
+        DeviceLocation::at(&folder.path().join(device)).expect("all is told")
     }
 
-    fn on(found: &Whereabouts, sectors: u64, sector_bytes: u32) -> Option<(u64, u64)> {
+    fn on(found: &DeviceLocation, sectors: u64, sector_bytes: u32) -> Option<(u64, u64)> {
         let range = found.on(&Identity::new(sectors, sector_bytes)).ok()?;
         Some((range.start.0, range.end - range.start))
     }
@@ -283,7 +283,7 @@ mod tests {
             "sysfs counts in 512"
         );
         assert_eq!(on(&at(&sysfs(&DISK), "sda"), 80_000, 512), Some((0, 80_000)));
-        let untold = Whereabouts::at(&sysfs(&DISK[..3]).path().join("sda/sda2"));
+        let untold = DeviceLocation::at(&sysfs(&DISK[..3]).path().join("sda/sda2"));
         assert!(untold.is_err_and(|told| told.to_string().contains("sda2/start")));
     }
 

@@ -5,7 +5,7 @@
 //! an angle is known a little wrongly, or where a sector is remapped, so an end has to be a break of the angles as well.
 
 use super::LatticeError;
-use super::cell::{Shape, wrap, wrap_from};
+use super::pattern::{Shape, wrap, wrap_from};
 use super::walk::Walk;
 
 /// Share by which a track may have more sectors in a turn than foretold.
@@ -13,7 +13,7 @@ const DENSER: f64 = 0.012;
 
 /// What a track is that its cell does not foretell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Odd {
+pub(super) struct IrregularTrack {
     /// Sectors that hold blocks.
     pub(super) sectors: u64,
     /// Where the next one begins; `None` at the end of the disk.
@@ -44,9 +44,13 @@ impl Search {
 
 impl Walk {
     /// Finds the end of the track that begins here, of about a shape, before one expected to begin at an angle.
-    pub(super) async fn odd(&mut self, shape: Shape, next: Option<f64>) -> Result<Odd, LatticeError> {
+    pub(super) async fn locate_track_end(
+        &mut self,
+        shape: Shape,
+        next: Option<f64>,
+    ) -> Result<IrregularTrack, LatticeError> {
         let rest = self.end - self.at;
-        let limit = ((shape.turn * (1.0 + DENSER - self.lead)) as u64 + 2).min(rest);
+        let limit = ((shape.turn * (1.0 + DENSER - self.leading_slips)) as u64 + 2).min(rest);
         let mut search = Search { turn: shape.turn, within: 0, beyond: limit, hole: 0.0 };
         if shape.sectors <= limit {
             self.narrow(&mut search, shape.sectors - 1).await?;
@@ -82,52 +86,57 @@ impl Walk {
         if search.within + 1 == rest {
             return self.ended(&search, shape).await;
         }
-        let mut odd = self.ended(&search, shape).await?;
-        if !odd.breaks {
+        let mut irregular = self.ended(&search, shape).await?;
+        if !irregular.breaks {
             // Where angles break turns are asked in vain, so they come first only where runs without skew were met.
             if self.is_unskewed
-                && let Some(unskewed) = self.unskewed(&search, shape).await?
+                && let Some(unskewed) = self.find_unskewed_end(&search, shape).await?
             {
                 return Ok(unskewed);
             }
             self.nudge(&mut search, shape.sectors, limit).await?;
-            odd = self.ended(&search, shape).await?;
+            irregular = self.ended(&search, shape).await?;
         }
-        let is_foretold = |odd: &Odd| {
-            let off = next.zip(odd.next).map(|(foretold, found)| wrap(foretold - found).abs());
-            odd.breaks && off.is_some_and(|off| off < 0.01)
+        let is_foretold = |irregular: &IrregularTrack| {
+            let off = next.zip(irregular.next).map(|(predicted, found)| wrap(predicted - found).abs());
+            irregular.breaks && off.is_some_and(|off| off < 0.01)
         };
-        if !is_foretold(&odd) && odd.sectors < shape.sectors {
+        if !is_foretold(&irregular) && irregular.sectors < shape.sectors {
             // Where most of several tracks is slipped, sectors far behind the end seem to lie before it.
             let stepwise = self.stepwise(shape.turn, limit).await?;
             let other = self.ended(&stepwise, shape).await?;
-            if is_foretold(&other) || other.breaks || !odd.breaks {
-                (odd, search) = (other, stepwise);
+            if is_foretold(&other) || other.breaks || !irregular.breaks {
+                (irregular, search) = (other, stepwise);
             }
         }
-        if !odd.breaks
+        if !irregular.breaks
             && let Some(sectors) = self.break_before(&search).await?
         {
-            odd = Odd { sectors, next: self.prober.angle(self.at + sectors).await?, breaks: true };
+            irregular =
+                IrregularTrack { sectors, next: self.prober.angle(self.at + sectors).await?, breaks: true };
         }
-        odd.breaks |= odd.sectors as f64 > 0.99 * search.turn;
-        if self.at + odd.sectors < self.end {
+        irregular.breaks |= irregular.sectors as f64 > 0.99 * search.turn;
+        if self.at + irregular.sectors < self.end {
             // Where the first sector cannot be read.
-            odd.next = odd.next.or(Some(wrap(self.angle + shape.skew)));
+            irregular.next = irregular.next.or(Some(wrap(self.angle + shape.skew)));
         }
-        Ok(odd)
+        Ok(irregular)
     }
 
     /// A track around whose end no angles break, by the turn that is lost there.
-    async fn unskewed(&mut self, search: &Search, shape: Shape) -> Result<Option<Odd>, LatticeError> {
+    async fn find_unskewed_end(
+        &mut self,
+        search: &Search,
+        shape: Shape,
+    ) -> Result<Option<IrregularTrack>, LatticeError> {
         let (farthest, _) = search.uncertainty(shape.sectors);
         let around = (search.within.saturating_sub(farthest).max(1), search.within + farthest);
-        if !self.goes_on_between(around, search.turn).await? {
+        if !self.continues_between(around, search.turn).await? {
             return Ok(None);
         }
         let Some(sectors) = self.end_by_turns(around).await? else { return Ok(None) };
         let search = Search { within: sectors - 1, ..*search };
-        Ok(Some(Odd { breaks: true, ..self.ended(&search, shape).await? }))
+        Ok(Some(IrregularTrack { breaks: true, ..self.ended(&search, shape).await? }))
     }
 
     /// Moves an end without a break to the break beside it, if there is one: where the angle at which the track begins is
@@ -151,13 +160,13 @@ impl Walk {
     }
 
     /// The track that ends where a search ended.
-    async fn ended(&mut self, search: &Search, shape: Shape) -> Result<Odd, LatticeError> {
+    async fn ended(&mut self, search: &Search, shape: Shape) -> Result<IrregularTrack, LatticeError> {
         let sectors = search.within + 1;
         if self.at + sectors >= self.end {
-            return Ok(Odd { sectors, next: None, breaks: true });
+            return Ok(IrregularTrack { sectors, next: None, breaks: true });
         }
         let breaks = self.breaks(self.at + sectors, shape.turn).await?;
-        Ok(Odd { sectors, next: self.prober.angle(self.at + sectors).await?, breaks })
+        Ok(IrregularTrack { sectors, next: self.prober.angle(self.at + sectors).await?, breaks })
     }
 
     /// Finds the end of the track in steps from its beginning.
@@ -243,7 +252,7 @@ impl Walk {
         let hole = wrap_from(-slack - DENSER * along, angle - self.angle - along);
         // What is slipped before a sector is slipped before all behind it.
         let is_more = sector < search.within || hole >= search.hole - slack;
-        let fits = self.lead + along + 1.0 / search.turn + hole <= 1.0 + slack;
+        let fits = self.leading_slips + along + 1.0 / search.turn + hole <= 1.0 + slack;
         Ok((fits && is_more).then_some(hole))
     }
 }

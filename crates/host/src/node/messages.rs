@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use super::NodeCore;
-use crate::{BlockError, Stretch};
+use crate::{BlockError, StatusExtent};
 
 /// A disk as its node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub enum Work {
         bytes: u64,
     },
     /// Tell where data are and where holes.
-    Look {
+    BlockStatus {
         /// First byte.
         offset: u64,
         /// How many.
@@ -91,7 +91,7 @@ pub enum Ended {
     /// Bytes read for a request ([`NodeCore::is_for_request`]) were left with the disk, where the answer finds them.
     Left,
     /// What a look found.
-    Allocation(Vec<Stretch>),
+    Allocation(Vec<StatusExtent>),
 }
 
 /// A request that is over.
@@ -116,5 +116,5 @@ pub enum Outcome {
         bytes: u32,
     },
     /// Where data and holes are.
-    Allocation(Vec<Stretch>),
+    Allocation(Vec<StatusExtent>),
 }
