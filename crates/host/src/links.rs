@@ -181,8 +181,8 @@ impl Links {
             if !link.connection.is_disconnected() {
                 sent(link);
             }
-            let (number, volume, is_disconnected) =
-                (link.number, link.volume, link.connection.is_disconnected());
+            let (number, volume) = (link.number, link.volume);
+            let is_disconnected = link.connection.is_disconnected();
             if is_disconnected {
                 // First, so that there is room for what is still in the socket.
                 withdraw(&mut self.requests, now, place, link);
@@ -204,8 +204,6 @@ impl Links {
             let is_news = (is_disconnected || is_over) && !std::mem::replace(&mut link.is_gone, true);
             if is_over {
                 withdraw(&mut self.requests, now, place, link);
-            }
-            if is_over {
                 link.connection.unwatch(epoll);
                 // What it asked for takes memory until it is done, and counts as the client's so long.
                 let is_done = link.connection.wire.machine.in_flight() == 0;

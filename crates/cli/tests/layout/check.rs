@@ -3,7 +3,7 @@
 use crate::common::{headstack, json, refused};
 use crate::device::{Loop, Mount};
 use crate::disks::{self, Disk};
-use crate::ext4::{PROGRAMS, METHODS, made, write_tree};
+use crate::ext4::{METHODS, PROGRAMS, made, write_tree};
 use crate::tools::{have, have_loops_and, run, text};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -17,11 +17,11 @@ fn crossings_of_an_image_match_those_of_its_mount() {
     let tree = disks::folder();
     write_tree(tree.path());
     let disk = Disk::of("atlas-10k", 1003, 1_000_000);
-    for method in ["none", METHODS[0], METHODS[1]] {
+    for mode in ["none", METHODS[0], METHODS[1]] {
         let image = disk.image();
-        match method {
+        match mode {
             "none" => drop(run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", "4096", &image])),
-            method => drop(made(&disk, &image, &["--method", method])),
+            mode => drop(made(&disk, &image, &["--method", mode])),
         }
         let here = ["--partition", disk.partition(), "--json"];
         let check = || headstack(&[&["layout", "check", disk.map(), &image], &here[..]].concat());
@@ -47,7 +47,7 @@ fn crossings_of_an_image_match_those_of_its_mount() {
             ("crossings", "crossings"),
             ("extents_on_track", "extents_on_track"),
         ] {
-            assert_eq!(told["files"][of], shown["total"][key], "{method}: {of}");
+            assert_eq!(told["files"][of], shown["total"][key], "{mode}: {of}");
         }
         let crosses = shown["files"].as_array().expect("it lists files").iter();
         let crosses = crosses.filter(|file| file["crossings"] != 0);
@@ -66,8 +66,8 @@ fn crossings_of_an_image_match_those_of_its_mount() {
                 (path.to_string(), file["crossings"].as_u64().expect("a number"))
             })
             .collect();
-        assert_eq!(by_inodes, by_kernel, "{method}");
-        assert_eq!((checked.code, by_inodes.is_empty()), if method == "none" { (1, false) } else { (0, true) });
+        assert_eq!(by_inodes, by_kernel, "{mode}");
+        assert_eq!((checked.code, by_inodes.is_empty()), if mode == "none" { (1, false) } else { (0, true) });
         assert!(told["folders"]["inodes"].as_u64() > Some(20), "{told:#}");
         assert_eq!(told["journal"]["inodes"].as_u64().map(|journals| journals > 0), Some(true), "{told:#}");
     }

@@ -2,7 +2,7 @@
 
 use crate::common::command;
 use crate::disks::Disk;
-use crate::ext4::{PROGRAMS, METHODS, grown, made};
+use crate::ext4::{METHODS, PROGRAMS, grown, made};
 use crate::tools::{attempt, have, output, run, wait_for};
 use std::fs;
 use std::os::unix::fs::FileExt;

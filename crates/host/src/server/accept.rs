@@ -137,7 +137,7 @@ impl Accepting {
         };
         let slot = match self
             .slots
-            .take(address, ConnectionLimits::new(*connections, *connections_per_address, *idle))
+            .acquire(address, ConnectionLimits::new(*connections, *connections_per_address, *idle))
         {
             Ok(slot) => slot,
             Err(refusal) => return warn!(target: log_parts::CLIENT, "{client}: refused: {refusal}"),

@@ -22,9 +22,7 @@ const HELD: Nanos = Nanos(1_000_000_000);
 
 impl Streams {
     pub(super) fn route_read(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
-        if self.is_answered_from_dirty(request, offset, bytes, fua)
-            || self.is_held_behind_writes(request, offset, bytes)
-        {
+        if self.answers_from_dirty(request, offset, bytes, fua) || self.is_held(request, offset, bytes) {
             return;
         }
         if fua || bytes > self.longest() {

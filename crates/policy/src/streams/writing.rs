@@ -104,9 +104,7 @@ impl Streams {
             // Else those would wait for as long as others go on to write there.
             return self.coalesced.held.push(request);
         }
-        if !fua && self.is_overwritten(request, offset, bytes)
-            || self.is_held_behind_writes(request, offset, bytes)
-        {
+        if !fua && self.is_overwritten(request, offset, bytes) || self.is_held(request, offset, bytes) {
             return;
         }
         self.invalidate(offset, bytes);
@@ -125,14 +123,14 @@ impl Streams {
 
     /// Sends a request to the disk by itself, behind gathered bytes that it is about, too.
     pub(super) fn send_direct_after_writes(&mut self, request: Request, offset: u64, bytes: u64) {
-        if !self.is_held_behind_writes(request, offset, bytes) {
+        if !self.is_held(request, offset, bytes) {
             self.send_direct(request);
         }
     }
 
     /// The same of one that changes bytes.
     pub(super) fn route_change(&mut self, request: Request, offset: u64, bytes: u64) {
-        if !self.is_held_behind_writes(request, offset, bytes) {
+        if !self.is_held(request, offset, bytes) {
             self.invalidate(offset, bytes);
             self.send_direct(request);
         }
@@ -148,7 +146,7 @@ impl Streams {
     }
 
     /// Answers a read of bytes that are gathered in one frame; whether they are.
-    pub(super) fn is_answered_from_dirty(
+    pub(super) fn answers_from_dirty(
         &mut self,
         request: Request,
         offset: u64,
@@ -183,7 +181,7 @@ impl Streams {
     }
 
     /// Has a request wait where gathered bytes must be on the disk before; whether it must.
-    pub(super) fn is_held_behind_writes(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
+    pub(super) fn is_held(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
         let before: Vec<u32> = self.frames.dirty_in(offset, bytes).collect();
         if before.is_empty() {
             return false;
@@ -387,9 +385,7 @@ impl Streams {
             self.coalesced.held.push(request);
             return Step::Began;
         }
-        if self.is_overwritten(request, frontier, bytes)
-            || self.is_held_behind_writes(request, frontier, bytes)
-        {
+        if self.is_overwritten(request, frontier, bytes) || self.is_held(request, frontier, bytes) {
             return Step::Began;
         }
         self.invalidate(frontier, bytes);

@@ -51,6 +51,53 @@ impl Walk {
     ) -> Result<IrregularTrack, LatticeError> {
         let rest = self.end - self.at;
         let limit = ((shape.turn * (1.0 + DENSER - self.leading_slips)) as u64 + 2).min(rest);
+        let mut search = self.search_near(shape, next, limit).await?;
+        if search.within + 1 == rest {
+            return self.ended(&search, shape).await;
+        }
+        let mut end = self.ended(&search, shape).await?;
+        if !end.breaks {
+            // Where angles break turns are asked in vain, so they come first only where runs without skew were met.
+            if self.is_unskewed
+                && let Some(unskewed) = self.find_unskewed_end(&search, shape).await?
+            {
+                return Ok(unskewed);
+            }
+            self.nudge(&mut search, shape.sectors, limit).await?;
+            end = self.ended(&search, shape).await?;
+        }
+        let is_predicted = |end: &IrregularTrack| {
+            let off = next.zip(end.next).map(|(predicted, found)| wrap(predicted - found).abs());
+            end.breaks && off.is_some_and(|off| off < 0.01)
+        };
+        if !is_predicted(&end) && end.sectors < shape.sectors {
+            // Where most of several tracks is slipped, sectors far behind the end seem to lie before it.
+            let stepwise = self.stepwise(shape.turn, limit).await?;
+            let other = self.ended(&stepwise, shape).await?;
+            if is_predicted(&other) || other.breaks || !end.breaks {
+                (end, search) = (other, stepwise);
+            }
+        }
+        if !end.breaks
+            && let Some(sectors) = self.break_before(&search).await?
+        {
+            end = IrregularTrack { sectors, next: self.prober.angle(self.at + sectors).await?, breaks: true };
+        }
+        end.breaks |= end.sectors as f64 > 0.99 * search.turn;
+        if self.at + end.sectors < self.end {
+            // Where the first sector cannot be read.
+            end.next = end.next.or(Some(wrap(self.angle + shape.skew)));
+        }
+        Ok(end)
+    }
+
+    /// Searches for the end of a track that is probably as long as a shape, or ends where the next track was expected.
+    async fn search_near(
+        &mut self,
+        shape: Shape,
+        next: Option<f64>,
+        limit: u64,
+    ) -> Result<Search, LatticeError> {
         let mut search = Search { turn: shape.turn, within: 0, beyond: limit, hole: 0.0 };
         if shape.sectors <= limit {
             self.narrow(&mut search, shape.sectors - 1).await?;
@@ -83,44 +130,7 @@ impl Walk {
             }
             break;
         }
-        if search.within + 1 == rest {
-            return self.ended(&search, shape).await;
-        }
-        let mut irregular = self.ended(&search, shape).await?;
-        if !irregular.breaks {
-            // Where angles break turns are asked in vain, so they come first only where runs without skew were met.
-            if self.is_unskewed
-                && let Some(unskewed) = self.find_unskewed_end(&search, shape).await?
-            {
-                return Ok(unskewed);
-            }
-            self.nudge(&mut search, shape.sectors, limit).await?;
-            irregular = self.ended(&search, shape).await?;
-        }
-        let is_foretold = |irregular: &IrregularTrack| {
-            let off = next.zip(irregular.next).map(|(predicted, found)| wrap(predicted - found).abs());
-            irregular.breaks && off.is_some_and(|off| off < 0.01)
-        };
-        if !is_foretold(&irregular) && irregular.sectors < shape.sectors {
-            // Where most of several tracks is slipped, sectors far behind the end seem to lie before it.
-            let stepwise = self.stepwise(shape.turn, limit).await?;
-            let other = self.ended(&stepwise, shape).await?;
-            if is_foretold(&other) || other.breaks || !irregular.breaks {
-                (irregular, search) = (other, stepwise);
-            }
-        }
-        if !irregular.breaks
-            && let Some(sectors) = self.break_before(&search).await?
-        {
-            irregular =
-                IrregularTrack { sectors, next: self.prober.angle(self.at + sectors).await?, breaks: true };
-        }
-        irregular.breaks |= irregular.sectors as f64 > 0.99 * search.turn;
-        if self.at + irregular.sectors < self.end {
-            // Where the first sector cannot be read.
-            irregular.next = irregular.next.or(Some(wrap(self.angle + shape.skew)));
-        }
-        Ok(irregular)
+        Ok(search)
     }
 
     /// A track around whose end no angles break, by the turn that is lost there.

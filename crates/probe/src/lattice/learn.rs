@@ -205,23 +205,23 @@ impl Walk {
     }
 
     async fn learn_exactly(&mut self) -> Result<Option<Alignment>, LatticeError> {
-        let (mut turn, mut irregular) = self.measured().await?;
-        if irregular.sectors <= 2 && self.begins_at_neighbour(turn).await? {
-            (turn, irregular) = self.measured().await?;
+        let (mut turn, mut end) = self.measured().await?;
+        if end.sectors <= 2 && self.begins_at_neighbour(turn).await? {
+            (turn, end) = self.measured().await?;
         }
-        let turn = self.whole(turn, irregular.sectors);
-        let Some(next) = irregular.next else {
+        let turn = self.whole(turn, end.sectors);
+        let Some(next) = end.next else {
             self.found.push(Piece {
                 first: self.at,
-                shape: Shape { sectors: irregular.sectors, turn, skew: 0.0 },
+                shape: Shape { sectors: end.sectors, turn, skew: 0.0 },
                 tracks: 1,
                 angle: self.angle,
                 copy: None,
             });
-            self.at += irregular.sectors;
+            self.at += end.sectors;
             return Ok(None);
         };
-        let shape = Shape { sectors: irregular.sectors, turn, skew: wrap(next - self.angle) };
+        let shape = Shape { sectors: end.sectors, turn, skew: wrap(next - self.angle) };
         if self.found.is_empty() {
             if shape.gap().abs() < 2.0 * self.prober.tolerance() {
                 return Err(LatticeError::NoSkew { lbn: self.prober.lbn(self.at) });
@@ -248,14 +248,14 @@ impl Walk {
             Some(last) => self.rate(*last, &known).await?,
             None => self.first_rate().await?,
         };
-        let mut irregular = self.locate_track_end(Shape::of_turn(turn), None).await?;
+        let mut end = self.locate_track_end(Shape::of_turn(turn), None).await?;
         for known in known {
-            if irregular.breaks {
+            if end.breaks {
                 break;
             }
-            (turn, irregular) = (known, self.locate_track_end(Shape::of_turn(known), None).await?);
+            (turn, end) = (known, self.locate_track_end(Shape::of_turn(known), None).await?);
         }
-        Ok((turn, irregular))
+        Ok((turn, end))
     }
 
     /// Takes the angle here from the sectors behind, where they go on from one to the next but not from this: it is

@@ -163,41 +163,33 @@ impl Walk {
                 return Ok(());
             }
             let next = alignment.start(good + 1);
-            let irregular = self.locate_track_end(begin.shape, Some(next.angle)).await?;
-            let differs = irregular.sectors != begin.shape.sectors;
+            let end = self.locate_track_end(begin.shape, Some(next.angle)).await?;
+            let differs = end.sectors != begin.shape.sectors;
             if differs && taken {
                 // Slips make no track longer.
-                let is_longer = irregular.sectors > begin.shape.sectors;
-                let is_other =
-                    is_longer || !irregular.breaks || self.is_other(&alignment, good, irregular.sectors);
-                if is_other || self.is_whole(&begin.shape, irregular.sectors).await? {
+                let is_longer = end.sectors > begin.shape.sectors;
+                let is_other = is_longer || !end.breaks || self.is_other(&alignment, good, end.sectors);
+                if is_other || self.is_whole(&begin.shape, end.sectors).await? {
                     self.is_unmatched = true;
                     return Ok(());
                 }
             }
-            self.push(Piece {
-                first: self.at,
-                shape: Shape { sectors: irregular.sectors, ..begin.shape },
-                tracks: 1,
-                angle: self.angle,
-                copy: None,
-            });
-            self.at += irregular.sectors;
+            self.push_track(Shape { sectors: end.sectors, ..begin.shape });
+            self.at += end.sectors;
             if alignment.pattern.tracks > 1 {
                 self.pattern = Some(alignment.pattern.clone());
             }
-            let Some(angle) = irregular.next else { return Ok(()) };
+            let Some(angle) = end.next else { return Ok(()) };
             self.angle = angle;
             from = good + 1;
-            if wrap(angle - next.angle).abs() > self.width(&begin.shape) {
+            let off = wrap(angle - next.angle).abs();
+            if off > self.width(&begin.shape) {
                 let inside = differs && alignment.pattern.tracks == 1
                     || alignment.pattern.tracks > 1 && alignment.part(good).1 > from;
                 let track = if inside { self.skip_leading_slips(&alignment, from).await? } else { None };
                 let Some(track) = track else { return Ok(()) };
                 from = track;
-            } else if alignment.pattern.tracks == 1
-                && wrap(angle - next.angle).abs() > self.prober.tolerance()
-            {
+            } else if alignment.pattern.tracks == 1 && off > self.prober.tolerance() {
                 // A skew that is nearly that of the thread.
                 return Ok(());
             }
@@ -220,12 +212,10 @@ impl Walk {
                 return Ok(None);
             }
             self.leading_slips = leading_slips;
-            let irregular = self.locate_track_end(begin.shape, Some(next.angle)).await;
+            let end = self.locate_track_end(begin.shape, Some(next.angle)).await;
             self.leading_slips = 0.0;
-            let irregular = irregular?;
-            let Some(angle) =
-                irregular.next.filter(|_| irregular.breaks && irregular.sectors < begin.shape.sectors)
-            else {
+            let end = end?;
+            let Some(angle) = end.next.filter(|_| end.breaks && end.sectors < begin.shape.sectors) else {
                 return Ok(None);
             };
             let within = self.width(&begin.shape);
@@ -234,14 +224,8 @@ impl Walk {
             if !is_back && !is_same {
                 return Ok(None);
             }
-            self.push(Piece {
-                first: self.at,
-                shape: Shape { sectors: irregular.sectors, ..begin.shape },
-                tracks: 1,
-                angle: self.angle,
-                copy: None,
-            });
-            (self.at, self.angle) = (self.at + irregular.sectors, angle);
+            self.push_track(Shape { sectors: end.sectors, ..begin.shape });
+            (self.at, self.angle) = (self.at + end.sectors, angle);
             track += 1;
             if is_back {
                 return Ok(Some(track));
@@ -392,6 +376,11 @@ impl Walk {
             self.push(Piece { first, shape: begin.shape, tracks, angle, copy });
             from = until;
         }
+    }
+
+    /// Notes one track of a shape, which begins here.
+    fn push_track(&mut self, shape: Shape) {
+        self.push(Piece { first: self.at, shape, tracks: 1, angle: self.angle, copy: None });
     }
 
     /// Notes tracks; those that go on as the last did belong to them.
