@@ -14,8 +14,6 @@ mod interrupt;
 mod keys;
 mod layout;
 mod list;
-mod loads;
-mod measure;
 mod named;
 mod parameters;
 mod plain;

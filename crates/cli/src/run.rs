@@ -3,16 +3,20 @@
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::loads::{Arrivals, LoadSpec, Pattern};
-use crate::measure::{self, Summary};
 use crate::named::Named;
 use crate::progress::Progress;
 use crate::units::{parse_bytes, parse_whole, significant};
+use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use headstack_model::DriveSpec;
+use cpu_time::ThreadTime;
+use headstack::{
+    AccessPattern, ArrivalProcess, DriveSpec, Error, PatternError, PatternSpec, Results, Simulation,
+    Workload, ratio,
+};
 use headstack_policy::order;
-use headstack_sim::{Device, DeviceOptions};
+use headstack_sim::{DeviceOptions, TimeSplit};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::io::Write;
 use std::ops::ControlFlow;
 
@@ -23,7 +27,7 @@ pub(crate) struct Run {
     drive: DriveArg,
     /// Which blocks are asked for.
     #[arg(long, value_enum)]
-    pattern: Pattern,
+    pattern: PatternArg,
     /// Size of a request (512, 4K, 1M; powers of 1024). [default: 4K; a whole track for aligned and unaligned]
     #[arg(long, value_parser = parse_bytes)]
     size: Option<u64>,
@@ -54,6 +58,34 @@ pub(crate) struct Run {
     json: bool,
 }
 
+/// Which blocks a load asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum PatternArg {
+    /// Anywhere on the disk, at multiples of the request's size.
+    Random,
+    /// One after the other from the first block on.
+    Sequential,
+    /// Several sequential readers, spaced evenly over the disk.
+    Streams,
+    /// From the start of a random track.
+    Aligned,
+    /// As long as `aligned`, from any block.
+    Unaligned,
+}
+
+impl PatternArg {
+    fn pattern(self) -> AccessPattern {
+        match self {
+            PatternArg::Random => AccessPattern::Random,
+            PatternArg::Sequential => AccessPattern::Sequential,
+            PatternArg::Streams => AccessPattern::Streams,
+            PatternArg::Aligned => AccessPattern::Aligned,
+            PatternArg::Unaligned => AccessPattern::Unaligned,
+        }
+    }
+}
+
 /// `--order`: any text that names an order; help lists them with what each does.
 const ORDER: Named = Named {
     check: |text| order::built_in(text).map(|_| ()).map_err(|error| error.to_string()),
@@ -78,12 +110,12 @@ fn rate(text: &str) -> Result<f64, String> {
 #[derive(Serialize)]
 struct Outcome<'a> {
     drive: &'a str,
-    pattern: Pattern,
+    pattern: PatternArg,
     order: &'a str,
     seed: u64,
     partial: Option<Partial>,
     #[serde(flatten)]
-    summary: Summary,
+    figures: RunFigures,
 }
 
 /// A run that a signal stopped.
@@ -97,22 +129,24 @@ struct Partial {
 impl Run {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let spec = self.drive.load()?;
-        let device = Device::new(&spec, &self.options()).map_err(Failure::input)?;
-        let mut load = self.load_spec().build(&spec, &device).map_err(Failure::Input)?;
+        let workload = Workload::pattern(self.pattern_spec());
+        let simulation = Simulation::on_drive(&spec, &self.options(), workload, self.seed);
+        let mut simulation = simulation.map_err(|error| failure(&error))?;
         let interrupt = Interrupt::watch()?;
         let mut progress = Progress::alone();
-        let mut stopped = None;
-        let measured = measure::run_while(&spec, device, &mut *load, &mut |now, done| {
-            progress.show(now, done, Some(done as f64 / self.count as f64));
+        let (started, mut stopped) = (ThreadTime::now(), None);
+        simulation.run_while(&mut |run| {
+            progress.show(run.now, run.completed, Some(run.completed as f64 / self.count as f64));
             stopped = interrupt.received();
-            if stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            stopped.map_or(ControlFlow::Continue(()), |signal| ControlFlow::Break(signal.name().to_string()))
         });
+        let cpu_s = started.elapsed().as_secs_f64();
         progress.finish();
-        let summary = measured.summary();
+        let figures = RunFigures::new(&simulation.finish().map_err(Failure::input)?, cpu_s);
         let order = self.order.as_deref().unwrap_or(&spec.queue.order);
         let partial = stopped.map(|signal| Partial { signal: signal.name(), of: self.count });
         let outcome =
-            Outcome { drive: &spec.name, pattern: self.pattern, order, seed: self.seed, partial, summary };
+            Outcome { drive: &spec.name, pattern: self.pattern, order, seed: self.seed, partial, figures };
         if self.json {
             let text =
                 serde_json::to_string_pretty(&outcome).expect("numbers and words are expressible in JSON");
@@ -125,49 +159,108 @@ impl Run {
 
     /// A closed pattern keeps the drive's queue full; otherwise the queue is the drive's own.
     fn options(&self) -> DeviceOptions {
-        let closed = self.rate.is_none() && self.pattern != Pattern::Streams;
+        let closed = self.rate.is_none() && self.pattern != PatternArg::Streams;
         let depth = self.depth.or(closed.then_some(1));
         DeviceOptions { seed: self.seed, depth, order: self.order.clone() }
     }
 
-    fn load_spec(&self) -> LoadSpec {
+    fn pattern_spec(&self) -> PatternSpec {
         let arrivals = match self.rate {
-            Some(rate) => Arrivals::Open { per_s: rate },
-            None => Arrivals::Closed { depth: self.depth.unwrap_or(1) },
+            Some(per_s) => ArrivalProcess::Open { per_s },
+            None => ArrivalProcess::Closed { depth: self.depth.unwrap_or(1) },
         };
-        LoadSpec {
-            pattern: self.pattern,
-            size_bytes: self.size,
-            within_sectors: None,
+        PatternSpec {
+            pattern: self.pattern.pattern(),
             arrivals,
+            request_bytes: self.size,
+            within_sectors: None,
             streams: self.streams,
             write_share: self.write_share,
             count: self.count,
-            seed: self.seed,
+        }
+    }
+}
+
+/// What is wrong with a pattern, in the words of the options.
+fn failure(error: &Error) -> Failure {
+    let Error::Pattern(error) = error else { return Failure::input(error) };
+    Failure::Input(match error {
+        PatternError::Streams(_) => "--streams is for --pattern streams".to_string(),
+        PatternError::StreamWrites => "streams are read only: leave --write-share out".to_string(),
+        PatternError::TrackMix => {
+            "track patterns are all reads or all writes: --write-share 0 or 1".to_string()
+        }
+        PatternError::OpenArrivals => "--rate is for --pattern random and sequential".to_string(),
+        other => other.to_string(),
+    })
+}
+
+/// The figures of a run: times are counted from 0 to the last completion.
+#[derive(Clone, Debug, Serialize)]
+struct RunFigures {
+    requests: u64,
+    simulated_s: f64,
+    cpu_s: f64,
+    requests_per_cpu_s: f64,
+    iops: f64,
+    bandwidth_mb_s: f64,
+    response_ms: ResponseMs,
+    /// Mean of every part of the response time.
+    parts_ms: Map<String, Value>,
+}
+
+/// Response times, in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+struct ResponseMs {
+    mean: f64,
+    p50: f64,
+    p99: f64,
+    max: f64,
+}
+
+impl RunFigures {
+    fn new(results: &Results, cpu_s: f64) -> RunFigures {
+        let (totals, simulated_s) = (results.totals(), results.statistics.last().as_secs());
+        let (responses, requests) = (&totals.responses, totals.responses.count() as f64);
+        let parts = TimeSplit::NAMES.iter().zip(totals.parts_ms());
+        RunFigures {
+            requests: responses.count(),
+            simulated_s,
+            cpu_s,
+            requests_per_cpu_s: ratio(requests, cpu_s),
+            iops: ratio(requests, simulated_s),
+            bandwidth_mb_s: ratio(totals.bytes as f64 / 1e6, simulated_s),
+            response_ms: ResponseMs {
+                mean: responses.mean_ms(),
+                p50: responses.p50().as_ms(),
+                p99: responses.p99().as_ms(),
+                max: responses.max().as_ms(),
+            },
+            parts_ms: parts.map(|(name, mean)| (name.to_string(), Value::from(mean))).collect(),
         }
     }
 }
 
 fn print(outcome: &Outcome, spec: &DriveSpec, out: &mut dyn Write) -> Result<(), Failure> {
-    let summary = &outcome.summary;
+    let figures = &outcome.figures;
     let figure = |value: f64| significant(value, 4);
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<20} {value}");
     if let Some(partial) = &outcome.partial {
-        let share = 100.0 * summary.requests as f64 / partial.of as f64;
+        let share = 100.0 * figures.requests as f64 / partial.of as f64;
         line("partial", format!("stopped by {} after {share:.1} % of the requests", partial.signal))?;
     }
     line("drive", spec.title.clone())?;
     line("order", outcome.order.to_string())?;
-    line("requests", summary.requests.to_string())?;
-    line("simulated", format!("{} s", figure(summary.simulated_s)))?;
-    let speed = format!("{:.0} requests a CPU second", summary.requests_per_cpu_s);
-    line("CPU time", format!("{} s, {speed}", figure(summary.cpu_s)))?;
-    line("throughput", format!("{} IOPS, {} MB/s", figure(summary.iops), figure(summary.bandwidth_mb_s)))?;
-    let times = &summary.response_ms;
+    line("requests", figures.requests.to_string())?;
+    line("simulated", format!("{} s", figure(figures.simulated_s)))?;
+    let speed = format!("{:.0} requests a CPU second", figures.requests_per_cpu_s);
+    line("CPU time", format!("{} s, {speed}", figure(figures.cpu_s)))?;
+    line("throughput", format!("{} IOPS, {} MB/s", figure(figures.iops), figure(figures.bandwidth_mb_s)))?;
+    let times = &figures.response_ms;
     let quantiles =
         format!("p50 {}, p99 {}, max {}", figure(times.p50), figure(times.p99), figure(times.max));
     line("response", format!("mean {} ms ({quantiles})", figure(times.mean)))?;
-    for (name, mean) in &summary.parts_ms {
+    for (name, mean) in &figures.parts_ms {
         let mean = mean.as_f64().unwrap_or(0.0);
         if name == "retries" && mean == 0.0 {
             continue;

@@ -1,7 +1,7 @@
 //! Numbers for people, and sizes from people.
 
+use headstack::DriveSpec;
 pub(crate) use headstack::grouped;
-use headstack_model::DriveSpec;
 use parse_size::Config;
 
 /// A capacity in the decimal units of the makers, to three digits: `9.10 GB`.

@@ -16,8 +16,7 @@ pub use load::{
     WorkloadInfo, WorkloadKind,
 };
 pub use results::{
-    DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Results, RigInfo, VolumeResult, grouped, kinds,
-    ratio,
+    DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Results, RigInfo, VolumeResult, grouped, ratio,
 };
 pub use rig::{is_file, load_drive, load_rig, read_rig};
 pub use simulation::{RunProgress, Simulation};

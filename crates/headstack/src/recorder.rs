@@ -9,6 +9,8 @@ use headstack_workload::{Issue, Load};
 pub(crate) struct Recorder<'a> {
     pub(crate) statistics: Collector,
     pub(crate) observer: Option<&'a mut dyn Observer>,
+    /// Each response time, where they are kept.
+    pub(crate) response_times: Option<Vec<Nanos>>,
     /// Which sources have issued a request; the last entry is that of all sources beyond the others.
     has_issued: Vec<bool>,
 }
@@ -16,7 +18,7 @@ pub(crate) struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// A recorder of a load with this number of named sources.
     pub(crate) fn new(statistics: Collector, sources: usize) -> Recorder<'a> {
-        Recorder { statistics, observer: None, has_issued: vec![false; sources + 1] }
+        Recorder { statistics, observer: None, response_times: None, has_issued: vec![false; sources + 1] }
     }
 
     /// Requests that were issued and have not come back.
@@ -43,6 +45,9 @@ impl Observer for Recorder<'_> {
     #[inline]
     fn finished(&mut self, finished: &Finished) {
         self.statistics.finished(finished);
+        if let Some(times) = &mut self.response_times {
+            times.push(finished.completion.response());
+        }
         if let Some(observer) = &mut self.observer {
             observer.finished(finished);
         }

@@ -4,10 +4,10 @@ use crate::Error;
 use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
 use crate::results::{DeviceResult, EarlyStop, GuardUse, Results, RigInfo, VolumeResult};
-use headstack_model::Nanos;
+use headstack_model::{DriveSpec, Nanos};
 use headstack_sim::rig::Rig;
-use headstack_sim::stats::Collector;
-use headstack_sim::{Engine, Observer};
+use headstack_sim::stats::{Collector, SortedTimes};
+use headstack_sim::{Device, DeviceOptions, Engine, Observer};
 use headstack_workload::{Load, VolumeInfo};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -68,6 +68,21 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::start(engine, names, built, seed))
     }
 
+    /// A workload on a single drive, whose own chances are drawn from the seed in `options`. `seed` is that of the workload.
+    ///
+    /// *Errors:* the drive cannot be built with these options; the workload does not fit on it.
+    pub fn on_drive(
+        drive: &DriveSpec,
+        options: &DeviceOptions,
+        workload: Workload<'_>,
+        seed: u64,
+    ) -> Result<Simulation<'a>, Error> {
+        let device = Device::new(drive, options)?;
+        let (name, sectors) = (drive.name.clone(), device.sectors());
+        let volume = VolumeInfo { name, sectors, sector_bytes: drive.sector_bytes };
+        Simulation::with_engine(Engine::new(vec![device]), vec![volume], workload, seed)
+    }
+
     /// A workload on an engine that the program has put together: devices with options of their own, layers of its own. `volumes` are
     /// the engine's, with the names by which job files and load files call them; the seed is that of the workload alone.
     ///
@@ -118,6 +133,12 @@ impl<'a> Simulation<'a> {
     /// Has `observer` see each request, and the devices' commands. Where [`Observer::stops`], the run ends.
     pub fn observe(mut self, observer: &'a mut dyn Observer) -> Simulation<'a> {
         self.recorder.observer = Some(observer);
+        self
+    }
+
+    /// Keeps every response time, also those of the warm-up, for [`Results::response_times`]: 8 bytes a request.
+    pub fn keep_response_times(mut self) -> Simulation<'a> {
+        self.recorder.response_times = Some(Vec::new());
         self
     }
 
@@ -226,6 +247,7 @@ impl<'a> Simulation<'a> {
             devices,
             links: self.engine.link_usage(),
             statistics: self.recorder.statistics,
+            response_times: self.recorder.response_times.map(SortedTimes::from),
             end: self.engine.now(),
             cpu_s: None,
             early_stop,

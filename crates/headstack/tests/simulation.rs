@@ -108,7 +108,7 @@ fn warm_up_counts_in_no_figure() {
     assert!(counted < results.statistics.completed(), "{counted} requests");
     assert_eq!(results.statistics.first_counted(), Nanos::from_secs(1));
     let jobs: Vec<_> = results.jobs().collect();
-    assert_eq!((jobs.len(), jobs[0].section.name.as_str()), (1, "reads"));
+    assert_eq!((jobs.len(), jobs[0].name), (1, "reads"));
     assert_eq!(jobs[0].kinds().map(|kind| kind.statistics.responses.count()).sum::<u64>(), counted);
 }
 
@@ -120,7 +120,7 @@ fn sources_of_an_own_load_report_as_jobs() {
     let load = Closed::new(shape, 4, 500, 1).expect("the load fits");
     let workload = Workload::from_load("mix", load).with_sources(["one", "two"]);
     let results = Simulation::new(&rig, workload, 1).expect("it fits").run().expect("it ends");
-    let counts: Vec<_> = results.jobs().map(|job| (job.section.name.as_str(), job.kinds().count())).collect();
+    let counts: Vec<_> = results.jobs().map(|job| (job.name, job.kinds().count())).collect();
     assert_eq!(counts, [("one", 2), ("two", 0)], "all requests are of source 0");
     assert_eq!(results.workload.name, "mix");
 }

@@ -1,28 +1,32 @@
 //! The few runs that several studies are made of.
 
+use crate::study::StudyError;
+use headstack::{AccessPattern, PatternSpec, Simulation, Workload};
 use headstack_model::{DriveSpec, Lbn, Nanos, Request};
-use headstack_sim::{Device, DeviceError, DeviceOptions, Engine, Finished};
+use headstack_sim::stats::SortedTimes;
+use headstack_sim::{Device, DeviceError, DeviceOptions, Engine};
 use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape};
 
 /// Blocks of 512 B in the 4 KiB of a random access.
-const SMALL: u32 = 8;
+const SMALL: u64 = 8;
 
 /// Blocks in the 1 MiB of a sequential one.
 const LARGE: u32 = 2048;
 
+/// Seed of everything random in the loads.
+const SEED: u64 = 1;
+
 /// Response times of a run and how long it took.
 #[derive(Clone, Debug)]
 pub(crate) struct Responses {
-    /// In ms, ascending.
-    sorted_ms: Vec<f64>,
+    times: SortedTimes,
     seconds: f64,
 }
 
 impl Responses {
-    /// Of these response times in ms, in any order, over so many seconds.
-    pub(crate) fn new(mut times_ms: Vec<f64>, seconds: f64) -> Responses {
-        times_ms.sort_by(f64::total_cmp);
-        Responses { sorted_ms: times_ms, seconds }
+    /// These response times, over this number of seconds.
+    pub(crate) fn new(times: Vec<Nanos>, seconds: f64) -> Responses {
+        Responses { times: times.into(), seconds }
     }
 
     /// How long the run took, in seconds.
@@ -32,18 +36,17 @@ impl Responses {
 
     /// Requests a second.
     pub(crate) fn rate(&self) -> f64 {
-        self.sorted_ms.len() as f64 / self.seconds
+        self.times.count() as f64 / self.seconds
     }
 
     /// Mean response time in ms.
     pub(crate) fn mean_ms(&self) -> f64 {
-        self.sorted_ms.iter().sum::<f64>() / self.sorted_ms.len() as f64
+        self.times.mean_ms()
     }
 
     /// The response time in ms that this share of the requests does not exceed.
     pub(crate) fn quantile_ms(&self, share: f64) -> f64 {
-        let rank = (share * self.sorted_ms.len() as f64).ceil() as usize;
-        self.sorted_ms[rank.clamp(1, self.sorted_ms.len()) - 1]
+        self.times.quantile(share).as_ms()
     }
 }
 
@@ -52,50 +55,45 @@ pub(crate) fn engine(spec: &DriveSpec) -> Result<Engine, DeviceError> {
     Ok(Engine::new(vec![Device::new(spec, &DeviceOptions::default())?]))
 }
 
-/// Runs a load and gathers its response times.
-pub(crate) fn gather(engine: &mut Engine, load: &mut dyn Load) -> Responses {
-    let begun = engine.now();
-    let mut times_ms = Vec::new();
-    engine.run(load, &mut |finished: &Finished| times_ms.push(finished.completion.response().as_ms()));
-    Responses::new(times_ms, (engine.now() - begun).as_secs())
+/// Random requests over the whole disk, `depth` of them outstanding.
+fn random(sectors: u64, write_share: f64, depth: u32, count: u64, spec: &DriveSpec) -> PatternSpec {
+    let request_bytes = Some(sectors * u64::from(spec.sector_bytes));
+    PatternSpec { request_bytes, write_share, count, ..PatternSpec::closed(AccessPattern::Random, depth) }
 }
 
-fn random(spec: &DriveSpec, sectors: u32, read_share: f64, depth: u32, count: u64) -> Closed {
-    let region = Region::whole(spec.capacity_sectors);
-    let shape = Shape { region, pattern: Pattern::Random, sectors, alignment: sectors, read_share };
-    Closed::new(shape, depth, count, 1).expect("every drive holds a request")
+/// A pattern on a drive that is idle at first and takes as many commands as its file says.
+fn simulation(spec: &DriveSpec, pattern: PatternSpec) -> Result<Simulation<'static>, StudyError> {
+    Ok(Simulation::on_drive(spec, &DeviceOptions::default(), Workload::pattern(pattern), SEED)?)
 }
 
 /// Random 4 KiB reads over the whole disk, `depth` of them outstanding.
-pub(crate) fn random_reads(spec: &DriveSpec, depth: u32, count: u64) -> Result<Responses, DeviceError> {
+pub(crate) fn random_reads(spec: &DriveSpec, depth: u32, count: u64) -> Result<Responses, StudyError> {
     random_reads_of(spec, SMALL, depth, count)
 }
 
 /// Random reads of `sectors` blocks over the whole disk, `depth` of them outstanding.
 pub(crate) fn random_reads_of(
     spec: &DriveSpec,
-    sectors: u32,
+    sectors: u64,
     depth: u32,
     count: u64,
-) -> Result<Responses, DeviceError> {
-    Ok(gather(&mut engine(spec)?, &mut random(spec, sectors, 1.0, depth, count)))
+) -> Result<Responses, StudyError> {
+    let pattern = random(sectors, 0.0, depth, count, spec);
+    let results = simulation(spec, pattern)?.keep_response_times().run()?;
+    let times = results.response_times.expect("they were kept");
+    Ok(Responses { times, seconds: results.end.as_secs() })
 }
 
 /// Random 4 KiB writes over the whole disk, `depth` outstanding: how many a second were done from second `from` to `to`.
-pub(crate) fn random_write_rate(
-    spec: &DriveSpec,
-    depth: u32,
-    from: u64,
-    to: u64,
-) -> Result<f64, DeviceError> {
+pub(crate) fn random_write_rate(spec: &DriveSpec, depth: u32, from: u64, to: u64) -> Result<f64, StudyError> {
     // No drive does a thousand a second for long; those that the cache takes at once are done early in the run.
-    let mut load = random(spec, SMALL, 0.0, depth, to * 1000);
-    let span = Nanos::from_secs(from)..Nanos::from_secs(to);
-    let mut done = 0u64;
-    engine(spec)?.run(&mut load, &mut |finished| {
-        done += u64::from(span.contains(&finished.completion.completed));
-    });
-    Ok(done as f64 / (to - from) as f64)
+    let mut simulation = simulation(spec, random(SMALL, 1.0, depth, to * 1000, spec))?;
+    let mut completed_before = |second: u64| {
+        simulation.run_until(Nanos::from_secs(second).since(Nanos(1)));
+        simulation.progress().completed
+    };
+    let (before, at_end) = (completed_before(from), completed_before(to));
+    Ok((at_end - before) as f64 / (to - from) as f64)
 }
 
 /// MB/s of requests of 1 MiB, one after the other, through the regions in turn.
@@ -173,7 +171,9 @@ impl Load for Script {
 /// Mean time in ms of a FLUSH after `writes` cached writes of 4 KiB at random places, over `rounds` of them.
 pub(crate) fn flush_ms(spec: &DriveSpec, writes: u64, rounds: u64) -> Result<f64, DeviceError> {
     let mut engine = engine(spec)?;
-    let mut places = random(spec, SMALL, 0.0, 1, writes * rounds);
+    let (region, sectors) = (Region::whole(spec.capacity_sectors), SMALL as u32);
+    let shape = Shape { region, pattern: Pattern::Random, sectors, alignment: sectors, read_share: 0.0 };
+    let mut places = Closed::new(shape, 1, writes * rounds, SEED).expect("every drive holds a request");
     let (mut sum, now) = (0.0, engine.now());
     for _ in 0..rounds {
         let mut requests = Vec::new();

@@ -10,7 +10,6 @@ use crate::judge::Measured;
 use crate::runs::{self, Responses};
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::{DriveSpec, drives};
-use headstack_sim::DeviceError;
 
 /// The study.
 pub(crate) const STUDY: Study = Study {
@@ -50,13 +49,13 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     parts.push(Part::Writes);
     parts.extend([8, 64].map(|writes| Part::Flush { writes }));
     let count = setting.length.pick(COUNT, COUNT / 10);
-    let measured = setting.map(&parts, |part| Ok(part.measure(&spec, count)?))?.concat();
+    let measured = setting.map(&parts, |part| part.measure(&spec, count))?.concat();
     let sections = vec![section(setting, &measured)];
     Ok(Findings { measured, sections })
 }
 
 impl Part {
-    fn measure(&self, spec: &DriveSpec, count: u64) -> Result<Vec<Measured>, DeviceError> {
+    fn measure(&self, spec: &DriveSpec, count: u64) -> Result<Vec<Measured>, StudyError> {
         Ok(match *self {
             Part::Reads { depth } => random_reads(depth, &runs::random_reads(spec, depth, count)?),
             Part::Sequential { name, read_share } => {

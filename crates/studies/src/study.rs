@@ -175,6 +175,9 @@ pub enum StudyError {
     /// A rig that does not hold.
     #[error(transparent)]
     Rig(#[from] RigError),
+    /// A run that cannot be had.
+    #[error(transparent)]
+    Run(#[from] headstack::Error),
     /// A load that cannot be made.
     #[error(transparent)]
     Shape(#[from] ShapeError),

@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("probe", &["model", "sim", "tracks"]),
     ("nbd", &["model"]),
     ("host", &["model", "policy", "workload", "sim", "tracks", "probe", "nbd"]),
-    ("studies", &["model", "policy", "workload", "sim", "tracks", "probe"]),
+    ("studies", &["model", "policy", "workload", "sim", "headstack", "tracks", "probe"]),
     (
         "cli",
         &[

@@ -118,9 +118,8 @@ impl Figures {
         for key in ["rig", "timeline"] {
             object.as_object_mut().map(|object| object.remove(key));
         }
-        let figures_of = |job: JobResult<'_>| {
-            job.kinds().map(|kind| JobFigures::new(&job.section.name, &kind)).collect::<Vec<_>>()
-        };
+        let figures_of =
+            |job: JobResult<'_>| job.kinds().map(|kind| JobFigures::new(job.name, &kind)).collect::<Vec<_>>();
         let jobs = results.jobs().flat_map(figures_of);
         Figures {
             requests: times.count(),

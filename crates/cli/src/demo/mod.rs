@@ -6,11 +6,10 @@ mod tracks;
 
 use crate::failure::Failure;
 use crate::files;
-use crate::loads::LoadSpec;
-use crate::measure::{self, Measured};
 use crate::report::{self, Report, Section};
-use headstack_model::{DriveSpec, drives};
-use headstack_sim::{Device, DeviceOptions};
+use headstack::{DriveSpec, PatternSpec, Results, Simulation, Workload};
+use headstack_model::drives;
+use headstack_sim::DeviceOptions;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::path::PathBuf;
@@ -64,6 +63,9 @@ fn print(section: &Section, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Seed of everything random in the loads.
+const SEED: u64 = 1;
+
 /// Where the experiments run their loads. A bar on a terminal shows how far they are.
 struct Bench {
     progress: ProgressBar,
@@ -81,13 +83,12 @@ impl Bench {
         self.progress.set_message(experiment.to_string());
     }
 
-    /// One run of a load on a fresh drive.
-    fn run(&self, spec: &DriveSpec, options: &DeviceOptions, load: &LoadSpec) -> Result<Measured, Failure> {
-        let device = Device::new(spec, options).map_err(Failure::input)?;
-        let mut load = load.build(spec, &device).map_err(Failure::Input)?;
-        let measured = measure::run(spec, device, &mut *load);
+    /// One run of a pattern on a fresh drive.
+    fn run(&self, spec: &DriveSpec, options: &DeviceOptions, load: PatternSpec) -> Result<Results, Failure> {
+        let simulation = Simulation::on_drive(spec, options, Workload::pattern(load), SEED);
+        let results = simulation.and_then(Simulation::run).map_err(Failure::input)?;
         self.progress.inc(1);
-        Ok(measured)
+        Ok(results)
     }
 }
 

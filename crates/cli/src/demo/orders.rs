@@ -2,9 +2,9 @@
 
 use super::{Bench, Experiment, drive};
 use crate::failure::Failure;
-use crate::loads::{Arrivals, LoadSpec, Pattern};
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::units::significant;
+use headstack::{AccessPattern, PatternSpec};
 use headstack_policy::order;
 use headstack_sim::DeviceOptions;
 
@@ -64,19 +64,10 @@ fn line(bench: &Bench, spec: &headstack_model::DriveSpec, order: &'static str) -
     let mut line = Line { order, iops: Vec::new(), p99_ms: Vec::new() };
     for depth in DEPTHS {
         let options = DeviceOptions { seed: 1, depth: Some(depth), order: Some(order.to_string()) };
-        let load = LoadSpec {
-            pattern: Pattern::Random,
-            size_bytes: Some(4096),
-            within_sectors: None,
-            arrivals: Arrivals::Closed { depth },
-            streams: 1,
-            write_share: 0.0,
-            count: REQUESTS,
-            seed: 1,
-        };
-        let measured = bench.run(spec, &options, &load)?;
-        line.iops.push(measured.iops());
-        line.p99_ms.push(measured.responses().p99().as_ms());
+        let load = PatternSpec { count: REQUESTS, ..PatternSpec::closed(AccessPattern::Random, depth) };
+        let results = bench.run(spec, &options, load)?;
+        line.iops.push(results.iops());
+        line.p99_ms.push(results.response().p99().as_ms());
     }
     Ok(line)
 }

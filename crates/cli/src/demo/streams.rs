@@ -2,9 +2,9 @@
 
 use super::{Bench, Experiment, drive};
 use crate::failure::Failure;
-use crate::loads::{Arrivals, LoadSpec, Pattern};
 use crate::report::{Axis, Chart, Draw, Section, Series, Table};
 use crate::units::significant;
+use headstack::{AccessPattern, PatternSpec};
 use headstack_model::DriveSpec;
 use headstack_sim::DeviceOptions;
 
@@ -73,18 +73,14 @@ fn section(bench: &Bench) -> Result<Section, Failure> {
 fn line(bench: &Bench, name: &'static str, spec: &DriveSpec, size: u64) -> Result<Line, Failure> {
     let mut line = Line { name, mb_s: Vec::new() };
     for streams in 1..=STREAMS_MAX {
-        let load = LoadSpec {
-            pattern: Pattern::Streams,
-            size_bytes: Some(size),
-            within_sectors: None,
-            arrivals: Arrivals::Closed { depth: 1 },
+        let load = PatternSpec {
+            request_bytes: Some(size),
             streams,
-            write_share: 0.0,
             // Long enough that the first, cold, request of each stream hardly counts.
             count: u64::from(streams) * 50 + 1000,
-            seed: 1,
+            ..PatternSpec::closed(AccessPattern::Streams, 1)
         };
-        line.mb_s.push(bench.run(spec, &DeviceOptions::default(), &load)?.bandwidth_mb_s());
+        line.mb_s.push(bench.run(spec, &DeviceOptions::default(), load)?.bandwidth_mb_s());
     }
     Ok(line)
 }

@@ -5,10 +5,10 @@
 
 use super::{Bench, Experiment, drive};
 use crate::failure::Failure;
-use crate::loads::{Arrivals, LoadSpec, Pattern};
 use crate::report::{Axis, Chart, Section, Series, Table};
 use crate::survey::Survey;
 use crate::units::significant;
+use headstack::{AccessPattern, PatternSpec};
 use headstack_model::{DriveSpec, Geometry, Mechanics};
 use headstack_sim::DeviceOptions;
 
@@ -16,11 +16,11 @@ const DRIVE: &str = "atlas-10k-ii";
 const REQUESTS: u64 = 5000;
 /// Sizes, in eighths of a track.
 const SIZES: [u32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32];
-const LINES: [(&str, Pattern, u32); 4] = [
-    ("aligned, depth 1", Pattern::Aligned, 1),
-    ("aligned, depth 2", Pattern::Aligned, 2),
-    ("unaligned, depth 1", Pattern::Unaligned, 1),
-    ("unaligned, depth 2", Pattern::Unaligned, 2),
+const LINES: [(&str, AccessPattern, u32); 4] = [
+    ("aligned, depth 1", AccessPattern::Aligned, 1),
+    ("aligned, depth 2", AccessPattern::Aligned, 2),
+    ("unaligned, depth 1", AccessPattern::Unaligned, 1),
+    ("unaligned, depth 2", AccessPattern::Unaligned, 2),
 ];
 
 pub(super) const EXPERIMENT: Experiment = Experiment { runs: LINES.len() * SIZES.len(), section };
@@ -84,23 +84,19 @@ fn measure(
     bench: &Bench,
     spec: &DriveSpec,
     zone: &Zone,
-    (name, pattern, depth): &(&'static str, Pattern, u32),
+    (name, pattern, depth): &(&'static str, AccessPattern, u32),
 ) -> Result<Line, Failure> {
     let mut line = Line { name, head_ms: Vec::new(), efficiency: Vec::new() };
     for eighths in SIZES {
         let sectors = zone.sectors_per_track * eighths / 8;
         let options = DeviceOptions { seed: 1, depth: Some(*depth), order: None };
-        let load = LoadSpec {
-            pattern: *pattern,
-            size_bytes: Some(u64::from(sectors) * u64::from(spec.sector_bytes)),
+        let load = PatternSpec {
+            request_bytes: Some(u64::from(sectors) * u64::from(spec.sector_bytes)),
             within_sectors: Some(zone.sectors),
-            arrivals: Arrivals::Closed { depth: *depth },
-            streams: 1,
-            write_share: 0.0,
             count: REQUESTS,
-            seed: 1,
+            ..PatternSpec::closed(*pattern, *depth)
         };
-        let head_ms = 1e3 / bench.run(spec, &options, &load)?.iops();
+        let head_ms = 1e3 / bench.run(spec, &options, load)?.iops();
         let passing_ms = f64::from(sectors) / f64::from(zone.sectors_per_track) * zone.turn_ms;
         line.head_ms.push(head_ms);
         line.efficiency.push(100.0 * passing_ms / head_ms);

@@ -147,7 +147,7 @@ fn by_job(results: &Results) -> Option<Section> {
     if jobs.len() < 2 {
         return None;
     }
-    let kinds = jobs.iter().flat_map(|job| job.kinds().map(|kind| (&job.section.name, kind)));
+    let kinds = jobs.iter().flat_map(|job| job.kinds().map(|kind| (job.name, kind)));
     let lines: Vec<_> = kinds
         .enumerate()
         .map(|(hue, (name, kind))| (format!("{name} {}", kind.name), hue, &kind.statistics.responses))
@@ -289,7 +289,7 @@ fn time_split(results: &Results) -> Section {
         columns.extend(each.into_iter().map(|(name, _, totals)| (name.to_string(), totals.parts_ms())));
     }
     if results.volumes.len() > 1 {
-        let volumes = results.volumes().take(DEVICES);
+        let volumes = results.by_volume().take(DEVICES);
         columns.extend(volumes.map(|(volume, stats)| (volume.name.clone(), stats.all().parts_ms())));
     }
     Section {

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{grouped, significant};
-use headstack::{DeviceResult, EarlyStop, Results, kinds};
+use headstack::{DeviceResult, EarlyStop, Results};
 use headstack_sim::TimeSplit;
 use headstack_sim::stats::{Interval, Priority, TimeHistogram, Totals};
 use std::io::Write;
@@ -181,9 +181,8 @@ fn priority_name(priority: Priority) -> &'static str {
 pub(crate) fn job_table(results: &Results) -> Option<(Table, usize)> {
     let columns = ["job", "requests", "IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "max ms"];
     let mut table = Table::new("Jobs", &columns);
-    for (job, entry) in results.workload.jobs.iter().zip(results.statistics.entries()) {
-        let Some(stats) = entry else { continue };
-        for kind in kinds(stats) {
+    for job in results.reported_jobs() {
+        for kind in job.kinds() {
             let row = |name: String, times: &TimeHistogram, mb_s: String| {
                 [
                     name,
@@ -209,7 +208,7 @@ pub(crate) fn job_table(results: &Results) -> Option<(Table, usize)> {
 /// A row for each volume, where there are several.
 pub(crate) fn volume_table(results: &Results) -> Option<(Table, usize)> {
     let mut table = Table::new("Volumes", &["volume", "requests", "mean ms", "p99 ms", "max ms"]);
-    for (volume, stats) in results.volumes() {
+    for (volume, stats) in results.by_volume() {
         let responses = stats.all().responses;
         table.row([
             volume.name.clone(),

@@ -195,5 +195,5 @@ fn disks(results: &Results) -> Vec<Value> {
             "util": 100.0 * ratio(stats.occupied.as_secs(), results.end.as_secs()),
         })
     };
-    results.volumes().map(disk).collect()
+    results.by_volume().map(disk).collect()
 }

@@ -1,6 +1,7 @@
 //! The object `headstack` of the results: what fio's shape has no place for.
 
 use super::{DeviceResult, EarlyStop, JobResult, Results, VolumeResult, ratio};
+use crate::load::JobSection;
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
 use serde_json::{Map, Value, json};
@@ -112,17 +113,17 @@ fn jobs(results: &Results) -> Vec<Value> {
             })
         })
     };
-    let job = |job: JobResult<'_>| {
+    let job = |(job, section): (JobResult<'_>, &JobSection)| {
         json!({
-            "name": job.section.name,
-            "clones": job.section.clones,
-            "group": job.section.group,
+            "name": job.name,
+            "clones": section.clones,
+            "group": section.group,
             "reads": object(&job, "read"),
             "writes": object(&job, "write"),
             "flushes": object(&job, "flush"),
         })
     };
-    results.jobs().map(job).collect()
+    results.jobs().zip(&results.workload.sections).map(job).collect()
 }
 
 fn volumes(results: &Results) -> Vec<Value> {
@@ -138,7 +139,7 @@ fn volumes(results: &Results) -> Vec<Value> {
             "rebuilt_share": volume.rebuilt,
         })
     };
-    results.volumes().map(volume).collect()
+    results.by_volume().map(volume).collect()
 }
 
 fn devices(results: &Results) -> Vec<Value> {

@@ -1,14 +1,13 @@
 //! What each job of a workload did, its reads, writes and flushes apart.
 
 use super::ratio;
-use crate::load::JobSection;
 use headstack_sim::stats::{Direction, SourceStats};
 
-/// A section of the workload and what came of it.
+/// A job, or a group of jobs that report together, and what came of it.
 #[derive(Clone, Copy, Debug)]
 pub struct JobResult<'a> {
-    /// The section.
-    pub section: &'a JobSection,
+    /// Its name.
+    pub name: &'a str,
     /// What is kept of its requests; none where it issued none.
     pub statistics: Option<&'a SourceStats>,
 }
@@ -20,7 +19,7 @@ impl<'a> JobResult<'a> {
     }
 }
 
-/// The requests of one kind that a job, or a group of jobs, issued.
+/// The requests of one kind that a job issued. [`Direction::priorities`] has the response times of each priority.
 #[derive(Clone, Copy, Debug)]
 pub struct KindResult<'a> {
     /// `read`, `write` or `flush`.
@@ -44,7 +43,7 @@ impl KindResult<'_> {
 }
 
 /// The kinds of requests that were met, reads first.
-pub fn kinds(statistics: &SourceStats) -> impl Iterator<Item = KindResult<'_>> {
+fn kinds(statistics: &SourceStats) -> impl Iterator<Item = KindResult<'_>> {
     let all = [("read", &statistics.reads), ("write", &statistics.writes), ("flush", &statistics.flushes)];
     all.into_iter().filter_map(|(name, found)| {
         let found = found.as_deref()?;

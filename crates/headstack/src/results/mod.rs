@@ -4,11 +4,11 @@ mod fio;
 mod json;
 mod kinds;
 
-pub use kinds::{JobResult, KindResult, kinds};
+pub use kinds::{JobResult, KindResult};
 
 use crate::load::WorkloadInfo;
 use headstack_model::Nanos;
-use headstack_sim::stats::{Collector, TimeHistogram, Totals, VolumeStats};
+use headstack_sim::stats::{Collector, SortedTimes, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, LinkUse};
 use serde_json::Value;
 
@@ -78,6 +78,8 @@ pub struct Results {
     pub workload: WorkloadInfo,
     /// Histograms, timeline, batches and sample of the requests.
     pub statistics: Collector,
+    /// The exact distribution of the response times, where it [was kept](crate::Simulation::keep_response_times).
+    pub response_times: Option<SortedTimes>,
     /// The volumes, by number.
     pub volumes: Vec<VolumeResult>,
     /// The devices, by number.
@@ -123,15 +125,37 @@ impl Results {
         Some(ratio(self.statistics.completed() as f64, self.cpu_s?))
     }
 
+    /// The reads that counted; none where there were none.
+    pub fn reads(&self) -> Option<Totals> {
+        self.statistics.total().reads.map(|totals| *totals)
+    }
+
+    /// The writes that counted; none where there were none.
+    pub fn writes(&self) -> Option<Totals> {
+        self.statistics.total().writes.map(|totals| *totals)
+    }
+
+    /// The flushes that counted; none where there were none.
+    pub fn flushes(&self) -> Option<Totals> {
+        self.statistics.total().flushes.map(|totals| *totals)
+    }
+
     /// Each volume with what is kept of its requests.
-    pub fn volumes(&self) -> impl Iterator<Item = (&VolumeResult, &VolumeStats)> {
+    pub fn by_volume(&self) -> impl Iterator<Item = (&VolumeResult, &VolumeStats)> {
         self.volumes.iter().zip(self.statistics.volumes())
     }
 
     /// Each section of the workload with what is kept of its requests, whatever reports as a group.
     pub fn jobs(&self) -> impl Iterator<Item = JobResult<'_>> {
         let sections = self.workload.sections.iter().zip(self.statistics.jobs());
-        sections.map(|(section, statistics)| JobResult { section, statistics: statistics.as_deref() })
+        sections
+            .map(|(section, statistics)| JobResult { name: &section.name, statistics: statistics.as_deref() })
+    }
+
+    /// Each job as fio reports it: those that report as a group (`group_reporting`) are one, the clones of others are apart.
+    pub fn reported_jobs(&self) -> impl Iterator<Item = JobResult<'_>> {
+        let jobs = self.workload.jobs.iter().zip(self.statistics.entries());
+        jobs.map(|(job, statistics)| JobResult { name: &job.name, statistics: statistics.as_deref() })
     }
 
     /// Share of the run in which a device's arm was at work for commands and destages.

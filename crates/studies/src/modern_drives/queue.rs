@@ -20,7 +20,7 @@ const GROWTH_AT: [u32; 2] = [2, 32];
 const TAIL_AT: [u32; 4] = [4, 8, 16, 32];
 
 /// Blocks of 512 B in 128 KiB.
-const SECTORS: u32 = 256;
+const SECTORS: u64 = 256;
 
 /// An order and what the figures call it; none is the drive file's own.
 const ORDERS: [(&str, Option<&str>); 3] =

@@ -16,7 +16,7 @@ use crate::judge::Measured;
 use crate::runs::Responses;
 use crate::study::{Findings, Setting, Study, StudyError};
 use headstack_model::spec::{Interface, Tagging};
-use headstack_model::{DriveSpec, Lbn, drives};
+use headstack_model::{DriveSpec, Lbn, Nanos, drives};
 use headstack_sim::{Completion, Engine, Finished, Observer, Rig};
 use headstack_workload::{Closed, Load, Pattern, Region, Shape, ShapeError};
 
@@ -86,14 +86,14 @@ struct Outcome {
 /// Watches a run.
 #[derive(Default)]
 struct Watch {
-    responses_ms: Vec<f64>,
+    responses: Vec<Nanos>,
     sectors: u64,
     cylinders: u64,
 }
 
 impl Observer for Watch {
     fn finished(&mut self, finished: &Finished) {
-        self.responses_ms.push(finished.completion.response().as_ms());
+        self.responses.push(finished.completion.response());
         self.sectors += u64::from(finished.completion.request.sectors);
     }
 
@@ -109,7 +109,7 @@ fn play(rig: &Rig, load: &mut dyn Load) -> Result<Outcome, StudyError> {
     let mut watch = Watch::default();
     engine.run_observed(load, &mut watch);
     Ok(Outcome {
-        responses: Responses::new(watch.responses_ms, engine.now().as_secs()),
+        responses: Responses::new(watch.responses, engine.now().as_secs()),
         bytes: watch.sectors * u64::from(engine.device(0).sector_bytes()),
         cylinders: watch.cylinders,
         worst_overtaken: engine.guard(0).map(|guard| guard.worst_overtaken()),
