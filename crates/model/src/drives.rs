@@ -12,7 +12,7 @@ pub fn all() -> &'static [(&'static str, &'static str)] {
 
 /// Reads the shipped drive `name`.
 ///
-/// *Errors:* no such drive; the nearest name is given.
+/// *Errors:* no such drive; the error names the nearest one.
 pub fn load(name: &str) -> Result<DriveSpec, SpecError> {
     if let Some((_, text)) = ALL.iter().find(|(known, _)| *known == name) {
         return DriveSpec::parse(text, &format!("drives/{name}.toml"));

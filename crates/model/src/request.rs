@@ -1,4 +1,4 @@
-//! What a host asks of a drive.
+//! A host's request to a drive.
 
 use crate::Lbn;
 
@@ -16,13 +16,13 @@ pub enum Op {
 /// One request: an operation on a run of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What to do.
+    /// The operation.
     pub op: Op,
     /// First block (0 for a flush).
     pub lbn: Lbn,
     /// Number of blocks (0 for a flush).
     pub sectors: u32,
-    /// Force unit access: a write is done once it is on the media, a read comes from the media.
+    /// Force unit access: a write completes once it is on the media, a read comes from the media.
     pub fua: bool,
 }
 

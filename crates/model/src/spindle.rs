@@ -1,25 +1,25 @@
 //! The spindle: time to angle and back, exact for as long as [`Nanos`] lasts.
 //!
-//! The angle is taken from the speed and never from a period rounded to nanoseconds: that rounding moves a 7,200 rpm
-//! platter by 0.41 turn a day.
+//! The angle follows from the speed and never from a period rounded to nanoseconds: that rounding would move a 7,200 rpm platter
+//! by 0.41 revolutions a day.
 
 use crate::{Angle, Nanos};
 
 /// A platter stack turning at constant speed, at angle 0 at time 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spindle {
-    /// Turns a nanosecond in 2⁻⁹⁶ turn: the high and the low 64 bits.
+    /// Revolutions per nanosecond in units of 2⁻⁹⁶: the high and the low 64 bits.
     turns_high: u64,
     turns_low: u64,
-    /// Length of a turn in 2⁻²⁴ ns.
+    /// Time of a revolution in 2⁻²⁴ ns.
     period_fixed: u64,
 }
 
 impl Spindle {
-    /// A spindle of so many millionths of a turn a minute. The speed is held to 10⁻⁶ rpm, exactly.
+    /// A spindle of `micro_rpm` millionths of a revolution per minute. The speed is stored exactly to 10⁻⁶ rpm.
     pub fn from_micro_rpm(micro_rpm: u64) -> Spindle {
         assert!(micro_rpm > 0, "a spindle turns");
-        // One turn a minute is 1 / 6e10 turn a nanosecond; a millionth of that is 1 / 6e16.
+        // One revolution per minute is 1 / 6e10 revolutions per nanosecond; a millionth of that is 1 / 6e16.
         const NANOS_TIMES_MICRO: u128 = 60_000_000_000 * 1_000_000;
         let (speed, mut rest, mut fixed) = (u128::from(micro_rpm), 0u128, 0u128);
         // Long division of speed · 2⁹⁶ by 6e16, 32 bits at a time, so that it fits.
@@ -37,7 +37,7 @@ impl Spindle {
         }
     }
 
-    /// A spindle of `rpm` turns a minute, taken to the nearest 10⁻⁶ rpm.
+    /// A spindle of `rpm` revolutions per minute, rounded to 10⁻⁶ rpm.
     pub fn from_rpm(rpm: f64) -> Spindle {
         Spindle::from_micro_rpm((rpm * 1e6).round() as u64)
     }
@@ -49,30 +49,30 @@ impl Spindle {
         Angle((now.0.wrapping_mul(self.turns_high) as u32).wrapping_add(low as u32))
     }
 
-    /// How long the platter takes to turn by `angle`, rounded down.
+    /// The time in which the platter rotates by `angle`, rounded down.
     ///
-    /// Rounding down keeps a computed arrival at or before the sector it waits for, so that no rounding costs a turn.
+    /// Rounding down keeps a computed arrival at or before the sector it waits for, so that no rounding costs a revolution.
     #[inline]
     pub fn time_of(&self, angle: Angle) -> Nanos {
         Nanos(((u128::from(angle.0) * u128::from(self.period_fixed)) >> 56) as u64)
     }
 
-    /// How long the platter takes to turn by `units` of 2⁻³² turn, whole turns included, rounded down.
+    /// The time in which the platter rotates by `units` of 2⁻³² revolutions, whole revolutions included, rounded down.
     #[inline]
     pub fn time_of_units(&self, units: u64) -> Nanos {
         Nanos(((u128::from(units) * u128::from(self.period_fixed)) >> 56) as u64)
     }
 
-    /// The length of one turn, rounded down.
+    /// The time of one revolution, rounded down.
     #[inline]
     pub fn period(&self) -> Nanos {
         Nanos(self.period_fixed >> 24)
     }
 
-    /// The time from `now` until `target` passes under the heads: less than one turn.
+    /// The time from `now` until `target` passes under the heads: less than one revolution.
     ///
-    /// A head that is no more than the time's own resolution (2 ns) past the target is on time: times are whole
-    /// nanoseconds, and a rounding must not cost a turn.
+    /// A head that is past the target by no more than the time's own resolution (2 ns) is on time: times are whole nanoseconds,
+    /// and a rounding must not cost a revolution.
     #[inline]
     pub fn wait(&self, now: Nanos, target: Angle) -> Nanos {
         let ahead = target - self.angle_at(now);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn spindle_angle_stays_exact_for_years() {
-        // 7,200 rpm is 120 turns a second: after any whole number of 1/120 s · 3 = 25 ms the platter is back at 0.
+        // 7,200 rpm is 120 revolutions a second: after any multiple of 1/120 s · 3 = 25 ms the platter is at 0 again.
         let spindle = Spindle::from_rpm(7200.0);
         for quarter_seconds in [1u64, 4, 345_600, 3_600 * 24 * 365 * 4 * 50] {
             let angle = spindle.angle_at(Nanos(quarter_seconds * 250_000_000));

@@ -1,4 +1,4 @@
-//! The three units of the model: time, block and angle. Each is a type, so that one cannot be taken for another.
+//! The three units of the model: time, block and angle. Each is a type, so that they cannot be confused.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -15,17 +15,17 @@ impl Nanos {
     /// Later than anything that happens.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// The span of so many milliseconds, rounded to the nearest nanosecond. Negative spans become zero.
+    /// `ms` milliseconds, rounded to the nearest nanosecond. Negative values become zero.
     pub fn from_ms(ms: f64) -> Nanos {
         Nanos((ms * 1e6).round() as u64)
     }
 
-    /// The span of so many microseconds, rounded to the nearest nanosecond. Negative spans become zero.
+    /// `us` microseconds, rounded to the nearest nanosecond. Negative values become zero.
     pub fn from_us(us: f64) -> Nanos {
         Nanos((us * 1e3).round() as u64)
     }
 
-    /// The span of so many whole seconds.
+    /// `seconds` whole seconds.
     pub const fn from_secs(seconds: u64) -> Nanos {
         Nanos(seconds * 1_000_000_000)
     }
@@ -45,7 +45,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// This much later, or the last time there is.
+    /// This much later, at most the last representable time.
     pub fn saturating_add(self, time: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(time.0))
     }
@@ -108,14 +108,14 @@ impl fmt::Display for Lbn {
     }
 }
 
-/// A wrapping fraction of a turn of the platter.
+/// A wrapping fraction of a revolution of the platter.
 ///
-/// *Units:* 2⁻³² turn. All sums wrap, as the platter does.
+/// *Units:* 2⁻³² of a revolution. All sums wrap, as the platter does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Angle(pub u32);
 
 impl Angle {
-    /// The angle nearest to a fraction of a turn; whole turns fall away.
+    /// The angle nearest to a number of revolutions, modulo one.
     pub fn from_turns(turns: f64) -> Angle {
         Angle((turns.rem_euclid(1.0) * 4_294_967_296.0).round() as u64 as u32)
     }
@@ -125,7 +125,7 @@ impl Angle {
         Angle(((u64::from(sector) << 32) / u64::from(sectors_per_track)) as u32)
     }
 
-    /// This angle as a fraction of a turn, in `0.0..1.0`.
+    /// This angle as a fraction of a revolution, in `0.0..1.0`.
     pub fn as_turns(self) -> f64 {
         f64::from(self.0) / 4_294_967_296.0
     }

@@ -1,22 +1,22 @@
-//! Admission: which streams a disk can promise a rate and a response, and which it must turn away.
+//! Admission: which streams get a guaranteed rate and response from a disk, and which it must refuse.
 //!
 //! **The rule.** The disk serves guaranteed streams in rounds, each stream once a round. In a round of length `T` a stream of rate
-//! `r` uses up `r T` bytes, so its turn must bring as many: with the media rate `B` at the disk's slowest place and a positioning
-//! that takes at most `P`, a turn takes at most `P + r T / B`. All `n` turns must fit into the share `s` of the round that is for
-//! guarantees:
+//! `r` consumes `r T` bytes, so its turn must transfer that many: with the media rate `B` at the disk's slowest place and a
+//! positioning of at most `P`, a turn takes at most `P + r T / B`. All `n` turns must fit into the share `s` of the round that is
+//! for guarantees:
 //!
 //! ```text
 //! n P + R T / B <= s T       with R the sum of the rates
 //! T >= n P B / (s B - R)     and none at all where R >= s B
 //! ```
 //!
-//! A request that comes just after its stream's turn waits for the next, so no round may be longer than the shortest response that
-//! was promised. Bytes of the last turn are used up while those of the next come: each stream needs room for `2 r T`, and all of it
-//! must fit into the memory. Both want short rounds, so that the shortest that is long enough is taken: if that one is too
-//! long, or needs too much memory, there is none.
+//! A request that arrives just after its stream's turn waits for the next one, so no round may be longer than the shortest
+//! guaranteed response. A stream consumes the bytes of its last turn while those of the next are read: it needs room for `2 r T`,
+//! and all streams must fit into the memory. Both conditions favour short rounds, so the shortest feasible one is used. If that is
+//! too long, or needs too much memory, there is none.
 //!
-//! What is not modelled: turns of neighbours that share a positioning (the bound is for the worst), and requests of
-//! guaranteed streams that are not sequential, which cost a positioning each; whoever asks for more than its rate has no promise.
+//! Not modelled: turns of neighbours that share a positioning (the bound is for the worst case), and requests of guaranteed
+//! streams that are not sequential, which cost a positioning each. A stream that exceeds its rate has no guarantee.
 //!
 //! *Source:* D. J. Gemmell et al., "Multimedia storage servers: a tutorial" (IEEE Computer, May 1995): service in rounds, and
 //! admission by the worst case of each. The share, and the choice of the shortest round, are ours.
@@ -27,7 +27,7 @@ use headstack_model::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a stream is promised.
+/// The guarantee of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guarantee {
@@ -38,7 +38,7 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// The response as a time; none that is not above zero.
+    /// The response as a time; `None` unless it is above zero.
     fn response(self) -> Option<Nanos> {
         // Beyond that no promise is worth anything.
         const DAY_MS: f64 = 86_400_000.0;
@@ -46,7 +46,7 @@ impl Guarantee {
     }
 }
 
-/// What a disk was measured to do.
+/// The measured ability of a disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ability {
     /// Bytes a second from the media where the disk is slowest.
@@ -59,12 +59,12 @@ pub struct Ability {
     pub share: f64,
 }
 
-/// A promise that was made. Given back by [`Admission::release`].
+/// A granted guarantee. [`Admission::release`] returns it.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a promise that is not given back holds for ever"]
 pub struct Reservation(u64);
 
-/// Why a promise is not made: what it would need, and what is left.
+/// Why a guarantee is refused: what it would need, and what is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Bandwidth is lacking.
@@ -72,10 +72,10 @@ pub enum Refusal {
     Bandwidth {
         /// The stream's rate.
         needed: u64,
-        /// What is not promised yet. Reached, no time would be left to move the arm.
+        /// What is not yet guaranteed. At exactly this rate no time would be left to move the arm.
         left: u64,
     },
-    /// The arm would be on its way too often for the shortest response that is promised.
+    /// The arm would move too often for the shortest guaranteed response.
     #[error("a round of {streams} streams would take {} us, and {} us are promised", needed.0 / 1000, allowed.0 / 1000)]
     Response {
         /// How many streams there would be.
@@ -88,9 +88,9 @@ pub enum Refusal {
     /// Memory is lacking.
     #[error("{needed} bytes of stream memory would be needed, and there are {available}")]
     Memory {
-        /// What all streams would need.
+        /// The need of all streams.
         needed: u64,
-        /// What there is.
+        /// The amount available.
         available: u64,
     },
     /// No time is no response.
@@ -107,7 +107,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Of a disk that can do so much, and has promised nothing. A share outside 0 to 1 is cut to that.
+    /// For a disk with this ability and no guarantees. A share outside 0 to 1 is clamped.
     pub fn new(ability: Ability) -> Admission {
         Admission { ability, promised: BTreeMap::new(), next: 0 }
     }
@@ -117,7 +117,7 @@ impl Admission {
         (self.ability.bandwidth as f64 * self.ability.share.clamp(0.0, 1.0)) as u64
     }
 
-    /// How many promises hold.
+    /// The number of granted guarantees.
     pub fn streams(&self) -> usize {
         self.promised.len()
     }
@@ -127,7 +127,7 @@ impl Admission {
         self.promised.values().map(|(rate, _)| rate).sum()
     }
 
-    /// The shortest round in which all promises can be kept; none where nothing is promised.
+    /// The shortest round that keeps all guarantees; none without a guarantee.
     pub fn round(&self) -> Option<Nanos> {
         (!self.promised.is_empty()).then(|| self.shortest_round(self.streams(), self.rate())).flatten()
     }
@@ -157,13 +157,13 @@ impl Admission {
         Ok(Reservation(number))
     }
 
-    /// Takes a promise back.
+    /// Returns a guarantee.
     pub fn release(&mut self, reservation: Reservation) {
         let held = self.promised.remove(&reservation.0);
         assert!(held.is_some(), "a promise is given back where it was made, and once");
     }
 
-    /// `n P B / (s B - R)`, rounded up; none where the rates leave no time to move the arm.
+    /// `n P B / (s B - R)`, rounded up; none if the rates leave no time to move the arm.
     fn shortest_round(&self, streams: usize, rate: u64) -> Option<Nanos> {
         let free = self.promisable().checked_sub(rate).filter(|free| *free > 0)?;
         let Ability { positioning, bandwidth, .. } = self.ability;
@@ -218,7 +218,7 @@ mod tests {
         let memory = |n: f64| 2.0 * n * 0.5e6 * (n * 0.02 * 40.0 / (32.0 - n * 0.5));
         let n = held.len() as f64;
         assert!(memory(n) <= available as f64 && memory(n + 1.0) > available as f64, "{n}");
-        // And the bandwidth, whatever the memory.
+        // The same for the bandwidth, whatever the memory.
         let mut disk = Admission::new(Ability { memory: u64::MAX, ..disk().ability });
         let (held, refusal) = fill(&mut disk, video(60_000_000.0));
         assert_eq!(held.len(), 63, "the arm needs some time, too");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is admitted can be served, turn by turn, within the round that is told.
+        /// Every admitted set can be served, turn by turn, within the reported round.
         #[test]
         fn every_admitted_guarantee_can_be_kept(
             asked in prop::collection::vec((0..4_000_000u64, 10.0..5000.0f64), 1..80),

@@ -1,13 +1,12 @@
-//! The starvation guard: holds new commands back while an old one is passed over.
+//! The starvation guard: it holds new commands back while later ones overtake an old one.
 //!
-//! A drive that reorders its queue can let a command wait for as long as better ones keep coming. Whoever feeds the queue
-//! cannot tell it which to serve, but can stop feeding it: the fewer there are to choose among, the sooner the old one's
-//! turn comes. The guard is a machine without a clock that stands before the queue: it is told what was issued and what is
-//! done, and says whether more may be issued.
+//! A drive that reorders its queue can delay a command for as long as better ones keep arriving. A host cannot choose within that
+//! queue, but it can stop feeding it: the fewer commands the drive has, the sooner it serves the old one. The guard is a machine
+//! without a clock in front of the queue: it observes what is issued and what completes, and returns whether more may be issued.
 //!
-//! [`Guard::counting`] counts, for each outstanding command, the completions of commands issued after it, and past a
-//! threshold holds back until the command that was passed over is done. [`Guard::adaptive`] goes by age as well, and sets
-//! both limits itself: as low as what it may cost of the throughput allows.
+//! [`Guard::counting`] counts, for each outstanding command, the completions of commands issued after it. Beyond a threshold it
+//! holds back until the overtaken command completes. [`Guard::adaptive`] uses age as well, and sets both limits itself: as low as
+//! its allowed cost of throughput permits.
 //!
 //! *Source:* the counting guard, Yu, Shin, Park and Yeom, "New (old) problems in hard disk drives"; the adaptive one is ours.
 
@@ -29,11 +28,11 @@ enum Rule {
     Adaptive(Adaptive),
 }
 
-/// Stands before a queue that others reorder.
+/// A guard in front of a queue that a drive reorders.
 #[derive(Clone, Debug)]
 pub struct Guard {
     rule: Rule,
-    /// What is outstanding, the oldest first. None was overtaken more often than the first.
+    /// The outstanding commands, the oldest first. None was overtaken more often than the first.
     outstanding: VecDeque<Issued>,
     /// The command for which new ones are held back.
     held_for: Option<u32>,
@@ -44,7 +43,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that holds back from when a command was overtaken more than `threshold` times until it is done.
+    /// A guard that holds back while a command that was overtaken more than `threshold` times is outstanding.
     pub fn counting(threshold: u32) -> Guard {
         Guard::new(Rule::Counting { threshold })
     }
@@ -111,7 +110,7 @@ impl Guard {
         self.held_for = self.held_for.filter(|held_for| *held_for != tag);
     }
 
-    /// How often it began to hold back.
+    /// How often the guard began to hold back.
     pub fn holds(&self) -> u64 {
         self.holds
     }
@@ -131,17 +130,16 @@ struct Done {
     was_held: bool,
 }
 
-/// Limits that follow from what they cost.
+/// Limits that follow from their cost.
 ///
-/// They are one number, `patience`: a command starves when its age exceeds that many mean responses, or its overtakings
-/// that many mean queues. What holding back loses is paid from a credit that grows with time by the share stated. Credit
-/// that is left makes the guard less patient, credit overdrawn more so.
+/// They are one number, `patience`: a command starves when its age exceeds that many mean responses, or its overtakings that many
+/// mean queues. The loss from holding back is charged to a credit that grows with time by the allowed share. Credit left over
+/// makes the guard less patient, overdrawn credit more so.
 ///
-/// What is lost is the time in which the queue is shorter than at other times, times what a queue so much shorter serves
-/// less: the rate is taken to grow with the fourth root of the length. That is more than the rate of SPTF does (by 1.36
-/// from 10 to 100 on the Fujitsu Eagle, where the root gives 1.78), so the cost is kept below what is stated. To compare the
-/// rates with and without a hold instead would charge the guard with all the far requests that have to be served at some
-/// time anyway.
+/// The loss is the time in which the queue is shorter than at other times, times the throughput lost by the shorter queue, for
+/// which the guard assumes that throughput grows with the fourth root of the length. That overestimates SPTF (by 1.36 from 10 to
+/// 100 on the Fujitsu Eagle, where the root gives 1.78), so the real cost stays below the allowed one. Comparing the throughput
+/// with and without a hold instead would charge the guard for the far requests, which have to be served at some time anyway.
 #[derive(Clone, Copy, Debug)]
 struct Adaptive {
     /// Share of the time that may be lost, in millionths.
@@ -161,7 +159,7 @@ impl Adaptive {
     const PATIENCE: std::ops::RangeInclusive<i64> = 300..=65_536;
     /// Completions from which on the means are worth something.
     const WARM: u32 = 256;
-    /// The greatest credit, in mean responses: enough for a few holds.
+    /// The largest credit, in mean responses: enough for a few holds.
     const SAVED: i64 = 4;
 
     fn new(cost: i64) -> Adaptive {

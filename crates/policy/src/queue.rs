@@ -1,7 +1,7 @@
-//! The requests that wait: in order of arrival, and by cylinder as well.
+//! The waiting requests: in order of arrival, and by cylinder as well.
 //!
-//! Both orders are kept up with every request that comes or goes, so that an order policy can walk outward from the arm
-//! and stop early instead of costing every request.
+//! Both orders are maintained with every request that arrives or leaves, so that an order policy can walk outward from the arm and
+//! stop early instead of costing every request.
 
 use headstack_model::{Nanos, Request};
 use thiserror::Error;
@@ -15,7 +15,7 @@ pub struct SlotId(pub u32);
 pub struct Slot {
     /// The queue owner's number.
     pub id: SlotId,
-    /// What is asked.
+    /// The request.
     pub request: Request,
     /// When it came.
     pub arrived: Nanos,
@@ -23,11 +23,11 @@ pub struct Slot {
     pub cylinder: u32,
     /// Head of its first block.
     pub head: u32,
-    /// Whether somebody wants it before others.
+    /// Whether it goes before others.
     pub urgent: bool,
-    /// When it has to be done; [`Nanos::MAX`] where nobody said.
+    /// Its deadline; [`Nanos::MAX`] without one.
     pub deadline: Nanos,
-    /// How many requests the queue had taken before it. The queue counts.
+    /// Number of requests that the queue accepted before it.
     pub number: u64,
 }
 
@@ -38,7 +38,7 @@ impl Slot {
     }
 }
 
-/// What an order policy sees of a queue.
+/// An order policy's view of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView<'a> {
     /// The time.
@@ -47,7 +47,7 @@ pub struct QueueView<'a> {
     pub slots: &'a [Slot],
     /// The same ones by cylinder, in one cylinder oldest first: indices into `slots`.
     pub by_cylinder: &'a [u16],
-    /// The cylinder of each entry of `by_cylinder`, side by side because that is what is walked along.
+    /// The cylinder of each entry of `by_cylinder`, contiguous because a search walks along it.
     pub cylinders: &'a [u32],
 }
 
@@ -55,7 +55,7 @@ pub struct QueueView<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the queue is full: it holds {capacity} requests")]
 pub struct QueueFull {
-    /// The most that it holds.
+    /// Its capacity.
     pub capacity: usize,
 }
 
@@ -66,14 +66,14 @@ pub struct Queue {
     /// Twice the capacity, so that the waiting requests can slide along in it and only the shorter side of a gap moves.
     room: Vec<Slot>,
     first: usize,
-    /// Requests taken so far.
+    /// Requests accepted so far.
     taken: u64,
     by_cylinder: Vec<u16>,
     cylinders: Vec<u32>,
 }
 
 impl Queue {
-    /// The deepest queue there is.
+    /// The largest capacity.
     pub const MAX_CAPACITY: usize = 1024;
 
     /// An empty queue for up to `capacity` requests. Panics where that is not in `1..=1024`.
@@ -98,12 +98,12 @@ impl Queue {
         self.cylinders.len()
     }
 
-    /// Whether none waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether no more can come.
+    /// Whether no more fit.
     pub fn is_full(&self) -> bool {
         self.len() == self.capacity
     }
@@ -118,7 +118,7 @@ impl Queue {
         &self.room[self.first..self.first + self.len()]
     }
 
-    /// What an order policy is shown at `now`.
+    /// The view of an order policy at `now`.
     pub fn view(&self, now: Nanos) -> QueueView<'_> {
         QueueView { now, slots: self.slots(), by_cylinder: &self.by_cylinder, cylinders: &self.cylinders }
     }
@@ -145,7 +145,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes out the request at `index` of the order of arrival; younger ones move up by one. Panics where there is none.
+    /// Removes the request at `index` of the order of arrival; younger ones move up by one. Panics if there is none.
     pub fn remove(&mut self, index: usize) -> Slot {
         let slot = self.slots()[index];
         let end = self.first + self.len();

@@ -1,20 +1,20 @@
-//! Rounds of sorted requests: how long one takes at worst, and how many streams fit into it.
+//! Rounds of sorted requests: the longest time of one, and how many streams fit into it.
 //!
-//! A server that has a request of each stream before it sorts them, so that the arm goes over the disk once. No matter where the
-//! requests lie, `n` of them then cost at most one way to the first, as long as the disk is wide, and `n - 1` seeks that
-//! together are no longer than the disk is wide. Where a seek curve bends downwards, these cost most when all are equally long; where
-//! it does not, the least curve above it that does and never falls is a bound.
+//! A server with a request of each stream sorts them, so that the arm sweeps over the disk once. Wherever the requests lie, `n` of
+//! them then cost at most one seek to the first, at most as long as the disk is wide, and `n - 1` seeks whose distances add up to
+//! at most the width of the disk. Where a seek curve is concave, these cost most when all are equally long. Where it is not, the
+//! smallest concave, non-decreasing curve above it gives a bound.
 //!
-//! [`crate::admission`] counts the longest way for each turn, because its turns come in no order of places.
+//! [`crate::admission`] counts the longest seek for each turn, because its turns are not sorted by place.
 //!
 //! Not modelled: requests that wait for others in the drive, retries, recalibrations.
 //!
-//! *Source:* Y.-J. Oyang, "A tight upper bound of the lumped disk seek time for the SCAN disk scheduling policy" (1995), for equally
-//! long seeks as the worst; its way to the first request is ours.
+//! *Source:* Y.-J. Oyang, "A tight upper bound of the lumped disk seek time for the SCAN disk scheduling policy" (1995), for
+//! equally long seeks as the worst; its seek to the first request is ours.
 
 use headstack_model::Nanos;
 
-/// The longest times that sweeps over a disk can take.
+/// The longest times of sweeps over a disk.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// Corners of the least curve above the seek curve that bends downwards only, up to its highest: distance and ns, by rising
@@ -25,8 +25,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Of a disk, or a part of it, with so many cylinders, where `time` is the longest time from a track to one so many cylinders
-    /// away. There is at least one cylinder.
+    /// For a disk, or a part of it, with `cylinders` cylinders, where `time` is the longest time over a distance. There is at
+    /// least one cylinder.
     pub fn new(cylinders: u32, time: impl Fn(u32) -> Nanos) -> Sweep {
         assert!(cylinders > 0, "a disk has a cylinder");
         let mut corners: Vec<(u32, u64)> = Vec::new();
@@ -48,7 +48,7 @@ impl Sweep {
         Sweep { corners, width: cylinders - 1 }
     }
 
-    /// The longest time of all seeks of a sweep over so many requests.
+    /// The longest time of all seeks of a sweep over `requests` requests.
     pub fn longest(&self, requests: u32) -> Nanos {
         let (_, highest) = self.corners[self.corners.len() - 1];
         match requests {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     proptest! {
-        /// No sweep, wherever the arm was and whatever is asked for, takes longer than the bound.
+        /// No sweep, wherever the arm was and whatever the requests, takes longer than the bound.
         #[test]
         fn no_sweep_exceeds_the_longest(
             mut places in prop::collection::vec(0..3000u32, 1..40),

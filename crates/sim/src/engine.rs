@@ -1,11 +1,12 @@
 //! The engine: moves time from event to event, and requests through a tree of layers.
 //!
-//! The leaves are devices, each with the queue before it; above them stand layers ([`crate::layer`]), and the tops are the *volumes* that a
-//! load addresses. The engine carries requests down and answers up, and calls what has something to do, in the order of time; of several
-//! at one time, devices come first, then layers by their rank ([`build`]), then the load, then the buses that devices share.
+//! The leaves are devices, each with the queue in front of it; above them are layers ([`crate::layer`]), and the tops are the
+//! *volumes* that a load addresses. The engine carries requests down and answers up, and calls what is due, in the order of time.
+//! Of several at one time, devices come first, then layers by their rank ([`build`]), then the load, then the buses that devices
+//! share.
 //!
-//! Modelled: any number of devices, alone or in arrays. Not modelled: time that the host itself needs, but for what transfers cost its
-//! processor ([`crate::link`]).
+//! Modelled: any number of devices, alone or in arrays. Not modelled: time of the host itself, except the cost of transfers for
+//! its processor ([`crate::link`]).
 
 mod build;
 mod links;
@@ -28,7 +29,7 @@ use std::collections::VecDeque;
 
 use crate::array::ArrayVolume;
 
-/// A node of the tree: the number of a device, or that of a layer behind those of all devices.
+/// A node of the tree: the number of a device, or that of a layer after all devices.
 type NodeId = u32;
 
 /// A child of a layer, and the port of the child where the layer's requests arrive.
@@ -38,10 +39,10 @@ struct ChildPort {
     port: u32,
 }
 
-/// A layer in its place.
+/// A layer in the tree.
 #[derive(Debug)]
 struct Branch {
-    /// None while the layer is taking a request.
+    /// `None` during a call of the layer.
     layer: Option<Box<dyn Layer>>,
     children: Vec<ChildPort>,
     /// The first device below it.
@@ -53,7 +54,7 @@ struct Branch {
     in_flight: usize,
 }
 
-/// What a load addresses as one run of blocks.
+/// A run of blocks that a load addresses.
 #[derive(Clone, Copy, Debug)]
 struct Volume {
     root: NodeId,
@@ -63,7 +64,7 @@ struct Volume {
     sector_bytes: u32,
 }
 
-/// Who sent a request.
+/// The sender of a request.
 const LOAD: u32 = u32::MAX;
 
 /// A request in flight between two nodes, or from the load to a volume.
@@ -101,7 +102,7 @@ pub struct Engine {
     ranked: Vec<u32>,
     volumes: Vec<Volume>,
     tickets: Slab<RequestTicket>,
-    /// Nodes that got something and have not settled since.
+    /// Nodes that got requests and have not settled since.
     touched: Vec<NodeId>,
     /// Requests of the load that were answered by layers, until the load hears of it.
     returned: VecDeque<Finished>,
@@ -113,32 +114,32 @@ pub struct Engine {
     outstanding: usize,
     /// Whether the load has nothing more to issue.
     done: bool,
-    /// When the load wants to be polled again.
+    /// When to poll the load again.
     wanted: Nanos,
     powered_off: bool,
     now: Nanos,
 }
 
 impl Engine {
-    /// Room for so many requests in flight before more is allocated.
+    /// Requests in flight for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
-    /// An engine at time 0 with these devices, each a volume, and a host that holds what they cannot take.
+    /// An engine at time 0 with these devices, each a volume, and a host that holds the requests that they cannot accept.
     pub fn new(devices: Vec<Device>) -> Engine {
         Engine::with_queues(devices.into_iter().map(DeviceQueue::plain).collect())
     }
 
     /// An engine at time 0 with these devices, each a volume, behind a host.
     ///
-    /// *Errors:* a key of the host is wrong.
+    /// *Errors:* a key of the host is invalid.
     pub fn with_host(devices: Vec<Device>, host: &HostSpec) -> Result<Engine, HostError> {
         Engine::with_arrays(devices, Vec::new(), host)
     }
 
-    /// An engine at time 0 with these devices behind a host. Each array is a volume; devices that no array has are volumes,
-    /// too, and the first ones.
+    /// An engine at time 0 with these devices behind a host. Devices outside arrays are the first volumes; each array is a further
+    /// volume.
     ///
-    /// *Errors:* a key of the host is wrong.
+    /// *Errors:* a key of the host is invalid.
     pub fn with_arrays(
         devices: Vec<Device>,
         arrays: Vec<ArrayVolume>,

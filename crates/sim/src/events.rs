@@ -2,13 +2,13 @@
 
 use headstack_model::Nanos;
 
-/// The times of a fixed number of things, as a tree whose every node holds the least time below it: to change one costs
-/// the depth of the tree, to see the first one nothing.
+/// The times of a fixed number of items, as a tree whose every node has the minimum below it: changing one costs the depth of the
+/// tree, reading the first nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     /// The root at 1, the children of `n` at `2n` and `2n + 1`, the leaves in the second half.
     least: Vec<Nanos>,
-    /// The root's: it is looked at far more often than it changes.
+    /// The root's minimum: it is read far more often than it changes.
     first: Nanos,
 }
 
@@ -55,7 +55,7 @@ impl Events {
         least
     }
 
-    /// The thing whose time is least; of several the one with the lowest number.
+    /// The item with the smallest time; on a tie the one with the lowest number.
     pub(crate) fn first_index(&self) -> usize {
         let mut node = 1;
         while node < self.leaves() {

@@ -1,13 +1,14 @@
 //! The request layer: the one interface of everything that serves requests.
 //!
-//! A page cache, a stream scheduler, an array, a queue before a controller and a controller are layers. They stand above each
-//! other, and above the devices with their queues; the engine ([`crate::Engine`]) carries requests down, answers up, and calls each layer when it
-//! has something to do. A layer knows no other layer: it hands a request to a child by the child's number, and answers a request by the
-//! number that it came with. A program puts layers of its own anywhere in a rig with [`crate::Engine::insert`].
+//! A page cache, a stream scheduler, an array, a queue in front of a controller and a controller are layers. They are stacked on
+//! each other, and on the devices with their queues. The engine ([`crate::Engine`]) carries requests down and answers up, and
+//! calls each layer when it has something to do. A layer knows no other layer: it passes a request to a child by the child's
+//! number, and answers a request by the request's number. A program puts layers of its own anywhere in a rig with
+//! [`crate::Engine::insert`].
 //!
-//! *Time:* a layer has no clock. Each call names the time, which never goes back; [`Layer::next_event`] says when to call again. The
-//! engine adds to an answer the time that its request spent between its submission and what [`Completion::submitted`] says, as `queued`,
-//! so that the parts of the time split add up at every level.
+//! *Time:* a layer has no clock. Each call has the time, which never decreases; [`Layer::next_event`] returns when to call again.
+//! The engine adds to an answer the time that its request spent between its submission and what [`Completion::submitted`] says, as
+//! `queued`, so that the parts of the time split add up at every level.
 
 use crate::device::Completion;
 use headstack_model::{Lbn, Nanos, Request};
@@ -17,11 +18,11 @@ use std::fmt::Debug;
 /// A request on its way from a layer to one below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// The sender's number for it, which comes back with the answer. Numbers of requests in flight need not differ.
+    /// The sender's number for it, which the answer repeats. Numbers of requests in flight need not differ.
     pub id: u32,
-    /// What to do.
+    /// The request itself.
     pub request: Request,
-    /// The process, job or stream that it is for; `u32::MAX` for none.
+    /// The process, job or stream that issued it; `u32::MAX` for none.
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed.
     pub urgent: bool,
@@ -38,7 +39,7 @@ impl Submission {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
     /// The number that the request was submitted with.
@@ -49,7 +50,7 @@ pub struct Completed {
     pub cached: bool,
 }
 
-/// What a layer wants the engine to do.
+/// An effect of a layer, to be carried out by the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Submit a request to a child, by the child's number.
@@ -63,7 +64,7 @@ pub enum Effect {
     Up(Completed),
 }
 
-/// What a layer can see of its children when it has to choose among them.
+/// A layer's view of its children, for a choice among them.
 pub trait Below {
     /// Requests that a child has not answered.
     fn outstanding(&self, child: u32) -> usize;
@@ -73,23 +74,23 @@ pub trait Below {
 
 /// Serves requests with the help of the layers below it.
 pub trait Layer: Any + Debug + Send {
-    /// Takes a request that arrived at port `port`: 0, except in a controller, which has a port for each drive.
+    /// Accepts a request that arrived at port `port`: 0, except in a controller, which has a port for each drive.
     fn submit(&mut self, now: Nanos, port: u32, submission: Submission, below: &dyn Below);
 
-    /// Takes the answer to a request that was submitted to a child.
+    /// Accepts the answer to a request that was submitted to a child.
     fn complete(&mut self, now: Nanos, child: u32, answer: &Completed);
 
     /// Does all that is due.
     fn handle_timeout(&mut self, now: Nanos);
 
-    /// The next thing to be done for the layer; the engine asks after each of the calls above, until there is nothing more.
+    /// The next effect; the engine calls this after each of the calls above, until there is none.
     fn poll(&mut self, now: Nanos) -> Option<Effect>;
 
     /// When to call [`Layer::handle_timeout`]; [`Nanos::MAX`] for never.
     fn next_event(&self) -> Nanos;
 
-    /// Whether the layer decides what to send down only after all requests of the same time have arrived, as a block queue does. The
-    /// engine then calls [`Layer::settle`] after them.
+    /// Whether the layer decides what to send down only after all requests of the same time have arrived, as a block queue does.
+    /// The engine then calls [`Layer::settle`] after them.
     fn gathers(&self) -> bool {
         false
     }
@@ -97,13 +98,13 @@ pub trait Layer: Any + Debug + Send {
     /// Decides what to send down; see [`Layer::gathers`].
     fn settle(&mut self, _now: Nanos) {}
 
-    /// Requests that the layer has not answered, where it counts them in its own way, such as after merging.
+    /// Requests that the layer has not answered, if it counts them in its own way, such as after merging.
     fn outstanding(&self) -> Option<usize> {
         None
     }
 }
 
-/// Requests that a layer hands through unchanged, beside those that it serves.
+/// Requests that a layer passes through unchanged, in addition to those that it serves.
 #[derive(Debug, Default)]
 pub(crate) struct PassThrough {
     ids: slab::Slab<u32>,

@@ -1,13 +1,12 @@
-//! *What happens* over virtual time: the device, the host before it, and the engine that turns them.
+//! *What happens* over virtual time: the device, the host above it, and the engine that drives them.
 //!
-//! A [`Device`] is a drive with its queue and cache; an [`Engine`] moves the time for any number of them and feeds them
-//! from a [`headstack_workload::Load`], through a host ([`os`]) whose every part is off unless it is asked for. [`stats`] sums up
-//! what comes back.
+//! A [`Device`] is a drive with its queue and cache. An [`Engine`] moves the time for any number of them and feeds them from a
+//! [`headstack_workload::Load`], through a host ([`os`]) whose every part is off by default. [`stats`] summarises the completions.
 //!
-//! The device is told the time and never asks for it, and each operation starts when its resource was free and its
-//! command had arrived, not when the call came. So what turns it is a matter of taste: the engine jumps from event to
-//! event, a test may call too late on purpose, a program may follow a real clock. Within the device an access is computed
-//! whole when it starts, and read-ahead only when somebody looks; there are a few events a request, and none a sector.
+//! The device has no clock: every call has the time. Each operation starts when its resource was free and its command had arrived,
+//! not when the call came. So it can be driven in several ways: the engine jumps from event to event, a test may call too late on
+//! purpose, a program may follow a real clock. Within the device an access is computed whole when it starts, and read-ahead only
+//! when its state is needed; there are a few events per request, and none per sector.
 
 mod array;
 pub mod controller;

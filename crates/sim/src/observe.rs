@@ -1,4 +1,4 @@
-//! What a run tells whoever looks on: requests that came back, and what devices did for them.
+//! Observers of a run: the requests that completed, and the devices' parts of them.
 
 use crate::device::Completion;
 use crate::link::Tenure;
@@ -15,11 +15,11 @@ pub struct Finished {
     pub device: u32,
     /// The load's number for it.
     pub id: u64,
-    /// Who asked for it.
+    /// The process, job or stream that issued it.
     pub source: u32,
-    /// How it went, from the load's issue to its end. Where several parts or commands served it, the time split is the
-    /// last one's; what went by before that one came to its device is `queued`. An array that serves it in phases has in
-    /// it the last part of each. Where the page cache served it, see [`crate::os`].
+    /// Its completion, from the load's issue to its end. Where several parts or commands served it, the time split is the last
+    /// one's; the time before that one reached its device is `queued`. For an array that serves it in phases, it has the last part
+    /// of each. Where the page cache served it, see [`crate::os`].
     pub completion: Completion,
     /// Whether the page cache served it without waiting for a device.
     pub cached: bool,
@@ -31,7 +31,7 @@ impl Finished {
     }
 }
 
-/// Somebody who sees what happens.
+/// An observer of a run.
 pub trait Observer {
     /// The load issued a request at `now`.
     fn issued(&mut self, _now: Nanos, _issue: &Issue, _load: &dyn Load) {}
@@ -45,16 +45,16 @@ pub trait Observer {
     fn sees_parts(&self) -> bool {
         false
     }
-    /// A device's part of a request, of a page cache's transfer or of a spare's filling came back. It was asked at `issued`,
-    /// when it may have had to wait before the device.
+    /// A device's part of a request, of a page cache's transfer or of a spare's rebuild completed. It was issued at `issued`, and
+    /// may have waited in front of the device.
     fn part(&mut self, _device: u32, _issued: Nanos, _part: &Completion) {}
-    /// Whether a run is to end now, with whatever is outstanding.
+    /// Whether to end the run now, with outstanding requests.
     fn stops(&self) -> bool {
         false
     }
 }
 
-/// An observer that wants the load's requests alone.
+/// An observer of the load's requests only.
 pub(crate) struct Requests<'a>(pub(crate) &'a mut dyn FnMut(&Finished));
 
 impl Observer for Requests<'_> {
@@ -64,7 +64,7 @@ impl Observer for Requests<'_> {
     }
 }
 
-/// An observer that wants the load's requests alone, and may stop the run.
+/// An observer of the load's requests only, which may stop the run.
 pub(crate) struct Stoppable<'a> {
     pub(crate) observe: &'a mut dyn FnMut(&Finished) -> ControlFlow<()>,
     pub(crate) is_stopped: bool,

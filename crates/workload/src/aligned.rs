@@ -12,12 +12,12 @@ use crate::shape::{ShapeError, generator};
 use crate::window::Window;
 use crate::{Issue, Load, Poll, Region};
 
-/// What a load of track-sized requests looks like.
+/// The shape of a load of track-sized requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackShape {
     /// The blocks in which requests begin.
     pub region: Region,
-    /// Whether requests begin where a track does. Else they begin anywhere, and are as long as the track there.
+    /// Whether requests begin at a track boundary. Else they begin at any block, and are as long as the track there.
     pub aligned: bool,
     /// Reads or writes.
     pub op: Op,

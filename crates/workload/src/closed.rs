@@ -1,4 +1,4 @@
-//! A closed load: always so many requests outstanding, with no think time.
+//! A closed load: a constant number of requests outstanding, with no think time.
 
 use headstack_model::Nanos;
 
@@ -23,7 +23,7 @@ impl Closed {
 }
 
 impl<P: Pick> Closed<P> {
-    /// `requests` of the requests picked, `depth` of them at a time.
+    /// `requests` requests from `pick`, `depth` of them at a time.
     ///
     /// *Errors:* the depth is 0.
     pub fn of(pick: P, depth: u32, requests: u64) -> Result<Closed<P>, ShapeError> {

@@ -1,9 +1,9 @@
-//! Requests to groups of blocks that are popular by Zipf's law, or another; and whose popularity drifts.
+//! Requests to groups of blocks whose popularity follows Zipf's law or another, and drifts.
 //!
-//! Which group has which rank is a seeded permutation. Pairs of groups change their ranks at even intervals, so that
-//! after a time t the share exp(-rate · t) of the groups still has the rank it had. Memory: 4 bytes a group.
+//! A seeded permutation assigns ranks to groups. Pairs of groups exchange their ranks at even intervals, so that after a time t
+//! the share exp(-rate · t) of the groups still has its rank. Memory: 4 bytes per group.
 //!
-//! *Source:* the day-to-day drift that limits adaptive block rearrangement; how ranks move is an assumption.
+//! *Source:* the day-to-day drift that limits adaptive block rearrangement; the exchange of ranks is an assumption.
 
 use headstack_model::{Lbn, Nanos, Request};
 use rand::RngExt;
@@ -16,15 +16,15 @@ use crate::{Pick, Region, ShapeError};
 /// The most groups: 64 MiB of ranks.
 const MOST_GROUPS: u64 = 1 << 24;
 
-/// The most exchanges at once, a group: then one of nine million still has its rank.
+/// The most exchanges at once, per group: after them one of nine million still has its rank.
 const MOST_EXCHANGES: u64 = 8;
 
 const HOUR: u64 = 3_600_000_000_000;
 
-/// What requests to popular groups look like.
+/// The shape of requests to popular groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftShape {
-    /// The blocks addressed. What is left behind the last whole group is not.
+    /// The blocks addressed. Blocks after the last whole group are not used.
     pub region: Region,
     /// Blocks a group.
     pub group: u64,
@@ -36,7 +36,7 @@ pub struct DriftShape {
     pub alignment: u32,
     /// Share of reads among the requests; the others are writes.
     pub read_share: f64,
-    /// Share of the groups that change their rank in an hour, while this is small; none when 0.
+    /// Share of the groups that change their rank in an hour, for small values; 0 for no drift.
     pub drift_per_hour: f64,
 }
 
@@ -51,7 +51,7 @@ pub struct Drifting {
     /// The group of each rank.
     groups: Vec<u32>,
     random: Pcg64Mcg,
-    /// A generator of its own, so that ranks move alike whatever is asked.
+    /// A generator of its own, so that ranks move alike whatever the requests are.
     mover: Pcg64Mcg,
     /// Time between two exchanges of ranks; never when absent.
     interval: Option<u64>,
@@ -96,7 +96,7 @@ impl Drifting {
     /// The groups by rank, the most popular first, as they are at `now`. Time must not go back.
     pub fn groups_at(&mut self, now: Nanos) -> &[u32] {
         let due = self.interval.map_or(0, |interval| now.0 / interval);
-        // After a pause so long that hardly any rank is left as it was, further exchanges would change nothing to see.
+        // After a pause so long that hardly any rank is unchanged, further exchanges would have no visible effect.
         let most = MOST_EXCHANGES * self.groups.len() as u64;
         self.exchanged = self.exchanged.max(due.saturating_sub(most));
         while self.exchanged < due {

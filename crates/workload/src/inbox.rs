@@ -1,18 +1,17 @@
-//! Requests that come from outside while the engine is turned by hand.
+//! Requests that arrive from outside while a program advances the engine step by step.
 
 use crate::{Issue, Load, Poll};
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// A load that holds what others put into it until its time has come.
+/// A load that holds requests until their time.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
     held: VecDeque<(Nanos, Issue)>,
 }
 
 impl Inbox {
-    /// Takes a request that arrives at `at`, after all that are held: one that says that it came before them comes with
-    /// the last.
+    /// Adds a request that arrives at `at`, after all requests held: an earlier time is raised to that of the last one.
     pub fn put(&mut self, at: Nanos, issue: Issue) {
         let last = self.held.back().map_or(Nanos::ZERO, |(at, _)| *at);
         self.held.push_back((at.max(last), issue));

@@ -50,7 +50,7 @@ pub struct Issue {
     pub request: Request,
     /// The load's own number for it, returned with the completion.
     pub id: u64,
-    /// Who asks: the number of the process, job or stream, for schedulers that are fair among them and for statistics.
+    /// The number of the issuing process, job or stream, for schedulers that are fair among them and for statistics.
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed (the real-time class, ATA's high priority).
     pub urgent: bool,
@@ -65,7 +65,7 @@ impl Issue {
     }
 }
 
-/// What a load wants at a time.
+/// The answer of a load to a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poll {
     /// Issue this now and poll again.

@@ -5,7 +5,7 @@ use headstack_model::Nanos;
 use crate::window::Window;
 use crate::{Issue, Load, Poll, ShapeError};
 
-/// The most requests that all members together have outstanding; what they would ask beyond that comes later.
+/// The most requests that all members together have outstanding; further ones are delayed.
 const MOST_OUTSTANDING: u32 = 1 << 20;
 
 /// A load among others.
@@ -21,7 +21,7 @@ pub struct Member {
 /// Loads side by side. The id of a member's request is its own id · members + the member's number.
 pub struct Mix {
     members: Vec<Place>,
-    /// The member whose turn it is.
+    /// The member that is polled next.
     turn: usize,
     window: Window,
     end: Nanos,
@@ -30,12 +30,12 @@ pub struct Mix {
 struct Place {
     member: Member,
     first_source: u32,
-    /// When to ask it again, unless a completion comes first.
+    /// When to poll it again, unless a completion comes first.
     wake: Nanos,
 }
 
 impl Mix {
-    /// The loads side by side, until `requests` requests were issued or the time is `end`.
+    /// The loads in parallel, until `requests` requests were issued or the time is `end`.
     ///
     /// *Errors:* there are no members.
     pub fn new(members: Vec<Member>, requests: u64, end: Nanos) -> Result<Mix, ShapeError> {

@@ -1,4 +1,4 @@
-//! An open load: requests come when they come, whether or not earlier ones are done.
+//! An open load: requests arrive at their own times, whether or not earlier ones are done.
 
 use headstack_model::Nanos;
 use rand_pcg::Pcg64Mcg;
@@ -8,7 +8,7 @@ use crate::shape::{Requests, generator};
 use crate::window::Window;
 use crate::{Issue, Load, Pick, Poll, Shape, ShapeError};
 
-/// Requests that come in time. The first comes after one gap. They go to device 0; their ids count from 0.
+/// Requests at given times. The first arrives after one gap. They go to device 0; their ids count from 0.
 #[derive(Clone, Debug)]
 pub struct Open<P = Requests> {
     requests: P,
@@ -33,11 +33,11 @@ impl Open {
 }
 
 impl<P: Pick> Open<P> {
-    /// `requests` of the requests picked, spaced as `gaps` says.
+    /// `requests` requests from `pick`, spaced as `gaps` says.
     ///
     /// *Errors:* the gaps cannot be drawn.
     pub fn of(pick: P, gaps: &Distribution<Nanos>, requests: u64, seed: u64) -> Result<Open<P>, ShapeError> {
-        // A generator of its own, so that the same requests come whatever their spacing.
+        // A generator of its own, so that the requests are the same whatever their spacing.
         let mut random = generator(!seed);
         let gaps = gaps.sampler()?;
         let due = gaps.draw(&mut random);

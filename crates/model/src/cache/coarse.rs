@@ -1,5 +1,5 @@
-//! Which segments may hold a block, at a glance: most reads meet none, and a search through coarse numbers, many of which fit a
-//! word of the processor, says so soonest.
+//! A filter over the segments that may hold a block. Most reads hit none; a search through coarse 16-bit numbers, many of which
+//! fit one machine word, finds that fastest.
 
 use super::Span;
 
@@ -9,7 +9,7 @@ pub(super) struct Coarse {
     shift: u32,
     /// First unit of each span.
     first: Vec<u16>,
-    /// Units from the first to that of the block after the last; more than there are numbers count as all.
+    /// Units from the first block to the block after the last; a length that does not fit counts as all.
     length: Vec<u16>,
 }
 
@@ -20,13 +20,13 @@ impl Coarse {
         Coarse { shift, first: Vec::with_capacity(most), length: Vec::with_capacity(most) }
     }
 
-    /// Has `count` segments; new ones hold nothing.
+    /// Resizes to `count` segments; new ones are empty.
     pub(super) fn resize(&mut self, count: usize) {
         self.first.resize(count, 0);
         self.length.resize(count, 0);
     }
 
-    /// Says what a segment holds.
+    /// Records the blocks of a segment.
     #[inline]
     pub(super) fn set(&mut self, index: usize, (from, to): Span) {
         let first = from >> self.shift;
@@ -39,7 +39,7 @@ impl Coarse {
     pub(super) fn may_hold(&self, block: u64) -> bool {
         let unit = (block >> self.shift) as u16;
         let spans = self.first.iter().zip(&self.length);
-        // Without branches, so that it is done for many segments at once.
+        // Without branches, so that the compiler vectorises it.
         spans.fold(false, |any, (first, length)| any | (unit.wrapping_sub(*first) <= *length))
     }
 }

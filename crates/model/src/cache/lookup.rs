@@ -4,8 +4,8 @@ use super::{Cache, Hit, SegmentState};
 use crate::Lbn;
 
 impl Cache {
-    /// How a read of `start..end` meets the cache. Whole hits go before parts, and of those the longest first; of segments that
-    /// hold all of it, the one that is being filled, whose read-ahead then continues, goes before others.
+    /// Looks a read of `start..end` up in the cache. Whole hits precede partial ones, and longer partial hits precede shorter
+    /// ones. Of several segments with all of it, the one being filled precedes others, because its read-ahead then continues.
     pub fn find(&self, start: Lbn, end: Lbn) -> Hit {
         /// Longer than any part.
         const WHOLE: u64 = u64::MAX;
@@ -27,7 +27,7 @@ impl Cache {
                 }
                 continue;
             }
-            // The rest of a read goes behind its first part, and no read goes into a segment that is kept for writes.
+            // The rest of a read is stored behind its first part, and no read is stored in a segment reserved for writes.
             let takes_rest = index != 0 || !self.dedicated_write_segment;
             if *to >= best_end && takes_rest {
                 (best, best_end) = (Hit::Part(index), *to);

@@ -14,7 +14,7 @@ use crate::{DriveSpec, Lbn};
 use coarse::Coarse;
 use recency::Recency;
 
-/// What a segment holds.
+/// The contents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentState {
     /// Nothing.
@@ -31,7 +31,7 @@ pub enum SegmentState {
 }
 
 impl SegmentState {
-    /// Whether what it holds may be dropped.
+    /// Whether the contents may be dropped.
     fn is_clean(self) -> bool {
         matches!(self, SegmentState::Empty | SegmentState::Read | SegmentState::Written)
     }
@@ -44,14 +44,14 @@ pub struct Segment {
     pub start: Lbn,
     /// Block after the last one held.
     pub end: Lbn,
-    /// What it holds.
+    /// The kind of its contents.
     pub state: SegmentState,
-    /// Block after the last one that a host has taken: what lies beyond was read ahead and not used yet.
+    /// Block after the last one that a host has read: the blocks beyond were read ahead and not used yet.
     pub used_to: Lbn,
 }
 
 impl Segment {
-    /// Whether what it holds is on the media too.
+    /// Whether its contents are on the media too.
     pub fn is_clean(&self) -> bool {
         self.state.is_clean()
     }
@@ -68,7 +68,7 @@ pub enum Hit {
     Whole(usize),
 }
 
-/// First block held and the block after the last, apart from the rest of a segment so that a search touches little memory.
+/// First block and the block after the last, stored apart from the rest of a segment so that a search touches little memory.
 type Span = (u64, u64);
 
 /// The segments of a drive.
@@ -78,7 +78,7 @@ pub struct Cache {
     coarse: Coarse,
     states: Vec<SegmentState>,
     used_to: Vec<Lbn>,
-    /// How far the read-ahead of each segment was to go, since it holds what it holds.
+    /// The planned end of each segment's read-ahead, for its present contents.
     ahead_to: Vec<Lbn>,
     recency: Recency,
     total_sectors: u64,
@@ -146,7 +146,7 @@ impl Cache {
         Segment { start: Lbn(start), end: Lbn(end), state: self.states[index], used_to: self.used_to[index] }
     }
 
-    /// How many segments there are now.
+    /// The present number of segments.
     pub fn count(&self) -> usize {
         self.spans.len()
     }
@@ -156,14 +156,14 @@ impl Cache {
         self.segment_sectors
     }
 
-    /// Says what a segment holds from now on.
+    /// Sets the state of a segment.
     pub fn set_state(&mut self, index: usize, state: SegmentState) {
         let before = std::mem::replace(&mut self.states[index], state);
         self.dirty -= usize::from(before == SegmentState::Dirty);
         self.dirty += usize::from(state == SegmentState::Dirty);
     }
 
-    /// Says that a segment holds blocks from `start` on.
+    /// Sets the first block of a segment.
     pub fn set_start(&mut self, index: usize, start: Lbn) {
         self.set_span(index, (start.0, self.spans[index].1));
     }
@@ -182,7 +182,7 @@ impl Cache {
         self.used_to[index] = self.used_to[index].max(to);
     }
 
-    /// Takes a segment for a read from `start` on, in place of what it held.
+    /// Allocates a segment for a read from `start` on, and drops its contents.
     pub fn take_for_read(&mut self, start: Lbn) -> Option<usize> {
         let mut index = self.victim()?;
         if self.adaptive.is_some() && self.adapt(index) {
@@ -192,10 +192,10 @@ impl Cache {
         Some(index)
     }
 
-    /// Takes a segment for a write of `start..end`: the dirty one it continues, else a free one. `None` when all
-    /// segments allowed for writes are dirty.
+    /// Allocates a segment for a write of `start..end`: the dirty one it continues, else a free one. `None` when all segments
+    /// allowed for writes are dirty.
     ///
-    /// A write longer than a segment takes one too: it flows through it. What lies before `written_to` is on the media.
+    /// A write longer than a segment also uses one: its data flow through it. Blocks before `written_to` are on the media.
     pub fn take_for_write(&mut self, start: Lbn, end: Lbn, written_to: Lbn) -> Option<usize> {
         if self.dirty > 0
             && let Some(index) = self.continued_by(start, end, written_to)
@@ -209,7 +209,7 @@ impl Cache {
         }
         let index = match self.dedicated_write_segment {
             true => self.states[0].is_clean().then_some(0)?,
-            // What a write makes stale gives way to it before anything else does.
+            // A segment that the write makes stale is evicted first.
             false => self.stale(start, end).or_else(|| self.victim())?,
         };
         self.take(index, start, end, end, SegmentState::Dirty);
@@ -241,7 +241,7 @@ impl Cache {
         self.recency.move_to_back(index);
     }
 
-    /// Drops what a write of `start..end` makes stale, `keep` apart.
+    /// Drops the contents that a write of `start..end` makes stale, except those of `keep`.
     pub fn invalidate(&mut self, start: Lbn, end: Lbn, keep: Option<usize>) {
         for index in 0..self.spans.len() {
             let (from, to) = self.spans[index];
@@ -254,7 +254,7 @@ impl Cache {
         }
     }
 
-    /// Lets a segment slide, so that it holds no more than its size, and ends at `end`.
+    /// Moves the start of a segment so that it ends at `end` and holds no more than its size.
     #[inline]
     pub fn slide(&mut self, index: usize, end: Lbn) {
         let start = self.spans[index].0.max(end.0.saturating_sub(self.segment_sectors));
@@ -267,7 +267,7 @@ impl Cache {
         self.coarse.set(index, span);
     }
 
-    /// The segment that gives way to a read: an empty one, else a clean one by the rule of replacement.
+    /// The segment to evict for a read: an empty one, else a clean one by the replacement rule.
     fn victim(&mut self) -> Option<usize> {
         let reserved = self.dedicated_write_segment.then_some(0);
         let mut free =
@@ -283,8 +283,8 @@ impl Cache {
         free.nth((self.random % (others + 1)) as usize)
     }
 
-    /// Adapts the number of segments before `victim` gives way: too few when read-ahead is pushed out unused, too many
-    /// when that never happens. Says whether it changed.
+    /// Adapts the number of segments before `victim` is evicted: too few when unused read-ahead is evicted, too many when that
+    /// never happens. Returns whether it changed.
     fn adapt(&mut self, victim: usize) -> bool {
         let segment = self.segment(victim);
         let lost = segment.state == SegmentState::Read

@@ -1,10 +1,9 @@
-//! The order in which segments give way: a list with a link either way, so that moving one to an end costs the same
-//! whatever their number.
+//! The order of eviction: a doubly linked list, so that moving an entry to an end takes constant time.
 
 /// No neighbour.
 const NONE: u32 = u32::MAX;
 
-/// Indices in an order. The front gives way first.
+/// Indices in order. The front is evicted first.
 #[derive(Clone, Debug)]
 pub(super) struct Recency {
     before: Vec<u32>,
@@ -26,7 +25,7 @@ impl Recency {
         recency
     }
 
-    /// Starts anew with the indices below `count` in rising order.
+    /// Resets the list to the indices below `count` in rising order.
     pub(super) fn resize(&mut self, count: usize) {
         let count = count as u32;
         self.before.clear();
@@ -43,7 +42,7 @@ impl Recency {
             .map(|i| i as usize)
     }
 
-    /// Moves an index to the back: it gives way last.
+    /// Moves an index to the back: it is evicted last.
     pub(super) fn move_to_back(&mut self, index: usize) {
         if self.back == index as u32 {
             return;
@@ -55,7 +54,7 @@ impl Recency {
         self.back = index as u32;
     }
 
-    /// Moves an index to the front: it gives way next.
+    /// Moves an index to the front: it is evicted next.
     pub(super) fn move_to_front(&mut self, index: usize) {
         if self.front == index as u32 {
             return;
@@ -67,7 +66,7 @@ impl Recency {
         self.front = index as u32;
     }
 
-    /// Takes an index, which is not alone, out of its place.
+    /// Unlinks an index, which is not the only one.
     fn unlink(&mut self, index: usize) {
         let (before, after) = (self.before[index], self.after[index]);
         match before {

@@ -84,7 +84,7 @@ impl BandedTracks {
         self.band.value() / self.tracks.value() * u64::from(self.cylinders)
     }
 
-    /// The track that holds a place.
+    /// The track of a place.
     #[inline(always)]
     pub(super) fn at(&self, place: u64) -> TrackSpan {
         let band = self.band.divide(place).0.min(self.last);
@@ -149,7 +149,7 @@ impl BandedTracks {
     /// Place in a band's order of the surface that holds a sector of a slice, a slice being one track of each surface.
     #[inline]
     fn order_at(&self, band: u64, sector: i32) -> usize {
-        // Counting is done for several at once and waits for nothing, as a search by halving would.
+        // Counts for several at once without branches; a binary search would wait for each comparison.
         let before = &self.before[self.order_of(band)];
         before.iter().map(|before| u32::from(*before <= sector)).sum::<u32>() as usize - 1
     }
@@ -166,13 +166,13 @@ impl BandedTracks {
         if self.reverses && band & 1 == 1 { heads..2 * heads } else { 0..heads }
     }
 
-    /// Rank of a track along the radius from its rank in LBN order, and the other way round.
+    /// Rank of a track along the radius from its rank in LBN order, and the reverse.
     #[inline]
     fn turned(&self, order: u64, track: u64, tracks: u64) -> u64 {
         if self.alternates && order % 2 == 1 { tracks - 1 - track } else { track }
     }
 
-    /// Angle of a track: one skew for each change of track or of surface before it.
+    /// Angle of a track: the sum of the skews of all track and surface changes before it.
     #[inline]
     fn turns(&self, band: u64, order: u64, tracks: u64, track: u64) -> Turns {
         let changes_a_band = if self.reverses || self.heads == 1 { self.heads - 1 } else { self.heads };

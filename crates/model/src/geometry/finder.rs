@@ -26,7 +26,7 @@ impl Finder {
         Finder { keys, shift, index }
     }
 
-    /// Position of the last key at or below `number`; `None` where all lie above.
+    /// Position of the last key at or below `number`; `None` if all are above.
     #[inline]
     pub(super) fn find(&self, number: u64) -> Option<usize> {
         let bucket = ((number >> self.shift) as usize).min(self.index.len() - 2);

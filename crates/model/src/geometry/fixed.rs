@@ -1,4 +1,4 @@
-//! Exact integer arithmetic for look-ups: division by a known number and fractions of a turn, without a divide.
+//! Exact integer arithmetic for look-ups: division by a constant and fractions of a revolution, without a divide instruction.
 
 use crate::Angle;
 
@@ -30,12 +30,12 @@ impl Divisor {
     }
 }
 
-/// A fraction of a turn in 2⁻⁶⁴ turn, so that sums over a million tracks stay below a unit of [`Angle`]. Sums wrap.
+/// A fraction of a revolution in units of 2⁻⁶⁴, so that sums over a million tracks stay below a unit of [`Angle`]. Sums wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Turns(pub(super) u64);
 
 impl Turns {
-    /// So many sectors of a track of `sectors_per_track`; whole turns fall away.
+    /// The angle of `sectors` sectors of a track of `sectors_per_track`, modulo a revolution.
     pub(super) fn of_sectors(sectors: f64, sectors_per_track: u32) -> Turns {
         let spt = f64::from(sectors_per_track);
         let sectors = sectors.rem_euclid(spt);
@@ -44,7 +44,7 @@ impl Turns {
         Turns((whole as u64).wrapping_add(Turns::of_turns(sectors.fract() / spt).0))
     }
 
-    /// A fraction of a turn; whole turns fall away.
+    /// A number of revolutions, modulo one.
     pub(super) fn of_turns(turns: f64) -> Turns {
         Turns((turns.rem_euclid(1.0) * 18_446_744_073_709_551_616.0) as u64)
     }
@@ -89,7 +89,7 @@ impl SectorWidth {
         Angle((u64::from(sector).wrapping_mul(self.0) >> 32) as u32)
     }
 
-    /// The width in 2⁻⁶⁴ turn, rounded down.
+    /// The width in 2⁻⁶⁴ of a revolution, rounded down.
     #[inline]
     pub(super) fn floor(self) -> u64 {
         // That of a track of one sector was not rounded up, as it would not fit.

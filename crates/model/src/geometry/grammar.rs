@@ -14,7 +14,7 @@ use crate::spec::{ExtentRemap, ExtentRun, Extents, Fault, GeometrySpec, Repeated
 /// Groups within groups; real layouts need two.
 const DEEPEST: u32 = 16;
 
-/// A run with what its child says.
+/// A run, with the totals of its child.
 #[derive(Clone, Debug)]
 struct Run {
     of: Repeated,
@@ -181,7 +181,7 @@ impl Grammar {
         self.disk().places
     }
 
-    /// The track that holds a place.
+    /// The track of a place.
     #[inline]
     pub(super) fn at(&self, place: u64) -> TrackSpan {
         let mut group = self.disk();
@@ -326,7 +326,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// Takes the spares of a remap as places beyond those of the disk; returns the first.
+    /// Adds the spares of a remap as places beyond those of the disk; returns the first.
     fn reserve(&mut self, remap: &ExtentRemap) -> Result<u64, String> {
         let ExtentRemap { sectors, cylinder, head, sector, .. } = *remap;
         let wanted = Wanted { head, sector: None };
@@ -345,7 +345,7 @@ impl Grammar {
     }
 }
 
-/// What a search by cylinder looks for.
+/// The target of a search by cylinder.
 #[derive(Clone, Copy)]
 struct Wanted {
     head: u32,
@@ -369,7 +369,7 @@ impl Group {
 }
 
 impl Run {
-    /// Numbers of the children whose cylinders hold `cylinder`.
+    /// Numbers of the children whose cylinders include `cylinder`.
     fn children_over(&self, cylinder: i64) -> std::ops::Range<u64> {
         // cylinder − child.1 <= self.cylinder + step · n <= cylinder − child.0
         let (low, high) = (cylinder - self.child.1 - self.cylinder, cylinder - self.child.0 - self.cylinder);

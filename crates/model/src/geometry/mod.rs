@@ -40,7 +40,7 @@ pub struct Extent {
     pub sectors_per_track: u32,
     /// Angle at which `first` begins.
     pub angle: Angle,
-    /// Length of a sector in 2⁻⁶⁴ turn, rounded down.
+    /// Length of a sector in 2⁻⁶⁴ of a revolution, rounded down.
     pub sector_width: u64,
 }
 
@@ -51,7 +51,7 @@ impl Extent {
         lbn.0.wrapping_sub(self.first.0) < u64::from(self.sectors)
     }
 
-    /// The part of a run, which holds `lbn`, that lies on the track of `lbn`.
+    /// The part of a run around `lbn` that lies on the track of `lbn`.
     #[inline(always)]
     fn cut(lbn: Lbn, run: &Run, track: &TrackSpan) -> Extent {
         let from = run.from.max(track.start);
@@ -231,14 +231,14 @@ impl Geometry {
         self.sectors
     }
 
-    /// The run that holds `lbn`. Panics where there is no such block.
+    /// The run that contains `lbn`. Panics if there is no such block.
     pub fn extent_at(&self, lbn: Lbn) -> Extent {
         let (run, track) = self.place_at(lbn);
         Extent::cut(lbn, &run, &track)
     }
 
-    /// The run that follows `before`. Panics behind the last block. Quicker than [`Geometry::extent_at`] on a disk of bands,
-    /// where the next track of the same surface follows by arithmetic.
+    /// The run that follows `before`. Panics after the last block. Faster than [`Geometry::extent_at`] on a disk of bands, where
+    /// the next track of the same surface follows by arithmetic.
     pub fn extent_after(&self, before: &Extent) -> Extent {
         let lbn = before.first + u64::from(before.sectors);
         let Tracks::Banded(zones) = &self.tracks else { return self.extent_at(lbn) };
@@ -250,7 +250,7 @@ impl Geometry {
         }
     }
 
-    /// The place of `lbn`. Panics where there is no such block.
+    /// The place of `lbn`. Panics if there is no such block.
     #[inline]
     pub fn locate(&self, lbn: Lbn) -> Place {
         let (run, track) = self.place_at(lbn);
@@ -259,7 +259,7 @@ impl Geometry {
         Place { cylinder: track.cylinder, head: track.head, sector, angle }
     }
 
-    /// The track that holds `lbn`, or held it before a remap of single sectors. Panics where there is no such block.
+    /// The track of `lbn`, ignoring remaps of single sectors. Panics if there is no such block.
     #[inline]
     pub fn track_at(&self, lbn: Lbn) -> Track {
         let (home, track) = self.home_track(lbn);

@@ -20,7 +20,7 @@ pub(super) struct Regions {
     pub(super) slots: Divisor,
     /// Place of a region's first slot.
     pub(super) front: u64,
-    /// Number of the last region. It may be shorter than the others and hold no spares.
+    /// Number of the last region. It may be shorter than the others and without spares.
     pub(super) last: u64,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Run {
     pub(super) push: u32,
 }
 
-/// A run of blocks that lies elsewhere than in its turn.
+/// A run of blocks that a remap moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     /// First block.
@@ -114,7 +114,7 @@ pub(super) struct Pieces {
     moved: Vec<(u64, u64, u64)>,
 }
 
-/// What is wrong with zones that have room for `room` sectors.
+/// The error for zones with room for only `room` sectors.
 fn too_small(room: u64, spec: &DriveSpec) -> String {
     let message = format!("{} sectors, but the zones have room for {room}", spec.capacity_sectors);
     let ratio = u64::from(spec.physical_sector_bytes / spec.sector_bytes);
@@ -128,9 +128,9 @@ fn too_small(room: u64, spec: &DriveSpec) -> String {
 }
 
 impl Pieces {
-    /// The zones one after the other, as far as the drive's capacity.
+    /// The zones one after the other, up to the drive's capacity.
     ///
-    /// *Errors:* zones with less room than the drive has capacity.
+    /// *Errors:* zones with less room than the drive's capacity.
     pub(super) fn of_zones(zones: &[SparedZone], spec: &DriveSpec) -> Result<Pieces, Fault> {
         let capacity = spec.capacity_sectors;
         let (mut homes, mut bases, mut first) = (Vec::new(), vec![0], 0);
@@ -160,14 +160,14 @@ impl Pieces {
         Pieces { regions, bases, by_lbn, pieces: homes.clone(), homes, by_place, moved: Vec::new() }
     }
 
-    /// The run that holds a block, which must lie on the disk.
+    /// The run of a block, which must lie on the disk.
     #[inline(always)]
     pub(super) fn run_at(&self, lbn: u64) -> Run {
         let index = self.by_lbn.find(lbn).expect("the first piece begins at block 0");
         self.run_in(&self.pieces[index], lbn)
     }
 
-    /// The same, as if nothing had been remapped.
+    /// The same, without remaps.
     #[inline]
     pub(super) fn home_at(&self, lbn: u64) -> Run {
         if self.moved.is_empty() {
@@ -177,7 +177,7 @@ impl Pieces {
         self.run_in(&self.homes[index - 1], lbn)
     }
 
-    /// The block after the piece that holds a block, before remaps.
+    /// The block after the piece of a block, without remaps.
     pub(super) fn home_end(&self, lbn: u64) -> u64 {
         let index = self.homes.partition_point(|piece| piece.first <= lbn);
         self.homes[index - 1].first + self.homes[index - 1].sectors
@@ -198,7 +198,7 @@ impl Pieces {
         Run { zone: piece.zone, place, from: place - before, to: place + after, push: piece.push }
     }
 
-    /// How many blocks have their home before a place.
+    /// Number of blocks whose unremapped place precedes `place`.
     #[inline]
     pub(super) fn rank(&self, zone: u32, place: u64) -> u64 {
         let everywhere = self.bases[zone as usize] + place;
@@ -212,7 +212,7 @@ impl Pieces {
         piece.first + slot.saturating_sub(piece.slot).min(piece.sectors)
     }
 
-    /// The block whose home a place is.
+    /// The block whose unremapped place is `place`.
     pub(super) fn resident(&self, zone: u32, place: u64) -> Option<u64> {
         let lbn = self.rank(zone, place);
         let last = self.homes.last().expect("there are pieces");
@@ -255,7 +255,7 @@ impl Pieces {
                 if first > at {
                     pieces.push(part(at, first));
                 }
-                // Any slot would do: the shift is what takes the run to its place.
+                // Any slot works: the shift determines the place of the run.
                 let shift = place as i64 - self.regions[zone as usize].place(0).1 as i64;
                 pieces.push(Piece { first, sectors, slot: 0, shift, zone, push });
                 at = first + sectors;

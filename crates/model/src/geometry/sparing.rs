@@ -18,7 +18,7 @@ pub(super) struct SparedZone {
     pub(super) places: u64,
     /// Pieces with `first` counted from 0; the reserved front is left out.
     pub(super) pieces: Vec<Piece>,
-    /// Places a unit of `slips` and `remaps` stands for: a sector, or a track.
+    /// Places per unit of `slips` and `remaps`: a sector, or a track.
     pub(super) unit: u64,
     /// Sorted places of slipped units.
     slips: Vec<u64>,
@@ -27,7 +27,7 @@ pub(super) struct SparedZone {
 }
 
 impl SparedZone {
-    /// Lays out the zone `number`, whose keys begin with `key`.
+    /// Lays out the zone `number`, whose keys have the prefix `key`.
     pub(super) fn new(spec: &GeometrySpec, zone: &Zone, number: u32, key: &str) -> Result<SparedZone, Fault> {
         let track = u64::from(zone.sectors_per_track);
         let cylinders = u64::from(zone.last_cylinder - zone.first_cylinder + 1);
@@ -127,7 +127,7 @@ impl SparedZone {
         full * self.regions.slots.value() + rest
     }
 
-    /// Runs of slots that hold data, as (first slot, slots, shift), when slips borrow from the end of the zone.
+    /// Runs of slots that hold data, as (first slot, slots, shift), when slips use spares at the end of the zone.
     fn slip_to_end(&self, slots: u64) -> Vec<(u64, u64, i64)> {
         let mut ranges = Vec::new();
         let mut at = 0;
@@ -262,7 +262,7 @@ fn regions(spec: &GeometrySpec, zone: &Zone, places: u64, key: &str) -> Result<R
     cut(places, size, spare_sectors, at_front).ok_or_else(|| full_of_spares(spares, size, key))
 }
 
-/// Regions of `size` places, of which `spares` are spare. `None` when there is no room for data.
+/// Regions of `size` places, of which `spares` are spare. `None` if there is no room for data.
 fn cut(places: u64, size: u64, spares: u64, at_front: bool) -> Option<Regions> {
     let slots = size.checked_sub(spares).filter(|slots| *slots > 0)?;
     let front = if at_front { spares } else { 0 };
@@ -276,7 +276,7 @@ fn full_of_spares(spares: u64, size: u64, key: &str) -> Fault {
 
 /// Applies the remaps of all zones.
 ///
-/// *Errors:* a spare that holds a block, is slipped or taken; a defect remapped twice.
+/// *Errors:* a spare that holds a block, is slipped or used; a defect remapped twice.
 pub(super) fn remap(pieces: &mut Pieces, spec: &GeometrySpec, zones: &[SparedZone]) -> Result<(), Fault> {
     let mut moves = Vec::new();
     for (index, (zone, spared)) in spec.zones.iter().zip(zones).enumerate() {
@@ -296,7 +296,7 @@ pub(super) fn remap(pieces: &mut Pieces, spec: &GeometrySpec, zones: &[SparedZon
             let first = pieces.rank(number, from);
             let sectors = pieces.rank(number, from + spared.unit) - first;
             if sectors > 0 {
-                // Reserved sectors may take the front of a remapped track.
+                // Reserved sectors may occupy the front of a remapped track.
                 let place = to + (pieces.home_at(first).place - from);
                 moves.push(Move { first, sectors, zone: number, place, push: spared.push_at(to) });
             }

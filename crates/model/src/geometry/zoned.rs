@@ -51,7 +51,7 @@ impl ZonedTracks {
         }
     }
 
-    /// The track that holds a place; slips before it have pushed its angle by `push` sectors.
+    /// The track of a place; slips before it have shifted its angle by `push` sectors.
     #[inline(always)]
     pub(super) fn at(&self, place: u64, push: u32) -> TrackSpan {
         let (track, sector) = self.sectors.divide(place);
@@ -85,7 +85,7 @@ impl ZonedTracks {
         Some(track * self.sectors.value() + u64::from(sector))
     }
 
-    /// Head of the track that comes `order`th on its cylinder, and the other way round.
+    /// Head of the track with rank `order` on its cylinder, and the reverse.
     #[inline]
     fn turned(&self, cylinder: u32, order: u32) -> u32 {
         match self.reversed {

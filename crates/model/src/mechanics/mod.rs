@@ -1,4 +1,4 @@
-//! The mechanics: how long the arm takes from track to track, and when a sector comes round.
+//! The mechanics: the time of the arm from track to track, and the time at which a sector arrives.
 //!
 //! Modelled: seek and head switch in parallel, write settle, spindle with its deviation; or one time for every access.
 //! Not modelled: several actuators, vibration, servo effects within a settle.
@@ -83,7 +83,7 @@ impl Mechanics {
         if write { self.zero_latency_write } else { self.zero_latency_read }
     }
 
-    /// Whether sectors without blocks go by in no time while a write waits for its data.
+    /// Whether sectors without blocks pass in no time while a write waits for its data.
     #[inline]
     pub fn waits_skip_spares(&self) -> bool {
         self.waits_skip_spares
@@ -119,7 +119,7 @@ impl Mechanics {
     }
 }
 
-/// A seek that takes the same over any distance.
+/// A seek with the same time over any distance.
 fn constant_seek(time_ms: f64) -> SeekSpec {
     let piece = SeekPiece { up_to_cylinders: None, constant_ms: time_ms, sqrt_ms: 0.0, linear_ms: 0.0 };
     SeekSpec { pieces: vec![piece], ..SeekSpec::default() }

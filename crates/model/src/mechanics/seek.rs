@@ -1,9 +1,11 @@
-//! The seek curve: time over distance, as a table with one entry a distance.
+//! The seek curve: time over distance, as a table with one entry per distance.
 //!
-//! Modelled: measured tables, square root plus linear in pieces, a table continued by pieces, the four-phase physical
-//! curve, and one made of a data sheet's figures ([`super::SheetCurve`]). Not modelled: direction of the seek, differences over the radius, temperature.
-//! *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994), for the pieces; Lee and Katz for
-//! the physical curve's phases.
+//! Modelled: measured tables, square root plus linear in pieces, a table continued by pieces, the four-phase physical curve, and
+//! one computed from a data sheet's figures ([`super::SheetCurve`]). Not modelled: direction of the seek, differences over the
+//! radius, temperature.
+//!
+//! *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994), for the pieces; Lee and Katz for the physical
+//! curve's phases.
 
 use super::SheetCurve;
 use super::table::Table;

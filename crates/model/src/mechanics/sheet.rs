@@ -40,7 +40,7 @@ const SINGLE_WRITE_EXTRA: f64 = 0.1;
 /// Distances over which means are taken.
 const SAMPLES: u32 = 1024;
 
-/// A seek curve made of a data sheet's figures.
+/// A seek curve computed from a data sheet's figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SheetCurve {
     stroke: f64,
@@ -55,9 +55,9 @@ pub struct SheetCurve {
 }
 
 impl SheetCurve {
-    /// The curve whose single track, average over random pairs of cylinders and full stroke are the sheet's.
+    /// The curve with the sheet's single track, average over random pairs of cylinders, and full stroke.
     ///
-    /// Figures outside [`SheetCurve::average_limits`] become the nearest curve that there is.
+    /// Figures outside [`SheetCurve::average_limits`] give the nearest possible curve.
     pub fn new(sheet: &SheetSeek, cylinders: u32) -> SheetCurve {
         let reads = match (sheet.settle_ms, sheet.full_stroke_ms) {
             (None, Some(full)) => through_full_stroke(sheet, full, cylinders),
@@ -105,8 +105,8 @@ impl SheetCurve {
 }
 
 impl SeekCurve {
-    /// Mean over two different cylinders drawn at random, as makers define the average seek: a distance comes up in
-    /// proportion to the places where it fits.
+    /// Mean over two different cylinders drawn at random, as makers define the average seek: the weight of a distance is the
+    /// number of places where it fits.
     pub fn mean_ms(&self) -> f64 {
         let cylinders = u32::try_from(self.table.len()).expect("a curve has 10,000,000 distances at most");
         mean_over_pairs(cylinders, |distance| self.time(distance).as_ms())
@@ -125,7 +125,8 @@ fn with_usual_settling(sheet: &SheetSeek, cylinders: u32) -> SheetCurve {
     with_average(sheet, cylinders, |full_ms| with_share(sheet, SETTLE_SHARE, full_ms, cylinders))
 }
 
-/// The curve with a known settling and full stroke, whose motion gives the average: the more of it at changing speed, the slower.
+/// The curve with a known settling and full stroke. The share of the motion at changing speed is fitted to the average: the larger
+/// it is, the slower the seek.
 fn settling_through_full_stroke(
     sheet: &SheetSeek,
     settle_ms: f64,
@@ -136,7 +137,8 @@ fn settling_through_full_stroke(
     curve(rising_to(sheet.average_ms, [CHANGING_LEAST, 1.0], |changing| curve(changing).mean_ms(cylinders)))
 }
 
-/// The curve with a known settling, whose full stroke gives the average and whose motion the usual time of a fifth of the stroke.
+/// The curve with a known settling. Its full stroke is fitted to the average, and its motion to the usual time of a fifth of the
+/// stroke.
 fn settling_through_a_fifth(sheet: &SheetSeek, settle_ms: f64, cylinders: u32) -> SheetCurve {
     let curve = |changing| {
         with_average(sheet, cylinders, |full_ms| {
@@ -185,7 +187,7 @@ fn with_settling(
 ) -> SheetCurve {
     let settle_ms = settle_ms.max(sheet.single_track_ms);
     let stroke = f64::from(cylinders.saturating_sub(1).max(1));
-    // A single track has its own figure, which holds the motion, too.
+    // A single track has its own figure, which includes the motion.
     let first_ms = (full_ms - settle_ms) * motion_share(1.0 / stroke, changing);
     let single_ms = if stroke > 1.0 { sheet.single_track_ms - first_ms } else { sheet.single_track_ms };
     SheetCurve {
@@ -198,7 +200,7 @@ fn with_settling(
     }
 }
 
-/// How much of the settling of a long seek a seek over `distance` has beyond that of a single track.
+/// The share of a long seek's additional settling, beyond that of a single track, that a seek over `distance` has.
 fn settled_share(distance: u32) -> f64 {
     (f64::from(distance.max(1)).ln() / LONG_FROM_TRACKS.ln()).min(1.0)
 }
@@ -338,8 +340,8 @@ mod tests {
         "ultrastar-18es",
     ];
 
-    /// Errors of a curve that is made of three figures of a measured one: root mean square over distances of equal ratios, and the
-    /// greatest at a hundredth of the stroke and beyond.
+    /// Errors of a curve computed from three figures of a measured one: root mean square over distances of equal ratios, and the
+    /// largest at a hundredth of the stroke and beyond.
     fn errors(name: &str) -> [f64; 2] {
         let spec = drives::load(name).unwrap_or_else(|error| panic!("{error}"));
         let cylinders = spec.geometry.cylinders;

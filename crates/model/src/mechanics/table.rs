@@ -1,8 +1,8 @@
-//! A table of rising or falling times, kept small: a simulator looks a seek up for every access, at random, and a plain table of a
-//! drive of today (360,000 distances, 1.4 MB) does not fit the processor's nearer caches.
+//! A compact table of rising or falling times. A simulator looks a seek up for every access, at random, and a plain table of a
+//! drive of today (360,000 distances, 1.4 MB) does not fit the L1 and L2 caches.
 //!
-//! Blocks of distances are lines, with the few nanoseconds by which each time is off its line; blocks that are no lines stand in
-//! full. Every time comes out exactly as it went in.
+//! A block of distances is stored as a line with the few nanoseconds by which each time is off it; a block that is not a line is
+//! stored in full. Every time is returned exactly.
 
 /// Distances in a block.
 const BLOCK: usize = 64;
@@ -10,10 +10,10 @@ const BLOCK: usize = 64;
 /// Binary places of a line's slope.
 const FRACTION: u32 = 20;
 
-/// The slope of a block whose times stand in full.
+/// The slope of a block whose times are stored in full.
 const IN_FULL: i32 = i32::MIN;
 
-/// A line with how far the times are off it, or where the times of a block stand in full. All of it lies together, so that a look-up
+/// A line with the deviations of the times, or the index of a block stored in full. All of it is contiguous, so that a look-up
 /// waits for memory once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Block {
@@ -37,7 +37,7 @@ impl Block {
     }
 }
 
-/// Distances up to which the times stand in full: 256 KiB, which the nearer caches hold.
+/// Distances up to which the times are stored in full: 256 KiB, which the L2 cache holds.
 const FEW: usize = 1 << 16;
 
 /// Times in ns by distance.
@@ -118,7 +118,7 @@ fn line_through(block: &[u32]) -> Option<Block> {
     Some(Block::new(first, slope))
 }
 
-/// A line with how far each time is off it, where none is by more than 7 ns.
+/// A line with the deviation of each time, if none exceeds 7 ns.
 fn with_offsets(mut line: Block, block: &[u32]) -> Option<Block> {
     for (place, time) in block.iter().enumerate() {
         let offset = u8::try_from(i64::from(*time) - line.line(place) + 8).ok().filter(|o| *o < 16)?;

@@ -4,7 +4,7 @@ use super::text::Text;
 use super::{DataSheet, Figure, significant};
 use crate::spec::{Interface, Tagging};
 
-/// Capacity from which on a drive is taken to be on serial ATA where nothing is said.
+/// Capacity from which on a drive without a given interface is assumed to be on serial ATA.
 const SATA_FROM: u64 = 80_000_000_000;
 /// Capacity for each byte of cache: shipped drives have 10,000 to 60,000.
 const CAPACITY_PER_CACHE: u64 = 16_000;
@@ -82,7 +82,7 @@ pub(super) fn write(sheet: &DataSheet, text: &mut Text) {
     text.word("order", order(depth.value, "fcfs"), "assumption");
 }
 
-/// The order of a drive that has something to choose from, or else `alone`.
+/// The order of a drive with a queue, or else `alone`.
 fn order(depth: u32, alone: &'static str) -> &'static str {
     if depth > 1 { "sptf" } else { alone }
 }

@@ -15,7 +15,7 @@ use seek::Seeks;
 use text::Text;
 use zones::Tracks;
 
-/// What a data sheet tells of a drive. What is absent is assumed.
+/// The figures of a data sheet. Absent ones are assumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSheet {
     /// The drive's name on the command line: lower case with hyphens.
@@ -44,7 +44,7 @@ pub struct DataSheet {
     pub cache_bytes: Option<u64>,
     /// Whether writes are reported once they are in the buffer.
     pub write_cache: Option<bool>,
-    /// What the drive is attached by.
+    /// The drive's host interface.
     pub interface: Option<Interface>,
     /// Rate of the interface.
     pub interface_mb_s: Option<f64>,
@@ -70,7 +70,7 @@ pub struct SheetError {
     pub most: f64,
     /// Unit of the three.
     pub unit: &'static str,
-    /// What the limits depend on, as an end of the message; may be empty.
+    /// The other figures that the limits depend on, as an end of the message; may be empty.
     pub condition: String,
 }
 
@@ -105,7 +105,7 @@ impl<T> Figure<T> {
         }
     }
 
-    /// The comment behind it in the file.
+    /// The comment that gives its source in the file.
     fn source(&self) -> String {
         self.assumed.map_or("given".to_string(), |reason| format!("assumption: {reason}"))
     }
@@ -133,7 +133,7 @@ impl DataSheet {
         Ok(text.finish())
     }
 
-    /// Checks what depends on no other figure.
+    /// Checks each figure by itself.
     fn check(&self) -> Result<(), SheetError> {
         let alone = String::new;
         within("capacity", self.capacity_bytes as f64, [1e6, 1e15], "bytes", alone)?;
@@ -164,7 +164,7 @@ impl DataSheet {
         )
     }
 
-    /// Logical sectors that a physical one holds.
+    /// Logical sectors in a physical one.
     fn sectors_per_physical(&self) -> u32 {
         (self.physical_sector_bytes().value / self.sector_bytes()).max(1)
     }
@@ -191,7 +191,7 @@ impl DataSheet {
         text.word("given", &self.given(), "");
     }
 
-    /// What was given, in words.
+    /// The given figures, as text.
     fn given(&self) -> String {
         let mut given = vec![
             format!("capacity {} bytes", self.capacity_bytes),
@@ -214,7 +214,7 @@ impl DataSheet {
     }
 }
 
-/// A number to so many significant digits.
+/// A number rounded to `digits` significant digits.
 fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 {
         return 0.0;

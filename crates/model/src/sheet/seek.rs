@@ -66,7 +66,7 @@ impl Seeks {
         }
     }
 
-    /// The curve of a disk with so many cylinders.
+    /// The curve of a disk with this number of cylinders.
     ///
     /// *Errors:* an average that no curve between the other two times has.
     pub(super) fn curve(&self, cylinders: u32) -> Result<SheetCurve, SheetError> {

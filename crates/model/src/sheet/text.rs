@@ -16,13 +16,13 @@ impl Text {
         self.push(&format!("\n[{name}]"));
     }
 
-    /// A number or a truth value, with where it comes from.
+    /// A number or a truth value, with its source.
     pub(super) fn line(&mut self, key: &str, value: impl Display, source: &str) {
         let comment = if source.is_empty() { String::new() } else { format!(" # {source}") };
         self.push(&format!("{key} = {value}{comment}"));
     }
 
-    /// A word, with where it comes from.
+    /// A word, with its source.
     pub(super) fn word(&mut self, key: &str, value: &str, source: &str) {
         self.line(key, toml::Value::String(value.to_string()), source);
     }

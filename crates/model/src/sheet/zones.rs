@@ -1,4 +1,4 @@
-//! Tracks and zones: as dense as the rates tell, as many as the capacity needs.
+//! Tracks and zones: their density follows from the rates, their number from the capacity.
 
 use super::seek::Seeks;
 use super::text::Text;
@@ -9,14 +9,14 @@ use crate::SheetCurve;
 const ZONES: u32 = 16;
 /// The innermost rate as a share of the outermost: of shipped drives of the last century, and of those since.
 const INNER_SHARES: [f64; 2] = [0.65, 0.5];
-/// A track holds at least so many physical sectors.
+/// Smallest number of physical sectors on a track.
 const PHYSICAL_SECTORS_LEAST: f64 = 16.0;
-/// Most of a turn that a skew takes.
+/// Largest share of a revolution that a skew takes.
 const SKEW_MOST: f64 = 0.7;
-/// Time that a skew leaves beside a seek to the next track and the settling of a write.
+/// Margin of a skew beyond a seek to the next track and the settling of a write.
 const MARGIN_MS: f64 = 0.1;
-/// Bytes that pass in a turn of a sustained read, from which on blocks run along a surface before they change to the next. *Source:* H. Wong, Discovering
-/// Hard Disk Physical Geometry through Microbenchmarking (2019): drives after about 2000.
+/// Bytes that pass in a revolution of a sustained read, from which on blocks run along a surface before they change to the next.
+/// *Source:* H. Wong, Discovering Hard Disk Physical Geometry through Microbenchmarking (2019): drives after about 2000.
 const BANDED_FROM_BYTES: f64 = 300_000.0;
 /// Tracks of one surface in a band, as Wong's drives have them.
 const BAND_TRACKS: u32 = 400;
@@ -42,7 +42,7 @@ struct Zone {
     first_cylinder: u32,
     last_cylinder: u32,
     sectors_per_track: u32,
-    /// From a track to the next, such that the sustained rate is exactly the one wanted.
+    /// From a track to the next, such that the sustained rate is exactly the required one.
     skew_turns: f64,
 }
 
@@ -146,8 +146,8 @@ impl Tracks {
     }
 }
 
-/// Sectors a track and skew in turns that give `bytes` in the time of a turn, the skew included. The sectors are whole
-/// physical ones, and the skew makes up for what they are more than enough.
+/// Sectors per track and skew that give `bytes` in the time of a revolution, the skew included. The sectors are whole physical
+/// ones; the skew compensates for the rounding.
 fn density(sheet: &DataSheet, bytes: f64, least_skew: f64) -> (u32, f64) {
     let physical = sheet.sectors_per_physical();
     let sectors = bytes / f64::from(sheet.sector_bytes());

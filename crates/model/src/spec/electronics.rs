@@ -16,7 +16,7 @@ pub struct OverheadSpec {
     /// Added to a command that finds the drive idle (no other command outstanding).
     #[serde(default)]
     pub first_ms: f64,
-    /// Takes the place of the command's overhead when it starts where the previous one of its direction ended.
+    /// Replaces the command's overhead when it starts where the previous one of its direction ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential_ms: Option<f64>,
     /// From the last byte of a read to its completion.
@@ -76,7 +76,7 @@ pub enum ReadAhead {
     OnArrival,
 }
 
-/// Which segment gives way.
+/// Which segment is evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
@@ -96,25 +96,25 @@ pub enum WriteCache {
     /// Once it is on the media (write-through).
     #[default]
     None,
-    /// Once its data are in the buffer, if it continues the write that is being put on the media; else write-through. Drives of
-    /// about 1990 call it immediate reporting.
+    /// Once its data are in the buffer, if it continues the write that is being written to the media; else write-through. Drives
+    /// of about 1990 call it immediate reporting.
     Sequential,
-    /// Once its data are in a write segment, wherever it lies. They are taken as soon as a write segment is free and, without
-    /// `write_prebuffering`, the arm is free too or can be stopped; they are destaged at once, before other media work.
+    /// Once its data are in a write segment, whatever its LBN. The drive accepts the data as soon as a write segment is free and,
+    /// without `write_prebuffering`, the arm is free or can be stopped. It destages them at once, before other media work.
     Segment,
     /// Once its data are in the cache; destaged when idle or pressed (`dirty_…`).
     Full,
 }
 
-/// What becomes of a write that continues the one that is being put on the media.
+/// Treatment of a write that continues the one that is being written to the media.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JoinedWrites {
-    /// Its data are taken as long as the segment has room, and follow on the media without a gap.
+    /// The drive accepts its data as long as the segment has room, and writes them without a gap.
     #[default]
     Stream,
-    /// Its data are taken where no other write and no other command waits. The destage under way goes over those that have come, and
-    /// they are put on the media again by a destage of their own, a turn later: what DiskSim does.
+    /// The drive accepts its data if no other write and no other command waits. The destage in progress covers the data received
+    /// by then, and a destage of their own writes them to the media again, a revolution later. DiskSim does this.
     Again,
 }
 
@@ -141,39 +141,40 @@ pub struct CacheSpec {
     pub read_ahead_max_sectors: u32,
     /// Whether read-ahead may overwrite the request's own data in its segment.
     pub read_ahead_over_requested: bool,
-    /// Whether the read-ahead of `read_ahead = "stream"` goes on to the end of its track where the segment is full, over the front
-    /// of what that holds (else it ends when it has read as much as the segment takes).
+    /// Whether the read-ahead of `read_ahead = "stream"` continues to the end of its track when the segment is full, and
+    /// overwrites the front of the segment (else it ends when it has filled the segment).
     pub read_ahead_past_segment: bool,
-    /// Whether a read-ahead that has filled its segment waits, turn by turn, while it would overwrite data on their way to the host
-    /// (else these are taken to be out of its way in time).
+    /// Whether a read-ahead that has filled its segment waits, revolution by revolution, while it would overwrite data that are
+    /// being sent to the host (else the model assumes that they are sent in time).
     pub read_ahead_waits_for_room: bool,
     /// Whether a full hit on a segment that was cut off starts its read-ahead again.
     pub read_ahead_on_hit: bool,
     /// Whether the read-ahead stops between sectors when another command needs the arm (else at the end of a sector).
     pub read_ahead_stops_in_sector: bool,
-    /// Whether a read-ahead that waits for its first sector on a track holds the arm until that sector comes (else the arm leaves at once).
-    /// DiskSim's drives hold it; reads of whole tracks would lose a turn by it that an Atlas 10K II was not measured to lose.
+    /// Whether a read-ahead that waits for its first sector on a track holds the arm until that sector arrives (else the arm
+    /// leaves at once).
+    /// DiskSim's drives hold it. Reads of whole tracks would then lose a revolution that an Atlas 10K II was measured not to lose.
     pub read_ahead_holds_for_sector: bool,
-    /// Whether the part of the track between arrival and the first wanted sector is kept.
+    /// Whether the sectors between arrival and the first wanted one are cached.
     pub read_on_arrival: bool,
-    /// Whether a read that starts at the very sector that the read-ahead reads now takes it over (else it starts anew).
+    /// Whether a read that starts at the very sector that the read-ahead is reading joins it (else it starts a new access).
     pub almost_hits: bool,
     /// Whether data written by the host may answer a read.
     pub read_hits_on_written: bool,
-    /// Whether a read that the buffer can answer takes the arm all the same: it waits for what the arm does for another command or
-    /// destages, and stops the read-ahead into another segment (else its data go out at once and the arm goes on).
+    /// Whether a read that the buffer can answer needs the arm: it waits while the arm works for another command or destages, and
+    /// stops the read-ahead into another segment (else its data are sent at once and the arm continues).
     pub hits_take_arm: bool,
-    /// Which segment gives way.
+    /// Which segment is evicted.
     pub replacement: Replacement,
     /// When a write is reported done.
     pub write_cache: WriteCache,
-    /// What becomes of a write that continues the one that is being put on the media, with `write_cache = "segment"`.
+    /// Treatment of a write that continues the one that is being written to the media, with `write_cache = "segment"`.
     pub joined_writes: JoinedWrites,
     /// Segments that may hold dirty data.
     pub write_segments: u32,
     /// Whether one segment is kept for writes alone.
     pub dedicated_write_segment: bool,
-    /// Whether a write's data are taken while the arm is at work for another command, with `write_cache = "segment"` or
+    /// Whether the drive accepts a write's data while the arm works for another command, with `write_cache = "segment"` or
     /// `"none"` (else once the arm is free for it).
     pub write_prebuffering: bool,
     /// Dirty sectors at which new writes wait, with `write_cache = "full"`.
@@ -184,9 +185,9 @@ pub struct CacheSpec {
     pub dirty_start_sectors: u64,
     /// Idle time after which destaging starts.
     pub destage_idle_ms: f64,
-    /// Name of the order policy that chooses what is destaged next.
+    /// Name of the order policy that chooses the next destage.
     pub destage_order: String,
-    /// Work the drive does for each FLUSH beside the destaging itself.
+    /// Work of the drive for each FLUSH in addition to the destaging itself.
     pub flush_ms: f64,
     /// Work the drive does after each destaged write (defect lists, verification), in which the arm is busy.
     pub destage_extra_ms: f64,
@@ -230,7 +231,7 @@ impl Default for CacheSpec {
     }
 }
 
-/// What a drive is attached to the host by.
+/// The drive's host interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interface {
@@ -246,7 +247,7 @@ pub enum Interface {
     Fc,
     /// SCSI over the Serial Storage Architecture.
     Ssa,
-    /// Storage Module Drive: the controller does what later drives do themselves.
+    /// Storage Module Drive: the controller does the work that later drives do themselves.
     Smd,
 }
 
@@ -306,16 +307,15 @@ pub enum Delivery {
     InOrder,
     /// In ascending LBN order, and where the head lands inside the request not before all of it is in the buffer.
     InOrderWhole,
-    /// As they come off the media.
+    /// In the order in which they come off the media.
     OutOfOrder,
 }
 
-/// `[bus]`: the way to the host.
+/// `[bus]`: the path to the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BusSpec {
-    /// What the drive is attached to the host by. It decides which kind of tags the drive's queue has
-    /// (`queue.tagging`).
+    /// The drive's host interface. It decides which kind of tags the drive's queue has (`queue.tagging`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<Interface>,
     /// Time a sector takes to the host.
@@ -334,8 +334,8 @@ pub struct BusSpec {
     /// Share of the data that must be in the buffer before a read reconnects.
     #[serde(default)]
     pub buffer_full_ratio: f64,
-    /// Share of the segment left in the buffer at which a write longer than a segment reconnects for more; 0 leaves it to
-    /// the drive, which then never runs out.
+    /// Share of the segment left in the buffer at which a write longer than a segment reconnects for more; 0 leaves it to the
+    /// drive, which then never runs out of data.
     #[serde(default)]
     pub buffer_empty_ratio: f64,
     /// What the ratios are shares of.
@@ -344,13 +344,13 @@ pub struct BusSpec {
     /// Order of a read's data on the bus.
     #[serde(default)]
     pub delivery: Delivery,
-    /// To give up the bus in a read that follows a read.
+    /// To release the bus in a read that follows a read.
     #[serde(default)]
     pub disconnect_read_after_read_ms: f64,
-    /// To give up the bus in a read that follows a write.
+    /// To release the bus in a read that follows a write.
     #[serde(default)]
     pub disconnect_read_after_write_ms: f64,
-    /// To give up the bus in a write.
+    /// To release the bus in a write.
     #[serde(default)]
     pub disconnect_write_ms: f64,
     /// To win the bus back the first time in a command.
@@ -359,10 +359,10 @@ pub struct BusSpec {
     /// To win the bus back later in a command that disconnects twice.
     #[serde(default)]
     pub reconnect_other_ms: f64,
-    /// The shortest seek before a write, but for one that goes on without a stop where the one before it ended.
+    /// The shortest seek before a write, except for a write that continues the previous one without a stop.
     #[serde(default)]
     pub write_seek_min_ms: f64,
-    /// Sectors of a write that must be in the buffer before it goes to the media (or all, of a shorter one).
+    /// Sectors of a write that must be in the buffer before it goes to the media (or all, for a shorter one).
     #[serde(default = "one_sector")]
     pub write_start_sectors: u32,
     /// A disconnection before the data of a write that follows a write elsewhere, as some early SCSI drives make.
@@ -374,7 +374,7 @@ fn one_sector() -> u32 {
     1
 }
 
-/// A bus that takes no time and is given up whenever it idles.
+/// A bus that takes no time and is released whenever it idles.
 impl Default for BusSpec {
     fn default() -> BusSpec {
         BusSpec {
@@ -400,15 +400,15 @@ impl Default for BusSpec {
     }
 }
 
-/// `[bus.write_disconnect]`: the bus is given up between a write's command and its data.
+/// `[bus.write_disconnect]`: the bus is released between a write's command and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteDisconnect {
     /// Command overhead of such a write.
     pub command_ms: f64,
-    /// To give up the bus before the data.
+    /// To release the bus before the data.
     pub disconnect_ms: f64,
-    /// From giving it up to asking for it again.
+    /// From releasing the bus to requesting it again.
     pub away_ms: f64,
     /// To give it up again after the data.
     pub second_disconnect_ms: f64,
@@ -424,20 +424,19 @@ pub struct QueueSpec {
     pub depth: u32,
     /// Name of the order policy that chooses the next one, with its parameters in parentheses.
     pub order: String,
-    /// Time from the end of an access to the choice of the next command, where several may wait: what comes meanwhile can be
-    /// chosen. A command that begins where the access ended goes on at once.
+    /// Time from the end of an access to the choice of the next command, where several may wait: commands that arrive meanwhile
+    /// can be chosen. A command that begins where the access ended continues at once.
     pub choice_ms: f64,
-    /// Order among the commands that are not urgent, where `urgent_first` puts others before them: `order` when absent.
+    /// Order among the commands that are not urgent, where `urgent_first` puts urgent ones first. Default: `order`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_order: Option<String>,
-    /// Commands among which it chooses: the oldest so many of those outstanding.
+    /// Number of the oldest outstanding commands among which it chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
     /// Age from which on a command goes before all younger ones, whatever the order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_limit_ms: Option<f64>,
-    /// The kind of tags that commands are queued with: those of `bus.interface` when absent (`"ncq"` with `"sata"` and
-    /// `"ide"`, else `"tcq"`).
+    /// The kind of tags of queued commands. Default: that of `bus.interface` (`"ncq"` with `"sata"` and `"ide"`, else `"tcq"`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tagging: Option<Tagging>,
     /// Whether urgent commands go before others, as those of high NCQ priority.
@@ -448,11 +447,11 @@ pub struct QueueSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tagging {
-    /// As SCSI does: simple, ordered and head-of-queue tags; a FLUSH (SYNCHRONIZE CACHE) is queued like any other, and
-    /// what it writes takes turns with the commands that wait.
+    /// As on SCSI: simple, ordered and head-of-queue tags; a FLUSH (SYNCHRONIZE CACHE) is queued like any other, and its writes
+    /// alternate with the waiting commands.
     Tcq,
-    /// As ATA does: up to 32 reads and writes. A FLUSH is not queued: the host sends it once nothing else is under way,
-    /// and nothing else before it has ended.
+    /// As on ATA: up to 32 reads and writes. A FLUSH is not queued: the host sends it once no other command is in flight, and
+    /// sends no other before it has ended.
     Ncq,
 }
 

@@ -31,9 +31,9 @@ pub struct Extents {
     pub tracks: Vec<TrackKind>,
     /// Groups of runs. A run repeats a group before its own; the last group is the disk.
     pub groups: Vec<Vec<ExtentRun>>,
-    /// Slipped places: pairs of the first and their number, rising.
+    /// Slipped places: pairs of the first place and their number, in rising order.
     ///
-    /// A place is a sector that holds data, counted over the whole disk in LBN order with the slipped ones.
+    /// A place is a sector that holds data, counted over the whole disk in LBN order, including the slipped ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slips: Vec<(u64, u64)>,
     /// Blocks that lie elsewhere.
@@ -114,21 +114,21 @@ pub enum Repeated {
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
 #[schemars(from = "Vec<f64>", into = "Vec<f64>")]
 pub struct ExtentRun {
-    /// What is repeated.
+    /// The repeated track or group.
     pub of: Repeated,
-    /// How often it comes.
+    /// Number of repetitions.
     pub times: u32,
     /// Cylinder of the first, from that of the group.
     pub cylinder: i32,
     /// Cylinders from one to the next.
     pub cylinder_step: i32,
-    /// Angle of the first, from that of the group.
+    /// Angle of the first, relative to that of the group.
     ///
-    /// *Units:* turns.
+    /// *Units:* revolutions.
     pub angle_turns: f64,
-    /// Angle from one to the next.
+    /// Angle from one repetition to the next.
     ///
-    /// *Units:* turns.
+    /// *Units:* revolutions.
     pub angle_step_turns: f64,
 }
 

@@ -16,12 +16,12 @@ pub enum Layout {
     SerpentineAbsolute,
     /// Seek-first in bands: each surface of a band is read inward; surfaces in the order 0, 1, 2…
     Ff,
-    /// Seek-first: surfaces 0, 1, 2… of every band are read inward and outward in turn.
+    /// Seek-first: surfaces 0, 1, 2… of every band are read alternately inward and outward.
     Af,
     /// Seek-first: every surface is read inward; the order of surfaces reverses from band to band.
     Fa,
-    /// Seek-first: inward and outward in turn, beginning inward in every band; the order of surfaces reverses from band
-    /// to band.
+    /// Seek-first: alternately inward and outward, beginning inward in every band; the order of surfaces reverses from band to
+    /// band.
     Aa,
     /// Read off a real drive: `[geometry.extents]`.
     Extents,
@@ -98,7 +98,7 @@ pub struct Zone {
     pub track_skew_sectors: f64,
     /// Skew from the last track of a cylinder to the first of the next.
     pub cylinder_skew_sectors: f64,
-    /// Good sectors at the front of the zone, spares not counted, that hold no LBN.
+    /// Good sectors at the front of the zone, in addition to spares, that hold no LBN.
     #[serde(default)]
     pub front_gap_sectors: u32,
     /// Spares of each region of the zone (see `sparing`).
@@ -122,8 +122,7 @@ pub struct BandZone {
     pub last_cylinder: u32,
     /// Tracks of one surface in a band; the last band of a zone may be shorter.
     pub band_tracks: u32,
-    /// Sectors of `sector_bytes` a track, whatever `physical_sector_bytes` says; one entry a head, or a single entry for
-    /// all.
+    /// Sectors of `sector_bytes` per track, whatever `physical_sector_bytes` says; one entry per head, or a single entry for all.
     pub sectors_per_track: Vec<u32>,
     /// Skew from a track to the next on the same surface.
     pub track_skew_turns: f64,

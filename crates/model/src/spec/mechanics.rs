@@ -3,14 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the head may read or write before the first wanted sector comes round.
+/// Sectors that the head may access before the first wanted one arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZeroLatency {
     /// Nothing: sectors are accessed in ascending order.
     #[default]
     None,
-    /// Any wanted sector of the track, when the whole request lies on one track; in order otherwise.
+    /// Any wanted sector of the track, when the whole request lies on one track; otherwise in order.
     WithinTrack,
     /// Any wanted sector of the track, for each track's part of the request.
     PerFragment,
@@ -27,8 +27,8 @@ pub struct MechanicsSpec {
     pub rpm_deviation_percent: f64,
     /// Time to change heads on a cylinder.
     pub head_switch_ms: f64,
-    /// Added to a seek or head switch before a write. Negative where seek times were taken with reads, whose data show
-    /// only some time after the arm would have been ready for a write.
+    /// Added to a seek or head switch before a write. Negative where seek times were measured with reads, whose data appear only
+    /// some time after the arm would have been ready for a write.
     #[serde(default)]
     pub write_settle_ms: f64,
     /// Zero-latency access on reads.
@@ -37,15 +37,15 @@ pub struct MechanicsSpec {
     /// Zero-latency access on writes.
     #[serde(default)]
     pub zero_latency_write: ZeroLatency,
-    /// Whether the sectors of a track that hold no block go by in no time while a write waits there for its data: what DiskSim does, and
-    /// no drive.
+    /// Whether sectors of a track that hold no block pass in no time while a write waits there for its data, as in DiskSim. No
+    /// drive does that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_skip_spares: bool,
-    /// Time of every access, wherever its blocks lie and however many they are: the disk of queueing models, without an arm
-    /// that moves or a platter that turns. Spindle speed and head switch then play no part.
+    /// Time of every access, whatever its blocks: the disk of queueing models, without arm motion or rotation. Spindle speed and
+    /// head switch then have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant_access_ms: Option<f64>,
-    /// Time of a seek over a distance; needed unless there is a `constant_access_ms`.
+    /// Time of a seek over a distance; required unless there is a `constant_access_ms`.
     #[serde(default, skip_serializing_if = "SeekSpec::is_empty")]
     pub seek: SeekSpec,
     /// Servo recalibration; off when absent.
@@ -54,13 +54,13 @@ pub struct MechanicsSpec {
     /// Random retries; off when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
-    /// Turns lost to retries and to the drive's own work, by their distribution; off when absent.
+    /// Revolutions lost to retries and to the drive's own work, as a distribution; off when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_turns: Option<LostTurns>,
 }
 
 /// `[mechanics.seek]`: a measured table, a curve in pieces, a table continued by a curve, the four-phase physical curve, or a
-/// curve made of a data sheet's figures.
+/// curve computed from a data sheet's figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeekSpec {
@@ -76,7 +76,7 @@ pub struct SeekSpec {
     /// Accelerate, coast, slow down, settle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub physical: Option<PhysicalSeek>,
-    /// The data sheet's figures: the curve is made of them, or checked against them where one of the other forms is given.
+    /// The data sheet's figures. The curve is computed from them, or checked against them where another form is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sheet: Option<SheetSeek>,
 }
@@ -86,7 +86,7 @@ impl SeekSpec {
         *self == SeekSpec::default()
     }
 
-    /// The data sheet's figures, where the curve is made of them: where no other form is given.
+    /// The data sheet's figures, where the curve is computed from them because no other form is given.
     pub fn curve_of_sheet(&self) -> Option<&SheetSeek> {
         let is_alone =
             self.points_cylinders_ms.is_empty() && self.pieces.is_empty() && self.physical.is_none();
@@ -134,11 +134,11 @@ pub struct SheetSeek {
     pub single_track_ms: f64,
     /// Mean time over two cylinders drawn at random, for a read.
     pub average_ms: f64,
-    /// Time of a seek over all cylinders, for a read; without it, what follows from the average, about 1.8 times that.
+    /// Time of a seek over all cylinders, for a read. Default: computed from the average, about 1.8 times that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_stroke_ms: Option<f64>,
-    /// Time for which the head settles after a long seek, for a read; without it, what follows from the full stroke, or 0.27 of the average as on
-    /// measured drives of 1991 to 2004.
+    /// Settling time of the head after a long seek, for a read. Default: computed from the full stroke, or 0.27 of the average as
+    /// on measured drives of 1991 to 2004.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle_ms: Option<f64>,
     /// Time of a seek to the next track, for a write; without it, a tenth of the average's extra over a read.
@@ -159,26 +159,27 @@ pub struct Recalibration {
     pub duration_ms: f64,
 }
 
-/// Random retries: a media access misses and is repeated after one turn.
+/// Random retries: a media access misses and is repeated after one revolution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retries {
-    /// Probability that an access needs another turn (tried again for each turn).
+    /// Probability that an access needs another revolution (drawn again for each revolution).
     pub probability: f64,
-    /// Turns after which it is given up and taken as read.
+    /// Revolutions after which the retries end and the sector counts as read.
     pub turns_max: u32,
 }
 
-/// Whole turns that accesses lose: a sector that is not read at first is read again when it comes round, and work of the drive's own
-/// (servo, background scans, cooling of the head) ends as a miss of the sector, too. Accesses that go on where the last one ended lose none.
+/// Whole revolutions that accesses lose. A sector that cannot be read at first is read again a revolution later; the drive's own
+/// work (servo, background scans, cooling of the head) also makes an access miss its sector. Accesses that continue where the last
+/// one ended lose none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LostTurns {
-    /// Pairs of turns and the share of accesses that lose so many or more. Between two pairs the share falls by equal
-    /// ratios; fewer turns than the first pair's are not lost, nor more than the last one's.
+    /// Pairs of revolutions and the share of accesses that lose that many or more. Between two pairs the share falls
+    /// geometrically. No access loses fewer revolutions than the first pair's, or more than the last pair's.
     pub turns_shares: Vec<(u32, f64)>,
-    /// Whether only commands that find the drive idle (no other command outstanding) lose turns: to work that the drive does when it has
-    /// no commands.
+    /// Whether only commands that find the drive idle (no other command outstanding) lose revolutions: to work that the drive does
+    /// when it has no commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_idle_only: bool,
 }

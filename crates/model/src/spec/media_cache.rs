@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[media_cache]`: a log on the media for writes that must be safe before they are reported: those past the volatile cache (which is off,
-/// or the write asks for FUA). Such a write goes to the log's region that is nearest to the arm, at the next place that comes under the head,
-/// and home later, in an order of the drive's choice. A flush still writes what the volatile cache holds home.
+/// `[media_cache]`: a log on the media for writes that must be on the media before they are acknowledged: with the volatile cache
+/// off, or with FUA. Such a write goes to the log region nearest to the arm, at the next sector that passes under the head. The
+/// drive later moves it to its own place, in an order of its choice. A flush still writes the blocks of the volatile cache to
+/// their own places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MediaCacheSpec {
@@ -13,19 +14,19 @@ pub struct MediaCacheSpec {
     pub regions: u32,
     /// Tracks of a region.
     pub region_tracks: u32,
-    /// Sectors that the log adds to each write, for what it is to find it again.
+    /// Sectors that the log adds to each write, so that the drive can find it again.
     #[serde(default)]
     pub header_sectors: u32,
-    /// Largest write that goes to the log; larger ones go home at once.
+    /// Largest write that goes to the log; larger ones go to their own places at once.
     pub write_max_sectors: u32,
-    /// Most writes that the log holds: the drive remembers where each is.
+    /// Largest number of writes in the log: the drive remembers where each is.
     pub records_max: u32,
     /// Writes in the log from which on it is emptied while commands wait.
     pub empty_from_records: u32,
-    /// Writes that go home in one go then, before commands that wait.
+    /// Number of writes that it then moves in one run, before waiting commands.
     pub empty_run_records: u32,
     /// Time without a command after which the log is emptied.
     pub idle_ms: f64,
-    /// Order in which the writes go home.
+    /// Order in which the drive moves writes to their own places.
     pub order: String,
 }

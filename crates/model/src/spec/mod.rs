@@ -44,7 +44,7 @@ pub enum Evidence {
     Derived,
 }
 
-/// One drive: what `drives/NAME.toml` holds.
+/// One drive: the contents of `drives/NAME.toml`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSpec {
@@ -62,15 +62,15 @@ pub struct DriveSpec {
     /// Bytes in a logical sector.
     #[serde(default = "default_sector_bytes")]
     pub sector_bytes: u32,
-    /// Bytes in a physical sector. A write that covers part of one costs a read and a turn.
+    /// Bytes in a physical sector. A write that covers part of one costs a read and a revolution.
     #[serde(default = "default_sector_bytes")]
     pub physical_sector_bytes: u32,
-    /// Where the numbers come from: a short word used in the comments beside them, and the full source.
+    /// Sources of the numbers: a short word used in the comments after them, and the full source.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
     /// Surfaces, zones, skews, spares and defects.
     pub geometry: GeometrySpec,
-    /// Spindle, arm and what is read on arrival.
+    /// Spindle, arm and zero-latency access.
     pub mechanics: MechanicsSpec,
     /// Time the electronics take for a command.
     #[serde(default)]
@@ -78,7 +78,7 @@ pub struct DriveSpec {
     /// Segments, read-ahead and write cache.
     #[serde(default)]
     pub cache: CacheSpec,
-    /// A log on the media for writes that must be safe; none when absent.
+    /// A log on the media for writes that must be on the media before they are acknowledged; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_cache: Option<MediaCacheSpec>,
     /// The host's bus.
@@ -124,13 +124,13 @@ impl DriveSpec {
         schema_for!(DriveSpec)
     }
 
-    /// The kind of tags that commands are queued with: as the file says, else those of its interface, else SCSI's.
+    /// The kind of the drive's tags: the file's, else those of its interface, else SCSI's.
     pub fn tagging(&self) -> Tagging {
         let of_interface = self.bus.interface.map_or(Tagging::Tcq, Interface::tagging);
         self.queue.tagging.unwrap_or(of_interface)
     }
 
-    /// The same drive as it would be behind SAS, whose tags are more than NCQ's 32: for questions about long queues.
+    /// The same drive behind SAS, whose queue is longer than NCQ's 32 tags: for questions about long queues.
     pub fn on_sas(mut self) -> DriveSpec {
         (self.bus.interface, self.queue.tagging) = (Some(Interface::Sas), None);
         self

@@ -33,7 +33,7 @@ pub struct AnticipatorySpec {
     pub read_batch_expire: f64,
     /// Length in ms of a batch of writes while reads wait (HZ/8).
     pub write_batch_expire: f64,
-    /// Longest pause in ms for a process to ask again (HZ/150); 0 for none.
+    /// Longest pause in ms for the next request of a process (HZ/150); 0 for none.
     pub antic_expire: f64,
 }
 
@@ -49,7 +49,7 @@ impl Default for AnticipatorySpec {
     }
 }
 
-/// What is known of a process.
+/// Statistics of a process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Process {
     think: Think,
@@ -63,31 +63,31 @@ struct Process {
 /// The pause for a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
-    /// None; one may begin.
+    /// None; a pause may begin.
     No,
     /// Until this time for this process.
     Until(Nanos, usize),
-    /// It was over in vain; none may begin before the next read is done.
+    /// It expired without a request; no other may begin before the next read completes.
     Over,
 }
 
 /// Batches with anticipation.
 #[derive(Debug)]
 pub(super) struct Anticipatory {
-    /// Of reads (and writes somebody waits for), then of the others.
+    /// For reads (and writes that a process waits for), then for the others.
     expire: [Nanos; 2],
     batch_expire: [Nanos; 2],
     antic: Nanos,
     runs: [Run; 2],
-    /// Where the last request ended.
+    /// End of the last request.
     position: u64,
-    /// Which of the two has its batch, and until when.
+    /// The current batch's direction, and its end.
     direction: usize,
     batch_ends: Nanos,
     checked: [Nanos; 2],
     processes: Vec<Process>,
     places: Places,
-    /// Whose read ended last.
+    /// The process whose read completed last.
     last: Option<usize>,
     last_end: Nanos,
     pause: Pause,
@@ -128,7 +128,7 @@ impl Anticipatory {
         place
     }
 
-    /// Whether waiting for the process whose read ended last is worth more than serving `next`.
+    /// Whether waiting for the process whose read completed last is worth more than serving `next`.
     fn pays(&self, next: Option<&Entry>) -> bool {
         let Some(process) = self.last.map(|place| &self.processes[place]) else { return false };
         if process.waiting > 0 || process.under_way > 0 || process.think.exceeds(self.antic) {
@@ -139,7 +139,7 @@ impl Anticipatory {
         process.jump.mean().is_none_or(|mean| mean <= distance)
     }
 
-    /// The oldest request of a direction if its time is up. Linux looks no more often than that time.
+    /// The oldest request of a direction if its time has expired. Linux checks no more often than that time.
     fn expired(&mut self, now: Nanos, direction: usize, pool: &Pool) -> Option<u32> {
         if now < self.checked[direction] + self.expire[direction] {
             return None;
@@ -169,7 +169,7 @@ impl Anticipatory {
         }
     }
 
-    /// Begins a batch of the other kind if there is one to begin, else goes on with what there is.
+    /// Begins a batch of the other kind if it has requests, else continues with the present one.
     fn change_batch(&mut self, now: Nanos) -> Option<u32> {
         let other = 1 - self.direction;
         self.direction = if self.runs[other].is_empty() { self.direction } else { other };

@@ -35,13 +35,13 @@ pub struct BfqSpec {
     pub fifo_expire_sync: f64,
     /// Time in ms after which a waiting asynchronous write goes first in its queue.
     pub fifo_expire_async: f64,
-    /// Furthest that a queue goes back for a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
+    /// Largest backward distance to a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
     pub back_seek_max: u32,
-    /// How much dearer a block backward is than one forward.
+    /// Cost of a block backward, relative to one forward.
     pub back_seek_penalty: u32,
     /// Longest time in ms that a queue is served for one budget.
     pub timeout_sync: f64,
-    /// Largest budget in blocks; 0 for 16,384, with which Linux starts before it has measured the disk.
+    /// Largest budget in blocks; 0 for 16,384, the value with which Linux starts before it has measured the disk.
     pub max_budget: u32,
     /// Weights of processes 0, 1, 2 …; 100 for the others (Linux's default weight).
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -89,7 +89,7 @@ struct Served {
     checked: bool,
 }
 
-/// Why a queue is served no longer.
+/// Why the service of a queue ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     TooIdle,
@@ -117,7 +117,7 @@ pub(super) struct Bfq {
 impl Bfq {
     /// Virtual time of a block at weight 1, so that weights divide it finely (`WFQ_SERVICE_SHIFT`).
     const SHIFT: u32 = 22;
-    /// Asynchronous writes are charged so many times their blocks (`bfq_async_charge_factor`).
+    /// Asynchronous writes are charged this multiple of their blocks (`bfq_async_charge_factor`).
     const ASYNC_CHARGE: u64 = 3;
     /// Far requests of the last 32 beyond which a process jumps.
     const JUMPS: u32 = 19;
@@ -148,7 +148,7 @@ impl Bfq {
                 class: usize::from(!entry.urgent),
                 weight: u64::from(*weight.unwrap_or(&100)),
                 active: false,
-                // A third of the largest, so that a newcomer is not served for too long.
+                // A third of the largest, so that a new process is not served for too long.
                 budget: if entry.sync { self.max_budget * 2 / 3 } else { self.max_budget },
                 start: 0,
                 finish: 0,
@@ -162,7 +162,7 @@ impl Bfq {
         (blocks << Bfq::SHIFT) / queue.weight
     }
 
-    /// Lets a queue that has requests take part: from its last finish on, or from now where that is past.
+    /// Activates a queue that has requests: from its last finish on, or from now where that is in the past.
     fn activate(&mut self, place: usize) {
         let now = self.virtual_time[self.queues[place].class];
         let queue = &mut self.queues[place];
@@ -173,7 +173,7 @@ impl Bfq {
         }
     }
 
-    /// Charges the served queue for blocks, and moves the virtual time of its class on.
+    /// Charges the served queue for blocks, and advances the virtual time of its class.
     fn charge(&mut self, place: usize, blocks: u64) {
         let class = self.queues[place].class;
         let active = self.queues.iter().filter(|queue| queue.active && queue.class == class);
@@ -188,7 +188,7 @@ impl Bfq {
         self.queues.iter().enumerate().any(|(place, queue)| place != but && queue.active)
     }
 
-    /// Ends the service of a queue: what it made of its budget gives the next one, and what it got its place.
+    /// Ends the service of a queue: its use of the budget sets the next budget, and its service its position.
     fn expire(&mut self, now: Nanos, reason: Reason) {
         let Some(served) = self.served else { return };
         let took = now.since(served.since);

@@ -29,21 +29,21 @@ pub(super) const LISTED: Listed = Listed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CfqSpec {
-    /// Requests of one queue that may be under way while others wait.
+    /// Requests of one queue that may be in flight while others wait.
     pub quantum: u32,
     /// Time in ms after which a waiting read goes first in its queue.
     pub fifo_expire_sync: f64,
     /// Time in ms after which a waiting asynchronous write goes first in its queue.
     pub fifo_expire_async: f64,
-    /// Furthest that a queue goes back for a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
+    /// Largest backward distance to a request, in units of 1,024 bytes (of 512-byte blocks, two to a unit).
     pub back_seek_max: u32,
-    /// How much dearer a block backward is than one forward.
+    /// Cost of a block backward, relative to one forward.
     pub back_seek_penalty: u32,
     /// Slice in ms of a process.
     pub slice_sync: f64,
     /// Slice in ms of the asynchronous writes.
     pub slice_async: f64,
-    /// An eighth of the most asynchronous writes in their slice while others wait (at the middle priority).
+    /// An eighth of the largest number of asynchronous writes in their slice while others wait (at the middle priority).
     pub slice_async_rq: u32,
     /// Longest wait in ms for a process whose queue ran dry within its slice; 0 for none.
     pub slice_idle: f64,
@@ -80,17 +80,17 @@ struct Queue {
     listed: bool,
 }
 
-/// The slice that runs.
+/// The current slice.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
     queue: usize,
     /// When it ends; it begins with the first completion.
     ends: Option<Nanos>,
-    /// Requests that went.
+    /// Requests sent.
     sent: u32,
-    /// Until when the disk is kept idle for the queue.
+    /// End of idling the disk for the queue.
     idle: Option<Nanos>,
-    /// Whether the age of its oldest request was looked at.
+    /// Whether the age of its oldest request was checked.
     checked: bool,
 }
 
@@ -145,7 +145,7 @@ impl Cfq {
         self.turns.iter().any(|turns| !turns.is_empty())
     }
 
-    /// Length of a slice of a queue: shorter where all turns together would take longer than they should.
+    /// Length of a slice of a queue: shorter where all slices together would exceed `target_latency`.
     fn length(&self, sync: bool) -> Nanos {
         if !sync {
             return Nanos::from_ms(self.spec.slice_async);
@@ -156,7 +156,7 @@ impl Cfq {
         Nanos::from_ms(if self.spec.low_latency { shrunk } else { slice })
     }
 
-    /// Ends the slice; its queue takes its next turn last, or first where it was pushed aside.
+    /// Ends the slice; its queue goes to the end of the list, or to the front if it was preempted.
     fn expire(&mut self, first: bool) {
         if let Some(slice) = self.slice.take()
             && !self.queues[slice.queue].flow.run.is_empty()
@@ -165,7 +165,7 @@ impl Cfq {
         }
     }
 
-    /// The queue whose slice runs and may send a request now; begins the next slice where the last one is over.
+    /// The queue with the current slice, which may send a request now; begins the next slice when the last one is over.
     fn select(&mut self, now: Nanos) -> Option<usize> {
         loop {
             if let Some(slice) = self.slice {
@@ -213,7 +213,7 @@ impl Cfq {
         expired.or_else(|| self.shared.nearest(queue, pool))
     }
 
-    /// Whether a request of `queue` pushes the running slice aside: urgent before others, somebody's before nobody's.
+    /// Whether a request of `queue` preempts the current slice: urgent before others, synchronous before asynchronous.
     fn preempts(&self, queue: usize, slice: &Slice) -> bool {
         let (new, running) = (&self.queues[queue], &self.queues[slice.queue]);
         new.urgent == running.urgent && new.flow.sync && !running.flow.sync

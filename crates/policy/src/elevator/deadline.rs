@@ -32,7 +32,7 @@ pub struct DeadlineSpec {
     pub fifo_batch: u32,
     /// Whether a request may be merged in front of a waiting one.
     pub front_merges: bool,
-    /// Time in ms after which a waiting request goes though urgent ones wait.
+    /// Time in ms after which a waiting request goes although urgent ones wait.
     pub prio_aging_expire: f64,
 }
 
@@ -98,7 +98,7 @@ impl Deadline {
         &mut self.classes[class_of(entry)].runs[direction_of(entry)]
     }
 
-    /// The class to serve: the urgent one, unless an other request is older than it may become beside urgent ones.
+    /// The class to serve: the urgent one, unless a request of the other class is older than `prio_aging_expire`.
     fn class(&self, now: Nanos, pool: &Pool) -> usize {
         if self.classes[0].is_empty() {
             return 1;
@@ -107,7 +107,7 @@ impl Deadline {
         usize::from(aged)
     }
 
-    /// Takes the next request of a class.
+    /// Returns the next request of a class.
     fn next(&mut self, class: usize, now: Nanos, pool: &Pool) -> Option<u32> {
         let (expire, batch, most_starved) = (self.expire, self.fifo_batch, self.writes_starved);
         let class = &mut self.classes[class];
@@ -137,7 +137,7 @@ impl Class {
         self.runs.iter().all(Run::is_empty)
     }
 
-    /// Decides the direction of a new batch: reads, unless writes were passed over for as often as they may be.
+    /// Decides the direction of a new batch: reads, unless writes were skipped `most_starved` times.
     fn turn(&mut self, most_starved: u32) -> Option<usize> {
         let (reads, writes) = (!self.runs[0].is_empty(), !self.runs[1].is_empty());
         if !reads && !writes {

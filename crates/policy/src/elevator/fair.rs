@@ -1,5 +1,4 @@
-//! What the elevators that are fair among processes share: a queue for each process, and when the disk is kept idle for
-//! one of them.
+//! Shared by the elevators that are fair among processes: a queue for each process, and when the disk idles for one of them.
 //!
 //! *Source:* Linux `block/cfq-iosched.c` and `block/bfq-iosched.c`, where they do the same.
 
@@ -10,7 +9,7 @@ use super::pool::{Entry, Pool};
 use super::process::{Jumps, Think};
 use super::run::{BackSeek, Run};
 
-/// The waiting requests of a process, or of the asynchronous writes, and what is known of who asks.
+/// The waiting requests of a process, or of the asynchronous writes, and statistics of the process.
 #[derive(Debug)]
 pub(super) struct ProcessQueue {
     pub(super) run: Run,
@@ -41,12 +40,12 @@ pub(super) struct Shared {
     /// Where the last request ended.
     position: u64,
     under_way: u32,
-    /// The most requests that were under way: a drive that queues takes several.
+    /// The largest number of requests in flight: a drive with a queue accepts several.
     deepest: u32,
 }
 
 impl Shared {
-    /// Requests under way beyond which a drive is known to queue (`CFQ_HW_QUEUE_MIN`, `BFQ_HW_QUEUE_THRESHOLD`).
+    /// Requests in flight beyond which a drive has a queue (`CFQ_HW_QUEUE_MIN`, `BFQ_HW_QUEUE_THRESHOLD`).
     const QUEUES: u32 = 5;
 
     /// Times in ms and back seeks in units of 1,024 bytes, as Linux has them.
@@ -96,7 +95,7 @@ impl Shared {
     }
 }
 
-/// Whether a request may join an entry: one of the same process, or two that nobody waits for.
+/// Whether a request may merge with an entry: of the same process, or both asynchronous.
 pub(super) fn may_merge(entry: &Entry, ask: &Ask) -> bool {
     entry.sync == ask.sync && (!ask.sync || entry.source == ask.source)
 }

@@ -11,7 +11,7 @@ use super::Ask;
 use super::pool::{Entry, Pool};
 use super::sorted::Sorted;
 
-/// What may become one.
+/// Which requests may be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MergeRule {
     /// Whether requests are merged that follow each other without a gap.
@@ -55,19 +55,19 @@ impl Starts {
         sorted.remove(entry.lbn(), id);
     }
 
-    /// The waiting request that begins at or before `lbn`, and the one that begins behind it.
+    /// The waiting request that begins at or before `lbn`, and the one that begins after it.
     pub(super) fn neighbours(&self, op: Op, lbn: u64) -> (Option<u32>, Option<u32>) {
         let sorted = self.of(op);
         (sorted.before(lbn + 1), sorted.at_or_after(lbn + 1))
     }
 }
 
-/// Whether `entry`, which begins at or before the ask, takes it in at its back.
+/// Whether `request` can be merged at the back of `entry`, which begins at or before it.
 pub(super) fn takes_at_back(rule: MergeRule, entry: &Entry, ask: &Request) -> bool {
     rule.joins((entry.lbn(), entry.end()), (ask.lbn.0, ask.end().0))
 }
 
-/// Whether `entry`, which begins behind the ask, takes it in at its front.
+/// Whether `request` can be merged at the front of `entry`, which begins after it.
 pub(super) fn takes_at_front(rule: MergeRule, entry: &Entry, ask: &Request) -> bool {
     rule.joins((ask.lbn.0, ask.end().0), (entry.lbn(), entry.end()))
 }
@@ -77,7 +77,7 @@ pub(super) fn alike(entry: &Entry, ask: &Ask) -> bool {
     entry.request.fua == ask.request.fua && entry.urgent == ask.urgent
 }
 
-/// Makes `entry` hold the blocks of `other` too.
+/// Extends `entry` by the blocks of `other`.
 pub(super) fn join(pool: &mut Pool, id: u32, other: &Request) {
     let entry = pool.get_mut(id);
     let (first, end) = (entry.lbn().min(other.lbn.0), entry.end().max(other.end().0));

@@ -1,10 +1,10 @@
-//! Elevators: what a host's block layer does with requests before a drive sees them. One file an elevator, one list.
+//! Elevators: how a host's block layer orders and merges requests before a drive gets them. One file per elevator, one list.
 //!
-//! An [`Elevator`] merges what belongs together and says which request goes next; it may also say *none yet*, to wait for
-//! a better one ([`Elevator::poll_timeout`] tells until when). It is told the time, and of completions.
+//! An [`Elevator`] merges adjacent requests and returns the request that goes next. It may return *none yet*, to wait for a better
+//! one; [`Elevator::poll_timeout`] returns the end of that wait. The time and the completions are passed in.
 //!
-//! Modelled: what the elevators of Linux do with reads and writes, each after its own file. Not modelled: the CPU time
-//! they take, control groups, and priorities beyond *urgent* (the real-time class) and the rest (best effort).
+//! Modelled: the elevators of Linux for reads and writes, each after its own file. Not modelled: the CPU time they take, control
+//! groups, and priorities beyond *urgent* (the real-time class) and the rest (best effort).
 
 mod anticipatory;
 mod bfq;
@@ -39,24 +39,24 @@ use merge::Starts;
 use ordered::{Ordered, UrgentFirst};
 use pool::{Entry, Pool};
 
-/// What is asked of an elevator.
+/// A request to an elevator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// The read or write.
     pub request: Request,
-    /// Who asks: a process.
+    /// The process that issues it.
     pub source: u32,
     /// Whether it belongs to the real-time class.
     pub urgent: bool,
-    /// Whether somebody waits for it: reads, and writes that are not the page cache's own.
+    /// Whether a process waits for it: reads, and writes that are not the page cache's own.
     pub sync: bool,
 }
 
-/// The elevator's number for a request that it holds, until that is done.
+/// The elevator's number of a request, until it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryId(pub u32);
 
-/// What became of an ask.
+/// The result of adding a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It waits on its own.
@@ -65,8 +65,8 @@ pub enum Added {
     Merged {
         /// The request that took it in.
         into: EntryId,
-        /// A waiting request that became part of `into` as well, because the ask closed the gap between them. Its number
-        /// is free again.
+        /// A waiting request that became part of `into` as well, because the new one closed the gap between them. Its number is
+        /// free again.
         absorbed: Option<EntryId>,
     },
 }
@@ -74,7 +74,7 @@ pub enum Added {
 /// A request that goes to the device now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Its number, which comes back with [`Elevator::completed`].
+    /// Its number, to be passed to [`Elevator::completed`].
     pub entry: EntryId,
     /// All blocks of those merged into it.
     pub request: Request,
@@ -87,12 +87,12 @@ pub struct Listed {
     pub name: &'static str,
     /// The name that Linux has for it today, where that is another.
     pub alias: Option<&'static str>,
-    /// What it does, in a line.
+    /// Its policy, in one line.
     pub summary: &'static str,
     build: fn(&Tuning) -> Box<dyn Scheduler>,
 }
 
-/// Every elevator there is.
+/// All elevators.
 pub fn all() -> &'static [Listed] {
     &[noop::LISTED, deadline::LISTED, anticipatory::LISTED, cfq::LISTED, bfq::LISTED]
 }
@@ -106,11 +106,11 @@ const NOT_MODELLED: [&str; 1] = ["kyber"];
 pub struct UnknownElevator {
     /// The name met.
     pub name: String,
-    /// The known name that is most like it; none of an elevator of Linux that is not modelled.
+    /// The most similar known name; none for an elevator of Linux that is not modelled.
     pub nearest: Option<&'static str>,
 }
 
-/// What is said of a name that is no elevator's.
+/// The message for a name that is no elevator's.
 fn unknown(name: &str, nearest: Option<&str>) -> String {
     match nearest {
         Some(nearest) => format!("no elevator is called `{name}`; the nearest is `{nearest}`"),
@@ -121,7 +121,7 @@ fn unknown(name: &str, nearest: Option<&str>) -> String {
     }
 }
 
-/// The elevator called `name` in the list, or by Linux today: `none` is noop, and `mq-deadline` is deadline.
+/// The elevator called `name` in the list, or in current Linux: `none` is noop, and `mq-deadline` is deadline.
 ///
 /// *Errors:* there is none; the error names the nearest.
 pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
@@ -146,19 +146,19 @@ trait Scheduler: fmt::Debug + Send {
     fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32>;
     /// A request that went is done.
     fn completed(&mut self, _now: Nanos, _id: u32, _pool: &Pool) {}
-    /// When to ask again, while requests wait and none may go.
+    /// When to call again, while requests wait and none may go.
     fn poll_timeout(&self) -> Option<Nanos> {
         None
     }
-    /// Goes by another order from now on; whether it goes by one order at all.
+    /// Replaces the order; returns whether the scheduler has one order at all.
     fn set_order(&mut self, _order: Box<dyn Order>) -> bool {
         false
     }
-    /// Whether a waiting request may take in an ask of its kind.
+    /// Whether a new request may be merged into a waiting one of its kind.
     fn may_merge(&self, _entry: &Entry, _ask: &Ask) -> bool {
         true
     }
-    /// Whether an ask may come before the blocks of a waiting request.
+    /// Whether a new request may be merged in front of a waiting one.
     fn merges_at_front(&self) -> bool {
         true
     }
@@ -188,8 +188,8 @@ impl Elevator {
         Ok(Elevator::new((find(name)?.build)(tuning), rule))
     }
 
-    /// The order called `name` as a host's, over the oldest `window` requests (1,024 at most) for a disk of `sectors`. With a
-    /// map it goes by what that says, else by block numbers whatever it asks for.
+    /// The order called `name` as a host's, over the oldest `window` requests (1,024 at most) for a disk of `sectors`. With a map
+    /// it uses the map's positions, else block numbers, whatever it needs.
     ///
     /// *Errors:* there is no such order; the error names the nearest.
     pub fn with_order(
@@ -204,7 +204,7 @@ impl Elevator {
         Ok(Elevator::new(Box::new(Ordered::new(order, window, sectors, map)), rule))
     }
 
-    /// As [`Elevator::with_order`], over the urgent requests, and while there are none, over the others; each has a map.
+    /// As [`Elevator::with_order`], over the urgent requests and, while there are none, over the others; each has a map.
     ///
     /// *Errors:* there is no such order; the error names the nearest.
     pub fn with_urgent_first(
@@ -225,8 +225,8 @@ impl Elevator {
         Elevator { pool: Pool::default(), starts: Starts::default(), rule, scheduler, waiting: 0 }
     }
 
-    /// Goes by a program's own order from now on, where it was made by [`Elevator::with_order`]; else it says no and stays as it
-    /// is.
+    /// Replaces the order by a program's own, if it was made by [`Elevator::with_order`]; else it returns false and changes
+    /// nothing.
     pub fn set_order(&mut self, order: Box<dyn Order>) -> bool {
         self.scheduler.set_order(order)
     }
@@ -236,7 +236,7 @@ impl Elevator {
         self.waiting
     }
 
-    /// Takes a read or a write at `now`.
+    /// Adds a read or a write at `now`.
     pub fn add(&mut self, now: Nanos, ask: Ask) -> Added {
         if let Some(merged) = self.merge(&ask) {
             return merged;
@@ -251,7 +251,7 @@ impl Elevator {
         Added::Queued(EntryId(id))
     }
 
-    /// The request to go to the device now. Nothing while none waits, or none may go yet.
+    /// The request to send to the device now. None while none waits, or none may go yet.
     pub fn dispatch(&mut self, now: Nanos) -> Option<Dispatch> {
         let id = self.scheduler.dispatch(now, &self.pool)?;
         self.waiting -= 1;
@@ -268,18 +268,18 @@ impl Elevator {
         self.pool.release(entry.0);
     }
 
-    /// When to ask [`Elevator::dispatch`] again although nothing else happened; `None` unless it holds requests back.
+    /// When to call [`Elevator::dispatch`] again although nothing else happened; `None` unless it holds requests back.
     pub fn poll_timeout(&self) -> Option<Nanos> {
         if self.waiting == 0 { None } else { self.scheduler.poll_timeout() }
     }
 
-    /// Takes a read or a write only if it can become part of a waiting one.
+    /// Adds a read or a write only if it can be merged into a waiting one.
     pub fn merge(&mut self, ask: &Ask) -> Option<Added> {
         let (into, absorbed) = self.put_together(ask)?;
         Some(Added::Merged { into: EntryId(into), absorbed: absorbed.map(EntryId) })
     }
 
-    /// Puts an ask into a waiting request, and the next one behind it too if they touch then.
+    /// Merges a request into a waiting one, and the next one too if they are adjacent then.
     fn put_together(&mut self, ask: &Ask) -> Option<(u32, Option<u32>)> {
         if self.rule == MergeRule::NONE || ask.request.op == Op::Flush {
             return None;
@@ -306,7 +306,7 @@ impl Elevator {
             && self.scheduler.may_merge(entry, ask)
     }
 
-    /// Makes the waiting request `other` a part of `id`, which begins before it, if it may be.
+    /// Merges the waiting request `other` into `id`, which begins before it, if that is allowed.
     fn absorb(&mut self, id: u32, other: u32) -> bool {
         let (was, gone) = (*self.pool.get(id), *self.pool.get(other));
         let ask = Ask { request: gone.request, source: gone.source, urgent: gone.urgent, sync: gone.sync };

@@ -1,10 +1,10 @@
-//! Any order of [`crate::order`] as a host's: by what a host knows of the disk.
+//! Any order of [`crate::order`] in a host's queue, with the host's knowledge of the disk.
 //!
-//! Without a map of the disk that is block numbers, and an order that asks for cylinders or positioning times is told
-//! distances in blocks: SSTF and SPTF both take the nearest block then. With a [`DiskMap`] it is told what the map says.
-//! The arm is taken to be where the last request ended, which is so while the drive has one at a time and serves it from
-//! the media. Requests beyond the window wait their turn in order of arrival. Urgent requests may go
-//! first, by an order of their own from where the last request of either kind ended.
+//! Without a map of the disk that is block numbers, and an order that needs cylinders or positioning times gets distances in
+//! blocks: SSTF and SPTF both choose the nearest block then. With a [`DiskMap`] it gets the map's positions.
+//! The arm is assumed to be where the last request ended, which is true while the drive has one command at a time and serves it
+//! from the media. Requests beyond the window wait in order of arrival. Urgent requests may go first, by an order of their own
+//! from where the last request of either kind ended.
 
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ use super::pool::{Entry, Pool};
 use crate::order::{AccessCost, Order, QueueOrder};
 use crate::queue::{Queue, Slot, SlotId};
 
-/// What a host with a drive's track map knows of it.
+/// A host's map of a drive's tracks.
 pub trait DiskMap: fmt::Debug + Send {
     /// Cylinders of the disk.
     fn cylinders(&self) -> u32;
     /// Cylinder and head of a block.
     fn track(&self, lbn: Lbn) -> (u32, u32);
-    /// A lower bound of the time to seek over so many cylinders. It never falls as they grow.
+    /// A lower bound of the time to seek over `cylinders`. It is monotonic.
     fn seek_at_least(&self, cylinders: u32) -> Nanos;
     /// Seek, settle and rotational latency of a request that is sent `now`, from where a block was accessed last.
     fn positioning(&self, now: Nanos, last: Lbn, slot: &Slot) -> Nanos;
@@ -37,7 +37,7 @@ pub(super) struct Ordered {
     map: Option<Box<dyn DiskMap>>,
 }
 
-/// An order through the urgent requests, and while there are none, one through the others.
+/// An order among the urgent requests and, while there are none, one among the others.
 #[derive(Debug)]
 pub(super) struct UrgentFirst {
     urgent: Ordered,
@@ -82,7 +82,7 @@ struct Distance {
     /// Where the last request began.
     began: Lbn,
     sectors: u64,
-    /// Blocks of the disk that one made-up cylinder holds, as a power of two: one, unless the disk has over 2³².
+    /// Blocks of the disk per synthetic cylinder, as a power of two: one, unless the disk has over 2³².
     shift: u32,
 }
 
@@ -118,7 +118,7 @@ impl AccessCost for Distance {
     }
 }
 
-/// What the map says at a time.
+/// The map at one time.
 #[derive(Clone, Copy, Debug)]
 struct Mapped<'a> {
     map: &'a dyn DiskMap,

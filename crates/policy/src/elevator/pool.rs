@@ -2,7 +2,7 @@
 
 use headstack_model::{Nanos, Request};
 
-/// A request that an elevator holds. Several that were merged are one.
+/// A request in an elevator. Several merged ones are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) request: Request,
@@ -34,7 +34,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Takes an entry in, as the youngest.
+    /// Adds an entry, as the youngest.
     pub(super) fn insert(&mut self, mut entry: Entry) -> u32 {
         entry.turn = self.turns;
         self.turns += 1;

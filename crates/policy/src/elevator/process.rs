@@ -1,5 +1,5 @@
-//! What is known of a process that asks: how long it thinks, and how far it jumps. The elevators that wait for a process
-//! decide by it whether waiting pays.
+//! Statistics of a process: its think time, and the distance of its jumps. The elevators that idle for a process decide with them
+//! whether waiting pays.
 //!
 //! *Source:* the decaying means of Linux's as-iosched, cfq-iosched and bfq-iosched (weight 1/8 for the newest sample).
 
@@ -21,7 +21,7 @@ impl Decaying {
         self.total = (7 * self.total + 256 * sample) / 8;
     }
 
-    /// None where there was no sample.
+    /// `None` without a sample.
     pub(super) fn mean(&self) -> Option<u64> {
         self.total.checked_div(self.samples)
     }
@@ -47,7 +47,7 @@ impl Think {
         }
     }
 
-    /// Whether the process thinks longer than `wait` in the mean. A process not yet known does not.
+    /// Whether the process's mean think time exceeds `wait`. Without samples it does not.
     pub(super) fn exceeds(&self, wait: Nanos) -> bool {
         self.time.mean().is_some_and(|mean| mean > wait.0)
     }

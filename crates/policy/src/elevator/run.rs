@@ -12,12 +12,12 @@ pub(super) struct Run {
     fifo: Sorted,
 }
 
-/// How far back a head may go for a request, and what that costs.
+/// Limit and cost of a backward seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BackSeek {
     /// Blocks.
     pub(super) most: u64,
-    /// A block behind counts as so many ahead.
+    /// Cost of a block backward, relative to one forward.
     pub(super) penalty: u64,
 }
 
@@ -54,7 +54,7 @@ impl Run {
         self.by_lbn.at_or_after(lbn)
     }
 
-    /// The request nearest to `last`: ahead of it, or behind by no more than a back seek may go; else the lowest.
+    /// The request nearest to `last`: ahead of it, or behind it within the limit of a backward seek; else the lowest.
     pub(super) fn nearest(&self, last: u64, back: BackSeek, pool: &Pool) -> Option<u32> {
         let ahead = self.at_or_after(last).map(|id| (pool.get(id).lbn() - last, id));
         let behind = self.by_lbn.before(last).and_then(|id| {

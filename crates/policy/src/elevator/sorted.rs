@@ -1,6 +1,6 @@
 //! Entries in rising order of a key. A vector, because queues are short and moving its tail costs less than a tree.
 
-/// Entries by a key (a block number, or a serial number); of equal keys the lower entry comes first.
+/// Entries sorted by a key (a block number, or a serial number); of equal keys the lower entry comes first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sorted {
     items: Vec<(u64, u32)>,
@@ -12,7 +12,7 @@ impl Sorted {
         self.items.insert(at, (key, id));
     }
 
-    /// Takes an entry out. Panics where it is not in.
+    /// Removes an entry. Panics if it is missing.
     pub(super) fn remove(&mut self, key: u64, id: u32) {
         let at = self.items.binary_search(&(key, id)).expect("what is taken out was put in under that key");
         self.items.remove(at);
@@ -33,13 +33,13 @@ impl Sorted {
         self.items.first().map(|item| item.1)
     }
 
-    /// The first entry whose key is `key` or more.
+    /// The first entry with a key of `key` or more.
     pub(super) fn at_or_after(&self, key: u64) -> Option<u32> {
         let at = self.items.partition_point(|item| item.0 < key);
         self.items.get(at).map(|item| item.1)
     }
 
-    /// The last entry whose key is less than `key`.
+    /// The last entry with a key below `key`.
     pub(super) fn before(&self, key: u64) -> Option<u32> {
         let at = self.items.partition_point(|item| item.0 < key);
         at.checked_sub(1).map(|at| self.items[at].1)

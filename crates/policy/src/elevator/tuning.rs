@@ -1,4 +1,4 @@
-//! The parameters of all elevators, and what they may be.
+//! The parameters of all elevators, and their ranges.
 
 use super::{AnticipatorySpec, BfqSpec, CfqSpec, DeadlineSpec};
 
@@ -16,9 +16,9 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Whether every value is one that an elevator can work with.
+    /// Checks that every value is in range.
     ///
-    /// *Errors:* the first that is not: its key (`cfq.quantum`), and what is wrong with it.
+    /// *Errors:* the first that is not: its key (`cfq.quantum`), and the fault.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let Tuning { deadline, anticipatory, cfq, bfq } = self;
         let times = [
@@ -37,7 +37,7 @@ impl Tuning {
             ("bfq.fifo_expire_sync", bfq.fifo_expire_sync),
             ("bfq.fifo_expire_async", bfq.fifo_expire_async),
         ];
-        // Nobody gets a turn in slices of nothing; Linux, too, takes none.
+        // Slices of zero length would starve everyone; Linux does not accept them either.
         let slices = [
             ("cfq.slice_sync", cfq.slice_sync),
             ("cfq.slice_async", cfq.slice_async),

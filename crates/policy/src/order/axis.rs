@@ -4,7 +4,7 @@ use super::AccessCost;
 use crate::queue::QueueView;
 use std::cmp::Reverse;
 
-/// What requests are sorted by.
+/// The key by which requests are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
     /// Block numbers, from the one after the last accessed.
@@ -14,7 +14,7 @@ pub(super) enum Axis {
 }
 
 impl Axis {
-    /// Where the last access left off.
+    /// The end of the last access.
     pub(super) fn here<C: AccessCost + ?Sized>(self, cost: &C) -> u64 {
         match self {
             Axis::Lbn => cost.last_lbn().0,
@@ -22,7 +22,7 @@ impl Axis {
         }
     }
 
-    /// From where a sweep goes on.
+    /// The point from which a sweep continues.
     fn swept_to<C: AccessCost + ?Sized>(self, cost: &C) -> u64 {
         match self {
             Axis::Lbn => cost.swept_to().0,
@@ -84,7 +84,7 @@ fn first_in(
     Some((u64::from(queue.cylinders[at]), usize::from(queue.by_cylinder[at])))
 }
 
-/// A sweep up and down that turns where nothing lies ahead.
+/// A sweep up and down that reverses where nothing lies ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sweep {
     axis: Axis,
@@ -121,7 +121,7 @@ impl Sweep {
     }
 }
 
-/// Upward from where the last access left off, then again from the lowest.
+/// Upward from the end of the last access, then again from the lowest.
 pub(super) fn one_way<C: AccessCost + ?Sized>(
     axis: Axis,
     queue: &QueueView<'_>,

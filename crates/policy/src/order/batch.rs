@@ -1,4 +1,4 @@
-//! A part of the queue that is served to its end before what came later.
+//! A part of the queue that is served completely before later requests.
 
 use crate::queue::QueueView;
 
@@ -14,13 +14,13 @@ impl Batch {
         queue.slots.partition_point(|slot| slot.number < self.before)
     }
 
-    /// Takes the `most` oldest requests in.
+    /// Starts a batch of the `most` oldest requests.
     pub(super) fn close(&mut self, queue: &QueueView<'_>, most: usize) {
         let youngest = queue.slots[..queue.slots.len().min(most)].last();
         self.before = youngest.map_or(self.before, |slot| slot.number + 1);
     }
 
-    /// As [`Batch::len`], a new batch of the `most` oldest being closed when the last one has gone; says whether one was.
+    /// As [`Batch::len`], but starts a new batch of the `most` oldest when the last one is empty; returns whether it did.
     pub(super) fn go_on(&mut self, queue: &QueueView<'_>, most: usize) -> (usize, bool) {
         match self.len(queue) {
             0 => {

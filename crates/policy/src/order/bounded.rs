@@ -1,8 +1,8 @@
-//! Bounded SPTF: SPTF that lets a request be overtaken by a bounded number of later ones.
+//! Bounded SPTF: SPTF that bounds how many later requests overtake a request.
 //!
-//! The bound grows with the queue, L = m + K mᴾ for m other requests waiting. The time counted is T (L − A) for a positioning
-//! time T and A requests that came later, nothing from A = L on. Without a unit of time in it, one setting serves at
-//! every depth and on every drive: under a closed load the longest response is about L services.
+//! The bound grows with the queue, L = m + K mᴾ for m other requests waiting. The cost is T (L − A) for a positioning time T and A
+//! later requests, and zero from A = L on. It has no unit of time, so one setting suits every depth and every drive: under a
+//! closed load the longest response is about L services.
 
 use headstack_model::Nanos;
 
@@ -11,7 +11,7 @@ use super::search::{self, NOBODY};
 use super::{AccessCost, Entry, Knowledge, Parameter, text};
 use crate::queue::{QueueView, Slot};
 
-/// What a request counts in the bound and in the number of later ones.
+/// The unit of the bound and of the number of later requests.
 const REQUEST: u64 = 1_000_000;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -51,7 +51,7 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
-    /// L for so many other requests, in millionths.
+    /// L for `others` other requests, in millionths.
     fn bound(self, others: usize) -> u64 {
         let others = others as u64;
         let more = match self.power {

@@ -22,15 +22,15 @@ use super::wstf::Wstf;
 use super::{AccessCost, Edge, Order};
 use crate::queue::QueueView;
 
-/// What every algorithm does. `pick` is compiled for the cost that it is given.
+/// The interface of every algorithm. `pick` is compiled for each type of cost.
 pub(super) trait Algorithm {
-    /// Whether it must be asked even where only one request waits: it remembers its choices, or sends the arm about.
+    /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
     const ALWAYS_ASKED: bool;
 
     /// As [`Order::choose`].
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize>;
 
-    /// By way of which edges the arm goes to the request chosen last.
+    /// The edges of the disk that the arm visits on its way to the request chosen last.
     fn way(&self) -> &[Edge] {
         &[]
     }
@@ -54,7 +54,7 @@ macro_rules! built_in {
         })*
 
         impl BuiltIn {
-            /// As [`Order::choose`], for a cost whose type is known.
+            /// As [`Order::choose`], for a cost of known type.
             #[inline]
             pub fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
                 match &mut self.0 {
@@ -62,14 +62,14 @@ macro_rules! built_in {
                 }
             }
 
-            /// By way of which edges of the disk the arm goes to the request chosen last.
+            /// The edges of the disk that the arm visits on its way to the request chosen last.
             pub fn way(&self) -> &[Edge] {
                 match &self.0 {
                     $(Any::$name(order) => order.way(),)*
                 }
             }
 
-            /// Whether it must be asked even where only one request waits: it remembers its choices, or sends the arm about.
+            /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
             pub fn is_always_asked(&self) -> bool {
                 match &self.0 {
                     $(Any::$name(_) => $name::ALWAYS_ASKED,)*

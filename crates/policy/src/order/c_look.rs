@@ -1,6 +1,6 @@
-//! C-LOOK: upward from where the last access ended, then again from the lowest. Batched, and zone by zone, too.
+//! C-LOOK: upward from where the last access ended, then again from the lowest. Also in batches, and zone by zone.
 //!
-//! By block number it knows what a host does; where these do not follow cylinders its sweep does not either.
+//! By block number it needs only what a host knows; where block numbers do not follow cylinders, its sweep does not either.
 
 use super::axis::{Axis, one_way};
 use super::batch::Batch;

@@ -1,6 +1,6 @@
 //! C-SCAN: upward to the last cylinder, back to the first one, and upward again.
 //!
-//! It chooses as C-LOOK does, but the arm goes by way of both edges of the disk before it starts again.
+//! It chooses as C-LOOK does, but the arm visits both edges of the disk before it starts again.
 
 use super::axis::Axis;
 use super::built_in::Algorithm;

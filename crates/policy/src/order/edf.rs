@@ -1,4 +1,4 @@
-//! EDF: the earliest deadline first, whatever the way.
+//! EDF: the earliest deadline first, whatever the distance.
 
 use headstack_model::{Nanos, Op};
 
@@ -34,7 +34,7 @@ impl Algorithm for Edf {
     }
 }
 
-/// How long a request may take that says nothing itself.
+/// The deadline of a request without one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadlines {
     read: Nanos,

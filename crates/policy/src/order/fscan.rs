@@ -1,4 +1,4 @@
-//! FSCAN: all requests that wait, by sweeps up and down; what comes meanwhile waits in a second queue.
+//! FSCAN: all waiting requests, by sweeps up and down; requests that arrive meanwhile wait in a second queue.
 
 use super::axis::{Axis, Sweep};
 use super::batch::Batch;

@@ -1,6 +1,6 @@
 //! GSTF: SPTF within a group of adjacent cylinders until nothing waits there, then in the next group above.
 //!
-//! Frozen, a group is left once what waited there when the arm came has gone: nobody waits longer than a round.
+//! The frozen variant serves only the requests that waited in a group when the arm arrived: no request waits longer than a round.
 
 use headstack_model::Nanos;
 

@@ -36,7 +36,7 @@ pub use built_in::BuiltIn;
 pub use queue_order::QueueOrder;
 pub use text::{OrderError, built_in, by_name, knowledge};
 
-/// What an access would cost, seen from where the arm is now.
+/// The cost of an access from the arm's present position.
 pub trait AccessCost {
     /// Where the arm is.
     fn arm_cylinder(&self) -> u32;
@@ -44,8 +44,8 @@ pub trait AccessCost {
     fn cylinders(&self) -> u32;
     /// The block after the last one accessed.
     fn last_lbn(&self) -> Lbn;
-    /// The block from which a sweep goes on: what begins there, or behind it, lies ahead. A host's sweep goes on from where
-    /// its last request began, so that what was read and is then written again comes next.
+    /// The block from which a sweep continues: requests at it or after it lie ahead. A host's sweep continues from the start of
+    /// its last request, so that a block that was just read and is then written comes next.
     fn swept_to(&self) -> Lbn {
         self.last_lbn()
     }
@@ -62,12 +62,12 @@ pub trait AccessCost {
 
 /// An algorithm that chooses the next request. It never acts.
 pub trait Order: fmt::Debug + Send {
-    /// The index in `queue.slots` of the request to serve next; none where the queue is empty. It is not called without a
-    /// request, and the queue's owner panics where the index is beyond the slots.
+    /// The index in `queue.slots` of the request to serve next; none if the queue is empty. It is not called without a request,
+    /// and the queue's owner panics if the index is beyond the slots.
     fn choose(&mut self, queue: &QueueView<'_>, cost: &dyn AccessCost) -> Option<usize>;
 }
 
-/// An end of the arm's way.
+/// An edge of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// The first cylinder.
@@ -76,7 +76,7 @@ pub enum Edge {
     Last,
 }
 
-/// What an order looks at, beside the time and what a request itself says.
+/// What an order may use, in addition to the time and a request's own properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Knowledge {
     /// The order of arrival.
@@ -87,7 +87,7 @@ pub enum Knowledge {
     Cylinder,
     /// Cylinder, head and angle: the whole positioning time.
     Position,
-    /// The whole positioning time, and what the cache holds.
+    /// The whole positioning time, and the contents of the cache.
     Cache,
 }
 
@@ -104,14 +104,14 @@ impl Knowledge {
     }
 }
 
-/// A number that an order takes, in parentheses behind its name.
+/// A parameter of an order, in parentheses after its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// What stands for it in help and documents.
+    /// Its letter in help and documents.
     pub letter: &'static str,
-    /// What it is, with its unit.
+    /// Its meaning, with the unit.
     pub summary: &'static str,
-    /// Its value where none is given.
+    /// Its default.
     pub default: f64,
     /// The least that is allowed.
     pub least: f64,
@@ -126,11 +126,11 @@ pub struct Parameter {
 pub struct Entry {
     /// Its name on the command line and in files.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Its policy, in one line.
     pub summary: &'static str,
-    /// What it looks at.
+    /// What it may use.
     pub knowledge: Knowledge,
-    /// The numbers that it takes.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Where it was described.
     pub source: &'static str,
@@ -139,7 +139,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The order itself, with its parameters as they are where none is given.
+    /// The order, with the defaults of its parameters.
     pub fn order(&self) -> BuiltIn {
         let mut values = [0.0; text::MOST_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(self.parameters) {
@@ -159,7 +159,7 @@ impl Entry {
     }
 }
 
-/// Every order there is.
+/// All orders.
 pub fn all() -> &'static [Entry] {
     &[
         fcfs::ENTRY,

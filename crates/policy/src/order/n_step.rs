@@ -1,4 +1,4 @@
-//! N-step SCAN: the oldest N requests by sweeps up and down, then the oldest N of those that came meanwhile.
+//! N-step SCAN: the oldest N requests by sweeps up and down, then the oldest N of those that arrived meanwhile.
 
 use super::axis::{Axis, Sweep};
 use super::batch::Batch;
@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
-/// Sweeps through batches of so many.
+/// Sweeps through batches of N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NStep {
     most: usize,

@@ -8,7 +8,7 @@ use crate::queue::QueueView;
 pub enum QueueOrder {
     /// One of the list.
     BuiltIn(BuiltIn),
-    /// A program's own. It is asked also where only one request waits, and may remember what it chose.
+    /// A program's own. It is called also for a single request, and may remember what it chose.
     Own(Box<dyn Order>),
 }
 
@@ -22,7 +22,7 @@ impl QueueOrder {
         }
     }
 
-    /// As [`BuiltIn::way`]; an order of a program's own sends the arm nowhere but to the request.
+    /// As [`BuiltIn::way`]; with a program's own order the arm visits no edge.
     pub fn way(&self) -> &[Edge] {
         match self {
             QueueOrder::BuiltIn(order) => order.way(),
@@ -30,7 +30,7 @@ impl QueueOrder {
         }
     }
 
-    /// Whether it must be asked even where only one request waits.
+    /// Whether it must be called even for a single request.
     pub fn is_always_asked(&self) -> bool {
         match self {
             QueueOrder::BuiltIn(order) => order.is_always_asked(),

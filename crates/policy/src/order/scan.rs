@@ -1,6 +1,6 @@
 //! SCAN: up and down from edge to edge of the disk.
 //!
-//! It chooses as LOOK does, but the arm goes to the edge before it turns.
+//! It chooses as LOOK does, but the arm goes to the edge before it reverses.
 
 use super::axis::{Axis, Sweep};
 use super::built_in::Algorithm;
@@ -31,7 +31,7 @@ pub(super) const LBN: Entry = Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
     sweep: Sweep,
-    /// Whether it turned for the request chosen last.
+    /// Whether it reversed for the request chosen last.
     has_turned: bool,
 }
 

@@ -1,8 +1,8 @@
-//! The least of a cost that grows with the positioning time, exactly, without costing every request.
+//! Finds the minimum of a cost that grows with the positioning time, exactly, without costing every request.
 //!
-//! It walks outward from the arm on both sides, and leaves a side as soon as the seek alone, for a request as old as the
-//! oldest one, costs more than the best found so far. What is met on the way is costed only if its own age and seek
-//! allow it to be better. *Source:* ours.
+//! It walks outward from the arm on both sides, and leaves a side as soon as the seek alone, for a request as old as the oldest
+//! one, costs more than the best found so far. A request on the way is costed only if its own age and seek can make it better.
+//! *Source:* ours.
 
 use super::AccessCost;
 use crate::queue::{QueueView, Slot};
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// A cost, and the index of the request that has it: of equal ones the oldest is the least.
 pub(super) type Found<K> = (K, u16);
 
-/// What stands for no request.
+/// Stands for no request.
 pub(super) const NOBODY: u16 = u16::MAX;
 
 /// The request, of those in `range` of the queue by cylinder that may be chosen, for which `key` of the positioning time
@@ -43,7 +43,7 @@ pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
         };
         let seek = cost.seek_at_least(cylinder);
         if floor(seek) > best.0 {
-            // Everything farther out on this side takes at least as long.
+            // Everything farther out on this side takes at least this long.
             if is_below {
                 start = below
             } else {
@@ -64,7 +64,7 @@ pub(super) fn least<C: AccessCost + ?Sized, K: Copy + Ord>(
     }
 }
 
-/// When the oldest request arrived. A host's queue may hold it behind younger ones.
+/// The arrival of the oldest request. A host's queue may hold it behind younger ones.
 pub(super) fn oldest(queue: &QueueView<'_>) -> Nanos {
     queue.slots.iter().map(|slot| slot.arrived).min().unwrap_or(Nanos::ZERO)
 }

@@ -1,4 +1,4 @@
-//! SPCTF: SPTF that knows the cache. What the cache can answer by now takes no time, and goes first.
+//! SPCTF: SPTF that knows the cache. Requests that the cache can answer now take no time, and go first.
 
 use super::asptf::{Ageing, PARAMETERS, SOURCE};
 use super::built_in::Algorithm;

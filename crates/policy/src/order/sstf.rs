@@ -1,7 +1,7 @@
 //! SSTF: the nearest request, of equally near ones the oldest. Also called SSF.
 //!
-//! It knows distances, not seek times: on one cylinder all requests are equal, whatever their head or angle. By block
-//! number it is what a host can do.
+//! It knows distances, not seek times: on one cylinder all requests are equal, whatever their head or angle. By block number it
+//! needs only what a host knows.
 
 use super::axis::Axis;
 use super::built_in::Algorithm;

@@ -14,7 +14,7 @@ pub enum OrderError {
     Unknown {
         /// The name met.
         name: String,
-        /// The known name that is most like it.
+        /// The most similar known name.
         nearest: &'static str,
     },
     /// The parentheses do not match.
@@ -44,9 +44,9 @@ pub enum OrderError {
         text: String,
         /// The parameter.
         letter: &'static str,
-        /// What is given for it.
+        /// The given value.
         value: String,
-        /// What it is.
+        /// Its meaning.
         summary: &'static str,
         /// The least that is allowed.
         least: f64,
@@ -59,7 +59,7 @@ pub enum OrderError {
 
 /// The order that `text` names, with its parameters.
 ///
-/// *Errors:* there is none, with the nearest; a parameter out of its range.
+/// *Errors:* no such order, with the nearest; a parameter out of its range.
 pub fn by_name(text: &str) -> Result<Box<dyn Order>, OrderError> {
     built_in(text).map(|order| Box::new(order) as Box<dyn Order>)
 }
@@ -76,14 +76,14 @@ pub fn built_in(text: &str) -> Result<BuiltIn, OrderError> {
     Ok((entry.make)(&values(text, entry, given)?))
 }
 
-/// What the order that `text` names looks at.
+/// The knowledge of the order that `text` names.
 ///
-/// *Errors:* there is none, with the nearest.
+/// *Errors:* no such order, with the nearest.
 pub fn knowledge(text: &str) -> Result<Knowledge, OrderError> {
     Ok(parts(text)?.0.knowledge)
 }
 
-/// The order that `text` names, and what stands behind its opening parenthesis.
+/// The order that `text` names, and the text after its opening parenthesis.
 fn parts(text: &str) -> Result<(&'static Entry, Option<&str>), OrderError> {
     let (name, given) = match text.split_once('(') {
         Some((name, rest)) => (name.trim(), Some(rest)),
@@ -134,7 +134,7 @@ fn number(text: &str, parameter: &Parameter, given: &str) -> Result<f64, OrderEr
     })
 }
 
-/// A number between 0 and 10⁹ in millionths, so that what is chosen does not hang on rounding.
+/// A number between 0 and 10⁹ in millionths, so that choices do not depend on rounding.
 pub(super) fn millionths(value: f64) -> u64 {
     (value * 1e6).round() as u64
 }

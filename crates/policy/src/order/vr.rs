@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
     make: |values| Vr { reluctance: text::millionths(values[0]), falls: false }.into(),
 };
 
-/// Reluctant to turn.
+/// SSTF with a penalty for reversing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vr {
     /// In millionths of the cylinders of the disk.

@@ -1,7 +1,7 @@
-//! WSTF: SPTF whose times shrink with age, to nothing at the longest response that is allowed.
+//! WSTF: SPTF by positioning times that shrink with age, to zero at the longest allowed response.
 //!
-//! The time counted is T (M − E) / M for a positioning time T and an age E. Where E exceeds M the study says nothing: the
-//! time is nothing then, and the oldest goes first.
+//! The cost is T (M − E) / M for a positioning time T and an age E. The study does not define it for E above M: here it is zero
+//! then, and the oldest goes first.
 
 use headstack_model::Nanos;
 

@@ -10,7 +10,7 @@ use headstack_model::{Lbn, Op, Request};
 use rand::RngExt;
 
 impl Array {
-    /// Plans what must be done with the blocks of a cut.
+    /// Plans the accesses for the blocks of a cut.
     pub(super) fn plan_copies(&mut self, request: &Request, cut: &Cut, view: &dyn Members, plan: &mut Plan) {
         if request.op == Op::Read {
             let copy = self.choose(cut, view);

@@ -15,7 +15,7 @@ pub(super) struct Layout {
     /// Rows whose parity lies on the same members.
     parity_rows: u64,
     rows: Rows,
-    /// First block of the array on each member, with concatenation, and that behind the last.
+    /// First block of the array on each member, with concatenation, and the end of the last.
     starts: Vec<u64>,
 }
 
@@ -68,7 +68,7 @@ impl Layout {
         }
     }
 
-    /// Blocks of each member that hold anything.
+    /// Blocks of each member that are used.
     pub(super) fn used(&self) -> u64 {
         match self.organisation {
             Organisation::ChainedDeclustering => 2 * self.rows.sectors(),
@@ -90,12 +90,12 @@ impl Layout {
         }
     }
 
-    /// How many copies of everything there are.
+    /// The number of copies.
     pub(super) fn copies(&self) -> u32 {
         self.copies
     }
 
-    /// The row that holds a block of the members.
+    /// The row of a block of the members.
     pub(super) fn row_at(&self, block: u64) -> Row {
         self.rows.at(block % self.rows.sectors())
     }
@@ -160,7 +160,7 @@ impl Layout {
         (first + which) % members
     }
 
-    /// The block of the array that lies at a block of a member, as any of its copies; none where there is parity or nothing.
+    /// The block of the array at a block of a member, as any of its copies; `None` for parity or an unused block.
     pub(super) fn block_at(&self, member: u32, block: u64) -> Option<u64> {
         if self.organisation == Organisation::Concatenation {
             let (start, end) = (self.starts[member as usize], self.starts[member as usize + 1]);

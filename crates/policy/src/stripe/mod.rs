@@ -1,16 +1,15 @@
-//! Arrays: which members a request for an array's blocks becomes accesses of, and in which order.
+//! Arrays: how a request for an array's blocks becomes accesses of members, and in which order.
 //!
-//! An [`Array`] is a machine without a clock: it is given a request for its blocks and a look at its members, and plans
-//! accesses of them in phases. It keeps nothing of the data and waits for nobody.
+//! An [`Array`] is a machine without a clock: it gets a request for its blocks and a view of its members, and plans accesses of
+//! them in phases. It stores no data and never waits.
 //!
-//! Modelled: concatenation; striping, with units of one length or of given lengths, as when each is a track; mirroring and
-//! chained declustering; a drive of parity, RAID-5 and RAID-6; all of them with failed members, and their rebuilding on
-//! spares.
+//! Modelled: concatenation; striping, with units of one length or of given lengths, as when each is a track; mirroring and chained
+//! declustering; a drive of parity, RAID-5 and RAID-6; all of them with failed members, and their rebuilding on spares.
 //!
 //! [`advise`] says which stripe unit suits a load.
 //!
-//! *Source:* Patterson, Gibson and Katz, "A case for redundant arrays of inexpensive disks" (1988); Hsiao and DeWitt,
-//! "Chained declustering" (1990).
+//! *Source:* Patterson, Gibson and Katz, "A case for redundant arrays of inexpensive disks" (1988); Hsiao and DeWitt, "Chained
+//! declustering" (1990).
 
 pub mod advise;
 mod copies;
@@ -33,7 +32,7 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use rebuild::Lost;
 
-/// What an array sees of its members, by their numbers; spares come behind all members.
+/// An array's view of its members, by their numbers; spares are numbered after all members.
 pub trait Members {
     /// Commands that wait for a member or are under way there.
     fn outstanding(&self, member: u32) -> usize;

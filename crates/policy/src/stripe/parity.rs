@@ -1,14 +1,17 @@
-//! Arrays with parity: what a row's reads and writes need.
+//! Arrays with parity: the reads and writes for a row.
 //!
-//! A part of a row is written in one of three ways, each of which reads first what it needs to know the new parity:
-//! *read-modify-write* reads the old data and the old parity, *reconstruct-write* the rest of the row, and with a failed
-//! member it may take *all that is left*, from which the lost unit follows. The one with the fewest reads is taken, or, of
-//! the first two, the one that a threshold says. A whole row needs no read. A lost unit is read from all that is left, and
-//! written by its parity.
+//! A part of a row is written in one of three ways, each of which first reads what it needs to compute the new parity:
 //!
-//! Of a unit, the parity of all that lies between the first and the last block written is read and written in one access,
-//! unless two written runs lie more than 32 blocks apart: then each is written for itself.
-//! Not modelled: locks, by which a real array keeps two writes of one row apart.
+//! * *read-modify-write* reads the old data and the old parity;
+//! * *reconstruct-write* reads the rest of the row;
+//! * with a failed member, a write may read *all that is left*, from which the lost unit is computed.
+//!
+//! The plan uses the way with the fewest reads, or, of the first two, the one that a threshold selects. A whole row needs no read.
+//! A lost unit is recovered from all that is left, and written by its parity.
+//!
+//! Of a unit, one access reads or writes the parity of everything between the first and the last written block, unless two written
+//! runs lie more than 32 blocks apart: then each has its own access.
+//! Not modelled: locks, by which a real array separates two writes of one row.
 //!
 //! *Source:* Chen, Lee, Gibson, Katz and Patterson, "RAID: high-performance, reliable secondary storage" (1994), section 4.
 
@@ -23,7 +26,7 @@ use headstack_model::{Op, Request};
 /// *Source:* DiskSim 4.0 (`LOGORG_PARITY_SEQGIVE`).
 const GAP: u64 = 32;
 
-/// A run of a unit's blocks; empty where `to` is not behind `from`.
+/// A run of a unit's blocks; empty unless `to` is after `from`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
     from: u64,
@@ -35,7 +38,7 @@ impl Span {
         self.to <= self.from
     }
 
-    /// The least run that holds both.
+    /// The smallest run that contains both.
     fn hull(self, other: Span) -> Span {
         match (self.is_empty(), other.is_empty()) {
             (_, true) => self,
@@ -44,7 +47,7 @@ impl Span {
         }
     }
 
-    /// The least run that holds what is not in `other`.
+    /// The smallest run that contains the blocks not in `other`.
     fn without(self, other: Span) -> Span {
         if other.is_empty() {
             return self;
@@ -55,7 +58,7 @@ impl Span {
     }
 }
 
-/// What is asked of a row, unit by unit: data first, then parity.
+/// The requested part of a row, unit by unit: data first, then parity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spans {
     asked: Vec<Span>,
@@ -71,7 +74,7 @@ enum Way {
 }
 
 impl Array {
-    /// Plans what must be done with the part of a row that begins at `first`; says how much of `sectors` it is.
+    /// Plans the accesses for the part of a row that begins at `first`; returns how much of `sectors` that covers.
     pub(super) fn plan_row(&mut self, request: &Request, first: &Cut, sectors: u64, plan: &mut Plan) -> u64 {
         let row = first.row;
         let mut spans = std::mem::take(&mut self.spans);
@@ -98,15 +101,15 @@ impl Array {
         planned - left
     }
 
-    /// Whether a run of blocks is the end of one unit and the beginning of the next, so far apart in their units that one
-    /// access of the parity of both would transfer too much between.
+    /// Whether a run of blocks is the end of one unit and the beginning of the next, so far apart within their units that one
+    /// access of both units' parity would transfer too much in between.
     fn lies_apart(&self, first: &Cut, sectors: u64) -> bool {
         let here = first.row.sectors - first.offset;
         let next = sectors.saturating_sub(here);
         next > 0 && first.unit + 1 < self.layout.width() && first.offset > next + GAP
     }
 
-    /// The member that has a unit of a row: of data, and behind those of parity.
+    /// The member with a unit of a row: of data, and after those of parity.
     fn holder(&self, row: &Row, unit: usize) -> u32 {
         match (unit as u32).checked_sub(self.layout.width()) {
             None => self.layout.data(row, unit as u32, 0).0,
@@ -114,12 +117,12 @@ impl Array {
         }
     }
 
-    /// Who can read a run of a unit.
+    /// The member that can read a run of a unit.
     fn reads(&self, row: &Row, unit: usize, span: Span) -> Option<u32> {
         self.readable(self.holder(row, unit), row.start + span.from, row.start + span.to)
     }
 
-    /// Who must write a run of a unit.
+    /// The member that must write a run of a unit.
     fn writes(&self, row: &Row, unit: usize, span: Span) -> Option<u32> {
         self.writable(self.holder(row, unit), row.start + span.from)
     }
@@ -174,7 +177,7 @@ impl Array {
         }
     }
 
-    /// How the runs `asked`, which lie within `whole` of their units, are best written.
+    /// The cheapest way to write the runs `asked`, which lie within `whole` of their units.
     fn cheapest(&self, row: &Row, whole: Span, asked: &[Span]) -> Way {
         let width = self.layout.width() as usize;
         let touched = asked[..width].iter().filter(|span| !span.is_empty()).count();
@@ -225,7 +228,7 @@ impl Array {
         }
     }
 
-    /// Has read what a run of a member's blocks follows from.
+    /// Plans the reads from which a run of a member's blocks is recovered.
     pub(super) fn plan_lost_unit(&mut self, request: &Request, from: u64, to: u64, plan: &mut Plan) {
         let row = self.layout.row_at(from);
         let mut spans = std::mem::take(&mut self.spans);

@@ -1,4 +1,4 @@
-//! What an array does for a request: accesses of its members, phase by phase.
+//! An array's plan for a request: accesses of its members, in phases.
 
 use headstack_model::{Lbn, Op, Request};
 
@@ -7,16 +7,16 @@ use headstack_model::{Lbn, Op, Request};
 pub struct Access {
     /// The member's place in the array.
     pub member: u32,
-    /// What it is asked.
+    /// The access.
     pub request: Request,
 }
 
-/// Accesses in phases, of which each begins when all of the one before have come back. A plan keeps its memory when it is
-/// made anew.
+/// Accesses in phases; each phase begins when all accesses of the previous one have completed. A plan keeps its memory when it is
+/// reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     first: Vec<Access>,
-    /// Writes of the second phase that need not wait for all of the first, but for what it reads of the same member.
+    /// Writes of the second phase that wait only for the first phase's reads of the same member.
     early: Vec<Access>,
     then: Vec<Access>,
 }
@@ -27,7 +27,7 @@ impl Plan {
         [&self.first[..], &self.then].into_iter().filter(|phase| !phase.is_empty())
     }
 
-    /// Accesses that may begin as soon as what the first phase reads of their own member has come back.
+    /// Accesses that may begin as soon as the first phase's reads of their own member have completed.
     pub fn early(&self) -> &[Access] {
         &self.early
     }
@@ -58,7 +58,7 @@ pub(super) enum Phase {
     Then,
 }
 
-/// Makes plans in which what adjoins on a member is one access.
+/// Makes plans in which adjacent blocks on a member are one access.
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
     /// For each phase and member, the plan in which it was last accessed, and the place of that access.

@@ -1,7 +1,7 @@
 //! Failed members, and their rebuilding on spares.
 //!
-//! A failed member is neither read nor written. Its spare takes its place run by run: what has been rebuilt is read there,
-//! and what is being rebuilt is written there, too. A spare is numbered behind the members, in the order of the failed ones.
+//! A failed member is neither read nor written. Its spare replaces it run by run: rebuilt runs are read there, and the run being
+//! rebuilt is also written there. Spares are numbered after the members, in the order of the failed ones.
 
 use super::Array;
 use super::plan::{Phase, Plan, part};
@@ -24,7 +24,7 @@ impl Lost {
 }
 
 impl Array {
-    /// Who can read a run of a member's blocks.
+    /// The member that can read a run of a member's blocks.
     pub(super) fn readable(&self, member: u32, _from: u64, to: u64) -> Option<u32> {
         match self.lost.iter().position(|lost| lost.member == member) {
             None => Some(member),
@@ -32,7 +32,7 @@ impl Array {
         }
     }
 
-    /// Who must write what begins at a block of a member.
+    /// The member that must write the blocks from a block of a member on.
     pub(super) fn writable(&self, member: u32, from: u64) -> Option<u32> {
         match self.lost.iter().position(|lost| lost.member == member) {
             None => Some(member),
@@ -40,7 +40,7 @@ impl Array {
         }
     }
 
-    /// Plans the next step of rebuilding, of at most so many blocks; says how many they are, and none when all is rebuilt.
+    /// Plans the next step of rebuilding, of at most `most` blocks; returns their number, and `None` when all is rebuilt.
     /// [`Array::rebuilt`] must follow before the next.
     pub fn plan_rebuild(&mut self, most: u64, plan: &mut Plan) -> Option<u64> {
         let used = self.layout.used();
@@ -60,7 +60,7 @@ impl Array {
         Some(end - from)
     }
 
-    /// Has read what a run of a member's blocks, which lies in one unit, follows from.
+    /// Plans the reads from which a run of a member's blocks, which lies in one unit, is recovered.
     fn plan_recovery(&mut self, member: u32, from: u64, sectors: u64, plan: &mut Plan) {
         let read = Request::read(Lbn(from), 0);
         if self.layout.parities() > 0 {
@@ -72,7 +72,7 @@ impl Array {
         }
     }
 
-    /// What was planned last has been rebuilt.
+    /// Completes the last planned step.
     pub fn rebuilt(&mut self) {
         self.lost.iter_mut().for_each(|lost| lost.rebuilt = lost.under_way);
     }

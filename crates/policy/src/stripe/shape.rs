@@ -1,4 +1,4 @@
-//! What an array is made of, and what that must keep.
+//! The shape of an array, and its checks.
 
 use super::units::Unit;
 use schemars::JsonSchema;
@@ -35,21 +35,21 @@ impl fmt::Display for Organisation {
     }
 }
 
-/// How parity wanders over the drives.
+/// How parity rotates over the drives.
 ///
-/// *Source:* Lee and Katz, "Performance consequences of parity placement in disk arrays" (1991), for the four ways; where
-/// the second parity lies, Linux's `md` (behind the first).
+/// *Source:* Lee and Katz, "Performance consequences of parity placement in disk arrays" (1991), for the four variants; for the
+/// place of the second parity, Linux's `md` (after the first).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rotation {
-    /// Parity moves left; data start behind it, so that a run of units meets every drive.
+    /// Parity moves left; data start after it, so that a run of units uses every drive.
     #[default]
     LeftSymmetric,
     /// Parity moves left; data start at the first drive.
     LeftAsymmetric,
     /// Parity moves right; data start at the first drive.
     RightAsymmetric,
-    /// Parity moves right; data start behind it.
+    /// Parity moves right; data start after it.
     RightSymmetric,
 }
 
@@ -65,7 +65,7 @@ pub enum ReadChoice {
     RoundRobin,
     /// The one whose arm is nearest.
     Nearest,
-    /// The one whose drive has the shortest queue; of equals the nearest.
+    /// The one whose drive has the shortest queue; on a tie the nearest.
     #[default]
     ShortestQueue,
 }
@@ -80,18 +80,18 @@ pub enum Policy {
     Threshold(f64),
 }
 
-/// When data and parity are written, where the new parity follows from what must be read first.
+/// When to write data and parity, where the new parity needs reads first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteOrder {
-    /// Both once all is read, so that neither is old while the other is new for longer than it takes to write them.
+    /// Both after all reads, so that data and parity disagree for no longer than their writes take.
     #[default]
     Together,
-    /// Each block of data as soon as it is read on its own drive, or at once where it need not be; parity once all is read.
+    /// Each block of data as soon as it is read on its own drive, or at once if no read is needed; parity after all reads.
     DataFirst,
 }
 
-/// What an array is made of.
+/// The shape of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// How it lays its blocks on its members.
@@ -106,7 +106,7 @@ pub struct Shape {
     pub read_choice: ReadChoice,
     /// How parity wanders.
     pub rotation: Rotation,
-    /// Blocks of a unit of parity, where it is not the stripe unit: parity wanders on after so many.
+    /// Blocks of a unit of parity, where it is not the stripe unit: parity moves to the next drive after each.
     pub parity_unit_sectors: Option<u64>,
     /// How a part of a row with parity is written.
     pub policy: Policy,
@@ -120,11 +120,11 @@ pub struct Shape {
     pub seed: u64,
 }
 
-/// What is wrong with a [`Shape`].
+/// An invalid [`Shape`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct ShapeError {
-    /// The key of a rig's array that says it.
+    /// The key of a rig's array.
     pub key: &'static str,
     /// The value met and what is allowed.
     pub message: String,
@@ -137,7 +137,7 @@ impl ShapeError {
 }
 
 impl Shape {
-    /// Whole members of these sizes in units of this length, with all else as a rig's array has it that says no more.
+    /// Whole members of these sizes in units of this length, with the defaults of a rig's array for the rest.
     pub fn new(organisation: Organisation, members: Vec<u64>, unit: Unit) -> Shape {
         Shape {
             organisation,
@@ -186,7 +186,7 @@ impl Shape {
         self.check_failed()
     }
 
-    /// Whether what has failed leaves a copy of everything, or what it follows from.
+    /// Checks that the failed members leave a copy of everything, or the blocks to recover it from.
     fn check_failed(&self) -> Result<(), ShapeError> {
         let (failed, members) = (self.failed.len(), self.members.len() as u32);
         let gone = |member: u32| self.failed.contains(&(member % members));
@@ -224,7 +224,7 @@ impl Shape {
     fn check_unit(&self) -> Result<(), ShapeError> {
         let one_set =
             self.organisation == Organisation::Mirroring && self.members.len() == self.copies as usize;
-        // An access says its blocks in 32 bits.
+        // An access has its number of blocks in 32 bits.
         let least = self.members.iter().min().copied().unwrap_or(0).min(u64::from(u32::MAX));
         match &self.unit {
             Unit::Member if self.organisation == Organisation::Concatenation || one_set => Ok(()),

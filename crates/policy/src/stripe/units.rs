@@ -17,7 +17,7 @@ pub struct UnitRun {
 pub enum Unit {
     /// A unit is a whole member.
     Member,
-    /// Each has so many blocks; what is left of a member behind the last is not used.
+    /// Units of this many blocks; the rest of a member after the last unit is not used.
     Sectors(u64),
     /// They have these lengths, from the first block of every member on.
     Lengths(Vec<UnitRun>),
@@ -43,7 +43,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows of members that hold `least` blocks at least.
+    /// The rows of members with at least `least` blocks.
     pub(super) fn new(unit: &Unit, least: u64) -> Rows {
         let runs = match unit {
             Unit::Member => &[UnitRun { sectors: least, count: 1 }][..],
@@ -68,7 +68,7 @@ impl Rows {
         self.sectors
     }
 
-    /// The row that holds a block of the members.
+    /// The row of a block of the members.
     pub(super) fn at(&self, block: u64) -> Row {
         let after = match self.runs.len() {
             1 => 1,

@@ -4,11 +4,11 @@ use crate::os::Merge;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a controller does.
+/// The kind of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerKind {
-    /// It passes on what comes, both ways.
+    /// It forwards commands and data in both directions.
     #[default]
     PassThrough,
     /// It has a queue, an order and a cache of its own.
@@ -21,28 +21,28 @@ pub enum ControllerKind {
 pub struct ControllerSpec {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// The kind of the controller.
     pub kind: ControllerKind,
-    /// Time a sector takes through it.
+    /// Time of a sector through the controller.
     pub us_per_sector: f64,
-    /// Time that each of its messages takes: a command on its way to the drives, and its end on the way to the host.
+    /// Time that each message takes: a command on its way to the drives, and its completion on the way to the host.
     pub delay_us: f64,
-    /// Name of the `interleaved` bus that it is on itself, with others of its kind: a PCI bus, say.
+    /// Name of the `interleaved` bus that the controller is on, with others of its kind: a PCI bus, for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
-    /// Commands that it holds, for all its drives together, of a smart one; more wait before it. No limit when absent.
+    /// Commands that a smart controller holds for all its drives together; more wait in front of it. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<u32>,
-    /// Name of the order policy of its queue, of a smart one.
+    /// Name of the order policy of a smart controller's queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
-    /// Which requests that wait in its queue become one, of a smart one. Default: `none`.
+    /// Which waiting requests a smart controller merges. Default: `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<Merge>,
-    /// Commands that it has outstanding at each drive, of a smart one. Default: as many as the drive takes.
+    /// Commands that a smart controller has outstanding at each drive. Default: as many as the drive accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive_depth: Option<u32>,
-    /// Its cache, of a smart one.
+    /// The cache of a smart controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<ControllerCacheSpec>,
 }
@@ -68,42 +68,41 @@ impl Default for ControllerSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerWrites {
-    /// Once the drive has reported it done; where a drive is the cache, that one.
+    /// Once the drive has reported it done; if the cache is a drive, that drive.
     #[default]
     WriteThrough,
     /// Once its data are in the controller's cache.
     WriteBack,
 }
 
-/// Memory, or a drive that stands in for it and keeps another drive's blocks at the same places.
+/// Memory, or a drive that caches another drive's blocks at the same LBNs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerCacheSpec {
     /// Its size.
     pub sectors: u64,
-    /// Size of a line, the least that is kept or given up. Default: 64; a cache on a drive has none.
+    /// Size of a line, the unit of eviction. Default: 64; a cache on a drive has no lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_sectors: Option<u32>,
-    /// Name of the drive that is the cache, where it is not memory.
+    /// Name of the drive that is the cache. Default: memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive: Option<String>,
     /// When a write is reported done.
     #[serde(default)]
     pub writes: ControllerWrites,
-    /// Most that is read ahead of each stream, once it is seen to be one; 0 for nothing. Of memory only.
+    /// Largest read-ahead of each stream, once it is detected; 0 for none. Memory only.
     #[serde(default)]
     pub read_ahead_sectors: u32,
-    /// Share of the lines kept for those used more than once (segmented LRU); with 0, plain LRU. Of memory only.
+    /// Share of the lines reserved for those used more than once (segmented LRU); with 0, plain LRU. Memory only.
     #[serde(default)]
     pub protected_ratio: f64,
-    /// How often all that is dirty is written, of memory only. Dirty lines are written in any case when their room is
-    /// wanted.
+    /// Interval at which all dirty lines are written; memory only. Dirty lines are also written when their room is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_period_ms: Option<f64>,
-    /// After how long without anything to do dirty blocks are written.
+    /// Idle time after which dirty blocks are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_idle_ms: Option<f64>,
-    /// Most neighbouring lines that are written together. Of memory only.
+    /// Largest number of neighbouring lines that are written together. Memory only.
     #[serde(default = "one")]
     pub flush_cluster_lines: u32,
 }

@@ -1,4 +1,4 @@
-//! What a device has done so far: counters that change nothing.
+//! Counters of what a device has done; they do not affect it.
 
 use super::media::Span;
 use headstack_model::Nanos;
@@ -11,11 +11,11 @@ pub enum CacheUse {
     Miss,
     /// The buffer held a read's first blocks; the arm fetched the rest.
     Part,
-    /// A read waited for the read-ahead that was under way to bring its blocks.
+    /// A read waited until the read-ahead in progress had read its blocks.
     Joined,
     /// The buffer held all of a read.
     Whole,
-    /// A write was reported before it was on the media.
+    /// A write was acknowledged before it was on the media.
     Buffered,
 }
 
@@ -101,7 +101,7 @@ impl SeekDistances {
         self.counts.iter().sum()
     }
 
-    /// Cylinders an access, 0 where there was none.
+    /// Cylinders per access, 0 without one.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count().max(1) as f64
     }
@@ -124,12 +124,12 @@ impl SeekDistances {
     }
 }
 
-/// What a device has done since time 0.
+/// The work of a device since time 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
     /// The arm's time for commands.
     pub commands: ArmTime,
-    /// The arm's time for cached writes on their way to the media.
+    /// The arm's time for destages.
     pub destages: ArmTime,
     /// The arm's time for read-ahead that has ended.
     pub read_ahead: Nanos,
@@ -141,7 +141,7 @@ pub struct Activity {
     pub writes: [u64; CacheUse::NAMES.len()],
     /// Flushes.
     pub flushes: u64,
-    /// The arm's ways to the accesses of commands and destages.
+    /// The seeks to the accesses of commands and destages.
     pub seeks: SeekDistances,
 }
 
@@ -174,7 +174,7 @@ impl Activity {
         self.seeks.add(travel.distance());
     }
 
-    /// Counts a way to an edge of the disk where nothing is accessed.
+    /// Counts a seek to an edge of the disk without an access.
     pub(super) fn go_by_way(&mut self, travel: Travel, took: Nanos) {
         self.commands.seek += took;
         self.seeks.add(travel.distance());
@@ -185,7 +185,7 @@ impl Activity {
         self.seeks.add(travel.distance());
     }
 
-    /// Counts a command that a read-ahead under way served.
+    /// Counts a command that joined a read-ahead.
     pub(super) fn join(&mut self, span: &Span) {
         self.commands.add(span);
     }

@@ -13,7 +13,7 @@ use headstack_policy::{Slot, SlotId};
 use rand::RngExt;
 use std::ops::Range;
 
-/// What the arm does.
+/// The present work of the arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     /// Nothing.
@@ -22,19 +22,19 @@ pub(super) enum Work {
     Choosing,
     /// Reads for a command, into a segment where one was free, up to `end`.
     Reading { segment: Option<usize>, start: Lbn, end: Lbn },
-    /// Reads ahead of the host, as the device's `ahead` says.
+    /// Reads ahead, as the device's `ahead` says.
     ReadAhead,
     /// Writes: a command's blocks, or cached ones.
     Writing { slot: Option<u32> },
-    /// Writes what the log on the media holds home.
+    /// Moves writes of the log on the media to their own places.
     Emptying,
-    /// Nothing yet: it is kept for a write whose data come into the cache first.
+    /// None yet: it is reserved for a write whose data must arrive in the cache first.
     Reserved { slot: u32 },
 }
 
-/// What a command that waited for the arm finds in the cache by now.
+/// What a command that waited for the arm now finds in the cache.
 enum Found {
-    /// All of it, which is on its way to the host.
+    /// All of it; the data are being sent to the host.
     Sent,
     /// Its first blocks, in this segment.
     Start(usize),
@@ -57,7 +57,7 @@ impl Target for Job {
 }
 
 impl Device {
-    /// Puts a command into the queue for the arm.
+    /// Queues a command for the arm.
     pub(super) fn want_arm(&mut self, slot: u32) {
         if self.is_only_choice() {
             // The usual case at depth 1.
@@ -86,7 +86,8 @@ impl Device {
         self.run_arm();
     }
 
-    /// Whether the arm's next work is the command that comes now, as soon as it may leave what it does: nothing else waits for it.
+    /// Whether the arm's next work is the command that arrives now, as soon as the arm may leave its present work: no other
+    /// command waits.
     fn is_only_choice(&self) -> bool {
         !self.arm_is_taken()
             && self.commands.waiting.is_empty()
@@ -96,7 +97,7 @@ impl Device {
             && !self.log_first()
     }
 
-    /// Has the arm leave its read-ahead, if it is at one; says when it may where it may not yet.
+    /// Stops the read-ahead, if one is in progress; returns when that is possible if not yet.
     pub(super) fn leave_read_ahead(&mut self) -> Option<Nanos> {
         self.follow_read_ahead(self.now);
         self.cut_off()
@@ -116,8 +117,8 @@ impl Device {
         }
     }
 
-    /// Turns to the next work after an access. The choice among commands that wait takes a while, in which others may come;
-    /// a command that goes on where the access ended needs none.
+    /// Chooses the next work after an access. The choice among waiting commands takes `choice_ms`, in which others may arrive; a
+    /// command that continues where the access ended needs no choice.
     fn turn_to_next(&mut self) {
         let chooses = self.config.choice > Nanos::ZERO
             && matches!(self.work, Work::Idle)
@@ -137,7 +138,7 @@ impl Device {
         !matches!(self.work, Work::Idle | Work::ReadAhead)
     }
 
-    /// Starts the next work if there is any and the arm may leave what it does.
+    /// Starts the next work if there is any and the arm may leave its present work.
     pub(super) fn run_arm(&mut self) {
         if self.arm_is_taken() {
             return;
@@ -160,7 +161,7 @@ impl Device {
         self.start_next();
     }
 
-    /// Starts a destage or a waiting command; commands that the cache can answer by now go out on the way.
+    /// Starts a destage or a waiting command. Commands that the cache can answer by now are sent on the way.
     fn start_next(&mut self) {
         if self.log_first() && self.start_emptying() {
             return;
@@ -178,7 +179,7 @@ impl Device {
                 return;
             }
             if matches!(self.work, Work::ReadAhead) {
-                // The hit that has just gone out made its read-ahead go on: cut it off if more waits.
+                // The hit that was just sent resumed its read-ahead: cut it off if more commands wait.
                 return self.run_arm();
             }
         }
@@ -208,7 +209,7 @@ impl Device {
         Some(slot)
     }
 
-    /// Moves the arm to the edges of the disk by way of which the order sends it.
+    /// Moves the arm to the edges of the disk that the order visits.
     fn go_by_way(&mut self) {
         for edge in self.commands.waiting.way() {
             let cylinder = if *edge == Edge::First { 0 } else { self.size.cylinders - 1 };
@@ -239,7 +240,7 @@ impl Device {
         begins
     }
 
-    /// Accounts an access for a command, to which the arm went as `travel` says.
+    /// Accounts an access for a command, with the seek `travel` before it.
     #[inline(always)]
     pub(super) fn account_span(&mut self, slot: u32, span: &Span, travel: Travel) {
         self.activity.command(span, travel);
@@ -251,15 +252,15 @@ impl Device {
         job.accounted = span.end;
     }
 
-    /// Sets what an access lost apart from its rotational latency.
+    /// Separates the time lost to retries from the rotational latency.
     fn account_retries(&mut self, slot: u32, lost: Nanos) {
         let parts = &mut self.job(slot).parts;
         parts.rotational_latency = parts.rotational_latency.since(lost);
         parts.retries += lost;
     }
 
-    /// Time that an access from `start` on loses to retries and to the drive's own work. One that goes on where the last one ended
-    /// is on its track already and loses nothing to the latter.
+    /// Time that an access from `start` on loses to retries and to the drive's own work. An access that continues where the last
+    /// one ended is already on its track and loses nothing to the latter.
     fn retry_time(&mut self, slot: u32, start: Lbn) -> Nanos {
         let mut time = self.chance.retries.map_or(Nanos::ZERO, |retries| self.geometric_retries(retries));
         if let Some(lost) = &self.chance.lost
@@ -271,7 +272,7 @@ impl Device {
         time
     }
 
-    /// Turns lost to retries that each follow with the same probability.
+    /// Revolutions lost to retries that each follow with the same probability.
     fn geometric_retries(&mut self, retries: Retries) -> Nanos {
         let mut turns = 0;
         while turns < retries.turns_max && self.chance.random.random_bool(retries.probability) {
@@ -316,7 +317,7 @@ impl Device {
                 self.cache.set_start(index, first);
             }
         }
-        // What the buffer came to hold while the command waited has yet to cross the bus as well.
+        // Data that arrived in the buffer while the command waited have yet to cross the bus as well.
         let job = &self.commands.jobs[slot as usize];
         let (unsent, ready) = (start.min(job.sent_to), delivered.ready.max(job.sent_at));
         self.send_from_media(slot, unsent, request.end() - unsent, ready, delivered.bound);
@@ -328,7 +329,7 @@ impl Device {
         true
     }
 
-    /// Looks a command that waited up again; what it finds whole goes out without the arm.
+    /// Looks a command that waited up in the cache again; a whole hit is sent without the arm.
     fn recheck_cache(&mut self, slot: u32) -> Found {
         let request = self.commands.jobs[slot as usize].command.request;
         if request.fua {
@@ -357,7 +358,7 @@ impl Device {
         }
     }
 
-    /// Sends a command's data that the cache holds by now.
+    /// Sends the data of a command that the cache holds by now.
     fn send_again(&mut self, slot: u32) {
         let now = self.now;
         let job = self.job(slot);
@@ -370,7 +371,7 @@ impl Device {
         self.want_port(ready, slot, Wanted::ToHost { sectors, bound: Nanos::ZERO, crossing: false });
     }
 
-    /// A read is off the media: reads ahead, or goes on to the next work.
+    /// A read has left the media: reads ahead, or continues with the next work.
     fn finish_read(&mut self, segment: Option<usize>, start: Lbn, end: Lbn) {
         self.work = Work::Idle;
         if let Some(index) = segment {
@@ -424,8 +425,8 @@ impl Device {
         true
     }
 
-    /// Plans a media write, from `begins` on: the least seek of a write that does not go on where and when the last access
-    /// ended, whole physical sectors. Tells the arm's way to it too.
+    /// Plans a media write, from `begins` on: with the shortest seek of a write, unless it continues the last access without a
+    /// stop, and in whole physical sectors. Also returns the seek.
     pub(super) fn write_span(
         &mut self,
         begins: Nanos,
@@ -451,7 +452,7 @@ impl Device {
         span.seek += wait;
         let physical = self.config.physical_sectors;
         if !start.0.is_multiple_of(physical) || !end.0.is_multiple_of(physical) {
-            // Part of a physical sector: it is read first, and written when it comes round again.
+            // Part of a physical sector: it is read first, and written a revolution later.
             self.put_off(&mut span, self.drive.mechanics.spindle().period());
         }
         if !self.is_sound(start, end) {
@@ -463,7 +464,7 @@ impl Device {
         (span, travel)
     }
 
-    /// Puts a write's transfer off by turns lost before it.
+    /// Delays a write's transfer by revolutions lost before it.
     fn put_off(&mut self, span: &mut Span, time: Nanos) {
         span.delay_media(time);
         if let Some(record) = &mut self.record {

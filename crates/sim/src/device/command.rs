@@ -1,9 +1,9 @@
-//! What a host says of a command beside what it asks: how it may be reordered.
+//! The host's attributes of a command, beyond the request: how it may be reordered.
 
 use headstack_model::spec::Tagging;
 use headstack_model::{Nanos, Op, Request};
 
-/// How a command stands to the others in the queue.
+/// The task attribute of a command: how it may be reordered.
 ///
 /// *Source:* SCSI Architecture Model, task attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,23 +11,23 @@ pub enum TaskAttribute {
     /// It may be served before and after any other.
     #[default]
     Simple,
-    /// All that came before it are done when it begins, and it is done when any later one begins.
+    /// All commands before it complete before it begins, and it completes before any later one begins.
     Ordered,
     /// It goes before all that wait, ordered ones too, and before an earlier one of its kind.
     HeadOfQueue,
 }
 
-/// A request with what the host says about its place among others.
+/// A request with its task attribute, priority and deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What is asked.
+    /// The request.
     pub request: Request,
-    /// How it stands to the others. With NCQ, which knows no such thing, the host itself lets an ordered command be
-    /// alone, and the head of the queue is like any other place.
+    /// Its task attribute. With NCQ, which has none, the host itself runs an ordered command alone, and the head of the queue is
+    /// like any other place.
     pub attribute: TaskAttribute,
     /// Whether it goes before others, where the drive heeds that or its order does.
     pub urgent: bool,
-    /// When it has to be done, for orders that go by deadlines.
+    /// Its deadline, for orders that use deadlines.
     pub deadline: Option<Nanos>,
 }
 
@@ -38,7 +38,7 @@ impl From<Request> for Command {
 }
 
 impl Command {
-    /// As a drive with this kind of tags takes it.
+    /// The command as a drive with this kind of tags treats it.
     pub(super) fn on(self, tagging: Tagging) -> Command {
         match (tagging, self.attribute) {
             (Tagging::Ncq, TaskAttribute::HeadOfQueue) => {
@@ -48,7 +48,7 @@ impl Command {
         }
     }
 
-    /// Whether nothing else may be under way beside it: ordered ones, and what NCQ does not queue.
+    /// Whether no other command may be in flight with it: ordered ones, and commands that NCQ does not queue.
     pub(super) fn must_be_alone(&self, tagging: Tagging) -> bool {
         self.attribute == TaskAttribute::Ordered || tagging == Tagging::Ncq && self.request.op == Op::Flush
     }

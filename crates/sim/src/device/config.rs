@@ -44,7 +44,7 @@ impl BeforeData {
     }
 }
 
-/// Everything the device asks of the electronics.
+/// The electronics' parameters of a device.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     after_read: Overheads,
@@ -77,9 +77,9 @@ pub(super) struct Config {
     pub(super) physical_sectors: u64,
     pub(super) flush: Nanos,
     pub(super) destage_extra: Nanos,
-    /// Whether a read that the buffer can answer takes the arm.
+    /// Whether a read that the buffer can answer needs the arm.
     pub(super) hits_take_arm: bool,
-    /// Whether the data of writes are taken whatever the arm does.
+    /// Whether the data of writes are accepted whatever the arm does.
     pub(super) write_prebuffering: bool,
 }
 
@@ -118,22 +118,22 @@ impl Config {
             flush: Nanos::from_ms(spec.cache.flush_ms),
             destage_extra: Nanos::from_ms(spec.cache.destage_extra_ms),
             hits_take_arm: spec.cache.hits_take_arm && !bus.never_disconnects,
-            // Who never gives up the bus takes the data on it.
+            // A drive that never releases the bus accepts the data on it.
             write_prebuffering: spec.cache.write_prebuffering || bus.never_disconnects,
         }
     }
 
-    /// Overheads of a command, by what went before it.
+    /// Overheads of a command, by the kind of the previous one.
     pub(super) fn overheads(&self, after_write: bool) -> &Overheads {
         if after_write { &self.after_write } else { &self.after_read }
     }
 
-    /// Time to give up the bus in a read.
+    /// Time to release the bus in a read.
     pub(super) fn disconnect_read(&self, after_write: bool) -> Nanos {
         if after_write { self.disconnect_read_after_write } else { self.disconnect_read_after_read }
     }
 
-    /// The buffer of a write-through. A drive that is told no ratio sees to it itself that its data do not run out.
+    /// The buffer of a write-through. A drive without a ratio itself ensures that its data do not run out.
     pub(super) fn room(&self) -> Room {
         if self.empty_ratio == 0.0 {
             return Room::ENDLESS;

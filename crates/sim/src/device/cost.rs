@@ -1,4 +1,4 @@
-//! What each waiting access would cost, seen from the arm: what order policies are told.
+//! The cost of each waiting access from the arm's position, for order policies.
 
 use super::destage::Destage;
 use super::media::{Arm, Drive};
@@ -16,7 +16,7 @@ pub(super) trait Target {
     fn is_write(&self) -> bool;
 }
 
-/// Data that wait to be put on the media.
+/// Data that wait to be written to the media.
 pub(super) trait Unwritten {
     /// Track and angle of their first block.
     fn home(&self) -> (TrackPlace, Angle);
@@ -36,7 +36,7 @@ impl<T: Unwritten> Target for T {
     }
 }
 
-/// What holds data that a read need not go to the media for.
+/// The buffers from which a read can be answered without the media.
 pub(super) struct Buffer<'a> {
     pub(super) cache: &'a Cache,
     pub(super) destage: &'a Destage,
@@ -55,7 +55,7 @@ impl Buffer<'_> {
 pub(super) struct Cost<'a, T> {
     pub(super) drive: &'a Drive,
     pub(super) cylinders: u32,
-    /// What could answer a command; nothing answers a dirty run.
+    /// The buffer that could answer a command; `None` for a dirty run.
     pub(super) buffer: Option<Buffer<'a>>,
     pub(super) targets: &'a [T],
     pub(super) arm: Arm,

@@ -1,4 +1,4 @@
-//! Written data on their way from the cache to the media.
+//! Destaging: written data on their way from the cache to the media.
 
 mod joined;
 
@@ -27,7 +27,7 @@ struct Run {
     angle: Angle,
 }
 
-/// Dirty data and who waits for them.
+/// Dirty data, and the commands that wait for them.
 #[derive(Debug)]
 pub(super) struct Destage {
     pub(super) policy: WriteCache,
@@ -37,11 +37,11 @@ pub(super) struct Destage {
     free: Vec<u32>,
     /// Runs that wait for the arm. Kept in order of arrival too.
     queue: Queue,
-    /// Writes for which room in the queue is kept until their data have come.
+    /// Writes for which room in the queue is reserved until their data have arrived.
     reserved: usize,
     /// The run being written.
     current: Option<Run>,
-    /// Whether the head goes over the blocks of a write that joined the run, which are on their own turn yet.
+    /// Whether the head passes over the blocks of a write that joined the run and has its own destage later.
     goes_over: bool,
     sectors: u64,
     most: u64,
@@ -49,7 +49,7 @@ pub(super) struct Destage {
     idle: Nanos,
     /// When the oldest idle time began.
     quiet_since: Nanos,
-    /// Whether the last media work was a destage: pressed destages and commands take turns.
+    /// Whether the last media work was a destage: forced destages and commands alternate.
     pub(super) last_was_destage: bool,
     /// Writes that wait for room.
     pub(super) blocked: VecDeque<u32>,
@@ -92,7 +92,7 @@ impl Destage {
         })
     }
 
-    /// Whether dirty data hold all of `start..end`.
+    /// Whether dirty data cover all of `start..end`.
     pub(super) fn holds(&self, start: Lbn, end: Lbn) -> bool {
         if self.policy != WriteCache::Full {
             return false;
@@ -102,7 +102,7 @@ impl Destage {
         waits || self.current.as_ref().is_some_and(holds)
     }
 
-    /// Index in the queue of the run that the order of destaging puts next.
+    /// Index in the queue of the run that the destage order chooses.
     fn choose(&mut self, drive: &Drive, cylinders: u32, arm: Arm, last_lbn: Lbn) -> usize {
         let cost = Cost { drive, cylinders, buffer: None, targets: &self.runs, arm, last_lbn };
         self.order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
@@ -118,22 +118,22 @@ impl Destage {
         self.queue.is_empty() && self.current.is_none() && self.reserved == 0
     }
 
-    /// Whether the head has come to the end of the blocks that it went over; it has then.
+    /// Whether the head has passed over the joined blocks; resets the flag.
     pub(super) fn ends_going_over(&mut self) -> bool {
         std::mem::take(&mut self.goes_over)
     }
 
-    /// First block that is in the cache and not on the media, of those that `segment` holds.
+    /// First block of `segment` that is in the cache and not on the media.
     fn dirty_from(&self) -> Option<Lbn> {
         self.current.as_ref().map(|run| run.start)
     }
 
-    /// Whether no write but the one being put on the media has its data in the cache, or on their way there.
+    /// Whether only the write that is being written to the media has its data in the cache, or on their way there.
     fn none_waits(&self) -> bool {
         self.queue.is_empty() && self.reserved == 0
     }
 
-    /// The run being put on the media, and the oldest of those that wait, where that goes on where the other ends.
+    /// The run that is being written to the media, and the oldest waiting one, if it continues that run.
     fn current_and_joined(&self) -> Option<(Run, Run)> {
         let current = self.current?;
         let next = self.runs[self.queue.slots().first()?.id.0 as usize];
@@ -146,11 +146,11 @@ impl Destage {
 }
 
 impl Device {
-    /// Reserves room in the cache for a write; false when there is none, or a flush is under way.
+    /// Reserves room in the cache for a write; false if there is none, or a flush is in progress.
     pub(super) fn reserve_write(&mut self, slot: u32) -> bool {
         let request = self.commands.jobs[slot as usize].command.request;
         let is_full = self.destage.queue.len() + self.destage.reserved >= self.destage.queue.capacity();
-        // What came in during a flush would put its end off for as long as more comes.
+        // Writes accepted during a flush would delay its end for as long as more arrive.
         if is_full || !self.destage.flushes.is_empty() {
             return false;
         }
@@ -173,7 +173,7 @@ impl Device {
         true
     }
 
-    /// Puts a write's data, for which room was reserved, among the dirty ones.
+    /// Adds a write's data, for which room was reserved, to the dirty ones.
     pub(super) fn enqueue_dirty(&mut self, slot: u32) {
         self.destage.reserved -= 1;
         let job = self.commands.jobs[slot as usize];
@@ -218,7 +218,7 @@ impl Device {
             return false;
         }
         run.end = request.end();
-        // Taken to come without a gap, the last of them no sooner than it does.
+        // The model assumes that they arrive without a gap, the last of them no earlier than it does.
         let all = run.arriving.time_of(run.end - run.start);
         run.arriving.begins += job.arriving.time_of(u64::from(request.sectors)).since(all);
         self.note_dirty(slot, id);
@@ -226,7 +226,7 @@ impl Device {
         true
     }
 
-    /// When destaging should start if no command wants the arm; `Nanos::MAX` when nothing is dirty.
+    /// When destaging should start if no command needs the arm; `Nanos::MAX` when nothing is dirty.
     pub(super) fn destage_due(&self) -> Nanos {
         let destage = &self.destage;
         if destage.queue.is_empty() {
@@ -246,19 +246,19 @@ impl Device {
         if destage.policy != WriteCache::Full {
             return true;
         }
-        // A queued flush, writes for which the cache has no room and the commands that wait for the arm have equal rights: they
-        // take turns, so that none waits for all of another.
+        // A queued flush, writes for which the cache has no room, and the commands that wait for the arm have equal rights: they
+        // alternate, so that none waits for all of another.
         let presses = destage.forced() || destage.sectors >= destage.pressed;
         presses && !destage.last_was_destage || self.is_flush_at_head()
     }
 
-    /// Whether a flush under way is one for the head of the queue.
+    /// Whether a flush in progress is one for the head of the queue.
     fn is_flush_at_head(&self) -> bool {
         let attribute = |slot: &u32| self.commands.jobs[*slot as usize].command.attribute;
         self.destage.flushes.iter().any(|slot| attribute(slot) == TaskAttribute::HeadOfQueue)
     }
 
-    /// Starts to write a dirty run; false when there is none.
+    /// Starts to write a dirty run; false if there is none.
     pub(super) fn start_destage(&mut self) -> bool {
         if self.destage.queue.is_empty() {
             return false;
@@ -299,7 +299,7 @@ impl Device {
         self.unblock();
     }
 
-    /// Data up to `end` are on the media: their segment is clean unless more came in behind them.
+    /// Data up to `end` are on the media: their segment is clean unless more arrived behind them.
     pub(super) fn settle_segment(&mut self, segment: Option<usize>, end: Lbn) {
         if let Some(index) = segment
             && self.cache.segment(index).end == end
@@ -309,7 +309,7 @@ impl Device {
         }
     }
 
-    /// Lets writes in that waited for room.
+    /// Accepts writes that waited for room.
     pub(super) fn unblock(&mut self) {
         while let Some(slot) = self.destage.blocked.front().copied() {
             if !self.reserve_write(slot) {

@@ -1,15 +1,14 @@
-//! What may be wrong with a disk: blocks that cannot be read, blocks that take several turns, a disk that dies.
+//! Faults of a disk: blocks that cannot be read, blocks that take several revolutions, a disk that dies.
 //!
-//! A read that comes to a block which cannot be read tries it again for some turns and ends with
-//! [`Outcome::MediumError`]; nothing of it goes to the host. A write to such a block moves it to a spare place, as drives do,
-//! so that it is good again, unless the fault says that it stays. What the cache holds is answered as ever. Read-ahead ends
-//! before a block with a fault rather than try it.
+//! A read of a block that cannot be read is retried for some revolutions and ends with [`Outcome::MediumError`]; none of its data
+//! go to the host. A write to such a block moves it to a spare, as drives do, so that it is good again, unless the fault is
+//! permanent. The cache answers its blocks as usual. Read-ahead ends before a block with a fault instead of trying it.
 //!
-//! A dead disk ends everything with [`Outcome::Dead`], and what its cache held is lost.
+//! A dead disk ends everything with [`Outcome::Dead`], and the contents of its cache are lost.
 //!
-//! *Assumptions:* where neither the fault nor the drive file says how often a drive tries, it does so for
-//! [`Fault::USUAL_TURNS`] turns. A write to a bad block, and later accesses to its new place, take no longer than others.
-//! A write of part of a physical sector is carried out though the rest of it cannot be read.
+//! *Assumptions:* where neither the fault nor the drive file gives the number of retries, it is [`Fault::USUAL_TURNS`]. A write to
+//! a bad block, and later accesses to its new place, take no longer than others. A write of part of a physical sector is carried
+//! out although the rest of it cannot be read.
 
 use super::arm::Work;
 use super::media::{Arm, Delivered};
@@ -29,33 +28,33 @@ pub enum Fault {
         start: Lbn,
         /// Block after the last.
         end: Lbn,
-        /// Turns for which a read tries; without it, those of the drive's retries or the usual ones.
+        /// Revolutions for which a read retries. Default: those of the drive's retries, or [`Fault::USUAL_TURNS`].
         turns: Option<u32>,
         /// Whether they stay so when they are written.
         stays: bool,
     },
-    /// Blocks that each access succeeds with only after some further turns.
+    /// Blocks whose every access takes some further revolutions.
     Slow {
         /// First block.
         start: Lbn,
         /// Block after the last.
         end: Lbn,
-        /// Further turns of an access that touches them.
+        /// Further revolutions of an access that touches them.
         turns: u32,
     },
     /// The disk does nothing any more.
     Dead {
         /// From this time on.
         from: Nanos,
-        /// How long it is, from then or from its submission on, until a command is taken to have failed.
+        /// Time after which a command is considered failed, counted from the death or from its submission.
         timeout: Nanos,
     },
 }
 
 impl Fault {
-    /// Turns for which a drive tries to read a block, where nobody says it.
+    /// Revolutions for which a drive retries a block by default.
     pub const USUAL_TURNS: u32 = 8;
-    /// The most turns that a fault may take.
+    /// The most revolutions of a fault.
     pub const TURNS_MAX: u32 = 100_000;
 }
 
@@ -72,7 +71,7 @@ pub enum FaultError {
         /// Blocks that the drive has.
         sectors: u64,
     },
-    /// No turns, or too many.
+    /// No revolutions, or too many.
     #[error("{0} turns are outside 1 to {max}", max = Fault::TURNS_MAX)]
     Turns(u32),
 }
@@ -94,7 +93,7 @@ impl Run {
     }
 }
 
-/// What is wrong with a device.
+/// The faults of a device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     runs: Vec<Run>,
@@ -110,13 +109,13 @@ impl Faults {
         self.runs.iter().filter(move |run| run.touches(&blocks))
     }
 
-    /// The first block of some that cannot be read, and for how many turns that is tried.
+    /// The first of the blocks that cannot be read, and the number of retries.
     fn unreadable(&self, blocks: Range<Lbn>) -> Option<(Lbn, u32)> {
         let unreadable = self.touched(blocks.clone()).filter(|run| !run.readable);
         unreadable.map(|run| (run.start.max(blocks.start), run.turns)).min()
     }
 
-    /// The next command whose time is over, and when it was.
+    /// The next command whose timeout has expired, and when.
     fn ended(&mut self, now: Nanos) -> Option<(Nanos, u32)> {
         let (at, _) = self.ending.front()?;
         if *at <= now { self.ending.pop_front() } else { None }
@@ -142,9 +141,9 @@ impl Faults {
 }
 
 impl Device {
-    /// Gives the disk a fault, from its next access on.
+    /// Injects a fault into the disk, from its next access on.
     ///
-    /// *Errors:* blocks that it does not have, or turns outside 1 to [`Fault::TURNS_MAX`].
+    /// *Errors:* blocks that it does not have, or revolutions outside 1 to [`Fault::TURNS_MAX`].
     pub fn inject(&mut self, fault: Fault) -> Result<(), FaultError> {
         let usual = self.chance.retries.map_or(Fault::USUAL_TURNS, |retries| retries.turns_max.max(1));
         let run = match fault {
@@ -186,7 +185,7 @@ impl Device {
         faults.touched(start..end).map(|run| run.end.min(end)).max().unwrap_or(start)
     }
 
-    /// Turns that an access to these blocks loses to slow ones.
+    /// Revolutions that an access to these blocks loses to slow ones.
     pub(super) fn slow_time(&self, start: Lbn, end: Lbn) -> Nanos {
         let Some(faults) = &self.health.faults else { return Nanos::ZERO };
         self.turns(faults.touched(start..end).filter(|run| run.readable).map(|run| run.turns).sum())
@@ -203,7 +202,7 @@ impl Device {
         }
     }
 
-    /// Starts a read that comes to a block which cannot be read; false when all its blocks can be.
+    /// Starts a read of a block that cannot be read; false if all its blocks can be.
     pub(super) fn start_unreadable(&mut self, slot: u32) -> bool {
         let Some(faults) = &self.health.faults else { return false };
         let start = self.commands.jobs[slot as usize].media_from;
@@ -247,7 +246,7 @@ impl Device {
         }
     }
 
-    /// Does what is due up to `now`, by which the disk is dead.
+    /// Handles everything due up to `now`, when the disk is dead.
     #[cold]
     pub(super) fn handle_death(&mut self, now: Nanos) {
         if !self.is_dead() {
@@ -261,7 +260,7 @@ impl Device {
         self.now = self.now.max(now);
     }
 
-    /// Stops for good; what is outstanding ends once its time is over.
+    /// Stops permanently; outstanding commands end after their timeout.
     fn die(&mut self) {
         self.stop();
         self.release_bus();
@@ -282,7 +281,7 @@ impl Device {
         self.commands.in_flight += 1;
         let job = self.job(slot);
         job.outcome = Outcome::Dead;
-        // What an access or a transfer would have taken beyond this never happens.
+        // The time of an access or a transfer beyond this moment never passes.
         job.parts = job.parts.first(now - job.submitted);
         job.accounted = job.submitted + job.parts.total();
         job.account(Part::Queued, now);

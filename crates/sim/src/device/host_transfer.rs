@@ -1,4 +1,4 @@
-//! A device's data, commands and reports on their way to and from the host, over a bus of its own or what it shares.
+//! Transfers of a device's data, commands and status to and from the host, over a bus of its own or shared links.
 
 use super::Device;
 use crate::link::{Links, Transfer};
@@ -53,7 +53,7 @@ impl Device {
         self.bus.lent.as_ref().is_some_and(|lent| lent.links.is_exclusive(lent.number))
     }
 
-    /// When a command for so many sectors that is given at `now` has come in.
+    /// When a command for `sectors` sectors that is sent at `now` has arrived.
     pub(super) fn command_comes(&mut self, now: Nanos, sectors: u32) -> Nanos {
         let bytes = u64::from(sectors) * u64::from(self.size.sector_bytes);
         match &mut self.bus.lent {
@@ -62,12 +62,12 @@ impl Device {
         }
     }
 
-    /// Whether a read's data go to the host as they come, whatever the port does.
+    /// Whether a read's data are sent to the host as they arrive, whatever the port does.
     pub(super) fn streams(&self) -> bool {
         self.bus.lent.as_ref().is_some_and(|lent| lent.links.streams(lent.number))
     }
 
-    /// When the host knows of a command that ends at `at`.
+    /// When the host is notified of a command that ends at `at`.
     pub(super) fn interrupt_at(&mut self, at: Nanos) -> Nanos {
         match &mut self.bus.lent {
             None => at,
@@ -75,7 +75,7 @@ impl Device {
         }
     }
 
-    /// When a report without data has come to the host.
+    /// When a status without data has arrived at the host.
     pub(super) fn status_received_at(&mut self, at: Nanos) -> Nanos {
         match &mut self.bus.lent {
             None => at,
@@ -89,7 +89,7 @@ impl Device {
         self.cross(begins, end, sectors, true)
     }
 
-    /// When data that cross from `begins` to `end` on a bus of their own have crossed what the drive shares.
+    /// When data that cross a bus of their own from `begins` to `end` have crossed the shared links.
     fn cross(&mut self, begins: Nanos, end: Nanos, sectors: u64, to_host: bool) -> Nanos {
         let bytes = sectors * u64::from(self.size.sector_bytes);
         match &mut self.bus.lent {
@@ -100,7 +100,7 @@ impl Device {
         }
     }
 
-    /// Has a write's data come in from `begins` on; tells when all are here.
+    /// Starts receiving a write's data at `begins`; returns when all have arrived.
     pub(super) fn receive_data(&mut self, slot: u32, begins: Nanos) -> Nanos {
         let sectors = u64::from(self.commands.jobs[slot as usize].command.request.sectors);
         let alone = begins + self.bus_time(self.config.write_sector, sectors);

@@ -1,11 +1,11 @@
-//! A command on its way through the device.
+//! A command in the device.
 
 use super::media::Arriving;
 use super::split::{Part, TimeSplit};
 use super::{CacheUse, Command, Outcome, Travel};
 use headstack_model::{Angle, Lbn, Nanos, TrackPlace};
 
-/// A command under way.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub(super) command: Command,
@@ -17,9 +17,9 @@ pub(super) struct Job {
     pub(super) overhead_done: Nanos,
     /// Whether no other command was outstanding when it came.
     pub(super) found_idle: bool,
-    /// First block that has to come from the media.
+    /// First block that must come from the media.
     pub(super) media_from: Lbn,
-    /// Block up to which a read's data go to the host before the arm's work for it, and when they have gone.
+    /// Block up to which a read's data are sent to the host before the arm's work for it, and the end of that transfer.
     pub(super) sent_to: Lbn,
     pub(super) sent_at: Nanos,
     /// How a write's data arrive.
@@ -31,7 +31,7 @@ pub(super) struct Job {
     pub(super) segment: Option<usize>,
     /// Whether it gave up the bus before its data.
     pub(super) disconnected_early: bool,
-    /// Whether its data come once the arm is free for it.
+    /// Whether its data are accepted only once the arm is free for it.
     pub(super) defers_data: bool,
     pub(super) cache: CacheUse,
     pub(super) travel: Option<Travel>,
@@ -39,7 +39,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// A command that comes in at `now`, which may have found the drive idle.
+    /// A command that arrives at `now`, with whether it found the drive idle.
     #[inline]
     pub(super) fn new(command: Command, now: Nanos, found_idle: bool) -> Job {
         let first = command.request.lbn;

@@ -1,22 +1,22 @@
-//! Turns that accesses lose to retries and to the drive's own work.
+//! Revolutions that accesses lose to retries and to the drive's own work.
 
 use headstack_model::spec::LostTurns;
 use headstack_model::{DriveSpec, Nanos};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-/// How many turns an access loses, drawn from the seed.
+/// The distribution of revolutions that an access loses, drawn from the seed.
 #[derive(Clone, Debug)]
 pub(super) struct Lost {
-    /// Of 2⁶⁴ accesses, how many lose one turn or more, two or more, …: falling.
+    /// Of 2⁶⁴ accesses, how many lose at least one revolution, two, …: falling.
     counts: Vec<u64>,
     turn: Nanos,
-    /// Whether only commands that found the drive idle lose turns.
+    /// Whether only commands that found the drive idle lose revolutions.
     pub(super) from_idle_only: bool,
 }
 
 impl Lost {
-    /// What a drive loses, where its file says so.
+    /// The losses of a drive, if its file has them.
     pub(super) fn of(spec: &DriveSpec, turn: Nanos) -> Option<Box<Lost>> {
         spec.mechanics.lost_turns.as_ref().map(|lost| Box::new(Lost::new(lost, turn)))
     }
@@ -49,7 +49,7 @@ mod tests {
         for _ in 0..100_000 {
             counts[(lost.draw(&mut random).0 / 10) as usize] += 1;
         }
-        // Between two turns and four the share falls by equal ratios: half as many lose three as lose two.
+        // Between two and four revolutions the share falls geometrically: half as many lose three as lose two.
         for (count, share) in counts.iter().zip([0.6, 0.3, 0.05, 0.025, 0.025, 0.0]) {
             assert!((f64::from(*count) - share * 1e5).abs() < 700.0, "{counts:?}");
         }

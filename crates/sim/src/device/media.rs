@@ -1,7 +1,7 @@
-//! What the media do for a run of blocks: seek, latency and transfer, track by track.
+//! The media's work for a run of blocks: seek, latency and transfer, track by track.
 //!
-//! A [`Pass`] is a run of sectors going by under one head; a [`Span`] is what all passes of an access add up to.
-//! Everything is computed at once when the access starts, so that nothing needs an event a sector.
+//! A [`Pass`] is a run of sectors that pass under one head; a [`Span`] is the sum of all passes of an access. Everything is
+//! computed when the access starts, so that no sector needs an event.
 
 use super::pass::Pass;
 use headstack_model::spec::{Delivery, ZeroLatency};
@@ -13,26 +13,26 @@ use std::ops::Range;
 pub struct Drive {
     /// Where blocks lie.
     pub geometry: Geometry,
-    /// How long the arm takes.
+    /// The times of the arm.
     pub mechanics: Mechanics,
 }
 
-/// The arm at a time: where it is, and from when on it is free.
+/// The arm's position, and the time from which it is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arm {
     pub(crate) place: TrackPlace,
     pub(crate) at: Nanos,
 }
 
-/// What the passes of an access add up to.
+/// The sum of an access's passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
     pub(crate) seek: Nanos,
     pub(crate) rotation: Nanos,
     pub(crate) media: Nanos,
-    /// When the last sector has gone by.
+    /// When the last sector has passed.
     pub(crate) end: Nanos,
-    /// The last pass: where the access leaves the arm, and where a read-ahead goes on.
+    /// The last pass: the access leaves the arm there, and a read-ahead continues from there.
     pub(crate) last: Pass,
 }
 
@@ -52,7 +52,7 @@ impl Span {
         self.end = end;
     }
 
-    /// Takes a part of the access in that follows on this one.
+    /// Appends the next part of the access.
     fn append(&mut self, part: &Span) {
         self.seek += part.seek;
         self.rotation += part.rotation;
@@ -65,13 +65,13 @@ impl Span {
         Arm { place: self.last.place(), at: self.end }
     }
 
-    /// Puts the access's transfer off, by turns lost before it.
+    /// Delays the access's transfer by revolutions lost before it.
     pub(crate) fn delay_media(&mut self, time: Nanos) {
         self.rotation += time;
         self.end += time;
     }
 
-    /// The same for a read, whose data come later too.
+    /// The same for a read, whose data also arrive later.
     pub(crate) fn delay(&mut self, time: Nanos, delivered: &mut Delivered) {
         self.delay_media(time);
         delivered.bound += time;
@@ -79,12 +79,12 @@ impl Span {
     }
 }
 
-/// The part of a read that its data's way to the host depends on.
+/// The part of a read on which its data's transfer to the host depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
     /// Block after the request's last.
     pub(crate) end: Lbn,
-    /// Block whose arrival lets the bus start.
+    /// Block whose arrival starts the bus transfer.
     pub(crate) watermark: Lbn,
     /// Time of a sector on the bus, in 2⁻¹⁰ ns.
     pub(crate) bus_sector: u64,
@@ -97,7 +97,7 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
-    /// For an access whose data go nowhere.
+    /// For an access without a transfer to the host.
     pub(crate) fn nowhere() -> Delivered {
         Delivered {
             end: Lbn(0),
@@ -115,7 +115,7 @@ impl Delivered {
         Nanos((sectors * self.bus_sector) >> 10)
     }
 
-    /// Takes a pass into account whose sectors arrive in order.
+    /// Adds a pass whose sectors arrive in order.
     fn add(&mut self, drive: &Drive, pass: &Pass, end: Nanos) {
         let left = |from: Lbn| self.bus_time(self.end.0.saturating_sub(from.0));
         let first = pass.end_of(drive, 1) + left(pass.first);
@@ -139,7 +139,7 @@ fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {
 impl Drive {
     /// The next pass of an access: from `lbn` on, at most `most` sectors, with the arm coming from `arm`.
     ///
-    /// `near` is a run of blocks that was looked up before and may hold `lbn` too.
+    /// `near` is a run of blocks that was looked up before and may contain `lbn` too.
     pub(crate) fn plan(&self, near: &Extent, arm: Arm, lbn: Lbn, most: u64, write: bool) -> Pass {
         let extent = match lbn.0.wrapping_sub(near.first.0) {
             into if into < u64::from(near.sectors) => *near,
@@ -147,7 +147,7 @@ impl Drive {
             _ => self.geometry.extent_at(lbn),
         };
         if let Some(access) = self.mechanics.constant_access() {
-            // All of it at once, across tracks too: neither arm nor platter is waited for.
+            // All of it at once, across tracks too: without seek or latency.
             let begins = arm.at + access;
             return Pass { first: lbn, sectors: most as u32, extent, on_track: begins, begins, width: 0 };
         }
@@ -155,7 +155,7 @@ impl Drive {
         self.pass_from(&extent, on_track, lbn, most)
     }
 
-    /// The next pass of a read, as [`Drive::plan`], where it mostly goes on along the track that the arm is on.
+    /// The next pass of a read, as [`Drive::plan`], for the common case that it continues along the arm's track.
     #[inline]
     pub(crate) fn plan_after(&self, near: &Extent, arm: Arm, lbn: Lbn, most: u64) -> Pass {
         let stays = near.contains(lbn) && track_of(near) == arm.place;
@@ -190,7 +190,7 @@ impl Drive {
         (track_of(&extent), angle_of(&extent, lbn))
     }
 
-    /// First block of the track of a pass that goes by whole between the head's landing and the pass.
+    /// First block of the part of the track that passes completely between the head's landing and the pass.
     pub(crate) fn landed_before(&self, pass: &Pass) -> Lbn {
         let latency = pass.begins - pass.on_track;
         let sector = self.mechanics.spindle().time_of_units(pass.width >> 32).0.max(1);
@@ -198,7 +198,7 @@ impl Drive {
         Lbn(pass.first.0.saturating_sub(latency.0 / sector)).max(first).min(pass.first)
     }
 
-    /// First block of the track of `lbn` and the block after its last. `near` may be the run that holds it.
+    /// First block of the track of `lbn` and the block after its last. `near` may be the run that contains it.
     #[inline]
     pub(crate) fn track_of(&self, near: &Extent, lbn: Lbn) -> (Lbn, Lbn) {
         if near.contains(lbn) && near.sectors == near.sectors_per_track {
@@ -208,7 +208,7 @@ impl Drive {
         (track.first, track.first + u64::from(track.sectors))
     }
 
-    /// Reads `start..end` in order, `first` being a pass that is already planned (or running) and holds `start`.
+    /// Reads `start..end` in order. `first` is a pass that is already planned (or running) and contains `start`.
     pub(crate) fn read_in_order(
         &self,
         from: Nanos,
@@ -242,7 +242,8 @@ impl Drive {
         }
     }
 
-    /// Splits a pass at the sector that the head lands in, if it lands inside: how many sectors come only at the wrap.
+    /// Splits a pass at the sector in which the head lands, if it lands inside: returns how many sectors arrive only after the
+    /// wrap.
     fn landed_inside(&self, pass: &Pass) -> Option<u32> {
         let spindle = self.mechanics.spindle();
         let turn = spindle.period();
@@ -257,7 +258,7 @@ impl Drive {
         (wrapped < pass.sectors).then_some(wrapped)
     }
 
-    /// One run of sectors, accessed from wherever the head lands; `sees` is shown what goes by, in that order.
+    /// One run of sectors, accessed from wherever the head lands; `sees` gets the passes in that order.
     fn access_on_arrival(
         &self,
         arm: Arm,
@@ -316,7 +317,7 @@ impl Drive {
         }
     }
 
-    /// Writes a run whose data come from the host as `arriving` says; `sees` is shown what goes by.
+    /// Writes a run whose data arrive from the host as `arriving` says; `sees` gets the passes.
     fn write(
         &self,
         near: &Extent,
@@ -353,8 +354,8 @@ impl Drive {
         }
     }
 
-    /// Writes a run through a buffer that holds `room.sectors` of it: the rest comes over the bus each time the buffer has
-    /// run down to `room.left`. `sees` is shown what goes by under the heads, in that order.
+    /// Writes a run through a buffer of `room.sectors`: the rest crosses the bus each time the buffer has drained to `room.left`.
+    /// `sees` gets the passes in order.
     pub(crate) fn write_in_parts(
         &self,
         near: &Extent,
@@ -381,8 +382,8 @@ impl Drive {
         total
     }
 
-    /// Delays a pass by whole turns until its first sector's data are here when it begins, and cuts it before a sector
-    /// whose are not.
+    /// Delays a pass by whole revolutions until its first sector's data are here when it begins, and cuts it before a sector whose
+    /// data are not.
     fn wait_for_data(&self, mut pass: Pass, start: Lbn, arriving: Arriving) -> Pass {
         let turn = self.round(&pass);
         let before = pass.first - start;
@@ -410,20 +411,20 @@ impl Drive {
 /// The buffer of a write that is longer than it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Sectors it holds.
+    /// Its size in sectors.
     pub(crate) sectors: u64,
-    /// Sectors left in it at which the drive asks for more.
+    /// Sectors left in it when the drive requests more.
     pub(crate) left: u64,
-    /// From asking to the first data.
+    /// From the request to the first data.
     pub(crate) reconnect: Nanos,
 }
 
 impl Room {
-    /// A buffer that holds all of any write, as that of data already in the cache does.
+    /// A buffer that holds all of any write, as for data already in the cache.
     pub(crate) const ENDLESS: Room = Room { sectors: u64::MAX, left: 0, reconnect: Nanos::ZERO };
 }
 
-/// How a write's data come into the buffer: one sector after another at the bus's pace.
+/// The arrival of a write's data in the buffer: one sector after another at the bus's rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arriving {
     /// When the transfer begins.

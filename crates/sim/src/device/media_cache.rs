@@ -1,9 +1,11 @@
-//! The media cache: a log on the media for writes that must be safe before they are reported.
+//! The media cache: a log on the media for writes that must be on the media before they are acknowledged.
 //!
-//! Modelled: regions spread over the cylinders, of which the nearest is used; a write lands at the next place that comes under the
-//! head, and the places passed over stay empty until the region is used again; writes go home in runs while commands wait, and one by one when none
-//! does. Not modelled: reading a logged block from the log (a read is timed as if it were home), and the log's index on the media.
-//! *Source:* HGST and WD drives from the Ultrastar 7K6000 on have such a log; how it works inside is an assumption.
+//! Modelled: regions spread over the cylinders, of which the nearest is used; a write goes to the next sector that passes under
+//! the head, and skipped sectors stay empty until the region is reused; the drive moves writes to their own places in runs while
+//! commands wait, and one by one when none does. Not modelled: reading a logged block from the log (a read is timed as if it were
+//! at its own place), and the log's index on the media.
+//!
+//! *Source:* HGST and WD drives from the Ultrastar 7K6000 on have such a log; its internals are an assumption.
 
 use super::cost::{Cost, Unwritten};
 use super::media::{Arm, Arriving, Drive, Room, Span};
@@ -13,7 +15,7 @@ use headstack_model::{Angle, DriveSpec, Lbn, Nanos, Request, TrackPlace};
 use headstack_policy::order::{self, BuiltIn};
 use headstack_policy::{Queue, Slot, SlotId};
 
-/// A run of blocks whose data are in the log and not yet home.
+/// A run of blocks whose data are in the log and not yet at their own place.
 #[derive(Clone, Copy, Debug, Default)]
 struct Logged {
     start: Lbn,
@@ -34,12 +36,12 @@ struct Region {
     first_cylinder: u32,
     /// Length of a sector on its tracks.
     sector_ns: f64,
-    /// The track that is written now, and how much of a turn has gone by over it.
+    /// The track that is written now, and the share of a revolution that has passed over it.
     track: u32,
     gone_by: f64,
 }
 
-/// The log and what is in it.
+/// The log and its contents.
 #[derive(Debug)]
 pub(super) struct MediaCache {
     /// In the order of their cylinders.
@@ -53,11 +55,11 @@ pub(super) struct MediaCache {
     order: BuiltIn,
     logged: Vec<Logged>,
     free: Vec<u32>,
-    /// What waits to go home, in order of arrival too.
+    /// The writes to be moved, in order of arrival too.
     queue: Queue,
-    /// Writes that still go home before commands do.
+    /// Writes to be moved before commands.
     left: usize,
-    /// The command whose write goes to the log now.
+    /// The command whose write is being logged.
     logging: Option<u32>,
     quiet_since: Nanos,
 }
@@ -75,7 +77,7 @@ impl Region {
 }
 
 impl MediaCache {
-    /// The media cache that a drive file describes.
+    /// The media cache of a drive file.
     ///
     /// *Errors:* no such order.
     pub(super) fn of(spec: &DriveSpec, drive: &Drive) -> Result<Option<Box<MediaCache>>, order::OrderError> {
@@ -99,12 +101,12 @@ impl MediaCache {
         })))
     }
 
-    /// Whether writes go home before commands.
+    /// Whether writes are moved before commands.
     pub(super) fn is_first(&self) -> bool {
         self.left > 0 && !self.queue.is_empty()
     }
 
-    /// When writes should go home if no command wants the arm; `Nanos::MAX` when the log is empty.
+    /// When writes should be moved if no command needs the arm; `Nanos::MAX` when the log is empty.
     pub(super) fn due(&self) -> Nanos {
         match self.queue.is_empty() {
             true => Nanos::MAX,
@@ -112,7 +114,7 @@ impl MediaCache {
         }
     }
 
-    /// Whether a write of so many sectors goes to the log.
+    /// Whether a write of `sectors` sectors goes to the log.
     fn takes(&self, sectors: u64) -> bool {
         sectors <= self.write_max && self.queue.len() < self.queue.capacity()
     }
@@ -126,7 +128,7 @@ impl MediaCache {
         &mut self.regions[index]
     }
 
-    /// Puts a run of blocks among those that go home. What the log held of the same blocks is not wanted any more.
+    /// Adds a run of blocks to those to be moved. Older data of the same blocks in the log are dropped.
     fn add(&mut self, run: Logged, now: Nanos) {
         self.drop_covered(run.start, run.end);
         if self.extend_youngest(&run) {
@@ -158,7 +160,7 @@ impl MediaCache {
         joins
     }
 
-    /// Drops what lies wholly in `start..end`, which is written anew.
+    /// Drops runs wholly in `start..end`, which is overwritten.
     fn drop_covered(&mut self, start: Lbn, end: Lbn) {
         let covered = |slot: &Slot| {
             let run = &self.logged[slot.id.0 as usize];
@@ -169,7 +171,7 @@ impl MediaCache {
         }
     }
 
-    /// Takes out what goes home next.
+    /// Removes the next run to be moved.
     fn next(&mut self, drive: &Drive, cylinders: u32, arm: Arm, last_lbn: Lbn) -> Logged {
         let cost = Cost { drive, cylinders, buffer: None, targets: &self.logged, arm, last_lbn };
         let index = self.order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0);
@@ -185,17 +187,17 @@ impl Device {
         self.media_cache.as_ref().is_some_and(|log| log.is_first())
     }
 
-    /// When the log is emptied if no command wants the arm; `Nanos::MAX` where there is nothing in it.
+    /// When the log is emptied if no command needs the arm; `Nanos::MAX` if it is empty.
     pub(super) fn log_due(&self) -> Nanos {
         self.media_cache.as_ref().map_or(Nanos::MAX, |log| log.due())
     }
 
-    /// Starts to write a command's data to the log; false where it goes home.
+    /// Starts to write a command's data to the log; false if it goes to its own place.
     pub(super) fn start_logging(&mut self, slot: u32) -> bool {
         let request = self.commands.jobs[slot as usize].command.request;
         let is_sound = self.media_cache.is_some() && self.is_sound(request.lbn, request.end());
         let Some(log) = &mut self.media_cache else { return false };
-        // A bad block becomes good where it is written, which is at home.
+        // A bad block becomes good when it is written at its own place.
         if !is_sound || !log.takes(u64::from(request.sectors)) {
             log.drop_covered(request.lbn, request.end());
             return false;
@@ -216,8 +218,8 @@ impl Device {
         true
     }
 
-    /// A write to the log, from `begins` on: to the nearest region, at the next place that comes under the head once the data are
-    /// there. Tells the track too.
+    /// A write to the log, from `begins` on: to the nearest region, at the next sector that passes under the head once the data
+    /// are there. Also returns the track.
     fn log_span(&mut self, slot: u32, begins: Nanos) -> (Span, TrackPlace) {
         let job = self.commands.jobs[slot as usize];
         let log = self.media_cache.as_mut().expect("the write goes to its log");
@@ -230,7 +232,7 @@ impl Device {
             head: 0,
         };
         if here == track(region) {
-            // What has gone by under the head since the last write stays empty.
+            // Sectors that have passed since the last write stay empty.
             region.gone_by += begins.since(self.arm.at).0 as f64 / turn;
         }
         if region.gone_by >= 1.0 {
@@ -240,7 +242,7 @@ impl Device {
         let seek = self.drive.mechanics.reposition(here, place, true);
         let sectors = u64::from(job.command.request.sectors);
         let on_track = begins + seek;
-        // The next sector that begins under the head after the data have come.
+        // The next sector that begins under the head after the data have arrived.
         let ready = on_track.max(job.arriving.time_of(sectors));
         let rotation = ready - on_track + Nanos(region.sector_ns.ceil() as u64);
         let media = Nanos((region.sector_ns * (sectors + header) as f64).ceil() as u64);
@@ -248,7 +250,7 @@ impl Device {
         (Span { seek, rotation, media, end: on_track + rotation + media, ..Span::default() }, place)
     }
 
-    /// Starts to write something of the log home; false where there is nothing in it.
+    /// Starts to move a run of the log to its own place; false if the log is empty.
     pub(super) fn start_emptying(&mut self) -> bool {
         let at = self.arm.at.max(self.now);
         let arm = Arm { place: self.arm.place, at };
@@ -259,7 +261,7 @@ impl Device {
         log.left = log.left.saturating_sub(1);
         let run = log.next(&self.drive, self.size.cylinders, arm, self.last.lbn);
         let all_here = Arriving::default();
-        // Its data were on the media before: nothing new is told of it.
+        // Its data were on the media before: no new record.
         let record = self.record.take();
         let (span, travel) = self.write_span(at, run.start..run.end, all_here, Room::ENDLESS);
         self.record = record;

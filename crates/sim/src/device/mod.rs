@@ -1,12 +1,13 @@
-//! The drive with its queue, cache and bus: a machine that is told the time and never asks for it.
+//! The drive with its queue, cache and bus: a machine without a clock, whose every call has the time.
 //!
-//! Call [`Device::submit`] and [`Device::handle_timeout`] with the time, take what comes out of
-//! [`Device::poll_completion`], and come back at [`Device::poll_timeout`]. An operation starts when its resource was
-//! free and its command had arrived, whenever the call came: late calls move nothing.
+//! Call [`Device::submit`] and [`Device::handle_timeout`] with the time, take completions from [`Device::poll_completion`], and
+//! call again at [`Device::poll_timeout`]. An operation starts when its resource was free and its command had arrived, whenever
+//! the call came: late calls move nothing.
 //!
-//! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that goes
-//! on until another command needs the arm; tagged queueing as SCSI and SATA know it; write-through, immediate reporting and write-back with destaging; FLUSH and
-//! FUA; a log on the media for writes that must be safe; turns lost to retries. Not modelled: several actuators, power states. What a drive shares with others on its way to the host is lent to it by the engine.
+//! Modelled: one arm and one port (electronics and bus) that work in parallel; command overheads; read-ahead that continues until
+//! another command needs the arm; tagged queueing as on SCSI and SATA; write-through, immediate reporting and write-back with
+//! destaging; FLUSH and FUA; a log on the media for writes that must be safe; revolutions lost to retries. Not modelled: several
+//! actuators, power states. The engine passes in the links that a drive shares with others on its way to the host.
 
 mod activity;
 mod arm;
@@ -75,7 +76,7 @@ pub struct QueueFull;
 pub enum Outcome {
     /// It was carried out.
     Done,
-    /// It names blocks that the drive does not have, or none.
+    /// The command has blocks that the drive does not have, or none.
     OutOfRange,
     /// One of its blocks cannot be read.
     MediumError,
@@ -100,12 +101,12 @@ pub struct Completion {
     pub parts: TimeSplit,
     /// How the cache served it.
     pub cache: CacheUse,
-    /// Where the arm went for it; none where it needed no access of its own.
+    /// The seek for it; `None` if it needed no access of its own.
     pub travel: Option<Travel>,
 }
 
 impl Completion {
-    /// What takes no time and no device.
+    /// A completion that takes no time and no device.
     pub(crate) fn at_once(request: Request, at: Nanos) -> Completion {
         Completion {
             tag: Tag(0),
@@ -125,10 +126,10 @@ impl Completion {
     }
 }
 
-/// What a device takes beside its drive file.
+/// Options of a device in addition to its drive file.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceOptions {
-    /// Seed of retries, lost turns, recalibrations and random replacement.
+    /// Seed of retries, lost revolutions, recalibrations and random replacement.
     pub seed: u64,
     /// Commands that may be outstanding, in place of the drive file's.
     pub depth: Option<u32>,
@@ -139,7 +140,7 @@ pub struct DeviceOptions {
 /// Why a device could not be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
-    /// The drive file does not hold.
+    /// The drive file is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// No such order policy.
@@ -172,14 +173,14 @@ pub struct Device {
     work: Work,
     /// When the arm's work needs attention; `Nanos::MAX` when never.
     arm_event: Nanos,
-    /// The read-ahead in progress, or the last one. It stands apart from `work`, which is small to copy without it.
+    /// The read-ahead in progress, or the last one. It is separate from `work`, which is then small to copy.
     ahead: Ahead,
     last: LastAccess,
     destage: Destage,
     media_cache: Option<Box<MediaCache>>,
     chance: Chance,
     health: Health,
-    /// What has gone to the media, where a program wants to know.
+    /// The media-write log, if it is enabled.
     record: Option<Box<Record>>,
     activity: Activity,
 }
@@ -187,7 +188,7 @@ pub struct Device {
 impl Device {
     /// A device of the drive that `spec` describes, idle at time 0 with the arm over cylinder 0.
     ///
-    /// *Errors:* a spec that does not hold, an unknown order policy, a queue depth outside 1 to 1,024.
+    /// *Errors:* an invalid spec, an unknown order policy, a queue depth outside 1 to 1,024.
     pub fn new(spec: &DriveSpec, options: &DeviceOptions) -> Result<Device, DeviceError> {
         let drive = Drive { geometry: Geometry::new(spec)?, mechanics: Mechanics::new(spec) };
         Device::with_drive(Arc::new(drive), spec, options)
@@ -266,7 +267,7 @@ impl Device {
         &self.drive
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
@@ -281,7 +282,7 @@ impl Device {
         self.commands.depth
     }
 
-    /// Takes a command at `now`.
+    /// Submits a command at `now`.
     ///
     /// *Errors:* [`QueueFull`] when as many commands are outstanding as the queue holds.
     pub fn submit(&mut self, now: Nanos, command: impl Into<Command>) -> Result<Tag, QueueFull> {
@@ -347,8 +348,8 @@ impl Device {
         }
     }
 
-    /// Does all that is due up to `now`, and then what is due up to `until`, each thing at its own time, until a command is
-    /// done. Says up to when all is done: commands that come later change nothing of it.
+    /// Handles everything due up to `now`, and then up to `until`, each event at its own time, until a command completes. Returns
+    /// the time up to which everything is done: later commands do not change it.
     #[inline]
     pub(crate) fn run_to_completion(&mut self, now: Nanos, until: Nanos) -> Nanos {
         let mut reached = now;
@@ -395,7 +396,7 @@ impl Device {
         !self.commands.done.is_empty()
     }
 
-    /// When [`Device::handle_timeout`] has something to do; `None` while only a command can change anything.
+    /// When to call [`Device::handle_timeout`]; `None` while only a command can change anything.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let mut next = self.arm_event.min(self.port_event());

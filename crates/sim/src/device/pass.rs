@@ -1,9 +1,9 @@
-//! Sectors that go by under a head, one after the other.
+//! Consecutive sectors that pass under a head.
 
 use super::media::{Drive, track_of};
 use headstack_model::{Extent, Lbn, Nanos, TrackPlace};
 
-/// Sectors that go by under a head one after the other.
+/// Consecutive sectors that pass under a head.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) first: Lbn,
@@ -14,7 +14,7 @@ pub(crate) struct Pass {
     pub(crate) on_track: Nanos,
     /// When the first sector begins.
     pub(crate) begins: Nanos,
-    /// Length of a sector in 2⁻³² turn, 2⁻³² of that: the fraction matters over a track.
+    /// Length of a sector in 2⁻³² of a revolution, with 32 fractional bits: the fraction matters over a track.
     pub(super) width: u64,
 }
 
@@ -25,25 +25,25 @@ impl Pass {
         track_of(&self.extent)
     }
 
-    /// Whether it takes any time: it takes none where every access takes the same.
+    /// Whether it takes any time; it takes none where every access has the same time.
     #[inline]
     pub(crate) fn takes_time(&self) -> bool {
         self.width > 0
     }
 
-    /// Time that a sector takes to go by.
+    /// Time of one sector.
     pub(crate) fn sector(&self, drive: &Drive) -> Nanos {
         drive.mechanics.spindle().time_of_units(self.width >> 32).max(Nanos(1))
     }
 
-    /// When `count` sectors of the pass have gone by.
+    /// When `count` sectors of the pass have passed.
     #[inline]
     pub(crate) fn end_of(&self, drive: &Drive, count: u32) -> Nanos {
         let units = (u128::from(count) * u128::from(self.width)) >> 32;
         self.begins + drive.mechanics.spindle().time_of_units(units as u64)
     }
 
-    /// When the whole pass has gone by.
+    /// When the whole pass has passed.
     #[inline]
     pub(crate) fn end(&self, drive: &Drive) -> Nanos {
         self.end_of(drive, self.sectors)
@@ -62,12 +62,12 @@ impl Pass {
         Pass { first: lbn, sectors, begins: self.end_of(drive, skipped), ..*self }
     }
 
-    /// Sectors that have gone by wholly at `now`.
+    /// Sectors that have passed completely at `now`.
     pub(crate) fn gone_by(&self, drive: &Drive, now: Nanos) -> u32 {
         self.gone_by_of(drive, now, self.end(drive))
     }
 
-    /// The same where it is known that the pass has gone by at `whole`.
+    /// The same, if the end of the pass `whole` is already known.
     #[inline]
     pub(crate) fn gone_by_of(&self, drive: &Drive, now: Nanos, whole: Nanos) -> u32 {
         if now <= self.begins {

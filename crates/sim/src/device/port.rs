@@ -1,4 +1,4 @@
-//! The port: electronics and bus, one thing at a time. Commands come in and data go out through it.
+//! The port: electronics and bus, one transfer at a time. Commands and data cross it.
 
 use super::media::{Arriving, Delivered};
 use super::sending::Sending;
@@ -9,21 +9,21 @@ use headstack_model::spec::WriteCache;
 use headstack_model::{Nanos, Op};
 use std::collections::VecDeque;
 
-/// What a command wants the port for, once it is ready.
+/// The next use of the port for a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
-    /// Data of a read that came from the media, the transfer ending no earlier than `bound`; whether they cross a shared
-    /// link already, which has told that bound.
+    /// Data of a read that came from the media, the transfer ending no earlier than `bound`; `crossing` if they are already
+    /// crossing a shared link, which reported that bound.
     ToHost { sectors: u64, bound: Nanos, crossing: bool },
     /// Data of a write that waited for room in the cache, or for the arm.
     FromHost,
     /// The data of a write that gave up the bus after its command.
     FromHostLate,
-    /// The end of a command whose data have all gone.
+    /// The end of a command whose data have all been sent.
     Finish,
 }
 
-/// A command that wants the port from a time on.
+/// A command that needs the port from a time on.
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     at: Nanos,
@@ -34,7 +34,7 @@ struct Ready {
 /// The state of the port.
 #[derive(Debug)]
 pub(super) struct Port {
-    /// Until when it is taken; `Nanos::MAX` while a command that never disconnects holds it.
+    /// When it is free again; `Nanos::MAX` while a command that never disconnects holds it.
     pub(super) until: Nanos,
     pub(super) busy: bool,
     /// Whether it waits for a bus that others share.
@@ -82,13 +82,13 @@ impl Device {
         if *busy { ready.max(*until) } else { ready }
     }
 
-    /// Asks for the port from `at` on.
+    /// Requests the port from `at` on.
     #[inline]
     pub(super) fn want_port(&mut self, at: Nanos, slot: u32, wanted: Wanted) {
         let at = self.earliest_bus_request(at, wanted);
         self.port.ready.push(Ready { at, slot, wanted });
         if self.config.never_disconnects && self.port.busy && self.port.until == Nanos::MAX {
-            // The bus is held for this very command, which goes on then.
+            // The bus is held for this very command, which continues then.
             self.port.until = at;
         }
     }
@@ -108,7 +108,7 @@ impl Device {
         self.run_port();
     }
 
-    /// Gives the free port to whoever asked first.
+    /// Assigns the free port to the earliest request.
     #[inline]
     pub(super) fn run_port(&mut self) {
         let held = self.config.never_disconnects;
@@ -148,7 +148,7 @@ impl Device {
         }
     }
 
-    /// Takes a command in over the port: at once where the port is free and no other command wants it.
+    /// Receives a command over the port, at once if the port is free and no other command needs it.
     #[inline]
     pub(super) fn receive_or_queue(&mut self, slot: u32) {
         let Port { until, busy, ending, receptions, ready, .. } = &self.port;
@@ -183,7 +183,7 @@ impl Device {
                 let crossing = crossing || streams;
                 let in_time = bound.since(first + preparation + time);
                 if in_time > now && !held && !self.config.holds_for_reads {
-                    // The media have not got far enough: the bus is others' until the data can flow without a stop.
+                    // The media are not far enough: others may use the bus until the data can cross it without a pause.
                     return self.want_port(in_time, slot, Wanted::ToHost { sectors, bound, crossing });
                 }
                 let begins = now + first + preparation;
@@ -211,7 +211,7 @@ impl Device {
                 let late = self.config.before_data.map_or(Nanos::ZERO, |b| b.second_disconnect);
                 let begins = now + first + preparation;
                 let sent = if self.bus.lent.is_some() {
-                    // Only now is it known how the data come.
+                    // Only now is the arrival of the data known.
                     let sent = self.receive_data(slot, begins);
                     self.note_through(slot);
                     self.want_arm(slot);
@@ -232,14 +232,14 @@ impl Device {
         }
     }
 
-    /// Takes the port up to the end of a command, whose last part is overhead.
+    /// Occupies the port until the end of a command, whose last part is overhead.
     pub(super) fn end(&mut self, slot: u32, done: Nanos) {
         let done = self.interrupt_at(done);
         self.job(slot).account(Part::Overhead, done);
         self.port.take(done, Some(slot));
     }
 
-    /// Whether a command may come in beside those under way.
+    /// Whether a command may be received while others are in flight.
     fn may_receive(&self, slot: u32) -> bool {
         let command = &self.commands.jobs[slot as usize].command;
         command.attribute == TaskAttribute::HeadOfQueue
@@ -247,7 +247,7 @@ impl Device {
                 && (self.commands.in_flight == 0 || !command.must_be_alone(self.commands.tagging))
     }
 
-    /// A command comes in over the free port.
+    /// Receives a command over the free port.
     fn receive(&mut self, slot: u32) {
         let now = self.now;
         self.commands.in_flight += 1;
@@ -295,7 +295,7 @@ impl Device {
             return self.send_hit(slot, begins);
         }
         if self.config.hits_take_arm && (self.arm_is_taken() || !self.commands.waiting.is_empty()) {
-            // What the buffer holds by then is looked up when the arm is free.
+            // The cache is looked up again when the arm is free.
             self.take_port(start + miss_time + self.config.disconnect_read(self.last.was_write));
             return self.want_arm(slot);
         }
@@ -319,7 +319,7 @@ impl Device {
                 let (read, bound) = self.join_read_ahead(slot, segment);
                 self.job(slot).account(Part::Cache, read);
                 let time = self.bus_time(self.config.read_sector, sectors);
-                // Frames go as the data come; a bus is asked for when they can cross it without a stop.
+                // Frames leave as the data arrive; a bus is requested when they can cross it without a pause.
                 let last = if self.streams() { Nanos::ZERO } else { bound.since(time) };
                 let ready = last.max(begins);
                 self.expect_sending(request.lbn, sectors, ready, bound);
@@ -346,13 +346,13 @@ impl Device {
         }
     }
 
-    /// Takes the port up to `until`, or for good where the drive never disconnects.
+    /// Occupies the port until `until`, or until the end of the command if the drive never disconnects.
     fn take_port(&mut self, until: Nanos) {
         let until = if self.config.never_disconnects { Nanos::MAX } else { until };
         self.port.take(until, None);
     }
 
-    /// What a read's data need of the media on their way to the host.
+    /// How a read's transfer to the host depends on the media.
     pub(super) fn delivery(&self, slot: u32) -> Delivered {
         let job = &self.commands.jobs[slot as usize];
         let request = job.command.request;
@@ -407,7 +407,7 @@ impl Device {
                 self.port.take(away, None);
                 self.want_port(back, slot, Wanted::FromHostLate);
                 if self.bus.lent.is_some() {
-                    // When the data come is known once they do: the arm waits for that.
+                    // When the data arrive is known only then: the arm waits for that.
                     return;
                 }
             }
@@ -420,7 +420,7 @@ impl Device {
         self.want_arm(slot);
     }
 
-    /// Has a write-through's data flow, from `begins` on, through a segment, which loses what it held.
+    /// Sends a write-through's data, from `begins` on, through a segment, whose contents are dropped.
     fn flow_through(&mut self, slot: u32, begins: Nanos) {
         let request = self.commands.jobs[slot as usize].command.request;
         let segment = self.cache.take_for_write(request.lbn, request.end(), request.lbn);
@@ -431,7 +431,7 @@ impl Device {
         (job.segment, job.arriving) = (segment, arriving);
     }
 
-    /// Whether a write is reported before it is on the media.
+    /// Whether a write is acknowledged before it is on the media.
     fn caches_write(&self, slot: u32, continues: bool) -> bool {
         if self.commands.jobs[slot as usize].command.request.fua {
             return false;

@@ -9,11 +9,11 @@ use headstack_model::cache::SegmentState;
 use headstack_model::spec::{CacheSpec, ReadAhead};
 use headstack_model::{Extent, Lbn, Nanos};
 
-/// A read-ahead under way.
+/// A read-ahead in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
     segment: usize,
-    /// When the arm turned to it.
+    /// When the arm started it.
     began: Nanos,
     /// The pass that runs now.
     pass: Pass,
@@ -25,17 +25,17 @@ pub(super) struct Ahead {
     front: Option<Lbn>,
     /// Whether it reads that front now.
     wrapping: bool,
-    /// Whether the pass ends before a sector that the segment has no room for when it comes by: the read-ahead goes on a turn
-    /// later.
+    /// Whether the pass ends before a sector for which the segment has no room when it arrives: the read-ahead continues a
+    /// revolution later.
     held_back: bool,
-    /// Whether the pass began a turn late for that reason.
+    /// Whether the pass began a revolution late for that reason.
     is_late: bool,
-    /// Up to when it was followed, and the sectors of the pass that had gone by then.
+    /// The time up to which it was evaluated, and the sectors of the pass that had passed by then.
     followed: Nanos,
     gone: u32,
 }
 
-/// From one sector to the next that nothing lies between: what the drive needs to find out that it may not read the next.
+/// Time between two adjacent sectors in which the drive finds that it may not read the next one.
 const BETWEEN_SECTORS: Nanos = Nanos(1_000);
 
 /// The drive file's rules of read-ahead.
@@ -114,7 +114,7 @@ impl ReadAheadRule {
 }
 
 impl Device {
-    /// Begins to read ahead from the end of a segment, where the rule says so.
+    /// Begins to read ahead from the end of a segment, if the rule says so.
     pub(super) fn begin_read_ahead(&mut self, segment: usize, start: Lbn, end: Lbn, from: Nanos) {
         let held = self.cache.segment(segment);
         let (held_from, from_end) = (held.start, held.end);
@@ -150,12 +150,12 @@ impl Device {
         self.hold_back(arm.at);
         let is_slid = from_end - held_from <= self.cache.segment_sectors();
         if arm.at == self.now && is_slid && !self.ahead.held_back && self.ahead.pass.takes_time() {
-            // Nothing has gone by, and the segment ends where the read-ahead begins: there is nothing to follow yet.
+            // No sector has passed, and the segment ends where the read-ahead begins: there is nothing to evaluate yet.
             self.ahead.followed = arm.at;
         }
     }
 
-    /// Brings the read-ahead up to `now`: what has been read is in its segment.
+    /// Evaluates the read-ahead up to `now`, and adds the sectors read to its segment.
     #[inline(always)]
     pub(super) fn follow_read_ahead(&mut self, now: Nanos) {
         if matches!(self.work, Work::ReadAhead) && self.ahead.followed != now {
@@ -191,7 +191,7 @@ impl Device {
         self.hold_back(ends);
     }
 
-    /// Ends the pass before the first sector that comes by at `from` or later and would overwrite data not yet sent by then.
+    /// Ends the pass before the first sector that arrives at `from` or later and would overwrite data not yet sent by then.
     #[inline]
     fn hold_back(&mut self, from: Nanos) {
         if self.rule.waits_for_room {
@@ -246,7 +246,7 @@ impl Device {
         self.work = Work::Idle;
     }
 
-    /// Cuts the read-ahead, which was followed up to now, off for other work; says when that will be possible where it is not yet.
+    /// Cuts the read-ahead, which was evaluated up to now, off for other work; returns when that is possible if not yet.
     pub(super) fn cut_off(&mut self) -> Option<Nanos> {
         if !matches!(self.work, Work::ReadAhead) {
             return None;
@@ -260,7 +260,7 @@ impl Device {
         }
         let mut at = now.max(pass.on_track);
         if self.rule.holds_for_sector && now >= pass.on_track && now <= pass.begins {
-            // The first sector that it waits for; one goes by after the other while it waits for room.
+            // The first sector that it waits for; sectors pass one after the other while it waits for room.
             let wait = pass.begins - now;
             at = if ahead.is_late { now + Nanos(wait.0 % pass.sector(&self.drive).0) } else { pass.begins };
         } else if !self.rule.stops_in_sector && now > pass.begins {
@@ -284,8 +284,8 @@ impl Device {
         matches!(self.work, Work::ReadAhead) && self.ahead.segment == segment && !self.ahead.wrapping
     }
 
-    /// Whether a command for blocks that can be read at once may wait for the read-ahead: for what is read in any case, or
-    /// where nobody else waits for the arm.
+    /// Whether a command whose blocks can be read at once may wait for the read-ahead: for blocks that are read in any case, or if
+    /// no other command waits for the arm.
     pub(super) fn may_join_read_ahead(&self, start: Lbn, end: Lbn) -> bool {
         matches!(self.work, Work::ReadAhead)
             && (self.commands.waiting.is_empty() || end <= self.ahead.keep_to)
@@ -305,8 +305,8 @@ impl Device {
         matches!(self.work, Work::Writing { .. })
     }
 
-    /// A command whose first blocks are read ahead takes the read-ahead over. Returns when all its blocks are off the
-    /// media, and the earliest end of their transfer.
+    /// A command whose first blocks are being read ahead joins the read-ahead. Returns when all its blocks have left the media,
+    /// and the earliest end of their transfer.
     pub(super) fn join_read_ahead(&mut self, slot: u32, segment: usize) -> (Nanos, Nanos) {
         assert!(matches!(self.work, Work::ReadAhead), "the segment is read ahead into");
         let ahead = self.ahead;
@@ -318,7 +318,7 @@ impl Device {
         let span = self.drive.read_in_order(self.now, running, request.end(), &mut delivered);
         self.cache.touch(segment, request.end());
         if request.end() <= ahead.keep_to && !self.commands.waiting.is_empty() {
-            // The arm goes on as it would have; only the bus waits for it.
+            // The arm continues unchanged; only the bus waits for it.
             return (span.end, delivered.bound);
         }
         self.activity.read_ahead += self.now.since(ahead.began);
@@ -331,7 +331,7 @@ impl Device {
         (span.end, delivered.bound)
     }
 
-    /// A command was answered from a segment: a read-ahead for it goes on as far as its rule allows.
+    /// A command was answered from a segment: its read-ahead continues as far as its rule allows.
     pub(super) fn note_hit(&mut self, slot: u32, segment: usize) {
         let job = &self.commands.jobs[slot as usize];
         let (start, end, ready) = (job.command.request.lbn, job.command.request.end(), job.overhead_done);

@@ -20,8 +20,8 @@ impl Recalibrate {
         Recalibrate { next: Nanos(random.random_range(0..=interval.0)), interval, duration }
     }
 
-    /// When an access can start that would start at `at`: later when a recalibration is due, which begins once the arm
-    /// is `free`. Tells beside it for how long recalibrations took the arm away.
+    /// When an access can start that would start at `at`: later when a recalibration is due, which begins once the arm is `free`.
+    /// Also returns the time that recalibrations took.
     pub(super) fn delay(&mut self, mut free: Nanos, mut at: Nanos, random: &mut Pcg64Mcg) -> (Nanos, Nanos) {
         let mut away = Nanos::ZERO;
         while self.next <= at {

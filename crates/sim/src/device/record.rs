@@ -1,13 +1,14 @@
-//! What of the written data is on the media, for whoever has to know: when the power goes, the rest is lost.
+//! The media-write log: which written data are on the media. When the power fails, the rest is lost.
 //!
-//! An access is computed whole when it starts, as passes. Where a record is kept, these are remembered until the access
-//! ends, and each is then told as a [`MediaWrite`]; when the power goes in between, what has gone by under the head by then.
-//! A destage writes what the cache holds when it starts: where a younger write has come in whole over blocks that an older
-//! one made dirty, or that an older one still waits to write, both accesses carry the younger one's data.
+//! An access is computed whole when it starts, as passes. If the log is enabled, the device keeps them until the access ends, and
+//! then reports each as a [`MediaWrite`]. When the power fails in between, it reports the sectors that have passed under the head
+//! by then.
+//! A destage writes what the cache holds when it starts. If a younger write has arrived completely over blocks that an older one
+//! made dirty, or that an older one still waits to write, both accesses write the younger one's data.
 //!
-//! *Assumptions:* of two writes to a block, that is the younger which was submitted later, also where the drive takes its data
-//! first: what was read meanwhile does not change again. A drive keeps energy enough to finish the physical sector under its head, and none for more. A drive that
-//! has to read a physical sector first, in part of which it writes, has it in its buffer then.
+//! *Assumptions:* of two writes to a block, the younger is the one submitted later, even if the drive accepts its data first:
+//! blocks that were read meanwhile do not change again. A drive has enough energy to finish the physical sector under its head,
+//! and none for more. A drive that must read a physical sector before it writes part of it has it in its buffer then.
 
 use super::media::Drive;
 use super::pass::Pass;
@@ -16,21 +17,21 @@ use super::{Device, Work};
 use headstack_model::{Lbn, Nanos};
 use std::collections::VecDeque;
 
-/// Blocks that have gone to the media one after the other.
+/// Blocks written to the media one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaWrite {
     /// First block.
     pub start: Lbn,
     /// Block after the last.
     pub end: Lbn,
-    /// When the last of them had gone by under the head.
+    /// When the last of them had passed under the head.
     pub at: Nanos,
-    /// When the write whose data these are was submitted to the drive. Data of an earlier write to the same blocks are then
-    /// not on the media any more.
+    /// When the write with these data was submitted to the drive. Data of an earlier write to the same blocks are then no longer
+    /// on the media.
     pub submitted: Nanos,
 }
 
-/// Blocks and the write whose data they bear.
+/// Blocks, and the write whose data they have.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     start: Lbn,
@@ -58,16 +59,16 @@ struct Younger {
     here: Nanos,
 }
 
-/// What is known of dirty data, of the access under way, and of what is on the media.
+/// The state of dirty data, of the access in progress, and of the media.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
-    /// Whose data the dirty runs bear, by the run's number, and those of commands that wait to be written, by slot.
+    /// The writes whose data the dirty runs have, by the run's number, and those of commands that wait to be written, by slot.
     runs: Vec<Vec<Piece>>,
     commands: Vec<Vec<Piece>>,
     /// Writes that came in since an access began last.
     younger: Vec<Younger>,
     orders: u64,
-    /// The passes of the access under way, in the order of time, what they bear, and by how much they are put off.
+    /// The passes of the access in progress, in the order of time, their data, and their delay.
     passes: Vec<Pass>,
     bears: Vec<Piece>,
     delay: Nanos,
@@ -75,7 +76,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// A write of `start..end` came in, all of whose data are `here` then. It is to be written from `list`.
+    /// A write of `start..end` arrived, whose data are all `here` then. It is to be written from `list`.
     fn come(&mut self, list: List, start: Lbn, end: Lbn, submitted: Nanos, here: Nanos) {
         self.orders += 1;
         let piece = Piece { start, end, submitted, order: self.orders };
@@ -89,7 +90,7 @@ impl Record {
         let list = &mut lists[index];
         let others = list.len();
         list.push(piece);
-        // What was submitted later may have come first, and be no one's younger any more.
+        // A write that was submitted later may have arrived first, and then replaces none.
         for index in 0..others {
             let other = list[index];
             give(list, others, &other);
@@ -123,17 +124,17 @@ impl Record {
         self.delay = Nanos::ZERO;
     }
 
-    /// A pass of the access under way.
+    /// Adds a pass of the access in progress.
     pub(super) fn see(&mut self, pass: Pass) {
         self.passes.push(pass);
     }
 
-    /// The access under way takes place later.
+    /// Delays the access in progress.
     pub(super) fn put_off(&mut self, time: Nanos) {
         self.delay += time;
     }
 
-    /// The access under way has come to its end.
+    /// Ends the access in progress.
     pub(super) fn end_access(&mut self, drive: &Drive) {
         for index in 0..self.passes.len() {
             self.tell(drive, index, self.passes[index].sectors);
@@ -141,14 +142,15 @@ impl Record {
         self.passes.clear();
     }
 
-    /// What the access under way bears has come to the log on the media at `at`: safe though not home.
+    /// The data of the access in progress reached the log on the media at `at`: safe, but not at their own place.
     pub(super) fn tell_logged(&mut self, at: Nanos) {
         let told =
             |piece: Piece| MediaWrite { start: piece.start, end: piece.end, at, submitted: piece.submitted };
         self.written.extend(self.bears.drain(..).map(told));
     }
 
-    /// The access under way is torn: what has gone by at `now` is on the media, and the physical sector under the head.
+    /// Tears the access in progress: the sectors that have passed at `now` are on the media, and the physical sector under the
+    /// head.
     fn tear(&mut self, drive: &Drive, now: Nanos, physical: u64) {
         let before = now.since(self.delay);
         for index in 0..self.passes.len() {
@@ -199,28 +201,27 @@ fn give(list: &mut Vec<Piece>, mut index: usize, younger: &Piece) {
 }
 
 impl Device {
-    /// Keeps a record of what has gone to the media, for [`Device::poll_media_write`] and for whoever cuts the power; to be
-    /// called before the first command.
+    /// Enables the media-write log, for [`Device::poll_media_write`] and [`Device::cut_power`]. Call it before the first command.
     pub fn track_media(&mut self) {
         assert!(self.commands.jobs.is_empty(), "nothing has been written yet");
         self.record = Some(Box::default());
     }
 
-    /// Blocks that have gone to the media, in the order in which they did. Where a record is kept, all of it has to be
-    /// taken; before the completions, so that a flush that is done finds told what it promises.
+    /// The next blocks written to the media, in order. If the log is enabled, the caller must read all of it, before the
+    /// completions, so that everything that a flush guarantees has been reported when the flush completes.
     pub fn poll_media_write(&mut self) -> Option<MediaWrite> {
         self.record.as_mut()?.written.pop_front()
     }
 
-    /// The power goes: does what is due up to `now`, tells what has gone by of a write under way, and from then on does
-    /// nothing any more. No command comes back that has not by then; to submit one is a mistake of the caller.
+    /// Cuts the power: handles everything due up to `now`, reports the finished part of a write in progress, and does nothing
+    /// after that. No command completes later; submitting one is an error of the caller.
     pub fn cut_power(&mut self, now: Nanos) {
         self.handle_timeout(now);
         self.stop();
         self.health.powered_off = true;
     }
 
-    /// Leaves everything as it is for good.
+    /// Freezes everything permanently.
     pub(super) fn stop(&mut self) {
         if let (Work::Writing { .. }, Some(record)) = (self.work, &mut self.record) {
             record.tear(&self.drive, self.now, self.config.physical_sectors);
@@ -230,12 +231,12 @@ impl Device {
         self.port = Port::new(self.commands.depth);
     }
 
-    /// Notes that a write's data make a run dirty, alone or beside others.
+    /// Records that a write's data made a run dirty, alone or with others.
     pub(super) fn note_dirty(&mut self, slot: u32, run: u32) {
         self.note(slot, List::Run(run));
     }
 
-    /// Notes that a write's data come past the cache.
+    /// Records that a write's data bypass the cache.
     pub(super) fn note_through(&mut self, slot: u32) {
         self.note(slot, List::Command(slot));
     }

@@ -1,4 +1,4 @@
-//! A read's data on their way to the host. A read-ahead that waits for room overwrites none of them in the buffer.
+//! Transfers of a read's data to the host. A read-ahead that waits for room overwrites none of them in the buffer.
 
 use super::Device;
 use super::port::Wanted;
@@ -14,8 +14,8 @@ pub(super) struct Sending {
 }
 
 impl Device {
-    /// Notes that `sectors` blocks from `first` on will cross the bus from `begins` on, the last no earlier than `bound`. The rest of a
-    /// read whose first part crosses it until then goes on behind that.
+    /// Records that `sectors` blocks from `first` on will cross the bus from `begins` on, the last no earlier than `bound`. The
+    /// rest of a read whose first part is crossing the bus follows that part.
     pub(super) fn expect_sending(&mut self, first: Lbn, sectors: u64, begins: Nanos, bound: Nanos) {
         let ends = (begins + self.bus_time(self.config.read_sector, sectors)).max(bound);
         let sending = &mut self.port.sending;
@@ -38,7 +38,7 @@ impl Device {
         self.end(slot, sent + self.config.read_completion);
     }
 
-    /// Takes the port up to the end of a read, the last of whose data cross from `begins` to `sent`.
+    /// Occupies the port until the end of a read, the last of whose data cross from `begins` to `sent`.
     pub(super) fn end_read(&mut self, slot: u32, sectors: u64, begins: Nanos, sent: Nanos) {
         let job = self.job(slot);
         job.account(Part::Bus, sent);
@@ -47,7 +47,7 @@ impl Device {
         self.end(slot, sent + self.config.read_completion);
     }
 
-    /// Has `sectors` blocks from `first` on, the last of a read that the arm turns to, go to the host as they come from the media:
+    /// Sends `sectors` blocks from `first` on, the last of a read that the arm starts, to the host as they come from the media:
     /// from `ready` on, the last no earlier than `bound`.
     #[inline]
     pub(super) fn send_from_media(
@@ -63,7 +63,7 @@ impl Device {
             self.expect_sending(first, sectors, ready, bound);
             return self.want_port(ready, slot, wanted);
         }
-        // Nothing else can want the port before the read is done, so its end is known now and no event is needed on the way.
+        // No other command can need the port before the read ends, so its end is known now and no further event is needed.
         let busy = if self.port.busy { self.port.until } else { self.now };
         let at = self.earliest_bus_request(ready, wanted).max(busy).max(self.now);
         let begins = at + self.config.reconnect_first + self.config.data_preparation;
@@ -78,8 +78,8 @@ impl Device {
         self.commands.depth == 1 && !self.bus.is_shared && !stops && !dies && !self.rule.waits_for_room
     }
 
-    /// From when on the port is asked for: where others share the bus, or no other command could take the port meanwhile, not
-    /// before data from the media can cross it without a stop.
+    /// When to request the port: where others share the bus, or no other command could use the port meanwhile, not before data
+    /// from the media can cross it without a pause.
     pub(super) fn earliest_bus_request(&self, at: Nanos, wanted: Wanted) -> Nanos {
         let stops = self.config.never_disconnects || self.config.holds_for_reads;
         match wanted {

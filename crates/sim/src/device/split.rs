@@ -14,13 +14,13 @@ pub struct TimeSplit {
     pub seek: Nanos,
     /// Rotational latency.
     pub rotational_latency: Nanos,
-    /// Turns lost to retries and to the drive's own work.
+    /// Revolutions lost to retries and to the drive's own work.
     pub retries: Nanos,
     /// Media transfer.
     pub media: Nanos,
     /// Bus transfer that the media transfer does not hide.
     pub bus: Nanos,
-    /// Waiting for the cache: for a read-ahead that is under way, for room, for destaging.
+    /// Waiting for the cache: for a read-ahead in progress, for room, for destaging.
     pub cache: Nanos,
 }
 
@@ -70,7 +70,7 @@ impl TimeSplit {
         Nanos(self.parts().iter().map(|part| part.0).sum())
     }
 
-    /// What is left of the parts when all but the last `time` of them is taken off, from the first part on.
+    /// The last `time` of the parts: the rest is removed, from the first part on.
     pub(crate) fn last(&self, time: Nanos) -> TimeSplit {
         let mut rest = *self;
         let mut excess = self.total().0.saturating_sub(time.0);
@@ -92,7 +92,7 @@ impl TimeSplit {
         rest
     }
 
-    /// What is left of the parts when all but the first `time` of them is taken off, from the last part on.
+    /// The first `time` of the parts: the rest is removed, from the last part on.
     pub(crate) fn first(&self, time: Nanos) -> TimeSplit {
         let rest = self.last(Nanos(self.total().0.saturating_sub(time.0)));
         let less = |part: fn(&TimeSplit) -> Nanos| part(self) - part(&rest);

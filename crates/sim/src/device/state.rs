@@ -55,7 +55,7 @@ pub(super) struct DiskSize {
     pub(super) cylinders: u32,
 }
 
-/// What was accessed last.
+/// The last access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastAccess {
     /// The run of blocks accessed last.
@@ -82,7 +82,7 @@ impl LastAccess {
     }
 }
 
-/// What happens by chance: retries, lost turns, recalibrations.
+/// Random events: retries, lost revolutions, recalibrations.
 #[derive(Debug)]
 pub(super) struct Chance {
     pub(super) random: Pcg64Mcg,
@@ -91,17 +91,17 @@ pub(super) struct Chance {
     pub(super) recalibration: Option<Recalibrate>,
 }
 
-/// What is broken.
+/// Faults and power.
 #[derive(Debug)]
 pub(super) struct Health {
-    /// Whether the power is gone.
+    /// Whether the power was cut.
     pub(super) powered_off: bool,
     pub(super) faults: Option<Box<Faults>>,
     /// When the disk dies, or died; `Nanos::MAX` for never.
     pub(super) dies_at: Nanos,
 }
 
-/// What the device shares with others on its way to the host.
+/// The shared links to the host.
 #[derive(Debug, Default)]
 pub(super) struct SharedBus {
     /// The links, while the engine lends them.

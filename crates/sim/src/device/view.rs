@@ -1,9 +1,9 @@
-//! A device as it is at a moment, for people and dashboards to look at.
+//! The state of a device at one time, for people and dashboards.
 
 use super::{Device, Work};
 use headstack_model::Lbn;
 
-/// What the arm is at work for.
+/// The arm's kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArmWork {
     /// Nothing.
@@ -11,7 +11,7 @@ pub enum ArmWork {
     Idle,
     /// A read.
     Read,
-    /// Blocks behind the last read, in case that they are asked for next.
+    /// Reading blocks after the last read, in case they are requested next.
     ReadAhead,
     /// A write.
     Write,
@@ -36,16 +36,16 @@ impl ArmWork {
     }
 }
 
-/// What can be seen of a device.
+/// The visible state of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceView {
-    /// The cylinder that the arm is on, or on its way to.
+    /// The arm's cylinder, or the destination of its seek.
     pub cylinder: u32,
     /// The head in use there.
     pub head: u32,
-    /// The block behind the last access, or behind the one that is under way.
+    /// The block after the last access, or after the one in progress.
     pub lbn: Lbn,
-    /// What the arm does.
+    /// The arm's work.
     pub work: ArmWork,
     /// Commands that it has.
     pub queued: usize,
@@ -56,13 +56,12 @@ pub struct DeviceView {
 }
 
 impl Device {
-    /// Cylinders from where the arm is, or is on its way to, to a block's. Panics where there is no such block.
+    /// Cylinders from the arm's cylinder, or the destination of its seek, to a block's. Panics if there is no such block.
     pub fn cylinders_to(&self, lbn: Lbn) -> u32 {
         self.arm.place.cylinder.abs_diff(self.drive.geometry.extent_at(lbn).cylinder)
     }
 
-    /// What can be seen of it now. Read-ahead moves the arm only when somebody asks for something: until then it is shown
-    /// where it began.
+    /// Its visible state now. Read-ahead moves the arm only when it is evaluated: until then it is shown where it began.
     pub fn view(&self) -> DeviceView {
         let work = match self.work {
             Work::Idle | Work::Choosing => ArmWork::Idle,

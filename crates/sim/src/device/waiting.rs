@@ -1,8 +1,9 @@
-//! The commands that wait for the arm, and which of them goes next.
+//! The commands that wait for the arm, and the choice of the next one. Priority:
 //!
-//! The drive's order chooses among the oldest so many, its window. Past it go commands for the head of the queue, the
-//! youngest first; then one that is older than the firmware lets a command grow; then urgent ones, where the drive knows
-//! of them.
+//! 1. commands for the head of the queue, the youngest first;
+//! 2. a command older than `age_limit_ms`;
+//! 3. urgent commands, with `urgent_first`;
+//! 4. the drive's order, over the `window` oldest commands.
 
 use super::Device;
 use super::cost::{Cost, Target};
@@ -11,7 +12,7 @@ use headstack_policy::order::{self, Edge, Order, OrderError, QueueOrder};
 use headstack_policy::{Queue, Slot, SlotId};
 use std::collections::VecDeque;
 
-/// What waits for the arm.
+/// The commands that wait for the arm.
 #[derive(Debug)]
 pub(super) struct Waiting {
     order: QueueOrder,
@@ -20,12 +21,12 @@ pub(super) struct Waiting {
     window: Queue,
     /// Commands that wait until the window has room.
     overflow: VecDeque<Slot>,
-    /// Urgent commands of a drive that puts them first.
+    /// Urgent commands, with `urgent_first`.
     urgent: Option<Queue>,
     /// Commands for the head of the queue.
     head: Vec<Slot>,
     age_limit: Option<Nanos>,
-    /// Which order itself chose what goes next.
+    /// Which order made the last choice.
     chooser: Chooser,
 }
 
@@ -54,7 +55,7 @@ impl Waiting {
         })
     }
 
-    /// Goes by another order from now on.
+    /// Replaces the order.
     pub(super) fn set_order(&mut self, order: Box<dyn Order>) {
         self.order = order.into();
         self.others_order = None;
@@ -64,7 +65,7 @@ impl Waiting {
         self.window.is_empty() && self.head.is_empty() && self.urgent.as_ref().is_none_or(Queue::is_empty)
     }
 
-    /// Whether a command that nothing else waits beside must be put to the order all the same.
+    /// Whether the order must be called even for a single waiting command.
     pub(super) fn must_ask(&self) -> bool {
         self.order.is_always_asked() || self.others_order.as_ref().is_some_and(QueueOrder::is_always_asked)
     }
@@ -75,7 +76,7 @@ impl Waiting {
         begins(&self.window) || self.urgent.as_ref().is_some_and(begins)
     }
 
-    /// Takes a command.
+    /// Adds a command.
     pub(super) fn add(&mut self, slot: Slot) {
         let queue = match &mut self.urgent {
             Some(urgent) if slot.urgent => urgent,
@@ -85,12 +86,12 @@ impl Waiting {
         queue.insert(slot).expect("it has room for all, or was seen to have room");
     }
 
-    /// Takes a command for the head of the queue.
+    /// Adds a command for the head of the queue.
     pub(super) fn add_at_head(&mut self, slot: Slot) {
         self.head.push(slot);
     }
 
-    /// Takes the command out that goes next.
+    /// Removes and returns the next command.
     pub(super) fn choose<T: Target>(&mut self, cost: &Cost<'_, T>) -> Option<SlotId> {
         self.chooser = Chooser::None;
         if let Some(slot) = self.head.pop() {
@@ -126,7 +127,7 @@ impl Waiting {
         Some(slot.id)
     }
 
-    /// By way of which edges of the disk the arm goes to the command taken out last.
+    /// The edges of the disk that the arm visits on its way to the command returned last.
     pub(super) fn way(&self) -> &[Edge] {
         match (self.chooser, &self.others_order) {
             (Chooser::None, _) => &[],
@@ -175,7 +176,7 @@ impl Device {
         self
     }
 
-    /// As [`Device::with_order`], for a device that is in use: what waits is chosen by the new order from now on.
+    /// As [`Device::with_order`], for a device in use: the new order chooses among the waiting commands from now on.
     pub fn set_order(&mut self, order: Box<dyn Order>) {
         self.commands.waiting.set_order(order);
     }

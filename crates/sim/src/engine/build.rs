@@ -1,4 +1,4 @@
-//! How the tree is put together: arrays, page caches, stream schedulers, controllers, and layers of a program's own.
+//! Builds the tree: arrays, page caches, stream schedulers, controllers, and a program's own layers.
 
 use super::{Branch, ChildPort, Engine, NodeId, Volume};
 use crate::array::{ArrayLayer, ArrayVolume};
@@ -9,7 +9,7 @@ use crate::os::{HostError, HostQueueSpec, HostSpec, PageCache, PageCacheSpec, Po
 use crate::stream_layer::StreamLayer;
 use headstack_policy::streams::{Config, ConfigError};
 
-/// In which order layers do what is due at one time: by kind, and by number within a kind.
+/// The order of layers with events at one time: by kind, and by number within a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     kind: LayerKind,
@@ -26,12 +26,12 @@ enum LayerKind {
     Own,
 }
 
-/// Where in a rig a layer of a program's own stands.
+/// The place of a program's own layer in a rig.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerPlace {
     /// At the top of the volume with this number, before its page cache.
     Volume(u32),
-    /// Right above the device with this number and the queue before it.
+    /// Directly above the device with this number and the queue in front of it.
     Device(u32),
 }
 
@@ -57,9 +57,10 @@ impl Engine {
         Ok(self)
     }
 
-    /// Puts a layer of the caller's own into the tree, with what stood there as its child 0; to be called before the first run.
+    /// Inserts a caller's own layer into the tree, above what was at that place, which becomes its child 0. Call it before the
+    /// first run.
     ///
-    /// Panics where there is no such place.
+    /// Panics if there is no such place.
     pub fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {
         let rank = Rank { kind: LayerKind::Own, number: self.branches.len() as u32 };
         match place {
@@ -108,9 +109,9 @@ impl Engine {
         }
     }
 
-    /// Puts devices behind a controller; to be called before the first run.
+    /// Puts devices behind a controller. Call it before the first run.
     ///
-    /// *Errors:* a key of the queue before the controller, or of its own, is wrong.
+    /// *Errors:* a key of the queue in front of the controller, or of its own, is invalid.
     pub(crate) fn put_behind(
         &mut self,
         setup: &ControllerSetup<'_>,
@@ -168,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// The number of the branch that a node is; none for a device.
+    /// The number of the branch of a node; `None` for a device.
     pub(super) fn branch_of(&self, node: NodeId) -> Option<usize> {
         (node as usize).checked_sub(self.devices.len())
     }

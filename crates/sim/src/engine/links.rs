@@ -13,7 +13,7 @@ impl Engine {
         Engine { links: Some(Box::new(links)), ..self }
     }
 
-    /// What each part of the links that devices share has carried; nothing where none is shared.
+    /// The load of each part of the shared links; empty if none is shared.
     pub fn link_usage(&self) -> Vec<LinkUse> {
         self.links.as_ref().map_or(Vec::new(), |links| links.usage())
     }
@@ -27,7 +27,7 @@ impl Engine {
         }
     }
 
-    /// Has a device do something now, with the links that it shares at hand.
+    /// Calls a device with the links that it shares.
     #[inline]
     pub(super) fn with_links<R>(
         &mut self,

@@ -1,7 +1,7 @@
-//! How the engine moves time: by itself until a load is done, or by hand up to a time that it is told.
+//! Time: the engine runs until a load is done, or advances step by step to given times.
 //!
-//! By hand it follows a clock. Everything happens at its own time, however late the call, so that any sequence of times
-//! at which [`Engine::advance`] is called shows the same completions as one [`Engine::run`].
+//! Step by step it can follow a real clock. Every event happens at its own time, however late the call, so that any sequence of
+//! calls of [`Engine::advance`] shows the same completions as one [`Engine::run`].
 
 use super::Engine;
 use crate::observe::{Finished, Observer, Requests, Stoppable};
@@ -10,17 +10,17 @@ use headstack_workload::Load;
 use std::ops::ControlFlow;
 
 impl Engine {
-    /// Runs a load until it is done and all its requests have come back; `observe` sees each of them. What page
-    /// caches and nodes have not written by then stays with them, and spares are not filled further.
+    /// Runs a load until it is done and all its requests have completed; `observe` gets each of them. Dirty data of page caches
+    /// and nodes stay there, and spares are not rebuilt further.
     ///
-    /// Panics when the load names a volume that is not there.
+    /// Panics when the load names a volume that does not exist.
     pub fn run(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished)) {
         self.run_observed(load, &mut Requests(observe));
     }
 
-    /// As [`Engine::run`], but ends as soon as `observe` breaks. What is outstanding then does not come back.
+    /// As [`Engine::run`], but ends as soon as `observe` breaks. Outstanding requests then do not complete.
     ///
-    /// Panics when the load names a volume that is not there.
+    /// Panics when the load names a volume that does not exist.
     pub fn run_while(&mut self, load: &mut dyn Load, observe: &mut dyn FnMut(&Finished) -> ControlFlow<()>) {
         self.run_observed(load, &mut Stoppable { observe, is_stopped: false });
     }
@@ -83,14 +83,13 @@ impl Engine {
         self.now = self.now.max(until);
     }
 
-    /// When [`Engine::advance`] next has something to do, by what the load wanted when it was last asked; `None` while only
-    /// a new request can change anything.
+    /// When to call [`Engine::advance`] again, by the load's last answer; `None` while only a new request can change anything.
     pub fn next_event(&self) -> Option<Nanos> {
         let at = self.due(false);
         (at != Nanos::MAX && !self.powered_off).then_some(at)
     }
 
-    /// The first time at which something is due; `Nanos::MAX` when nothing is. What happens by itself may rest.
+    /// The first time at which something is due; `Nanos::MAX` when nothing is. With `rests`, background work does not count.
     #[inline]
     fn due(&self, rests: bool) -> Nanos {
         let branches = if rests { Nanos::MAX } else { self.branch_events.first() };

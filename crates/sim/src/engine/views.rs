@@ -1,4 +1,4 @@
-//! What a program can see of a rig, and the orders that it can replace.
+//! What a program can read of a rig, and the orders that it can replace.
 
 use super::{Engine, NodeId};
 use crate::array::ArrayLayer;
@@ -28,8 +28,8 @@ impl Engine {
         self.devices[device].device_mut().set_order(order);
     }
 
-    /// Has the host's queue before a device choose by a program's own order. The host must have a queue with an order
-    /// (`host.queue.order`; `fcfs` will do), in whose place it comes.
+    /// Replaces the order of the host's queue for a device by a program's own. The host must have a queue with an order
+    /// (`host.queue.order`, for example `fcfs`).
     ///
     /// *Errors:* it has none.
     pub fn set_host_order(&mut self, device: usize, order: Box<dyn Order>) -> Result<(), HostError> {
@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// The starvation guard before a device; none where there is none.
+    /// The starvation guard of a device; `None` without one.
     pub fn guard(&self, index: usize) -> Option<&Guard> {
         if !self.devices[index].is_behind_controller() {
             return self.devices[index].guard();
@@ -52,7 +52,7 @@ impl Engine {
         ports.find_map(|branch| downcast::<PortQueue>(branch.layer.as_deref()?))?.guard()
     }
 
-    /// What the page cache of a volume has done; none where there is no page cache.
+    /// The counters of a volume's page cache; `None` without a page cache.
     pub fn page_cache(&self, volume: usize) -> Option<&PageCacheActivity> {
         self.layer_of::<PageCache>(volume).map(PageCache::activity)
     }
@@ -67,18 +67,17 @@ impl Engine {
         self.layer_of::<ArrayLayer>(volume).map_or((0, 0), ArrayLayer::rebuilt)
     }
 
-    /// The stream scheduler of a volume; none where there is no node.
+    /// The stream scheduler of a volume; `None` without a node.
     pub fn streams(&self, volume: usize) -> Option<&Streams> {
         self.layer_of::<StreamLayer>(volume).map(StreamLayer::streams)
     }
 
-    /// What the controller before a device has done; none where the device has none that does anything.
+    /// The counters of a device's controller; `None` without a smart controller.
     pub fn controller(&self, device: usize) -> Option<&ControllerActivity> {
         self.controller_of(device).map(Controller::activity)
     }
 
-    /// What the cache of the controller before a device holds that is not on its drive: lines of its memory, or sectors of
-    /// the drive that is the cache.
+    /// Dirty data in the cache of a device's controller: lines of its memory, or sectors of the drive that is the cache.
     pub fn controller_dirty(&self, device: usize) -> u64 {
         self.controller_of(device).map_or(0, Controller::dirty)
     }

@@ -34,7 +34,7 @@ impl Below for Children<'_> {
 }
 
 impl Engine {
-    /// Issues what the load wants now.
+    /// Issues the requests that the load has now.
     pub(super) fn feed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
         loop {
             self.wanted = loop {
@@ -100,7 +100,7 @@ impl Engine {
         self.drain(number);
     }
 
-    /// Does what a layer wants, and notes when to come back.
+    /// Carries out a layer's effects, and records when to call it again.
     pub(super) fn drain(&mut self, number: usize) {
         let now = self.now;
         while let Some(effect) = self.layer(number).poll(now) {
@@ -148,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// A request was answered as `finished` says: tells who sent it. Whether that was the load.
+    /// A request was answered as `finished` says: passes that to its sender. Returns whether that was the load.
     #[inline]
     pub(super) fn finish(&mut self, ticket: u32, finished: &mut Finished) -> bool {
         let RequestTicket { issued, request, id, from, to, source } = self.tickets.remove(ticket as usize);
@@ -177,7 +177,8 @@ impl Engine {
         }
     }
 
-    /// Tells the load and the observer what has come back since the last time; whether the load's requests have.
+    /// Passes the completions since the last call to the load and the observer; returns whether there were any of the load's
+    /// requests.
     #[inline]
     pub(super) fn hand_back<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) -> bool {
         for ServedPart { device, issued, completion } in
@@ -194,8 +195,8 @@ impl Engine {
         any
     }
 
-    /// Does what is due at one device, and what it does by itself after that up to `until`, if nothing else is due before; says
-    /// whether any of the load's requests came back.
+    /// Handles everything due at one device, and the device's own work after that up to `until`, if nothing else is due before;
+    /// returns whether any of the load's requests completed.
     pub(super) fn turn_device<O: Observer + ?Sized>(
         &mut self,
         index: usize,
@@ -204,7 +205,7 @@ impl Engine {
         observer: &mut O,
     ) -> bool {
         if self.devices[index].is_independent() {
-            // What it does by itself changes nothing elsewhere until a command is done, or something else is due.
+            // Its own work affects nothing else until a command completes, or something else is due.
             let until = until.min(self.due_elsewhere(index).since(Nanos(1)));
             self.now = self.devices[index].run_to_completion(self.now, until);
         } else {
@@ -233,7 +234,7 @@ impl Engine {
             }
         }
         if any && self.devices[index].is_independent() {
-            // Nothing waits for the device: it settles once, with what the load issues next.
+            // No request waits for the device: it settles once, with what the load issues next.
             self.settle_touched();
             self.touch(index as u32);
         } else {
@@ -243,7 +244,7 @@ impl Engine {
         any
     }
 
-    /// Does what is due at a layer.
+    /// Handles everything due at a layer.
     pub(super) fn turn_branch<O: Observer + ?Sized>(
         &mut self,
         event: usize,
@@ -258,7 +259,7 @@ impl Engine {
         self.settle_touched();
     }
 
-    /// Lets a node send down what may go now, and notes when to come back.
+    /// Lets a node send down what may go now, and records when to call it again.
     #[inline]
     pub(super) fn settle(&mut self, node: NodeId) {
         let index = node as usize;

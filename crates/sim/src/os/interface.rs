@@ -10,23 +10,23 @@ use headstack_model::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The ways of data between drive and memory, by the rate of a word of two bytes.
+/// The transfer modes between drive and memory, by the rate of a word of two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterfaceKind {
-    /// Programmed transfer, mode 0: 3.3 MB/s.
+    /// Programmed I/O, mode 0: 3.3 MB/s.
     #[serde(rename = "pio-0")]
     Pio0,
-    /// Programmed transfer, mode 1: 5.2 MB/s.
+    /// Programmed I/O, mode 1: 5.2 MB/s.
     #[serde(rename = "pio-1")]
     Pio1,
-    /// Programmed transfer, mode 2: 8.3 MB/s.
+    /// Programmed I/O, mode 2: 8.3 MB/s.
     #[serde(rename = "pio-2")]
     Pio2,
-    /// Programmed transfer, mode 3: 11.1 MB/s.
+    /// Programmed I/O, mode 3: 11.1 MB/s.
     #[serde(rename = "pio-3")]
     Pio3,
-    /// Programmed transfer, mode 4: 16.7 MB/s.
+    /// Programmed I/O, mode 4: 16.7 MB/s.
     #[serde(rename = "pio-4")]
     Pio4,
     /// Single-word DMA, mode 0: 2.1 MB/s.
@@ -110,32 +110,31 @@ impl InterfaceKind {
     }
 }
 
-/// `[host.interface]`: how data come to the host's memory, at no more than the rate of their way, and what they cost its
-/// one processor. With programmed transfer it moves each word itself and the drive waits for it; else a controller moves
-/// them and it takes one interrupt a command.
+/// `[host.interface]`: how data reach the host's memory, at the rate of the transfer mode at most, and their cost for the host's
+/// one processor. With programmed I/O the processor moves each word and the drive waits for it; with DMA it takes one interrupt
+/// per command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSpec {
-    /// The way.
+    /// The transfer mode.
     pub kind: InterfaceKind,
-    /// Time of the processor for each command. Default: 10 (assumption).
+    /// Processor time for each command. Default: 10 (assumption).
     #[serde(default = "ten")]
     pub command_us: f64,
-    /// Time of the processor for each interrupt. Default: 5 (assumption).
+    /// Processor time for each interrupt. Default: 5 (assumption).
     #[serde(default = "five")]
     pub interrupt_us: f64,
-    /// Time that the processor needs for a word of two bytes beyond the cycle in which it waits for the drive, with
-    /// programmed transfer. Default: 0 (assumption).
+    /// Processor time for a word of two bytes in addition to the cycle in which it waits for the drive, with programmed I/O.
+    /// Default: 0 (assumption).
     #[serde(default)]
     pub word_us: f64,
-    /// Bytes that a drive transfers for an interrupt, with programmed transfer. Default: 512 (ATA without READ MULTIPLE).
+    /// Bytes per interrupt, with programmed I/O. Default: 512 (ATA without READ MULTIPLE).
     #[serde(default = "sector")]
     pub block_bytes: u32,
-    /// Time of the processor for each piece of memory that a transfer is gathered from or scattered to, without
-    /// programmed transfer. Default: 0 (assumption).
+    /// Processor time for each segment of memory in the scatter-gather list of a transfer, with DMA. Default: 0 (assumption).
     #[serde(default)]
     pub piece_us: f64,
-    /// Bytes of such a piece. Default: 4096 (a page).
+    /// Bytes of such a segment. Default: 4096 (a page).
     #[serde(default = "page")]
     pub piece_bytes: u32,
 }
@@ -187,12 +186,12 @@ impl InterfaceSpec {
         }
     }
 
-    /// Time of 2¹⁰ bytes on the way.
+    /// Time of 2¹⁰ bytes in the transfer mode.
     fn kb_ns(&self) -> f64 {
         512.0 * (f64::from(self.kind.word_ns()) + self.word_us * 1e3)
     }
 
-    /// Time that a sector takes at least.
+    /// Shortest time of a sector.
     pub(crate) fn us_per_sector(&self, sector_bytes: u32) -> f64 {
         let sector = f64::from(sector_bytes);
         let interrupts = match self.kind.is_programmed() {

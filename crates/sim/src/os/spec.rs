@@ -9,42 +9,42 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// `[host]`: what lies between the load and the drives.
+/// `[host]`: the page cache and the queues between the load and the drives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
-    /// The page cache of each volume. Without it, requests go straight to the queue.
+    /// The page cache of each volume. Without it, requests go directly to the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_cache: Option<PageCacheSpec>,
-    /// The queue before each drive.
+    /// The queue in front of each drive.
     pub queue: HostQueueSpec,
-    /// How data come to memory, and what that costs the processor. Without it, nothing.
+    /// How data reach memory, and their cost for the processor. Without it, no cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceSpec>,
 }
 
-/// `[host.page_cache]`: memory that keeps what was read, reads ahead, and writes later. Requests that ask to pass by it do
-/// so; a fio job says `direct`, and traces and generators always ask that, because what they hold was seen below one.
+/// `[host.page_cache]`: memory that caches, reads ahead, and writes back later. Direct requests bypass it: a fio job with
+/// `direct`, and all traces and generators, because their requests were recorded below a page cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PageCacheSpec {
     /// Memory for the pages of a volume in units of 1,048,576 bytes. Default: 1024 (assumption).
     pub memory_mb: u32,
-    /// Most that is read ahead in units of 1,024 bytes; 0 for nothing (Linux's default: 128).
+    /// Largest read-ahead in units of 1,024 bytes; 0 for none (Linux's default: 128).
     pub read_ahead_kb: u32,
     /// Share of the memory in percent at which dirty pages are written in the background (Linux's default: 10).
     pub dirty_background_ratio: u32,
-    /// Share of the memory in percent that unwritten pages may take; writers wait there (Linux's default: 20).
+    /// Share of the memory in percent that dirty pages may take; writers wait at that share (Linux's default: 20).
     pub dirty_ratio: u32,
-    /// How often old pages are looked for, in hundredths of a second; 0 for never (Linux's default: 500).
+    /// Interval of the search for old pages, in hundredths of a second; 0 for never (Linux's default: 500).
     pub dirty_writeback_centisecs: u32,
     /// Age in hundredths of a second at which a dirty page is old (Linux's default: 3000).
     pub dirty_expire_centisecs: u32,
-    /// Transfers of dirty pages that may be under way. Default: 64 (assumption; Linux is held back by its queue).
+    /// Largest number of write-back transfers in flight. Default: 64 (assumption; Linux's limit is its queue).
     pub writeback_requests: u32,
-    /// Time in µs to copy a page to or from whoever asked. Default: 0.4 (assumption: 10 GB/s).
+    /// Time in µs to copy a page to or from a process. Default: 0.4 (assumption: 10 GB/s).
     pub copy_us_per_page: f64,
-    /// Whether requests that ask to pass by go through it all the same.
+    /// Whether direct requests use the page cache as well.
     pub buffer_direct: bool,
 }
 
@@ -89,28 +89,28 @@ impl PageCacheSpec {
     }
 }
 
-/// What becomes of requests that wait for neighbouring or the same blocks.
+/// Which waiting requests are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Merge {
-    /// Each stays alone.
+    /// No requests are merged.
     None,
-    /// Those that follow each other without a gap are one, as in Linux.
+    /// Requests that follow each other without a gap are merged, as in Linux.
     Adjacent,
-    /// Those that share blocks are one, too.
+    /// Requests that share blocks are merged, too.
     Overlapping,
 }
 
-/// What a host knows of where a drive's blocks lie.
+/// The host's knowledge of a drive's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knows {
-    /// Their numbers.
+    /// Block numbers.
     Lbn,
-    /// Their cylinders, from a true map of the drive's tracks.
+    /// Cylinders, from an exact map of the drive's tracks.
     Cylinder,
-    /// Their places, and how long the arm and the platter take to each. True while the drive has one command at a time
-    /// (`depth = 1`) and its cache does not answer.
+    /// Positions, and the seek time and rotational latency to each. Exact while the drive has one command at a time (`depth = 1`)
+    /// and its cache does not answer.
     Position,
 }
 
@@ -124,66 +124,66 @@ impl Knows {
     }
 }
 
-/// Who holds new commands back while the drive passes an old one over.
+/// The rule by which new commands are held back while others overtake an old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardKind {
-    /// Once a command was overtaken more than `guard_threshold` times, until it is done.
+    /// Hold back once a command was overtaken more than `guard_threshold` times, until it completes.
     Counting,
-    /// By age and overtakings, with limits that it sets itself: as low as `guard_cost` of the throughput allows.
+    /// Hold back by age and number of overtakings. The guard sets both limits as low as `guard_cost` of the throughput allows.
     Adaptive,
 }
 
-/// `[host.queue]`: the host's queue before each drive. Without any key, what the drive cannot take waits in order of
-/// arrival, and nothing is merged or split.
+/// `[host.queue]`: the host's queue in front of each drive. Without any key, requests that the drive cannot accept wait in order
+/// of arrival, and nothing is merged or split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostQueueSpec {
-    /// Name of the elevator: merging and a choice of its own. One of noop, deadline, anticipatory, cfq and bfq; `none`
-    /// is noop and `mq-deadline` is deadline, the names that Linux has today.
+    /// Name of the elevator, which merges and orders requests. One of noop, deadline, anticipatory, cfq and bfq; `none` is noop
+    /// and `mq-deadline` is deadline, the names in current Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elevator: Option<String>,
-    /// Name of an order, in place of an elevator. It goes by what the host `knows`.
+    /// Name of an order, in place of an elevator. It uses what the host `knows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
-    /// What the host knows of where blocks lie; an order that needs more is refused. Default: block numbers, and an order
-    /// that asks for cylinders or times is told block numbers and their distances in their place.
+    /// The host's knowledge of the drive's layout; an order that needs more is refused. Default: block numbers; an order that
+    /// needs cylinders or times then gets block numbers and their distances in their place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub knows: Option<Knows>,
-    /// Whether urgent requests go before others; the order is then that among the urgent ones, and among the others while no
-    /// urgent one waits. An elevator has its own way with them.
+    /// Whether urgent requests go before others. The order then applies among the urgent ones, and among the others while no
+    /// urgent one waits. An elevator has its own rule for urgent requests.
     #[serde(skip_serializing_if = "is_default")]
     pub urgent_first: bool,
-    /// Commands that may be outstanding at a drive. Default: as many as the drive takes.
+    /// Largest number of outstanding commands at a drive. Default: as many as the drive accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Which waiting requests become one. Default: `adjacent` with an elevator (as Linux), else `none`.
+    /// Which waiting requests are merged. Default: `adjacent` with an elevator (as Linux), else `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<Merge>,
-    /// Largest command in units of 1,024 bytes: longer requests are split, merging stops there. Default: 1280 with an
-    /// elevator (Linux since 4.5), else no limit.
+    /// Largest command in units of 1,024 bytes: longer requests are split, and merging stops there. Default: 1280 with an elevator
+    /// (Linux since 4.5), else no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_sectors_kb: Option<u32>,
-    /// Requests that may wait in the queue; more wait before it, in order of arrival, and can only be merged. Default: 256
-    /// with an elevator (Linux, `blk-mq` with a scheduler), else no limit. An order looks at 1,024 at most.
+    /// Largest number of requests in the queue. More wait in front of it, in order of arrival, and can only be merged. Default:
+    /// 256 with an elevator (Linux, `blk-mq` with a scheduler), else no limit. An order considers at most 1,024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nr_requests: Option<u32>,
-    /// Requests to an idle drive that are gathered before the first goes, so that they can be merged. What comes at the
-    /// same moment is always gathered. Default: 4 where `unplug_delay` is given (Linux 2.6, `unplug_thresh`).
+    /// Number of requests to an idle drive that are collected before the first is sent, so that they can be merged. Requests of
+    /// the same moment are always collected. Default: 4 where `unplug_delay` is given (Linux 2.6, `unplug_thresh`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unplug_thresh: Option<u32>,
-    /// Time in ms after which gathered requests go though they are few. Default: 0, nothing is held for others to come
-    /// (Linux since 2.6.39; before, 3 ms).
+    /// Time in ms after which collected requests are sent although they are few. Default: 0, no request waits for others (Linux
+    /// since 2.6.39; before, 3 ms).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unplug_delay: Option<f64>,
-    /// Starvation guard before the drive's queue: new commands are held back while an old one is passed over.
+    /// Starvation guard in front of the drive's queue: it holds new commands back while others overtake an old one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardKind>,
-    /// Commands issued later that may be done before one, of `guard = "counting"`. Default: 64 (assumption: two full
-    /// queues of NCQ).
+    /// Number of later commands that may complete before one, with `guard = "counting"`. Default: 64 (assumption: two full queues
+    /// of NCQ).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard_threshold: Option<u32>,
-    /// Share of the throughput that the guard may cost, of `guard = "adaptive"`. Default: 0.05 (assumption).
+    /// Share of the throughput that the guard may cost, with `guard = "adaptive"`. Default: 0.05 (assumption).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard_cost: Option<f64>,
     /// Parameters of the elevator `deadline`.
@@ -204,13 +204,13 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What is wrong with the `[host]` of a rig.
+/// An invalid key in the `[host]` of a rig.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{key}: {message}")]
 pub struct HostError {
-    /// The key at fault, as a path (`host.queue.order`).
+    /// The key, as a path (`host.queue.order`).
     pub key: String,
-    /// What is wrong, and what is allowed.
+    /// The fault, and what is allowed.
     pub message: String,
 }
 
@@ -221,9 +221,9 @@ impl HostError {
 }
 
 impl HostSpec {
-    /// Whether all of it is good.
+    /// Checks all keys.
     ///
-    /// *Errors:* the first key at fault.
+    /// *Errors:* the first invalid key.
     pub fn check(&self) -> Result<(), HostError> {
         self.page_cache.iter().try_for_each(PageCacheSpec::check)?;
         self.interface.iter().try_for_each(InterfaceSpec::check)?;
@@ -238,10 +238,10 @@ impl HostQueueSpec {
     const NR_REQUESTS: u32 = 256;
     /// Linux 2.6's `unplug_thresh`.
     const UNPLUG_THRESH: u32 = 4;
-    /// The most that the adaptive guard may cost.
+    /// The largest cost of the adaptive guard.
     const GUARD_COST_MAX: f64 = 0.5;
 
-    /// Whether the host does anything but hold requests in order of arrival.
+    /// Whether the host only holds requests in order of arrival.
     pub(crate) fn is_plain(&self) -> bool {
         let HostQueueSpec { depth, guard, guard_threshold, guard_cost, .. } = *self;
         let plain = HostQueueSpec { depth, guard, guard_threshold, guard_cost, ..HostQueueSpec::default() };
@@ -268,7 +268,7 @@ impl HostQueueSpec {
         self.merge.unwrap_or(usual)
     }
 
-    /// Most blocks in a command for a drive with blocks of so many bytes.
+    /// Largest command in blocks, for a drive with blocks of this size.
     pub(crate) fn sectors_max(&self, sector_bytes: u32) -> u32 {
         let usual = self.elevator.is_some().then_some(HostQueueSpec::MAX_SECTORS_KB);
         match self.max_sectors_kb.or(usual) {
@@ -336,7 +336,7 @@ impl HostQueueSpec {
         self.tuning().check().map_err(|(key, message)| HostError::new(&format!("queue.{key}"), message))
     }
 
-    /// The order is one, and knows no more than the host does.
+    /// Checks that the order exists and needs no more than the host knows.
     fn check_order(&self) -> Result<(), HostError> {
         let Some(name) = &self.order else {
             return match self.knows {
@@ -360,7 +360,7 @@ impl HostQueueSpec {
         }
     }
 
-    /// Each number of the guard goes with its kind, and is one that it can work with.
+    /// Checks that each number of the guard belongs to its kind and is in range.
     fn check_guard(&self) -> Result<(), HostError> {
         let numbers = [
             ("queue.guard_threshold", self.guard_threshold.is_some(), GuardKind::Counting, "counting"),

@@ -1,4 +1,4 @@
-//! Arrays: their keys, what they must keep, and what is built of them.
+//! Arrays: their keys, their checks, and how they are built.
 
 use super::resolve::{Checked, within};
 use super::spec::{NamedDrive, RigSpec};
@@ -20,7 +20,7 @@ pub struct ArraySpec {
     pub name: String,
     /// How it lays its blocks on drives.
     pub organisation: Organisation,
-    /// The drives by the names of their volumes; the name of drives of one kind stands for all of them.
+    /// The member drives, by the names of their volumes; the name of a kind of drives stands for all of them.
     pub drives: Vec<String>,
     /// Blocks of a stripe unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,23 +37,23 @@ pub struct ArraySpec {
     /// Which copy is read.
     #[serde(default)]
     pub read_choice: ReadChoice,
-    /// How parity wanders, with `raid-5` and `raid-6`.
+    /// Placement of parity, with `raid-5` and `raid-6`.
     #[serde(default)]
     pub rotation: Rotation,
-    /// Share of all drives up to which a write that touches fewer of them reads old data and parity, and from which on it
-    /// reads the rest of the stripe. Without it a write does what takes fewer reads.
+    /// Share of all drives up to which a write uses read-modify-write, and from which on it reads the rest of the stripe
+    /// (reconstruct-write). Default: the method with fewer reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_modify_write_ratio: Option<f64>,
-    /// When data are written whose parity follows from what must be read first.
+    /// When to write data whose parity needs reads first.
     #[serde(default)]
     pub write_order: WriteOrder,
-    /// The drives that have failed, all of which it must survive.
+    /// The failed drives; the array must survive all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
-    /// Spare drives, which take the places of the failed ones in their order and are filled while the load runs.
+    /// Spare drives. They replace the failed ones in their order and are rebuilt while the load runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spares: Vec<String>,
-    /// Rate at which spares are filled at most; without it as fast as it goes.
+    /// Largest rate of the rebuild. Default: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuild_mb_s: Option<f64>,
 }
@@ -88,9 +88,9 @@ impl ArraySpec {
         Ok(members)
     }
 
-    /// Its drives and behind them its spares.
+    /// Its member drives, then its spares.
     ///
-    /// *Errors:* as above; a spare that is a member, smaller than what failed, or for nothing.
+    /// *Errors:* as above; a spare that is a member, is smaller than the failed drive, or has no failed drive to replace.
     pub(super) fn drives<'a>(&self, rig: &'a RigSpec) -> Result<Drives<'a>, Fault> {
         let members = self.members(rig)?;
         let failed = self.failed_members(&members)?;
@@ -114,7 +114,7 @@ impl ArraySpec {
         Ok(Drives { members, failed, spares })
     }
 
-    /// The places in the array of the drives that have failed.
+    /// The indices of the failed drives within the array.
     fn failed_members(&self, members: &[NamedDrive<'_>]) -> Result<Vec<u32>, Fault> {
         let mut failed = Vec::new();
         for name in &self.failed {
@@ -130,9 +130,9 @@ impl ArraySpec {
         Ok(failed)
     }
 
-    /// The machine that maps it, where `tracks` are those of its drives.
+    /// The machine that maps requests, where `tracks` are those of its drives.
     ///
-    /// *Errors:* its drives do not make one, or a key does not hold.
+    /// *Errors:* its drives do not form such an array, or a key is out of range.
     pub(super) fn array(&self, drives: &Drives<'_>, tracks: Vec<UnitRun>, seed: u64) -> Result<Array, Fault> {
         for (name, unit) in [
             ("stripe_unit_sectors", self.stripe_unit_sectors),
@@ -168,7 +168,7 @@ impl ArraySpec {
         Array::new(shape).map_err(|ShapeError { key, message }| Fault::new(key, message))
     }
 
-    /// Whether each key that may be left out has something to say.
+    /// Checks that each optional key has an effect.
     fn check_use(&self, drives: &Drives<'_>) -> Checked {
         use Organisation::{ParityDrive, Raid5, Raid6};
         let has_parity = matches!(self.organisation, ParityDrive | Raid5 | Raid6);
@@ -223,7 +223,7 @@ impl Drives<'_> {
     }
 }
 
-/// The drives of these names; the name of drives of one kind stands for all of them.
+/// The drives of these names; the name of a kind of drives stands for all of them.
 fn named<'a>(rig: &'a RigSpec, key: &str, names: &[String]) -> Result<Vec<NamedDrive<'a>>, Fault> {
     let kind_of = |group: usize| rig.drive[group].keys.volume.as_deref();
     let mut found: Vec<NamedDrive<'a>> = Vec::new();

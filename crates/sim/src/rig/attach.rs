@@ -1,4 +1,4 @@
-//! Buses and controllers: their keys, what they must keep, what of them is simulated, and what of it goes with a drive.
+//! Buses and controllers: their keys, their checks, what of them is simulated, and what belongs to a drive.
 
 use super::links;
 use super::resolve::{Checked, check_names, link, within};
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// Not at all: each drive has such a bus of its own.
+    /// Not shared: each drive has such a bus of its own.
     #[default]
     None,
-    /// Their transfers interleave. They share `mb_s` where it is given, and do not delay each other where it is not.
+    /// Transfers interleave. They share `mb_s` if it is given, and else do not delay each other.
     Interleaved,
-    /// One drive at a time has the bus, for a command, for data or for a report, and has to win it each time.
+    /// One drive at a time has the bus, for a command, for data or for a status, and must win it each time.
     Exclusive,
 }
 
@@ -29,23 +29,23 @@ pub enum ArbitrationRule {
     /// The one that has waited longest.
     #[default]
     Fifo,
-    /// The one that stands last in the rig, as the highest SCSI id does.
+    /// The last drive in the rig, as the highest SCSI id does.
     Priority,
 }
 
-/// What a bus is.
+/// The kind of a bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BusKind {
-    /// One that data cross whole, transfer by transfer (parallel SCSI, ATA).
+    /// Transfers cross it one at a time (parallel SCSI, ATA).
     #[default]
     Parallel,
-    /// A ring of links that carry frames both ways at once (SSA): adapter, first drive, second drive and so on, in the order
-    /// of the file, and the adapter again. Two routes lead to each drive.
+    /// A ring of links that carry frames in both directions at once (SSA): adapter, first drive, second drive and so on, in the
+    /// order of the file, and the adapter again. Two routes lead to each drive.
     SsaLoop,
 }
 
-/// A bus between drives and controller. A sector takes the longest of what drive, bus and controller need for it.
+/// A bus between drives and controller. The time of a sector is the maximum of the times of drive, bus and controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RigBusSpec {
@@ -57,17 +57,16 @@ pub struct RigBusSpec {
     pub read_us_per_sector: f64,
     /// Time a sector takes from the host.
     pub write_us_per_sector: f64,
-    /// Time to win it, each time.
+    /// Time to win the bus, each time.
     pub arbitration_us: f64,
-    /// Who wins it.
+    /// Which waiting drive wins the bus.
     pub arbitration: ArbitrationRule,
-    /// Rate in 10⁶ bytes a second that all transfers on it share, of an `interleaved` one: each takes what those before it
-    /// have left.
+    /// Rate in 10⁶ bytes a second that all transfers on an `interleaved` bus share: each gets what earlier transfers leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mb_s: Option<f64>,
-    /// What it is.
+    /// The kind of the bus.
     pub kind: BusKind,
-    /// Rate of a loop's link each way in 10⁶ bytes a second. Default: 20 (SSA).
+    /// Rate of a loop's link in each direction, in 10⁶ bytes a second. Default: 20 (SSA).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_mb_s: Option<f64>,
     /// Bytes in a loop's frame. Default: 128 (SSA).
@@ -76,10 +75,10 @@ pub struct RigBusSpec {
     /// Links of a loop that are cut: 0 joins the adapter to the first drive, 1 the first drive to the second, and so on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut_links: Vec<u32>,
-    /// Time that a loop's adapter takes for each command, one after the other.
+    /// Time that a loop's adapter takes for each command; it handles one command at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_us: Option<f64>,
-    /// Name of the controller that it hangs on; needed only where the rig has several.
+    /// Name of the bus's controller; required only if the rig has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
 }
@@ -104,7 +103,7 @@ impl Default for RigBusSpec {
     }
 }
 
-/// Whether buses and controllers fit each other and the drives.
+/// Checks that buses and controllers fit each other and the drives.
 pub(super) fn check(rig: &RigSpec) -> Checked {
     let buses = rig.bus.iter().enumerate();
     check_names("buses", buses.map(|(index, bus)| (format!("bus[{index}].name"), bus.name.clone())))?;
@@ -220,8 +219,8 @@ fn drives_of(rig: &RigSpec, controller: &ControllerSpec) -> Vec<u32> {
     drives.map(|(number, _)| number as u32).collect()
 }
 
-/// The controllers that do more than pass on at once, each with the numbers of its drives, and, where one of those is its
-/// cache, that one's place among them and the cached one's.
+/// The smart controllers, each with the numbers of its drives and, if one of those is its cache, the indices of the cache drive
+/// and of the cached drive among them.
 pub(super) fn controllers(rig: &RigSpec) -> Vec<ControllerSetup<'_>> {
     let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
     let works = |one: &&ControllerSpec| one.kind == ControllerKind::Smart || one.delay_us > 0.0;
@@ -244,7 +243,7 @@ pub(super) fn path(rig: &RigSpec, group: usize) -> (Option<&RigBusSpec>, Option<
     (bus, controller)
 }
 
-/// A drive of a kind as it is with its way to the host.
+/// A drive of a kind, with the limits of its path to the host.
 pub(super) fn attached(rig: &RigSpec, group: usize) -> DriveSpec {
     let mut spec = rig.drive[group].spec.clone();
     let (bus, controller) = path(rig, group);

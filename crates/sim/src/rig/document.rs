@@ -5,12 +5,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-/// Tables that may stand once or as a list.
+/// Tables that may occur once or as a list.
 pub(super) const LISTED: [&str; 4] = ["drive", "bus", "controller", "array"];
 
-/// Reads a document whose listed tables are lists, however they are written.
+/// Parses a document and converts the listed tables to lists.
 ///
-/// *Errors:* no TOML; a listed table that is neither.
+/// *Errors:* not TOML; a listed table that is neither a table nor a list.
 pub(super) fn read(text: &str, origin: &str) -> Result<Table, SpecError> {
     let mut document: Table =
         toml::from_str(text).map_err(|error| SpecError::from_toml(&error, text, origin))?;
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, origin: &str) -> Result<Table, SpecError> {
     Ok(document)
 }
 
-/// Turns a fault into an error: the line of its key in `text`, and the key as a person would write it.
+/// Turns a fault into an error: the line of its key in `text`, and the key as it is written in the file.
 pub(super) fn locate(fault: Fault, text: &str, document: &Table, origin: &str) -> SpecError {
     let Fault { key, message } = fault;
     let list =
@@ -43,7 +43,7 @@ pub(super) fn locate(fault: Fault, text: &str, document: &Table, origin: &str) -
     SpecError { key: shown, ..Fault { key: written, message }.locate(text, origin) }
 }
 
-/// The tables of a list, none where it is missing.
+/// The tables of a list, empty where it is missing.
 pub(super) fn tables<'a>(document: &'a Table, name: &str) -> impl Iterator<Item = &'a Table> {
     let list = document.get(name).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_table)
@@ -61,9 +61,9 @@ pub fn lay(under: &mut Table, over: Table) {
     }
 }
 
-/// Puts `value` at the end of a path, making the tables on the way.
+/// Sets `value` at the end of a path, and creates the tables on the way.
 ///
-/// *Errors:* on the way stands something that is no table: how much of the path was gone.
+/// *Errors:* a part of the path is not a table: the length of the path up to it.
 pub(super) fn put(table: &mut Table, path: &[&str], value: &Value) -> Result<(), usize> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if rest.is_empty() {
@@ -86,12 +86,12 @@ pub(super) fn typed<T: DeserializeOwned>(table: &Table) -> Result<T, Fault> {
     })
 }
 
-/// What a value looks like in TOML.
+/// A value as TOML text.
 pub(super) fn text<T: Serialize>(value: &T) -> String {
     toml::to_string(value).expect("rigs and drives are expressible in TOML")
 }
 
-/// A value as it stands on a command line: TOML where it is, else a text.
+/// A value from a command line: TOML if it parses, else a text.
 pub fn value(word: &str) -> Value {
     let read: Option<Table> = toml::from_str(&format!("value = {word}")).ok();
     match read {

@@ -1,4 +1,4 @@
-//! What the drives of a rig share on their way to the host.
+//! The buses, loops and controllers that a rig's drives share on their way to the host.
 
 use super::attach::{ArbitrationRule, BusKind, RigBusSpec, Sharing, path};
 use super::resolve::{Checked, link, within};
@@ -17,7 +17,7 @@ impl RigBusSpec {
         (self.kind == BusKind::SsaLoop).then(|| (self.link_mb_s.unwrap_or(20.0) * 1e6).round() as u64)
     }
 
-    /// The loop that it is, with so many drives.
+    /// The loop, with this number of drives.
     fn ring(&self, drives: usize) -> Option<RingShape> {
         Some(RingShape {
             drives: drives as u32,
@@ -28,7 +28,7 @@ impl RigBusSpec {
         })
     }
 
-    /// Bytes a second that all transfers share, of an interleaved bus that says so.
+    /// Bytes a second that all transfers share, for an interleaved bus with a rate.
     pub(super) fn rate(&self) -> Option<u64> {
         self.mb_s.map(|mb_s| (mb_s * 1e6).round() as u64)
     }
@@ -99,7 +99,7 @@ fn drives_on(rig: &RigSpec, bus: usize) -> Vec<(usize, String)> {
     each.map(|(number, drive)| (number, drive.name)).collect()
 }
 
-/// Whether shared buses hold.
+/// Checks the shared buses.
 pub(super) fn check(rig: &RigSpec) -> Checked {
     for (index, bus) in rig.bus.iter().enumerate() {
         let names: Vec<String> = drives_on(rig, index).into_iter().map(|(_, name)| name).collect();
@@ -144,7 +144,7 @@ pub(super) fn shared(rig: &RigSpec) -> Vec<Vec<usize>> {
     lists
 }
 
-/// What the drives share; none where each has its way to itself.
+/// The shared links; none if each drive has a path of its own.
 pub(super) fn links(rig: &RigSpec) -> Option<Links> {
     let mut links = Links::new(rig.drives().count());
     let rates: Vec<Option<u32>> =

@@ -1,4 +1,4 @@
-//! A rig taken apart: what shares nothing can be run apart.
+//! Splits a rig into parts that share nothing, so that they can run separately.
 
 use super::attach::{self, path};
 use super::links;
@@ -6,9 +6,9 @@ use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{ArraySpec, Rig};
 
 impl Rig {
-    /// Rigs that together are this one and share nothing with each other: no array, no bus that drives compete for, no
-    /// controller that does something of its own, no processor of the host. Volumes and drives keep their names, and draw
-    /// their chances as they do in the whole. Keys are set before, not in a part.
+    /// Rigs that together are this one and share nothing with each other: no array, no bus that drives compete for, no smart
+    /// controller, no processor of the host. Volumes and drives keep their names and their random numbers. Set keys before the
+    /// split, not in a part.
     pub fn parts(&self) -> Vec<Rig> {
         let mut groups = Groups::new(self.resolved.drives().count());
         for array in &self.resolved.array {
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// When a load's requests of one volume come back.
+    /// The completion times of a load's requests to one volume.
     fn times(rig: &Rig, volume: u32) -> Vec<Nanos> {
         let sectors = rig.volumes()[volume as usize].sectors;
         let region = Region::whole(sectors);

@@ -13,18 +13,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
-/// A rig with everything resolved: what the file says, what was set over it, and all that the presets hold.
+/// A resolved rig: the file, the keys set over it, and the contents of the presets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RigSpec {
-    /// What the rig is, for people.
+    /// Description of the rig, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// Where the numbers come from: a short word used in the comments beside them, and the full source.
+    /// Sources of the numbers: a short word used in the comments after them, and the full source.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
-    /// Which device of a trace goes to which volume when the trace is replayed: the device as the trace calls it, and the
-    /// volume's name. Without it the first device that appears goes to the first volume, and so on.
+    /// Assigns the devices of a replayed trace to volumes: the device's name in the trace, and the volume's name. Default: the
+    /// first device that appears goes to the first volume, and so on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, String>,
     /// The drives, kind by kind.
@@ -40,10 +40,10 @@ pub struct RigSpec {
     /// The arrays made of drives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub array: Vec<ArraySpec>,
-    /// What lies between the load and the drives.
+    /// The host between the load and the drives.
     #[serde(default, skip_serializing_if = "is_off")]
     pub host: HostSpec,
-    /// The storage node before the volumes: a stream scheduler for each of them.
+    /// The storage node in front of the volumes: a stream scheduler for each of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<streams::Config>,
 }
@@ -52,7 +52,7 @@ fn is_off(host: &HostSpec) -> bool {
     *host == HostSpec::default()
 }
 
-/// Drives are read one by one, over their presets, and never with the rig; it only has to know the key.
+/// Drives are parsed one by one over their presets, and never with the rig; this field only makes the key known.
 fn one_by_one<'de, D: Deserializer<'de>>(_: D) -> Result<Vec<DriveGroup>, D::Error> {
     Ok(Vec::new())
 }
@@ -60,11 +60,11 @@ fn one_by_one<'de, D: Deserializer<'de>>(_: D) -> Result<Vec<DriveGroup>, D::Err
 /// A drive of a rig.
 #[derive(Clone, Debug)]
 pub struct NamedDrive<'a> {
-    /// The name of the volume that it is, or that it would be if no array held it.
+    /// The name of its volume, or the name that it would have if no array held it.
     pub name: String,
-    /// Its number in the rig, which is its device's.
+    /// Its number in the rig, equal to its device's.
     pub number: usize,
-    /// Its kind: the place in [`RigSpec::drive`].
+    /// Its kind: the index in [`RigSpec::drive`].
     pub group: usize,
     /// The drive itself.
     pub spec: &'a DriveSpec,
@@ -92,7 +92,7 @@ impl RigSpec {
 /// Drives of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriveGroup {
-    /// What the rig says of them beside the drive's own keys.
+    /// The rig's keys for these drives, in addition to the drive's own keys.
     #[serde(flatten)]
     pub keys: GroupKeys,
     /// The drive.
@@ -100,22 +100,21 @@ pub struct DriveGroup {
     pub spec: DriveSpec,
 }
 
-/// Drives of one kind. Beside these keys the table takes every key of the [drive file](drive-file.md), which then counts in
-/// place of the preset's; without a preset it must hold a whole drive. A load numbers the volumes of a rig in the order of
-/// the file.
+/// Drives of one kind. In addition to these keys the table takes every key of the [drive file](drive-file.md), which overrides the
+/// preset's. Without a preset it must be a complete drive. A load numbers the volumes of a rig in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupKeys {
     /// A shipped drive (`headstack drive list`), or the path of a drive file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// How many of them there are.
+    /// Number of such drives.
     #[serde(default = "one")]
     pub count: u32,
-    /// Name of the volume that the drive is; with more than one of them, each has its number behind it, from 0 on. Without it
-    /// the volumes are called `disk` and their number in the rig.
+    /// Name of the drive's volume; several drives get numbers after the name, from 0 on. Default: `disk` and the drive's number in
+    /// the rig.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<String>,
-    /// Name of the bus that they are on; needed only where the rig has several.
+    /// Name of the drives' bus; required only if the rig has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
 }
@@ -125,7 +124,7 @@ fn one() -> u32 {
 }
 
 impl GroupKeys {
-    /// The keys by name: the others in the table are the drive's.
+    /// The keys by name; all other keys in the table are the drive's.
     pub(super) const NAMES: [&str; 4] = ["preset", "count", "volume", "on"];
 }
 

@@ -1,11 +1,11 @@
 //! Distributions of times and numbers, whose draws are the same on every machine, and their one text form.
 //!
-//! Logarithms and powers are those of the crate `libm`, written in Rust: the system's differ from machine to machine in
-//! the last bit. For that reason crates of distributions are no help here: they take the system's as soon as any crate
-//! of the program asks for it.
+//! Logarithms and powers are those of the crate `libm`, written in Rust: the system's differ between machines in the last bit. For
+//! that reason crates of distributions cannot be used: they switch to the system's functions as soon as any crate of the program
+//! requests those.
 //!
-//! [`Distribution`] says what is drawn, [`Sampler`] is a checked one that draws. How popular places are is another
-//! matter: [`Popularity`].
+//! [`Distribution`] describes a distribution; [`Sampler`] is a checked one that draws. The popularity of places is separate:
+//! [`Popularity`].
 
 mod popularity;
 mod quantity;
@@ -37,7 +37,7 @@ pub enum Distribution<V> {
     Exponential {
         /// Added to every draw.
         base: V,
-        /// Mean of what is beyond the base.
+        /// Mean of the part beyond the base.
         mean: V,
     },
     /// `normal(MEAN,DEVIATION)`: the bell curve. Times below zero are drawn again.
@@ -51,7 +51,7 @@ pub enum Distribution<V> {
     Poisson {
         /// Added to every draw.
         base: V,
-        /// Mean of what is beyond the base.
+        /// Mean of the part beyond the base.
         mean: V,
     },
     /// `two-valued(USUAL,OTHER,SHARE)`: one of two values.
@@ -70,11 +70,11 @@ pub enum Distribution<V> {
         /// The power; the mean is finite above 1, the variance above 2.
         shape: f64,
     },
-    /// `empirical(VALUE:WEIGHT,…)`: one of some values, as often as its weight says.
+    /// `empirical(VALUE:WEIGHT,…)`: one of the values, with a probability in proportion to its weight.
     Empirical(Vec<(V, f64)>),
 }
 
-/// A distribution that is none, or that cannot be drawn from.
+/// An invalid distribution.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum DistributionError {
     /// The text has not the form of a distribution.
@@ -88,7 +88,7 @@ pub enum DistributionError {
     Name {
         /// The name met.
         found: String,
-        /// The names there are.
+        /// The known names.
         known: String,
         /// The likeliest of them.
         nearest: String,
@@ -98,7 +98,7 @@ pub enum DistributionError {
     Arguments {
         /// The distribution.
         name: String,
-        /// What it takes.
+        /// The required values.
         wanted: &'static str,
         /// Number of values met.
         found: usize,
@@ -108,7 +108,7 @@ pub enum DistributionError {
     Value {
         /// The text met.
         found: String,
-        /// What should stand there.
+        /// The expected text.
         wanted: &'static str,
     },
     /// A value is not allowed.
@@ -160,9 +160,9 @@ impl<V: Quantity> Distribution<V> {
         }
     }
 
-    /// Whether it can be drawn from.
+    /// Checks that it can be drawn from.
     ///
-    /// *Errors:* a range that ends before it begins, a share outside 0 to 1, weights that are none, and the like.
+    /// *Errors:* a range that ends before it begins, a share outside 0 to 1, invalid weights, and the like.
     pub fn check(&self) -> Result<(), DistributionError> {
         let name = self.name();
         let positive = |what, value: V| {
@@ -193,7 +193,7 @@ impl<V: Quantity> Distribution<V> {
         }
     }
 
-    /// The values it is made of.
+    /// Its values.
     fn values(&self) -> impl Iterator<Item = V> {
         let (pair, rest): ([Option<V>; 2], &[(V, f64)]) = match self {
             Distribution::Constant(value) => ([Some(*value), None], &[]),
@@ -252,7 +252,7 @@ impl<V: Quantity> Sampler<V> {
             }
             Distribution::Normal { mean, deviation } => loop {
                 let drawn = mean.to_f64() + deviation.to_f64() * normal(random);
-                // A mean is no negative time, so at least every other draw is none either.
+                // A mean is not negative, so at least every other draw is valid.
                 if V::has(drawn) {
                     return V::from_f64(drawn);
                 }

@@ -1,4 +1,4 @@
-//! How popular places are: which of many is asked for.
+//! Popularity: which of many places a request goes to.
 
 use rand::{Rng, RngExt};
 
@@ -12,13 +12,13 @@ use super::{DistributionError, normal, range};
 pub enum Popularity {
     /// All places alike.
     Even,
-    /// The k-th place is asked for as often as 1 / k to this power.
+    /// The frequency of the k-th place is in proportion to 1 / k to this power.
     Zipf {
         /// The power.
         exponent: f64,
     },
-    /// This share of the places, and no more, takes all other accesses than this share, and so on within them (0.2: four
-    /// fifths go to one fifth of the places).
+    /// This share of the places gets all accesses except this share, and so on recursively within them (0.2: four fifths go to one
+    /// fifth of the places).
     Pareto {
         /// The share.
         share: f64,
@@ -28,8 +28,7 @@ pub enum Popularity {
         /// Standard deviation, in percent of all places.
         percent: f64,
     },
-    /// Zones one after the other: percent of the accesses, and percent of the places that they are spread over. Each sums
-    /// up to 100.
+    /// Zones one after the other: percent of the accesses, and percent of the places over which they are spread. Each sums to 100.
     Zoned(Vec<(f64, f64)>),
 }
 
@@ -52,9 +51,9 @@ impl Popularity {
         }
     }
 
-    /// Makes it ready to draw from `places` places.
+    /// Prepares drawing from `places` places.
     ///
-    /// *Errors:* as [`Popularity::check`], or there is no place.
+    /// *Errors:* as [`Popularity::check`], or no places.
     pub fn ranks(&self, places: u64) -> Result<Ranks, DistributionError> {
         self.check()?;
         if places == 0 {
@@ -90,7 +89,7 @@ fn check_zones(zones: &[(f64, f64)]) -> Result<(), DistributionError> {
     Ok(())
 }
 
-/// A popularity over so many places, that draws without allocating.
+/// A popularity over a number of places, which draws without allocating.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranks {
     places: u64,

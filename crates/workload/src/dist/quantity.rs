@@ -1,4 +1,4 @@
-//! What is distributed: times and numbers.
+//! The values of distributions: times and numbers.
 
 use headstack_model::Nanos;
 use rand::{Rng, RngExt};
@@ -21,23 +21,23 @@ pub trait Quantity: Copy + PartialEq {
     const ZERO: Self;
     /// Whether it may be a count of things.
     const COUNTS: bool;
-    /// What a value is, for errors.
+    /// The expected kind of value, for errors.
     const WANTED: &'static str;
     /// As a plain number; times in nanoseconds.
     fn to_f64(self) -> f64;
     /// From a plain number: times are rounded to nanoseconds, and those out of range become the nearest in it.
     fn from_f64(value: f64) -> Self;
-    /// Whether a plain number is such a value; there are no times below zero.
+    /// Whether a plain number is valid; times are not negative.
     fn has(value: f64) -> bool;
     /// A value between two others.
     fn between(low: Self, high: Self, random: &mut impl Rng) -> Self;
-    /// Reads a value; none where it is no such value.
+    /// Parses a value; `None` if it is invalid.
     fn read(text: &str) -> Option<Self>;
     /// Writes a value, so that [`Quantity::read`] gives the same.
     fn text(self) -> String;
-    /// Whether the value may stand in a distribution.
+    /// Checks that the value is allowed in a distribution.
     ///
-    /// *Errors:* it may not.
+    /// *Errors:* it is not.
     fn check(self, name: &'static str) -> Result<(), DistributionError>;
 }
 
@@ -113,7 +113,7 @@ impl Quantity for f64 {
     }
 
     fn read(text: &str) -> Option<f64> {
-        // Beside numbers, the standard parser reads words: inf, nan.
+        // The standard parser also accepts words: inf, nan.
         let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
         text.parse().ok().filter(|value: &f64| plain && value.is_finite())
     }

@@ -39,7 +39,7 @@ fn assert_quantiles(name: &str, values: &[f64], quantiles: &[(f64, f64)]) {
 
 #[test]
 fn every_distribution_matches_its_moments_and_quantiles() {
-    // (text, mean, variance, kurtosis, quantiles); a constant and two values have no more to say than their shares.
+    // (text, mean, variance, kurtosis, quantiles); a constant and two values have no quantiles beyond their shares.
     type Expected = (&'static str, f64, f64, f64, &'static [(f64, f64)]);
     let cases: [Expected; 9] = [
         ("uniform(10,30)", 20.0, 400.0 / 12.0, 1.8, &[(12.0, 0.1), (20.0, 0.5), (28.0, 0.9)]),

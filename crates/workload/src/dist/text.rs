@@ -8,14 +8,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Distribution, DistributionError, Popularity, Quantity};
 
-/// The names there are.
+/// The known names.
 const NAMES: [&str; 8] =
     ["constant", "uniform", "exponential", "normal", "poisson", "two-valued", "pareto", "empirical"];
 
 /// The names of popularities.
 const POPULARITIES: [&str; 5] = ["even", "zipf", "pareto", "normal", "zoned"];
 
-/// A name and the values in the brackets behind it.
+/// A name and the values in the parentheses after it.
 struct Call<'a> {
     name: &'a str,
     values: Vec<&'a str>,

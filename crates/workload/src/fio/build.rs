@@ -30,7 +30,7 @@ const FILES_MAX: u64 = 1 << 20;
 /// The most blocks that are marked one by one: half a gigabyte of bits.
 const MARKED_MAX: u64 = 1 << 32;
 
-/// What opens the logs that jobs replay.
+/// Opens the logs that jobs replay.
 pub type OpenLog<'a> = dyn FnMut(&str) -> io::Result<Box<dyn io::Read>> + 'a;
 
 /// A clone between the layout of the files and the load.
@@ -42,7 +42,7 @@ struct Draft<'a> {
     seed: u64,
 }
 
-/// What a clone does.
+/// The work of a clone.
 enum Work {
     Made { uses: Vec<Use>, limits: Limits, pattern: Pattern },
     Logged { log: Trace<'static>, volume: Option<u32> },
@@ -51,15 +51,15 @@ enum Work {
 impl JobFile {
     /// The load of these jobs on a rig with these volumes. The same seed gives the same load.
     ///
-    /// *Errors:* what a job asks for cannot be had on the rig, in one line with the place of the key: no such volume, not
-    /// enough room, requests that are no whole sectors, trims.
+    /// *Errors:* the rig cannot provide what a job needs, in one line with the place of the key: no such volume, not enough room,
+    /// requests that are not whole sectors, trims.
     pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<FioLoad, SpecError> {
         self.build_reading(volumes, seed, &mut |_| Err(io::Error::other("there is nothing to read it with")))
     }
 
-    /// As [`JobFile::build`], with `open` to open the logs that jobs replay (`read_iolog`), by the names that stand there.
+    /// As [`JobFile::build`], with `open` to open the logs that jobs replay (`read_iolog`), by the names in the file.
     ///
-    /// *Errors:* as well where a log cannot be opened. What is wrong within one shows as it is read: [`FioLoad::error`].
+    /// *Errors:* also a log that cannot be opened. A fault within a log shows when it is read: [`FioLoad::error`].
     pub fn build_reading(
         &self,
         volumes: &[VolumeInfo],
@@ -71,7 +71,7 @@ impl JobFile {
         let (mut stage, mut group) = (0, 0);
         self.check_numbers()?;
         for (index, job) in self.jobs.iter().enumerate() {
-            // A group that nobody is in yet is as good as a new one.
+            // An empty group is as good as a new one.
             let begins = job.settings.stonewall || job.settings.new_group;
             group += u32::from(begins && !drafts.is_empty());
             stage += u32::from(job.settings.stonewall && !drafts.is_empty());
@@ -95,7 +95,7 @@ impl JobFile {
         Ok(FioLoad::new(members, infos, files, notes))
     }
 
-    /// That there are not more clones, files and outstanding requests than a host has memory for.
+    /// Checks that there are no more clones, files and outstanding requests than a host has memory for.
     fn check_numbers(&self) -> Result<(), SpecError> {
         let (mut clones, mut files, mut outstanding) = (0u64, 0u64, 0u64);
         for job in &self.jobs {
@@ -138,7 +138,7 @@ impl Job {
     }
 }
 
-/// Where a clone stands among all.
+/// The position of a clone among all.
 #[derive(Clone, Copy)]
 struct Position {
     index: usize,
@@ -193,7 +193,7 @@ fn draft<'a>(
     Ok(Draft { job, work, gate, info, seed })
 }
 
-/// A clone that makes its requests up, in files of its own or shared ones.
+/// A clone that generates its requests, in files of its own or shared ones.
 fn made(job: &Job, at: Position, layout: &mut Layout<'_>, random: &mut Pcg64Mcg) -> Result<Work, Fault> {
     let settings = &job.settings;
     let sizes = [READ, WRITE, 2].map(|direction| Sizes::new(settings, direction));
@@ -208,7 +208,7 @@ fn made(job: &Job, at: Position, layout: &mut Layout<'_>, random: &mut Pcg64Mcg)
     Ok(Work::Made { uses, limits, pattern })
 }
 
-/// What a clone's files are on the rig.
+/// The regions of a clone's files on the rig.
 fn targets(job: &Job, clone: u64, layout: &mut Layout<'_>) -> Result<Vec<Target>, Fault> {
     let settings = &job.settings;
     if settings.engine.by_uri {
@@ -225,7 +225,7 @@ fn targets(job: &Job, clone: u64, layout: &mut Layout<'_>) -> Result<Vec<Target>
     file_names(job, clone).iter().map(|name| layout.target(name)).collect()
 }
 
-/// What is said of jobs whose engine keeps fewer requests outstanding than they ask for.
+/// The note on jobs whose engine keeps fewer requests outstanding than `iodepth`.
 fn capped_note(jobs: &[Job]) -> Option<String> {
     let capped: Vec<&Job> = jobs.iter().filter(|job| job.settings.caps_depth()).collect();
     let first = capped.first()?;
@@ -264,7 +264,7 @@ fn logged(
     Ok(Work::Logged { log: trace, volume })
 }
 
-/// What a clone asks for, and how much of it, where its files have `size` bytes in all.
+/// The requests of a clone and their number, where its files have `size` bytes in all.
 fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
     let mut pattern = Pattern::new(settings);
     let io_size = match settings.io_size {
@@ -331,7 +331,7 @@ impl Draft<'_> {
     }
 }
 
-/// That a job past the page cache asks for whole sectors only.
+/// Checks that a job that bypasses the page cache requests whole sectors only.
 fn check_sectors(
     settings: &Settings,
     pattern: &Pattern,

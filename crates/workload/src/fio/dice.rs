@@ -26,7 +26,7 @@ impl Dice {
         Dice { places, mix: next(), urgent: next(), rate: next() }
     }
 
-    /// As at first, but for what is no matter of a pass.
+    /// Resets everything that belongs to a pass.
     pub(super) fn restart(&mut self, seed: u64) {
         let fresh = Dice::new(seed);
         (self.places, self.mix) = (fresh.places, fresh.mix);

@@ -1,7 +1,7 @@
-//! fio's engines: which of them wait for each request, which go past the page cache, and which ask no disk.
+//! fio's engines: which of them are synchronous, which bypass the page cache, and which access no disk.
 //!
-//! *Source:* the flags `FIO_SYNCIO`, `FIO_DISKLESSIO` and `FIO_RAWIO` of the engines of fio 3.33; which ones cap the depth
-//! was checked by running each of them.
+//! *Source:* the flags `FIO_SYNCIO`, `FIO_DISKLESSIO` and `FIO_RAWIO` of the engines of fio 3.33; which ones cap the depth was
+//! checked by running each of them.
 
 use super::error::nearest;
 use super::value::Given;
@@ -25,7 +25,7 @@ const fn engine(name: &'static str, synchronous: bool, past_cache: bool) -> Engi
 /// fio's default on Linux.
 pub(super) const PSYNC: Engine = engine("psync", true, false);
 
-/// The engines that ask a disk.
+/// The engines that access a disk.
 const ENGINES: [Engine; 24] = [
     PSYNC,
     engine("sync", true, false),
@@ -74,7 +74,7 @@ const OTHERS: [(&str, &str); 14] = [
 impl Engine {
     /// The engine that `ioengine` names.
     ///
-    /// *Errors:* it asks no disk, or there is none of that name; the nearest is named.
+    /// *Errors:* it accesses no disk, or there is none of that name; the error names the nearest.
     pub(super) fn named(given: &Given<'_>) -> Result<Engine, String> {
         let name = given.text()?;
         if let Some((name, does)) = OTHERS.iter().find(|(known, _)| *known == name) {

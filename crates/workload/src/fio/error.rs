@@ -1,4 +1,4 @@
-//! Errors of job files: where, what was met, what is allowed.
+//! Errors of job files: the place, the value, what is allowed.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ pub(super) fn show(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect()
 }
 
-/// The known name that `met` is nearest to, as the end of a message.
+/// The known name nearest to `met`, as the end of a message.
 pub(super) fn nearest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> String {
     headstack_model::spec::did_you_mean(&show(met), known)
 }

@@ -15,9 +15,9 @@ use super::settings::{Direction, READ, Settings, Spread, WRITE};
 use super::sizes::Sizes;
 use super::spread::Drawer;
 
-/// Blocks of one size up to which they are marked as fio marks them: where a block was met, the next one that was not is
-/// taken, so that late in a pass some requests follow each other. A pass over more takes a disk a day, and of less than
-/// a pass nobody can tell the difference.
+/// Blocks of one size up to which used blocks are marked as fio marks them: instead of a used block, the next unused one is taken,
+/// so that late in a pass some requests follow each other. A pass over more takes a disk a day, and within less than a pass the
+/// difference cannot be seen.
 const MARKED: u64 = 1 << 22;
 
 /// Bytes of a file, absolute in it.
@@ -27,7 +27,7 @@ pub(super) struct Run {
     pub(super) bytes: u64,
 }
 
-/// What is the same for all files of a job.
+/// Settings common to all files of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) direction: Direction,
@@ -37,12 +37,12 @@ pub(super) struct Pattern {
     /// No block twice until all were met.
     once: bool,
     percent_random: [u64; 2],
-    /// With random places: draw one every so many requests. Else: bytes to skip.
+    /// With random places: draw one every `modifier` requests. Else: bytes to skip.
     modifier: u64,
     backwards: bool,
     same_place: bool,
     by_randomness: bool,
-    /// Shares of the random requests that go on behind the last one, and near it.
+    /// Shares of the random requests that continue the last one, and that lie near it.
     nearness: Option<(f64, f64, Sampler<f64>)>,
     /// At its end a file begins again.
     endless: bool,
@@ -50,13 +50,13 @@ pub(super) struct Pattern {
     pub(super) wraps: bool,
 }
 
-/// What our own keys say of requests that are near the last one.
+/// Our own keys for requests near the last one.
 fn nearness(own: &Own) -> Option<(f64, f64, Sampler<f64>)> {
     let (sequential, local) = (own.sequential, own.local);
     (sequential + local > 0.0).then(|| (sequential, local, ready(&own.local_distance)))
 }
 
-/// A mix of random numbers, each for one purpose, so that what one purpose draws moves no other.
+/// One random generator for each purpose, so that the draws of one purpose do not affect another.
 #[derive(Clone, Debug)]
 pub(super) struct PlaceDice {
     pub(super) place: Pcg64Mcg,
@@ -115,7 +115,7 @@ impl Pattern {
     }
 }
 
-/// How the random places of a file come.
+/// The order of a file's random places.
 #[derive(Clone, Debug)]
 enum Order {
     Drawn(Drawer),
@@ -215,7 +215,7 @@ impl File {
         }
     }
 
-    /// Begins again as at first; what was drawn is forgotten.
+    /// Resets to the initial state.
     pub(super) fn rewind(&mut self, dice: &mut PlaceDice) {
         (self.position, self.last, self.latest) = ([self.start; 2], [None; 2], None);
         self.done = false;
@@ -232,8 +232,8 @@ impl File {
         }
     }
 
-    /// The next request in this direction; none where the file is done. `turn` is whether a place is to be drawn where
-    /// one is drawn every few requests only.
+    /// The next request in this direction; `None` when the file is done. `turn` is whether to draw a place, where one is drawn
+    /// only every few requests.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -276,7 +276,7 @@ impl File {
         self.latest
     }
 
-    /// A place behind the last request or near it, where the draw says so and there is room.
+    /// A place after the last request or near it, if the draw says so and there is room.
     fn near(&self, at: usize, pattern: &Pattern, dice: &mut PlaceDice) -> Option<u64> {
         let ((sequential, local, distance), last) = (pattern.nearness.as_ref()?, self.latest?);
         let kind: f64 = dice.order.random();
@@ -336,7 +336,7 @@ impl File {
         }
     }
 
-    /// Marks a random request as met; returns what is left of it before a block that was met already.
+    /// Marks a random request as used; returns its length up to the first block that was used already.
     fn mark(&mut self, at: usize, pattern: &Pattern, place: u64, bytes: u64) -> u64 {
         let block = pattern.align[at];
         let order = self.order_of(at);
@@ -346,7 +346,7 @@ impl File {
         }
     }
 
-    /// The place behind the last request, relative to where the job begins.
+    /// The place after the last request, relative to the start of the job.
     fn sequential(&mut self, at: usize, pattern: &Pattern) -> Option<u64> {
         if pattern.wraps && self.position[at] >= self.start.saturating_add(self.reach) {
             self.position[at] = self.start;

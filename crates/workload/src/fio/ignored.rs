@@ -1,4 +1,4 @@
-//! The keys that steer fio's own machinery, and those that ask for what cannot be had.
+//! The keys for fio's own machinery, and those whose effect is not available.
 
 use super::options::{FioOption, Role, ValueKind};
 
@@ -108,7 +108,7 @@ pub(super) const IGNORED: &[FioOption] = &[
     ignored("atomic", "Writes whole or not at all"),
     ignored("random_generator", "fio's own random numbers"),
     ignored("allrandrepeat", "Repeat all random numbers; here they always repeat"),
-    ignored("softrandommap", "Go on without a random map where memory is short"),
+    ignored("softrandommap", "Continue without a random map where memory is short"),
     ignored("serialize_overlap", "Keep overlapping requests apart"),
     alias("iodepth_batch_submit", ignored("iodepth_batch", "Requests handed to the kernel at a time")),
     ignored("iodepth_batch_complete_max", "Completions taken from the kernel at a time"),
@@ -211,7 +211,7 @@ pub(super) const REFUSED: &[FioOption] = &[
     refused("opendir", &[], "All files below a folder", "there are no folders; name the files by `filename`"),
     refused("lockfile", &["none"], "Lock files while they are used", "files are not locked"),
     refused("pre_read", &["0"], "Read all files before the job", "say it as a job before a `stonewall`"),
-    refused("create_only", &["0"], "Lay files out and end", "nothing would be asked"),
+    refused("create_only", &["0"], "Lay files out and end", "no request would be issued"),
     refused(
         "sync_file_range",
         &[],
@@ -225,7 +225,7 @@ pub(super) const REFUSED: &[FioOption] = &[
         "Priority by size of request",
         "say `cmdprio_percentage` in a job a size",
     ),
-    refused("exit_what", &["group"], "Whom `exitall` ends", "`exitall` ends the group"),
+    refused("exit_what", &["group"], "Which jobs `exitall` ends", "`exitall` ends the group"),
     refused("merge_blktrace_file", &[], "Merge logs into one", "convert and merge the traces beforehand"),
     refused("replay_redirect", &[], "Device that a log is replayed on", "say `filename`"),
     refused("replay_scale", &["1"], "Divide a log's offsets", "scale the trace beforehand"),

@@ -1,9 +1,8 @@
-//! The syntax of a job file: sections, keys, comments, files included.
+//! The syntax of a job file: sections, keys, comments, included files.
 //!
-//! As fio reads it: everything from a `;` or `#` on is a comment; a section whose name begins with `global` holds
-//! defaults for the sections after it; `include FILE` stands for the lines of that file, which has no sections of its
-//! own and is looked for as named and then beside the file that names it. Our own keys stand in comments
-//! `#headstack: key=value`.
+//! As in fio: everything from a `;` or `#` on is a comment; a section whose name begins with `global` has defaults for the
+//! sections after it; `include FILE` inserts the lines of that file, which has no sections of its own. The file is searched for by
+//! the name as written, and then in the folder of the file that names it. Our own keys are in comments `#headstack: key=value`.
 
 use std::io;
 use std::rc::Rc;
@@ -16,10 +15,10 @@ use super::error::{Place, show};
 const NESTED_MAX: usize = 16;
 /// Files that one job file may include: files that include one another twice would otherwise never end.
 const FILES_MAX: usize = 256;
-/// Bytes that one job file and what it includes may have.
+/// Most bytes of one job file and its included files.
 const BYTES_MAX: usize = 4 << 20;
 
-/// What a caller reads included files with.
+/// Reads included files.
 pub(super) type Include<'a> = dyn FnMut(&str) -> io::Result<String> + 'a;
 
 /// A section with its keys in their order.
@@ -31,7 +30,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Whether it holds defaults and is no job.
+    /// Whether it has defaults and is not a job.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }

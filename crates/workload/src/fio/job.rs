@@ -26,11 +26,11 @@ pub struct JobFile {
 pub struct IgnoredKey {
     /// The key as fio's table names it.
     pub key: &'static str,
-    /// What it is about.
+    /// Its meaning.
     pub summary: &'static str,
-    /// The file it stands in.
+    /// The file of the key.
     pub origin: String,
-    /// The line it stands in.
+    /// The line of the key.
     pub line: usize,
 }
 
@@ -61,11 +61,11 @@ impl Job {
 }
 
 impl JobFile {
-    /// Reads a job file. `include` reads the files that it includes, by the name that stands there and then by the name
-    /// beside the file that names them. `variables` gives what `${NAME}` and fio's own keywords stand for.
+    /// Parses a job file. `include` reads included files, by the name as written and then by the name in the folder of the file
+    /// that names them. `variables` gives the values of `${NAME}` and fio's own keywords.
     ///
-    /// *Errors:* the first fault, in one line with its place: bad syntax, an unknown key with the nearest known one, a
-    /// value that is not allowed, a key whose effect cannot be had, no job at all.
+    /// *Errors:* the first fault, in one line with its place: bad syntax, an unknown key with the nearest known one, a value that
+    /// is not allowed, a key whose effect is not available, no job at all.
     pub fn parse(
         text: &str,
         name: &str,
@@ -105,12 +105,12 @@ impl JobFile {
         &self.ignored
     }
 
-    /// The variables that were filled in, as written, with what they stood for.
+    /// The expanded variables, as written, with their values.
     pub fn variables(&self) -> &[(String, String)] {
         &self.variables
     }
 
-    /// Fills in the variables of a value. One that is not set is left in values that make no difference here.
+    /// Expands the variables of a value. One that is not set stays in values that have no effect.
     fn fill_in(&mut self, entry: &mut Entry, variables: &Variables<'_>) -> Result<(), SpecError> {
         let Some(value) = &entry.value else { return Ok(()) };
         let is_idle = !entry.own && find(&entry.key).is_some_and(|option| option.is_idle());
@@ -143,7 +143,7 @@ impl JobFile {
         Ok(job)
     }
 
-    /// Writes the keys of a section into settings. What a suffix means comes first, wherever it stands.
+    /// Applies the keys of a section to settings. The meaning of suffixes comes first, wherever the key is.
     fn apply(
         &mut self,
         section: &Section,
@@ -193,7 +193,7 @@ impl JobFile {
     }
 }
 
-/// What the keys of a job must not say together.
+/// Checks for keys of a job that contradict each other.
 fn check(job: &Job) -> Result<(), SpecError> {
     let settings = &job.settings;
     let given = |rates: &[u64; 3]| rates.iter().any(|rate| *rate > 0);

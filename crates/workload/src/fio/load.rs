@@ -15,13 +15,13 @@ use crate::{Issue, Load, Poll};
 pub struct FioJob {
     /// Name of the job.
     pub name: String,
-    /// What the job says of itself.
+    /// The job's description.
     pub description: Option<String>,
     /// Number of its section among those of jobs, counted from 0.
     pub section: u32,
     /// Number of the clone, counted from 0.
     pub clone: u32,
-    /// Group of results, which begins anew with `stonewall` and `new_group`.
+    /// Group of results; `stonewall` and `new_group` begin a new one.
     pub group: u32,
     /// Whether results are given a group instead of a clone.
     pub group_reporting: bool,
@@ -38,11 +38,11 @@ pub struct FioWindow {
     pub started: Nanos,
     /// From when on it is measured: after its ramp time.
     pub measured_from: Nanos,
-    /// When its last request was back; none while it runs.
+    /// Completion of its last request; `None` while it runs.
     pub ended: Option<Nanos>,
 }
 
-/// A part of a volume that stands for a file.
+/// A part of a volume that represents a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FioFile {
     /// Its name.
@@ -55,7 +55,7 @@ pub struct FioFile {
     pub bytes: u64,
 }
 
-/// What must be over before a clone begins.
+/// The condition for a clone to begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     /// Number of the `stonewall`s before it.
@@ -69,14 +69,14 @@ pub(super) struct Gate {
     pub(super) direct: bool,
 }
 
-/// A clone with what the load knows of it.
+/// A clone and its state.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) worker: Worker,
     pub(super) gate: Gate,
 }
 
-/// What a clone issues.
+/// The requests of a clone.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "most are of the large kind")]
 pub(super) enum Worker {
@@ -106,7 +106,7 @@ impl Worker {
         }
     }
 
-    /// A request came back. Says whether that may let it issue again.
+    /// Handles a completion. Returns whether the clone may issue again.
     #[inline]
     fn complete(&mut self, now: Nanos) -> bool {
         match self {
@@ -118,7 +118,7 @@ impl Worker {
         }
     }
 
-    /// Share of its work that is done by `now`; none where nothing says how much there is.
+    /// Share of its work that is done by `now`; `None` where its amount is unknown.
     fn progress(&self, now: Nanos) -> Option<f64> {
         match self {
             Worker::Made(process) => Some(process.progress(now)),
@@ -134,10 +134,10 @@ impl Worker {
     }
 }
 
-/// Where a clone stands.
+/// The state of a clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Standing {
-    /// Behind its gate.
+    /// Waiting for its gate.
     Waiting,
     /// In the queue of those that may issue.
     Ready,
@@ -164,7 +164,7 @@ pub struct FioLoad {
     /// Clones not yet over, of each stage and of each section.
     stage_left: Vec<u32>,
     section_left: Vec<u32>,
-    /// Clones behind their gates.
+    /// Clones that wait for their gates.
     waiting: usize,
     running: usize,
     issued: u64,
@@ -213,22 +213,22 @@ impl FioLoad {
         &self.files
     }
 
-    /// What is not as the job file may be read: a depth that its engine does not keep, files that are no volumes.
+    /// Notes on differences from the job file: a depth that its engine does not keep, files that are not volumes.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// When a clone ran; none where it has not begun.
+    /// The time in which a clone ran; `None` if it has not begun.
     pub fn window(&self, source: u32) -> Option<FioWindow> {
         self.windows[source as usize]
     }
 
-    /// Whether a request of a clone that came back at `completed` counts: ramp time is left out, as fio does.
+    /// Whether a request of a clone that completed at `completed` counts: ramp time is left out, as in fio.
     pub fn is_measured(&self, source: u32, completed: Nanos) -> bool {
         self.window(source).is_some_and(|window| completed >= window.measured_from)
     }
 
-    /// What ended the replay of a log (`read_iolog`) before the log's end, if anything did.
+    /// The error that ended the replay of a log (`read_iolog`) before its end, if any.
     pub fn error(&self) -> Option<&ReplayError> {
         self.members.iter().find_map(|member| match &member.worker {
             Worker::Made(_) => None,
@@ -236,7 +236,7 @@ impl FioLoad {
         })
     }
 
-    /// As [`FioLoad::error`], which is none from then on.
+    /// As [`FioLoad::error`], and clears it.
     pub fn take_error(&mut self) -> Option<ReplayError> {
         self.members.iter_mut().find_map(|member| match &mut member.worker {
             Worker::Made(_) => None,
@@ -244,7 +244,7 @@ impl FioLoad {
         })
     }
 
-    /// Lets those begin whose gates are open now. They sleep until their time has come.
+    /// Starts the clones whose gates are open now. They sleep until their time has come.
     fn open_gates(&mut self) {
         let stage = self.stage_left.iter().take_while(|left| **left == 0).count() as u32;
         for source in 0..self.members.len() {
@@ -277,7 +277,7 @@ impl FioLoad {
         }
     }
 
-    /// Asks the clone that is first in turn; none where it has nothing to issue.
+    /// Polls the clone that is first in turn; `None` if it has nothing to issue.
     #[inline]
     fn ask(&mut self, now: Nanos, source: u32) -> Option<Issue> {
         let index = source as usize;

@@ -1,7 +1,7 @@
 //! A clone that replays a log: `read_iolog`.
 //!
-//! A log with times is issued at its times, one without as its requests come back and their waits are over; either way no
-//! more than `iodepth` requests are outstanding, as with fio. The log is read as it is needed.
+//! A log with times is issued at its times; one without, after completions and their waits. In both cases at most `iodepth`
+//! requests are outstanding, as in fio. The log is read as it is needed.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Logged {
 }
 
 impl Logged {
-    /// The replay of `log` on these volumes, all on one of them where `volume` says so.
+    /// The replay of `log` on these volumes; all on `volume` if it is given.
     pub(super) fn new(
         settings: &Settings,
         log: Trace<'static>,
@@ -80,12 +80,12 @@ impl Logged {
         self.deadline = Nanos::ZERO;
     }
 
-    /// As [`Logged::error`], which is none from then on.
+    /// As [`Logged::error`], and clears it.
     pub(super) fn take_error(&mut self) -> Option<ReplayError> {
         self.replay.take_error()
     }
 
-    /// What ended the replay before the log's end.
+    /// The error that ended the replay before the log's end.
     pub(super) fn error(&self) -> Option<&ReplayError> {
         self.replay.error()
     }

@@ -1,7 +1,7 @@
-//! Which blocks of a file were met already: no block twice until all were.
+//! The blocks of a file that were used already: no block twice until all were used.
 //!
-//! A bit a block is kept, and a request is cut short before a block that was met, as fio does. Very many blocks of one
-//! size are met in the order of a seeded permutation instead, in constant memory whatever the size of the file.
+//! It keeps a bit per block, and shortens a request before a used block, as fio does. A very large number of blocks of one size is
+//! visited in the order of a seeded permutation instead, in constant memory whatever the size of the file.
 
 /// A pseudo-random order of the numbers from 0 up to a count.
 ///
@@ -35,7 +35,7 @@ impl Permutation {
         self.count
     }
 
-    /// Where the number `index`, which is below the count, comes to stand.
+    /// The permuted position of `index`, which is below the count.
     #[inline]
     pub(super) fn at(&self, index: u64) -> u64 {
         let mut place = index;
@@ -82,7 +82,7 @@ pub(super) struct Bitmap {
 }
 
 impl Bitmap {
-    /// A map of `count` blocks, none of them met; there is at least one.
+    /// A map of `count` unused blocks; there is at least one.
     pub(super) fn new(count: u64) -> Bitmap {
         let mut map = Bitmap { count, levels: Vec::new() };
         let mut bits = count;
@@ -103,7 +103,7 @@ impl Bitmap {
         let mut bits = self.count;
         for level in &mut self.levels {
             level.fill(0);
-            // What is beyond the end counts as met.
+            // Blocks beyond the end count as used.
             if !bits.is_multiple_of(64) {
                 *level.last_mut().expect("a level has a word") = u64::MAX << (bits % 64);
             }
@@ -116,7 +116,7 @@ impl Bitmap {
         self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// The first block from `from` on that was not met, or else the first of all; none where all were met.
+    /// The first unused block from `from` on, or else the first of all; `None` if all were used.
     pub(super) fn next_free(&self, from: u64) -> Option<u64> {
         self.free_from(from.min(self.count - 1)).or_else(|| self.free_from(0))
     }

@@ -9,7 +9,7 @@ use super::settings::Settings;
 use super::value::Given;
 use super::{honoured, ignored};
 
-/// What a value of a key looks like.
+/// The form of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// One of some words, as the summary lists them.
@@ -52,7 +52,7 @@ impl ValueKind {
     }
 }
 
-/// What becomes of a key.
+/// The treatment of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Role {
     /// It shapes the load.
@@ -63,7 +63,7 @@ pub enum Role {
     Refused {
         /// Why not.
         reason: &'static str,
-        /// Values that ask for nothing, which are accepted.
+        /// Accepted values that have no effect.
         harmless: &'static [&'static str],
     },
 }
@@ -87,11 +87,11 @@ pub struct FioOption {
     pub alias: Option<&'static str>,
     /// Whether it may have a value a direction: `4k,8k` for reads and for writes.
     pub by_direction: bool,
-    /// What its value looks like.
+    /// The form of its value.
     pub kind: ValueKind,
-    /// What becomes of it.
+    /// Its treatment.
     pub role: Role,
-    /// What it means.
+    /// Its meaning.
     pub summary: &'static str,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn find(name: &str) -> Option<&'static FioOption> {
     options().find(|option| option.name == name || option.alias == Some(name))
 }
 
-/// What an error says of a key that is none.
+/// The error for an unknown key.
 pub(super) fn unknown(name: &str) -> String {
     let names = options().flat_map(|option| std::iter::once(option.name).chain(option.alias));
     format!("unknown key{}", nearest(name, names))

@@ -1,6 +1,6 @@
-//! Our own keys, in comments that fio skips: what fio cannot say.
+//! Our own keys, in comments that fio skips: for what fio cannot express.
 //!
-//! `#headstack: think_time=exponential(20ms)` stands in a section as any key does.
+//! `#headstack: think_time=exponential(20ms)` is written in a section like any key.
 
 use headstack_model::Nanos;
 
@@ -9,7 +9,7 @@ use super::value::{Given, wrong};
 use crate::Distribution;
 use crate::dist::Quantity;
 
-/// What our own keys say of a job.
+/// Our own keys of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     pub(super) think_time: Option<Distribution<Nanos>>,
@@ -33,7 +33,7 @@ pub struct OwnKey {
     pub name: &'static str,
     /// A value as an example.
     pub example: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub summary: &'static str,
     set: fn(&mut Own, &Given<'_>) -> Result<(), String>,
 }
@@ -47,7 +47,7 @@ const KEYS: [OwnKey; 4] = [
     OwnKey {
         name: "think_time",
         example: "exponential(20ms)",
-        summary: "As `thinktime`, each pause drawn anew",
+        summary: "As `thinktime`, each pause drawn from a distribution",
         set: |own, given| {
             own.think_time = Some(distribution(given.text()?)?);
             Ok(())
@@ -65,7 +65,7 @@ const KEYS: [OwnKey; 4] = [
     OwnKey {
         name: "sequential",
         example: "0.2",
-        summary: "Share of the random requests that go on where the last one ended",
+        summary: "Share of the random requests that continue where the last one ended",
         set: |own, given| {
             own.sequential = share(given)?;
             Ok(())
@@ -74,7 +74,7 @@ const KEYS: [OwnKey; 4] = [
     OwnKey {
         name: "local",
         example: "0.3,normal(0,10000)",
-        summary: "Share of the random requests that begin near the last one's begin, and how many sectors away",
+        summary: "Share of the random requests that begin near the start of the last one, and their distance in sectors",
         set: |own, given| {
             let text = given.text()?;
             let (near, distance) = text

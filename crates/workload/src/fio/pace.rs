@@ -131,7 +131,7 @@ impl Pauses {
         self.last_time = now;
     }
 
-    /// Whether a pause is due, with so many requests issued and completed.
+    /// Whether a pause is due, after these numbers of requests issued and completed.
     pub(super) fn is_due(&mut self, now: Nanos, issued: u64, completed: u64) -> bool {
         let late = self.every > Nanos::ZERO && now.since(self.last_time) >= self.every;
         if self.every > Nanos::ZERO && !late && !self.blocks_given {
@@ -164,7 +164,7 @@ impl Arrivals {
         Some(Arrivals { gap, next: Nanos::ZERO })
     }
 
-    /// The next one comes a gap after this time.
+    /// Schedules the next one a gap after this time.
     pub(super) fn follow(&mut self, at: Nanos, random: &mut Pcg64Mcg) {
         self.next = Nanos(at.0.saturating_add(self.gap.draw(random).0));
     }
@@ -175,7 +175,7 @@ pub(super) fn ready<V: Quantity>(distribution: &Distribution<V>) -> Sampler<V> {
     distribution.sampler().expect("it was checked when it was read")
 }
 
-/// How reads and writes are mixed: as fio does it, a direction goes on until it has its share of the other's requests.
+/// The mix of reads and writes: as in fio, a direction continues until it has its share of the other's requests.
 #[derive(Clone, Debug)]
 pub(super) struct Mix {
     percent: [u64; 2],
@@ -192,7 +192,7 @@ impl Mix {
         self.threshold = 0;
     }
 
-    /// The direction of the next request, with so many issued in each.
+    /// The direction of the next request, with these numbers issued in each.
     #[inline]
     pub(super) fn next(&mut self, issued: &[u64; 2], random: &mut Pcg64Mcg) -> usize {
         if issued[self.current] >= self.threshold {
@@ -206,12 +206,12 @@ impl Mix {
         self.current
     }
 
-    /// The other direction was taken because this one is ahead of its rate.
+    /// Records that the other direction was used because this one is ahead of its rate.
     pub(super) fn took(&mut self, at: usize) {
         self.current = at;
     }
 
-    /// Whether a direction is wanted at all.
+    /// Whether a direction is used at all.
     pub(super) fn wants(&self, at: usize) -> bool {
         self.percent[at] > 0
     }

@@ -1,8 +1,8 @@
 //! One clone of a job: what it issues, and when.
 //!
-//! It turns as fio's own loop does: fill the queue, wait for completions once it is full, then pause if a pause is due;
-//! pass over the files until the bytes or requests asked for are issued. What fio does by sleeping or by waiting for all
-//! that is outstanding is a [`Hold`] here.
+//! It follows fio's own loop: fill the queue; wait for completions once it is full; pause if a pause is due; repeat the files
+//! until the requested bytes or requests are issued. Where fio sleeps or waits for all outstanding requests, this is in a
+//! [`Hold`].
 
 use headstack_model::{Lbn, Nanos, Op, Request};
 use rand::RngExt;
@@ -13,7 +13,7 @@ use super::pace::{Arrivals, Mix, Pauses, Rate};
 use super::service::Files;
 use super::settings::{READ, Settings, WRITE};
 
-/// What a clone wants.
+/// The next step of a clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Issue(Asked),
@@ -34,21 +34,21 @@ pub(super) struct Asked {
     pub(super) more: bool,
 }
 
-/// What keeps a clone from issuing.
+/// The reason why a clone does not issue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Hold {
     Open,
-    /// The queue is full, until so many are outstanding at most.
+    /// The queue is full, until at most this many are outstanding.
     Full,
     Sleep(Nanos),
-    /// All that is outstanding has to come back first.
+    /// All outstanding requests have to complete first.
     Drain(Then),
     /// A flush is outstanding.
     Flush,
     Ended,
 }
 
-/// What comes once all is back.
+/// What follows when all have completed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     Pause,
@@ -57,7 +57,7 @@ enum Then {
     End,
 }
 
-/// How much a clone does.
+/// The amount of a clone's work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes in all, over all loops.
@@ -219,7 +219,7 @@ impl Process {
         self.deadline = Nanos::ZERO;
     }
 
-    /// A request came back. Says whether that may let it issue again.
+    /// Handles a completion. Returns whether the clone may issue again.
     #[inline]
     pub(super) fn complete(&mut self) -> bool {
         self.out -= 1;
@@ -243,7 +243,7 @@ impl Process {
         }
     }
 
-    /// What it wants at `now`.
+    /// The next step at `now`.
     #[inline]
     pub(super) fn poll(&mut self, now: Nanos) -> Step {
         loop {
@@ -292,7 +292,7 @@ impl Process {
         None
     }
 
-    /// Issues the next request, or says by a hold why not.
+    /// Issues the next request, or sets a hold that says why not.
     fn go_on(&mut self, now: Nanos) -> Option<Step> {
         if self.ramping && now >= self.started + self.ramp {
             self.ramping = false;
@@ -361,7 +361,7 @@ impl Process {
         Step::Issue(Asked { volume, request: Request::flush(), urgent: false, more: false })
     }
 
-    /// The direction of the next request; none where it is not due yet.
+    /// The direction of the next request; `None` if it is not due yet.
     #[inline]
     fn direct(&mut self, now: Nanos) -> Option<usize> {
         if let Some(at) = self.decided.take() {
@@ -452,7 +452,7 @@ impl Process {
         Asked { volume: file.volume, request, urgent, more }
     }
 
-    /// Goes over the files once more, or ends.
+    /// Starts another pass over the files, or ends.
     fn next_pass(&mut self) {
         let nothing = self.pass_issued == 0;
         self.hold = if nothing || !self.wants_another_pass() { Hold::Ended } else { Hold::Open };

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::file::{Extent, File, Pattern, PlaceDice};
 use super::settings::{Service, Settings};
 
-/// The files of one clone and whose turn it is.
+/// The files of one clone, and the current one.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     files: Vec<File>,
@@ -55,7 +55,7 @@ impl Files {
         self.files.iter_mut().for_each(|file| file.rewind(dice));
     }
 
-    /// The file that is served next; none where all are done.
+    /// The file that is used next; `None` if all are done.
     #[inline]
     pub(super) fn choose(&mut self, random: &mut Pcg64Mcg) -> Option<usize> {
         if let [only] = &self.files[..] {

@@ -1,4 +1,4 @@
-//! What the keys of one job say, with fio's defaults.
+//! The keys of one job, with fio's defaults.
 
 use headstack_model::Nanos;
 
@@ -16,7 +16,7 @@ const ZONES_MAX: usize = 256;
 /// The longest request.
 pub(super) const LONGEST_REQUEST: u64 = 1 << 30;
 
-/// What `rw` asks for.
+/// The kinds of requests of `rw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Direction {
     pub(super) random: bool,
@@ -99,7 +99,7 @@ pub(super) struct Settings {
     pub(super) service: Service,
     pub(super) service_burst: u64,
     pub(super) direction: Direction,
-    /// What follows `rw=…:`.
+    /// The number after `rw=…:`.
     pub(super) modifier: u64,
     pub(super) backwards: bool,
     pub(super) same_place: bool,
@@ -240,8 +240,8 @@ impl Default for Settings {
 type Set = Result<(), String>;
 
 impl Settings {
-    /// Whether the engine's waiting for each request keeps one outstanding where `iodepth` asks for more. Requests that fio
-    /// hands to threads of their own (`io_submit_mode=offload`) wait for each other no longer.
+    /// Whether a synchronous engine keeps one request outstanding although `iodepth` is larger. Requests that fio passes to
+    /// threads of their own (`io_submit_mode=offload`) do not wait for each other.
     pub(super) fn caps_depth(&self) -> bool {
         self.engine.synchronous && !self.offload && self.iodepth > 1
     }

@@ -19,7 +19,7 @@ pub(super) enum Sizes {
 }
 
 impl Sizes {
-    /// What `bs`, `bsrange` and `bssplit` say of a direction.
+    /// The sizes of `bs`, `bsrange` and `bssplit` for a direction.
     pub(super) fn new(settings: &Settings, direction: usize) -> Sizes {
         let split: &[Split] = &settings.bs_split[direction];
         if !split.is_empty() {
@@ -66,8 +66,8 @@ impl Sizes {
         }
     }
 
-    /// The size of a request in front of which there are `room` bytes; none where the smallest does not fit. One size
-    /// alone is given whether it fits or not.
+    /// The size of a request for which there are `room` bytes; `None` if the smallest does not fit. A single size is returned
+    /// whether it fits or not.
     #[inline]
     pub(super) fn draw(&self, room: u64, random: &mut Pcg64Mcg) -> Option<u64> {
         match self {
@@ -77,7 +77,7 @@ impl Sizes {
                     return None;
                 }
                 loop {
-                    // fio adds a share of the greatest size to the smallest and cuts what is too much.
+                    // fio adds a share of the largest size to the smallest and cuts the excess.
                     let drawn = least + (*most as f64 * random.random::<f64>()) as u64;
                     let whole = if *aligned { drawn - drawn % least } else { drawn };
                     let bytes = whole.min(*most);

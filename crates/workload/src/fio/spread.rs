@@ -1,10 +1,10 @@
-//! How random places are spread over a file, as fio draws them.
+//! The distribution of random places over a file, as fio draws them.
 //!
-//! fio scatters what zipf, pareto and normal draw over the file by a multiplicative hash, so that the hottest places are
+//! fio scatters the draws of zipf, pareto and normal over the file by a multiplicative hash, so that the most popular places are
 //! far apart; so does this.
 //!
-//! *Source:* zipf after Gray et al. 1994, "Quickly generating billion-record synthetic databases"; the hash after Knuth;
-//! the other definitions in fio's HOWTO under `random_distribution`.
+//! *Source:* zipf after Gray et al. 1994, "Quickly generating billion-record synthetic databases"; the hash after Knuth; the other
+//! definitions in fio's HOWTO under `random_distribution`.
 
 use rand::{Rng, RngExt};
 use rand_pcg::Pcg64Mcg;

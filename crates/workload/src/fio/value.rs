@@ -26,7 +26,7 @@ impl Amount {
     pub(super) const ZERO: Amount = Amount::Bytes(0);
 }
 
-/// The value of a key as it is written: none where the key stands alone.
+/// The value of a key as written: `None` if the key has none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'a> {
     text: Option<&'a str>,
@@ -112,7 +112,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A time; `unit` is what a bare number counts.
+    /// A time; `unit` is the unit of a bare number.
     pub(super) fn time(&self, unit: Nanos) -> Parsed<Nanos> {
         let text = self.text()?;
         time(text, unit).ok_or_else(|| wrong(text, "a time such as 100us, 20ms, 5s, 10m, 2h or 1d"))
@@ -133,7 +133,7 @@ impl<'a> Given<'a> {
         percent.filter(|percent| *percent <= 100).ok_or_else(|| wrong(text, "a percentage from 0 to 100"))
     }
 
-    /// What stands before the first `:`, and what after it.
+    /// The text before the first `:`, and the text after it.
     pub(super) fn head(&self) -> Parsed<(Given<'a>, Option<Given<'a>>)> {
         self.text()?;
         let text = self.text.unwrap_or_default();
@@ -184,8 +184,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Up to three values, for reads, writes and trims. The last one given stands for those that follow; an empty one
-    /// leaves what was there.
+    /// Up to three values, for reads, writes and trims. The last given one applies to those that follow; an empty one leaves the
+    /// previous value.
     pub(super) fn by_direction<T: Clone>(
         &self,
         into: &mut [T; 3],
@@ -211,7 +211,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// What an error says of a value.
+/// The error for a value.
 pub(super) fn wrong(met: &str, allowed: &str) -> String {
     format!("`{}`, where {allowed} is allowed", show(met))
 }

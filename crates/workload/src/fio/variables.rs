@@ -1,12 +1,12 @@
 //! `${NAME}` and fio's own keywords in values.
 //!
-//! As in fio, `${NAME}` is the environment's variable of that name, and `$pagesize`, `$mb_memory` and `$ncpus` are the
-//! machine's. What they stand for is handed in, because nothing here reads the environment. Unlike fio, which takes an
-//! empty text for a variable that is not set, that is an error: a job would ask for something else without a word.
+//! As in fio, `${NAME}` is the environment's variable of that name, and `$pagesize`, `$mb_memory` and `$ncpus` are the machine's.
+//! Their values are passed in, because this crate does not read the environment. A variable that is not set is an error, where fio
+//! uses an empty text: the job would silently request something else.
 //!
 //! Not modelled: the arithmetic that fio has `bc` do after a keyword (`8*$pagesize`).
 
-/// What a variable stands for: of `${NAME}` it is asked for `NAME`, of a keyword such as `$ncpus` for that word.
+/// The value of a variable: for `${NAME}` by `NAME`, for a keyword such as `$ncpus` by that word.
 pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// fio's own keywords.
@@ -15,11 +15,11 @@ const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 /// A text with its variables filled in.
 pub(super) struct Filled {
     pub(super) text: String,
-    /// The variables as written, with what they stood for.
+    /// The variables as written, with their values.
     pub(super) variables: Vec<(String, String)>,
 }
 
-/// The text with its variables filled in, and which they were; none where it has none.
+/// The text with its variables expanded, and the list of them; `None` if it has none.
 ///
 /// *Errors:* a variable that is not set.
 pub(super) fn expand(text: &str, variables: &Variables<'_>) -> Result<Option<Filled>, String> {
@@ -49,7 +49,7 @@ pub(super) fn expand(text: &str, variables: &Variables<'_>) -> Result<Option<Fil
     Ok((!met.is_empty()).then_some(Filled { text: filled, variables: met }))
 }
 
-/// The length of the variable that a text begins with, and its name; none where the `$` is of something else, such as
+/// The length of the variable at the start of a text, and its name; `None` if the `$` belongs to something else, such as
 /// `$jobname`.
 fn variable(text: &str) -> Result<Option<(usize, &str)>, String> {
     if let Some(inner) = text.strip_prefix("${") {

@@ -33,7 +33,7 @@ impl LoadFile {
         Ok(LoadFile { spec, origin: origin.to_string(), text: text.to_string() })
     }
 
-    /// A load file of keys that did not come from one. `origin` goes into errors.
+    /// A load file from keys that did not come from a file. `origin` goes into errors.
     ///
     /// *Errors:* as [`LoadFile::parse`].
     pub fn from_spec(spec: &LoadSpec, origin: &str) -> Result<LoadFile, SpecError> {
@@ -47,7 +47,7 @@ impl LoadFile {
 
     /// The load, over the volumes of a rig.
     ///
-    /// *Errors:* a volume is not there, or a request does not fit in what is used of it; with line and key.
+    /// *Errors:* a volume does not exist, or a request does not fit in the used part of it; with line and key.
     pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<Box<dyn Load>, SpecError> {
         let mix = build::build(&self.spec, volumes, seed);
         mix.map(|mix| Box::new(mix) as Box<dyn Load>).map_err(|fault| fault.locate(&self.text, &self.origin))

@@ -8,7 +8,7 @@
 
 use super::{Entry, Question};
 
-/// What a request more at once adds, of positioning time times rate.
+/// The slope: additional positioning time times rate per additional concurrent request.
 const SLOPE: f64 = 1.0 / 4.0;
 
 pub(super) const KNOWN: Entry = Entry {
@@ -25,7 +25,7 @@ pub(super) const UNKNOWN: Entry = Entry {
     advise: |question| 2.0 / 3.0 * question.disk.reach(),
 };
 
-/// The unit in sectors where the concurrency is known.
+/// The unit in sectors for a known concurrency.
 pub(super) fn known(question: &Question<'_>) -> f64 {
     1.0 + SLOPE * question.disk.reach() * question.others()
 }

@@ -7,10 +7,10 @@
 use headstack_model::spec::{ReadAhead, SpecError};
 use headstack_model::{DriveSpec, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
 
-/// Random accesses that the times are taken from.
+/// Random accesses from which the times are computed.
 const SAMPLES: u64 = 4096;
 
-/// How long a disk takes.
+/// The times of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskTimes {
     /// Seek and latency of random accesses in ns, ascending; all equally likely.
@@ -21,13 +21,13 @@ pub struct DiskTimes {
     sector: f64,
     /// The electronics' time for a command.
     overhead: f64,
-    /// The most blocks of a command, and what is lost from one to the next.
+    /// The most blocks of a command, and the time lost from one to the next.
     command: Option<(u32, f64)>,
     reads_ahead: bool,
 }
 
 impl DiskTimes {
-    /// A disk that always takes so long to position its arm, and so many ns to transfer a sector.
+    /// A disk with a constant positioning time, and a constant time in ns per sector.
     pub fn plain(positioning: Nanos, sector_ns: f64) -> DiskTimes {
         DiskTimes::new(vec![positioning.0 as f64], sector_ns)
     }
@@ -43,7 +43,7 @@ impl DiskTimes {
 
     /// The times of a drive.
     ///
-    /// *Errors:* the drive's geometry does not hold.
+    /// *Errors:* the drive's geometry is invalid.
     pub fn of(spec: &DriveSpec) -> Result<DiskTimes, SpecError> {
         let (geometry, mechanics) = (Geometry::new(spec)?, Mechanics::new(spec));
         let turn = mechanics.spindle().period().0 as f64;
@@ -65,8 +65,8 @@ impl DiskTimes {
         Ok(DiskTimes { turn, overhead, reads_ahead, ..times })
     }
 
-    /// The same disk where a host moves no more than so many blocks with one command. The next one comes when the last is
-    /// complete; a drive that does not read ahead then has to wait for its sector to come round again.
+    /// The same disk behind a host that transfers at most `sectors` blocks with one command. The next command is sent when the
+    /// last is complete; a drive that does not read ahead then waits for a revolution.
     pub fn with_commands_of(self, sectors: u32) -> DiskTimes {
         let lost = if self.reads_ahead { 0.0 } else { (self.overhead / self.turn).ceil() * self.turn };
         DiskTimes { command: Some((sectors.max(1), lost)), ..self }
@@ -92,7 +92,7 @@ impl DiskTimes {
         self.variance
     }
 
-    /// Mean time in ns to reach and move so many blocks in a row.
+    /// Mean time in ns to reach and transfer `sectors` consecutive blocks.
     pub(super) fn service(&self, sectors: f64) -> f64 {
         let lost = self.command.map_or(0.0, |(most, lost)| {
             let commands = (sectors / f64::from(most)).ceil().max(1.0);
@@ -104,7 +104,7 @@ impl DiskTimes {
     /// By how many ns the slowest of 1, 2 … `most` independent positionings exceeds the mean one.
     pub(super) fn slowest(&self, most: u32) -> Vec<f64> {
         let count = self.positionings.len() as f64;
-        // The share of positionings up to each, to the power of how many there are.
+        // The share of positionings up to each, to the power of their number.
         let mut below: Vec<f64> = vec![1.0; self.positionings.len() + 1];
         (0..most)
             .map(|_| {
@@ -117,7 +117,7 @@ impl DiskTimes {
             .collect()
     }
 
-    /// By how many ns the longest of so many rotational latencies exceeds the mean one.
+    /// By how many ns the longest of `disks` rotational latencies exceeds the mean one.
     pub(super) fn longest_latency(&self, disks: f64) -> f64 {
         self.turn * (disks / (disks + 1.0) - 0.5)
     }
@@ -131,12 +131,12 @@ fn point(index: u64) -> [u64; 3] {
         .map(|step: u64| step.wrapping_mul(index))
 }
 
-/// The block at this share, in 2⁻⁶⁴, of so many.
+/// The block at this share, in 2⁻⁶⁴, of `sectors`.
 fn share_of(sectors: u64, share: u64) -> Lbn {
     Lbn(((u128::from(sectors) * u128::from(share)) >> 64) as u64)
 }
 
-/// Turns of the platter for a sector of a long transfer over the track of a block, with the switch to the next track.
+/// Revolutions per sector of a long transfer over the track of a block, with the switch to the next track.
 fn turns_a_sector(geometry: &Geometry, lbn: Lbn) -> f64 {
     let track = geometry.track_at(lbn);
     let sectors = f64::from(track.sectors.max(1));
@@ -144,7 +144,7 @@ fn turns_a_sector(geometry: &Geometry, lbn: Lbn) -> f64 {
     let Some(next) = geometry.next_track_boundary(lbn) else { return reading / sectors };
     let angle = |lbn| geometry.extent_at(lbn).angle;
     let skew = ((angle(next) - angle(track.first)).as_turns() - reading).rem_euclid(1.0);
-    // An angle is rounded: what is a hair short of a whole turn is no turn at all.
+    // An angle is rounded: a value just below a whole revolution is zero.
     let skew = if skew > 1.0 - 1e-6 { 0.0 } else { skew };
     (reading + skew) / sectors
 }

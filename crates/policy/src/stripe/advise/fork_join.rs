@@ -1,24 +1,24 @@
-//! Our own advisor: the unit with the least expected response, by queueing theory.
+//! Our own advisor: the unit with the smallest expected response, by queueing theory.
 //!
-//! A request over d disks is d threads; it waits for each at its disk and ends with the slowest. More disks leave less to
-//! transfer on each, but position d arms, which keeps all disks busier and lengthens the queues; and the slowest of many
-//! positionings is slower than one. What decides is how many other requests a request meets in the array, so that is what
-//! is measured, with its variance and the sizes of requests. From these follows the expected response with any unit:
+//! A request over d disks is d threads; it ends with the slowest. More disks leave less to transfer on each, but position d arms,
+//! which keeps all disks busier and lengthens the queues; and the slowest of many positionings is slower than one. The decisive
+//! quantity is the number of other requests that a request meets in the array. It is measured, with its variance and the sizes of
+//! requests. From these follows the expected response with any unit:
 //!
 //! 1. Mean-value analysis. A request that meets n others finds at each disk the threads that n requests have there when n − 1
-//!    others are about: those of a request for as long as a thread takes, of the time that the request takes. All but the
-//!    one in service cost a whole service, that one what is left of it.
-//! 2. What is left of a service: its mean residual life, seen from anywhere. But a process that asks again as soon as its
-//!    request has ended finds a thread that has just begun on the disks that it comes back to. If it thinks in between, the
-//!    thread is as much further.
-//! 3. The slowest thread exceeds the mean one as the slowest positioning does, in proportion to the standard deviation of
-//!    what a thread takes. Threads that go over the same disks wait for each other alike, and that part does not spread them;
-//!    nor do seeks where the arms move together, as where every request goes over all disks.
-//! 4. How many others there are when the unit changes: they are as many, or fewer, as a request is quicker and its process
-//!    more often away thinking. The variance of their number tells how much of the time they are there: none where all
-//!    always are, that of Poisson's distribution where requests come from a crowd without end.
+//!    others are present: those of a request for the share thread time over request time. All but the one in service cost a whole
+//!    service; that one costs the remainder of its service.
+//! 2. The remainder of a service is its mean residual life at a random moment. But a process that issues its next request as soon
+//!    as the last has ended finds, on the disks that it uses again, a thread that has just begun. If it thinks in between, the
+//!    thread has progressed for that time.
+//! 3. The slowest thread exceeds the mean one as the slowest positioning does, in proportion to the standard deviation of a
+//!    thread's time. Threads over the same disks wait equally for each other, and that part adds no spread. Nor do seeks where the
+//!    arms move together, as when every request uses all disks.
+//! 4. The number of others when the unit changes: a faster request leaves its process thinking for a larger share of the time, so
+//!    there are as many others, or fewer. The variance of their number gives their share of time in the array: zero where all are
+//!    always there, that of Poisson's distribution for an unlimited population.
 //!
-//! Requests are taken to begin at a unit's start, at random places, and disks to serve in order of arrival.
+//! Assumptions: requests begin at a unit's start, at random places, and disks serve in order of arrival.
 //!
 //! *Source:* ours. Mean-value analysis: Reiser and Lavenberg 1980; of fork and join: Varki 1999.
 
@@ -58,7 +58,7 @@ pub struct Size {
     pub share: f64,
 }
 
-/// The other requests that a request meets in the array when it comes.
+/// The other requests that a request meets in the array on arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Others {
     /// How many on the mean.
@@ -68,32 +68,32 @@ pub struct Others {
 }
 
 impl Others {
-    /// So many, whenever a request comes: processes that never think.
+    /// A constant number: processes that never think.
     pub fn always(mean: f64) -> Others {
         Others { mean, variance: 0.0 }
     }
 
-    /// The share of the time for which those who ask have a request in the array.
+    /// The share of the time for which the issuing processes have a request in the array.
     fn presence(&self) -> f64 {
         if self.mean > 0.0 { (1.0 - self.variance / self.mean).clamp(0.0, 1.0) } else { 1.0 }
     }
 }
 
-/// What an array has seen of its load.
+/// An array's observations of its load.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// The sizes of requests; shares add up to 1.
     pub sizes: &'a [Size],
-    /// Whom a request meets.
+    /// The requests that a request meets.
     pub others: Others,
-    /// The stripe unit in force meanwhile, in blocks.
+    /// The stripe unit during the observation, in blocks.
     pub unit: u64,
 }
 
-/// Who asks, as far as others matter.
+/// The issuing processes, as far as others depend on them.
 #[derive(Clone, Copy, Debug)]
 struct Askers {
-    /// Whom a request meets with the unit in force, and how long it then takes.
+    /// The requests that a request meets with the observed unit, and its response then.
     mean: f64,
     response: f64,
     presence: f64,
@@ -102,7 +102,7 @@ struct Askers {
 }
 
 impl Askers {
-    /// Whom a request meets when it takes so long.
+    /// The requests that a request meets if its response is `response`.
     fn met(&self, response: f64) -> f64 {
         let longer = response / self.response;
         let met = self.mean * longer / (self.presence * longer + 1.0 - self.presence);
@@ -115,12 +115,12 @@ impl Askers {
 struct Class {
     share: f64,
     disks: f64,
-    /// Mean service of a thread, and what is left of it when a request comes, in ns.
+    /// Mean service of a thread, and the mean remainder of it when a request arrives, in ns.
     service: f64,
     residual: f64,
-    /// How much of their disks others that go over one of them share.
+    /// The share of their disks that requests over a common disk have in common.
     shared: f64,
-    /// By how much the slowest of its threads exceeds the mean one while nobody waits.
+    /// By how much the slowest of its threads exceeds the mean one without queueing.
     spread: f64,
     /// Mean time of a thread and of the whole request, waiting included.
     thread: f64,
@@ -136,13 +136,13 @@ pub struct ForkJoin {
 }
 
 impl ForkJoin {
-    /// An advisor for an array of so many of these disks.
+    /// An advisor for an array of `disks` of these disks.
     pub fn new(disk: DiskTimes, disks: u32) -> ForkJoin {
         let disks = disks.max(1);
         ForkJoin { slowest: disk.slowest(disks), disk, disks }
     }
 
-    /// The mean response expected with a stripe unit of so many blocks.
+    /// The expected mean response with a stripe unit of `unit` blocks.
     pub fn response(&self, load: &Observed<'_>, unit: u64) -> Nanos {
         Nanos(self.predict(load, &self.askers(load), unit) as u64)
     }
@@ -167,7 +167,7 @@ impl ForkJoin {
         let presence = load.others.presence();
         let mean = load.others.mean.clamp(0.0, MOST_OTHERS);
         let mut askers = Askers { mean, response: 1.0, presence, think: 0.0 };
-        // The think time follows from the response, and hardly the other way: twice is enough.
+        // The think time follows from the response, and has little effect on it: two iterations are enough.
         for _ in 0..2 {
             let mut classes = self.classes(load.sizes, load.unit, askers.think);
             askers.response = self.meeting(&mut classes, mean, presence);
@@ -181,7 +181,7 @@ impl ForkJoin {
         let mut classes = self.classes(load.sizes, unit, askers.think);
         let (mut met, mut response) = (askers.mean, 0.0);
         for _ in 0..30 {
-            // Who asks stays who it is: the share of their time in the array moves with whom one meets.
+            // The processes stay the same: the share of their time in the array follows the number of requests that they meet.
             let presence = if askers.mean > 0.0 { askers.presence * met / askers.mean } else { 1.0 };
             response = self.meeting(&mut classes, met, presence.min(1.0));
             let next = askers.met(response);
@@ -197,7 +197,7 @@ impl ForkJoin {
     fn classes(&self, sizes: &[Size], unit: u64, think: f64) -> Vec<Class> {
         let over = |size: &Size| (size.sectors / unit as f64).ceil().clamp(1.0, f64::from(self.disks));
         let threads: f64 = sizes.iter().map(|size| size.share * over(size)).sum();
-        // The disks that a process comes back to.
+        // The disks that a process uses again.
         let back = threads / f64::from(self.disks);
         let class = |size: &Size| {
             let disks = over(size);
@@ -206,7 +206,7 @@ impl ForkJoin {
             let residual = random * (1.0 - back) + left_after(think, service) * back;
             let with = |other: &Size| other.share * over(other) / threads * self.shared(disks, over(other));
             let shared: f64 = sizes.iter().map(with).sum();
-            // Of the threads last at two of its disks, so many were of one request, and left both arms at one place.
+            // The share of the last threads at two of its disks that belonged to one request, and left both arms at one place.
             let together = shared / (2.0 - shared);
             let apart = self.slowest[disks as usize - 1];
             let spread = apart * (1.0 - together) + self.disk.longest_latency(disks) * together;
@@ -217,8 +217,8 @@ impl ForkJoin {
         sizes.iter().map(class).collect()
     }
 
-    /// Of the requests over so many neighbouring disks that go over one of mine, the share that goes over another of mine,
-    /// too, on the mean over all pairs of mine.
+    /// Of the requests over `theirs` neighbouring disks that use one of `mine`, the share that uses another of `mine` too, as a
+    /// mean over all pairs of `mine`.
     fn shared(&self, mine: f64, theirs: f64) -> f64 {
         let disks = f64::from(self.disks);
         let (mut sum, mut pairs) = (0.0, 0.0);
@@ -231,7 +231,7 @@ impl ForkJoin {
         if pairs > 0.0 { sum / pairs } else { 0.0 }
     }
 
-    /// Mean response of requests that meet so many others on the mean, who are there for a share of the time.
+    /// Mean response of requests that meet `others` others on average, which are present for a share of the time.
     fn meeting(&self, classes: &mut [Class], others: f64, presence: f64) -> f64 {
         for class in classes.iter_mut() {
             (class.thread, class.response) = (class.service, class.service + class.spread);
@@ -263,7 +263,8 @@ impl ForkJoin {
         response
     }
 
-    /// Requests that meet so many others, where `classes` are as they are with one fewer. Returns their mean response.
+    /// One step of the recursion: requests that meet `others` others, where `classes` has the values for one fewer. Returns their
+    /// mean response.
     fn step(&self, classes: &mut [Class], others: f64) -> f64 {
         let disks = f64::from(self.disks);
         let under_way: f64 = classes.iter().map(|class| class.share * class.response).sum();
@@ -291,7 +292,7 @@ impl ForkJoin {
     }
 }
 
-/// What is left, on the mean, of a service that has gone on for an exponential time of this mean and is not over.
+/// Mean remainder of a service that has lasted for an exponential time of this mean and is not over.
 fn left_after(think: f64, service: f64) -> f64 {
     if think < 1e-6 * service {
         return service;
@@ -307,7 +308,7 @@ fn mean_response(classes: &[Class]) -> f64 {
     classes.iter().map(|class| class.share * class.response).sum()
 }
 
-/// The largest unit whose response is hardly longer than the least; none of none.
+/// The largest unit whose response is within a hundredth of the minimum; `None` for an empty list.
 pub(super) fn largest_of_the_best(responses: &[(u64, f64)]) -> Option<u64> {
     let least = responses.iter().map(|(_, response)| *response).fold(f64::INFINITY, f64::min);
     let good = responses.iter().filter(|(_, response)| *response <= least * (1.0 + TIE));
@@ -371,7 +372,7 @@ mod tests {
         for more in all.windows(2) {
             assert!(more[0].iter().zip(&more[1]).all(|(few, many)| few <= many), "{more:?}");
         }
-        // A small request is never worth a second arm; a large one is, whatever the crowd.
+        // A small request is never worth a second arm; a large one is, whatever the load.
         assert!(all.iter().all(|units| units[0] >= 4 && *units.last().expect("there are sizes") < 1 << 13));
     }
 
@@ -382,7 +383,7 @@ mod tests {
             let load = load(&sizes, Others { mean: 4.0, variance });
             advisor.response(&load, 256)
         };
-        // With a unit that is quicker than the one in force, those who think are less often there.
+        // With a unit that is faster than the observed one, thinking processes are present less often.
         assert!(response(2.0) < response(0.0));
         assert!(response(4.0) < response(2.0));
     }

@@ -1,12 +1,12 @@
-//! Stripe-unit advisors: how many blocks in a row should lie on one disk.
+//! Stripe-unit advisors: how many consecutive blocks should lie on one disk.
 //!
-//! A small unit spreads a request over many disks: less to transfer on each, but each positions its arm. A large one
-//! leaves the other disks to other requests. Advisors know the disk's times ([`DiskTimes`]), how many disks there are, how
-//! large requests are and how many there are at once. They have no clock and never act. [`all`] lists rules for one size and
-//! concurrency; [`ForkJoin`] takes what an array has seen of its load, and [`OnLine`] changes the unit as it goes.
+//! A small unit spreads a request over many disks: less to transfer on each, but each positions its arm. A large one leaves the
+//! other disks to other requests. Advisors know the disk's times ([`DiskTimes`]), the number of disks, and the size and number of
+//! concurrent requests. They have no clock and never act. [`all`] lists rules for one size and concurrency; [`ForkJoin`] uses an
+//! array's observations of its load, and [`OnLine`] changes the unit during the run.
 //!
-//! P is the mean positioning time (seek and rotational latency), X the rate of a long transfer; P·X is what the disk would
-//! transfer while it positions its arm once, here [`DiskTimes::reach`].
+//! P is the mean positioning time (seek and rotational latency), X the rate of a long transfer. P·X is the amount that the disk
+//! could transfer in the time of one positioning, here [`DiskTimes::reach`].
 
 mod chen_lee;
 mod chen_patterson;
@@ -19,14 +19,14 @@ pub use disk::DiskTimes;
 pub use fork_join::{ForkJoin, Observed, Others, Size};
 pub use online::OnLine;
 
-/// What an advisor is asked.
+/// The input of an advisor.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The times of a disk of the array.
     pub disk: &'a DiskTimes,
     /// Disks of the array (N).
     pub disks: u32,
-    /// Requests in the array at once on the mean, at least 1 (L).
+    /// Mean number of requests in the array at once, at least 1 (L).
     pub concurrency: f64,
     /// Mean size of a request in blocks (Z).
     pub request_sectors: f64,
@@ -44,7 +44,7 @@ impl Question<'_> {
 pub struct Entry {
     /// Its name on the command line and in files.
     pub name: &'static str,
-    /// What it says, in a line.
+    /// Its rule, in one line.
     pub summary: &'static str,
     /// Where it was described.
     pub source: &'static str,

@@ -1,27 +1,27 @@
-//! The advisor on line: sees one request after the other, and changes the unit when that has paid.
+//! The on-line advisor: observes one request after the other, and changes the unit when that has paid.
 //!
-//! It keeps a fading memory of sizes and of how many others a request met, and lets [`ForkJoin`] predict the response with
-//! every unit. What the unit in force has cost more than another one is added up, request by request; when it reaches the
-//! cost of changing, the unit is changed. So a load that goes back and forth does not drag the unit along, and what is paid
-//! in all is at most three times what it would be had one known what comes.
+//! It keeps decaying statistics of sizes and of the number of other requests that a request met, and lets [`ForkJoin`] predict the
+//! response with every unit. It accumulates, request by request, the extra cost of the current unit over each other one; when that
+//! reaches the cost of a change, the unit is changed. So an alternating load does not cause a change each time, and the total cost
+//! is at most three times that of a choice with knowledge of the future.
 //!
-//! *Source:* the rule when to change: the on-line restriping rule that is 3-competitive, restripe once the delay suffered
-//! equals the cost of restriping.
+//! *Source:* the rule when to change: the on-line restriping rule that is 3-competitive, restripe once the delay suffered equals
+//! the cost of restriping.
 
 use super::fork_join::{Size, exponent, largest_of_the_best};
 use super::{DiskTimes, ForkJoin, Observed, Others};
 use headstack_model::Nanos;
 
-/// Requests from one look at the units to the next.
+/// Requests between two evaluations of the units.
 const PERIOD: u32 = 32;
 
-/// What a period's memory is worth a period later.
+/// The weight of a period one period later.
 const FADING: f64 = 0.75;
 
 /// Powers of two among sizes and units.
 const POWERS: usize = 32;
 
-/// What was seen, older things counting less.
+/// A sum in which older observations count less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     weight: f64,
@@ -46,27 +46,27 @@ impl Seen {
     }
 }
 
-/// Chooses the stripe unit while requests come.
+/// Chooses the stripe unit while requests arrive.
 #[derive(Clone, Debug)]
 pub struct OnLine {
     advisor: ForkJoin,
     unit: u64,
     cost: f64,
-    /// Sizes, by the power of two that holds them.
+    /// Sizes, by the power of two that covers them.
     sizes: [Seen; POWERS],
     others: Seen,
     since: u32,
-    /// What the unit in force has cost more than each power of two, in ns.
+    /// The accumulated extra cost of the current unit over each power of two, in ns.
     regrets: [f64; POWERS],
     changes: u64,
-    /// Room for what is handed to the advisor.
+    /// A buffer for the input of the advisor.
     classes: Vec<Size>,
     responses: Vec<(u64, f64)>,
 }
 
 impl OnLine {
-    /// An advisor for an array of so many of these disks that begins with a unit of so many blocks. To change it costs so
-    /// much of the requests' time.
+    /// An advisor for an array of `disks` of these disks, with `unit` blocks as the first unit. A change costs `cost` of the
+    /// requests' time.
     pub fn new(disk: DiskTimes, disks: u32, unit: u64, cost: Nanos) -> OnLine {
         OnLine {
             advisor: ForkJoin::new(disk, disks),
@@ -92,7 +92,7 @@ impl OnLine {
         self.changes
     }
 
-    /// A request of so many blocks comes and meets so many others.
+    /// Observes a request of `sectors` blocks that meets `others` others.
     pub fn observe(&mut self, sectors: u64, others: u32) {
         let power = (exponent(sectors as f64) as usize).min(POWERS - 1);
         self.sizes[power].add(sectors as f64);
@@ -120,12 +120,12 @@ impl OnLine {
             self.unit = best;
             self.changes += 1;
             self.regrets = [0.0; POWERS];
-            // Whom requests met with the old unit says little of the new one.
+            // The number of requests met with the old unit does not apply to the new one.
             self.others = Seen::default();
         }
     }
 
-    /// The responses with all units that make a difference, and with the one in force behind them.
+    /// The responses with all units that differ, followed by that of the current one.
     fn predict(&mut self) {
         let total: f64 = self.sizes.iter().map(|seen| seen.weight).sum();
         // A hundredth of the requests does not decide.

@@ -1,6 +1,6 @@
-//! Writes that continue the one that is being put on the media.
+//! Writes that continue the one that is being written to the media.
 //!
-//! *Source:* how DiskSim 4.0 does it was found from its times of quick runs of writes (docs/VALIDATION.md).
+//! *Source:* DiskSim 4.0's rule was inferred from its times of fast runs of writes (docs/VALIDATION.md).
 
 use crate::device::media::{Arm, Arriving, Drive, Span};
 use crate::device::{Device, Travel};
@@ -9,8 +9,8 @@ use headstack_model::{Extent, Lbn};
 use std::ops::Range;
 
 impl Drive {
-    /// Writes the first blocks of a run, up to one whose data are not in the buffer when it comes by; nothing where that is
-    /// the first.
+    /// Writes the first blocks of a run, up to one whose data are not in the buffer when it arrives under the head; nothing if
+    /// that is the first.
     fn write_what_is_here(
         &self,
         near: &Extent,
@@ -41,7 +41,7 @@ impl Drive {
 }
 
 impl Device {
-    /// Whether the data of a write that continues the one being put on the media may come beside it.
+    /// Whether a write that continues the one being written to the media may send its data now.
     pub(in crate::device) fn may_join(&self) -> bool {
         match self.destage.joined {
             JoinedWrites::Stream => true,
@@ -49,8 +49,8 @@ impl Device {
         }
     }
 
-    /// Goes on from the run that has been written over the blocks of the write that joined it, as far as they have come; false
-    /// where none have, or where the drive writes each block once.
+    /// Continues from the run that has been written over the blocks of the write that joined it, as far as their data have
+    /// arrived; false if none have, or if the drive writes each block once.
     pub(in crate::device) fn go_over_joined(&mut self) -> bool {
         if self.destage.joined != JoinedWrites::Again {
             return false;
