@@ -16,7 +16,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tracks", &["model"]),
     ("probe", &["model", "sim", "tracks"]),
     ("nbd", &["model"]),
-    ("host", &["model", "policy", "workload", "sim", "tracks", "probe", "nbd"]),
+    ("ext4", &[]),
+    ("host", &["model", "policy", "workload", "sim", "tracks", "probe", "nbd", "ext4"]),
     ("studies", &["model", "policy", "workload", "sim", "headstack", "tracks", "probe"]),
     (
         "cli",
@@ -30,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tracks",
             "probe",
             "nbd",
+            "ext4",
             "host",
             "studies",
         ],

@@ -4,10 +4,8 @@ use super::partition::{MapArgs, Mapped};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::{capacity, count, grouped, significant};
-use headstack_host::ext4::{
-    Ext4Error, HIDDEN_FILE,
-    inodes::{self, Inode, Kind},
-};
+use headstack_ext4::{Inode, InodeKind};
+use headstack_host::ext4::{Ext4Error, HIDDEN_FILE, inodes};
 use headstack_model::Lbn;
 use headstack_tracks::crossings::Crossings;
 use serde_json::{Value, json};
@@ -58,7 +56,7 @@ struct Crossing {
 
 struct Findings {
     mapped: Mapped,
-    kinds: BTreeMap<Kind, Sum>,
+    kinds: BTreeMap<InodeKind, Sum>,
     crossing: Vec<Crossing>,
 }
 
@@ -96,7 +94,7 @@ impl Check {
             return Err(wrong(&format!("blocks of {block} bytes are no whole sectors of {sector}")));
         }
         let in_block = block / sector;
-        let (mut kinds, mut crossing) = (BTreeMap::<Kind, Sum>::new(), Vec::new());
+        let (mut kinds, mut crossing) = (BTreeMap::<InodeKind, Sum>::new(), Vec::new());
         for Inode { number, kind, extents } in all {
             let sum = kinds.entry(kind).or_default();
             sum.inodes += 1;
@@ -114,7 +112,7 @@ impl Check {
                 ))
             })?;
             add(&mut sum.counted, &counted);
-            if kind == Kind::File && counted.crossings > 0 {
+            if kind == InodeKind::File && counted.crossings > 0 {
                 crossing.push(Crossing { inode: number, counted, path: None });
             }
         }
@@ -148,7 +146,7 @@ impl Findings {
                 _ => format!("{} %", significant(100.0 * on_track as f64 / extents as f64, 3)),
             };
             let name = match kind {
-                Kind::Holder => {
+                InodeKind::Holder => {
                     note += &format!("left out: /{HIDDEN_FILE}, which holds the blocks at boundaries\n");
                     continue;
                 }
@@ -185,7 +183,7 @@ impl Findings {
             "partition": { "start": self.mapped.span.start, "sectors": self.mapped.span.sectors },
             "counted": COUNTED,
         });
-        for kind in [Kind::File, Kind::Folder, Kind::Journal] {
+        for kind in [InodeKind::File, InodeKind::Folder, InodeKind::Journal] {
             let none = Sum::default();
             let Sum { inodes, counted, without_extents } = self.kinds.get(&kind).unwrap_or(&none);
             told[name(kind)] = json!({
@@ -210,11 +208,11 @@ impl Findings {
     }
 }
 
-fn name(kind: Kind) -> &'static str {
+fn name(kind: InodeKind) -> &'static str {
     match kind {
-        Kind::File => "files",
-        Kind::Folder => "folders",
-        Kind::Journal => "journal",
-        Kind::Holder => "holder",
+        InodeKind::File => "files",
+        InodeKind::Folder => "folders",
+        InodeKind::Journal => "journal",
+        InodeKind::Holder => "holder",
     }
 }

@@ -1,10 +1,10 @@
 //! What mke2fs and e2fsck say of a file system before the disk is touched: they make and check it in a sparse file.
 
 use super::Ext4Error;
-use super::format::{Filesystem, Shape};
 use super::make::Plan;
 use super::options::Options;
 use super::tools::{self, Said};
+use headstack_ext4::{Filesystem, Shape};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub(super) fn plain(plan: &Plan<'_>, options: &Options) -> Result<Plain, Ext4Err
         return Err(refused(said.complaint()));
     }
     let inodes = inodes_announced(&said.out).ok_or_else(|| refused(said.complaint()))?;
-    Ok(Plain { shape: Filesystem::open(scratch_file.as_file())?.shape.with_blocks(blocks), inodes })
+    Ok(Plain { shape: Filesystem::open(scratch_file.as_file())?.shape().with_blocks(blocks), inodes })
 }
 
 /// The number of inodes that mke2fs announces: `Creating filesystem with 1110992 4k blocks and 277984 inodes`.

@@ -1,11 +1,11 @@
 //! Making the file system, by either method.
 
 use super::dry_run::{self, DryRunSkipped, Trial};
-use super::format::{self, Filesystem, Shape, State};
 use super::method::{self, Chosen, ExclusionMethod, Reason, list_file, text};
 use super::options::Options;
 use super::tools::{self, Said};
-use super::{Ext4Error, HIDDEN_FILE, hidden};
+use super::{Ext4Error, HIDDEN_FILE};
+use headstack_ext4::{self as ext4, Filesystem, FormatError, Shape, State};
 use headstack_tracks::exclude::Exclusion;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -79,7 +79,7 @@ pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
     let chosen = method::choose(plan, &options, &plain.shape)?;
     if matches!(chosen, Chosen::HiddenFile { .. }) {
         if !plain.shape.has_extents {
-            return Err(Ext4Error::Feature("no extents".to_string()));
+            return Err(FormatError::Feature("no extents".to_string()).into());
         }
         dry_run_hidden_file(plan, &options)?;
     }
@@ -96,7 +96,7 @@ pub fn make(plan: &Plan<'_>) -> Result<Made, Ext4Error> {
 
 /// Takes away what was being made.
 fn erase_partial(path: &Path) -> Ext4Error {
-    let done = open(path).and_then(|file| format::empty_head(&file));
+    let done = open(path).and_then(|file| Ok(ext4::erase_head(&file)?));
     Ext4Error::Spoiled(Box::new(done.err().unwrap_or(Ext4Error::Interrupted)))
 }
 
@@ -108,7 +108,7 @@ fn inspected(
     (metadata, list_blocks): (u64, u64),
 ) -> Result<Made, Ext4Error> {
     let file = open(plan.target)?;
-    let made = Filesystem::open(&file)?.shape;
+    let made = Filesystem::open(&file)?.shape().clone();
     let (blocks, inodes) = (made.blocks, made.inodes);
     // It may leave a last piece of the disk away that is too short for a group.
     let listed =
@@ -116,7 +116,7 @@ fn inspected(
     drop(file);
     let fault = dry_run::fault(plan, plan.target)?;
     if fault.is_some() {
-        format::put_state(&open(plan.target)?, State::Errors)?;
+        ext4::put_state(&open(plan.target)?, State::Errors)?;
     }
     let (method, reason) = (chosen.method(), chosen.reason());
     Ok(Made { method, reason, blocks, listed, metadata, list_blocks, inodes, plain_inodes, fault })
@@ -124,25 +124,25 @@ fn inspected(
 
 /// Has mke2fs make it on the disk, marked as one not to be trusted: blocks are still to be left out.
 fn format_target(plan: &Plan<'_>, options: &Options) -> Result<File, Ext4Error> {
-    format::empty_head(&open(plan.target)?)?;
+    ext4::erase_head(&open(plan.target)?)?;
     let said = dry_run::mke2fs(plan, options, plan.target, plan.exclusion.blocks())?;
     if said.code != 0 {
         return Err(Ext4Error::Failed { program: "mke2fs", said: said.complaint() });
     }
     let file = open(plan.target)?;
-    format::put_state(&file, State::Errors)?;
+    ext4::put_state(&file, State::Errors)?;
     Ok(file)
 }
 
 /// By the list of bad blocks; gives how many of them hold metadata, and how many blocks the list takes.
 fn by_bad_blocks(plan: &Plan<'_>, options: &Options, shape: &Shape) -> Result<(u64, u64), Ext4Error> {
     let file = format_target(plan, options)?;
-    let there = shape.first_block..Filesystem::open(&file)?.shape.blocks;
+    let there = shape.first_block..Filesystem::open(&file)?.shape().blocks;
     let rest =
         || plan.exclusion.iter().filter(|block| there.contains(block) && !method::is_taken(shape, *block));
-    let free = hidden::free_of(&file, rest())?;
+    let free = ext4::free_blocks(&file, rest())?;
     if free.is_empty() {
-        format::put_state(&file, State::Clean)?;
+        ext4::put_state(&file, State::Clean)?;
     } else {
         drop(file);
         let list = list_file(free.iter().copied())?;
@@ -191,8 +191,8 @@ fn by_hidden_file(plan: &Plan<'_>, options: &Options) -> Result<(u64, u64), Ext4
     debugfs(plan.target, &["-w", "-R", &format!("write \"{}\" {HIDDEN_FILE}", text(nothing.path()))])?;
     let (inode, said) = holder(plan.target)?;
     let inode = inode.ok_or_else(|| Ext4Error::Failed { program: "debugfs", said: said.complaint() })?;
-    let held = hidden::hold(&open(plan.target)?, inode, || plan.exclusion.iter())?;
-    Ok((held.used, held.tree))
+    let held = ext4::hold(&open(plan.target)?, inode, || plan.exclusion.iter())?;
+    Ok((held.used, held.tree_blocks))
 }
 
 /// The inode of the file that holds blocks, if there is one; and what debugfs said.

@@ -9,9 +9,9 @@
 
 use super::Ext4Error;
 use super::dry_run::{Trial, formatted, refused, tried};
-use super::format::Shape;
 use super::make::Plan;
 use super::options::Options;
+use headstack_ext4::Shape;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;

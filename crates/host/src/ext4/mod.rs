@@ -8,8 +8,6 @@
 //! in a sparse file, before it may touch the disk.
 
 mod dry_run;
-mod format;
-mod hidden;
 pub mod inodes;
 mod make;
 mod method;
@@ -23,6 +21,7 @@ pub use method::{ExclusionMethod, Reason};
 pub use target::{Place, check};
 
 use crate::sysfs::LocationError;
+use headstack_ext4::FormatError;
 use headstack_tracks::exclude::OddBlock;
 use std::io;
 use std::path::PathBuf;
@@ -108,21 +107,9 @@ pub enum Ext4Error {
         /// What it would do.
         why: &'static str,
     },
-    /// A feature that is not understood.
-    #[error("these options of mke2fs give a file system with features that are not understood here ({0})")]
-    Feature(String),
-    /// What an interrupted `headstack layout mkfs` left.
-    #[error("it is not whole: `headstack layout mkfs` was interrupted there; make it anew")]
-    Unfinished,
-    /// What was mounted and not unmounted.
-    #[error("it was not unmounted: mount and unmount it, or have e2fsck look at it")]
-    Journal,
-    /// A file system that is not as mke2fs makes them.
-    #[error("{0} is not as mke2fs makes it")]
-    Format(String),
-    /// No room for the list.
-    #[error("there is no room left for the file that holds the blocks")]
-    NoRoom,
+    /// What is on the disk is no ext4 that is supported, or is incomplete.
+    #[error(transparent)]
+    Format(#[from] FormatError),
     /// A program that is not here.
     #[error("{0} is not here (package e2fsprogs; blkid: util-linux)")]
     Missing(&'static str),
