@@ -19,13 +19,13 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct ArrayVolume {
     array: Array,
-    /// The device of each member, and of each spare behind them.
+    /// The device of each member, then of each spare.
     devices: Vec<u32>,
     rebuild_rate: Option<u64>,
 }
 
 impl ArrayVolume {
-    /// An array whose members, and spares behind them, are the devices of these numbers.
+    /// An array whose members, and then spares, are the devices of these numbers.
     pub fn new(array: Array, devices: Vec<u32>) -> ArrayVolume {
         ArrayVolume { array, devices, rebuild_rate: None }
     }
@@ -49,7 +49,7 @@ impl ArrayVolume {
 /// How spares are filled.
 #[derive(Debug)]
 struct Rebuild {
-    /// The most; as fast as it goes, where there is no limit.
+    /// The largest rebuild rate; `None` for no limit.
     bytes_a_second: Option<u64>,
     sector_bytes: u32,
     /// When the last step began, and its blocks.
@@ -87,9 +87,9 @@ struct Fork {
     parts: TimeSplit,
     /// How the worst access ended.
     outcome: Outcome,
-    /// Reads in flight by member, where some accesses wait for their own member alone; else empty.
+    /// Reads in flight by member, if some accesses wait for their own member only; else empty.
     reads: Vec<u32>,
-    /// The request; none for a step of filling spares.
+    /// The request; `None` for a step of a rebuild.
     origin: Option<Submission>,
 }
 
@@ -98,7 +98,7 @@ struct Fork {
 pub(crate) struct ArrayLayer {
     array: Array,
     members: u32,
-    /// Blocks of the first member, which refuses what the array does not hold.
+    /// Blocks of the first member, which refuses requests outside the array.
     member_sectors: u64,
     rebuild: Rebuild,
     /// Kept when they are done, for their allocations.
@@ -124,7 +124,7 @@ impl ArrayLayer {
         self.array.progress()
     }
 
-    /// Plans a request. One that the array does not hold is left to its first member to refuse.
+    /// Plans a request. One outside the array is passed to its first member, which refuses it.
     fn plan(&mut self, request: &Request, below: &dyn Below, fork: u32) {
         let plan = &mut self.forks[fork as usize].plan;
         let end = request.lbn.0.saturating_add(u64::from(request.sectors));
@@ -148,7 +148,7 @@ impl ArrayLayer {
         number
     }
 
-    /// Submits what a new plan begins with.
+    /// Submits the first accesses of a new plan.
     fn begin(&mut self, now: Nanos, number: u32) {
         let fork = &mut self.forks[number as usize];
         let is_early = !fork.plan.early().is_empty();
@@ -222,7 +222,7 @@ impl Fork {
         }
     }
 
-    /// Submits what waits for a member's own reads alone, once they are done.
+    /// Submits accesses that wait for a member's own reads only, once those are done.
     fn submit_early(&mut self, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
         if self.reads[member as usize] > 0 {
             return;
@@ -233,7 +233,7 @@ impl Fork {
         }
     }
 
-    /// A read of a member is done: submits what waited for it.
+    /// A read of a member completed: submits the accesses that waited for it.
     fn end_read(&mut self, now: Nanos, member: u32, number: u32, effects: &mut VecDeque<Effect>) {
         self.reads[member as usize] -= 1;
         let all = self.reads.iter().all(|reads| *reads == 0);
@@ -254,7 +254,7 @@ fn down(access: &Access, id: u32, origin: Option<&Submission>) -> Effect {
     Effect::Down { child: access.member, submission }
 }
 
-/// What an array sees of its members.
+/// An array's view of its members.
 struct MemberView<'a>(&'a dyn Below);
 
 impl Members for MemberView<'_> {

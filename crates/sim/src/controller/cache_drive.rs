@@ -1,11 +1,11 @@
-//! A drive as the cache of another: blocks lie at the same place on both.
+//! A drive as the cache of another: blocks have the same LBNs on both.
 //!
-//! A read of which all blocks are valid on the cache goes there, any other to the drive itself, and what it read is then
-//! kept on the cache. A write goes to the cache, and is done then. With write-through it goes on to the drive at once; with
-//! write-back its blocks are dirty, and go to the drive when the controller has had nothing to do for a while, run by run.
-//! Which blocks are valid and dirty is known to the block.
+//! A read whose blocks are all valid on the cache goes there; any other goes to the drive itself, and its data are then written to
+//! the cache. A write goes to the cache and completes there. With write-through it then also goes to the drive. With write-back
+//! its blocks are dirty, and go to the drive, run by run, after the controller has been idle for a while.
+//! Valid and dirty are recorded per block.
 //!
-//! *Source:* what DiskSim's cache device does, as its source describes itself.
+//! *Source:* DiskSim's cache device, as its source describes itself.
 
 use super::spec::{ControllerCacheSpec, ControllerWrites};
 use super::{Cache, Controller, Job, Purpose};
@@ -64,7 +64,7 @@ impl Blocks {
     }
 }
 
-/// The drive that is a cache, the one that it caches, and what it holds.
+/// The drive that is a cache, the one that it caches, and its contents.
 #[derive(Debug)]
 pub(super) struct CacheDrive {
     shelf: u32,
@@ -75,7 +75,7 @@ pub(super) struct CacheDrive {
     idle: Option<Nanos>,
     valid: Blocks,
     dirty: Blocks,
-    /// Whether a run is on its way to its drive.
+    /// Whether a run is being written to its drive.
     returning: bool,
     /// Since when the cached drive has nothing to do.
     quiet_since: Nanos,
@@ -110,7 +110,7 @@ impl CacheDrive {
         }
     }
 
-    /// When dirty blocks go to their drive, if nothing comes before.
+    /// When dirty blocks go to their drive, if nothing else happens before.
     pub(super) fn next_event(&self) -> Nanos {
         match self.idle {
             Some(idle) if self.dirty.count > 0 && !self.returning => self.quiet_since.saturating_add(idle),
@@ -131,7 +131,7 @@ impl Controller {
         }
     }
 
-    /// A command comes to the cache.
+    /// A command reaches the cache.
     pub(super) fn begin_on_drive(&mut self, now: Nanos, job: u32) {
         let Job { drive, request, .. } = self.jobs[job as usize];
         let shelf = self.shelf();
@@ -176,12 +176,12 @@ impl Controller {
         self.end(now, job);
     }
 
-    /// The cache holds what was read.
+    /// The cache has stored the blocks of a read.
     pub(super) fn kept(&mut self, request: &Request) {
         self.shelf().valid.add(request.lbn..request.end());
     }
 
-    /// The cache holds what was written.
+    /// The cache has stored the blocks of a write.
     pub(super) fn shelved(&mut self, now: Nanos, job: u32, how: &Completion) {
         let request = self.jobs[job as usize].request;
         let shelf = self.shelf();
@@ -222,7 +222,7 @@ impl Controller {
         self.transfer(Purpose::Return, cached, Request::write(request.lbn, request.sectors));
     }
 
-    /// A dirty run is on its drive: on with the next one while nothing else is to be done.
+    /// A dirty run reached its drive: continues with the next one while the controller is idle.
     pub(super) fn returned(&mut self, now: Nanos, request: &Request) {
         let (is_quiet, shelf) = (self.transfers.is_empty(), self.shelf());
         shelf.dirty.remove(request.lbn..request.end());
@@ -235,7 +235,7 @@ impl Controller {
         }
     }
 
-    /// Goes on with flushes: what is dirty goes to its drive, and then that is flushed.
+    /// Continues flushes: dirty blocks go to their drive, then the drive is flushed.
     fn flush_on(&mut self, now: Nanos) {
         let shelf = self.shelf();
         if shelf.dirty.count > 0 {

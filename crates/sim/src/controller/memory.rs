@@ -1,4 +1,4 @@
-//! The lines of a controller's memory: which there are, what of each is valid and dirty, and which gives way.
+//! The lines of a controller's memory: their contents, which sectors are valid and dirty, and the order of eviction.
 
 use crate::memory::{List, Tree};
 use headstack_model::{Lbn, Request};
@@ -11,11 +11,11 @@ const DRIVE: u64 = 1 << 48;
 #[derive(Clone, Copy, Debug)]
 struct Line {
     key: u64,
-    /// Requests that are under way on it.
+    /// Requests in flight that use it.
     pins: u32,
     /// The transfer that was the last to begin to bring some of it.
     filling: Option<u32>,
-    /// Such transfers, and whoever holds it meanwhile.
+    /// Read transfers in flight, and other holds.
     fills: u32,
     /// Transfers that write it.
     destaging: u32,
@@ -27,12 +27,12 @@ struct Line {
     protected: bool,
 }
 
-/// What a line can be had for.
+/// The result of looking for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     /// It has this frame.
     Frame(u32),
-    /// This dirty line would give way.
+    /// This dirty line would be evicted.
     Dirty(u32),
     /// Every line is in use.
     None,
@@ -53,14 +53,14 @@ pub(super) struct Lines {
     by_key: Tree,
     dirty_by_key: Tree,
     dirty_lines: usize,
-    /// Lines once used, and those used again; that which gives way first is in front.
+    /// Lines used once, and those used again; the next to be evicted is in front.
     probation: List,
     protected: List,
     protected_count: usize,
 }
 
 impl Lines {
-    /// Room for so many lines of so many sectors each, of which a share is for those used again.
+    /// Memory for `most` lines of `line_sectors` sectors, of which a share is reserved for those used again.
     pub(super) fn new(most: usize, line_sectors: u64, protected_ratio: f64) -> Lines {
         Lines {
             most,
@@ -80,7 +80,7 @@ impl Lines {
         }
     }
 
-    /// Lines that there is room for.
+    /// The number of lines.
     pub(super) fn most(&self) -> usize {
         self.most
     }
@@ -149,7 +149,7 @@ impl Lines {
         Room::Frame(frame)
     }
 
-    /// The line that gives way next: the one unused for longest that nobody is at.
+    /// The next line to be evicted: the one unused for longest without requests in flight.
     pub(super) fn victim(&self) -> Option<u32> {
         [&self.probation, &self.protected].into_iter().find_map(|list| {
             let next = |frame: &u32| list.after(*frame);
@@ -211,7 +211,7 @@ impl Lines {
         self.hold(frame);
     }
 
-    /// Keeps a line from giving way.
+    /// Protects a line from eviction.
     pub(super) fn hold(&mut self, frame: u32) {
         self.lines[frame as usize].fills += 1;
     }
@@ -296,14 +296,14 @@ impl Lines {
         }
     }
 
-    /// A sector holds nothing any more.
+    /// Marks a sector as neither valid nor dirty.
     pub(super) fn set_stale(&mut self, frame: u32, sector: u64) {
         self.set_clean(frame, sector);
         let (word, bit) = self.bit(frame, sector);
         self.valid[word] &= !bit;
     }
 
-    /// Each sector of a run of a drive with its frame and its place in the line; none where the line is not in memory.
+    /// Each sector of a run of a drive with its frame and its index in the line; `None` if the line is not in memory.
     pub(super) fn each(&self, drive: u32, run: Range<Lbn>) -> impl Iterator<Item = (Lbn, Option<u32>, u64)> {
         let mut at = (u64::MAX, None);
         (run.start.0..run.end.0).map(move |lbn| {

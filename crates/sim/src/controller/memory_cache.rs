@@ -16,7 +16,7 @@ use headstack_model::{Lbn, Nanos, Op, Request};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A controller's memory, and who waits for it.
+/// A controller's memory, and the commands that wait for it.
 #[derive(Debug)]
 pub(super) struct MemoryCache {
     lines: Lines,
@@ -29,16 +29,16 @@ pub(super) struct MemoryCache {
     idle: Option<Nanos>,
     last_tick: Nanos,
     streams: Streams,
-    /// Lines kept for commands that are under way.
+    /// Lines reserved for commands in flight.
     reserved: usize,
-    /// Commands that wait for lines to be kept for them, and those that wait for one to give way.
+    /// Commands that wait for a reservation, and those that wait for an eviction.
     waiting: VecDeque<u32>,
     starved: VecDeque<u32>,
-    /// Whether anything has become free since they were looked at.
+    /// Whether anything has become free since the last check.
     stirred: bool,
-    /// Lines that are written because somebody wants them.
+    /// Lines that are destaged because a command needs them.
     evicting: usize,
-    /// Destages that are under way by their place in the order of such, with their drives.
+    /// Destages in flight by their rank in the order of destages, with their drives.
     in_flight: Vec<(u64, u32)>,
     turns: u64,
     flushes: Vec<u32>,
@@ -73,7 +73,7 @@ impl MemoryCache {
         self.lines.dirty()
     }
 
-    /// When dirty lines are to be written though nobody needs room.
+    /// When dirty lines are to be written although no command needs room.
     pub(super) fn next_event(&self, is_idle: bool, last_busy: Nanos) -> Nanos {
         if self.lines.dirty() == 0 {
             return Nanos::MAX;
@@ -101,7 +101,7 @@ impl Controller {
         }
     }
 
-    /// A command comes to the memory.
+    /// A command reaches the memory.
     pub(super) fn begin_in_memory(&mut self, now: Nanos, job: u32) {
         let Job { drive, request, .. } = self.jobs[job as usize];
         if request.op == Op::Flush {
@@ -121,7 +121,7 @@ impl Controller {
         self.activity.waited_for_room += 1;
     }
 
-    /// Keeps room for a command's lines, if there is so much.
+    /// Reserves room for a command's lines, if there is enough.
     fn reserve(&mut self, job: u32) -> bool {
         let request = self.jobs[job as usize].request;
         let memory = self.memory();
@@ -135,7 +135,7 @@ impl Controller {
         true
     }
 
-    /// Goes on with commands that waited for room; whether to ask again.
+    /// Continues commands that waited for room; returns whether to call again.
     pub(super) fn resume_for_room(&mut self, now: Nanos) -> bool {
         let Cache::Memory(memory) = &mut self.cache else { return false };
         if !std::mem::take(&mut memory.stirred) {
@@ -162,7 +162,7 @@ impl Controller {
         job.since = now;
     }
 
-    /// Takes the lines of a command one after the other; once it has them all, its data move.
+    /// Takes the lines of a command one after the other; once it has them all, its data are transferred.
     pub(super) fn go(&mut self, now: Nanos, job: u32) {
         let Job { drive, request, pinned, .. } = self.jobs[job as usize];
         let span = self.memory().lines.span(&request);
@@ -204,13 +204,13 @@ impl Controller {
         }
     }
 
-    /// Lets a command wait until a line can give way.
+    /// Queues a command until a line can be evicted.
     fn starve(&mut self, job: u32) {
         self.memory().starved.push_back(job);
         self.activity.waited_for_room += 1;
     }
 
-    /// Has what is missing of a read's lines brought, and reads ahead.
+    /// Fetches the missing sectors of a read's lines, and reads ahead.
     fn read(&mut self, now: Nanos, job: u32) {
         let Job { drive, request, .. } = self.jobs[job as usize];
         let fills = self.fill(drive, request.lbn..request.end(), job);
@@ -227,7 +227,7 @@ impl Controller {
         }
     }
 
-    /// Has a run brought as far as it is missing; says in how many transfers.
+    /// Fetches the missing sectors of a run; returns the number of transfers.
     fn fill(&mut self, drive: u32, run: Range<Lbn>, job: u32) -> u32 {
         let (mut from, mut fills) = (run.start, 0);
         while from < run.end {
@@ -267,7 +267,7 @@ impl Controller {
                     Room::Dirty(_) | Room::None => break,
                 },
             };
-            // Or the next one might take its place.
+            // Else the next one might evict it.
             memory.lines.hold(frame);
             (line, taken) = (line + 1, taken + 1);
             have = memory.lines.blocks(line).start.min(end);
@@ -283,7 +283,7 @@ impl Controller {
         }
     }
 
-    /// A transfer has brought what was missing.
+    /// A transfer fetched missing sectors.
     pub(super) fn filled(
         &mut self,
         now: Nanos,
@@ -435,7 +435,7 @@ impl Controller {
         }
     }
 
-    /// Writes what is due by the clock, or because nothing else is to be done.
+    /// Writes lines whose time is due, or because the controller is idle.
     pub(super) fn destage_in_time(&mut self, now: Nanos) {
         let (is_idle, last_busy) = (self.held == 0 && self.transfers.is_empty(), self.last_busy);
         let memory = self.memory();
@@ -454,7 +454,7 @@ impl Controller {
         }
     }
 
-    /// Begins a flush: what is dirty of its drive by now is written, and then the drive flushed.
+    /// Begins a flush: the present dirty lines of its drive are written, and then the drive is flushed.
     fn flush(&mut self, now: Nanos, job: u32) {
         let drive = self.jobs[job as usize].drive;
         self.destage_all(drive);

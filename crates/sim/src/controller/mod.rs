@@ -37,10 +37,10 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Nothing.
 const NONE: u32 = u32::MAX;
 
-/// A controller, and what it stands before.
+/// A controller, and its drives.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerSetup<'a> {
-    /// What it does.
+    /// Its keys.
     pub(crate) spec: &'a ControllerSpec,
     /// The numbers of its drives.
     pub(crate) drives: Vec<u32>,
@@ -48,7 +48,7 @@ pub(crate) struct ControllerSetup<'a> {
     pub(crate) cache: Option<(u32, u32)>,
 }
 
-/// What a controller has done.
+/// The counters of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ControllerActivity {
     /// Commands to read.
@@ -59,7 +59,7 @@ pub struct ControllerActivity {
     pub writes: u64,
     /// Sectors read from drives into the cache.
     pub filled_sectors: u64,
-    /// Those of them that nobody had asked for yet.
+    /// Those of them that no command had requested yet.
     pub read_ahead_sectors: u64,
     /// Sectors that went from the cache to their drives.
     pub destaged_sectors: u64,
@@ -67,18 +67,18 @@ pub struct ControllerActivity {
     pub waited_for_room: u64,
 }
 
-/// What becomes of a command at its time.
+/// The next step of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// It is looked at.
+    /// The controller handles it.
     Begin,
-    /// Its data have come from the host.
+    /// Its data have arrived from the host.
     Landed,
     /// It ends.
     Finish,
 }
 
-/// A command under way.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     drive: u32,
@@ -95,7 +95,7 @@ struct Job {
     travel: Option<Travel>,
     /// Whether it waited for a drive.
     waited: bool,
-    /// Lines that it holds, and that are kept for it.
+    /// Lines that it holds, and lines reserved for it.
     pinned: u64,
     reserved: usize,
     /// Transfers that it waits for.
@@ -106,16 +106,16 @@ struct Job {
     link: u32,
 }
 
-/// What a transfer is for.
+/// The purpose of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// A command as it came.
     Pass { job: u32 },
-    /// To bring lines, for a command or for none.
+    /// To fetch lines, for a command or for none.
     Fill { job: u32 },
     /// To write a command's data to the drive before it ends.
     Through { job: u32 },
-    /// To write dirty sectors; with its place in the order of such, and whether a command waits for the line.
+    /// To write dirty sectors; with its rank in the order of destages, and whether a command waits for the line.
     Destage { turn: u64, evicts: bool },
     /// To read a command's data, and then to keep them on the drive that is the cache.
     Populate { job: u32 },
@@ -138,7 +138,7 @@ struct Transfer {
     waiters: u32,
 }
 
-/// What a controller keeps data in.
+/// The kind of a controller's cache.
 #[derive(Debug)]
 enum Cache {
     None,
@@ -154,7 +154,7 @@ pub(crate) struct Controller {
     host_sector: u64,
     host_free: Nanos,
     queue_depth: usize,
-    /// Commands that it holds, and those before it.
+    /// Commands that it holds, and those that wait in front of it.
     held: usize,
     outside: VecDeque<u32>,
     jobs: Slab<Job>,
@@ -172,11 +172,11 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// Room for so many commands and transfers before more is allocated.
+    /// Commands and transfers for which memory is allocated at the start.
     const AT_ONCE: usize = 256;
 
-    /// A controller of drives with so many blocks each. `cache_drives` are the number of the drive that is its cache and
-    /// that of the one cached, where one is.
+    /// A controller of drives with these numbers of blocks. `cache_drives` are the numbers of the drive that is its cache and of
+    /// the cached drive, if there is one.
     pub(crate) fn new(
         spec: &ControllerSpec,
         drives: Vec<u64>,
@@ -221,7 +221,7 @@ impl Controller {
         }
     }
 
-    /// Goes on with whatever waited for what has become free.
+    /// Continues everything that waited for what has become free.
     fn go_on(&mut self, now: Nanos) {
         while self.resume_for_room(now) {}
     }
@@ -243,7 +243,7 @@ impl Controller {
         }
     }
 
-    /// Looks at a command.
+    /// Handles a command.
     fn begin(&mut self, now: Nanos, job: u32) {
         self.last_busy = now;
         match &self.cache {
@@ -288,7 +288,7 @@ impl Controller {
         }
     }
 
-    /// Moves a command's data to or from the host; says when that is over.
+    /// Transfers a command's data to or from the host; returns the end.
     fn move_data(&mut self, now: Nanos, job: u32) -> Nanos {
         let entry = &mut self.jobs[job as usize];
         let begins = if self.host_sector > 0 { self.host_free.max(now) } else { now };
@@ -321,7 +321,7 @@ impl Controller {
         }
     }
 
-    /// Does what a transfer was for.
+    /// Continues after a transfer, by its purpose.
     fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
         let Transfer { purpose, drive, request, waiters } = self.transfers.remove(number as usize);
         if let Cache::Drive(shelf) = &mut self.cache {

@@ -1,9 +1,9 @@
-//! Streams that a controller sees in the reads of its drives: each read that begins where another one ended goes on with it.
+//! Streams that a controller detects in the reads of its drives: a read that begins where another one ended continues its stream.
 
 use headstack_model::{Lbn, Request};
 use std::ops::Range;
 
-/// The most streams that are remembered; one more takes the place of that which is silent for longest.
+/// The largest number of streams; a further one replaces the one silent for longest.
 const STREAMS: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,8 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// A read of a drive, of which something was missing or nothing. If it goes on with a stream that is not far ahead of
-    /// its reader: the stream's number, and the run to read ahead, up to `most` behind the read.
+    /// A read of a drive, with whether anything of it was missing. If it continues a stream that is not far ahead of its reader:
+    /// the stream's number, and the run to read ahead, up to `most` after the read.
     pub(super) fn read(
         &mut self,
         drive: u32,
@@ -42,7 +42,7 @@ impl Streams {
         };
         let stream = &mut self.streams[number];
         (stream.next, stream.used) = (end, self.reads);
-        // What was read ahead and has gone since is read again.
+        // Read-ahead data that have been evicted since are read again.
         stream.ahead = if missed { end } else { stream.ahead.max(end) };
         let run = stream.ahead..end + most;
         (stream.ahead - end <= most / 2).then_some((number, run))

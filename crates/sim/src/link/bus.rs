@@ -1,28 +1,28 @@
-//! A bus that one device at a time has (parallel SCSI): for a command, for data, for a report.
+//! A bus that one device uses at a time (parallel SCSI): for a command, for data, for a status.
 //!
-//! A device that wants the bus asks for it. Whoever has asked when the bus is free takes part in the arbitration, which takes
-//! its time and one of them wins; the others, and who asked meanwhile, take part in the next. The winner has the bus until
-//! it gives it up, and asks anew for what it wants next.
+//! A device that needs the bus requests it. All devices with a request when the bus is free take part in the arbitration, which
+//! takes its time and which one of them wins; the others, and later requests, take part in the next. The winner has the bus until
+//! it releases it, and requests it again for its next transfer.
 
 use headstack_model::Nanos;
 
 /// How a bus is won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arbitration {
-    /// Time that it takes.
+    /// Time of an arbitration.
     pub(crate) takes: Nanos,
-    /// Whether the device of the highest number wins, and not who asked first.
+    /// Whether the device of the highest number wins, instead of the earliest request.
     pub(crate) by_priority: bool,
 }
 
-/// A bus and who wants it.
+/// A bus and its requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ExclusiveBus {
     arbitration: Arbitration,
     owner: Option<u32>,
     /// Since when the owner has it, or since when it is free.
     since: Nanos,
-    /// Who wants it, and since when.
+    /// The requests, and their times.
     asked: Vec<(Nanos, u32)>,
     held: Nanos,
 }
@@ -32,7 +32,7 @@ impl ExclusiveBus {
         ExclusiveBus { arbitration, owner: None, since: Nanos::ZERO, asked: Vec::new(), held: Nanos::ZERO }
     }
 
-    /// Whether a device has the bus; if not, it has asked for it.
+    /// Whether a device has the bus; if not, its request is queued.
     pub(crate) fn ask(&mut self, now: Nanos, device: u32) -> bool {
         if self.owner == Some(device) {
             return true;
@@ -43,7 +43,7 @@ impl ExclusiveBus {
         false
     }
 
-    /// When somebody wins the bus; `Nanos::MAX` while it is taken or nobody wants it.
+    /// When a device wins the bus; `Nanos::MAX` while it is in use or without requests.
     pub(crate) fn next_event(&self) -> Nanos {
         match self.asked.iter().map(|(since, _)| *since).min() {
             Some(first) if self.owner.is_none() => self.since.max(first) + self.arbitration.takes,
@@ -51,7 +51,7 @@ impl ExclusiveBus {
         }
     }
 
-    /// Ends an arbitration whose time has come: who has the bus now.
+    /// Ends an arbitration whose time has come; returns the winner.
     pub(crate) fn arbitrate(&mut self, now: Nanos) -> u32 {
         assert!(self.owner.is_none(), "nobody has a bus that is fought for");
         let began = now - self.arbitration.takes;
@@ -65,7 +65,7 @@ impl ExclusiveBus {
         device
     }
 
-    /// Gives the bus up, if it is this device's; tells since when it was.
+    /// Releases the bus, if this device has it; returns since when it had it.
     pub(crate) fn release(&mut self, now: Nanos, device: u32) -> Option<Nanos> {
         if self.owner != Some(device) {
             return None;
@@ -90,7 +90,7 @@ mod tests {
         ExclusiveBus::new(Arbitration { takes: Nanos(takes), by_priority })
     }
 
-    /// Who gets a bus that device 5 holds until 100 and for which these ask, and when each gets it; each holds it for 50.
+    /// The devices that get a bus that device 5 holds until 100, with these requests, and when each gets it; each holds it for 50.
     fn served(mut bus: ExclusiveBus, asks: &[(u64, u32)]) -> Vec<(u64, u32)> {
         assert!(!bus.ask(Nanos(0), 5));
         let first = bus.next_event();

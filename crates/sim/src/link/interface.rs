@@ -10,12 +10,12 @@
 use super::lane::{Flow, Lane};
 use headstack_model::Nanos;
 
-/// What the processor does for transfers.
+/// The processor's costs for transfers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InterfaceCost {
     /// For each command.
     pub(crate) command: Nanos,
-    /// For each piece of memory, and its bytes; the processor moves the data itself where there is none.
+    /// Time per memory segment, and its bytes; `None` if the processor moves the data itself.
     pub(crate) piece: Option<(Nanos, u64)>,
     /// For each interrupt.
     pub(crate) interrupt: Nanos,
@@ -24,7 +24,7 @@ pub(crate) struct InterfaceCost {
     pub(crate) block_bytes: u64,
 }
 
-/// The host's processor and what it is told to do for transfers.
+/// The host's processor and its costs for transfers.
 #[derive(Clone, Debug)]
 pub(crate) struct Interface {
     cost: InterfaceCost,

@@ -8,28 +8,28 @@
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// Nanoseconds in a second: an amount is counted in 10⁻⁹ of a unit, so that a rate by a time in ns is one.
+/// Nanoseconds in a second: amounts are counted in 10⁻⁹ of a unit, so that a rate times a time in ns is an amount.
 const NANO: u128 = 1_000_000_000;
 
 /// Something that has to cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// When the first of it comes.
+    /// When its first unit arrives.
     pub(crate) begins: Nanos,
     /// Time over which its source delivers it; it is not over before.
     pub(crate) least: Nanos,
-    /// How much it is.
+    /// Its amount.
     pub(crate) units: u64,
 }
 
-/// From a time on, up to the next step, so much of the rate is promised.
+/// From a time on, until the next step, this much of the rate is reserved.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     from: Nanos,
     used: u64,
 }
 
-/// A part of a flow: from when to when it takes which rate.
+/// A part of a flow: its begin, end and rate.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     from: Nanos,
@@ -50,22 +50,22 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A lane of so many units a second, one at least.
+    /// A lane of `rate` units a second, at least one.
     pub(crate) fn new(rate: u64) -> Lane {
         Lane { rate: rate.max(1), steps: VecDeque::new(), taken: Vec::new(), units: 0 }
     }
 
-    /// Time that all it was ever given takes alone.
+    /// Time that all its flows take alone.
     pub(crate) fn busy(&self) -> Nanos {
         Nanos((u128::from(self.units) * NANO / u128::from(self.rate)) as u64)
     }
 
-    /// When a flow would be over if it were taken.
+    /// The end of a flow if it were added.
     pub(crate) fn predict_end(&self, flow: Flow) -> Nanos {
         self.walk(flow, |_| {})
     }
 
-    /// Takes a flow; tells when it is over. No later flow begins before `now`.
+    /// Adds a flow; returns its end. No later flow begins before `now`.
     pub(crate) fn take(&mut self, now: Nanos, flow: Flow) -> Nanos {
         while self.steps.get(1).is_some_and(|next| next.from <= now) {
             self.steps.pop_front();
@@ -81,7 +81,7 @@ impl Lane {
         end
     }
 
-    /// Index of the step that begins at a time, made if there is none.
+    /// Index of the step that begins at a time, created if there is none.
     fn step_at(&mut self, at: Nanos) -> usize {
         let index = self.steps.partition_point(|step| step.from < at);
         if self.steps.get(index).is_none_or(|step| step.from != at) {
@@ -91,14 +91,14 @@ impl Lane {
         index
     }
 
-    /// Goes through what is left for a flow, part by part, to its end.
+    /// Visits the rate left for a flow, part by part, to its end.
     fn walk(&self, flow: Flow, mut take: impl FnMut(Taken)) -> Nanos {
         let amount = u128::from(flow.units) * NANO;
         let pace = match flow.least.0 {
             0 => u128::from(self.rate),
             least => amount.div_ceil(u128::from(least)),
         };
-        // What is still to come from the source, and what has come and waits.
+        // The amount still to arrive from the source, and the amount that has arrived and waits.
         let (mut coming, mut behind) = if pace >= u128::from(self.rate) { (0, amount) } else { (amount, 0) };
         let mut index = self.steps.partition_point(|step| step.from <= flow.begins);
         let mut now = flow.begins;
@@ -163,9 +163,9 @@ mod tests {
     fn delayed_flow_catches_up_at_the_lane_rate() {
         let mut lane = Lane::new(RATE);
         lane.take(Nanos(0), flow(0, 0, 100));
-        // Half of it has come when the lane falls free; the rest comes while that goes.
+        // Half of it has arrived when the lane becomes free; the rest arrives meanwhile.
         assert_eq!(lane.predict_end(flow(0, 200, 100)), Nanos(200));
-        // All but a tenth of it has come: it ends as one that was there from the beginning.
+        // All but a tenth of it has arrived: it ends like one that was there from the beginning.
         assert_eq!(lane.predict_end(flow(0, 110, 100)), Nanos(200));
         lane.take(Nanos(0), flow(0, 200, 100));
         assert_eq!(lane.predict_end(flow(50, 0, 10)), Nanos(210));
@@ -192,7 +192,7 @@ mod tests {
             (sum, first, last) = (sum + units, first.min(begins), last.max(end));
             assert!(lane.steps.iter().all(|step| step.used <= lane.rate));
         }
-        // It never idles while something waits: all of it begins early, so its end is known to the rounding.
+        // It never idles while something waits: all flows begin early, so its end is known up to rounding.
         let least = sum * 7;
         assert!((least..=least + 400).contains(&(last - first)), "{first} to {last} for {least}");
     }

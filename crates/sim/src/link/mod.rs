@@ -22,36 +22,36 @@ use lane::{Flow, Lane};
 use ring::Ring;
 use std::collections::VecDeque;
 
-/// The way of a device to the host: what of each kind it passes.
+/// The path of a device to the host: the links of each kind on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// The loop that it stands on, and its place there.
+    /// Its loop, and its place there.
     pub(crate) ring: Option<(u32, u32)>,
     /// The bus that it has to win.
     pub(crate) bus: Option<u32>,
-    /// Rates that it shares, of its bus and of what its controller is on.
+    /// Rates that it shares: of its bus, and of its controller's bus.
     pub(crate) rates: [Option<u32>; 2],
 }
 
-/// A device's data on their way.
+/// A transfer of a device's data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     /// When the first of them can go.
     pub(crate) begins: Nanos,
-    /// Time over which the device gives or takes them, left to itself.
+    /// Time in which the device alone sends or receives them.
     pub(crate) least: Nanos,
     pub(crate) bytes: u64,
     pub(crate) to_host: bool,
 }
 
-/// What a part of a link that drives share has carried.
+/// The load of a part of the shared links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkUse {
     /// The name of the bus; `host` for the host's processor.
     pub name: String,
     /// Which part of it.
     pub part: &'static str,
-    /// Time for which it was taken, or for which what it has carried fills it.
+    /// Time for which it was held, or which its transfers fill.
     pub busy: Nanos,
 }
 
@@ -68,26 +68,26 @@ pub struct Tenure {
     pub to: Nanos,
 }
 
-/// What the devices of an engine share.
+/// The links that the devices of an engine share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     rings: Vec<(String, Ring)>,
     buses: Vec<(String, ExclusiveBus)>,
     rates: Vec<(String, Lane)>,
     interface: Option<Interface>,
-    /// What was held and nobody has been told of.
+    /// Tenures that ended and were not reported yet.
     ended: VecDeque<Tenure>,
-    /// The way of each device.
+    /// The path of each device.
     ways: Vec<Way>,
 }
 
 impl Links {
-    /// For so many devices that share nothing yet.
+    /// For `devices` devices that share nothing yet.
     pub(crate) fn new(devices: usize) -> Links {
         Links { ways: vec![Way::default(); devices], ..Links::default() }
     }
 
-    /// The way of a device, to be set.
+    /// The path of a device, to be set.
     pub(crate) fn way(&mut self, device: usize) -> &mut Way {
         &mut self.ways[device]
     }
@@ -102,7 +102,7 @@ impl Links {
         self.buses.len() as u32 - 1
     }
 
-    /// A rate of so many bytes a second.
+    /// Adds a shared rate in bytes a second.
     pub(crate) fn add_rate(&mut self, name: &str, rate: u64) -> u32 {
         self.rates.push((name.to_string(), Lane::new(rate)));
         self.rates.len() as u32 - 1
@@ -122,7 +122,7 @@ impl Links {
         self.interface.is_some() || self.ways[device] != Way::default()
     }
 
-    /// What each part of the links has carried.
+    /// The load of each part of the links.
     pub(crate) fn usage(&self) -> Vec<LinkUse> {
         let used = |name: &str, part, busy| LinkUse { name: name.to_string(), part, busy };
         let parts = |(name, ring): &(String, Ring)| {
@@ -136,7 +136,7 @@ impl Links {
         rings.chain(buses).chain(rates).chain(host).collect()
     }
 
-    /// When the next bus is won; `Nanos::MAX` when none is fought for.
+    /// When the next bus is won; `Nanos::MAX` without requests.
     pub(crate) fn next_event(&self) -> Nanos {
         self.buses.iter().map(|(_, bus)| bus.next_event()).min().unwrap_or(Nanos::MAX)
     }
@@ -157,7 +157,7 @@ impl Links {
         Some((&mut self.rings[ring as usize].1, place))
     }
 
-    /// Whether a device has its bus; if not, it has asked for it.
+    /// Whether a device has its bus; if not, its request is queued.
     pub(crate) fn has_bus(&mut self, now: Nanos, device: u32) -> bool {
         self.bus(device).is_none_or(|bus| bus.ask(now, device))
     }
@@ -180,28 +180,28 @@ impl Links {
         self.ways[device as usize].bus.is_some()
     }
 
-    /// Whether a device's data go as they come, while its electronics do other things: frames, not tenures of a bus.
+    /// Whether a device's data are sent as they arrive, while its electronics do other work: as frames, without tenures of a bus.
     pub(crate) fn streams(&self, device: u32) -> bool {
         self.ways[device as usize].ring.is_some()
     }
 
-    /// When a command for so many bytes that the host begins to give at `now` has come to its device.
+    /// When a command of `bytes` bytes that the host begins to send at `now` has arrived at its device.
     pub(crate) fn command(&mut self, now: Nanos, device: u32, bytes: u64) -> Nanos {
         let given = self.interface.as_mut().map_or(now, |interface| interface.command(now, bytes));
         self.ring(device).map_or(given, |(ring, place)| ring.command(given, place))
     }
 
-    /// When what a device reports at `at` without data has come to the host.
+    /// When a status that a device sends at `at` has arrived at the host.
     pub(crate) fn report(&mut self, at: Nanos, device: u32) -> Nanos {
         self.ring(device).map_or(at, |(ring, place)| at + ring.report(place))
     }
 
-    /// When the host knows of a command that ends at `at`.
+    /// When the host is notified of a command that ends at `at`.
     pub(crate) fn interrupt(&mut self, now: Nanos, at: Nanos) -> Nanos {
         self.interface.as_mut().map_or(at, |interface| interface.report(now, at))
     }
 
-    /// Carries a device's data; tells when all of them are there.
+    /// Transfers a device's data; returns when all of them have arrived.
     pub(crate) fn transfer(&mut self, now: Nanos, device: u32, transfer: Transfer) -> Nanos {
         let Transfer { begins, least, bytes, to_host } = transfer;
         let mut flow = Flow { begins, least, units: bytes };

@@ -14,13 +14,13 @@
 use super::lane::{Flow, Lane};
 use headstack_model::Nanos;
 
-/// What a loop is made of.
+/// The shape of a loop.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RingShape {
-    /// Drives, which stand one after the other behind the adapter. Link 0 joins the adapter to the first of them, link 1
-    /// the first to the second, the last link the last one to the adapter.
+    /// Drives, one after the other behind the adapter. Link 0 joins the adapter to the first of them, link 1 the first to the
+    /// second, the last link the last one to the adapter.
     pub(crate) drives: u32,
-    /// Bytes a second on a link, each way.
+    /// Bytes a second on a link, in each direction.
     pub(crate) link_rate: u64,
     /// Bytes in a frame.
     pub(crate) frame_bytes: u32,
@@ -31,7 +31,7 @@ pub(crate) struct RingShape {
 }
 
 impl RingShape {
-    /// Links from the adapter to a drive by each way round, shortest first; a way that a cut link closes is none.
+    /// Links from the adapter to a drive by each route, shortest first; a route with a cut link is `None`.
     fn routes(&self, drive: u32) -> [Option<Route>; 2] {
         let open = |links: std::ops::Range<u32>| !self.cut.iter().any(|cut| links.contains(cut));
         let forth = open(0..drive + 1).then_some(Route { side: 0, hops: drive + 1 });
@@ -49,7 +49,7 @@ impl RingShape {
     }
 }
 
-/// A way from the adapter to a drive.
+/// A route from the adapter to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
     /// At which end of the ring it leaves the adapter.
@@ -62,7 +62,7 @@ struct Route {
 pub(crate) struct Ring {
     /// By drive, from shortest to longest.
     routes: Vec<[Option<Route>; 2]>,
-    /// The links beside the adapter: by side of it, and to it or from it.
+    /// The adapter's own links: by side, and to it or from it.
     lanes: [[Lane; 2]; 2],
     frame: Nanos,
     command: Nanos,
@@ -85,7 +85,7 @@ impl Ring {
         }
     }
 
-    /// Time that a frame takes over so many links.
+    /// Time of a frame over `links` links.
     fn hops(&self, links: u32) -> Nanos {
         Nanos(self.frame.0 * u64::from(links))
     }
@@ -94,18 +94,18 @@ impl Ring {
         self.routes[drive as usize][0].expect("the loop was checked")
     }
 
-    /// When a command that is given at `now` has come to a drive.
+    /// When a command that is sent at `now` has arrived at a drive.
     pub(crate) fn command(&mut self, now: Nanos, drive: u32) -> Nanos {
         self.adapter = self.adapter.max(now) + self.command;
         self.adapter + self.report(drive)
     }
 
-    /// Time that a report takes from a drive.
+    /// Time of a status from a drive.
     pub(crate) fn report(&self, drive: u32) -> Nanos {
         self.hops(self.shortest(drive).hops)
     }
 
-    /// Carries data to the adapter or from it; tells when they are there.
+    /// Transfers data to the adapter or from it; returns when they have arrived.
     pub(crate) fn transfer(&mut self, now: Nanos, drive: u32, flow: Flow, to_host: bool) -> Nanos {
         let [first, second] = self.routes[drive as usize];
         let first = first.expect("the loop was checked");
@@ -121,13 +121,13 @@ impl Ring {
         self.lanes[route.side][usize::from(to_host)].take(now, flow) + after
     }
 
-    /// A flow as it meets the link beside the adapter, and what it takes from there on to its end.
+    /// A flow as it arrives at the adapter's link, and its time from there to its end.
     fn beside_adapter(&self, route: Route, flow: Flow, to_host: bool) -> (Flow, Nanos) {
         let others = self.hops(route.hops - 1);
         if to_host { (Flow { begins: flow.begins + others, ..flow }, Nanos::ZERO) } else { (flow, others) }
     }
 
-    /// Time for which data filled the links beside the adapter, each way.
+    /// Time for which data filled the adapter's links, in each direction.
     pub(crate) fn busy(&self) -> [(&'static str, Nanos); 4] {
         let [[from_first, to_first], [from_last, to_last]] = &self.lanes;
         [
@@ -188,7 +188,7 @@ mod tests {
         let ends = [(0, true), (3, true), (0, false), (3, false)]
             .map(|(drive, to_host)| ring.transfer(Nanos(0), drive, flow(0, 0, 1000), to_host));
         assert_eq!(ends, [alone; 4]);
-        // A fifth has nothing left: it goes once the way is free.
+        // A fifth finds no capacity left: it starts once the link is free.
         assert!(ring.transfer(Nanos(0), 0, flow(0, 0, 1000), true) > Nanos(2 * alone.0 - FRAME));
         assert_eq!(ring.busy()[0].1.0 + ring.busy()[2].1.0, 3 * 1000 * FRAME);
     }
@@ -208,14 +208,14 @@ mod tests {
         assert_eq!(came, [50_000 + FRAME, 100_000 + FRAME, 150_000 + 2 * FRAME]);
     }
 
-    /// Frames on their way to the adapter, each stored and forwarded, each link taking turns among the transfers: the end
-    /// of each flow. `routes` says where each flow's drive is: its side and its hops.
+    /// Frames on their way to the adapter, each stored and forwarded, each link serving the transfers in rotation: the end of each
+    /// flow. `routes` has each flow's route: its side and its hops.
     fn by_frames(flows: &[(Route, Flow)]) -> Vec<u64> {
         let mut ends = vec![0; flows.len()];
         for side in 0..2 {
             let deepest = flows.iter().filter(|(route, _)| route.side == side).map(|(route, _)| route.hops);
             let deepest = deepest.max().unwrap_or(0);
-            // The frames that come to a node from further out: when each is there whole, and whose it is.
+            // The frames that arrive at a node from further out: when each is complete, and its flow.
             let mut coming: Vec<(u64, usize)> = Vec::new();
             for node in (1..=deepest).rev() {
                 for (index, (route, flow)) in flows.iter().enumerate() {
@@ -234,7 +234,7 @@ mod tests {
         ends
     }
 
-    /// The times at which a link has carried the frames, that take turns where several wait.
+    /// The times at which a link has carried the frames, in rotation where several wait.
     fn over_a_link(mut frames: Vec<(u64, usize)>, flows: usize) -> Vec<(u64, usize)> {
         frames.sort();
         let mut waiting: Vec<VecDeque<u64>> = vec![VecDeque::new(); flows];
@@ -258,7 +258,7 @@ mod tests {
         carried
     }
 
-    /// Flows to the adapter of a loop of eight, and which way each goes by itself.
+    /// Flows to the adapter of a loop of eight, and the shorter route of each.
     fn any_flows(random: &mut Pcg64Mcg, count: u64, pace: std::ops::Range<u64>) -> Vec<(u32, Route, Flow)> {
         let shape = shape(8, &[]);
         let mut begins = 0;
@@ -273,7 +273,7 @@ mod tests {
         flows
     }
 
-    /// The ends by rates and by frames, every flow kept to its shorter way.
+    /// The ends by rates and by frames, each flow on its shorter route.
     fn both(flows: &[(u32, Route, Flow)]) -> (Vec<u64>, Vec<u64>) {
         let mut ring = Ring::new(&shape(8, &[]));
         ring.routes.iter_mut().for_each(|routes| routes[1] = None);
@@ -301,7 +301,8 @@ mod tests {
             let (by_rates, by_frames) = both(&flows);
             for (index, (_, route, _)) in flows.iter().enumerate() {
                 let off = by_rates[index].abs_diff(by_frames[index]);
-                // Its last frame is whole a frame later than the rate says, and may wait for one of another at each hop.
+                // Its last frame is complete a frame later than the rate says, and may wait for a frame of another flow at each
+                // hop.
                 assert!(off <= u64::from(route.hops + 1) * FRAME, "{:?} is {off} ns off", flows[index]);
             }
         }

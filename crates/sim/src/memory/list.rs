@@ -3,7 +3,7 @@
 /// No frame.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Frames in an order, by number, with a link either way.
+/// Frames in an order, by number: a doubly linked list.
 #[derive(Debug)]
 pub(crate) struct List {
     links: Vec<(u32, u32)>,
@@ -25,7 +25,7 @@ impl List {
         (next != NONE).then_some(next)
     }
 
-    /// Puts in a frame that is not in.
+    /// Appends a frame that is not in the list.
     pub(crate) fn push_back(&mut self, frame: u32) {
         if frame as usize >= self.links.len() {
             self.links.resize(frame as usize + 1, (NONE, NONE));
@@ -38,7 +38,7 @@ impl List {
         self.back = frame;
     }
 
-    /// Takes out a frame that is in.
+    /// Removes a frame from the list.
     pub(crate) fn remove(&mut self, frame: u32) {
         let (before, after) = self.links[frame as usize];
         match before {

@@ -1,4 +1,4 @@
-//! What caches of the host and of controllers keep their frames in: an order by use, and a tree by number.
+//! The data structures for frames of the host's and controllers' caches: a list by use, and a tree by number.
 
 mod list;
 mod tree;

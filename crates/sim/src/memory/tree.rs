@@ -1,4 +1,4 @@
-//! Frames by number: a treap, whose nodes are the frames, so that nothing is allocated for one.
+//! Frames by number: a treap whose nodes are the frames, so that it allocates nothing.
 //!
 //! *Source:* Aragon and Seidel 1989. The priorities are a hash of the number: the same on every machine.
 
@@ -11,7 +11,7 @@ struct Node {
     right: u32,
 }
 
-/// Frames in rising order of the number of what they hold.
+/// Frames in rising order of their number.
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -43,7 +43,7 @@ impl Tree {
         self.root = self.merge(left, right);
     }
 
-    /// Takes a frame out that is in under `key`.
+    /// Removes a frame with the key `key`.
     pub(crate) fn remove(&mut self, key: u64, frame: u32) {
         let Node { left, right, .. } = self.nodes[frame as usize];
         let joined = self.merge(left, right);

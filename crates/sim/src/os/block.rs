@@ -1,8 +1,10 @@
-//! The block layer's queue before one device: plug, split, merge, choose.
+//! The block layer's queue for one device: plug, split, merge, choose.
 //!
-//! Requests are split at the largest command and go into an elevator, which merges them. What an elevator's request
-//! carries is a chain of parts, which all end when its command does. A flush bypasses the elevator, as in Linux, and so
-//! does what the device will refuse. *Source:* Linux's block layer (the behaviour).
+//! Requests are split at the largest command and go into an elevator, which merges them. A command of the elevator carries a chain
+//! of parts, which all complete with it. A flush bypasses the elevator, as in Linux, and so does a request that the device will
+//! refuse.
+//!
+//! *Source:* Linux's block layer (the behaviour).
 
 use super::dispatch::DispatchLimit;
 use super::target::{Target, at_tag};
@@ -43,7 +45,7 @@ struct Chain {
     last: u32,
 }
 
-/// Holds back what comes to an idle device, so that more may come to be merged with it.
+/// Holds requests to an idle device back, so that more may be merged with them.
 #[derive(Clone, Copy, Debug)]
 struct Plug {
     requests: usize,
@@ -51,7 +53,7 @@ struct Plug {
     until: Option<Nanos>,
 }
 
-/// What a tag is out for.
+/// The use of a tag.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     entry: Option<EntryId>,
@@ -71,7 +73,7 @@ pub(super) struct BlockQueue {
     chains: Vec<Chain>,
     /// Parts for which the elevator has no room.
     overflow: VecDeque<(Submission, u32)>,
-    /// Flushes, and what the device will refuse: they bypass the elevator.
+    /// Flushes, and requests that the device will refuse: they bypass the elevator.
     bypass: VecDeque<u32>,
     sent: Vec<Sent>,
     /// The command that ended last, and which part of it is next to be reported.
@@ -118,7 +120,7 @@ impl BlockQueue {
         })
     }
 
-    /// Takes a request, in parts where it is longer than the largest command.
+    /// Accepts a request, in parts if it is longer than the largest command.
     pub(super) fn submit<T: Target>(&mut self, now: Nanos, submission: Submission, device: &T) {
         let request = submission.request;
         if request.op == Op::Flush || request.sectors == 0 || request.end().0 > device.sectors() {
@@ -157,7 +159,7 @@ impl BlockQueue {
         self.elevator.waiting() + self.overflow.len() + self.bypass.len()
     }
 
-    /// Puts a part into the elevator, or before it where that is full.
+    /// Puts a part into the elevator, or in front of it if that is full.
     fn enter(&mut self, now: Nanos, part: Submission, split: u32) {
         if self.has_room() && self.overflow.is_empty() {
             return self.add(now, part, split);
@@ -215,7 +217,7 @@ impl BlockQueue {
         self.links.insert(Link { part, split, next: NONE }) as u32
     }
 
-    /// Gives the device what may go now.
+    /// Sends the device the requests that may go now.
     pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, limit: &mut DispatchLimit) {
         while self.waiting() > 0 && limit.lets_through(now, device) {
             if let Some(first) = self.bypass.pop_front() {
@@ -246,14 +248,14 @@ impl BlockQueue {
         request: Request,
         sent: Sent,
     ) {
-        // What was merged with something urgent goes with it.
+        // A request that was merged with an urgent one goes with it.
         let command = Command { urgent: self.is_urgent(sent.chain), ..request.into() };
         let tag = device.submit(now, command).expect("the device was seen to have room");
         limit.issued(now, tag);
         *at_tag(&mut self.sent, tag.0, sent) = sent;
     }
 
-    /// Whether what waits is held back so that more may join it.
+    /// Whether requests are held back so that more may be merged.
     fn is_plugged(&mut self, now: Nanos) -> bool {
         let holds = |until| now < until && self.elevator.waiting() < self.plug.requests;
         self.plug.until = self.plug.until.filter(|until| holds(*until));
@@ -303,8 +305,8 @@ impl BlockQueue {
         true
     }
 
-    /// When to call [`BlockQueue::settle`] though nothing else happened; `Nanos::MAX` when never, as while the gate stays
-    /// shut until a command comes back.
+    /// When to call [`BlockQueue::settle`] although nothing else happened; `Nanos::MAX` for never, as while the dispatch limit is
+    /// reached until a command completes.
     pub(super) fn next_event(&self, is_shut: bool) -> Nanos {
         if is_shut {
             return Nanos::MAX;

@@ -1,4 +1,4 @@
-//! A device and the queue before it: the host's, or that of the controller that the device is behind.
+//! A device and the queue in front of it: the host's, or that of the device's controller.
 
 use super::queue::TargetQueue;
 use super::{HostError, HostQueueSpec, HostSpec};
@@ -9,19 +9,19 @@ use headstack_model::{Lbn, Nanos};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 
-/// A device and what waits for it.
+/// A device and its waiting requests.
 #[derive(Debug)]
 pub(crate) struct DeviceQueue {
     device: Device,
     queue: TargetQueue,
     /// Whether the device shares links, which it has at hand only while it settles or does what is due.
     shares: bool,
-    /// Whether a controller stands before it.
+    /// Whether it is behind a controller.
     behind_controller: bool,
 }
 
 impl DeviceQueue {
-    /// A device without a host: what it cannot take waits in order of arrival.
+    /// A device without a host: requests that it cannot accept wait in order of arrival.
     pub(crate) fn plain(device: Device) -> DeviceQueue {
         let queue = TargetQueue::plain(&device);
         DeviceQueue { device, queue, shares: false, behind_controller: false }
@@ -29,7 +29,7 @@ impl DeviceQueue {
 
     /// A device behind a host's queue.
     ///
-    /// *Errors:* a key of the queue is wrong.
+    /// *Errors:* a key of the queue is invalid.
     pub(crate) fn new(device: Device, host: &HostSpec) -> Result<DeviceQueue, HostError> {
         let queue = TargetQueue::new(&host.queue, &device)?;
         Ok(DeviceQueue { device, queue, shares: false, behind_controller: false })
@@ -96,13 +96,13 @@ impl DeviceQueue {
         self.device.handle_bus(now);
     }
 
-    /// Takes a request. [`DeviceQueue::settle`] must follow at the same time.
+    /// Accepts a request. [`DeviceQueue::settle`] must follow at the same time.
     #[inline(always)]
     pub(crate) fn submit(&mut self, now: Nanos, submission: Submission) {
         self.queue.submit(now, submission, &mut self.device, !self.shares);
     }
 
-    /// Gives the device what may go now.
+    /// Sends the device the requests that may go now.
     #[inline]
     pub(crate) fn settle(&mut self, now: Nanos) {
         self.queue.settle(now, &mut self.device);
@@ -121,7 +121,7 @@ impl DeviceQueue {
         self.queue.is_blocked(&self.device) && !self.shares && !self.behind_controller
     }
 
-    /// Whether the request submitted last waits here until a command is done, so that nothing else has changed.
+    /// Whether the request submitted last waits here until a command completes, so that nothing else has changed.
     #[inline]
     pub(crate) fn only_holds(&self) -> bool {
         self.queue.holds() && self.is_independent()
@@ -133,7 +133,7 @@ impl DeviceQueue {
         self.device.run_to_completion(now, until)
     }
 
-    /// The number of the next request that is done, and in `ended` how it went. `served` sees each command of the device.
+    /// The number of the next completed request, and its completion in `ended`. `served` gets each command of the device.
     /// [`DeviceQueue::settle`] must follow once there are no more.
     #[inline]
     pub(crate) fn poll(

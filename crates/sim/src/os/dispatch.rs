@@ -1,7 +1,7 @@
-//! How many commands a drive (or a controller's port) gets at a time, and the starvation guard.
+//! The dispatch limit: the number of commands that a drive (or a controller's port) gets at a time, and the starvation guard.
 //!
-//! The guard never chooses. It only holds further commands back while a command that went through earlier is passed over by the
-//! drive, so it works before any queue and behind any elevator.
+//! The guard never chooses. It only holds further commands back while the drive overtakes an earlier one, so it works with any
+//! queue and any elevator.
 
 use super::HostQueueSpec;
 use super::spec::GuardKind;
@@ -10,7 +10,7 @@ use crate::device::Tag;
 use headstack_model::Nanos;
 use headstack_policy::Guard;
 
-/// Limits what one target has.
+/// Limits the commands of one target.
 #[derive(Debug)]
 pub(super) struct DispatchLimit {
     depth: usize,
@@ -18,7 +18,7 @@ pub(super) struct DispatchLimit {
 }
 
 impl DispatchLimit {
-    /// A limit of as many commands as the target takes.
+    /// A limit of as many commands as the target accepts.
     pub(super) fn of_target<T: Target>(target: &T) -> DispatchLimit {
         DispatchLimit { depth: target.depth(), guard: None }
     }

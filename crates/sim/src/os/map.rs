@@ -1,7 +1,7 @@
-//! What a host knows of a drive whose tracks it has mapped: the very geometry and mechanics that the drive has.
+//! A host's map of a drive's tracks: the very geometry and mechanics of the drive.
 //!
-//! It is an oracle: no map is measured, and none is wrong. A real one would be, by where defects were moved to and by how
-//! well the arm's times are known. What the drive's cache holds or reads ahead it does not know.
+//! It is an oracle: it is not measured and has no errors. A real map would have errors from relocated defects and from the
+//! measured times of the arm. It does not know what the drive caches or reads ahead.
 
 use crate::device::{Arm, Device, Drive};
 use headstack_model::{Lbn, Nanos, Op};

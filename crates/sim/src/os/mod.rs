@@ -1,9 +1,9 @@
-//! The simulated operating system of the host: what stands between a load and the drives.
+//! The simulated operating system of the host, between a load and the drives.
 //!
-//! Modelled: a page cache for each volume (read-ahead, write-back), and the block layer's queue before each drive (plug
-//! list, splitting, merging, an elevator or an order, a limit on what waits in it), and a starvation guard. Each part is off unless the
-//! [`HostSpec`] turns it on. What transfers cost the processor is an [`InterfaceSpec`]'s. Not modelled: CPU time otherwise,
-//! but for copying pages.
+//! Modelled: a page cache for each volume (read-ahead, write-back); the block layer's queue for each drive (plug list, splitting,
+//! merging, an elevator or an order, a limit on waiting requests); and a starvation guard. Each part is off unless the
+//! [`HostSpec`] turns it on. An [`InterfaceSpec`] has the processor's cost of transfers. Not modelled: other CPU time, except for
+//! copying pages.
 
 mod block;
 mod cache;

@@ -1,4 +1,4 @@
-//! The host's queue before a controller: it feeds a port of the controller, which stands for a drive.
+//! The host's queue in front of a controller: it feeds a port of the controller, which represents a drive.
 
 use super::HostError;
 use super::HostQueueSpec;
@@ -13,7 +13,7 @@ use headstack_policy::order::Order;
 use slab::Slab;
 use std::collections::VecDeque;
 
-/// Commands on their way to a controller, and those that are done.
+/// Commands on their way to a controller, and completed ones.
 #[derive(Debug)]
 struct Port {
     sectors: u64,
@@ -75,9 +75,9 @@ pub(crate) struct PortQueue {
 }
 
 impl PortQueue {
-    /// A queue before a port that takes `depth` commands and stands for a drive of `sectors` blocks of `sector_bytes`.
+    /// A queue for a port that accepts `depth` commands and represents a drive of `sectors` blocks of `sector_bytes`.
     ///
-    /// *Errors:* a key of the queue is wrong.
+    /// *Errors:* a key of the queue is invalid.
     pub(crate) fn new(
         sectors: u64,
         sector_bytes: u32,

@@ -1,4 +1,4 @@
-//! The queue before a target (a drive, or a controller's port), with the limit on what the target gets at a time.
+//! The queue in front of a target (a drive, or a controller's port), with the limit on the target's commands.
 
 use super::block::BlockQueue;
 use super::dispatch::DispatchLimit;
@@ -19,7 +19,7 @@ struct Plain {
     sent: Vec<u32>,
 }
 
-/// What waits before the dispatch limit.
+/// The requests in front of the dispatch limit.
 #[derive(Debug)]
 enum Waiting {
     Plain(Plain),
@@ -34,7 +34,7 @@ pub(super) struct TargetQueue {
 }
 
 impl TargetQueue {
-    /// A queue that only holds what the target cannot take.
+    /// A queue that only holds requests that the target cannot accept.
     pub(super) fn plain<T: Target>(target: &T) -> TargetQueue {
         TargetQueue { waiting: Waiting::plain(target.depth()), limit: DispatchLimit::of_target(target) }
     }
@@ -75,7 +75,7 @@ impl TargetQueue {
         }
     }
 
-    /// Takes a request, which goes to the target `at_once` where it may and nothing waits.
+    /// Accepts a request, which goes to the target `at_once` if it may and nothing waits.
     #[inline(always)]
     pub(super) fn submit<T: Target>(
         &mut self,
@@ -96,7 +96,7 @@ impl TargetQueue {
         }
     }
 
-    /// Gives the target what may go now.
+    /// Sends the target the requests that may go now.
     #[inline]
     pub(super) fn settle<T: Target>(&mut self, now: Nanos, target: &mut T) {
         match &mut self.waiting {
@@ -130,7 +130,7 @@ impl TargetQueue {
         }
     }
 
-    /// When the queue wants to settle though nothing else happened; `Nanos::MAX` when never.
+    /// When to settle although nothing else happened; `Nanos::MAX` for never.
     #[inline]
     pub(super) fn next_event<T: Target>(&self, target: &T) -> Nanos {
         match &self.waiting {
@@ -163,7 +163,7 @@ impl Waiting {
 }
 
 impl Plain {
-    /// Room for so many held requests before more is allocated.
+    /// Held requests for which memory is allocated at the start.
     const HELD: usize = 256;
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! What a queue feeds: a device, or a controller's port.
+//! The target of a queue: a device, or a controller's port.
 
 use super::HostError;
 use super::map::TrackMap;
@@ -6,7 +6,7 @@ use crate::device::{Command, Completion, Device, QueueFull, Tag};
 use headstack_model::Nanos;
 use headstack_policy::elevator::DiskMap;
 
-/// Takes commands and ends them: a device, or a controller's port that stands for one.
+/// Accepts commands and completes them: a device, or a controller's port that represents one.
 pub(super) trait Target {
     fn sectors(&self) -> u64;
     fn sector_bytes(&self) -> u32;
@@ -14,9 +14,9 @@ pub(super) trait Target {
     fn outstanding(&self) -> usize;
     fn submit(&mut self, now: Nanos, command: Command) -> Result<Tag, QueueFull>;
     fn poll_completion(&mut self) -> Option<Completion>;
-    /// Where its blocks lie, for a host that knows.
+    /// The map of its blocks, for a host that has one.
     ///
-    /// *Errors:* nobody before it can know.
+    /// *Errors:* the target has no map.
     fn map(&self) -> Result<Box<dyn DiskMap>, HostError>;
 }
 
@@ -54,7 +54,7 @@ impl Target for Device {
     }
 }
 
-/// The place of a tag in a table of them. There are more tags than the depth only while completions wait to be taken.
+/// The entry of a tag in a table. There are more tags than the depth only while completions wait to be read.
 #[inline]
 pub(super) fn at_tag<T: Clone>(table: &mut Vec<T>, tag: u32, nothing: T) -> &mut T {
     let index = tag as usize;

@@ -124,7 +124,7 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
         let names = rig.bus.iter().map(|bus| bus.name.as_str());
         link(&format!("drive[{index}].on"), "bus", group.keys.on.as_deref(), names)?;
     }
-    // What hangs on what is known from here on.
+    // Everything that depends on the checks above.
     for (index, controller) in rig.controller.iter().enumerate() {
         check_controller(rig, controller, index)?;
     }

@@ -1,7 +1,7 @@
-//! Rigs: drives and what stands around them, as one TOML document, and the engine that is built of it.
+//! Rigs: drives and what stands around them, as one TOML document, and the engine that is built from it.
 //!
-//! A rig names its drives by preset and lays keys of its own over theirs. Any key can be set once more from outside by its
-//! path ([`Rig::set`]). [`Rig::resolved`] is all of it together, and what a result should keep.
+//! A rig names its drives by preset and sets keys of its own over theirs. Any key can be set from outside by its path
+//! ([`Rig::set`]). [`Rig::resolved`] has all of it together, for results to store.
 
 mod array;
 mod attach;
@@ -33,10 +33,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::{Table, Value};
 
-/// Why a rig cannot be had. Displays as one line: `file:line: key: what is wrong`.
+/// Why a rig cannot be loaded. Displays as one line: `file:line: key: what is wrong`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RigError {
-    /// The file, or what was set over it, does not hold.
+    /// The file, or a key set over it, is invalid.
     #[error(transparent)]
     Fault(#[from] SpecError),
 }
@@ -50,7 +50,7 @@ pub struct Rig {
     origin: String,
     /// The text of its file, in which faults are located.
     text: String,
-    /// What the file says and what was set over it.
+    /// The file, and the keys set over it.
     document: Table,
     /// The presets met.
     presets: BTreeMap<String, DriveSpec>,
@@ -60,7 +60,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Reads and checks a rig. `origin` (the file's name) goes into errors, `find` is asked for the presets.
+    /// Parses and checks a rig. `origin` (the file's name) goes into errors, `find` returns presets.
     ///
     /// *Errors:* the first fault found, with its line, its key and what is allowed.
     pub fn parse(text: &str, origin: &str, find: &mut DriveLookup<'_>) -> Result<Rig, RigError> {
@@ -93,7 +93,7 @@ impl Rig {
         &self.origin
     }
 
-    /// Its title, or those of its drives where it has none.
+    /// Its title, or those of its drives if it has none.
     pub fn title(&self) -> String {
         if !self.resolved.title.is_empty() {
             return self.resolved.title.clone();
@@ -105,10 +105,10 @@ impl Rig {
         groups.collect::<Vec<_>>().join(", ")
     }
 
-    /// Sets the key at a dotted path (`drive.queue.depth`, `drive.order`) to a value in TOML; a value that is no TOML is a
-    /// text. A path into the drives changes all of them; `drive.VOLUME.…` those that are called so.
+    /// Sets the key at a dotted path (`drive.queue.depth`, `drive.order`) to a value in TOML; a value that is not TOML is a text.
+    /// A path into the drives changes all of them; `drive.VOLUME.…` those with that name.
     ///
-    /// *Errors:* no such key, with the nearest; a value that does not hold. The rig is then as it was.
+    /// *Errors:* no such key, with the nearest; an invalid value. The rig is then unchanged.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), RigError> {
         let (origin, document) = (&self.origin, &self.document);
         let at = |fault: Fault| {
@@ -120,7 +120,7 @@ impl Rig {
         paths::put_at(&mut changed, path, &read).map_err(at)?;
         let mut find = |name: &str| drives::load(name);
         let mut resolved = resolve(&changed, &mut self.presets, &mut find);
-        // A number may be meant as a text, where the key wants one.
+        // A number may be meant as a text, where the key requires one.
         if resolved.is_err() && !read.is_str() {
             let mut as_text = self.document.clone();
             paths::put_at(&mut as_text, path, &Value::String(value.to_string())).map_err(at)?;
@@ -133,7 +133,7 @@ impl Rig {
         Ok(())
     }
 
-    /// All that the rig says and all that its presets hold.
+    /// The whole rig, with the contents of its presets.
     pub fn resolved(&self) -> &RigSpec {
         &self.resolved
     }
@@ -145,7 +145,7 @@ impl Rig {
         document::text(&whole)
     }
 
-    /// What a load can ask for: the volumes, in the order in which a load numbers them. Drives that no array has come first.
+    /// The volumes, in the order in which a load numbers them. Drives outside arrays come first.
     pub fn volumes(&self) -> Vec<VolumeInfo> {
         let rig = &self.resolved;
         let mut bare: Vec<Option<NamedDrive<'_>>> = rig.drives().map(Some).collect();
@@ -176,7 +176,7 @@ impl Rig {
         bare.map(|number| vec![number]).chain(arrays.clone()).collect()
     }
 
-    /// Which device of a trace goes to which volume, by number, where the rig says so.
+    /// The assignment of a trace's devices to volumes, by number, if the rig has one.
     pub fn trace_devices(&self) -> Option<BTreeMap<String, u32>> {
         let volumes = self.volumes();
         let number = |name: &String| volumes.iter().position(|volume| volume.name == *name);
@@ -185,7 +185,7 @@ impl Rig {
         (!self.resolved.devices.is_empty()).then(|| numbered.collect())
     }
 
-    /// The engine with all drives idle at time 0. Each draws its chances from a seed of its own.
+    /// The engine with all drives idle at time 0. Each has a seed of its own.
     ///
     /// *Errors:* a drive, or the host, that cannot be built.
     pub fn build(&self, seed: u64) -> Result<Engine, RigError> {
@@ -219,7 +219,7 @@ impl Rig {
         })
     }
 
-    /// The number of a drive by which it gets its seed.
+    /// The number of a drive from which its seed is computed.
     fn seed_place(&self, number: usize) -> usize {
         self.seeds.get(number).copied().unwrap_or(number)
     }
@@ -241,7 +241,7 @@ impl Rig {
     }
 }
 
-/// What the seeds of two neighbouring drives differ by: an odd number without a pattern.
+/// The difference of the seeds of two neighbouring drives: an odd number without a pattern.
 const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Dotted paths into a rig: which there are, what short names stand for them, and how a value is put at their end.
+//! Dotted paths into a rig: the list of them, their short forms, and setting a value at their end.
 
 use super::document;
 use super::spec::{GroupKeys, RigSpec};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
-/// Short paths and what they stand for.
+/// Short paths and their full forms.
 pub const ALIASES: [(&str, &str); 11] = [
     ("drive.queue_depth", "drive.queue.depth"),
     ("drive.order", "drive.queue.order"),
@@ -25,8 +25,8 @@ pub const ALIASES: [(&str, &str); 11] = [
     ("host.depth", "host.queue.depth"),
 ];
 
-/// The form of rig files as JSON Schema: every key with its type, default and documentation, but for those of the drive,
-/// which [`DriveSpec::json_schema`] holds.
+/// The form of rig files as JSON Schema: every key with its type, default and documentation, except those of the drive, which are
+/// in [`DriveSpec::json_schema`].
 pub fn json_schema() -> Json {
     let mut schema = schema_for!(RigSpec).to_value();
     let mut group = schema_for!(GroupKeys).to_value();
@@ -65,7 +65,7 @@ fn collect(schema: &Json, prefix: &str, paths: &mut Vec<String>) {
         let Some(properties) = table["properties"].as_object() else { continue };
         for (key, value) in properties {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-            // What a list of tables holds is set with the list; but for the rig's own lists, whose tables have names.
+            // The contents of a list of tables are set with the list, except for the rig's own lists, whose tables have names.
             let inner = if value.get("items").is_some() && !prefix.is_empty() {
                 None
             } else {
@@ -106,7 +106,7 @@ pub(super) fn check_tables(document: &Table) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The table that a key holds, itself, in a list, or as one of two choices (the other being absence).
+/// The table of a key: itself, in a list, or as one of two choices (the other being absence).
 fn definition<'a>(schema: &'a Json, value: &'a Json) -> Option<&'a Json> {
     let choices = value.get("anyOf").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let places = [Some(value), value.get("items")].into_iter().flatten().chain(choices);
@@ -114,9 +114,9 @@ fn definition<'a>(schema: &'a Json, value: &'a Json) -> Option<&'a Json> {
     schema.pointer(reference.strip_prefix('#')?).filter(|inner| inner.get("properties").is_some())
 }
 
-/// The full path that `path` stands for.
+/// The full path of `path`.
 ///
-/// *Errors:* there is no such key; the nearest is named.
+/// *Errors:* there is no such key; the error names the nearest.
 pub(super) fn full(path: &str) -> Result<String, Fault> {
     if let Some((_, full)) = ALIASES.iter().find(|(short, _)| *short == path) {
         return Ok(full.to_string());
@@ -147,8 +147,8 @@ fn closest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a st
     nearest.filter(|path| likeness(path) >= 1.1)
 }
 
-/// Puts a value at a path that must be one. A path into drives, buses, controllers or arrays goes to all of them, or to
-/// those of the name that stands second in it.
+/// Sets a value at an existing path. A path into drives, buses, controllers or arrays sets all of them, or those with the name in
+/// its second part.
 pub(super) fn put_at(document: &mut Table, path: &str, value: &Value) -> Result<(), Fault> {
     let parts: Vec<&str> = path.split('.').collect();
     let list = document::LISTED.into_iter().find(|list| *list == parts[0] && parts.len() > 1);
@@ -176,7 +176,7 @@ pub(super) fn put_at(document: &mut Table, path: &str, value: &Value) -> Result<
     if met { Ok(()) } else { Err(Fault::new("", format!("the rig has no `[{list}]`"))) }
 }
 
-/// `wanted`, if a table of a list is called so.
+/// `wanted`, if a table of a list has that name.
 fn name<'a>(list: &str, table: &Table, wanted: &'a str) -> Option<&'a str> {
     let key = if list == "drive" { "volume" } else { "name" };
     (table.get(key).and_then(Value::as_str) == Some(wanted)).then_some(wanted)

@@ -1,4 +1,4 @@
-//! From a document to all that it stands for: presets looked up, keys laid over them, everything checked.
+//! Resolves a document: looks presets up, sets keys over them, and checks everything.
 
 use super::DriveLookup;
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
@@ -11,10 +11,10 @@ use headstack_policy::streams::ConfigError;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Table;
 
-/// The first fault, if there is one.
+/// The first fault, if any.
 pub(super) type Checked = Result<(), Fault>;
 
-/// Drives of one kind that a rig may hold.
+/// Largest number of drives of one kind in a rig.
 const COUNT_MAX: u32 = 1024;
 
 /// Lays a document over its presets and checks all of it. Presets met before are not looked up again.
@@ -91,7 +91,7 @@ fn whole_drive(table: &Table) -> Result<DriveSpec, Fault> {
     })
 }
 
-/// Whether the fault is a key that neither a rig nor a drive has, so that the others need not be told.
+/// Whether the fault is a key that neither a rig nor a drive has, so that the others need not be listed.
 fn is_unknown(fault: &Fault) -> bool {
     fault.message.starts_with("unknown field")
 }
@@ -122,7 +122,7 @@ fn below(path: &str, fault: Fault) -> Fault {
     Fault { key, message: fault.message }
 }
 
-/// What the parts of a group must keep beyond their types.
+/// Checks of a group beyond its types.
 fn check_group(group: &DriveGroup) -> Checked {
     let count = group.keys.count;
     if !(1..=COUNT_MAX).contains(&count) {
@@ -139,7 +139,7 @@ fn check_group(group: &DriveGroup) -> Checked {
     Ok(())
 }
 
-/// Every volume has a name of its own, and a device of a trace goes to one that is there.
+/// Checks that every volume has a name of its own, and that a device of a trace goes to an existing one.
 fn check_volumes(spec: &RigSpec) -> Checked {
     let drives = spec.drives().map(|drive| (format!("drive[{}].volume", drive.group), drive.name));
     let arrays = spec.array.iter().enumerate();
@@ -151,7 +151,7 @@ fn check_volumes(spec: &RigSpec) -> Checked {
     Ok(())
 }
 
-/// What is wrong with a name without a letter.
+/// The error for a name without a letter.
 const NAMELESS: &str = "a name has a letter at least";
 
 /// Things of one kind, given with the keys of their names, have names of their own. These are returned.
@@ -172,7 +172,7 @@ pub(super) fn check_names(
     Ok(met)
 }
 
-/// A name that one thing gives another is known; it may be left out where there is no choice.
+/// Checks that a name refers to an existing thing; it may be left out if there is no choice.
 pub(super) fn link<'a>(
     key: &str,
     kind: &str,
@@ -193,7 +193,7 @@ pub(super) fn link<'a>(
     }
 }
 
-/// A number must lie in a range; not-a-number lies in none.
+/// Checks that a number lies in a range; not-a-number lies in none.
 pub(super) fn within(key: &str, value: f64, least: f64, most: f64, unit: &str) -> Checked {
     if value >= least && value <= most {
         return Ok(());

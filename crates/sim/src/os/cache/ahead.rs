@@ -1,8 +1,8 @@
-//! Read-ahead: what else to read when a reader misses, or comes to a page that was marked.
+//! Read-ahead: which pages to read in addition when a reader misses, or reaches a marked page.
 //!
-//! A window of pages runs ahead of a sequential reader. It begins a little larger than the request, doubles or
-//! quadruples up to its limit, and is asked for when the reader comes to its marked page, which is before it needs it. A
-//! read that follows nothing is read as it is.
+//! A window of pages runs ahead of a sequential reader. It begins slightly larger than the request, doubles or quadruples up to
+//! its limit, and is requested when the reader reaches its marked page, which is before it needs the window. A read without a
+//! stream gets no read-ahead.
 //!
 //! *Source:* Wu, Xi, Li and Zou 2007, "Linux readahead: less tricks for more"; Linux 5 `mm/readahead.c` (the behaviour).
 
@@ -14,10 +14,10 @@ pub(super) struct Fetch {
     pub(super) mark: Option<u64>,
 }
 
-/// What is known of one reader.
+/// The state of one reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reader {
-    /// The window read last: where it starts, its length, and how much of it was ahead of the reader.
+    /// The last window: its start, its length, and how much of it was ahead of the reader.
     start: u64,
     size: u64,
     ahead: u64,
@@ -25,7 +25,7 @@ pub(super) struct Reader {
     last: Option<u64>,
 }
 
-/// The neighbourhood of a page in memory, as far as read-ahead looks at it.
+/// The neighbourhood of a page in memory, as far as read-ahead needs it.
 pub(super) trait Memory {
     /// Pages in memory without a gap just before `index`, `most` at most.
     fn before(&self, index: u64, most: u64) -> u64;
@@ -62,7 +62,7 @@ impl Reader {
         self.last = Some(page);
     }
 
-    /// What to read at `index`, of which `request` pages are wanted: because that page is missing, or `marked`.
+    /// The pages to read at `index`, of which `request` are requested: because that page is missing, or `marked`.
     pub(super) fn fetch(
         &mut self,
         index: u64,
@@ -79,7 +79,7 @@ impl Reader {
             self.size = next_size(self.size, most);
             self.ahead = self.size;
         } else if marked {
-            // Somebody else's mark, or one of before a jump: go on where what is there ends.
+            // Another reader's mark, or one from before a jump: continue at the end of the cached pages.
             let gap = memory.gap(index + 1, most)?;
             self.start = gap;
             self.size = next_size(gap - index + request, most);
@@ -91,7 +91,7 @@ impl Reader {
             if before <= request {
                 return Some(Fetch { first: index, pages: request, mark: None });
             }
-            // Traces of a stream that was not seen to be one, and a long one if it came all the way.
+            // Pages of a stream that was not detected as one, and a long one if it reaches back to the start.
             let before = if before >= index { before * 2 } else { before };
             (self.start, self.size, self.ahead) = (index, (before + request).min(most), 1);
         }
@@ -104,7 +104,7 @@ impl Reader {
         self.ahead = if self.size > request { self.size - request } else { self.size };
     }
 
-    /// The window; with the next one in it where the reader would come to its mark at once.
+    /// The window, with the next one if the reader would reach its mark at once.
     fn window(&mut self, index: u64, most: u64) -> Fetch {
         if index == self.start && self.size == self.ahead {
             let next = next_size(self.size, most);

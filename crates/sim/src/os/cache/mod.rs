@@ -31,10 +31,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use write_back::WriteBack;
 
-/// What a page cache has done.
+/// The counters of a page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PageCacheActivity {
-    /// Pages that readers wanted.
+    /// Pages that readers requested.
     pub wanted_pages: u64,
     /// Those of them that were in memory when the reader came to them.
     pub hit_pages: u64,
@@ -44,18 +44,18 @@ pub struct PageCacheActivity {
     pub dirtied_pages: u64,
     /// Pages written to the volume.
     pub written_pages: u64,
-    /// Most pages that were dirty or on their way to the volume at a time.
+    /// Largest number of pages that were dirty or being written at one time.
     pub unwritten_pages_max: u64,
     /// Times that a writer had to wait because too many pages were unwritten.
     pub throttled: u64,
 }
 
-/// What a transfer is for.
+/// The purpose of a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     /// To bring pages.
     Fill { first: u64, pages: u32 },
-    /// To write pages; with its place in the order of such transfers.
+    /// To write pages; with its rank in the order of such transfers.
     WriteBack { first: u64, pages: u32, turn: u64 },
     /// To flush the drive.
     Flush,
@@ -64,11 +64,11 @@ enum Purpose {
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     purpose: Purpose,
-    /// The last of those that wait for it, who links to the first.
+    /// The last of the jobs that wait for it, which links to the first.
     waiters: Option<usize>,
 }
 
-/// A request that is under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     /// The number that it came with.
@@ -101,7 +101,7 @@ pub(crate) struct PageCache {
     readers: Vec<(u32, Reader)>,
     jobs: Slab<Job>,
     transfers: Slab<Transfer>,
-    /// Jobs that wait for a page to give way.
+    /// Jobs that wait for an eviction.
     starved: VecDeque<usize>,
     write_back: WriteBack,
     /// Whether direct requests go through the cache, too.
@@ -127,10 +127,10 @@ impl Memory for Pages {
 
 impl PageCache {
     const PAGE_BYTES: u32 = 4096;
-    /// Room for so many requests and transfers before more is allocated.
+    /// Requests and transfers for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
-    /// A page cache for a volume of so many blocks of so many bytes.
+    /// A page cache for a volume of `sectors` blocks of `sector_bytes` bytes.
     pub(crate) fn new(spec: &PageCacheSpec, sectors: u64, sector_bytes: u32) -> PageCache {
         let page_sectors = u64::from((PageCache::PAGE_BYTES / sector_bytes).max(1));
         let page_bytes = page_sectors * u64::from(sector_bytes);
@@ -172,7 +172,7 @@ impl PageCache {
         request.op == Op::Flush || (fits && !request.fua && (!direct || self.buffer_direct))
     }
 
-    /// A request bypasses the cache: what a write makes stale is dropped.
+    /// A request bypasses the cache: pages that a write makes stale are dropped.
     fn invalidate(&mut self, request: &Request) {
         if request.op == Op::Write && request.end().0 <= self.sectors {
             let (first, end) = self.span(request);
@@ -229,7 +229,7 @@ impl PageCache {
         }
     }
 
-    /// Goes on with those that waited for a transfer, in the order in which they came.
+    /// Continues the jobs that waited for a transfer, in the order of arrival.
     fn resume_waiters(&mut self, now: Nanos, waiters: Option<usize>, how: &Completion) {
         let Some(last) = waiters else { return };
         let mut next = self.jobs[last].link;
@@ -265,7 +265,7 @@ impl PageCache {
         job.waited = true;
     }
 
-    /// Lets a job wait for a transfer.
+    /// Queues a job for a transfer.
     fn wait(&mut self, job: usize, transfer: u32) {
         let transfer = &mut self.transfers[transfer as usize];
         match transfer.waiters.replace(job) {
@@ -337,7 +337,7 @@ impl PageCache {
         }
     }
 
-    /// Has pages read, for a job that misses the page it comes to or finds it marked.
+    /// Reads pages for a job that misses its page or finds it marked.
     fn read_ahead(&mut self, job: usize, marked: bool) {
         let Job { source, next, end, .. } = self.jobs[job];
         let request = end - next;
@@ -353,7 +353,7 @@ impl PageCache {
         }
     }
 
-    /// Has those of the pages read that are not in memory, as far as there is room; the frame of the first that is read.
+    /// Reads those of the pages that are not in memory, as far as there is room; returns the frame of the first one.
     fn fill(&mut self, job: usize, first: u64, pages: u64, mark: Option<u64>) -> Option<u32> {
         let end = (first + pages).min(self.sectors.div_ceil(self.page_sectors));
         let (mut index, mut found) = (first, None);
@@ -407,7 +407,7 @@ impl PageCache {
         Request { op, lbn: Lbn(lbn), sectors: (end - lbn) as u32, fua: false }
     }
 
-    /// Lets a job wait until a page can give way.
+    /// Queues a job until a page can be evicted.
     fn starve(&mut self, now: Nanos, job: usize) {
         self.jobs[job].since = now;
         self.starved.push_back(job);

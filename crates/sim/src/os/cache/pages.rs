@@ -1,4 +1,4 @@
-//! The pages in memory: which there are, in what state, which gives way, which are dirty and since when.
+//! The pages in memory: their state, the order of eviction, and which are dirty and since when.
 
 use crate::memory::{List, NONE, Tree};
 use headstack_model::Nanos;
@@ -12,9 +12,9 @@ pub(super) struct Page {
     pub(super) dirty: bool,
     /// Since when it is dirty.
     pub(super) dirtied: Nanos,
-    /// Whether it is on its way to the disk.
+    /// Whether it is being written to the disk.
     pub(super) written_back: bool,
-    /// Whether a reader that comes here asks for more to be read ahead.
+    /// Whether a reader that reaches it triggers more read-ahead.
     pub(super) marked: bool,
     /// The next one with the same hash.
     chain: u32,
@@ -34,7 +34,7 @@ pub(super) struct Pages {
     free: Vec<u32>,
     /// Frames by a hash of their page's number: the first of each chain.
     buckets: Vec<u32>,
-    /// The page that gives way next is in front.
+    /// The next page to be evicted is in front.
     recency: List,
     dirty: Tree,
     /// Dirty pages, that which is dirty for longest in front.
@@ -44,7 +44,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Room for so many pages.
+    /// Memory for `most` pages.
     pub(super) fn new(most: usize) -> Pages {
         Pages {
             most,
@@ -64,7 +64,7 @@ impl Pages {
         self.dirty_count
     }
 
-    /// Pages that are dirty or on their way to the disk.
+    /// Pages that are dirty or being written to the disk.
     pub(super) fn unwritten(&self) -> usize {
         self.dirty_count + self.written_back_count
     }
@@ -96,8 +96,8 @@ impl Pages {
         self.recency.move_to_back(frame);
     }
 
-    /// Takes a page in that is not in memory, and lets the one unused for longest go if there is no room. Nothing where
-    /// none may go.
+    /// Adds a page that is not in memory, and evicts the one unused for longest if there is no room. `None` if none may be
+    /// evicted.
     pub(super) fn insert(&mut self, index: u64, filling: Option<u32>) -> Option<u32> {
         let page = Page {
             index,
@@ -128,8 +128,8 @@ impl Pages {
         Some(frame)
     }
 
-    /// The page unused for longest of those that may go. Those that may not go to the back, as Linux rotates them, so that
-    /// they are not looked at again and again.
+    /// The page unused for longest of those that may be evicted. The others go to the back, as Linux rotates them, so that they
+    /// are not checked again at once.
     fn oldest_clean(&mut self) -> Option<u32> {
         for _ in 0..self.frames.len() - self.free.len() {
             let frame = self.recency.front()?;
@@ -141,7 +141,7 @@ impl Pages {
         None
     }
 
-    /// Takes a clean page that is in no transfer out of memory.
+    /// Removes a clean page that is in no transfer.
     pub(super) fn remove(&mut self, frame: u32) {
         let Page { index, chain, .. } = *self.get(frame);
         let bucket = self.bucket(index);
@@ -158,7 +158,7 @@ impl Pages {
         self.free.push(frame);
     }
 
-    /// Takes a page out of memory unless it must stay.
+    /// Removes a page unless it must stay.
     pub(super) fn drop_clean(&mut self, index: u64) {
         if let Some(frame) = self.find(index).filter(|frame| self.get(*frame).may_go()) {
             self.remove(frame);
@@ -190,7 +190,7 @@ impl Pages {
         self.dirty_count += 1;
     }
 
-    /// Sends a dirty page on its way to the disk.
+    /// Begins writing a dirty page to the disk.
     pub(super) fn write_back(&mut self, frame: u32) {
         let page = self.get_mut(frame);
         (page.dirty, page.written_back) = (false, true);
@@ -212,7 +212,7 @@ impl Pages {
         self.dirty.at_or_after(index)
     }
 
-    /// Since when the page is dirty that is so for longest; `Nanos::MAX` where none is.
+    /// The time since which the oldest dirty page is dirty; `Nanos::MAX` without one.
     pub(super) fn dirty_since(&self) -> Nanos {
         self.ages.front().map_or(Nanos::MAX, |frame| self.get(frame).dirtied)
     }

@@ -1,7 +1,7 @@
-//! Written pages on their way to the disk: when the flusher writes, and who waits for it.
+//! Write-back: when the flusher writes dirty pages, and which jobs wait for it.
 //!
-//! It writes while more than the background share is dirty, while a flush waits, and what is old when its interval comes
-//! round: upward by page number from where it stopped, pages that follow each other in one transfer.
+//! It writes while more than the background share is dirty, while a flush waits, and old pages at each interval: upward by page
+//! number from where it stopped, adjacent pages in one transfer.
 
 use super::pages::Pages;
 use super::{Job, PageCache, Purpose};
@@ -9,7 +9,7 @@ use crate::os::spec::PageCacheSpec;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// The flusher's state and who waits for it.
+/// The flusher's state and the jobs that wait for it.
 #[derive(Debug)]
 pub(super) struct WriteBack {
     background: usize,
@@ -17,15 +17,15 @@ pub(super) struct WriteBack {
     interval: Nanos,
     expire: Nanos,
     in_flight_max: usize,
-    /// Where it goes on.
+    /// The page at which it continues.
     cursor: u64,
-    /// Pages dirty since then or earlier are written whatever their number.
+    /// Pages dirty since this time or earlier are written, whatever their number.
     until: Option<Nanos>,
     last_tick: Nanos,
-    /// The transfers under way by their place in the order of such.
+    /// The transfers in flight by their rank in the order of such transfers.
     in_flight: Vec<u64>,
     turns: u64,
-    /// Writers that wait because too much is unwritten.
+    /// Writers that wait because too many pages are dirty.
     pub(super) throttled: VecDeque<usize>,
     flushes: Vec<Flush>,
 }
@@ -36,7 +36,7 @@ struct Flush {
     job: usize,
     /// Pages dirty since then or earlier are its business.
     until: Nanos,
-    /// All its pages are in transfers before this one, once they are on their way.
+    /// All its pages are in transfers before this one, once these have started.
     before: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl WriteBack {
         Nanos((from.0 / self.interval.0 + 1) * self.interval.0)
     }
 
-    /// The flusher's interval has come round.
+    /// The flusher's interval has passed.
     pub(super) fn tick(&mut self, now: Nanos) {
         self.last_tick = now;
         self.until = now.0.checked_sub(self.expire.0).map(Nanos);
@@ -78,7 +78,7 @@ impl WriteBack {
         self.in_flight.retain(|other| *other != turn);
     }
 
-    /// The time up to which dirty pages are to be written; everything where there is too much.
+    /// The time up to which dirty pages are to be written; everything if there are too many.
     fn written_until(&self, pages: &Pages, starved: bool) -> Option<Nanos> {
         if pages.dirty() > self.background || !self.throttled.is_empty() || starved {
             return Some(Nanos::MAX);
@@ -90,7 +90,7 @@ impl WriteBack {
 }
 
 impl PageCache {
-    /// Makes the pages of a write dirty; behind those that wait for that, unless the job is the first of them.
+    /// Makes the pages of a write dirty, after the writers that wait for that, unless the job is the first of them.
     pub(super) fn dirty_pages(&mut self, now: Nanos, job: usize, first_in_line: bool) {
         let request = self.jobs[job].completion.request;
         let (first, end) = self.span(&request);
@@ -132,7 +132,7 @@ impl PageCache {
         self.activity.unwritten_pages_max = self.activity.unwritten_pages_max.max(unwritten);
     }
 
-    /// Lets a writer wait until less is unwritten.
+    /// Queues a writer until fewer pages are dirty.
     fn throttle(&mut self, now: Nanos, job: usize, first_in_line: bool) {
         self.jobs[job].since = now;
         if first_in_line {
@@ -144,7 +144,7 @@ impl PageCache {
         self.write(now);
     }
 
-    /// Goes on with the writers that waited, as far as there is room.
+    /// Continues the waiting writers, as far as there is room.
     pub(super) fn resume_writers(&mut self, now: Nanos) {
         while self.pages.unwritten() < self.write_back.hard
             && let Some(job) = self.write_back.throttled.pop_front()
@@ -166,7 +166,7 @@ impl PageCache {
         self.finish_flushes(now);
     }
 
-    /// Sends the next run of dirty pages on its way; false where there is none that may go.
+    /// Begins writing the next run of dirty pages; false if there is none that may be written.
     fn write_run(&mut self, until: Nanos) -> bool {
         let Some(first) = self.next_old(until) else { return false };
         let mut index = first;
@@ -189,7 +189,7 @@ impl PageCache {
         true
     }
 
-    /// The first page from the cursor on, once round, that is dirty since `until` or earlier and not under way as well.
+    /// The first page from the cursor on, wrapping once, that is dirty since `until` or earlier and not in a transfer.
     fn next_old(&self, until: Nanos) -> Option<u64> {
         let is_due = |frame: u32| {
             let page = self.pages.get(frame);
@@ -210,7 +210,7 @@ impl PageCache {
         None
     }
 
-    /// Begins a flush: what is dirty by now is written.
+    /// Begins a flush: the present dirty pages are written.
     pub(super) fn flush(&mut self, now: Nanos, job: usize) {
         self.write_back.flushes.push(Flush { job, until: now, before: None });
         self.write(now);
