@@ -1,6 +1,6 @@
 //! Files, through what the program hands in: the library opens none itself.
 
-use crate::Error;
+use crate::error::Error;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 

@@ -4,20 +4,20 @@
 mod error;
 mod files;
 mod load;
+mod numbers;
 mod recorder;
 mod results;
 mod rig;
 mod simulation;
 
-pub use error::Error;
+pub use error::{Error, PatternError};
 pub use files::{FileSource, NoFiles, read_bounded, read_text};
 pub use load::{
-    AccessPattern, ArrivalProcess, JobInfo, JobSection, PatternError, PatternSpec, TraceOptions, Workload,
-    WorkloadInfo, WorkloadKind,
+    AccessPattern, ArrivalProcess, JobInfo, JobSection, PatternSpec, TraceOptions, Workload, WorkloadInfo,
+    WorkloadKind,
 };
-pub use results::{
-    DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Results, RigInfo, VolumeResult, grouped, ratio,
-};
+pub use numbers::{grouped, ratio};
+pub use results::{DeviceResult, EarlyStop, GuardUse, JobResult, KindResult, Results, RigInfo, VolumeResult};
 pub use rig::{is_file, load_drive, load_rig, read_rig};
 pub use simulation::{RunProgress, Simulation};
 
@@ -25,3 +25,8 @@ pub use headstack_model::{self as model, DriveSpec, Nanos};
 pub use headstack_sim::rig::Rig;
 pub use headstack_sim::{self as sim, Observer};
 pub use headstack_workload::{self as workload, Load};
+
+/// The program in the README of the repository, which must compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

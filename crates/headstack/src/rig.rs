@@ -1,6 +1,6 @@
 //! Rigs and drives by name or from a file.
 
-use crate::Error;
+use crate::error::Error;
 use crate::files::{FileSource, read_text};
 use headstack_model::{DriveSpec, SpecError, drives};
 use headstack_sim::RigError;

@@ -1,6 +1,6 @@
 //! A run: a workload on a rig in virtual time.
 
-use crate::Error;
+use crate::error::Error;
 use crate::load::{BuiltLoad, Workload, WorkloadInfo};
 use crate::recorder::Recorder;
 use crate::results::{DeviceResult, EarlyStop, GuardUse, Results, RigInfo, VolumeResult};

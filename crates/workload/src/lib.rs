@@ -1,14 +1,5 @@
 //! *What is asked* of the disk: generators and traces.
-//!
-//! A [`Load`] is a machine without a clock: the engine polls it with the time, issues what it returns, and tells it of
-//! completions. Every generator is seeded, repeats itself bit by bit on every machine, and allocates nothing per request.
-//!
-//! Polling lets one interface carry both kinds of load there are: an *open* one ([`Open`]) says when it has something to
-//! ask whatever the disk does, a *closed* one ([`Closed`], [`Streams`], [`TrackLoad`], and
-//! [`trace::Replay`] where the trace waits) waits for what it asked before, and [`process::Processes`] do either. [`Mix`]
-//! makes one load of several.
-//!
-//! A [`personality`] is what a file system or a server asks of its disk for what its users ask of it.
+#![doc = include_str!("../README.md")]
 
 mod aligned;
 mod closed;

@@ -1,7 +1,7 @@
 //! A fio job file as a workload.
 
 use super::info::{JobInfo, JobSection, WorkloadInfo, file_name};
-use crate::Error;
+use crate::error::Error;
 use crate::files::{FileSource, read_text};
 use headstack_workload::VolumeInfo;
 use headstack_workload::fio::{FioJob, FioLoad, JobFile};

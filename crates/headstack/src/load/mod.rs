@@ -6,10 +6,10 @@ mod pattern;
 mod trace;
 
 pub use info::{JobInfo, JobSection, WorkloadInfo};
-pub use pattern::{AccessPattern, ArrivalProcess, PatternError, PatternSpec};
+pub use pattern::{AccessPattern, ArrivalProcess, PatternSpec};
 pub use trace::TraceOptions;
 
-use crate::Error;
+use crate::error::Error;
 use crate::files::{FileSource, read_text};
 use headstack_model::Nanos;
 use headstack_sim::Engine;

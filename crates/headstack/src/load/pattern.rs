@@ -1,5 +1,6 @@
 //! Patterns: one kind of request, made by a generator until a number of them is done.
 
+use crate::error::PatternError;
 use headstack_model::{Nanos, Op};
 use headstack_sim::Device;
 use headstack_workload as workload;
@@ -81,39 +82,6 @@ impl PatternSpec {
             count: 10_000,
         }
     }
-}
-
-/// Why a pattern cannot be had.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PatternError {
-    /// Several streams of a pattern that is none of streams.
-    #[error("{0} streams are for the pattern of streams; give one")]
-    Streams(u32),
-    /// Streams that write.
-    #[error("streams only read: the share of writes must be 0")]
-    StreamWrites,
-    /// Tracks that are both read and written.
-    #[error("patterns by track are all reads or all writes: the share of writes must be 0 or 1")]
-    TrackMix,
-    /// Open arrivals of streams or tracks.
-    #[error("open arrivals are for random and sequential patterns")]
-    OpenArrivals,
-    /// A size that is no whole number of sectors.
-    #[error("{bytes} bytes are no whole number of {volume}'s sectors of {sector_bytes} bytes")]
-    SectorSize {
-        /// The size.
-        bytes: u64,
-        /// The volume.
-        volume: String,
-        /// Bytes of its sectors.
-        sector_bytes: u32,
-    },
-    /// A size beyond that of any request.
-    #[error("{0} bytes are too many for one request")]
-    TooLong(u64),
-    /// The requests do not fit.
-    #[error(transparent)]
-    Shape(#[from] ShapeError),
 }
 
 impl PatternSpec {

@@ -1,7 +1,8 @@
 //! A trace as a workload.
 
 use super::info::{WorkloadInfo, file_name};
-use crate::{Error, grouped};
+use crate::error::Error;
+use crate::numbers::grouped;
 use headstack_model::Nanos;
 use headstack_workload::trace::{DeviceMap, Format, OutOfRange, Replay, ReplayOptions, Trace};
 use headstack_workload::{Load, Poll, VolumeInfo};

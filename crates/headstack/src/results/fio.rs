@@ -4,7 +4,8 @@
 //! bytes. Submission costs nothing in virtual time: `slat_ns` is 0 and `lat_ns` is `clat_ns`. What only a real machine has (`usr_cpu`,
 //! `ctx`, `minf` …) is 0. `util` is the share of time in which a volume had anything to do.
 
-use super::{Results, VolumeResult, ratio};
+use super::{Results, VolumeResult};
+use crate::numbers::ratio;
 use headstack_model::Nanos;
 use headstack_sim::stats::{Direction, Priority, Running, SourceStats, TimeHistogram, VolumeStats};
 use serde_json::{Map, Value, json};

@@ -1,13 +1,31 @@
-//! The object `headstack` of the results: what fio's shape has no place for.
+//! Results as JSON: fio's shape, and the object `headstack` for what has no place there.
 
-use super::{DeviceResult, EarlyStop, JobResult, Results, VolumeResult, ratio};
+use super::{DeviceResult, EarlyStop, JobResult, Results, VolumeResult, fio};
 use crate::load::JobSection;
+use crate::numbers::ratio;
 use headstack_sim::stats::{BATCHES, Bin, Confidence, Interval, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, ArmTime, CacheUse, LinkUse, TimeSplit};
 use serde_json::{Map, Value, json};
 
+impl Results {
+    /// The results as JSON: the shape of `fio --output-format=json`, with the object `headstack` for what has no place there. The text
+    /// ends with a line's end. `docs/formats/results.md` lists the keys.
+    pub fn to_json(&self) -> String {
+        let mut document = fio::document(self);
+        document.insert("headstack".into(), object(self));
+        let text =
+            serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
+        text + "\n"
+    }
+
+    /// The object `headstack` of [`Results::to_json`] alone.
+    pub fn to_object(&self) -> Value {
+        object(self)
+    }
+}
+
 /// The object `headstack`.
-pub(super) fn object(results: &Results) -> Value {
+fn object(results: &Results) -> Value {
     let totals = results.totals();
     let by_kind = results.statistics.total();
     json!({

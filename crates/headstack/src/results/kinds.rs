@@ -1,6 +1,6 @@
 //! What each job of a workload did, its reads, writes and flushes apart.
 
-use super::ratio;
+use crate::numbers::ratio;
 use headstack_sim::stats::{Direction, SourceStats};
 
 /// A job, or a group of jobs that report together, and what came of it.

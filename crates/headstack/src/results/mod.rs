@@ -7,6 +7,7 @@ mod kinds;
 pub use kinds::{JobResult, KindResult};
 
 use crate::load::WorkloadInfo;
+use crate::numbers::ratio;
 use headstack_model::Nanos;
 use headstack_sim::stats::{Collector, SortedTimes, TimeHistogram, Totals, VolumeStats};
 use headstack_sim::{Activity, LinkUse};
@@ -167,37 +168,4 @@ impl Results {
     pub fn share(&self, time: Nanos) -> f64 {
         ratio(time.as_secs(), self.end.as_secs())
     }
-
-    /// The results as JSON: the shape of `fio --output-format=json`, with the object `headstack` for what has no place there. The text
-    /// ends with a line's end. `docs/formats/results.md` lists the keys.
-    pub fn to_json(&self) -> String {
-        let mut document = fio::document(self);
-        document.insert("headstack".into(), json::object(self));
-        let text =
-            serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
-        text + "\n"
-    }
-
-    /// The object `headstack` of [`Results::to_json`] alone.
-    pub fn to_object(&self) -> Value {
-        json::object(self)
-    }
-}
-
-/// A quotient; 0 where the divisor is.
-pub fn ratio(value: f64, by: f64) -> f64 {
-    if by > 0.0 { value / by } else { 0.0 }
-}
-
-/// A whole number with its digits in groups of three: `1,234,567`.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
