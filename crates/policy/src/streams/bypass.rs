@@ -51,7 +51,7 @@ const LEAST_REQUESTS: u64 = 8;
 const RETRY: Nanos = Nanos(60_000_000_000);
 const LATEST_RETRY: Nanos = Nanos(960_000_000_000);
 
-/// A stream that has asked within that time is one of those that the disk serves.
+/// A stream with a request within this time counts as served by the disk.
 const RECENT: Nanos = Nanos(5_000_000_000);
 
 /// How reads of streams are served.
@@ -59,9 +59,9 @@ const RECENT: Nanos = Nanos(5_000_000_000);
 enum Mode {
     /// In turns.
     Turns,
-    /// Each as it comes, to see what that costs.
+    /// Each at once, to measure what that costs.
     Trial,
-    /// Each as it comes.
+    /// Each at once.
     Bypass,
 }
 
@@ -81,14 +81,14 @@ impl Tally {
     }
 }
 
-/// What a decision depends on, besides the wait.
+/// What a decision depends on, in addition to the wait.
 #[derive(Clone, Copy, Debug)]
 struct Load {
-    /// Streams that ask.
+    /// Streams with recent requests.
     streams: usize,
     /// Turns that were begun so far.
     turns: u64,
-    /// Requests that wait or that the disk has.
+    /// Requests that wait or are at the disk.
     outstanding: u64,
     /// Whether a client has a guarantee: guarantees are kept in turns.
     has_promises: bool,
@@ -178,7 +178,7 @@ impl Bypass {
         self.is_allowed && (is_enough || took >= ENOUGH_TIME && requests >= LEAST_REQUESTS)
     }
 
-    /// Decides anew by what was measured.
+    /// Decides by what was measured since the last decision.
     fn decide(&mut self, now: Nanos, load: Load) {
         let is_few = !load.has_promises && (1..=MOST_STREAMS).contains(&load.streams);
         let is_measured = self.tally.requests >= LEAST_REQUESTS;
@@ -209,7 +209,7 @@ impl Bypass {
         }
     }
 
-    /// Measures anew from here on.
+    /// Starts a new measurement.
     fn enter(&mut self, mode: Mode, now: Nanos, load: Load) {
         let was_on = self.is_on();
         (self.mode, self.since, self.tally) = (mode, now, Tally::default());
@@ -226,7 +226,7 @@ impl Streams {
         (self.reads.len() + self.writes.len() + self.direct.outstanding()) as u64
     }
 
-    /// Time has passed.
+    /// Accounts for the time since the last call.
     pub(super) fn measure_wait(&mut self) {
         let outstanding = self.outstanding();
         self.bypass.advance(self.now, outstanding);
@@ -271,7 +271,7 @@ impl Streams {
         }
     }
 
-    /// Sends a request of a stream to the disk as it came.
+    /// Sends a request of a stream to the disk at once.
     pub(super) fn bypass_stream(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
         let stream = &mut self.streams[id as usize];
         stream.note_request(self.now);
@@ -282,11 +282,11 @@ impl Streams {
         self.send_direct(request);
     }
 
-    /// A stream goes on behind bytes that it does not read ahead.
+    /// Advances a stream past bytes that it does not read ahead.
     fn skip(&mut self, id: u32, offset: u64, bytes: u64) {
         let disk_bytes = self.disk_bytes;
         if let Some(open) = self.streams[id as usize].open {
-            // What is gathered there does not go on.
+            // No further write continues the open frame.
             self.close(open);
         }
         let stream = &mut self.streams[id as usize];

@@ -2,7 +2,7 @@
 
 use super::clients::ByClient;
 
-/// Recent requests, of all clients: a stream may come by several connections in turn.
+/// Recent requests of all clients: a stream may use several connections in turn.
 const RECENT: usize = 16;
 
 /// A request in bytes, and how many before it are in its chain: upward, or downward where that is negative.
@@ -65,7 +65,7 @@ fn direction_of(before: Link, begin: u64, end: u64, gap: u64) -> i32 {
     }
 }
 
-/// A chain that goes on this way.
+/// The length of a chain that continues in this direction.
 fn longer(chain: i32, direction: i32) -> i32 {
     if chain.signum() == direction { chain.saturating_add(direction) } else { direction }
 }

@@ -1,11 +1,10 @@
-//! Which requests begin a stream: bits for the blocks around a place that were asked for recently, and the order of the requests.
+//! Detects streams by bitmaps of the recently requested blocks of each region, and by the order of the requests.
 //!
 //! By the published rule a region is a stream once enough of its bits are set within a time. That is true of many random
-//! requests to a small area, too, so that here requests must come in order besides: the request continues the last of its own
-//! client, or several of the region came near the one before and hardly any did not, or it ends a long chain of requests that
-//! each continue another. Regions are watched in a table of fixed size, found by hashing, in which the one asked for longest
-//! ago gives way. Requests out of order are left to [`reorder`](super::reorder), and those with gaps to
-//! [`strides`](super::strides).
+//! requests to a small area, too, so here requests must also be in order: the request continues the last one of its own
+//! client, or several of the region were near the one before and hardly any were not, or it ends a long chain of requests that
+//! each continue another. Regions are kept in a hash table of fixed size, from which a new region evicts the least recently
+//! requested one. [`reorder`](super::reorder) detects requests out of order, [`strides`](super::strides) those with gaps.
 //!
 //! *Source:* Panagiotakis et al., 4.1: bitmaps on demand around touched blocks, hashed. The table and the order are ours.
 
@@ -13,7 +12,7 @@ use super::chains::{Chains, Links};
 use super::config::Classifier as Spec;
 use headstack_model::Nanos;
 
-/// Places of the table in which a region may be.
+/// Slots of a set of the table.
 const WAYS: usize = 4;
 
 /// Blocks that a client may leave out between two requests that follow each other.
@@ -25,7 +24,7 @@ const LONG: u32 = 8;
 /// Requests near the one before, of a region.
 const DENSE: u32 = 6;
 
-/// As many requests make up a region: of longer ones there are too few in a region to say what is in order.
+/// Requests that fill a region, at least: of longer ones there are too few in a region to judge their order.
 const SMALL: u64 = 8;
 
 /// Which way a stream goes.
@@ -41,15 +40,15 @@ pub enum Direction {
 struct Region {
     number: u64,
     bits: u128,
-    /// Requests that set any of them: one alone is no stream, however long.
+    /// Requests that set any bits: a single request is no stream, however long.
     requests: u32,
-    /// How many more came near the one before than did not, and that one's first block and last.
+    /// Requests near the one before, less those that were not.
     runs: u32,
-    /// Requests that came near the one before, and that did not.
+    /// Requests near the one before, and those that were not; and the first and last block of the latest.
     near: u32,
     strays: u32,
     latest: (u64, u64),
-    /// When the first of the bits was set, and when it was last asked for.
+    /// When the first bit was set, and when the region was last requested.
     since: Nanos,
     touched: Nanos,
 }
@@ -81,7 +80,7 @@ impl Classifier {
         }
     }
 
-    /// Takes note of a request; which way a stream goes there, where enough is near it in space and time.
+    /// Notes a request. Returns the direction of the stream that it belongs to, if there is one.
     pub(super) fn observe(&mut self, now: Nanos, client: u64, offset: u64, bytes: u64) -> Option<Direction> {
         let links = self.chains.observe(client, offset, bytes);
         let (first, last) = (offset / self.block_bytes, (offset + bytes - 1) / self.block_bytes);
@@ -104,7 +103,7 @@ impl Classifier {
         region.requests += u32::from(region.bits != before);
         (region.touched, region.latest) = (now, (low, high));
         let own = Count::from_region(region);
-        // What lies around a place near the border lies in two regions.
+        // Requests near a border lie in two regions.
         let neighbour = match from > first {
             true => first.checked_sub(1).map(|before| before / self.region_blocks),
             false if low < self.region_blocks / 2 => number.checked_sub(1),
@@ -155,7 +154,7 @@ impl Classifier {
     }
 }
 
-/// What speaks for a stream.
+/// Evidence for a stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     blocks: u32,
@@ -171,7 +170,7 @@ impl Count {
         Count { blocks: bits.count_ones(), requests, runs, near, strays }
     }
 
-    /// A stream that has just come over a border was one before it; crossing is coming near, too.
+    /// Adds the evidence of the neighbouring region: a stream that has just crossed the border was one before.
     fn with(self, neighbour: Count) -> Count {
         let crossing = u32::from(neighbour.requests > 0);
         Count {
@@ -197,7 +196,7 @@ impl Count {
     }
 }
 
-/// Whether a request comes where the one before ended, or ends where it began, or nearly so.
+/// Whether a request begins about where the one before ended, or ends about where that began.
 fn near(before: (u64, u64), now: (u64, u64)) -> bool {
     let tolerance = 8.max(now.1 - now.0 + 1);
     now.0.abs_diff(before.1 + 1) <= tolerance || before.0.abs_diff(now.1 + 1) <= tolerance
@@ -208,7 +207,7 @@ fn ones(low: u64, high: u64) -> u128 {
     (u128::MAX >> (127 - high)) & (u128::MAX << low)
 }
 
-/// Backwards goes who asks just below what was asked for, and not just above.
+/// The direction: backward if the blocks just above were requested before and those just below were not.
 fn direction(before: u128, low: u64, high: u64) -> Direction {
     let above = high < 127 && before & (1 << (high + 1)) != 0;
     let below = low > 0 && before & (1 << (low - 1)) != 0;

@@ -1,30 +1,30 @@
-//! Requests beside the streams: each a command of the disk of its own, in the order in which they came.
+//! Direct requests, which bypass the streams: each is a command of its own, in the order of arrival.
 //!
-//! While streams want the disk, the two take turns: between two batches beside them, streams have a stated number of bytes. So
-//! such a request waits for that, and for what the disk has by then, and no longer.
+//! While streams want the disk, the two alternate: between two batches of direct requests, streams transfer `bypass_bytes`. So a
+//! direct request waits for these bytes and for the commands that the disk already has, and no longer.
 
 use super::messages::{DiskError, Outcome, Request, RequestKind, Transfer, TransferBuffer};
 use super::{Purpose, Streams};
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// Requests that go one after the other before streams have the disk again.
+/// Direct requests in a row before streams have the disk again.
 const BATCH: u32 = 4;
 
-/// For how long after such a request streams keep little with the disk, so that the next does not wait for much.
+/// Time after a direct request in which streams keep few commands at the disk, so that the next direct request waits for few.
 const LATELY: Nanos = Nanos(100_000_000);
 
-/// Requests beside the streams.
+/// Direct requests.
 #[derive(Debug, Default)]
 pub(super) struct DirectRequests {
     waiting: VecDeque<Request>,
-    /// Those that the disk has, and their bytes.
+    /// Requests at the disk, and their bytes.
     in_flight: u32,
     in_flight_bytes: u64,
-    /// Bytes of streams that were begun since, and requests since streams had the disk.
+    /// Bytes of streams since the last direct request, and direct requests since streams had the disk.
     stream_bytes: u64,
     batch: u32,
-    /// When the last one came.
+    /// When the last one arrived.
     last: Option<Nanos>,
 }
 
@@ -33,7 +33,7 @@ impl DirectRequests {
         self.waiting.is_empty()
     }
 
-    /// Takes out those of a client that change nothing.
+    /// Removes and returns a client's requests that change nothing.
     pub(super) fn forget(&mut self, client: u64) -> Vec<Request> {
         let is_vain = |request: &Request| {
             request.client == client
@@ -44,18 +44,18 @@ impl DirectRequests {
         gone
     }
 
-    /// Requests that wait, and that the disk has.
+    /// Requests that wait or are at the disk.
     pub(super) fn outstanding(&self) -> usize {
         self.waiting.len() + self.in_flight as usize
     }
 
-    /// Streams begin a command.
+    /// Counts a command of a stream.
     pub(super) fn note_stream_bytes(&mut self, bytes: u64) {
         self.stream_bytes = self.stream_bytes.saturating_add(bytes);
         self.batch = 0;
     }
 
-    /// Whether others than streams use the disk, too.
+    /// Whether direct requests use the disk, or did lately.
     pub(super) fn is_busy(&self, now: Nanos) -> bool {
         self.in_flight > 0
             || !self.waiting.is_empty()
@@ -64,19 +64,19 @@ impl DirectRequests {
 }
 
 impl Streams {
-    /// Sends a request to the disk by itself.
+    /// Queues a request as a direct one.
     pub(super) fn send_direct(&mut self, request: Request) {
         self.direct.last = Some(self.now);
         self.direct.waiting.push_back(request);
     }
 
-    /// Whether it is the turn of requests beside the streams.
+    /// Whether it is the turn of direct requests.
     pub(super) fn is_direct_turn(&self) -> bool {
         let DirectRequests { stream_bytes, batch, .. } = self.direct;
         stream_bytes >= self.config.bypass_bytes || batch > 0 && batch < BATCH || !self.streams_want_disk()
     }
 
-    /// Begins a request beside the streams, if there is one.
+    /// Begins a direct request, if one waits and may begin.
     pub(super) fn start_direct(&mut self) -> bool {
         let Some(request) = self.direct.waiting.front().copied() else { return false };
         let (transferred, (transfer, run, place)) = (transferred_bytes(&request), command(request));
@@ -97,7 +97,7 @@ impl Streams {
         true
     }
 
-    /// A request beside the streams has ended.
+    /// Takes the end of a direct request.
     pub(super) fn direct_ended(&mut self, request: Request, result: Result<(), DiskError>) {
         self.direct.in_flight -= 1;
         self.direct.in_flight_bytes -= transferred_bytes(&request);
@@ -131,7 +131,7 @@ fn transferred_bytes(request: &Request) -> u64 {
     }
 }
 
-/// What the disk is to do for a request, with which run of its bytes, and where these are.
+/// The transfer for a request, its offset and bytes on the disk, and its buffer.
 fn command(Request { ticket, kind, .. }: Request) -> (Transfer, (u64, u64), TransferBuffer) {
     let place = TransferBuffer::Request(ticket);
     match kind {

@@ -1,8 +1,8 @@
-//! Who is next: the streams that have a turn, and the queues of those that want one.
+//! The dispatch set: the streams that have a turn, and the queues of those that want one.
 //!
-//! Turns go by rounds: a stream that has used its commands of this round waits for the next, whatever the order within a round.
-//! So the order may follow the arm, and each stream has as much as another. Where the arm is sent elsewhere again and again, who
-//! is near it may be a round ahead.
+//! Turns are counted in rounds: a stream that has used its commands of this round waits for the next, whatever the order within a
+//! round. So the order may follow the arm, and all streams get equal shares. Where direct requests move the arm again and again, a
+//! stream near it may be one round ahead.
 
 use super::config::Turns;
 use super::stream::Queue;
@@ -16,23 +16,23 @@ type Places = BTreeSet<(u64, u32)>;
 #[derive(Debug)]
 pub(super) struct Dispatch {
     pub(super) active: Vec<u32>,
-    /// Which of them is asked first.
+    /// Index in `active` of the stream to try first.
     pub(super) next: usize,
-    /// Those whose clients wait, by the round in which they have something left: this, the next, and the one behind that.
+    /// Streams whose clients wait, by the round in which they have commands left: this one, the next, and the one after.
     blocked: [Places; 3],
     round: u64,
-    /// Those of which little is staged.
+    /// Streams with few staged bytes.
     wants_prefetch: Places,
-    /// Those that were promised something, by when they have waited half the time for it.
+    /// Streams with a guarantee, by the time at which they have waited for half of the guaranteed response time.
     urgent: BTreeSet<(Nanos, u32)>,
-    /// Where the arm is to be found.
+    /// Where the last command ends, in bytes from the start of the disk.
     arm: u64,
-    /// It was sent elsewhere since streams had it.
+    /// Whether a direct request has moved the arm since the last command of a stream.
     is_arm_elsewhere: bool,
     serial: u64,
-    /// Streams whose turn is over and whose commands are not.
+    /// Streams whose turn is over and that still have commands in flight.
     pub(super) leaving: u32,
-    /// When a writer has kept others waiting for long enough.
+    /// When a pausing writer loses its turn.
     pub(super) grace_at: Nanos,
 }
 
@@ -59,12 +59,12 @@ impl Dispatch {
         self.active.contains(&id)
     }
 
-    /// How many streams have a turn.
+    /// Streams that have a turn.
     pub(super) fn len(&self) -> usize {
         self.active.len()
     }
 
-    /// How many clients' streams wait for one.
+    /// Streams that wait for a turn because their clients do.
     pub(super) fn blocked(&self) -> usize {
         self.blocked.iter().map(BTreeSet::len).sum()
     }
@@ -74,22 +74,22 @@ impl Dispatch {
         self.round
     }
 
-    /// Takes a stream out, which is no more.
+    /// Removes a stream from the active ones.
     pub(super) fn leave(&mut self, id: u32) {
         self.active.retain(|active| *active != id);
     }
 
-    /// A stream without a turn has a command under way.
+    /// Counts a stream without a turn that has a command in flight.
     pub(super) fn add_leaving(&mut self) {
         self.leaving += 1;
     }
 
-    /// Commands of a stream without a turn are nobody's any more.
+    /// Stops counting a stream without a turn, which has ended.
     pub(super) fn remove_leaving(&mut self) {
         self.leaving -= 1;
     }
 
-    /// The arm is sent somewhere for a stream, or for another.
+    /// Notes where a command moves the arm, and whether it is a stream's.
     pub(super) fn send_arm(&mut self, to: u64, is_stream: bool) {
         (self.arm, self.is_arm_elsewhere) = (to, !is_stream);
     }
@@ -115,7 +115,7 @@ impl Dispatch {
         self.queue(queue).remove(&(key, id));
     }
 
-    /// A stream that was promised something wants a turn from then on before all others.
+    /// From this time on, a stream with a guarantee has precedence.
     pub(super) fn add_deadline(&mut self, at: Nanos, id: u32) {
         self.urgent.insert((at, id));
     }
@@ -124,12 +124,12 @@ impl Dispatch {
         self.urgent.remove(&(at, id));
     }
 
-    /// Whether a stream that was promised something should have a turn by now.
+    /// Whether a stream with a guarantee has precedence now.
     pub(super) fn has_urgent(&self, now: Nanos) -> bool {
         self.urgent.first().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// The next that wants a turn.
+    /// The stream that gets the next turn.
     pub(super) fn choose(&mut self, now: Nanos, turns: Turns) -> Option<u32> {
         if let Some((at, id)) = self.urgent.first().copied()
             && at <= now
@@ -151,13 +151,13 @@ impl Dispatch {
         found.map(|(_, id)| *id)
     }
 
-    /// Those who have something left of a round.
+    /// Streams that have commands left of a round.
     fn round_queue(&self, round: u64) -> &Places {
         &self.blocked[(round % 3) as usize]
     }
 }
 
-/// Who is nearest on either side.
+/// The stream nearest to the arm, above or below it.
 fn nearest(queues: [&Places; 2], arm: u64) -> Option<&(u64, u32)> {
     let above = queues.map(|queue| queue.range((arm, 0)..).next());
     let below = queues.map(|queue| queue.range(..(arm, 0)).next_back());

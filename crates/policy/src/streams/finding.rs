@@ -1,11 +1,11 @@
-//! To which stream a read belongs, and when there is a new one.
+//! Assigns reads to streams, and finds new streams.
 
 use super::classifier::Direction;
 use super::stream::{NO_STREAM, Stream, StreamKind, mirrored};
 use super::{NEAR, Streams};
 use headstack_model::Nanos;
 
-/// Into which set of expected places a way belongs.
+/// The index of the set of expected offsets for a kind of stream.
 pub(super) fn set_of(kind: StreamKind) -> usize {
     match kind {
         StreamKind::Read(Direction::Forward) => 0,
@@ -14,17 +14,17 @@ pub(super) fn set_of(kind: StreamKind) -> usize {
     }
 }
 
-/// Requests by which a stream that was found out of order may be out of it.
+/// Requests by which a stream with reordered requests may be out of order.
 const REORDERED: u64 = 32;
 
-/// How far ahead of the last answer a client of so long requests may have its next: depths beyond a hundred are rare, and a region of
-/// the disk that is searched must not grow with what a client says.
+/// How far ahead of the last answer a client's next request may be, by the length of its requests: depths beyond 100 are rare, and the
+/// searched region of the disk must be bounded whatever clients request.
 fn reach(bytes: u64) -> u64 {
     (128 * bytes).clamp(NEAR, 64 << 20)
 }
 
 impl Streams {
-    /// The reader that a request goes on with.
+    /// The reader that a request continues.
     pub(super) fn reader_for(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         if let Some(frame) = self.frames.readable_at(offset) {
             let stream = self.frames.get(frame).stream;
@@ -109,7 +109,7 @@ impl Streams {
         if known > 0 && !self.is_covered(mirrored(direction, disk_bytes, at, known), known) {
             let stream = &mut self.streams[id as usize];
             if at == expected && stream.waiting == 0 && stream.stride.is_none() {
-                // What was read ahead there had to be given up.
+                // The read-ahead there was discarded.
                 stream.frontier = at;
                 return true;
             }
@@ -129,7 +129,7 @@ impl Streams {
         true
     }
 
-    /// Takes note of a read that no stream goes on with; the stream that it is found to be of.
+    /// Notes a read that continues no stream. Returns the new stream that is found by it.
     pub(super) fn new_reader(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         let Some(direction) = self.readers.observe(self.now, client, offset, bytes) else {
             return self
@@ -145,7 +145,7 @@ impl Streams {
         let neighbour =
             self.expected[set_of(StreamKind::Read(direction))].range(near).map(|(_, id)| *id).next();
         if let Some(neighbour) = neighbour {
-            // Behind a stream, or away from it: another is there when it goes on by itself.
+            // Near another stream: there is a second one only if this read has a successor.
             let stream = &mut self.streams[neighbour as usize];
             if std::mem::replace(&mut stream.stray, at + bytes) != at {
                 return None;
@@ -154,7 +154,7 @@ impl Streams {
         self.new_stream(Stream::new(self.now, StreamKind::Read(direction), client, at))
     }
 
-    /// Takes note of a read far from all streams; the stream with gaps that it is found to be of.
+    /// Notes a read far from all streams. Returns the strided stream that is found by it.
     fn new_strider(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         let (direction, stride) = self.strides.observe(client, offset, bytes)?;
         if bytes > self.read_bytes() {
@@ -167,7 +167,7 @@ impl Streams {
         Some(id)
     }
 
-    /// The client's upward reader around there, which is about to be found once more because its requests come out of order.
+    /// The client's forward reader near there, which would be found again because its requests are out of order.
     fn own_stream_near(&self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         if self.config.is_as_published() {
             return None;
@@ -182,14 +182,14 @@ impl Streams {
         around.find(|(_, id)| is_own(*id)).map(|(_, id)| *id)
     }
 
-    /// Lets requests of a stream come out of their order.
+    /// Lets requests of a stream be out of order.
     fn widen(&mut self, id: u32, bytes: u64) {
         let most = self.memory_bytes() / 4;
         let stream = &mut self.streams[id as usize];
         stream.slack = stream.slack.max((REORDERED * bytes).min(most));
     }
 
-    /// Takes note of a read that continues no stream; the stream whose requests come out of order that it is found to be of.
+    /// Notes a read that continues no stream. Finds streams whose requests are out of order.
     fn new_reordered(&mut self, client: u64, offset: u64, bytes: u64) -> Option<u32> {
         if self.config.is_as_published() {
             return None;
@@ -200,11 +200,11 @@ impl Streams {
             self.new_stream(Stream::new(self.now, StreamKind::Read(Direction::Forward), client, end))
         })?;
         self.widen(id, bytes);
-        // This read is of what the stream has left out.
+        // This read is of bytes that the stream has skipped.
         None
     }
 
-    /// Expects a stream's next request there.
+    /// Sets where a stream's next request is expected.
     pub(super) fn set_expected(&mut self, id: u32, at: u64) {
         let stream = &mut self.streams[id as usize];
         let before = std::mem::replace(&mut stream.expected, at);

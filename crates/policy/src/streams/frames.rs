@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) enum State {
     /// A command reads into it.
     Reading,
-    /// It was read, and waits to be fetched.
+    /// It was read, and clients may fetch from it.
     Staged,
-    /// Writes are gathered in it.
+    /// Writes are coalesced in it.
     Coalescing,
     /// It waits to be written.
     Ready,
@@ -32,22 +32,22 @@ impl State {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) state: State,
-    /// The stream whose it is; the stream may have gone.
+    /// The stream that it belongs to; the stream may have ended.
     pub(super) stream: u32,
-    /// Where its bytes are on the disk, and how many they are or will be.
+    /// The first byte on the disk, and the number of bytes that it holds or will hold.
     pub(super) place: u64,
     pub(super) bytes: u64,
-    /// Which sixty-fourths of them clients have fetched.
+    /// Bitmap of the sixty-fourths that clients have fetched.
     fetched: u64,
-    /// Nobody is to have it any more: it is not what the disk has, or all of it was fetched.
+    /// No request finds it any more: its bytes are stale, or all of them were fetched.
     pub(super) is_hidden: bool,
-    /// Its stream has gone on behind it.
+    /// Its stream has continued past it.
     pub(super) is_behind: bool,
-    /// Answers that name it and were not taken.
+    /// Answers that name it and whose bytes were not taken yet.
     pub(super) pins: u32,
-    /// When somebody fetched of it, or it came in.
+    /// When a client last fetched from it, or it was filled.
     pub(super) touched: Nanos,
-    /// Tells what was gathered before from what was after.
+    /// Orders frames by the time at which they were allocated.
     pub(super) serial: u64,
 }
 
@@ -56,20 +56,20 @@ impl Frame {
         self.place + self.bytes
     }
 
-    /// What it is told by among those that could be given up, if it is one, by when it was wanted last.
+    /// Its key among the frames that may be evicted, if it is one of them: whether its stream has passed it, and when it was last used.
     fn staged(&self, id: u32) -> Option<(bool, (Nanos, u32))> {
         let is_there = self.state == State::Staged && !self.is_hidden;
         is_there.then_some((self.is_behind, (self.touched, id)))
     }
 
-    /// The sixty-fourths that a run of its bytes lies in.
+    /// Bitmap of the sixty-fourths in which a run of its bytes lies.
     fn parts(&self, begin: u64, end: u64) -> u64 {
         let part = |place: u64| (place - self.place) * 64 / self.bytes;
         let (first, last) = (part(begin), part(end - 1));
         (u64::MAX << first) & (u64::MAX >> (63 - last))
     }
 
-    /// About how many bytes nobody has fetched.
+    /// Bytes that no client has fetched, to a sixty-fourth.
     pub(super) fn unfetched(&self) -> u64 {
         self.bytes * u64::from(self.fetched.count_zeros()) / 64
     }
@@ -81,14 +81,13 @@ pub(super) struct Frames {
     frame_bytes: u64,
     frames: Vec<Option<Frame>>,
     free: Vec<u32>,
-    /// Frames whose bytes may be fetched, now or once they are read, by place.
+    /// Frames whose bytes may be fetched, now or once they are read, by offset.
     readable: BTreeMap<u64, u32>,
-    /// Frames with bytes that the disk does not have, by place.
+    /// Frames with bytes that are not on the disk yet, by offset.
     dirty: BTreeMap<u64, u32>,
-    /// Frames that wait to be fetched, by when they were wanted last: those that their streams expect to be, and those that
-    /// these have gone on behind.
+    /// Staged frames by their last use: those that their streams have not reached, and those that their streams have passed.
     staged: [BTreeSet<(Nanos, u32)>; 2],
-    /// Frames by the stream whose they are.
+    /// Frames by the stream that they belong to.
     owned: BTreeSet<(u32, u32)>,
     serials: u64,
     high_water: usize,
@@ -126,7 +125,7 @@ impl Frames {
         self.count() - self.free()
     }
 
-    /// Most that were in use at a time.
+    /// The most frames that were in use at a time.
     pub(super) fn high_water(&self) -> usize {
         self.high_water
     }
@@ -135,7 +134,7 @@ impl Frames {
         self.dirty.len()
     }
 
-    /// Takes a free frame for a run of the disk's bytes, if there is one.
+    /// Allocates a free frame for a run of the disk's bytes, if there is one.
     pub(super) fn allocate(
         &mut self,
         now: Nanos,
@@ -159,7 +158,7 @@ impl Frames {
         Some(id)
     }
 
-    /// Nobody finds the frame any more.
+    /// Hides a frame: no request finds it any more.
     fn hide(&mut self, id: u32) {
         let Frame { is_hidden, place, state, .. } = *self.get(id);
         if is_hidden {
@@ -171,12 +170,12 @@ impl Frames {
         map.remove(&place);
     }
 
-    /// Gives a frame back, as soon as no answer names it any more. Says whose it was, where it is free now.
+    /// Frees a frame once no answer names it any more. Returns its stream if the frame is free now.
     pub(super) fn retire(&mut self, id: u32) -> Option<u32> {
         self.hide(id);
         let frame = self.get_mut(id);
         if frame.pins > 0 {
-            // What is left of it is to be fetched by those whom an answer tells of it.
+            // The clients of these answers may still fetch from it.
             frame.state = State::Staged;
             return None;
         }
@@ -187,19 +186,19 @@ impl Frames {
         Some(stream)
     }
 
-    /// Whether a frame is one whose bytes may be fetched.
+    /// Whether a frame's bytes may be fetched.
     pub(super) fn is_readable(&self, id: u32) -> bool {
         self.frames[id as usize].as_ref().is_some_and(|frame| !frame.is_hidden && !frame.state.is_dirty())
     }
 
-    /// Holds the frames that an answer names.
+    /// Pins the frames that an answer names.
     pub(super) fn pin(&mut self, pieces: &Pieces) {
         for id in self.named(pieces) {
             self.get_mut(id).pins += 1;
         }
     }
 
-    /// Lets go of them, and hands those that are free now to `freed` with the stream whose they were.
+    /// Unpins them. Calls `freed` with the stream of each frame that becomes free.
     pub(super) fn unpin(&mut self, pieces: &Pieces, mut freed: impl FnMut(u32)) {
         for id in self.named(pieces) {
             let frame = self.get_mut(id);
@@ -210,7 +209,7 @@ impl Frames {
         }
     }
 
-    /// The frames that pieces lie in.
+    /// The frames in which pieces lie.
     fn named(&self, pieces: &Pieces) -> impl Iterator<Item = u32> + use<> {
         let (frame_bytes, pieces) = (self.frame_bytes, *pieces);
         let frames = move |piece: Piece| piece.at / frame_bytes..=(piece.at + piece.bytes - 1) / frame_bytes;
@@ -225,7 +224,7 @@ impl Frames {
         self.frames[id as usize].as_mut().expect("the frame is in use")
     }
 
-    /// Changes what a frame is found by among those that are staged.
+    /// Changes a frame, and its key among the staged ones.
     fn change(&mut self, id: u32, change: impl FnOnce(&mut Frame)) {
         let frame = self.get_mut(id);
         let before = frame.staged(id);
@@ -242,22 +241,22 @@ impl Frames {
         }
     }
 
-    /// A frame was read, and waits to be fetched.
+    /// Marks a frame as read.
     pub(super) fn stage(&mut self, now: Nanos, id: u32) {
         self.change(id, |frame| (frame.state, frame.touched) = (State::Staged, now));
     }
 
-    /// A frame's stream has gone on behind it.
+    /// Marks a frame as passed by its stream.
     pub(super) fn mark_passed(&mut self, id: u32) {
         self.change(id, |frame| frame.is_behind = true);
     }
 
-    /// The frame that was wanted longest ago of those that their streams have gone on behind.
+    /// The least recently used frame of those that their streams have passed.
     pub(super) fn oldest_passed(&self) -> Option<u32> {
         self.staged[1].first().map(|(_, id)| *id)
     }
 
-    /// The frames that are expected to be fetched, the one wanted longest ago first.
+    /// The frames that their streams have not passed, least recently used first.
     pub(super) fn expected(&self) -> impl Iterator<Item = (u32, &Frame)> {
         self.staged[0].iter().map(|(_, id)| (*id, self.get(*id)))
     }
@@ -267,14 +266,14 @@ impl Frames {
         self.owned.range((stream, 0)..=(stream, u32::MAX)).map(|(_, id)| *id)
     }
 
-    /// A frame is that stream's from now on.
+    /// Gives a frame another stream.
     pub(super) fn set_owner(&mut self, id: u32, stream: u32) {
         let before = std::mem::replace(&mut self.get_mut(id).stream, stream);
         self.owned.remove(&(before, id));
         self.owned.insert((stream, id));
     }
 
-    /// Frames that can be fetched from, with bytes between these two.
+    /// Frames that may be fetched from and hold bytes between these two.
     pub(super) fn readable_in(&self, begin: u64, end: u64) -> impl Iterator<Item = u32> {
         let first = self.readable_at(begin);
         first.into_iter().chain(self.readable.range(begin + 1..end.max(begin + 1)).map(|(_, id)| *id))
@@ -287,22 +286,22 @@ impl Frames {
             .filter_map(|(id, frame)| frame.as_ref().map(|frame| (id as u32, frame)))
     }
 
-    /// Where the bytes of a frame are in the stream memory, from this one of the disk's on.
+    /// The offset in the stream memory of a byte of the disk that a frame holds.
     pub(super) fn memory_offset(&self, id: u32, place: u64) -> u64 {
         u64::from(id) * self.frame_bytes + (place - self.get(id).place)
     }
 
-    /// The number of what was gathered last.
+    /// The number of the frame allocated last.
     pub(super) fn serial(&self) -> u64 {
         self.serials
     }
 
-    /// Whether bytes gathered by then are not on the disk yet.
+    /// Whether frames up to this number are not on the disk yet.
     pub(super) fn has_dirty_until(&self, serial: u64) -> bool {
         self.dirty.values().any(|id| self.get(*id).serial <= serial)
     }
 
-    /// The frame that has, or will have, this byte to be fetched.
+    /// The frame from which this byte may be fetched, now or once it is read.
     pub(super) fn readable_at(&self, place: u64) -> Option<u32> {
         let (_, id) = self.readable.range(..=place).next_back()?;
         (self.get(*id).end() > place).then_some(*id)
@@ -316,12 +315,12 @@ impl Frames {
         below.into_iter().chain(within).filter(move |id| self.get(*id).end() > place)
     }
 
-    /// All frames with bytes that are not on the disk, upwards.
+    /// All frames with bytes that are not on the disk, in ascending order.
     pub(super) fn all_dirty(&self) -> impl Iterator<Item = u32> + '_ {
         self.dirty.values().copied()
     }
 
-    /// The frames with this run, where all of it is there to be fetched; and its pieces, where these are few enough.
+    /// The pieces of this run, if all of it is staged and its pieces are few enough.
     pub(super) fn pieces(&self, place: u64, bytes: u64) -> Option<Pieces> {
         let (mut pieces, mut at, end) = (Pieces::default(), place, place + bytes);
         while at < end {
@@ -335,7 +334,7 @@ impl Frames {
         Some(pieces)
     }
 
-    /// Takes note that a run was fetched; hands frames of which nothing is left to `done`.
+    /// Notes that a run was fetched. Calls `done` with each frame whose bytes were all fetched.
     pub(super) fn fetch(&mut self, now: Nanos, place: u64, bytes: u64, mut done: impl FnMut(u32)) {
         let (mut at, end) = (place, place + bytes);
         while at < end {
@@ -352,8 +351,8 @@ impl Frames {
         }
     }
 
-    /// Has nobody fetch bytes of this run any more, since the disk will have others. Hands frames that no command needs to
-    /// `unused`.
+    /// Hides all frames with bytes of this run, because the disk will have other bytes there. Calls `unused` with each that no command
+    /// needs.
     pub(super) fn invalidate(&mut self, place: u64, bytes: u64, mut unused: impl FnMut(u32)) {
         let end = place.saturating_add(bytes);
         let mut at = place;
@@ -366,12 +365,12 @@ impl Frames {
         }
     }
 
-    /// The first frame with bytes to be fetched from this one on.
+    /// The first frame with bytes to be fetched at or after this one.
     fn first_readable(&self, place: u64) -> Option<u32> {
         self.readable_at(place).or_else(|| self.readable.range(place..).next().map(|(_, id)| *id))
     }
 
-    /// The last byte's end of the frames, readable or dirty, that lie below this byte.
+    /// Where the last frame, readable or dirty, below this byte ends.
     pub(super) fn end_below(&self, place: u64) -> u64 {
         let below =
             [&self.readable, &self.dirty].map(|map| map.range(..place).next_back().map(|(_, id)| *id));
@@ -385,12 +384,12 @@ impl Frames {
         above.into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
-    /// The frame, readable or dirty, that has this byte.
+    /// The frame, readable or dirty, that holds this byte.
     pub(super) fn holder(&self, place: u64) -> Option<u32> {
         self.dirty_in(place, 1).next().or_else(|| self.readable_at(place))
     }
 
-    /// Panics where the books do not agree with each other.
+    /// Panics if the state is inconsistent.
     pub(super) fn check(&self) {
         let mut ends = (0, 0);
         for (map, end, dirty) in [(&self.readable, &mut ends.0, false), (&self.dirty, &mut ends.1, true)] {

@@ -1,28 +1,28 @@
-//! What goes in and out of the stream scheduler.
+//! Requests, commands and answers of the stream scheduler.
 
 use headstack_model::Nanos;
 
-/// What a client was promised, for all its streams together.
+/// A client's guarantee, for all its streams together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guarantee {
-    /// Bytes a second, for as long as it asks for them.
+    /// Bytes per second that it may request.
     pub rate: u64,
     /// The longest that a request waits.
     pub response: Nanos,
 }
 
-/// Something that a client asks of a disk. Places and lengths are in bytes, multiples of the disk's block.
+/// A client's request. Offsets and lengths are in bytes, multiples of the disk's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What its answer is told by. No two that are under way have the same.
+    /// Identifies its answer. No two pending requests have the same.
     pub ticket: u64,
-    /// Who asks: a connection.
+    /// The client: a connection.
     pub client: u64,
-    /// What.
+    /// What is requested.
     pub kind: RequestKind,
 }
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// Bytes from the disk.
@@ -31,7 +31,7 @@ pub enum RequestKind {
         offset: u64,
         /// How many.
         bytes: u64,
-        /// From the media: staged bytes do not do.
+        /// From the media: staged bytes do not suffice.
         fua: bool,
     },
     /// Bytes to the disk.
@@ -43,26 +43,26 @@ pub enum RequestKind {
         /// Done once they are on the media.
         fua: bool,
     },
-    /// A change of bytes that the client does not bring: zeros, or a trim.
+    /// A change without data: zeros, or a trim.
     Change {
         /// First byte.
         offset: u64,
         /// How many.
         bytes: u64,
     },
-    /// A question about bytes that only the disk can answer, such as where holes are.
+    /// A question that only the disk can answer, such as where holes are.
     Query {
         /// First byte.
         offset: u64,
         /// How many.
         bytes: u64,
     },
-    /// All that was answered before, to the media.
+    /// Bring all writes that were answered before to the media.
     Flush,
 }
 
 impl RequestKind {
-    /// The bytes that it is about: the first, and how many.
+    /// The first byte and the number of bytes that it concerns.
     pub(super) fn run(&self) -> Option<(u64, u64)> {
         match *self {
             RequestKind::Read { offset, bytes, .. } | RequestKind::Write { offset, bytes, .. } => {
@@ -76,16 +76,16 @@ impl RequestKind {
     }
 }
 
-/// What is to be done next, in this order and at once: bytes that a piece names may be others after the next call.
+/// An action for the owner, to be done in this order and at once: after the next call a piece may hold other bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Copy bytes of a write into stream memory.
     CopyIn {
-        /// Whose.
+        /// The write's ticket.
         ticket: u64,
-        /// From which of its bytes on.
+        /// The first of its bytes.
         from: u64,
-        /// Where to, and how many.
+        /// The destination, and the number of bytes.
         piece: Piece,
     },
     /// Begin a command of the disk.
@@ -97,7 +97,7 @@ pub enum Action {
 /// A run of bytes of the stream memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
-    /// The first byte's place in the stream memory.
+    /// Offset of the first byte in the stream memory.
     pub at: u64,
     /// How many.
     pub bytes: u64,
@@ -106,7 +106,7 @@ pub struct Piece {
 /// A command of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What its end is told by. Used anew once it has ended.
+    /// Identifies its end. Reused once it has ended.
     pub id: u32,
     /// What it does.
     pub transfer: Transfer,
@@ -114,7 +114,7 @@ pub struct Command {
     pub offset: u64,
     /// How many; none for a flush.
     pub bytes: u64,
-    /// Where the bytes are, or go.
+    /// The buffer of its bytes.
     pub place: TransferBuffer,
 }
 
@@ -133,11 +133,11 @@ pub enum Transfer {
     },
     /// All that was written, to the media.
     Flush,
-    /// What the request itself asks ([`RequestKind::Change`], [`RequestKind::Query`]).
+    /// What the request itself asks for ([`RequestKind::Change`], [`RequestKind::Query`]).
     Own,
 }
 
-/// Where a command's bytes are.
+/// The buffer of a command's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferBuffer {
     /// In the stream memory, from this byte on.
@@ -151,7 +151,7 @@ pub enum TransferBuffer {
 /// A request that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Which.
+    /// The request's ticket.
     pub ticket: u64,
     /// How it ended.
     pub result: Result<Outcome, DiskError>,
@@ -160,7 +160,7 @@ pub struct Answer {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done; what a command of its own brought is with the request.
+    /// It is done; bytes that a command of its own read are with the request.
     Done,
     /// The bytes read are in the stream memory, until the next call.
     Staged(Pieces),
@@ -190,7 +190,7 @@ impl Pieces {
         self.pieces[..self.len][number]
     }
 
-    /// Adds one, which is joined to the last where it goes on there; whether there was room.
+    /// Adds a piece, merged with the last one where it continues that. Returns whether there was room.
     pub(super) fn push(&mut self, piece: Piece) -> bool {
         if let Some(last) = self.pieces[..self.len].last_mut().filter(|last| last.at + last.bytes == piece.at)
         {

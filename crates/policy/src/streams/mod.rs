@@ -2,17 +2,17 @@
 //!
 //! A disk that serves hundreds of sequential readers request by request spends its time on seeks. The scheduler stands
 //! before one disk. It finds the streams, gives each a queue of its own, and lets only a few at a time (the dispatch set)
-//! have the disk, each for a turn long enough to be worth the seek. What is read ahead lies in the stream memory until
-//! clients have fetched it. A client that goes on as its bytes come in keeps that short, so a turn may bring many times
-//! what the memory holds. Streams of writes have turns, too: they are answered when they are in the memory, and wait for
-//! room there until their turn comes. Other requests pass beside the streams. While streams are few, and the disk serves them as well
-//! by itself, their requests bypass the scheduler.
+//! have the disk, each for a turn long enough to be worth the seek. Bytes that were read ahead stay in the stream memory until
+//! a client has fetched them. A client that continues as its bytes arrive fetches them at once, so a turn may transfer many times
+//! what the memory holds. Streams of writes have turns, too: a write is answered when it is in the memory, and waits for
+//! memory until its stream has a turn. Other requests bypass the streams. While streams are few, and the disk serves them as well
+//! by itself, their requests bypass the scheduler, too.
 //!
-//! It is a machine: told of requests and of ended commands with the time, asked for [`Action`]s and for when to come back.
-//! The bytes are its owner's; it says where they go.
+//! It is a deterministic state machine. Its owner reports requests and ended commands with the time, takes [`Action`]s from it, and
+//! asks it when to call again. The owner holds the bytes; the scheduler says where they go.
 //!
-//! What is read again and what was written meanwhile agree because nothing is fetched of a frame once a write to its bytes
-//! was asked for, and none once one has ended; and bytes that are gathered and not on the disk are found before all others.
+//! Reads and writes of the same bytes agree because no byte of a frame is fetched after a write to it was submitted or has ended, and
+//! because coalesced bytes that are not on the disk are found first.
 //!
 //! *Source:* I. Panagiotakis, M. Flouris, A. Bilas, "Reducing disk I/O performance sensitivity for large numbers of
 //! sequential streams" (ICDCS 2009): classifier, dispatch set, staged set. The rest is ours.
@@ -62,19 +62,19 @@ use tuning::Tuning;
 use view::Books;
 use writing::CoalescedWrites;
 
-/// Where blocks of a disk lie together: requests of streams end there.
+/// Boundaries on the disk at which requests of streams end, such as those of tracks.
 pub trait Boundaries: std::fmt::Debug + Send {
     /// The first boundary beyond this byte.
     fn next_boundary(&self, after: u64) -> u64;
 }
 
-/// A request of a stream that waits for the disk, under its place and ticket.
+/// A request of a stream that waits for the disk. Its key is its offset and ticket.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     request: Request,
     bytes: u64,
     stream: u32,
-    /// What was staged for it was given up once.
+    /// Whether staged bytes for it were discarded once, so that they are read again.
     is_reread: bool,
 }
 
@@ -111,12 +111,12 @@ pub struct Streams {
     reads: BTreeMap<(u64, u64), Wait>,
     writes: BTreeMap<(u64, u64), Wait>,
     dispatch: Dispatch,
-    /// What clients were promised.
+    /// Guarantees by client.
     promises: BTreeMap<u64, Promise>,
     coalesced: CoalescedWrites,
-    /// Frames of which all was fetched.
+    /// Frames whose bytes were all fetched.
     emptied: Vec<u32>,
-    /// Requests that go on waiting though a frame is given up that they want.
+    /// Requests that keep waiting although a frame that they need is discarded.
     spared: Vec<(u64, u64)>,
     direct: DirectRequests,
     tuning: Tuning,
@@ -126,9 +126,9 @@ pub struct Streams {
     copies: VecDeque<Action>,
     starts: VecDeque<Command>,
     answers: VecDeque<Answer>,
-    /// What the last answer named.
+    /// Pieces that the last answer named.
     last_staged: Option<Pieces>,
-    /// When to look for streams and frames that nobody asks for any more.
+    /// When to look for idle streams and frames.
     sweep_at: Nanos,
     books: Books,
 }
@@ -137,7 +137,7 @@ pub struct Streams {
 const NEAR: u64 = 256 << 10;
 
 impl Streams {
-    /// A scheduler for a disk of so many bytes.
+    /// A scheduler for a disk of this size.
     ///
     /// *Errors:* a key of the configuration is out of its range.
     pub fn new(config: Config, disk_bytes: u64) -> Result<Streams, ConfigError> {
@@ -175,12 +175,12 @@ impl Streams {
         })
     }
 
-    /// Has requests of streams end where these say, as long as they are no shorter than a quarter for it.
+    /// Makes requests of streams end at these boundaries, where at least a quarter of the request remains.
     pub fn set_boundaries(&mut self, boundaries: Box<dyn Boundaries>) {
         self.boundaries = Some(boundaries);
     }
 
-    /// Bytes of the stream memory that its owner has to keep.
+    /// Bytes of the stream memory, which the owner holds.
     pub fn memory_bytes(&self) -> u64 {
         self.frames.count() as u64 * self.frames.frame_bytes()
     }
@@ -190,7 +190,7 @@ impl Streams {
         self.disk_bytes
     }
 
-    /// A client asks. The request must lie within the disk, and ask for something.
+    /// Takes a request of a client. It must lie within the disk and not be empty.
     pub fn submit(&mut self, now: Nanos, request: Request) {
         self.now = now;
         self.measure_wait();
@@ -201,7 +201,7 @@ impl Streams {
         self.pump();
     }
 
-    /// A command of the disk has ended.
+    /// Takes the end of a command of the disk.
     pub fn handle_end(&mut self, now: Nanos, id: u32, result: Result<(), DiskError>) {
         self.now = now;
         self.measure_wait();
@@ -217,12 +217,12 @@ impl Streams {
         self.pump();
     }
 
-    /// It is that late.
+    /// Does what is due at this time.
     pub fn handle_timeout(&mut self, now: Nanos) {
         self.now = now;
         self.drain_late();
         if self.dispatch.grace_at <= now {
-            // Whoever still has to wait says so again.
+            // A stream that still waits sets it again.
             self.dispatch.grace_at = Nanos::MAX;
         }
         if self.sweep_at <= now {
@@ -231,14 +231,14 @@ impl Streams {
         self.pump();
     }
 
-    /// When to come back with [`handle_timeout`](Streams::handle_timeout), if nothing else happens before.
+    /// When to call [`handle_timeout`](Streams::handle_timeout) if no other call comes before.
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let at = self.sweep_at.min(self.coalesced.drain_at).min(self.dispatch.grace_at);
         (at < Nanos::MAX).then_some(at)
     }
 
-    /// A client is gone: nobody hears its answers. Its reads that wait for the disk are answered at once, as refused; all else
-    /// is done.
+    /// Forgets a client that has disconnected. Its reads that wait for the disk are answered at once, as refused; its other requests
+    /// are done.
     pub fn forget(&mut self, now: Nanos, client: u64) {
         self.now = now;
         self.revoke_guarantee(client);
@@ -255,7 +255,7 @@ impl Streams {
         self.pump();
     }
 
-    /// What is to be done next. To be asked until there is nothing more, after the calls that tell something.
+    /// The next action for the owner. To be called until there is none, after each other call.
     pub fn poll_action(&mut self) -> Option<Action> {
         if let Some(pieces) = self.last_staged.take() {
             self.release_answer(&pieces);
@@ -273,7 +273,7 @@ impl Streams {
         Some(Action::Answer(answer))
     }
 
-    /// Panics where the books do not agree with each other.
+    /// Panics if the state is inconsistent.
     pub fn check(&self) {
         self.frames.check();
         let mut frames = vec![0; self.streams.capacity()];
@@ -291,14 +291,14 @@ impl Streams {
             // A writer in its turn may be waited for, for a moment.
             let idle = self.in_flight.is_empty() && self.dispatch.grace_at == Nanos::MAX;
             let is_stuck = idle && stream.is_blocked();
-            assert!(!is_stuck, "a client waits for stream {id} while the disk has nothing to do: {stream:?}");
+            assert!(!is_stuck, "a client waits for stream {id} while the disk is idle: {stream:?}");
         }
         let is_idle = self.in_flight.is_empty();
         assert!(
             !is_idle || self.direct.is_idle(),
-            "a client waits beside the streams while the disk has nothing to do"
+            "a direct request waits while the disk is idle"
         );
-        assert!(!is_idle || self.coalesced.is_settled(), "a flush waits while the disk has nothing to do");
+        assert!(!is_idle || self.coalesced.is_settled(), "a flush waits while the disk is idle");
     }
 
     fn route(&mut self, request: Request) {
@@ -319,7 +319,7 @@ impl Streams {
         self.answers.push_back(Answer { ticket, result });
     }
 
-    /// The bytes of an answer were taken.
+    /// Unpins the frames of an answer whose bytes the owner has taken.
     fn release_answer(&mut self, pieces: &Pieces) {
         let (mut freed, mut any) = ([stream::NO_STREAM; 2 * MOST_PIECES + 2], 0);
         self.frames.unpin(pieces, |stream| {
@@ -332,7 +332,7 @@ impl Streams {
         }
     }
 
-    /// Begins a command, which there must be room for.
+    /// Begins a command. [`has_room`](Streams::has_room) must hold.
     fn start(
         &mut self,
         purpose: Purpose,
@@ -354,15 +354,15 @@ impl Streams {
             && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))
     }
 
-    /// Gives the disk what it takes.
+    /// Begins commands as long as the disk takes them.
     fn pump(&mut self) {
         while self.has_room() {
             let begun = self.start_ready()
                 || self.is_direct_turn() && self.start_direct()
                 || self.start_stream()
-                // Nothing comes before them then.
+                // Nothing else has precedence then.
                 || self.in_flight.is_empty() && self.start_direct();
-            // A stream that found no room in the memory may have made work for the others.
+            // A stream that found no free frame may have closed frames of writes.
             let is_left = self.coalesced.has_ready() || self.in_flight.is_empty() && !self.direct.is_idle();
             if !begun && !is_left {
                 break;
@@ -370,7 +370,7 @@ impl Streams {
         }
     }
 
-    /// Gives up streams that do not go on, and frames that nobody asks for.
+    /// Ends idle streams, and discards idle frames.
     fn sweep(&mut self) {
         let idle = self.config.idle();
         let is_over = |since: Nanos, now: Nanos| since.saturating_add(idle) <= now;

@@ -1,22 +1,22 @@
-//! What clients were promised, and which of their streams is next to have it.
+//! Guarantees of clients, and which of a client's streams is next to fulfil one.
 //!
-//! A promise is a client's, however many streams it has: one of them at a time goes before those that were promised nothing, and its
-//! turn then brings all that the promise is for. The others of the client have such turns after it.
+//! A guarantee is a client's, however many streams it has: one of them at a time has precedence over streams without a guarantee, and its
+//! turn then transfers all that the guarantee covers. The client's other streams have such turns after it.
 
 use super::Streams;
 use super::messages::Guarantee;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// A promise to a client.
+/// The state of a client's guarantee.
 #[derive(Clone, Debug)]
 pub(super) struct Promise {
     pub(super) guarantee: Guarantee,
-    /// When it last had a turn for it.
+    /// When a turn last fulfilled it.
     kept: Option<Nanos>,
-    /// Its streams that wait, and since when: the first is to have the next.
+    /// The client's waiting streams, and since when; the first has the next turn.
     waiting: VecDeque<(Nanos, u32)>,
-    /// From when on that one goes before others.
+    /// When the first stream gets precedence.
     at: Nanos,
 }
 
@@ -25,12 +25,12 @@ impl Promise {
         Promise { guarantee, kept: None, waiting: VecDeque::new(), at: Nanos::MAX }
     }
 
-    /// Half of the time that it promises: that much is left for those who have a turn.
+    /// Half of the guaranteed response time: the other half is left for turns that have begun.
     fn half(&self) -> Nanos {
         Nanos(self.guarantee.response.0 / 2)
     }
 
-    /// From when on there may be a turn for it.
+    /// When the next turn for it may begin.
     fn next(&self) -> Nanos {
         self.kept.map_or(Nanos::ZERO, |kept| kept + self.half())
     }
@@ -41,13 +41,13 @@ impl Promise {
 }
 
 impl Streams {
-    /// Promises a client something, for all its streams together; whether the disk can keep it was for others to see.
+    /// Gives a client a guarantee for all its streams together. The caller has checked that the disk can keep it.
     pub fn set_guarantee(&mut self, client: u64, guarantee: Guarantee) {
         let promise = self.promises.entry(client).or_insert_with(|| Promise::new(guarantee));
         promise.guarantee = guarantee;
     }
 
-    /// A client is promised nothing any more.
+    /// Ends a client's guarantee.
     pub(super) fn revoke_guarantee(&mut self, client: u64) {
         let Some(promise) = self.promises.remove(&client) else { return };
         if let Some(first) = promise.first() {
@@ -56,7 +56,7 @@ impl Streams {
         promise.waiting.iter().for_each(|(_, id)| self.streams[*id as usize].escalated_for = None);
     }
 
-    /// A stream that waits has a turn before others when half of the time is over that its client was promised.
+    /// Registers a waiting stream: it gets precedence when half of its client's guaranteed response time has passed.
     pub(super) fn escalate(&mut self, id: u32) {
         let stream = &mut self.streams[id as usize];
         if stream.turn.is_some() || stream.escalated_for.is_some() || stream.waiting == 0 {
@@ -71,10 +71,10 @@ impl Streams {
         }
     }
 
-    /// A stream has a turn, or is no more.
+    /// Removes a stream that has a turn or has ended.
     pub(super) fn end_escalation(&mut self, id: u32) {
         let Some(client) = self.streams[id as usize].escalated_for.take() else { return };
-        let promise = self.promises.get_mut(&client).expect("it is promised something");
+        let promise = self.promises.get_mut(&client).expect("a registered stream's client has a guarantee");
         let is_first = promise.first() == Some(id);
         promise.waiting.retain(|(_, waiting)| *waiting != id);
         if is_first {
@@ -83,20 +83,19 @@ impl Streams {
         }
     }
 
-    /// Has the first of a client's streams go before others in time.
+    /// Sets when the first of a client's streams gets precedence.
     fn expect_first(&mut self, client: u64) {
-        let promise = self.promises.get_mut(&client).expect("it is promised something");
+        let promise = self.promises.get_mut(&client).expect("a registered stream's client has a guarantee");
         let Some((since, id)) = promise.waiting.front().copied() else { return };
         promise.at = (since + promise.half()).max(promise.next());
         self.dispatch.add_deadline(promise.at, id);
     }
 
-    /// Commands of the turn that a stream begins by which its client gets what it was promised until the next; none where another
-    /// turn is for that.
+    /// Commands of a stream's new turn that fulfil its client's guarantee until the next such turn; 0 if another turn does.
     pub(super) fn promised_requests(&mut self, id: u32) -> u32 {
         let (now, read_bytes) = (self.now, self.read_bytes());
         let Some(client) = self.streams[id as usize].escalated_for else { return 0 };
-        let promise = self.promises.get_mut(&client).expect("it is promised something");
+        let promise = self.promises.get_mut(&client).expect("a registered stream's client has a guarantee");
         if promise.first() != Some(id) || now < promise.next() {
             return 0;
         }

@@ -1,4 +1,4 @@
-//! Streams of reads: what is staged is fetched, the rest is read ahead in turns.
+//! Streams of reads: a request is answered from staged bytes, or waits until a turn of its stream reads them.
 
 use super::classifier::Direction;
 use super::finding::set_of;
@@ -11,13 +11,13 @@ use super::{Purpose, Streams, Wait};
 use headstack_model::Nanos;
 use std::collections::BTreeMap;
 
-/// Commands of a stream that the disk has at a time, so that it need not wait for the next.
+/// Commands of a stream in flight, so that the disk does not idle between two.
 const AHEAD: u32 = 2;
 
-/// For how long a frame is left to whoever fetches of it while the disk has other work: D frames are all there may be.
+/// Time for which a frame is not evicted after it was last used, while the disk has other work: there may be no more than D frames.
 const FRESH: Nanos = Nanos(20_000_000);
 
-/// For how long a frame is left to a slow client: to read it again would cost more than others lose.
+/// The same for a frame of a slow client: to read it again would cost more than others gain.
 const HELD: Nanos = Nanos(1_000_000_000);
 
 impl Streams {
@@ -42,13 +42,13 @@ impl Streams {
         }
     }
 
-    /// Longest request that a stream may have: its frames are all needed at once.
+    /// The longest request that a stream may have, because all its frames are needed at the same time.
     fn longest(&self) -> u64 {
         let frames = if self.frames.count() < 8 { 1 } else { 2 };
         frames * self.frames.frame_bytes()
     }
 
-    /// Answers a read with what is staged.
+    /// Answers a read from staged bytes.
     fn fetch(&mut self, request: Request, offset: u64, bytes: u64, pieces: super::Pieces, at_once: bool) {
         let first = self.frames.readable_at(offset).expect("it is staged");
         let stream = self.frames.get(first).stream;
@@ -62,7 +62,7 @@ impl Streams {
         }
     }
 
-    /// Gives up frames of which all was fetched, by whoever wanted it by now.
+    /// Discards frames whose bytes were all fetched.
     fn discard_emptied(&mut self) {
         while let Some(id) = self.emptied.pop() {
             if self.frames.is_readable(id) {
@@ -71,7 +71,7 @@ impl Streams {
         }
     }
 
-    /// A request of a stream came, or was answered: the next is expected behind it.
+    /// Notes a request of a stream that was answered. The next one is expected after it.
     fn advance_expected(&mut self, id: u32, client: u64, offset: u64, bytes: u64, is_hit: bool) {
         let disk_bytes = self.disk_bytes;
         let stream = &mut self.streams[id as usize];
@@ -95,14 +95,14 @@ impl Streams {
         self.enqueue(id);
     }
 
-    /// Whether a stream has gone on behind a run.
+    /// Whether a stream has continued past a run.
     fn has_passed(&self, id: u32, place: u64, bytes: u64) -> bool {
         let stream = &self.streams[id as usize];
         mirrored(stream.direction(), self.disk_bytes, place, bytes) + bytes
             <= stream.passed_up_to(stream.expected)
     }
 
-    /// Takes note of the frames that a stream has gone on behind, which it expected from `before` on.
+    /// Marks the frames that a stream has passed since it was expected at `before`.
     fn mark_passed(&mut self, id: u32, before: u64) {
         let stream = &self.streams[id as usize];
         let before = stream.passed_up_to(before);
@@ -123,7 +123,7 @@ impl Streams {
         }
     }
 
-    /// Gives up frames of a stream that it has left far behind.
+    /// Discards a frame of a stream that is more than its slack behind.
     fn evict_passed(&mut self, id: u32, expected: u64) {
         let slack = self.streams[id as usize].slack;
         let Some(behind) = expected.checked_sub(slack + 1) else { return };
@@ -140,13 +140,13 @@ impl Streams {
         }
     }
 
-    /// Gives up a stream that nothing waits for.
+    /// Ends a stream for which no request waits.
     pub(super) fn drop_stream(&mut self, id: u32) {
         self.dequeue(id);
         self.end_escalation(id);
         self.dispatch.leave(id);
         let stream = self.streams.remove(id as usize);
-        assert!(stream.waiting == 0, "a stream that goes leaves nobody waiting");
+        assert!(stream.waiting == 0, "no request waits for a stream that ends");
         if stream.in_flight > 0 && stream.turn.is_none() {
             self.dispatch.remove_leaving();
         }
@@ -162,7 +162,7 @@ impl Streams {
         }
     }
 
-    /// Has a request wait in a stream.
+    /// Queues a request in a stream.
     pub(super) fn wait(&mut self, id: u32, request: Request, offset: u64, bytes: u64) {
         let disk_bytes = self.disk_bytes;
         let stream = &mut self.streams[id as usize];
@@ -171,7 +171,7 @@ impl Streams {
         stream.last_request = self.now;
         stream.request = bytes;
         stream.client = request.client;
-        // It waits for what the disk is just bringing, or has taken at once what it brought.
+        // Its client is not slow if it waits for a command in flight, or asks soon after one has ended.
         stream.is_slow &= stream.in_flight == 0 && self.now.since(stream.last_end) > FRESH;
         let end = mirrored(stream.direction(), disk_bytes, offset, bytes) + bytes;
         stream.wanted = stream.wanted.max(end);
@@ -182,12 +182,12 @@ impl Streams {
         self.escalate(id);
     }
 
-    /// Requests of readers, or of writers, that wait.
+    /// The waiting requests of readers, or of writers.
     fn waits(&mut self, is_writer: bool) -> &mut BTreeMap<(u64, u64), Wait> {
         if is_writer { &mut self.writes } else { &mut self.reads }
     }
 
-    /// Takes out a read, or a write, that waits.
+    /// Removes a waiting read or write.
     pub(super) fn remove_wait(&mut self, is_writer: bool, key: (u64, u64)) -> Wait {
         let wait = self.waits(is_writer).remove(&key).expect("it waits");
         let stream = &mut self.streams[wait.stream as usize];
@@ -200,7 +200,7 @@ impl Streams {
         wait
     }
 
-    /// Sends reads that wait for bytes of a run, and will not get them from a frame, on another way.
+    /// Redirects reads that wait for bytes of a run and will not get them from a frame: they become direct requests.
     pub(super) fn redirect_waiters(&mut self, place: u64, bytes: u64) {
         let mut from = (place.saturating_sub(self.longest()), 0);
         while let Some(key) = self.next_wait(place, bytes, from) {
@@ -213,7 +213,7 @@ impl Streams {
         }
     }
 
-    /// Has streams read again what is wanted of a run that is given up; of each request once.
+    /// Makes streams reread what waiting requests need of a run that is discarded. Each request causes this once.
     fn rewind(&mut self, place: u64, bytes: u64) {
         let mut from = (place.saturating_sub(self.longest()), 0);
         while let Some(key) = self.next_wait(place, bytes, from) {
@@ -233,11 +233,10 @@ impl Streams {
         }
     }
 
-    /// Has a stream that a frame is taken from read ahead from there again.
+    /// Makes a stream whose frame is evicted read ahead from there again.
     fn rewind_owner(&mut self, frame: &Frame) {
         let Frame { stream: id, place, bytes, .. } = *frame;
-        // What those wait for that wait is read again in any case, and no more, so that two of them do not take frames from each other
-        // for ever.
+        // A stream with waiting requests rereads only what they need. Otherwise two streams would evict each other's frames forever.
         let may_go_back = |stream: &Stream| stream.stride.is_none() && stream.waiting == 0;
         if !self.streams.get(id as usize).is_some_and(may_go_back) || self.has_passed(id, place, bytes) {
             return;
@@ -248,14 +247,14 @@ impl Streams {
         self.enqueue(id);
     }
 
-    /// The first read from `from` on that waits for bytes of a run.
+    /// The first read at or after `from` that waits for bytes of a run.
     fn next_wait(&self, place: u64, bytes: u64, from: (u64, u64)) -> Option<(u64, u64)> {
         let upto = (place.saturating_add(bytes), 0);
         let mut waits = self.reads.range(from..upto.max(from));
         waits.find(|((offset, _), wait)| offset + wait.bytes > place).map(|(key, _)| *key)
     }
 
-    /// Nobody may fetch what the disk had in a run, which is being changed, or was.
+    /// Invalidates staged bytes of a run that is being changed or was changed.
     pub(super) fn invalidate(&mut self, place: u64, bytes: u64) {
         let mut unused = Vec::new();
         self.frames.invalidate(place, bytes, |id| unused.push(id));
@@ -263,7 +262,7 @@ impl Streams {
         self.redirect_waiters(place, bytes);
     }
 
-    /// Gives a frame back whose bytes nobody needs.
+    /// Discards a frame, and redirects the reads that wait for its bytes.
     pub(super) fn discard_frame(&mut self, id: u32) {
         let frame = *self.frames.get(id);
         if let Some(stream) = self.frames.retire(id) {
@@ -272,7 +271,7 @@ impl Streams {
         self.redirect_waiters(frame.place, frame.bytes);
     }
 
-    /// A frame of a stream is free.
+    /// Notes that a frame of a stream is free.
     pub(super) fn frame_freed(&mut self, stream: u32) {
         if let Some(found) = self.streams.get_mut(stream as usize) {
             found.frames -= 1;
@@ -289,12 +288,12 @@ impl Streams {
             return Step::Over;
         }
         let staged = (stream.frames - stream.in_flight) as usize;
-        // The more lies staged of others, the less may of this one; but what its next request lies in must find room.
+        // The more bytes of other streams are staged, the fewer this one may stage; but there is room for its next request.
         let is_split = self.boundaries.is_some() || stream.request > self.read_bytes();
         let spans = if is_split { stream.request.div_ceil(self.read_bytes()) + 2 } else { 1 };
         let most = self.frames.free().max(spans as usize);
         if !is_blocked && staged >= most && !self.may_evict(id, staged) {
-            // Its client is slower than the disk, or has gone.
+            // Its client is slower than the disk, or has disconnected.
             self.streams[id as usize].is_slow = true;
             return Step::Over;
         }
@@ -325,9 +324,9 @@ impl Streams {
         Step::Began
     }
 
-    /// Whether what others do not fetch is to be given up for a stream in its turn, as it would be if its client waited for more: the
-    /// client takes its bytes about as quickly as the disk brings them, so that they do not stay. Where D is given, what others have is of
-    /// turns as good as this one.
+    /// Whether a stream in its turn may evict staged bytes of others although its client does not wait: its client fetches bytes about as
+    /// quickly as the disk reads them, so that they do not stay. Never where D is given: then the bytes of others are of turns as good as
+    /// this one.
     fn may_evict(&self, id: u32, staged: usize) -> bool {
         let stream = &self.streams[id as usize];
         let disk_ns = stream.request as f64 / self.tuning.bandwidth() * 1e9;
@@ -335,7 +334,7 @@ impl Streams {
         self.config.dispatch_set.is_none() && is_quick && staged < self.frames.count() / 4
     }
 
-    /// Moves a stream on over what is in the memory already.
+    /// Advances a stream past bytes that are in the memory already.
     fn skip_held(&mut self, id: u32) {
         let disk_bytes = self.disk_bytes;
         let direction = self.streams[id as usize].direction();
@@ -352,17 +351,17 @@ impl Streams {
                 continue;
             };
             let at = stream.frontier;
-            // It may lead beyond the disk.
+            // The stride may exceed the disk.
             stream.frontier = (at + stride).min(disk_bytes);
             let record = record.min(disk_bytes - at);
             if end < at + record {
-                // The rest of the record is not read ahead: who waits for it asks the disk.
+                // The rest of the record is not read ahead: requests for it become direct.
                 self.redirect_waiters(mirrored(direction, disk_bytes, at, record), record);
             }
         }
     }
 
-    /// How many bytes to read from here on along a way, where so many are wanted.
+    /// Bytes to read from here in a direction, at most `most`.
     fn read_length(&self, direction: Direction, at: u64, most: u64) -> u64 {
         match direction {
             Direction::Forward => {
@@ -381,7 +380,7 @@ impl Streams {
         }
     }
 
-    /// Has a frame free for a stream, where that is fair; whether there is one.
+    /// Evicts a frame for a stream, where that is fair. Returns whether a frame is free.
     pub(super) fn make_room(&mut self, id: u32, is_blocked: bool) -> bool {
         let victim = self.frames.oldest_passed();
         let victim = victim.or_else(|| if is_blocked { self.victim(id) } else { None });
@@ -400,19 +399,19 @@ impl Streams {
             return false;
         }
         if !self.close_oldest() && self.in_flight.is_empty() {
-            // All memory is with others that wait for more: this one does without.
+            // Streams that wait hold all memory: this one's requests become direct.
             let stream = &self.streams[id as usize];
             let (direction, at) = (stream.direction(), stream.frontier);
             let bytes = stream.wanted.saturating_sub(at);
             self.redirect_waiters(mirrored(direction, self.disk_bytes, at, bytes), bytes);
         }
-        // Frames that are held may be taken after a while, of which nobody tells.
+        // Frames in use may be evicted after a while, without another event.
         self.dispatch.grace_at = self.dispatch.grace_at.min(self.now + FRESH);
         false
     }
 
-    /// The staged frame, wanted longest ago, that may be given up for a stream whose client waits: one of others, or else of its own
-    /// that nobody waits for.
+    /// The least recently used frame that may be evicted for a stream whose client waits: one of another stream, or else one of its own
+    /// for which no request waits.
     fn victim(&self, id: u32) -> Option<u32> {
         let is_left = |frame: &Frame| {
             let owner = self.streams.get(frame.stream as usize);
@@ -434,7 +433,7 @@ impl Streams {
         })
     }
 
-    /// A command for a frame has ended.
+    /// Takes the end of a command for a frame.
     pub(super) fn frame_ended(&mut self, id: u32, issued: Nanos, result: Result<(), DiskError>) {
         let (frame, now) = (*self.frames.get(id), self.now);
         let is_clean = result.is_ok() && !self.direct.is_busy(now);
@@ -444,11 +443,11 @@ impl Streams {
             return self.frame_written(id, result);
         }
         if result.is_err() || frame.is_hidden {
-            // Who waits for it asks the disk for no more than its own bytes.
+            // Requests that wait for it become direct, and read no more than their own bytes.
             self.discard_frame(id);
             let stream = self.streams.get(frame.stream as usize);
             if result.is_err() && stream.is_some_and(|stream| stream.waiting == 0) {
-                // More of what nobody waits for would be read in vain, too.
+                // More read-ahead would fail, too.
                 self.drop_stream(frame.stream);
             }
             return;
@@ -467,7 +466,7 @@ impl Streams {
         }
     }
 
-    /// Answers those for whom all is staged now.
+    /// Answers the requests whose bytes are all staged now.
     fn answer_waits(&mut self, place: u64, bytes: u64) {
         let mut from = (place.saturating_sub(self.longest()), 0);
         while let Some(key) = self.next_wait(place, bytes, from) {

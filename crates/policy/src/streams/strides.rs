@@ -1,7 +1,7 @@
-//! Streams that leave the same gap each time, too wide for the bitmaps: a client's last request, and how far it was from the one
+//! Strided streams, whose equal gaps are too wide for the bitmaps: a client's last request, and its distance from the one
 //! before.
 //!
-//! A client that has several such streams over one connection is not understood.
+//! Several such streams over one connection are not detected.
 
 use super::classifier::Direction;
 use super::clients::ByClient;
@@ -18,7 +18,7 @@ struct Last {
     times: u8,
 }
 
-/// Watches reads that no stream goes on with.
+/// Watches reads that continue no stream.
 #[derive(Debug)]
 pub(super) struct Strides {
     /// Each client's last request.
@@ -32,7 +32,7 @@ impl Strides {
         Strides { clients: ByClient::new(), streams: ByClient::new() }
     }
 
-    /// Takes note of a request; which way and how far each time, where its client goes on alike.
+    /// Notes a request. Returns direction and distance if the client's last requests had equal distances.
     pub(super) fn observe(&mut self, client: u64, offset: u64, bytes: u64) -> Option<(Direction, u64)> {
         let before = self.clients.get(client).copied().filter(|last| last.bytes == bytes);
         let distance = before.map_or(0, |last| offset as i64 - last.offset as i64);
@@ -43,13 +43,13 @@ impl Strides {
         (times >= ENOUGH).then_some((direction, distance.unsigned_abs()))
     }
 
-    /// A stream was found: what comes next begins anew.
+    /// Notes that a stream was found, and restarts the count of its client.
     pub(super) fn found(&mut self, client: u64, stream: u32) {
         self.clients.forget(client);
         *self.streams.claim(client).0 = stream;
     }
 
-    /// The stream that was found last of a client: it may be another's by now.
+    /// The stream found last for a client. Its number may belong to another stream by now.
     pub(super) fn stream_of(&self, client: u64) -> u32 {
         self.streams.get(client).copied().unwrap_or(NO_STREAM)
     }

@@ -1,4 +1,4 @@
-//! What the disk was measured to do, and the R, D and N that follow.
+//! Measures the disk's bandwidth and positioning time, from which N follows.
 //!
 //! A turn of `b p e / (1 - e)` bytes, where the disk transfers `b` bytes a second and needs `p` to get to a stream, reaches the
 //! share `e` of its bandwidth. Of less than `b p` it would lose more than half (C. Li, K. Shen, A. Papathanasiou, "Competitive
@@ -11,29 +11,29 @@ use headstack_model::Nanos;
 /// and the next come quicker than the media are.
 const CATCHES_UP: u32 = 4;
 
-/// Samples that are enough to go by.
+/// Samples that suffice for an estimate.
 const ENOUGH: f64 = 16.0;
 
-/// Estimates that follow the disk.
+/// Running estimates of the disk's times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tuning {
-    /// Nanoseconds a byte, of commands that went on where the last ended: of all, and of those after which it had caught up.
+    /// Nanoseconds per byte of commands that continued where the last one ended: of all, and of those after the disk had caught up.
     byte_ns: Mean,
     settled_byte_ns: Mean,
     positioning_ns: Mean,
     /// When the last command ended, and where.
     last: Option<(Nanos, u64)>,
-    /// What was read since the disk went elsewhere.
+    /// The commands since the last seek.
     turn: Option<Turn>,
 }
 
-/// Commands that go on where the last ended, and one that got the disk there.
+/// A command that needed a seek, and the commands that continued it.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     took_ns: f64,
     bytes: u64,
     commands: u32,
-    /// Of that, what commands took after which the disk had caught up.
+    /// The part of the commands after the disk had caught up.
     settled_ns: f64,
     settled_bytes: u64,
 }
@@ -48,8 +48,8 @@ pub(super) struct Sample {
     pub(super) is_clean: bool,
 }
 
-/// A mean over all samples, and later over about so many: over more than a round of all streams, since the zones of a disk differ and
-/// each is to have as much as another.
+/// A mean over all samples, and later over about the last `most`: over more than a round of all streams, because zones differ in
+/// bandwidth and streams are to get equal shares.
 #[derive(Clone, Copy, Debug)]
 struct Mean {
     value: f64,
@@ -96,7 +96,7 @@ impl Tuning {
             self.turn = Some(Turn { took_ns, bytes, commands, settled_ns, settled_bytes });
             return;
         }
-        // Whether it went on where the one before ended, and was there by then.
+        // Whether the command was at the disk before the one before ended.
         let is_on_time = issued <= last;
         let mut is_settled = false;
         if let Some(turn) = &mut self.turn {
@@ -130,7 +130,7 @@ impl Tuning {
         if is_settled { self.settled_byte_ns.value } else { self.byte_ns.value }
     }
 
-    /// Something else kept the disk busy.
+    /// Discards the current measurement because another request used the disk.
     pub(super) fn disturb(&mut self) {
         (self.last, self.turn) = (None, None);
     }
@@ -140,12 +140,12 @@ impl Tuning {
         1e9 / self.byte_ns()
     }
 
-    /// What it takes to get to a stream.
+    /// Positioning time to a stream.
     pub(super) fn positioning(&self) -> Nanos {
         Nanos(self.positioning_ns.value as u64)
     }
 
-    /// Bytes of a turn, where so many streams want one.
+    /// Bytes of a turn when this number of streams wants one.
     pub(super) fn turn_bytes(&self, config: &Config, streams: usize) -> u64 {
         let (byte_ns, positioning_ns) = (self.byte_ns(), self.positioning_ns.value);
         let floor = positioning_ns / byte_ns;

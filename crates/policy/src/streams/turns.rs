@@ -1,29 +1,29 @@
-//! The dispatch set: which streams have the disk, and for how long.
+//! Turns: which streams have the disk, and for how long.
 
 use super::config::Turns;
 use super::stream::{Queue, mirrored};
 use super::{Streams, stream::Stream};
 
-/// What came of a stream's turn to do something.
+/// Result of a stream's step in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// It began a command, or took writes in.
     Began,
-    /// It will go on later.
+    /// It continues later.
     Waits,
-    /// There is nothing more for it to do.
+    /// It has nothing more to do.
     Over,
 }
 
 impl Streams {
-    /// Whether streams have something for the disk.
+    /// Whether streams have commands for the disk.
     pub(super) fn streams_want_disk(&self) -> bool {
         self.dispatch.blocked() > 0 || self.dispatch.len() > 0
     }
 
     /// Begins a command of a stream.
     pub(super) fn start_stream(&mut self) -> bool {
-        // Each that wants a turn begins one, does nothing and ends it, at most.
+        // At most, each stream that wants a turn begins one, does nothing and ends it.
         for _ in 0..4 * (self.streams.len() + 1) {
             match self.step_active() {
                 Some(Step::Began) => return true,
@@ -35,12 +35,12 @@ impl Streams {
         unreachable!("a stream that has nothing to do wants no turn")
     }
 
-    /// Has those go on that have a turn: nothing where they all wait.
+    /// Lets the active streams take a step; `None` if all of them wait.
     fn step_active(&mut self) -> Option<Step> {
         let count = self.dispatch.active.len();
         for turn in 0..count {
             let place = (self.dispatch.next + turn) % count;
-            // Room made for one may have ended the turn of another.
+            // Eviction for one stream may have ended the turn of another.
             let Some(id) = self.dispatch.active.get(place).copied() else { return Some(Step::Waits) };
             if self.is_overdue(id) {
                 self.end_turn(id, false);
@@ -51,7 +51,7 @@ impl Streams {
             match step {
                 Step::Began => self.dispatch.next = place + 1,
                 Step::Waits if self.dispatch.active.get(place) == Some(&id) => continue,
-                // Its turn ended on the way.
+                // Its turn ended in this step.
                 Step::Waits => {}
                 Step::Over => self.end_turn(id, false),
             }
@@ -60,15 +60,15 @@ impl Streams {
         None
     }
 
-    /// Takes one off what is left of a stream's turn, which ends with the last.
+    /// Counts one command of a stream's turn, which ends with the last one.
     pub(super) fn spend_turn(&mut self, id: u32) {
         let longest = u64::from(self.turn_requests()) * self.read_bytes();
         let stream = &mut self.streams[id as usize];
         let left = stream.turn.expect("it has a turn") - 1;
-        // Else half a request would lie in the memory until the next round.
+        // Otherwise half a request would stay in the memory until the next round.
         let splits_request = left == 0 && stream.ends_inside_request(longest);
         stream.turn = Some(if splits_request { 1 } else { left });
-        // Whoever was promised something and has waited for half the time does not wait for the rest of it.
+        // A stream whose guarantee is due does not wait for the rest of this turn.
         let must_yield = self.dispatch.has_urgent(self.now) && stream.promised == 0;
         if left == 0 && !splits_request {
             self.end_turn(id, false);
@@ -78,7 +78,7 @@ impl Streams {
     }
 
     fn begin_turn(&mut self) -> bool {
-        // One more may begin while the last commands of another are under way, so that the disk need not wait.
+        // One more may begin while the last commands of another are in flight, so that the disk does not idle.
         let most = self.config.dispatch_set.unwrap_or(2) as usize;
         let taken = self.dispatch.active.len() + self.dispatch.leaving as usize;
         if taken >= most || self.config.dispatch_set.is_none() && !self.dispatch.active.is_empty() {
@@ -124,7 +124,7 @@ impl Streams {
         self.config.read_bytes(self.frames.frame_bytes())
     }
 
-    /// Whether a turn takes far longer than turns do while others wait: its client pauses, or the disk does.
+    /// Whether a turn takes far longer than usual while others wait, because its client or the disk pauses.
     fn is_overdue(&self, id: u32) -> bool {
         let requests = self.turn_requests().max(self.streams[id as usize].promised);
         let turn = f64::from(requests) * self.read_bytes() as f64 / self.tuning.bandwidth();
@@ -133,7 +133,7 @@ impl Streams {
         self.dispatch.blocked() > 0 && took.as_secs() > longest
     }
 
-    /// Ends a turn; what is left of it is for later, if it is `keeps_rest`.
+    /// Ends a turn. With `keeps_rest` the stream has the remaining commands later.
     fn end_turn(&mut self, id: u32, keeps_rest: bool) {
         self.dispatch.leave(id);
         let stream = &mut self.streams[id as usize];
@@ -146,7 +146,7 @@ impl Streams {
         self.escalate(id);
     }
 
-    /// The arm goes elsewhere: readers have the rest of their turns when it is near them again.
+    /// Suspends the turns of readers because a direct request moves the arm. They have the rest when the arm is near again.
     pub(super) fn suspend_turns(&mut self) {
         if self.config.turns != Turns::Nearest || self.config.dispatch_set.is_some() {
             return;
@@ -158,7 +158,7 @@ impl Streams {
         }
     }
 
-    /// A command of a stream has ended.
+    /// Counts the end of a stream's command.
     pub(super) fn note_command_end(&mut self, id: u32) {
         let Some(stream) = self.streams.get_mut(id as usize) else { return };
         stream.in_flight -= 1;
@@ -168,7 +168,7 @@ impl Streams {
         }
     }
 
-    /// Puts a stream into the queue where it belongs.
+    /// Puts a stream into the queue that it belongs to.
     pub(super) fn enqueue(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id as usize) else { return };
         let round = self.dispatch.round();
@@ -182,7 +182,7 @@ impl Streams {
             () => None,
         };
         let wanted = match (wanted, stream.queued) {
-            // Where it stands it stays while what it waits for is the same.
+            // It keeps its queue as long as it waits for the same.
             (Some(Queue::Blocked(_)), Some((queue @ Queue::Blocked(_), _))) => Some(queue),
             (wanted, _) => wanted,
         };
@@ -202,7 +202,7 @@ impl Streams {
         }
     }
 
-    /// Takes a stream out of its queue.
+    /// Removes a stream from its queue.
     pub(super) fn dequeue(&mut self, id: u32) {
         if let Some((queue, key)) = self.streams[id as usize].queued.take() {
             self.dispatch.remove(queue, key, id);
@@ -210,7 +210,7 @@ impl Streams {
     }
 }
 
-/// Where on the disk a stream goes on.
+/// Where on the disk a stream continues.
 fn resume_offset(stream: &Stream, disk_bytes: u64) -> u64 {
     mirrored(stream.direction(), disk_bytes, stream.frontier, 0)
 }

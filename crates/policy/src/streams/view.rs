@@ -1,4 +1,4 @@
-//! What the scheduler is doing, for whoever watches.
+//! A snapshot of the scheduler, for monitoring.
 
 use super::Streams;
 use super::classifier::Direction;
@@ -6,7 +6,7 @@ use super::frames::State;
 use super::stream::{Stream, StreamKind, mirrored};
 use headstack_model::Nanos;
 
-/// What was counted since the beginning.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Books {
     pub(super) requests: u64,
@@ -20,7 +20,7 @@ pub(super) struct Books {
     pub(super) lost_bytes: u64,
 }
 
-/// The scheduler at a time.
+/// A snapshot of the scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// Streams that there are, and how many were found since the beginning.
@@ -33,7 +33,7 @@ pub struct View {
     pub waiting_streams: usize,
     /// Requests that wait for a stream's turn.
     pub waiting_requests: usize,
-    /// Clients that have asked for something and were not told to be gone since.
+    /// Connected clients that have sent a request.
     pub clients: usize,
     /// M, and how much of it is in use, was at most, is read ahead, and is gathered.
     pub memory_bytes: u64,
@@ -45,7 +45,7 @@ pub struct View {
     pub staged_bytes: u64,
     /// Bytes that were written and are not on the disk yet.
     pub coalesced_bytes: u64,
-    /// Commands that the disk has.
+    /// Commands in flight.
     pub in_flight: usize,
     /// Requests since the beginning.
     pub requests: u64,
@@ -65,7 +65,7 @@ pub struct View {
     pub lost_bytes: u64,
     /// Bytes a second within a stream, as measured.
     pub bandwidth: f64,
-    /// What it takes to get to a stream, as measured.
+    /// Positioning time to a stream, as measured.
     pub positioning: Nanos,
     /// R, N and D as they are now.
     pub read_ahead_bytes: u64,
@@ -73,20 +73,20 @@ pub struct View {
     pub requests_per_turn: u32,
     /// Streams that may have a turn at a time.
     pub dispatch_set: u32,
-    /// Whether requests of streams go to the disk as they come, because turns would gain too little.
+    /// Whether requests of streams bypass the scheduler, because turns would gain too little.
     pub bypass: bool,
 }
 
-/// A stream at a time.
+/// A snapshot of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamView {
-    /// Its number, which another may have once it has gone.
+    /// Its number, which another stream may get after it has ended.
     pub id: u32,
-    /// Who asked last.
+    /// The client of its last request.
     pub client: u64,
     /// Whether it writes.
     pub writes: bool,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
     /// Where the next request is expected.
     pub offset: u64,
@@ -102,9 +102,9 @@ pub struct StreamView {
     pub memory_bytes: u64,
     /// Whether it has a turn.
     pub has_turn: bool,
-    /// When it was found, and when it was asked last.
+    /// When it was found.
     pub since: Nanos,
-    /// When it was asked last.
+    /// When its last request arrived.
     pub last_request: Nanos,
 }
 

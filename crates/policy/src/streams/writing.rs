@@ -1,7 +1,7 @@
-//! Streams of writes: gathered in frames, answered at once, written in turns; and what a FLUSH has to wait for.
+//! Streams of writes: coalesced in frames, answered at once, written in turns; and what a FLUSH has to wait for.
 //!
-//! A stream has frames only in its turn, so that few frames serve many streams: a write that needs one waits, unanswered, until
-//! then. Its client writes on as fast as the disk does while the turn lasts.
+//! A stream has frames only in its turn, so that few frames serve many streams: a write that needs a frame waits, unanswered, until
+//! then. During the turn its client writes as fast as the disk does.
 
 use super::classifier::Direction;
 use super::frames::State;
@@ -12,26 +12,27 @@ use super::{NEAR, Purpose, Streams, Wait};
 use headstack_model::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
-/// For how long a stream whose client pauses keeps its turn from others: less than it takes to get back.
+/// Time for which a stream whose client pauses keeps its turn: less than the disk needs to return to it.
 const GRACE: Nanos = Nanos(3_000_000);
 
 /// Frames of a stream that wait to be written, or are.
 const BEHIND: u32 = 4;
 
-/// What is on its way to the disk, and who waits for it.
+/// Coalesced writes that are not on the disk yet, and requests that wait for them.
 #[derive(Debug)]
 pub(super) struct CoalescedWrites {
     /// Frames that are to be written, the oldest first.
     ready: VecDeque<u32>,
-    /// Requests that must not come before gathered bytes are on the disk.
+    /// Requests that wait until coalesced bytes are on the disk.
     held: Vec<Request>,
-    /// Flushes, and what was gathered before them.
+    /// Flushes, each with the number of the last frame before it.
     flushes: VecDeque<(u64, Request)>,
-    /// How often bytes that were answered did not come to the disk, and why the last time.
+    /// Number of losses of acknowledged bytes, and the error of the last one.
     losses: (u64, DiskError),
-    /// Of how many losses each client has been told: each hears of all while it is there, whoever wrote, because several may be one.
+    /// Losses that each client was told of. Each client is told of all while it is connected, because a user may have several
+    /// connections.
     reported_losses: BTreeMap<u64, u64>,
-    /// When gathered bytes have waited for long enough.
+    /// When coalesced bytes have waited for long enough.
     pub(super) drain_at: Nanos,
 }
 
@@ -54,17 +55,17 @@ impl CoalescedWrites {
         !self.ready.is_empty()
     }
 
-    /// A client asks for something: what was lost before it came is not its own.
+    /// Adds a client at its first request. Earlier losses are not reported to it.
     pub(super) fn add_client(&mut self, client: u64) {
         self.reported_losses.entry(client).or_insert(self.losses.0);
     }
 
-    /// How many clients are known.
+    /// Clients that have sent a request.
     pub(super) fn clients(&self) -> usize {
         self.reported_losses.len()
     }
 
-    /// A client has gone.
+    /// Removes a client that has disconnected.
     pub(super) fn remove_client(&mut self, client: u64) {
         self.reported_losses.remove(&client);
     }
@@ -73,7 +74,7 @@ impl CoalescedWrites {
         self.losses = (self.losses.0 + 1, error);
     }
 
-    /// Whether a client is to be told of a loss by its flush, which it is then.
+    /// Reports losses to a client by its flush, once each.
     pub(super) fn report_loss(&mut self, client: u64) -> Result<(), DiskError> {
         let (losses, error) = self.losses;
         let reported =
@@ -81,7 +82,7 @@ impl CoalescedWrites {
         if reported < losses { Err(error) } else { Ok(()) }
     }
 
-    /// Whether a request that waits for gathered bytes is about a run, too.
+    /// Whether a held request overlaps a run.
     fn has_held(&self, offset: u64, bytes: u64) -> bool {
         let overlaps = |request: &Request| {
             request
@@ -101,7 +102,7 @@ impl CoalescedWrites {
 impl Streams {
     pub(super) fn route_write(&mut self, request: Request, offset: u64, bytes: u64, fua: bool) {
         if self.coalesced.has_held(offset, bytes) {
-            // Else those would wait for as long as others go on to write there.
+            // Otherwise the held requests would starve as long as others write there.
             return self.coalesced.held.push(request);
         }
         if !fua && self.is_overwritten(request, offset, bytes) || self.is_held(request, offset, bytes) {
@@ -121,14 +122,14 @@ impl Streams {
         }
     }
 
-    /// Sends a request to the disk by itself, behind gathered bytes that it is about, too.
+    /// Queues a direct request, after coalesced bytes that it overlaps are written.
     pub(super) fn send_direct_after_writes(&mut self, request: Request, offset: u64, bytes: u64) {
         if !self.is_held(request, offset, bytes) {
             self.send_direct(request);
         }
     }
 
-    /// The same of one that changes bytes.
+    /// The same for a request that changes bytes.
     pub(super) fn route_change(&mut self, request: Request, offset: u64, bytes: u64) {
         if !self.is_held(request, offset, bytes) {
             self.invalidate(offset, bytes);
@@ -145,7 +146,7 @@ impl Streams {
         self.coalesced.flushes.push_back((self.frames.serial(), request));
     }
 
-    /// Answers a read of bytes that are gathered in one frame; whether they are.
+    /// Answers a read of bytes that are all dirty in one frame. Returns whether they are.
     pub(super) fn answers_from_dirty(
         &mut self,
         request: Request,
@@ -166,21 +167,21 @@ impl Streams {
         true
     }
 
-    /// Writes over bytes that are being gathered; whether that is all there is to do.
+    /// Overwrites bytes that are being coalesced. Returns whether the write is done by that.
     fn is_overwritten(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
         let Some(id) = self.frames.dirty_in(offset, bytes).next() else { return false };
         let frame = self.frames.get(id);
         if frame.state != State::Coalescing || frame.place > offset || frame.end() < offset + bytes {
             return false;
         }
-        // A flush that waits for the frame closed it, so these bytes were gathered after all flushes.
+        // A flush that waits for the frame closed it, so these bytes were coalesced after all flushes.
         let piece = Piece { at: self.frames.memory_offset(id, offset), bytes };
         self.copy_in(request.ticket, 0, piece);
         self.answer(request.ticket, Ok(Outcome::Done));
         true
     }
 
-    /// Has a request wait where gathered bytes must be on the disk before; whether it must.
+    /// Holds a request if coalesced bytes that it overlaps must be written before. Returns whether it is held.
     pub(super) fn is_held(&mut self, request: Request, offset: u64, bytes: u64) -> bool {
         let before: Vec<u32> = self.frames.dirty_in(offset, bytes).collect();
         if before.is_empty() {
@@ -191,7 +192,7 @@ impl Streams {
         true
     }
 
-    /// The writer that goes on here.
+    /// The writer that a write continues.
     fn writer_for(&self, offset: u64, bytes: u64) -> Option<u32> {
         if let Some(id) = self.stream_with_tail(StreamKind::Write, offset, bytes) {
             return Some(id);
@@ -206,7 +207,7 @@ impl Streams {
         self.new_stream(Stream::new(self.now, StreamKind::Write, client, offset))
     }
 
-    /// Takes a write in that goes on where its stream is, if there is room for it.
+    /// Coalesces a write at its stream's frontier, if there is memory for it.
     fn accept(&mut self, id: u32, request: Request, offset: u64, bytes: u64) -> bool {
         let frame_bytes = self.frames.frame_bytes();
         let open = self.streams[id as usize].open;
@@ -235,7 +236,7 @@ impl Streams {
         self.bypass.answered(bytes);
         self.answer(request.ticket, Ok(Outcome::Done));
         self.enqueue(id);
-        // Whoever wanted to write the same bytes at the same time does it by itself.
+        // Other waiting writes of the same bytes become direct.
         while let Some((key, wait)) = self.first_write(id, offset, offset + bytes) {
             self.remove_wait(true, key);
             self.route_change(wait.request, key.0, wait.bytes);
@@ -253,7 +254,7 @@ impl Streams {
         self.copies.push_back(Action::CopyIn { ticket, from, piece });
     }
 
-    /// Opens a frame for a stream in its turn, with so many bytes to begin with; whether it may have one.
+    /// Opens a frame with these bytes for a stream in its turn. Returns whether it gets one.
     fn open_frame(&mut self, id: u32, place: u64, bytes: u64) -> bool {
         let stream = &self.streams[id as usize];
         let is_turn = stream.turn.is_some();
@@ -281,7 +282,7 @@ impl Streams {
         }
     }
 
-    /// Has a frame written, if it is one that gathers.
+    /// Closes a frame in which writes are coalesced, so that it is written.
     pub(super) fn close(&mut self, id: u32) {
         let frame = self.frames.get_mut(id);
         if frame.state != State::Coalescing {
@@ -296,12 +297,12 @@ impl Streams {
         };
         found.open = None;
         if found.turn.is_some() {
-            // Only now, so that the next does not come between this frame and those before.
+            // Not earlier, so that no other stream's frame comes between this frame and those before it.
             self.spend_turn(stream);
         }
     }
 
-    /// Has the frame written that gathers for the longest time, because memory is short; whether any is being written then.
+    /// Closes the oldest open frame, because memory is short. Returns whether any frame is dirty.
     pub(super) fn close_oldest(&mut self) -> bool {
         let open = self.frames.all_dirty().filter(|id| self.frames.get(*id).state == State::Coalescing);
         if let Some(id) = open.min_by_key(|id| self.frames.get(*id).serial) {
@@ -310,7 +311,7 @@ impl Streams {
         self.frames.dirty() > 0
     }
 
-    /// Has those frames written that wait for too long.
+    /// Closes frames that have waited for too long.
     pub(super) fn drain_late(&mut self) {
         let (now, coalesce) = (self.now, self.config.coalesce());
         if now < self.coalesced.drain_at {
@@ -340,7 +341,7 @@ impl Streams {
         true
     }
 
-    /// A frame was written, or could not be.
+    /// Takes the end of a frame's write.
     pub(super) fn frame_written(&mut self, id: u32, result: Result<(), DiskError>) {
         let frame = *self.frames.get(id);
         match result {
@@ -359,13 +360,13 @@ impl Streams {
             self.coalesced.flushes.pop_front();
             self.send_direct(request);
         }
-        // Those that still must wait come back to where they were.
+        // Requests that must still wait are held again.
         for request in std::mem::take(&mut self.coalesced.held) {
             self.route(request);
         }
     }
 
-    /// Takes in what waits for a stream that has a turn.
+    /// Coalesces the writes that wait for a stream in its turn.
     pub(super) fn advance_writer(&mut self, id: u32) -> Step {
         let frontier = self.streams[id as usize].frontier;
         let Some((key, wait)) = self.first_write(id, frontier, frontier.saturating_add(NEAR + 1)) else {
@@ -379,7 +380,7 @@ impl Streams {
             return Step::Waits;
         }
         self.remove_wait(true, key);
-        // It may meet bytes that others have had gathered since.
+        // Others may have coalesced bytes there since.
         let Wait { request, bytes, .. } = wait;
         if self.coalesced.has_held(frontier, bytes) {
             self.coalesced.held.push(request);
@@ -396,7 +397,7 @@ impl Streams {
         Step::Waits
     }
 
-    /// The next write of a stream is not there.
+    /// The next write of a stream has not arrived.
     fn pause(&mut self, id: u32) -> Step {
         let end = self.streams[id as usize].last_request + GRACE;
         if end <= self.now {
@@ -406,7 +407,7 @@ impl Streams {
         Step::Waits
     }
 
-    /// Writes wait behind a gap: when it is not filled soon, the stream goes on behind it.
+    /// Writes wait after a gap. If it is not filled soon, the stream continues after it.
     fn skip_gap(&mut self, id: u32, key: (u64, u64)) -> Step {
         let end = self.streams[id as usize].last_request + GRACE;
         if end > self.now {
@@ -421,7 +422,7 @@ impl Streams {
         self.advance_writer(id)
     }
 
-    /// A stream has one more command under way.
+    /// Counts a command of a stream.
     pub(super) fn mark_in_flight(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(id as usize) {
             stream.in_flight += 1;
