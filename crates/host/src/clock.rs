@@ -41,12 +41,12 @@ impl Clock {
     /// The disks' time.
     #[inline]
     pub fn now(&self) -> Nanos {
-        self.at(self.start.elapsed())
+        self.time_at(self.start.elapsed())
     }
 
     /// The disks' time so long after the clock was made.
     #[inline]
-    fn at(&self, elapsed: Duration) -> Nanos {
+    fn time_at(&self, elapsed: Duration) -> Nanos {
         self.disk(elapsed).min(Nanos(LAST))
     }
 
@@ -89,10 +89,10 @@ mod tests {
     fn fastest_clock_runs_31_days_and_then_stops() {
         let day = Duration::from_secs(86_400);
         let clock = Clock::new(Clock::FASTEST).expect("it is allowed");
-        assert_eq!(clock.at(31 * day), Nanos::from_secs(31 * 86_400 * 5000));
-        let [end, later] = [100, 100_000].map(|days| clock.at(days * day));
+        assert_eq!(clock.time_at(31 * day), Nanos::from_secs(31 * 86_400 * 5000));
+        let [end, later] = [100, 100_000].map(|days| clock.time_at(days * day));
         assert_eq!(end, later, "time never goes back");
-        assert!(end > clock.at(31 * day) && end + Nanos::from_secs(3600) < Nanos::MAX);
+        assert!(end > clock.time_at(31 * day) && end + Nanos::from_secs(3600) < Nanos::MAX);
         assert!(Clock::new(5000.1).is_err());
     }
 }

@@ -34,7 +34,7 @@ impl<W: Machine> Connection<W> {
     }
 
     /// The same, of a client that the log calls so.
-    pub(crate) fn of(self, client: String) -> Connection<W> {
+    pub(crate) fn named(self, client: String) -> Connection<W> {
         Connection { client, ..self }
     }
 

@@ -105,7 +105,7 @@ impl<T> FairQueue<T> {
                 self.lanes[client].credit += QUANTUM;
                 self.ring.rotate_left(1);
             } else {
-                return self.take(client);
+                return self.dispatch(client);
             }
         }
         None
@@ -117,7 +117,7 @@ impl<T> FairQueue<T> {
         is_only_one || self.in_flight.saturating_add(cost) <= self.most
     }
 
-    fn take(&mut self, client: usize) -> Option<T> {
+    fn dispatch(&mut self, client: usize) -> Option<T> {
         let lane = &mut self.lanes[client];
         let (cost, request) = lane.waiting.pop_front()?;
         lane.credit -= cost;

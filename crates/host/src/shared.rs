@@ -77,7 +77,7 @@ impl Ends {
     }
 
     /// Takes all of them, in exchange for an empty list.
-    pub(crate) fn take(&self, into: &mut Vec<(u32, Result<Outcome, BlockError>)>) {
+    pub(crate) fn take_ended(&self, into: &mut Vec<(u32, Result<Outcome, BlockError>)>) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut *ended, into);
     }
@@ -251,11 +251,11 @@ impl DiskHandle {
 
     /// Asks a volume for an operation; `caller` is answered when the model is done with it, perhaps before this returns.
     pub fn submit(&self, volume: u32, operation: Operation, caller: Box<dyn Caller>) {
-        self.ask([(volume, operation, RequestOrigin::Caller(caller))]);
+        self.submit_all([(volume, operation, RequestOrigin::Caller(caller))]);
     }
 
     /// Asks for operations, all at one time.
-    pub(crate) fn ask(&self, all: impl IntoIterator<Item = (u32, Operation, RequestOrigin)>) {
+    pub(crate) fn submit_all(&self, all: impl IntoIterator<Item = (u32, Operation, RequestOrigin)>) {
         let mut replies = Vec::new();
         let mut state = self.0.lock();
         if state.stopping {

@@ -40,13 +40,13 @@ impl DiskHandle {
         // The disk's own thread waits for who looks, who must therefore not wait for all others.
         realtime::with_realtime(|| {
             let lateness = self.lateness();
-            self.inspect(|emulator| Snapshot::of(emulator, clock.now(), lateness))
+            self.inspect(|emulator| Snapshot::capture(emulator, clock.now(), lateness))
         })
     }
 }
 
 impl Snapshot {
-    fn of(emulator: &Emulator, at: Nanos, lateness: Lateness) -> Snapshot {
+    fn capture(emulator: &Emulator, at: Nanos, lateness: Lateness) -> Snapshot {
         let volume = |(number, volume): (usize, &Volume)| VolumeSnapshot {
             name: volume.info().name.clone(),
             unwritten_bytes: volume.unwritten_bytes(),

@@ -92,12 +92,12 @@ impl DeviceLocation {
     /// Looks a device up by its number. A loop device is the disk, or its part from `losetup --offset` on.
     ///
     /// *Errors:* the system does not tell of it.
-    pub fn of(device: u64) -> Result<DeviceLocation, LocationError> {
+    pub fn find(device: u64) -> Result<DeviceLocation, LocationError> {
         let link = format!("/sys/dev/block/{}:{}", major(device), minor(device));
-        DeviceLocation::at(&fs::canonicalize(&link).map_err(|_| LocationError::NoDevice)?)
+        DeviceLocation::read_folder(&fs::canonicalize(&link).map_err(|_| LocationError::NoDevice)?)
     }
 
-    fn at(folder: &Path) -> Result<DeviceLocation, LocationError> {
+    fn read_folder(folder: &Path) -> Result<DeviceLocation, LocationError> {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let must = |folder: &Path, name: &str| {
             number(folder, name).ok_or_else(|| LocationError::MissingAttribute(folder.join(name)))
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn at(folder: &tempfile::TempDir, device: &str) -> DeviceLocation {
-        DeviceLocation::at(&folder.path().join(device)).expect("all is told")
+        DeviceLocation::read_folder(&folder.path().join(device)).expect("all is told")
     }
 
     fn on(found: &DeviceLocation, sectors: u64, sector_bytes: u32) -> Option<(u64, u64)> {
@@ -283,7 +283,7 @@ mod tests {
             "sysfs counts in 512"
         );
         assert_eq!(on(&at(&sysfs(&DISK), "sda"), 80_000, 512), Some((0, 80_000)));
-        let untold = DeviceLocation::at(&sysfs(&DISK[..3]).path().join("sda/sda2"));
+        let untold = DeviceLocation::read_folder(&sysfs(&DISK[..3]).path().join("sda/sda2"));
         assert!(untold.is_err_and(|told| told.to_string().contains("sda2/start")));
     }
 

@@ -291,7 +291,7 @@ fn snapshot_reports_operations_and_their_times() {
     assert!(ask(Operation::Trim { offset: 0, bytes: 1 << 30 }).is_ok());
     let snapshot = handle.snapshot();
     let books = &snapshot.volumes[0].books;
-    let reads = books.of(Kind::Read);
+    let reads = books.count_of(Kind::Read);
     assert_eq!((reads.done, reads.failed, reads.bytes), (20, 1, 81_920));
     assert_eq!((books.all().done, books.all().bytes, books.responses().count()), (22, 82_432, 22));
     let mean_ms = reads.time.as_ms() / 20.0;

@@ -40,7 +40,7 @@ impl Budget {
         self.0.spent.load(Ordering::Relaxed)
     }
 
-    fn take(&self, bytes: usize) -> bool {
+    fn try_reserve(&self, bytes: usize) -> bool {
         let left = |spent: usize| spent.checked_add(bytes).filter(|spent| *spent <= self.0.bytes);
         self.0.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
     }
@@ -67,7 +67,7 @@ impl Share {
     pub(super) fn allows(&mut self, held: usize, more: usize) -> bool {
         let Some(budget) = &self.budget else { return true };
         let lacking = (held + more).saturating_sub(OWN + self.taken);
-        let is_there = budget.take(lacking);
+        let is_there = budget.try_reserve(lacking);
         self.taken += if is_there { lacking } else { 0 };
         is_there
     }

@@ -54,7 +54,7 @@ const REFUSALS: [(u32, &str); 4] = [
     (proto::REP_ERR_UNKNOWN, "there is none of that name"),
 ];
 
-fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+fn read_array<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     from.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -65,12 +65,12 @@ fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
 /// *Errors:* the connection breaks, the server speaks something else or refuses.
 pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, ClientError> {
     for (what, magic) in ["greeting", "kind of handshake"].into_iter().zip(proto::GREETING) {
-        let met = u64::from_be_bytes(take(stream)?);
+        let met = u64::from_be_bytes(read_array(stream)?);
         if met != magic {
             return Err(ClientError::Magic { what, met });
         }
     }
-    take::<2>(stream)?;
+    read_array::<2>(stream)?;
     let flags = u32::from(proto::FIXED_NEWSTYLE | proto::NO_ZEROES);
     let asked = [proto::INFO_NAME, proto::INFO_DESCRIPTION, proto::INFO_BLOCK_SIZE];
     let length = u32::try_from(name.len()).map_err(io::Error::other)?;
@@ -114,12 +114,12 @@ pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, Cl
 }
 
 fn option_reply(stream: &mut impl Read) -> Result<(u32, Vec<u8>), ClientError> {
-    let met = u64::from_be_bytes(take(stream)?);
+    let met = u64::from_be_bytes(read_array(stream)?);
     if met != proto::OPTION_REPLY_MAGIC {
         return Err(ClientError::Magic { what: "reply to an option", met });
     }
-    let _option = take::<4>(stream)?;
-    let (kind, length) = (u32::from_be_bytes(take(stream)?), u32::from_be_bytes(take(stream)?));
+    let _option = read_array::<4>(stream)?;
+    let (kind, length) = (u32::from_be_bytes(read_array(stream)?), u32::from_be_bytes(read_array(stream)?));
     if length > MOST {
         return Err(ClientError::Magic { what: "length", met: length.into() });
     }
@@ -189,7 +189,7 @@ pub fn request(cookie: u64, command: Command) -> [u8; 28] {
 ///
 /// *Errors:* the connection breaks, or something else comes.
 pub fn reply(stream: &mut impl Read) -> Result<(u64, u32), ClientError> {
-    let head = take::<16>(stream)?;
+    let head = read_array::<16>(stream)?;
     let mut fields = Fields(&head);
     let all = (fields.u32(), fields.u32(), fields.u64());
     let (Some(magic), Some(error), Some(cookie)) = all else { unreachable!("sixteen bytes are all three") };

@@ -211,7 +211,7 @@ fn information(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = Fields(data);
     let name = fields.string()?;
     let count = fields.u16()?;
-    let wanted = fields.take(usize::from(count) * 2)?;
+    let wanted = fields.take_bytes(usize::from(count) * 2)?;
     fields.is_empty().then_some((name, wanted))
 }
 

@@ -109,7 +109,7 @@ pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
     /// So many bytes, or nothing where there are fewer.
-    pub(super) fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+    pub(super) fn take_bytes(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
         Some(taken)
@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
     /// A string after its length.
     pub(super) fn string(&mut self) -> Option<&'a [u8]> {
         let bytes = self.u32()?;
-        self.take(usize::try_from(bytes).ok()?)
+        self.take_bytes(usize::try_from(bytes).ok()?)
     }
 
     /// Whether nothing is left.

@@ -65,7 +65,7 @@ impl Places {
         Lbn(self.disk.info().sectors)
     }
 
-    pub(crate) async fn of(&mut self, lbn: Lbn) -> Result<Spot, TranslationError> {
+    pub(crate) async fn spot_of(&mut self, lbn: Lbn) -> Result<Spot, TranslationError> {
         self.requested += 1;
         match self.disk.execute(ProbeCommand::Locate(lbn)).await.outcome {
             Outcome::Place { cylinder, head, sector } => Ok(Spot { cylinder, head, sector }),

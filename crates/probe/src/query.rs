@@ -55,7 +55,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     async fn from(mut places: Places, first: Lbn) -> Result<Walk, TranslationError> {
-        let spot = places.of(first).await?;
+        let spot = places.spot_of(first).await?;
         Ok(Walk { places, first, spot, held: 0, held_spot: spot, lengths: Lengths::default() })
     }
 
@@ -69,7 +69,7 @@ impl Walk {
             // one, and otherwise to its neighbour's.
             let beside = match next {
                 Some(next) => next,
-                None => self.places.of(behind).await?,
+                None => self.places.spot_of(behind).await?,
             };
             if beside.sector == 0 || beside.is_beside(&self.held_spot) {
                 self.held += 1;
@@ -100,7 +100,7 @@ impl Walk {
         if let Some(next) = next {
             self.spot = next;
         } else if self.first < self.places.sectors() {
-            self.spot = self.places.of(self.first).await?;
+            self.spot = self.places.spot_of(self.first).await?;
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl OnTrack for Beside<'_> {
     type Error = TranslationError;
 
     async fn is_on(&mut self, lbn: Lbn) -> Result<bool, TranslationError> {
-        let spot = self.places.of(lbn).await?;
+        let spot = self.places.spot_of(lbn).await?;
         let is_on = spot.is_beside(&self.spot);
         if !is_on && self.other.is_none_or(|(other, _)| lbn < other) {
             self.other = Some((lbn, spot));

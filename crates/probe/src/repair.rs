@@ -209,8 +209,8 @@ impl Channel {
     async fn begins(&mut self, lbn: Lbn) -> Result<bool, RepairError> {
         Ok(match self {
             Channel::Places(places) => {
-                let before = places.of(Lbn(lbn.0 - 1)).await?;
-                !places.of(lbn).await?.is_beside(&before)
+                let before = places.spot_of(Lbn(lbn.0 - 1)).await?;
+                !places.spot_of(lbn).await?.is_beside(&before)
             }
             Channel::Ear(ear) => ear.begins(lbn).await?,
         })
@@ -220,7 +220,7 @@ impl Channel {
     async fn length(&mut self, first: Lbn, guess: u32) -> Result<u32, RepairError> {
         Ok(match self {
             Channel::Places(places) => {
-                let (spot, limit) = (places.of(first).await?, places.sectors());
+                let (spot, limit) = (places.spot_of(first).await?, places.sectors());
                 let (end, _) = query::end_of(places, first, spot, limit, &[guess]).await?;
                 places::length(first, end - first)?
             }

@@ -117,7 +117,7 @@ pub async fn spin(disk: &Disk) -> Result<Spin, SpinError> {
             continue;
         }
         // On a busy host a cache may be as slow as media, and no turn shows until no cache holds the blocks.
-        match turn(&ends, blocks) {
+        match fit_turn(&ends, blocks) {
             Ok(spin) => return Ok(spin),
             Err(why) => refusal = why,
         }
@@ -155,7 +155,7 @@ async fn ends(disk: &Disk, places: &[Lbn], rounds: u64, random: &mut Pcg64Mcg) -
 }
 
 /// The turn that ends of reads tell.
-fn turn(ends: &[Vec<f64>], blocks: u64) -> Result<Spin, SpinError> {
+fn fit_turn(ends: &[Vec<f64>], blocks: u64) -> Result<Spin, SpinError> {
     let pairs = ends.iter().flat_map(|ends| ends.windows(2));
     let apart: Vec<f64> = pairs.map(|pair| pair[1] - pair[0]).collect();
     let longest = apart.iter().copied().fold(0.0, f64::max);

@@ -24,7 +24,7 @@ impl Crossings {
     /// less than such a block behind the boundary, for no block of it can begin nearer.
     ///
     /// *Errors:* the first extent, in the order of the disk, that reaches beyond the partition.
-    pub fn of(view: &View<'_>, block_sectors: u64, extents: &[Range<Lbn>]) -> Result<Crossings, Range<Lbn>> {
+    pub fn count(view: &View<'_>, block_sectors: u64, extents: &[Range<Lbn>]) -> Result<Crossings, Range<Lbn>> {
         let mut sorted = extents.to_vec();
         sorted.sort_by_key(|extent| (extent.start, extent.end));
         let mut counted = Crossings::default();
@@ -61,12 +61,12 @@ mod tests {
     use super::*;
     use crate::TrackMap;
 
-    fn of(extents: &[Range<u64>]) -> Result<Crossings, Range<Lbn>> {
+    fn count(extents: &[Range<u64>]) -> Result<Crossings, Range<Lbn>> {
         let mut map = TrackMap::new();
         map.push(100, 10);
         map.push(80, 10);
         let extents: Vec<_> = extents.iter().map(|extent| Lbn(extent.start)..Lbn(extent.end)).collect();
-        Crossings::of(&map.view(Lbn(50), 1700), 8, &extents)
+        Crossings::count(&map.view(Lbn(50), 1700), 8, &extents)
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         let view = map.view(Lbn(4), 90);
         let track = |lbn| view.track_of(Lbn(lbn)).expect("it lies inside").first;
         for (start, end) in (0..90).flat_map(|start| (start + 1..=90).map(move |end| (start, end))) {
-            let counted = Crossings::of(&view, 1, &[Lbn(start)..Lbn(end)]).expect("it lies inside");
+            let counted = Crossings::count(&view, 1, &[Lbn(start)..Lbn(end)]).expect("it lies inside");
             let steps = (start + 1..end).filter(|&lbn| track(lbn) != track(lbn - 1)).count() as u64;
             assert_eq!((counted.crossings, counted.tracks), (steps, steps + 1), "{start}..{end}");
         }
@@ -104,7 +104,7 @@ mod tests {
             let view = map.view(Lbn(start), 300);
             let next = view.next_boundary(Lbn(0)).expect("there is a track behind the first");
             let extents = [Lbn(0)..Lbn(1), next..next + 10];
-            let counted = Crossings::of(&view, 8, &extents).expect("they lie inside");
+            let counted = Crossings::count(&view, 8, &extents).expect("they lie inside");
             assert_eq!(counted.on_track, on_track, "from {start}");
         }
     }

@@ -22,7 +22,7 @@ pub struct Fit {
 
 impl Fit {
     /// How a unit suits the tracks of a partition.
-    pub fn of(view: &View<'_>, unit: u64) -> Fit {
+    pub fn measure(view: &View<'_>, unit: u64) -> Fit {
         assert!(unit > 0, "a request has blocks");
         let mut fit = Fit {
             unit,
@@ -75,7 +75,7 @@ impl Fit {
 
 /// The unit that spares a request the most crossings, of the multiples of `step` up to `most`; the longest of equals.
 pub fn best(view: &View<'_>, step: u64, most: u64) -> Option<Fit> {
-    let fits = (1..=most / step).map(|steps| Fit::of(view, steps * step));
+    let fits = (1..=most / step).map(|steps| Fit::measure(view, steps * step));
     fits.max_by(|one, other| one.spared().total_cmp(&other.spared()))
 }
 
@@ -149,7 +149,7 @@ mod tests {
             [0, 3, 24, 216].into_iter().flat_map(|start| (1..40).map(move |unit| (start, unit)))
         {
             let view = map.view(Lbn(start), map.end().0 - start - 2);
-            let fit = Fit::of(&view, unit);
+            let fit = Fit::measure(&view, unit);
             let is = |lbn: Lbn| lbn.0.is_multiple_of(unit);
             let firsts = || view.iter().skip(1).map(|track| track.first);
             assert_eq!(fit.boundaries, firsts().count() as u64);

@@ -18,7 +18,7 @@ impl Closed {
     ///
     /// *Errors:* the depth is 0, or no request of that shape fits.
     pub fn new(shape: Shape, depth: u32, requests: u64, seed: u64) -> Result<Closed, ShapeError> {
-        Closed::of(Requests::new(shape, seed)?, depth, requests)
+        Closed::from_pick(Requests::new(shape, seed)?, depth, requests)
     }
 }
 
@@ -26,7 +26,7 @@ impl<P: Pick> Closed<P> {
     /// `requests` requests from `pick`, `depth` of them at a time.
     ///
     /// *Errors:* the depth is 0.
-    pub fn of(pick: P, depth: u32, requests: u64) -> Result<Closed<P>, ShapeError> {
+    pub fn from_pick(pick: P, depth: u32, requests: u64) -> Result<Closed<P>, ShapeError> {
         Ok(Closed { requests: pick, window: Window::new(depth, requests)? })
     }
 }

@@ -125,7 +125,7 @@ impl Pick for Drifting {
     fn pick(&mut self, now: Nanos) -> Request {
         let rank = self.ranks.draw(&mut self.random) as usize;
         let group = self.groups_at(now)[rank];
-        let place = self.places.at(self.random.random_range(0..self.places.count));
+        let place = self.places.lbn_at(self.random.random_range(0..self.places.count));
         let lbn = self.shape.region.first + u64::from(group) * self.shape.group + place.0;
         Request { op: self.reads.draw(&mut self.random), lbn, sectors: self.shape.sectors, fua: false }
     }

@@ -52,7 +52,7 @@ impl Mix {
 
     fn issue(&mut self, index: usize, issue: Issue) -> Issue {
         let place = &self.members[index];
-        self.window.take();
+        self.window.next_id();
         Issue {
             device: place.member.device + issue.device,
             source: place.first_source.saturating_add(issue.source),

@@ -36,7 +36,7 @@ impl<P: Pick> Open<P> {
     /// `requests` requests from `pick`, spaced as `gaps` says.
     ///
     /// *Errors:* the gaps cannot be drawn.
-    pub fn of(pick: P, gaps: &Distribution<Nanos>, requests: u64, seed: u64) -> Result<Open<P>, ShapeError> {
+    pub fn from_pick(pick: P, gaps: &Distribution<Nanos>, requests: u64, seed: u64) -> Result<Open<P>, ShapeError> {
         // A generator of its own, so that the requests are the same whatever their spacing.
         let mut random = generator(!seed);
         let gaps = gaps.sampler()?;

@@ -150,7 +150,7 @@ impl Places {
     }
 
     #[inline]
-    pub(crate) fn at(&self, index: u64) -> Lbn {
+    pub(crate) fn lbn_at(&self, index: u64) -> Lbn {
         Lbn((self.first + index) * self.alignment)
     }
 }
@@ -244,7 +244,7 @@ impl Pick for Requests {
             Pattern::Sequential => self.next_in_sequence(),
         };
         let op = self.reads.draw(&mut self.random);
-        Request { op, lbn: self.places.at(place), sectors: self.sectors, fua: false }
+        Request { op, lbn: self.places.lbn_at(place), sectors: self.sectors, fua: false }
     }
 }
 

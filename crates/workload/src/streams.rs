@@ -109,7 +109,7 @@ impl Stream {
                 Region { first: Lbn(first), sectors: end - first }
             }
         };
-        let first = Places::new(region, u64::from(shape.sectors), shape.alignment)?.at(0).0;
+        let first = Places::new(region, u64::from(shape.sectors), shape.alignment)?.lbn_at(0).0;
         let end = region.first.0 + region.sectors;
         Ok(Stream { first, end, next: first, issued: 0 })
     }
@@ -136,7 +136,7 @@ impl Load for Streams {
             let stream = &mut self.streams[index as usize];
             // A stream at its limit has no turn any more.
             if stream.issued < self.each {
-                self.window.take();
+                self.window.next_id();
                 let id = stream.issued * count + u64::from(index);
                 let request = stream.next(self.sectors, self.op);
                 return Poll::Issue(Issue { source: index, ..Issue::new(0, request, id) });

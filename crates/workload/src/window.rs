@@ -41,7 +41,7 @@ impl Window {
 
     /// Counts a request that goes out; its number.
     #[inline]
-    pub(crate) fn take(&mut self) -> u64 {
+    pub(crate) fn next_id(&mut self) -> u64 {
         self.out += 1;
         self.issued += 1;
         self.issued - 1
@@ -50,7 +50,7 @@ impl Window {
     /// The number of the next request if one may go out; else what to answer.
     #[inline]
     pub(crate) fn open(&mut self) -> Result<u64, Poll> {
-        self.ready().map(|()| self.take())
+        self.ready().map(|()| self.next_id())
     }
 
     #[inline]

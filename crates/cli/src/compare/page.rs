@@ -37,7 +37,7 @@ const METRICS: [Plotted; 6] = [
 /// The report of a comparison.
 pub(super) fn report(comparison: &Comparison) -> Result<Report, Failure> {
     let mut sections = vec![metrics(comparison), distributions(comparison), time_split(comparison)];
-    let mut runs = table::of(comparison).table;
+    let mut runs = table::ranked(comparison).table;
     runs.title = format!("{} runs", runs.rows.len());
     sections[0].tables.push(runs);
     let jobs = table::jobs(comparison).table;

@@ -22,7 +22,7 @@ pub(super) fn print(
         return Ok(());
     }
     writeln!(out, "{}, {}, {}\n", comparison.load, requests(comparison), seeds(comparison))?;
-    let left_out = print_table(of(comparison), width, out)?;
+    let left_out = print_table(ranked(comparison), width, out)?;
     let jobs = jobs(comparison);
     let several = jobs.table.rows.len() > comparison.ran.len();
     if by_job {
@@ -142,7 +142,7 @@ fn words(comparison: &Comparison, ran: &Ran) -> Vec<String> {
 type Column<'a> = (&'a str, u8, Box<dyn Fn(&Ran) -> String + 'a>);
 
 /// The table: a line a cell.
-pub(super) fn of(comparison: &Comparison) -> Ranked {
+pub(super) fn ranked(comparison: &Comparison) -> Ranked {
     let figure = |metric: Metric| move |ran: &Ran| significant(ran.value(metric), 4);
     let share = |metric: Metric| move |ran: &Ran| format!("{:.1} %", 100.0 * ran.value(metric));
     let width = |metric: Metric| {

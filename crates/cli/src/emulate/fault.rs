@@ -145,7 +145,7 @@ impl Faults<'_> {
     }
 
     /// What of them is a disk's as a whole.
-    pub(super) fn of(&self, plan: &Plan) -> EmulatorFaults {
+    pub(super) fn for_plan(&self, plan: &Plan) -> EmulatorFaults {
         let names = drives(plan);
         let lies = |fault: &Fault| fault.what == What::IgnoreFlush && fault.is_of_one(&names);
         EmulatorFaults { power_cut: self.power_cut(), ignore_flush: self.0.iter().any(lies) }

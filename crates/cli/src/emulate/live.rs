@@ -89,7 +89,7 @@ fn drives(snapshot: &Snapshot) -> Vec<String> {
         view.work.name().to_string(),
         format!("queue {}/{}", view.queued, view.depth),
     ];
-    let reads = snapshot.volumes[0].books.of(Kind::Read).done;
+    let reads = snapshot.volumes[0].books.count_of(Kind::Read).done;
     if reads > 0 {
         parts.push(format!("hits {:.0} %", 100.0 * activity.read_hit_share()));
     }

@@ -48,7 +48,7 @@ fn volumes_of(metrics: &mut Metrics, disks: &[Snapshot]) {
         volumes().flat_map(move |volume| {
             Kind::ALL.map(|kind| {
                 let labels = vec![("volume", volume.name.clone()), ("operation", kind.name().to_string())];
-                (labels, value(volume.books.of(kind)))
+                (labels, value(volume.books.count_of(kind)))
             })
         })
     };

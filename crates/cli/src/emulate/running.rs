@@ -208,7 +208,7 @@ fn serve(units: &[Unit], address: Option<&Address>) -> Result<Option<Server>, Fa
     let Some(address) = address else { return Ok(None) };
     let served = units.iter().flat_map(Unit::served).collect();
     let server =
-        Listener::at(address).and_then(|listener| Server::start(vec![listener], served, Rules::default()));
+        Listener::bind(address).and_then(|listener| Server::start(vec![listener], served, Rules::default()));
     server.map(Some).map_err(|error| Failure::Input(format!("--nbd {error}")))
 }
 
@@ -232,7 +232,7 @@ pub(super) fn emulator(
     };
     let mut engine = rig.build(seed).map_err(Failure::input)?;
     faults.inject(plan, &mut engine)?;
-    Emulator::new(engine, volumes, faults.of(plan)).map_err(|name| {
+    Emulator::new(engine, volumes, faults.for_plan(plan)).map_err(|name| {
         Failure::Input(format!("--fault power-cut: the model does not tell what is on the media of {name}"))
     })
 }

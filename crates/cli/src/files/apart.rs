@@ -16,7 +16,7 @@ enum Place {
 }
 
 /// Where an output goes; none for a device or a pipe, which takes what several write.
-fn place(path: &Path) -> Option<Place> {
+fn identity_of(path: &Path) -> Option<Place> {
     if super::is_standard(path) {
         return Some(Place::Standard);
     }
@@ -36,11 +36,11 @@ fn place(path: &Path) -> Option<Place> {
 /// *Errors:* one is; the option is named.
 pub(crate) fn check_apart(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let read: Vec<Place> =
-        inputs.iter().filter(|input| input.exists()).filter_map(|input| place(input)).collect();
+        inputs.iter().filter(|input| input.exists()).filter_map(|input| identity_of(input)).collect();
     let mut written: Vec<(&str, Place)> = Vec::new();
     for (option, path) in outputs {
         let Some(path) = path else { continue };
-        let Some(place) = place(path) else { continue };
+        let Some(place) = identity_of(path) else { continue };
         let option_and_path = format!("{option} {}", path.display());
         if read.contains(&place) {
             return Err(Failure::Input(format!(

@@ -105,7 +105,7 @@ impl Check {
             let at = |block: u64| Lbn(block * in_block);
             let extents: Vec<_> =
                 extents.into_iter().map(|Range { start, end }| at(start)..at(end)).collect();
-            let counted = Crossings::of(&mapped.view(), in_block, &extents).map_err(|extent| {
+            let counted = Crossings::count(&mapped.view(), in_block, &extents).map_err(|extent| {
                 wrong(&format!(
                     "inode {number} lies on sectors {} to {} of a partition of {}: not this one, or not this map",
                     extent.start, extent.end, mapped.span.sectors

@@ -69,7 +69,7 @@ impl Exclude {
                 buffered.flush()?;
             }
         }
-        let given_up = GivenUp::of(&exclusion, self.block);
+        let given_up = GivenUp::reason_for(&exclusion, self.block);
         match self.json {
             true => writeln!(out, "{:#}", given_up.to_json())?,
             false => failure::print_line(&given_up.to_string()),
@@ -99,7 +99,7 @@ pub(super) struct GivenUp {
 }
 
 impl GivenUp {
-    fn of(exclusion: &Exclusion<'_>, block: u64) -> GivenUp {
+    fn reason_for(exclusion: &Exclusion<'_>, block: u64) -> GivenUp {
         GivenUp { excluded: exclusion.count(), blocks: exclusion.blocks(), block }
     }
 

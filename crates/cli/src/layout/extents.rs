@@ -20,7 +20,7 @@ pub(super) struct Place {
 /// *Errors:* it cannot tell, or there is no place yet, or what it tells is no place on the device.
 ///
 /// *Source:* kernel documentation, filesystems/fiemap.
-pub(super) fn of(file: &File) -> Result<Place, String> {
+pub(super) fn first_extents(file: &File) -> Result<Place, String> {
     refuse_other_addresses(file)?;
     let extents: io::Result<Vec<FiemapExtent>> = Fiemap::new(file).collect();
     let extents = extents.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {

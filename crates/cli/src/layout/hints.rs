@@ -99,7 +99,7 @@ impl Xfs {
                     )));
                 }
             };
-            return Ok(vec![Fit::of(&view, unit)]);
+            return Ok(vec![Fit::measure(&view, unit)]);
         }
         let mut shown: Vec<Fit> = Vec::new();
         let mut most = unit::longest_track(&view);

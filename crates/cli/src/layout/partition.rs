@@ -122,7 +122,7 @@ impl MapArgs {
         let device = rustix::fs::stat(target)
             .ok()
             .filter(|found| FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice);
-        let found = device.and_then(|found| DeviceLocation::of(found.st_rdev).ok());
+        let found = device.and_then(|found| DeviceLocation::find(found.st_rdev).ok());
         let Some(found) = found.filter(|_| !self.is_part()) else { return Ok(mapped) };
         let wrong = |failure: Failure| failure.within(&target.display().to_string());
         match found.on(&mapped.identity) {

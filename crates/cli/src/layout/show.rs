@@ -112,14 +112,14 @@ impl Show {
             if !seen.insert(stat.st_ino) {
                 continue;
             }
-            let Place { extents, inline } = extents::of(&file).map_err(wrong)?;
+            let Place { extents, inline } = extents::first_extents(&file).map_err(wrong)?;
             let sector = u64::from(mapped.identity.sector_bytes);
             let extents: Vec<_> = extents
                 .into_iter()
                 .map(|bytes| Lbn(bytes.start / sector)..Lbn(bytes.end.div_ceil(sector)))
                 .collect();
             block = block_bytes(&file).map_err(wrong)?.div_ceil(sector);
-            let counted = Crossings::of(&view, block, &extents).map_err(|extent| {
+            let counted = Crossings::count(&view, block, &extents).map_err(|extent| {
                 let Range { start, end } = extent;
                 let Span { sectors, .. } = mapped.span;
                 wrong(format!("lies on sectors {start} to {end} of a partition of {sectors}: not this one, or not this map"))
@@ -127,7 +127,7 @@ impl Show {
             all.extend(extents.iter().cloned());
             files.push(Shown { path, extents, inline, counted });
         }
-        let total = Crossings::of(&view, block, &all).expect("each extent lies in the partition");
+        let total = Crossings::count(&view, block, &all).expect("each extent lies in the partition");
         Ok(Findings { mapped, source, files, left_out, total })
     }
 
@@ -159,7 +159,7 @@ impl Show {
             Failure::Input(format!("{}: {told}; give --partition START,LEN", path.display()))
         };
         let device = rustix::fs::fstat(files::open(path)?).map_err(|error| unknown(&error))?.st_dev;
-        let found = match DeviceLocation::of(device) {
+        let found = match DeviceLocation::find(device) {
             Err(LocationError::NoDevice) => {
                 return Err(unknown(&"its file system names no block device of its own"));
             }
@@ -227,7 +227,7 @@ impl Show {
             let view = findings.mapped.view();
             let extent = |extent: &Range<Lbn>| {
                 let one = std::slice::from_ref(extent);
-                let counted = Crossings::of(&view, 1, one).expect("each extent lies in the partition");
+                let counted = Crossings::count(&view, 1, one).expect("each extent lies in the partition");
                 json!([extent.start.0, counted.sectors, counted.crossings])
             };
             told["extents_at"] = file.extents.iter().map(extent).collect();

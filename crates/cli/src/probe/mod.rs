@@ -266,7 +266,7 @@ impl Probe {
             }
             (named, _) => named,
         };
-        Truth::of(&crate::catalog::load(name)?).map(Some)
+        Truth::from_spec(&crate::catalog::load(name)?).map(Some)
     }
 
     /// What a journal calls what is done.
@@ -278,7 +278,7 @@ impl Probe {
     fn learn(&self, source: Source, parts: &[What], signals: &Events) -> Result<Outcome, Failure> {
         let source_info = source.source_info();
         let machine = (!source_info.is_simulated).then(Watch::begin);
-        let known = self.known.as_deref().map(|path| known(path, &source_info)).transpose()?;
+        let known = self.known.as_deref().map(|path| known_map(path, &source_info)).transpose()?;
         let head = Head::new(&source.info(), &source_info.own_name(), &self.task(parts));
         let kept = journal::open(self.journal.as_deref(), self.resume, &head)?;
         let begun = kept.known.last().map_or(Nanos::ZERO, |record| record.answer.ended);
@@ -330,7 +330,7 @@ fn busy_note(machine: Option<Load>) -> String {
 }
 
 /// A map that was written before, of this disk.
-fn known(path: &Path, disk: &source::SourceInfo) -> Result<TrackMap, Failure> {
+fn known_map(path: &Path, disk: &source::SourceInfo) -> Result<TrackMap, Failure> {
     let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
     let (identity, map) = map::read(&mut files::open(path)?).map_err(|error| wrong(error.to_string()))?;
     identity.admits(&disk.identity).map_err(|error| wrong(error.to_string()))?;

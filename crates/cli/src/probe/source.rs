@@ -171,7 +171,7 @@ fn translating(path: &Path, disk: RealDisk) -> Result<Source, Failure> {
     let translator = Translator::new(device).tried().map_err(|error| {
         at(&format_args!("it does not say where its blocks lie ({error}); --method lattice does without"))
     })?;
-    let translator = translator.of(&disk.info()).map_err(|error| at(&error))?;
+    let translator = translator.for_disk(&disk.info()).map_err(|error| at(&error))?;
     let clock = disk.clock();
     Ok(Source::Translating(Box::new(Translating::new(disk, translator, clock))))
 }

@@ -29,7 +29,7 @@ pub(super) struct Verdict {
 const RPM_PPM: f64 = 100.0;
 
 impl Truth {
-    pub(super) fn of(spec: &DriveSpec) -> Result<Truth, Failure> {
+    pub(super) fn from_spec(spec: &DriveSpec) -> Result<Truth, Failure> {
         let geometry = Geometry::new(spec).map_err(Failure::input)?;
         let rpm = spec.mechanics.rpm * (1.0 + spec.mechanics.rpm_deviation_percent / 100.0);
         Ok(Truth { name: spec.name.clone(), map: TrackMap::of_geometry(&geometry), rpm })

@@ -36,8 +36,8 @@ pub(super) fn print(nodes: &[NodeHandle], out: &mut dyn Write) -> io::Result<()>
 }
 
 fn throughput(books: &Books, seconds: f64) -> String {
-    let mb_s = |kind: Kind| figure(ratio(books.of(kind).bytes as f64 / 1e6, seconds));
-    let (read, write) = (books.of(Kind::Read).bytes, books.of(Kind::Write).bytes);
+    let mb_s = |kind: Kind| figure(ratio(books.count_of(kind).bytes as f64 / 1e6, seconds));
+    let (read, write) = (books.count_of(Kind::Read).bytes, books.count_of(Kind::Write).bytes);
     format!(
         "{} read, {} written in {} s ({} and {} MB/s)",
         capacity(read),
@@ -52,7 +52,7 @@ fn streams(view: &View, books: &Books) -> String {
     if view.found == 0 {
         return "none found".to_string();
     }
-    let hits = 100.0 * ratio(view.hits as f64, books.of(Kind::Read).done as f64);
+    let hits = 100.0 * ratio(view.hits as f64, books.count_of(Kind::Read).done as f64);
     format!(
         "{} found, {} turns, {hits:.0} % of the reads from stream memory, of which {} at most were in use",
         grouped(view.found),

@@ -258,7 +258,7 @@ impl Serve {
             match events.next(Some(next)) {
                 Event::Look => {
                     if watch.next() <= next {
-                        watch.look();
+                        watch.refresh();
                     }
                     let failed = watch.failures();
                     for name in &failed {

@@ -55,7 +55,7 @@ impl Running {
         let wrong = |error: io::Error| Failure::Input(format!("listen: {error}"));
         let budget = rules.budget.clone();
         let own = plan.listen.iter().zip(&plan.tls_uses);
-        let own = own.map(|(address, tls)| Ok(Listener::at(address)?.with_tls(*tls)));
+        let own = own.map(|(address, tls)| Ok(Listener::bind(address)?.with_tls(*tls)));
         let listeners = own.chain(handed_over.into_iter().map(Ok)).collect::<io::Result<Vec<Listener>>>();
         let server =
             listeners.and_then(|listeners| Server::start(listeners, served, rules)).map_err(wrong)?;

@@ -81,7 +81,7 @@ impl Slots {
         }
     }
 
-    fn of(&self, stream: (u32, Nanos)) -> usize {
+    fn index_of(&self, stream: (u32, Nanos)) -> usize {
         self.0.iter().position(|slot| *slot == Some(stream)).expect("it was kept")
     }
 }
@@ -104,7 +104,7 @@ impl Watch {
         let disks = nodes.into_iter().map(Watched::new).collect();
         let seen = Seen(Arc::new(Mutex::new(NodeState::default())));
         let mut watch = Watch { seen, disks, budget, due: now(), failed: Vec::new() };
-        watch.look();
+        watch.refresh();
         watch
     }
 
@@ -128,8 +128,8 @@ impl Watch {
     }
 
     /// Looks at all disks.
-    pub(super) fn look(&mut self) {
-        let disk: Vec<DiskState> = self.disks.iter_mut().map(Watched::look).collect();
+    pub(super) fn refresh(&mut self) {
+        let disk: Vec<DiskState> = self.disks.iter_mut().map(Watched::measure).collect();
         let up = self.disks.iter().map(|disk| disk.at).max().unwrap_or_default();
         *self.seen.lock() = NodeState {
             up_s: up.as_secs(),
@@ -161,13 +161,13 @@ impl Watched {
         }
     }
 
-    fn look(&mut self) -> DiskState {
+    fn measure(&mut self) -> DiskState {
         let NodeView { at, outstanding, connections, has_failed, busy, books, clients } = self.node.view();
         let (scheduler, streams) = self.node.inspect(|core| {
             (core.streams().view(), core.streams().stream_views().collect::<Vec<StreamView>>())
         });
         let seconds = at.since(self.at).as_secs();
-        let (read, written) = (books.of(Kind::Read), books.of(Kind::Write));
+        let (read, written) = (books.count_of(Kind::Read), books.count_of(Kind::Write));
         let mb_s = |bytes: u64| ratio(bytes as f64 / 1e6, seconds);
         let done = books.all().done;
         let latest = streams.iter().map(|stream| self.stream(stream, at, seconds)).collect();
@@ -244,7 +244,7 @@ impl Watched {
         self.slots.keep(&told);
         let slots = &self.slots;
         let state = |(rate, stream): (f64, &StreamView)| {
-            stream_state(stream, slots.of((stream.id, stream.since)), of(stream), rate)
+            stream_state(stream, slots.index_of((stream.id, stream.since)), of(stream), rate)
         };
         by_rate.into_iter().map(state).collect()
     }
@@ -290,7 +290,7 @@ fn response(books: &Books) -> Response {
 
 fn operations(books: &Books) -> Vec<OperationState> {
     let of = |kind: Kind| {
-        let count = books.of(kind);
+        let count = books.count_of(kind);
         OperationState {
             kind: kind.name().to_string(),
             done: count.done,
@@ -344,10 +344,10 @@ mod tests {
             slots.keep(&[stream(turn), stream(turn + 1), stream(turn + 2)]);
             assert!(slots.0.len() <= 3, "turn {turn}");
         }
-        let kept = slots.of(stream(1000));
+        let kept = slots.index_of(stream(1000));
         slots.keep(&[stream(1000), (1000, Nanos(8))]);
-        assert_eq!(slots.of(stream(1000)), kept, "a stream keeps its slot");
-        assert_ne!(slots.of((1000, Nanos(8))), kept, "another with its number is another");
+        assert_eq!(slots.index_of(stream(1000)), kept, "a stream keeps its slot");
+        assert_ne!(slots.index_of((1000, Nanos(8))), kept, "another with its number is another");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use headstack_host::disk::{Books, Kind};
 pub(crate) fn requests(books: &Books) -> String {
     let said: Vec<String> = Kind::ALL
         .into_iter()
-        .map(|kind| (kind.name(), books.of(kind).done))
+        .map(|kind| (kind.name(), books.count_of(kind).done))
         .chain([("failed", books.all().failed)])
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| format!("{} {name}", grouped(count)))

@@ -168,7 +168,7 @@ impl Writer {
     fn run(mut self, lines: &Receiver<Message>) {
         loop {
             match lines.recv_timeout(Writer::QUIET) {
-                Ok(Message::Line(line)) => self.take(line),
+                Ok(Message::Line(line)) => self.write_line(line),
                 Ok(Message::Flush(tell)) => {
                     self.tell_left_out();
                     // It may have waited long enough.
@@ -180,7 +180,7 @@ impl Writer {
         }
     }
 
-    fn take(&mut self, line: Line) {
+    fn write_line(&mut self, line: Line) {
         self.limits.left_out += line.left_out;
         if self.limits.admits(&line) {
             self.tell_left_out();
@@ -239,7 +239,7 @@ impl Limits {
     /// Whether a line is written; one that is not is counted.
     fn admits(&mut self, line: &Line) -> bool {
         let bucket = if line.level <= Level::Warn { &mut self.warnings } else { &mut self.others };
-        let is_admitted = bucket.take(line.at);
+        let is_admitted = bucket.allows(line.at);
         self.left_out += u64::from(!is_admitted);
         is_admitted
     }
@@ -258,7 +258,7 @@ impl Bucket {
         Bucket { most, a_second, left: most, filled: None }
     }
 
-    fn take(&mut self, now: SystemTime) -> bool {
+    fn allows(&mut self, now: SystemTime) -> bool {
         let filled = *self.filled.get_or_insert(now);
         let seconds = now.duration_since(filled).map_or(0, |time| time.as_secs());
         if seconds > 0 {

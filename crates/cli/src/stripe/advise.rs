@@ -65,7 +65,7 @@ struct Row {
 impl Advise {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let spec = self.drive.load()?;
-        let mut disk = DiskTimes::of(&spec).map_err(Failure::input)?;
+        let mut disk = DiskTimes::from_spec(&spec).map_err(Failure::input)?;
         if let Some(bytes) = self.command {
             disk = disk.with_commands_of(sectors(bytes, &spec).map_err(Failure::Input)?);
         }

@@ -33,7 +33,7 @@ impl Kind {
     }
 
     /// The kind of an operation and its bytes; none for a question that costs the disk nothing.
-    pub(crate) fn of(operation: &Operation) -> Option<(Kind, u64)> {
+    pub(crate) fn from_operation(operation: &Operation) -> Option<(Kind, u64)> {
         Some(match operation {
             Operation::Read { bytes, .. } => (Kind::Read, u64::from(*bytes)),
             Operation::Prefetch { bytes, .. } => (Kind::Read, *bytes),
@@ -83,14 +83,14 @@ impl Books {
     }
 
     /// Operations of a kind.
-    pub fn of(&self, kind: Kind) -> &Count {
+    pub fn count_of(&self, kind: Kind) -> &Count {
         &self.counts[kind as usize]
     }
 
     /// Operations of all kinds; bytes are those that were transferred, which trimmed ones are not.
     pub fn all(&self) -> Count {
         let sum: Count = self.counts.iter().copied().sum();
-        Count { bytes: sum.bytes - self.of(Kind::Trim).bytes, ..sum }
+        Count { bytes: sum.bytes - self.count_of(Kind::Trim).bytes, ..sum }
     }
 
     /// Response times of all that was done.

@@ -150,7 +150,7 @@ impl Emulator {
     pub fn submit(&mut self, now: Nanos, volume: u32, operation: Operation, ticket: u64) {
         self.handle_timeout(now);
         let now = self.now;
-        let asked = Kind::of(&operation);
+        let asked = Kind::from_operation(&operation);
         match self.begin(volume, operation) {
             Ok((task, outcome)) => {
                 let slot = self.pending.insert(Pending { ticket, volume, task, outcome, asked, begun: now });
@@ -174,12 +174,12 @@ impl Emulator {
     pub fn handle_timeout(&mut self, now: Nanos) {
         match self.faults.power_cut {
             Some(at) if at <= now => self.cut_power(at),
-            _ => self.turn(now),
+            _ => self.run_due(now),
         }
         self.now = self.now.max(now);
     }
 
-    fn turn(&mut self, now: Nanos) {
+    fn run_due(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         if !self.dark {
             self.machine.handle_timeout(self.now);
@@ -217,7 +217,7 @@ impl Emulator {
         if self.dark {
             return;
         }
-        self.turn(now);
+        self.run_due(now);
         let now = self.now;
         if let Some(engine) = self.machine.engine_mut() {
             engine.cut_power(now);

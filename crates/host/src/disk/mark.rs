@@ -26,7 +26,7 @@ pub(super) struct Mark {
 
 impl Mark {
     /// The mark at the end of a file of this length, if it has one.
-    pub(super) fn of(file: &File, length: u64) -> io::Result<Option<Mark>> {
+    pub(super) fn read_from(file: &File, length: u64) -> io::Result<Option<Mark>> {
         let Some(start) = length.checked_sub(MARK_BYTES) else { return Ok(None) };
         let mut page = [0; MARK_BYTES as usize];
         file.read_exact_at(&mut page, start)?;

@@ -44,7 +44,7 @@ impl Store {
         file.try_lock().map_err(|_| io::Error::other("another program keeps a disk in it"))?;
         let mark = Mark { owner: owner.to_string(), bytes };
         let held = file.metadata()?.len();
-        let unmarked = match Mark::of(&file, held)? {
+        let unmarked = match Mark::read_from(&file, held)? {
             Some(found) => found.admits(&mark).map(|()| false),
             None if held == 0 => mark.write(&file).map(|()| false),
             None if held == bytes => mark.write(&file).map(|()| true),

@@ -39,7 +39,7 @@ pub fn check(path: &Path, place: &Place<'_>, may_hold: bool) -> Result<(), Ext4E
     match FileType::from_raw_mode(found.st_mode) {
         FileType::BlockDevice => {
             of_device(path, found.st_rdev, place)?;
-            if let Some(by) = user::of(found.st_rdev) {
+            if let Some(by) = user::user_of(found.st_rdev) {
                 return Err(in_use(by));
             }
         }
@@ -69,7 +69,7 @@ fn same_size(path: &Path, bytes: u64, place: &Place<'_>) -> Result<(), Ext4Error
 
 fn of_device(path: &Path, number: u64, place: &Place<'_>) -> Result<(), Ext4Error> {
     let unplaced = |error| Ext4Error::LocationError { path: path.to_path_buf(), error };
-    let found = DeviceLocation::of(number).map_err(unplaced)?;
+    let found = DeviceLocation::find(number).map_err(unplaced)?;
     if found.may_be_any_part() {
         return same_size(path, found.bytes(), place);
     }

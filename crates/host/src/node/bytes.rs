@@ -36,7 +36,7 @@ impl Pool {
     }
 
     /// Room for so many bytes at least, of no meaning yet.
-    pub(super) fn take(&mut self, bytes: usize) -> MmapMut {
+    pub(super) fn allocate(&mut self, bytes: usize) -> MmapMut {
         let class = class(bytes);
         match self.free.get_mut(class).and_then(Vec::pop) {
             Some(room) => {
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn buffers_are_reused_up_to_the_allowed_total() {
         let mut pool = Pool::new(24 << 10);
-        let (first, second) = (pool.take(5000), pool.take(16 << 10));
+        let (first, second) = (pool.allocate(5000), pool.allocate(16 << 10));
         assert_eq!((first.len(), second.len()), (8192, 16 << 10));
         assert_eq!(first.as_ptr() as usize % PAGE, 0);
         let place = second.as_ptr();
@@ -77,7 +77,7 @@ mod tests {
         pool.give(second);
         pool.give(pages(4096));
         assert_eq!(pool.kept, 24 << 10, "the last is given back to the system");
-        assert_eq!(pool.take(12 << 10).as_ptr(), place);
-        assert_eq!((pool.kept, pool.take(1).len()), (8192, 4096));
+        assert_eq!(pool.allocate(12 << 10).as_ptr(), place);
+        assert_eq!((pool.kept, pool.allocate(1).len()), (8192, 4096));
     }
 }

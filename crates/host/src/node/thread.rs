@@ -217,7 +217,7 @@ impl NodeLoop {
         self.links.begin_round();
         while let Some(pending) = self.links.next_request(now, state.stopping) {
             let Request { answerable, operation, .. } = pending;
-            let kind = Kind::of(&operation);
+            let kind = Kind::from_operation(&operation);
             let ticket = self.pending.insert(PendingRequest { answerable, kind, begun: now }) as u64;
             state.core.submit(now, answerable.number, operation, ticket);
             self.carry_out(state, now);

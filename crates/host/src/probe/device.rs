@@ -31,7 +31,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Opened, ProbeError> 
         _ => return Err(wrong(io::Error::other("it is neither a block device nor a file"))),
     };
     let in_use = |by: String| ProbeError::InUse { path: path.to_path_buf(), by };
-    if is_device && let Some(by) = user::of(found.st_rdev) {
+    if is_device && let Some(by) = user::user_of(found.st_rdev) {
         return Err(in_use(by));
     }
     let exclusive = if is_device { OFlags::EXCL } else { OFlags::empty() };
@@ -79,7 +79,7 @@ fn info(file: &File, is_device: bool, options: Options) -> Result<DiskInfo, Wron
 
 /// What people call it, and what it calls itself.
 fn names(path: &Path, number: Option<u64>, info: &DiskInfo) -> (String, Identity) {
-    let found = number.and_then(|number| DeviceLocation::of(number).ok());
+    let found = number.and_then(|number| DeviceLocation::find(number).ok());
     let (name, serial) = found.map(|found| found.own_names()).unwrap_or_default();
     let shown = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let identity = Identity { name, serial, ..info.identity() };
@@ -133,7 +133,7 @@ impl Worker {
     }
 
     /// First byte and length of what is asked.
-    fn place(&self, command: &ProbeCommand) -> (u64, usize) {
+    fn byte_range(&self, command: &ProbeCommand) -> (u64, usize) {
         let bytes = u64::from(self.info.sector_bytes);
         match command {
             ProbeCommand::Read { lbn, sectors, .. } | ProbeCommand::Write { lbn, sectors, .. } => {
@@ -145,7 +145,7 @@ impl Worker {
 
     /// Has room for it, with the data of a write in it.
     fn prepare(&self, task: &Task, room: &mut MmapMut) {
-        let (_, length) = self.place(&task.probe.command);
+        let (_, length) = self.byte_range(&task.probe.command);
         if length > room.len() {
             *room = pages(length);
         }
@@ -154,7 +154,7 @@ impl Worker {
 
     fn answer(&self, clock: &Clock, task: Task, issued: Nanos, room: &mut MmapMut) -> TaskResult {
         let Task { probe, keeps, .. } = task;
-        let (offset, length) = self.place(&probe.command);
+        let (offset, length) = self.byte_range(&probe.command);
         let done = self.carry_out(&probe.command, offset, &mut room[..length]);
         let ended = clock.now();
         let outcome = match done {

@@ -171,7 +171,7 @@ fn send(
     let mut cookie = 0;
     let mut bytes = Vec::new();
     while let Ok(mut task) = taken.recv() {
-        let (offset, length) = place(&task.probe.command, info);
+        let (offset, length) = byte_range(&task.probe.command, info);
         let command = match task.probe.command {
             ProbeCommand::Write { to_media, .. } => Command::Write(offset, length, to_media && fua),
             ProbeCommand::Flush => Command::Flush,
@@ -213,7 +213,7 @@ fn plain(error: ClientError) -> ClientError {
 }
 
 /// First byte and length of what is asked.
-fn place(command: &ProbeCommand, info: &DiskInfo) -> (u64, u32) {
+fn byte_range(command: &ProbeCommand, info: &DiskInfo) -> (u64, u32) {
     match command {
         ProbeCommand::Read { lbn, sectors, .. } | ProbeCommand::Write { lbn, sectors, .. } => {
             (lbn.0 * u64::from(info.sector_bytes), sectors * info.sector_bytes)
@@ -245,7 +245,7 @@ fn receive(
             let unknown = ClientError::Magic { what: "cookie", met: cookie };
             let SentTask { task, issued } = waiting.remove(&cookie).ok_or(unknown)?;
             if let (ProbeCommand::Read { .. }, 0) = (task.probe.command, error) {
-                data.resize(place(&task.probe.command, info).1 as usize, 0);
+                data.resize(byte_range(&task.probe.command, info).1 as usize, 0);
                 stream.read_exact(&mut data)?;
             }
             Ok(over(task, Answer { issued, ended, outcome: outcome(error) }, &data))

@@ -12,11 +12,11 @@ use std::thread;
 use std::time::Duration;
 
 /// What uses a device or one of its partitions, if anything is known to.
-pub(crate) fn of(number: u64) -> Option<String> {
+pub(crate) fn user_of(number: u64) -> Option<String> {
     let folder = Path::new("/sys/dev/block").join(text(number));
     let mut parts = BTreeSet::from([text(number)]);
     let mut holders = Vec::new();
-    look(&folder, &mut parts, &mut holders);
+    scan_folder(&folder, &mut parts, &mut holders);
     if let Some(holder) = holders.first() {
         return Some(format!("{holder} is made of it"));
     }
@@ -82,7 +82,7 @@ fn device_number(path: &Path) -> Option<String> {
 }
 
 /// Adds the numbers of the partitions of a device, and the names of what is made of it or them.
-fn look(folder: &Path, parts: &mut BTreeSet<String>, holders: &mut Vec<String>) {
+fn scan_folder(folder: &Path, parts: &mut BTreeSet<String>, holders: &mut Vec<String>) {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

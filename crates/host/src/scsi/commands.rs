@@ -137,7 +137,7 @@ impl Address {
     }
 
     /// The address of a format; none where the format is another.
-    fn of(format: u8, bytes: [u8; 8]) -> Option<Address> {
+    fn decode(format: u8, bytes: [u8; 8]) -> Option<Address> {
         let bits = u64::from_be_bytes(bytes);
         match format {
             Address::SHORT => Some(Address::Short((bits >> 32) as u32)),
@@ -187,7 +187,7 @@ pub fn translated(bytes: &[u8]) -> Result<Vec<Address>, CommandError> {
         return Err(wrong(format!("byte 2: a page of {length} bytes; it has 2 and 8 for each address")));
     }
     let address = |bytes: &[u8; 8]| {
-        Address::of(format, *bytes)
+        Address::decode(format, *bytes)
             .ok_or_else(|| wrong(format!("byte 5: format {format}; 0, 3 and 5 are known")))
     };
     addresses.iter().map(address).collect()
@@ -259,7 +259,7 @@ pub fn defects(bytes: &[u8]) -> Result<Vec<(u32, u32, u32)>, CommandError> {
         return Err(wrong(format!("byte 4: a list of {length} bytes; each defect has 8")));
     }
     // So the standard marks a whole track; how many sectors that are, nothing here says.
-    let place = |bytes: &[u8; 8]| match Address::of(Address::PHYSICAL, *bytes) {
+    let place = |bytes: &[u8; 8]| match Address::decode(Address::PHYSICAL, *bytes) {
         Some(Address::Physical { cylinder, head, sector: u32::MAX }) => Err(wrong(format!(
             "the whole track of cylinder {cylinder}, head {head} is a defect; only single sectors are understood"
         ))),
@@ -289,7 +289,7 @@ impl Sense {
     pub const UNIT_ATTENTION: u8 = 6;
 
     /// Sense data, in fixed or descriptor format; all 0 where there are none.
-    pub fn of(bytes: &[u8]) -> Sense {
+    pub fn decode(bytes: &[u8]) -> Sense {
         let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
         match at(0) & 0x7F {
             0x70 | 0x71 => Sense { key: at(2) & 0x0F, code: at(12), qualifier: at(13) },

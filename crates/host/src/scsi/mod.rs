@@ -140,7 +140,7 @@ impl<T: Transport> Translator<T> {
     /// A disk that has the blocks of what is read.
     ///
     /// *Errors:* [`CommandError::Elsewhere`], and what it answers to the question for its capacity.
-    pub fn of(mut self, info: &DiskInfo) -> Result<Translator<T>, CommandError> {
+    pub fn for_disk(mut self, info: &DiskInfo) -> Result<Translator<T>, CommandError> {
         let Capacity { sectors, sector_bytes: bytes, .. } = self.capacity()?;
         let (here, here_bytes) = (info.sectors, info.sector_bytes);
         match (sectors, bytes) == (here, here_bytes) {

@@ -116,7 +116,7 @@ impl Transport for Device {
             }
             if header.status != 0 {
                 let written = usize::from(header.sense_written).min(sense.len());
-                let sense = Sense::of(&sense[..written]);
+                let sense = Sense::decode(&sense[..written]);
                 match fate(header.status, sense) {
                     Fate::Done => {}
                     Fate::Again if again => {

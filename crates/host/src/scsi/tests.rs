@@ -70,9 +70,9 @@ fn malformed_answers_are_rejected_with_the_reason() {
     assert!(told(error).contains("format 4; 5 (physical sector) was asked for"));
     assert!(commands::defects(&[0, 0x1D, 0, 0, 0, 0, 0, 16, 0]).is_err());
     let fixed = [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0];
-    assert_eq!(Sense::of(&fixed), Sense { key: 5, code: 0x24, qualifier: 0 });
-    assert_eq!(Sense::of(&[0x72, 5, 0x20, 0]).to_string(), "illegal request (5/20/00)");
-    assert_eq!(Sense::of(&[]).to_string(), "no sense (0/00/00)");
+    assert_eq!(Sense::decode(&fixed), Sense { key: 5, code: 0x24, qualifier: 0 });
+    assert_eq!(Sense::decode(&[0x72, 5, 0x20, 0]).to_string(), "illegal request (5/20/00)");
+    assert_eq!(Sense::decode(&[]).to_string(), "no sense (0/00/00)");
 }
 
 /// A disk that takes commands as bytes.
@@ -204,9 +204,9 @@ fn partition_is_rejected_by_the_translator() {
     let spec = drives::load("atlas-10k").expect("it is shipped");
     let info = drive::ProbeTarget::info(&SimulatedDisk::new(&spec, Noise::NONE, 1).expect("it holds"));
     let translator = || Translator::new(Target::new(&spec));
-    assert!(translator().of(&info).is_ok());
-    let error = translator().of(&DiskInfo { sectors: 1_000, ..info }).err().expect("it is a part");
+    assert!(translator().for_disk(&info).is_ok());
+    let error = translator().for_disk(&DiskInfo { sectors: 1_000, ..info }).err().expect("it is a part");
     assert!(error.to_string().ends_with("a part of it or another: 1000 of 512"), "{error}");
-    let error = translator().of(&DiskInfo { sector_bytes: 4096, ..info }).err().expect("it is another");
+    let error = translator().for_disk(&DiskInfo { sector_bytes: 4096, ..info }).err().expect("it is another");
     assert!(matches!(error, CommandError::Elsewhere { here_bytes: 4096, .. }), "{error}");
 }

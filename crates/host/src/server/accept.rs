@@ -142,12 +142,12 @@ impl Accepting {
             Ok(slot) => slot,
             Err(refusal) => return warn!(target: log_parts::CLIENT, "{client}: refused: {refusal}"),
         };
-        let tls = TlsUse::of(self.listeners[listener].tls(), tls.as_ref());
+        let tls = TlsUse::tls_for(self.listeners[listener].tls(), tls.as_ref());
         let peer = Peer { origin, names: Vec::new() };
         let handshake = Handshake::new(self.exports.clone(), limits.clone(), now);
         let handshake = handshake.with_peer(peer).with_tls(tls).with_budget(budget.clone());
         let handshake = handshake.with_gate(Some(Arc::clone(&self.doors) as Arc<dyn Gate>));
-        let connection = Connection::new(socket.into(), handshake, limits, slot).of(client);
+        let connection = Connection::new(socket.into(), handshake, limits, slot).named(client);
         let place = self.greeted.insert(connection);
         self.advance(place, now);
     }

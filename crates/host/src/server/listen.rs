@@ -41,7 +41,7 @@ pub enum TlsUse {
 
 impl TlsUse {
     /// What holds for a listener's clients, of what holds for all.
-    pub(super) fn of(wanted: Option<TlsUse>, all: Option<&Tls>) -> Option<Tls> {
+    pub(super) fn tls_for(wanted: Option<TlsUse>, all: Option<&Tls>) -> Option<Tls> {
         let tls = all?.clone();
         match wanted {
             None => Some(tls),
@@ -55,7 +55,7 @@ impl Listener {
     /// Listens at an address.
     ///
     /// *Errors:* it cannot be had, or is in use.
-    pub fn at(address: &Address) -> io::Result<Listener> {
+    pub fn bind(address: &Address) -> io::Result<Listener> {
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
         let (socket, name) = match address {
             Address::Tcp(tcp) => {
@@ -75,11 +75,11 @@ impl Listener {
         };
         socket.bind(&name).and_then(|()| socket.listen(BACKLOG)).map_err(at)?;
         let address = socket.local_addr()?.as_socket().map_or(address.clone(), Address::Tcp);
-        Listener::of(socket, address, true)
+        Listener::from_socket(socket, address, true)
     }
 
     /// A socket that listens there, with its file or without.
-    pub(super) fn of(socket: Socket, address: Address, is_own: bool) -> io::Result<Listener> {
+    pub(super) fn from_socket(socket: Socket, address: Address, is_own: bool) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
         Ok(Listener { socket, address, is_own, tls: None })
     }

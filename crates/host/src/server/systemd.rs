@@ -15,21 +15,21 @@ impl Listener {
     /// *Errors:* one of them is neither a TCP nor a Unix stream socket.
     pub fn handed_over() -> io::Result<Vec<Listener>> {
         let mut found = ListenFd::from_env();
-        (0..found.len()).filter_map(|place| take(&mut found, place).transpose()).collect()
+        (0..found.len()).filter_map(|place| adopt_socket(&mut found, place).transpose()).collect()
     }
 }
 
-fn take(found: &mut ListenFd, place: usize) -> io::Result<Option<Listener>> {
+fn adopt_socket(found: &mut ListenFd, place: usize) -> io::Result<Option<Listener>> {
     let wrong =
         |error: io::Error| io::Error::new(error.kind(), format!("socket {place} of systemd: {error}"));
     if let Ok(Some(tcp)) = found.take_tcp_listener(place) {
         let address = Address::Tcp(tcp.local_addr().map_err(wrong)?);
-        return Listener::of(Socket::from(tcp), address, false).map(Some);
+        return Listener::from_socket(Socket::from(tcp), address, false).map(Some);
     }
     let Some(unix) = found.take_unix_listener(place).map_err(wrong)? else { return Ok(None) };
     let name = unix.local_addr().map_err(wrong)?;
     let path = name.as_pathname().unwrap_or(Path::new("@")).to_path_buf();
-    Listener::of(Socket::from(unix), Address::Unix(path), false).map(Some)
+    Listener::from_socket(Socket::from(unix), Address::Unix(path), false).map(Some)
 }
 
 /// Tells systemd, if that waits for it, that clients are served from now on.

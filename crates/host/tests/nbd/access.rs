@@ -105,7 +105,7 @@ fn clients_are_distinguished_by_their_origin() {
     let path = folder.path().join("nbd");
     let addresses = [Address::Unix(path.clone()), "127.0.0.1:0".parse().expect("it is an address")];
     let listeners: Vec<_> =
-        addresses.iter().map(|address| Listener::at(address).expect("it is free")).collect();
+        addresses.iter().map(|address| Listener::bind(address).expect("it is free")).collect();
     let uid = folder.path().metadata().expect("it is there").uid();
     let (mine, others) = (format!("uid:{uid}"), format!("uid:{}", uid + 1));
     let exports = [
@@ -160,7 +160,7 @@ fn certificate_opens_only_the_exports_that_name_it() {
     authority.sign("other/client", "client", "bob", Some("ca"));
     std::fs::copy(authority.path("ca-cert.pem"), authority.path("other/ca-cert.pem")).expect("there is room");
     let path = authority.path("nbd");
-    let listener = Listener::at(&Address::Unix(path.clone())).expect("it is free");
+    let listener = Listener::bind(&Address::Unix(path.clone())).expect("it is free");
     let exports = [("subject", "cert:alice"), ("other", "cert:client.example.org"), ("bobs", "cert:bob")];
     let (_disk, _server) = serve(vec![listener], &exports, Rules { tls, ..Rules::default() });
     let sees = |folder: &Path, name: &str| {

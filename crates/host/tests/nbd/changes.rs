@@ -30,7 +30,7 @@ fn serve(tls: &[Option<TlsUse>], rules: Rules) -> Setup {
     let paths: Vec<PathBuf> =
         (0..tls.len()).map(|number| folder.path().join(format!("nbd{number}"))).collect();
     let at = |(path, tls): (&PathBuf, &Option<TlsUse>)| {
-        Listener::at(&Address::Unix(path.clone())).expect("the path is free").with_tls(*tls)
+        Listener::bind(&Address::Unix(path.clone())).expect("the path is free").with_tls(*tls)
     };
     let listeners = paths.iter().zip(tls).map(at).collect();
     let server = Server::start(listeners, vec![served], rules).expect("it can be served");

@@ -229,7 +229,7 @@ fn reset_tcp_connections_leave_no_trace() {
         target: Target::Disk { disk: handle, volume: 0 },
     };
     let any = "127.0.0.1:0".parse().expect("it is an address");
-    let listener = Listener::at(&any).expect("a port is free");
+    let listener = Listener::bind(&any).expect("a port is free");
     let rules = Rules { connections: 4, ..Rules::default() };
     let server = Server::start(vec![listener], vec![served], rules).expect("it can be served");
     let [Address::Tcp(address)] = *server.addresses() else { panic!("{:?}", server.addresses()) };

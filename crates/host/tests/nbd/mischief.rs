@@ -46,7 +46,7 @@ impl Victim {
     fn serve(target: Target, export: Export, node: Option<Node>, disk: Option<Disk>) -> Victim {
         let folder = tempfile::tempdir().expect("there is room for it");
         let unix = folder.path().join("nbd");
-        let at = |address: &Address| Listener::at(address).expect("it is free");
+        let at = |address: &Address| Listener::bind(address).expect("it is free");
         let any = "127.0.0.1:0".parse().expect("it is an address");
         let listeners = vec![at(&Address::Unix(unix.clone())), at(&any)];
         let rules = Rules { connections: 256, budget: Some(Budget::new(MEMORY)), ..Rules::default() };
@@ -324,7 +324,7 @@ fn slow_readers_hold_no_more_than_the_shared_memory() {
     let mut polite = connect_by(|| UnixStream::connect(&victim.unix));
     let done = |polite_reads: u64| {
         let node = victim.node.as_ref().expect("it is a node").handle();
-        node.view().books.of(Kind::Read).done - polite_reads
+        node.view().books.count_of(Kind::Read).done - polite_reads
     };
     let filled = (1..100_000).find(|&turn| {
         read(&mut polite, turn);

@@ -39,7 +39,7 @@ fn serve(backend: Backend, disk: Option<Disk>) -> Setup {
     let handle = node.handle();
     let served = Served { export: handle.export("n"), target: Target::Node(handle) };
     let address = Address::Unix(path.clone());
-    let listener = Listener::at(&address).expect("the path is free");
+    let listener = Listener::bind(&address).expect("the path is free");
     let rules = Rules { connections: 16, ..Rules::default() };
     let server = Server::start(vec![listener], vec![served], rules).expect("it can be served");
     Setup { node, server, path, _folder: folder, files: None, disk }
@@ -205,7 +205,7 @@ fn stopping_node_answers_requests_in_flight() {
         let replies = replies(&heard, |_| 0);
         let done = replies.iter().filter(|reply| reply.error == OK).count() as u64 + 1;
         assert!(replies.iter().all(|reply| [OK, ESHUTDOWN].contains(&reply.error)), "{name}");
-        assert_eq!(handle.view().books.of(Kind::Write).done, done, "{name}");
+        assert_eq!(handle.view().books.count_of(Kind::Write).done, done, "{name}");
         assert_eq!(handle.view().outstanding, 0);
     }
 }

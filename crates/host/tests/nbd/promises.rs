@@ -29,7 +29,7 @@ fn serve(rules: Rules) -> Setup {
         export: Export::new(name, 512 << 20),
         target: Target::Disk { disk: disk.handle(), volume: 0 },
     });
-    let listener = Listener::at(&Address::Unix(path.clone())).expect("the path is free");
+    let listener = Listener::bind(&Address::Unix(path.clone())).expect("the path is free");
     let server = Server::start(vec![listener], served.to_vec(), rules).expect("it can be served");
     Setup { _disk: disk, _server: server, path, _folder: folder }
 }

@@ -59,7 +59,7 @@ pub(crate) fn setup_as(emulator: Emulator, rules: Rules) -> Setup {
     let bytes = handle.volumes()[0].bytes();
     let served = Served { export: Export::new("d", bytes), target: Target::Disk { disk: handle, volume: 0 } };
     let address = Address::Unix(path.clone());
-    let listener = Listener::at(&address).expect("the path is free");
+    let listener = Listener::bind(&address).expect("the path is free");
     let server = Server::start(vec![listener], vec![served], rules).expect("it can be served");
     Setup { disk, server, path, _folder: folder }
 }
@@ -230,12 +230,12 @@ fn socket_of_a_dead_server_is_reused_and_one_in_use_rejected() {
         export: Export::new("d", 512),
         target: Target::Disk { disk: setup.disk.handle(), volume: 0 },
     };
-    let again = Listener::at(&address).expect_err("it is in use");
+    let again = Listener::bind(&address).expect_err("it is in use");
     assert!(again.to_string().starts_with(&address.to_string()), "{again}");
     let path = setup.path.with_extension("left");
     drop(std::os::unix::net::UnixListener::bind(&path).expect("the path is free"));
     assert!(path.exists(), "a listener leaves its file");
-    let listener = Listener::at(&Address::Unix(path.clone())).expect("nobody listens there");
+    let listener = Listener::bind(&Address::Unix(path.clone())).expect("nobody listens there");
     drop(Server::start(vec![listener], vec![served], Rules::default()).expect("it can be served"));
     assert!(!path.exists(), "a server takes its file along");
     drop(setup.server);
@@ -256,7 +256,7 @@ fn only_the_socket_of_a_dead_server_is_removed() {
     let _letters = std::os::unix::net::UnixDatagram::bind(letters).expect("the path is free");
     for path in &others {
         let before = path.symlink_metadata().expect("it is there");
-        let error = Listener::at(&Address::Unix(path.clone())).expect_err("it is in use");
+        let error = Listener::bind(&Address::Unix(path.clone())).expect_err("it is in use");
         assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
         let after = path.symlink_metadata().expect("it is still there");
         assert_eq!((before.ino(), before.len()), (after.ino(), after.len()));

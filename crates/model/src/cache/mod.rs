@@ -188,7 +188,7 @@ impl Cache {
         if self.adaptive.is_some() && self.adapt(index) {
             index = self.victim()?;
         }
-        self.take(index, start, start, start, SegmentState::Filling);
+        self.assign(index, start, start, start, SegmentState::Filling);
         Some(index)
     }
 
@@ -212,7 +212,7 @@ impl Cache {
             // A segment that the write makes stale is evicted first.
             false => self.stale(start, end).or_else(|| self.victim())?,
         };
-        self.take(index, start, end, end, SegmentState::Dirty);
+        self.assign(index, start, end, end, SegmentState::Dirty);
         Some(index)
     }
 
@@ -233,7 +233,7 @@ impl Cache {
             .find(|index| fits(&self.spans[*index]) && self.states[*index] == SegmentState::Dirty)
     }
 
-    fn take(&mut self, index: usize, start: Lbn, end: Lbn, used_to: Lbn, state: SegmentState) {
+    fn assign(&mut self, index: usize, start: Lbn, end: Lbn, used_to: Lbn, state: SegmentState) {
         self.set_span(index, (start.0, end.0));
         self.used_to[index] = used_to;
         self.ahead_to[index] = Lbn(0);

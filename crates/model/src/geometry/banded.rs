@@ -86,7 +86,7 @@ impl BandedTracks {
 
     /// The track of a place.
     #[inline(always)]
-    pub(super) fn at(&self, place: u64) -> TrackSpan {
+    pub(super) fn span_at(&self, place: u64) -> TrackSpan {
         let band = self.band.divide(place).0.min(self.last);
         let tracks = if band == self.last { self.last_tracks } else { self.tracks };
         let into = place - band * self.band.value();
@@ -126,7 +126,7 @@ impl BandedTracks {
             cylinder: self.first_cylinder + (band * self.tracks.value() + along) as u32,
             head: surface.head,
             angle: self.turns(band, order as u64, tracks, track).angle(),
-            width: SectorWidth::of(surface.sectors),
+            width: SectorWidth::for_sectors(surface.sectors),
         }
     }
 

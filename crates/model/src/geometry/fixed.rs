@@ -79,7 +79,7 @@ impl SectorWidth {
 
     /// The same for a number of sectors that is a divisor.
     #[inline]
-    pub(super) fn of(sectors_per_track: Divisor) -> SectorWidth {
+    pub(super) fn for_sectors(sectors_per_track: Divisor) -> SectorWidth {
         SectorWidth(sectors_per_track.reciprocal.saturating_add(1))
     }
 
@@ -121,7 +121,7 @@ mod tests {
                 prop_assert_eq!(SectorWidth::new(spt).start(sector), Angle::of_sector(sector, spt));
             }
             prop_assert_eq!(SectorWidth::new(spt).floor(), u64::MAX / u64::from(spt));
-            prop_assert_eq!(SectorWidth::of(Divisor::new(u64::from(spt))).0, SectorWidth::new(spt).0);
+            prop_assert_eq!(SectorWidth::for_sectors(Divisor::new(u64::from(spt))).0, SectorWidth::new(spt).0);
         }
     }
 

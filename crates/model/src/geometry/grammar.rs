@@ -183,7 +183,7 @@ impl Grammar {
 
     /// The track of a place.
     #[inline]
-    pub(super) fn at(&self, place: u64) -> TrackSpan {
+    pub(super) fn span_at(&self, place: u64) -> TrackSpan {
         let mut group = self.disk();
         if place >= group.places {
             return self.elsewhere(place);
@@ -339,7 +339,7 @@ impl Grammar {
         }
         let last = self.elsewhere.last();
         let first = last.map_or(self.places(), |run| run.first + u64::from(run.sectors));
-        let angle = self.at(track).angle;
+        let angle = self.span_at(track).angle;
         self.elsewhere.push(Elsewhere { first, sectors, cylinder, head, sector, kind, angle });
         Ok(first)
     }

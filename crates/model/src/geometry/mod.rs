@@ -149,11 +149,11 @@ enum Tracks {
 
 impl Tracks {
     #[inline(always)]
-    fn at(&self, zone: u32, place: u64, push: u32) -> TrackSpan {
+    fn span_at(&self, zone: u32, place: u64, push: u32) -> TrackSpan {
         match self {
-            Tracks::Zoned(zones) => zones[zone as usize].at(place, push),
-            Tracks::Banded(zones) => zones[zone as usize].at(place),
-            Tracks::Grammar(grammar) => grammar.at(place),
+            Tracks::Zoned(zones) => zones[zone as usize].span_at(place, push),
+            Tracks::Banded(zones) => zones[zone as usize].span_at(place),
+            Tracks::Grammar(grammar) => grammar.span_at(place),
         }
     }
 
@@ -298,7 +298,7 @@ impl Geometry {
 
     /// Cylinder, head and sector of a zone's physical sector, counted as slips and remaps are in the drive file.
     pub fn sector_at(&self, zone: usize, index: u64) -> (u32, u32, u32) {
-        let track = self.tracks.at(zone as u32, index, 0);
+        let track = self.tracks.span_at(zone as u32, index, 0);
         (track.cylinder, track.head, track.sector(index))
     }
 
@@ -306,13 +306,13 @@ impl Geometry {
     fn place_at(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.run_at(lbn.0);
-        (run, self.tracks.at(run.zone, run.place, run.push))
+        (run, self.tracks.span_at(run.zone, run.place, run.push))
     }
 
     #[inline]
     fn home_track(&self, lbn: Lbn) -> (Run, TrackSpan) {
         assert!(lbn.0 < self.sectors, "block {lbn} of a disk of {}", self.sectors);
         let run = self.pieces.home_at(lbn.0);
-        (run, self.tracks.at(run.zone, run.place, run.push))
+        (run, self.tracks.span_at(run.zone, run.place, run.push))
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Regions {
 impl Regions {
     /// Region and place of a slot.
     #[inline]
-    pub(super) fn place(&self, slot: u64) -> (u64, u64) {
+    pub(super) fn position_of(&self, slot: u64) -> (u64, u64) {
         if self.last == 0 {
             return (0, self.front + slot);
         }

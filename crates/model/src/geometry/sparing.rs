@@ -224,7 +224,7 @@ impl SparedZone {
     }
 
     fn place_of(&self, slot: u64) -> u64 {
-        self.regions.place(slot).1
+        self.regions.position_of(slot).1
     }
 
     /// Slots at which the push changes: the starts of the regions after those with slips.

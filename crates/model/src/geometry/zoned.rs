@@ -53,7 +53,7 @@ impl ZonedTracks {
 
     /// The track of a place; slips before it have shifted its angle by `push` sectors.
     #[inline(always)]
-    pub(super) fn at(&self, place: u64, push: u32) -> TrackSpan {
+    pub(super) fn span_at(&self, place: u64, push: u32) -> TrackSpan {
         let (track, sector) = self.sectors.divide(place);
         let (cylinder, order) = self.heads.divide(track);
         let turns = self.first.plus(self.cylinder_step.times(cylinder)).plus(self.track_skew.times(order));

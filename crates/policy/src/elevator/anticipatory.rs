@@ -120,8 +120,8 @@ impl Anticipatory {
         }
     }
 
-    fn place(&mut self, source: u32) -> usize {
-        let place = self.places.of(u64::from(source), self.processes.len());
+    fn slot_of(&mut self, source: u32) -> usize {
+        let place = self.places.slot_of(u64::from(source), self.processes.len());
         if place == self.processes.len() {
             self.processes.push(Process::default());
         }
@@ -201,9 +201,9 @@ impl Scheduler for Anticipatory {
         if !entry.sync {
             return;
         }
-        let (place, most) = (self.place(entry.source), Nanos(2 * self.antic.0));
+        let (place, most) = (self.slot_of(entry.source), Nanos(2 * self.antic.0));
         let process = &mut self.processes[place];
-        process.think.ask(now, most);
+        process.think.note_arrival(now, most);
         if let Some(last) = process.last {
             process.jump.add(entry.lbn().abs_diff(last));
         }
@@ -224,7 +224,7 @@ impl Scheduler for Anticipatory {
         let entry = pool.get(id);
         self.runs[direction_of(entry)].remove(id, entry);
         if entry.sync {
-            let place = self.place(entry.source);
+            let place = self.slot_of(entry.source);
             self.processes[place].waiting -= 1;
         }
     }
@@ -235,7 +235,7 @@ impl Scheduler for Anticipatory {
         let entry = pool.get(id);
         self.position = entry.end();
         if entry.sync {
-            let place = self.place(entry.source);
+            let place = self.slot_of(entry.source);
             self.processes[place].under_way += 1;
         }
         Some(id)
@@ -246,7 +246,7 @@ impl Scheduler for Anticipatory {
         if !entry.sync {
             return;
         }
-        let place = self.place(entry.source);
+        let place = self.slot_of(entry.source);
         let process = &mut self.processes[place];
         process.under_way -= 1;
         process.think.end(now);

@@ -140,7 +140,7 @@ impl Bfq {
     }
 
     fn queue_of(&mut self, entry: &Entry) -> usize {
-        let place = self.places.of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
+        let place = self.places.slot_of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
         if place == self.queues.len() {
             let weight = self.weights.get(entry.source as usize).filter(|_| entry.sync);
             self.queues.push(Queue {
@@ -289,7 +289,7 @@ impl Scheduler for Bfq {
     fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
-        self.shared.ask(&mut self.queues[place].flow, now, id, entry);
+        self.shared.note_request(&mut self.queues[place].flow, now, id, entry);
         self.activate(place);
     }
 

@@ -123,7 +123,7 @@ impl Cfq {
     }
 
     fn queue_of(&mut self, entry: &Entry) -> usize {
-        let place = self.places.of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
+        let place = self.places.slot_of(queue_key(entry.source, entry.sync, entry.urgent), self.queues.len());
         if place == self.queues.len() {
             let flow = ProcessQueue::new(entry.sync);
             self.queues.push(Queue { flow, urgent: entry.urgent, listed: false });
@@ -224,7 +224,7 @@ impl Scheduler for Cfq {
     fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
         let entry = pool.get(id);
         let place = self.queue_of(entry);
-        self.shared.ask(&mut self.queues[place].flow, now, id, entry);
+        self.shared.note_request(&mut self.queues[place].flow, now, id, entry);
         match self.slice {
             Some(slice) if slice.queue == place => {}
             Some(slice) if self.preempts(place, &slice) => {

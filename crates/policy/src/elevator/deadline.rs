@@ -138,7 +138,7 @@ impl Class {
     }
 
     /// Decides the direction of a new batch: reads, unless writes were skipped `most_starved` times.
-    fn turn(&mut self, most_starved: u32) -> Option<usize> {
+    fn next_direction(&mut self, most_starved: u32) -> Option<usize> {
         let (reads, writes) = (!self.runs[0].is_empty(), !self.runs[1].is_empty());
         if !reads && !writes {
             return None;

@@ -55,11 +55,11 @@ impl Shared {
     }
 
     /// A request came for a queue.
-    pub(super) fn ask(&self, queue: &mut ProcessQueue, now: Nanos, id: u32, entry: &Entry) {
+    pub(super) fn note_request(&self, queue: &mut ProcessQueue, now: Nanos, id: u32, entry: &Entry) {
         if queue.is_dry() {
-            queue.think.ask(now, Nanos(2 * self.slice_idle.0));
+            queue.think.note_arrival(now, Nanos(2 * self.slice_idle.0));
         }
-        queue.jumps.ask(entry.lbn(), entry.end());
+        queue.jumps.note_request(entry.lbn(), entry.end());
         queue.run.insert(id, entry);
     }
 

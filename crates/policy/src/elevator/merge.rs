@@ -41,7 +41,7 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    fn of(&self, op: Op) -> &Sorted {
+    fn starts_of(&self, op: Op) -> &Sorted {
         if op == Op::Read { &self.reads } else { &self.writes }
     }
 
@@ -57,7 +57,7 @@ impl Starts {
 
     /// The waiting request that begins at or before `lbn`, and the one that begins after it.
     pub(super) fn neighbours(&self, op: Op, lbn: u64) -> (Option<u32>, Option<u32>) {
-        let sorted = self.of(op);
+        let sorted = self.starts_of(op);
         (sorted.before(lbn + 1), sorted.at_or_after(lbn + 1))
     }
 }

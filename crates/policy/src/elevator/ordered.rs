@@ -49,22 +49,22 @@ impl UrgentFirst {
         UrgentFirst { urgent, others }
     }
 
-    fn of(&mut self, entry: &Entry) -> &mut Ordered {
+    fn order_of(&mut self, entry: &Entry) -> &mut Ordered {
         if entry.urgent { &mut self.urgent } else { &mut self.others }
     }
 }
 
 impl Scheduler for UrgentFirst {
     fn add(&mut self, now: Nanos, id: u32, pool: &Pool) {
-        self.of(pool.get(id)).add(now, id, pool);
+        self.order_of(pool.get(id)).add(now, id, pool);
     }
 
     fn change(&mut self, id: u32, before: &Entry, pool: &Pool) {
-        self.of(before).change(id, before, pool);
+        self.order_of(before).change(id, before, pool);
     }
 
     fn remove(&mut self, id: u32, pool: &Pool) {
-        self.of(pool.get(id)).remove(id, pool);
+        self.order_of(pool.get(id)).remove(id, pool);
     }
 
     fn dispatch(&mut self, now: Nanos, pool: &Pool) -> Option<u32> {

@@ -41,7 +41,7 @@ impl Think {
     }
 
     /// A request of the process came. Times beyond `most` count as that.
-    pub(super) fn ask(&mut self, now: Nanos, most: Nanos) {
+    pub(super) fn note_arrival(&mut self, now: Nanos, most: Nanos) {
         if let Some(ended) = self.ended {
             self.time.add(now.since(ended).min(most).0);
         }
@@ -65,7 +65,7 @@ impl Jumps {
     const FAR: u64 = 800;
 
     /// A request of the process came, from `lbn` up to `end`.
-    pub(super) fn ask(&mut self, lbn: u64, end: u64) {
+    pub(super) fn note_request(&mut self, lbn: u64, end: u64) {
         let far = self.last.is_some_and(|last| lbn.abs_diff(last) > Jumps::FAR);
         self.far = (self.far << 1) | u32::from(far);
         self.last = Some(end);
@@ -83,8 +83,8 @@ pub(super) struct Places(Sorted);
 
 impl Places {
     /// The place of `key`, or `fresh` for one not met before, which has that place from now on.
-    pub(super) fn of(&mut self, key: u64, fresh: usize) -> usize {
-        match self.0.at(key) {
+    pub(super) fn slot_of(&mut self, key: u64, fresh: usize) -> usize {
+        match self.0.id_at(key) {
             Some(place) => place as usize,
             None => {
                 self.0.insert(key, fresh as u32);
@@ -112,8 +112,8 @@ mod tests {
     fn stream_jumps_are_short_and_scattered_jumps_long() {
         let (mut stream, mut scatter) = (Jumps::default(), Jumps::default());
         for index in 0..40u64 {
-            stream.ask(index * 8, index * 8 + 8);
-            scatter.ask(index * 1_000_003 % 777_777, index * 1_000_003 % 777_777 + 8);
+            stream.note_request(index * 8, index * 8 + 8);
+            scatter.note_request(index * 1_000_003 % 777_777, index * 1_000_003 % 777_777 + 8);
         }
         assert!(!stream.exceed(0) && scatter.exceed(19));
     }

@@ -23,7 +23,7 @@ impl Sorted {
     }
 
     /// The entry under exactly that key.
-    pub(super) fn at(&self, key: u64) -> Option<u32> {
+    pub(super) fn id_at(&self, key: u64) -> Option<u32> {
         let at = self.items.partition_point(|item| item.0 < key);
         self.items.get(at).filter(|item| item.0 == key).map(|item| item.1)
     }

@@ -31,7 +31,7 @@ pub(super) trait Algorithm {
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize>;
 
     /// The edges of the disk that the arm visits on its way to the request chosen last.
-    fn way(&self) -> &[Edge] {
+    fn edges_visited(&self) -> &[Edge] {
         &[]
     }
 }
@@ -63,7 +63,7 @@ macro_rules! built_in {
             }
 
             /// The edges of the disk that the arm visits on its way to the request chosen last.
-            pub fn way(&self) -> &[Edge] {
+            pub fn edges_visited(&self) -> &[Edge] {
                 match &self.0 {
                     $(Any::$name(order) => order.way(),)*
                 }

@@ -45,7 +45,7 @@ impl Algorithm for CScan {
         found.map(|(_, index)| index)
     }
 
-    fn way(&self) -> &[Edge] {
+    fn edges_visited(&self) -> &[Edge] {
         if self.starts_again { &[Edge::Last, Edge::First] } else { &[] }
     }
 }

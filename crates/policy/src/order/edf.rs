@@ -30,7 +30,7 @@ impl Algorithm for Edf {
     const ALWAYS_ASKED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, _: &C) -> Option<usize> {
-        (0..queue.slots.len()).min_by_key(|index| self.0.of(&queue.slots[*index]))
+        (0..queue.slots.len()).min_by_key(|index| self.0.deadline_of(&queue.slots[*index]))
     }
 }
 
@@ -48,7 +48,7 @@ impl Deadlines {
     }
 
     /// A request's deadline.
-    pub(super) fn of(self, slot: &Slot) -> Nanos {
+    pub(super) fn deadline_of(self, slot: &Slot) -> Nanos {
         let time = if slot.request.op == Op::Read { self.read } else { self.write };
         slot.deadline.min(slot.arrived + time)
     }

@@ -23,7 +23,7 @@ impl QueueOrder {
     }
 
     /// As [`BuiltIn::way`]; with a program's own order the arm visits no edge.
-    pub fn way(&self) -> &[Edge] {
+    pub fn edges_visited(&self) -> &[Edge] {
         match self {
             QueueOrder::BuiltIn(order) => order.way(),
             QueueOrder::Own(_) => &[],

@@ -45,7 +45,7 @@ impl Algorithm for Scan {
         index
     }
 
-    fn way(&self) -> &[Edge] {
+    fn edges_visited(&self) -> &[Edge] {
         match (self.has_turned, self.sweep.falls()) {
             (false, _) => &[],
             (true, true) => &[Edge::Last],

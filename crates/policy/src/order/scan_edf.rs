@@ -45,7 +45,7 @@ impl Algorithm for ScanEdf {
     const ALWAYS_ASKED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let interval = |index: usize| self.deadlines.of(&queue.slots[index]).0 / self.interval.0;
+        let interval = |index: usize| self.deadlines.deadline_of(&queue.slots[index]).0 / self.interval.0;
         let first = (0..queue.slots.len()).map(interval).min()?;
         self.sweep.pick(queue, cost, |index| interval(index) == first)
     }

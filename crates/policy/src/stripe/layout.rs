@@ -97,13 +97,13 @@ impl Layout {
 
     /// The row of a block of the members.
     pub(super) fn row_at(&self, block: u64) -> Row {
-        self.rows.at(block % self.rows.sectors())
+        self.rows.row_at(block % self.rows.sectors())
     }
 
     /// Blocks of a member from this one to the end of its unit.
     pub(super) fn rest_of_row(&self, block: u64) -> u64 {
         let block = block % self.rows.sectors();
-        let row = self.rows.at(block);
+        let row = self.rows.row_at(block);
         row.start + row.sectors - block
     }
 
@@ -116,7 +116,7 @@ impl Layout {
             return Cut { row, unit: unit as u32, offset, sectors };
         }
         let width = u64::from(self.width);
-        let row = self.rows.at(block / width);
+        let row = self.rows.row_at(block / width);
         let within = block - width * row.start;
         let (unit, offset) = (within / row.sectors, within % row.sectors);
         Cut { row, unit: unit as u32, offset, sectors: row.sectors - offset }

@@ -109,7 +109,7 @@ impl Array {
     }
 
     /// Where a block of the array lies: the member that has its first copy, and the block there.
-    pub fn place(&self, lbn: Lbn) -> (u32, Lbn) {
+    pub fn locate(&self, lbn: Lbn) -> (u32, Lbn) {
         let cut = self.layout.cut(lbn.0);
         let (member, start) = self.layout.data(&cut.row, cut.unit, 0);
         (member, Lbn(start + cut.offset))

@@ -69,7 +69,7 @@ impl Rows {
     }
 
     /// The row of a block of the members.
-    pub(super) fn at(&self, block: u64) -> Row {
+    pub(super) fn row_at(&self, block: u64) -> Row {
         let after = match self.runs.len() {
             1 => 1,
             _ => self.runs.partition_point(|run| run.start <= block),

@@ -165,7 +165,7 @@ proptest! {
                     (true, false) => &[Edge::Last],
                     (true, true) => &[Edge::First],
                 };
-                assert_eq!(order.way(), expected, "{name}");
+                assert_eq!(order.edges_visited(), expected, "{name}");
                 falls ^= backwards && !cyclic;
                 index
             });

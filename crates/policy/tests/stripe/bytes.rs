@@ -91,7 +91,7 @@ impl Bytes {
 
     /// The column of a block of the array: the blocks that share its parity.
     fn column(&self, block: u64) -> Column {
-        let (_, start) = self.array.place(Lbn(block));
+        let (_, start) = self.array.locate(Lbn(block));
         let parities: Vec<u32> = self.array.parity_of(Lbn(block)).collect();
         let members = 0..self.shape.members.len() as u32;
         let mut data: Vec<(u64, (u32, u64))> = members
@@ -243,7 +243,7 @@ impl Bytes {
                 None => {
                     assert!(self.has_parity(), "block {block} is not read");
                     let column = self.column(block);
-                    let place = self.array.place(Lbn(block));
+                    let place = self.array.locate(Lbn(block));
                     let unit = column.data.iter().position(|one| *one == (place.0, place.1.0));
                     let data =
                         Bytes::solve(&column, &known).expect("the lost data follow from what was read");

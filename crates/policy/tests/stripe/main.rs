@@ -111,7 +111,7 @@ proptest! {
         let array = Array::new(shape.clone()).expect("the shape is good");
         let mut met = std::collections::BTreeSet::new();
         for block in 0..array.sectors() {
-            let (member, lbn) = array.place(Lbn(block));
+            let (member, lbn) = array.locate(Lbn(block));
             prop_assert!(lbn.0 < shape.members[member as usize]);
             prop_assert!(met.insert((member, lbn)), "{:?} holds two blocks", (member, lbn));
             prop_assert_eq!(array.block_at(member, lbn), Some(Lbn(block)));
@@ -199,7 +199,7 @@ fn degraded_read_costs_one_read_of_each_survivor() {
     let failed = Shape { failed: vec![2], ..shape(Organisation::Raid5, 5, 8) };
     let mut array = Array::new(failed).expect("the shape is good");
     for block in 0..array.sectors() {
-        let wanted = if array.place(Lbn(block)).0 == 2 { 4 } else { 1 };
+        let wanted = if array.locate(Lbn(block)).0 == 2 { 4 } else { 1 };
         assert_eq!(counts(&plan(&mut array, Request::read(Lbn(block), 1))), (wanted, 0));
     }
 }

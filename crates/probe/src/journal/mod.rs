@@ -73,7 +73,7 @@ pub struct Journaled<D, W> {
 
 /// Whether a disk can be known again by answers that were written down; where not, they are of no use.
 pub fn is_enough(known: &[Record]) -> bool {
-    Fingerprint::of(known).is_some()
+    Fingerprint::from_records(known).is_some()
 }
 
 fn ended(known: &[Record]) -> Nanos {
@@ -84,7 +84,7 @@ impl<D: ProbeTarget, W: Write> Journaled<D, W> {
     /// A disk, the answers that are known, and where to write those to come. Too few answers to know it by
     /// ([`is_enough`]) are taken for none.
     pub fn new(disk: D, known: Vec<Record>, to: W) -> Journaled<D, W> {
-        let fingerprint = Fingerprint::of(&known);
+        let fingerprint = Fingerprint::from_records(&known);
         let known = if fingerprint.is_some() { known } else { Vec::new() };
         let end = ended(&known);
         Journaled {

@@ -66,7 +66,7 @@ pub(super) enum Fingerprint {
 
 impl Fingerprint {
     /// Those of some answers; none where there are too few of them.
-    pub(super) fn of(known: &[Record]) -> Option<Fingerprint> {
+    pub(super) fn from_records(known: &[Record]) -> Option<Fingerprint> {
         let mut blocks = BTreeSet::new();
         let is_new = |record: &&Record| block_of(record).is_some_and(|lbn| blocks.insert(lbn));
         let reads: Vec<Record> = known.iter().rev().filter(is_new).take(MOST).cloned().collect();

@@ -16,7 +16,7 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    pub(super) fn of(stretches: Vec<Stretch>) -> Slice {
+    pub(super) fn from_stretches(stretches: Vec<Stretch>) -> Slice {
         let tracks = stretches.iter().map(|stretch| stretch.run.tracks).sum();
         Slice { stretches, tracks }
     }
@@ -101,7 +101,7 @@ fn distance_of_doubles(slices: &[Slice]) -> Option<u32> {
 }
 
 /// Puts all slices where they lie.
-pub(super) fn place(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piece> {
+pub(super) fn place_slices(slices: &[Slice], heads: u32, ways: Ways) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut cylinder, mut band, mut is_reversed) = (0, 0, false);
     let mut carried: Option<Slice> = None;

@@ -33,7 +33,7 @@ pub(super) fn usual_tracks(slices: &[Slice]) -> u32 {
 }
 
 /// Puts all slices where they lie.
-pub(super) fn place(slices: &[Slice], heads: u32, noise: f64) -> Vec<Piece> {
+pub(super) fn place_slices(slices: &[Slice], heads: u32, noise: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut cylinder, mut band) = (0, 0);
     let sectors = |slice: &Slice| slice.stretches[0].sectors_per_track;
@@ -62,13 +62,13 @@ fn cut(zone: &[Slice], skews: Skews) -> Vec<Slice> {
             let tracks = stretch.run.tracks / parts;
             for part in 0..parts {
                 if part > 0 {
-                    slices.push(Slice::of(std::mem::take(&mut stretches)));
+                    slices.push(Slice::from_stretches(std::mem::take(&mut stretches)));
                 }
                 let skew = if is_cut { skews.track } else { stretch.skew };
                 stretches.push(Stretch { skew, ..stretch.part(part * tracks, tracks) });
             }
         }
-        slices.push(Slice::of(stretches));
+        slices.push(Slice::from_stretches(stretches));
     }
     slices
 }
@@ -271,7 +271,7 @@ mod tests {
             [(0.0, 1, 1e-3), (0.1, 2, 1e-3), (0.1, 2, 8e-3), (0.05, 2, 1e-3), (0.01, 1, 8e-3)]
         {
             let slices = bands::slices(&two_zones(between), noise);
-            let pieces = place(&slices, usual_tracks(&slices), noise);
+            let pieces = place_slices(&slices, usual_tracks(&slices), noise);
             let found: Vec<u32> = pieces.iter().map(|piece| piece.band).collect();
             assert_eq!(found.iter().max(), Some(&(zones - 1)), "{between}, {noise}: {found:?}");
             assert!(found.iter().enumerate().all(|(index, band)| (index >= 40 && zones > 1) == (*band > 0)));

@@ -79,7 +79,7 @@ pub(super) async fn find(prober: &mut Prober, stretches: &[Stretch], noise: f64)
         (false, true) => Layout::Fa,
         (true, true) => Layout::Aa,
     };
-    Placing { layout, heads, pieces: bands::place(&slices, heads, ways) }
+    Placing { layout, heads, pieces: bands::place_slices(&slices, heads, ways) }
 }
 
 /// Whether a stretch is a cylinder: its last track is as near to its first as the second is.
@@ -106,7 +106,7 @@ fn middle(slices: &[Slice], is_wanted: impl Fn(&Slice) -> bool) -> Option<&Slice
 }
 
 async fn heads_first(prober: &mut Prober, slices: &[Slice], heads: u32, noise: f64) -> Placing {
-    let mut pieces = heads_first::place(slices, heads, noise);
+    let mut pieces = heads_first::place_slices(slices, heads, noise);
     let is_serpentine = is_serpentine(prober, &pieces, heads).await;
     if is_serpentine {
         heads_first::turn_odd_cylinders(&mut pieces, heads);

@@ -62,8 +62,8 @@ impl Channel {
         Ok(match self {
             Channel::Places(places) => {
                 let last = places.sectors().0 - 1;
-                let before = places.of(Lbn(lbn.0.saturating_sub(MOST_SHIFT))).await?;
-                let behind = places.of(Lbn((lbn.0 + MOST_SHIFT).min(last))).await?;
+                let before = places.spot_of(Lbn(lbn.0.saturating_sub(MOST_SHIFT))).await?;
+                let behind = places.spot_of(Lbn((lbn.0 + MOST_SHIFT).min(last))).await?;
                 !before.is_beside(&behind)
             }
             Channel::Ear(ear) => ear.begins_before(lbn, MOST_SHIFT).await?,
@@ -77,7 +77,7 @@ impl Channel {
                 // What moves by some blocks moves neither of them to another track.
                 let quarter = (end - first) / 4;
                 let last = Lbn(end.0 - 1 - quarter);
-                places.of(first + quarter).await?.is_beside(&places.of(last).await?)
+                places.spot_of(first + quarter).await?.is_beside(&places.spot_of(last).await?)
             }
             Channel::Ear(ear) => ear.fits_a_turn(first, end).await?,
         })

@@ -122,17 +122,17 @@ pub async fn extract(disk: Disk) -> Result<ScsiMap, ScsiError> {
 /// Cylinders and heads that hold blocks.
 async fn extent(places: &mut Places) -> Result<(u32, u32), ScsiError> {
     let last = places.sectors().0 - 1;
-    let mut most = places.of(Lbn(last)).await?;
+    let mut most = places.spot_of(Lbn(last)).await?;
     // Steps that fall in with no number of tracks.
     for step in 0..128 {
-        let spot = places.of(Lbn((u128::from(last) * step / 127) as u64)).await?;
+        let spot = places.spot_of(Lbn((u128::from(last) * step / 127) as u64)).await?;
         most.cylinder = most.cylinder.max(spot.cylinder);
         most.head = most.head.max(spot.head);
     }
     // The heads of two cylinders are all there are.
     let mut next = Lbn(0);
     for _ in 0..2 * (most.head + 2) {
-        let spot = places.of(next).await?;
+        let spot = places.spot_of(next).await?;
         most.head = most.head.max(spot.head);
         next = crate::query::end_of(places, next, spot, places.sectors(), &[]).await?.0;
         if next >= places.sectors() {
@@ -147,7 +147,7 @@ async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
     let mut order = None;
     for sample in 0..SAMPLES {
         let from = Lbn(places.sectors().0 / SAMPLES * sample);
-        let mut spot = places.of(from).await?;
+        let mut spot = places.spot_of(from).await?;
         let begin = spot.cylinder;
         let (mut first, _) = crate::query::end_of(places, from, spot, places.sectors(), &[]).await?;
         let mut length = 0;
@@ -155,7 +155,7 @@ async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
             if first >= places.sectors() {
                 break;
             }
-            let next = places.of(first).await?;
+            let next = places.spot_of(first).await?;
             // So many tracks are those of two cylinders, begun and ended in the midst.
             let step = rules::step(heads, &spot, &next).filter(|_| next.cylinder <= begin + 3);
             let step = step.ok_or(ScsiError::Layout {
@@ -203,7 +203,7 @@ async fn moved_blocks(places: &mut Places, group: &[Spot]) -> Result<Vec<Lbn>, S
     };
     let mut moved = Vec::new();
     for lbn in from.0..to.0.min(from.0 + group.len() as u64) {
-        let spot = places.of(Lbn(lbn)).await?;
+        let spot = places.spot_of(Lbn(lbn)).await?;
         let is_near =
             spot.cylinder.abs_diff(first.cylinder) <= 1 && (spot.sector <= 1 || !spot.is_beside(&first));
         if before.is_some() && behind.is_some() || !is_near {

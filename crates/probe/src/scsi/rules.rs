@@ -45,7 +45,7 @@ pub(super) enum Pattern {
 
 impl Pattern {
     /// The pattern of the tracks of a cylinder, in the order of blocks.
-    pub(super) fn of(tracks: &[u32]) -> Option<Pattern> {
+    pub(super) fn from_tracks(tracks: &[u32]) -> Option<Pattern> {
         let (first, last) = (*tracks.first()?, *tracks.last()?);
         let most = tracks.iter().copied().max()?;
         let full = tracks.iter().filter(|sectors| **sectors == most).count();
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn short_first_or_last_track_is_detected() {
-        assert_eq!(Pattern::of(&[9, 9, 9]), Some(Pattern::Equal));
-        assert_eq!(Pattern::of(&[9, 9, 5]), Some(Pattern::ShortLast));
-        assert_eq!(Pattern::of(&[5, 9, 9]), Some(Pattern::ShortFirst));
-        assert_eq!(Pattern::of(&[9, 5, 9]), None);
+        assert_eq!(Pattern::from_tracks(&[9, 9, 9]), Some(Pattern::Equal));
+        assert_eq!(Pattern::from_tracks(&[9, 9, 5]), Some(Pattern::ShortLast));
+        assert_eq!(Pattern::from_tracks(&[5, 9, 9]), Some(Pattern::ShortFirst));
+        assert_eq!(Pattern::from_tracks(&[9, 5, 9]), None);
     }
 }

@@ -139,7 +139,7 @@ impl Walk<'_> {
                 && last.tracks.len() as u32 == self.heads
                 && most == zone.sectors_per_track
             {
-                zone.pattern = Pattern::of(&last.tracks);
+                zone.pattern = Pattern::from_tracks(&last.tracks);
                 if zone.pattern.is_none() && self.cylinder_follows(last.number).await? {
                     let what = format!("its tracks hold {:?} blocks", last.tracks);
                     return Err(ScsiError::Scheme { cylinder: last.number, what });
@@ -160,7 +160,7 @@ impl Walk<'_> {
         zone.ends_in_whole_track =
             last.tracks.last().is_some_and(|track| track + slips >= zone.sectors_per_track);
         if zone.pattern.is_none() {
-            zone.pattern = Pattern::of(&last.tracks).filter(|pattern| *pattern == Pattern::Equal);
+            zone.pattern = Pattern::from_tracks(&last.tracks).filter(|pattern| *pattern == Pattern::Equal);
         }
         self.found.zones.push(zone);
         Ok(())
@@ -170,7 +170,7 @@ impl Walk<'_> {
     /// cylinder that track may be short, and is then its only one.
     async fn continues(&mut self, zone: &FoundZone, last: u32) -> Result<bool, ScsiError> {
         let (first, limit) = (self.found.map.end(), self.places.sectors());
-        let spot = self.places.of(first).await?;
+        let spot = self.places.spot_of(first).await?;
         if spot.cylinder != last + 1 {
             return Ok(false);
         }
@@ -182,13 +182,13 @@ impl Walk<'_> {
             return Ok(true);
         }
         // The zone's first cylinder may have had a gap in front, and its second shows the pattern.
-        let follows = end < limit && self.places.of(end).await?.cylinder == spot.cylinder;
+        let follows = end < limit && self.places.spot_of(end).await?.cylinder == spot.cylinder;
         Ok(length < zone.sectors_per_track && (!follows || self.second_is_like(zone, end).await?))
     }
 
     /// Whether the track at `first` holds as many blocks as those of the zone.
     async fn second_is_like(&mut self, zone: &FoundZone, first: Lbn) -> Result<bool, ScsiError> {
-        let spot = self.places.of(first).await?;
+        let spot = self.places.spot_of(first).await?;
         let limit = self.places.sectors();
         let (end, _) = end_of(self.places, first, spot, limit, &[zone.sectors_per_track]).await?;
         Ok(end - first == u64::from(zone.sectors_per_track))
@@ -196,7 +196,7 @@ impl Walk<'_> {
 
     async fn cylinder_follows(&mut self, last: u32) -> Result<bool, ScsiError> {
         let end = self.found.map.end();
-        Ok(end < self.places.sectors() && self.places.of(end).await?.cylinder == last + 1)
+        Ok(end < self.places.sectors() && self.places.spot_of(end).await?.cylinder == last + 1)
     }
 
     fn note_slips(&mut self, cylinder: &Cylinder, usual: Option<&Cylinder>, slips: u32) {
@@ -210,7 +210,7 @@ impl Walk<'_> {
 
     /// Walks over the tracks of the next cylinder.
     async fn cylinder(&mut self, guess: &[u32]) -> Result<Cylinder, ScsiError> {
-        let mut spot = self.places.of(self.found.map.end()).await?;
+        let mut spot = self.places.spot_of(self.found.map.end()).await?;
         let mut cylinder = Cylinder { number: spot.cylinder, tracks: Vec::new() };
         let mut guesses = guess.to_vec();
         while spot.cylinder == cylinder.number {
@@ -227,7 +227,7 @@ impl Walk<'_> {
             }
             spot = match next {
                 Some(next) => next,
-                None => self.places.of(end).await?,
+                None => self.places.spot_of(end).await?,
             };
         }
         Ok(cylinder)
@@ -255,10 +255,10 @@ impl Walk<'_> {
     /// behind them.
     async fn are_regular(&mut self, next: u32, cylinders: u32, usual: &Cylinder) -> Result<bool, ScsiError> {
         let behind = self.found.map.end() + u64::from(cylinders) * usual.sectors();
-        let last = self.places.of(Lbn(behind.0 - 1)).await?;
+        let last = self.places.spot_of(Lbn(behind.0 - 1)).await?;
         if last.cylinder != next + cylinders - 1 {
             return Ok(false);
         }
-        Ok(behind >= self.places.sectors() || self.places.of(behind).await?.cylinder != last.cylinder)
+        Ok(behind >= self.places.sectors() || self.places.spot_of(behind).await?.cylinder != last.cylinder)
     }
 }

@@ -15,7 +15,7 @@ struct Band<'a> {
 }
 
 /// The geometry in zones of bands; whether it agrees with the pieces is for others to see.
-pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
+pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
     let heads = learned.heads;
     let bands: Vec<Band> =
         learned.pieces.chunk_by(|a, b| a.band == b.band).map(|pieces| band(pieces, heads)).collect();

@@ -10,7 +10,7 @@ const SLIPPED: f64 = 0.01;
 const WORTH: usize = 3;
 
 /// The geometry as runs of tracks, with groups of what repeats or without.
-pub(super) fn of(learned: &LearnedMechanics, cylinders: u32, groups: bool) -> GeometrySpec {
+pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32, groups: bool) -> GeometrySpec {
     let mut extents = Extents::default();
     let blocks: Vec<Vec<ExtentRun>> =
         learned.pieces.iter().map(|piece| runs(piece, &mut extents.tracks)).collect();

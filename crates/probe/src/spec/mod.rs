@@ -88,8 +88,8 @@ pub fn mechanics_file(
         bus: BusSpec::default(),
         queue: QueueSpec::default(),
     };
-    let grouped = || Some(extents::of(learned, learned.cylinders, true));
-    let single = || Some(extents::of(learned, learned.cylinders, false));
+    let grouped = || Some(extents::geometry(learned, learned.cylinders, true));
+    let single = || Some(extents::geometry(learned, learned.cylinders, false));
     let ways: [&dyn Fn() -> Option<GeometrySpec>; 3] = [&|| natural(learned), &grouped, &single];
     let mut files = ways.into_iter().filter_map(|way| way()).map(with);
     let found = files.find(|spec| agrees(spec, &learned.pieces, learned.noise));
@@ -100,8 +100,8 @@ pub fn mechanics_file(
 fn natural(learned: &LearnedMechanics) -> Option<GeometrySpec> {
     use headstack_model::spec::Layout;
     match learned.layout {
-        Layout::Cylinder | Layout::Serpentine => Some(zones::of(learned, learned.cylinders)),
-        Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => Some(bands::of(learned, learned.cylinders)),
+        Layout::Cylinder | Layout::Serpentine => Some(zones::geometry(learned, learned.cylinders)),
+        Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => Some(bands::geometry(learned, learned.cylinders)),
         Layout::SerpentineAbsolute | Layout::Extents => None,
     }
 }

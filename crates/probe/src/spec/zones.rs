@@ -46,7 +46,7 @@ impl<'a> Tracks<'a> {
 }
 
 /// The geometry in zones; whether it agrees with the pieces is for others to see.
-pub(super) fn of(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
+pub(super) fn geometry(learned: &LearnedMechanics, cylinders: u32) -> GeometrySpec {
     let zones: Vec<Tracks> = learned
         .pieces
         .chunk_by(|a, b| a.band == b.band)

@@ -248,7 +248,7 @@ impl Walk {
             && let Some(slope) = self.continues(clock, end, last, slope)
         {
             if end == self.stop {
-                self.take(end, self.angle);
+                self.add_end(end, self.angle);
                 return Ok(());
             }
             let angle = clock.angle(end).await?;
@@ -258,7 +258,7 @@ impl Walk {
                 has_jumped && (self.lengths.is_steady() || jump(clock, end, slope).await?.is_some());
             if is_sure {
                 self.slope = Some(slope);
-                self.take(end, angle);
+                self.add_end(end, angle);
                 return Ok(());
             }
         }
@@ -266,8 +266,8 @@ impl Walk {
         let (end, slope) = end_of(clock, self.first, self.slope, &guesses).await?;
         self.slope = Some(slope);
         match end {
-            Some(end) => self.take(end.lbn, end.angle),
-            None => self.take(clock.sectors(), 0.0),
+            Some(end) => self.add_end(end.lbn, end.angle),
+            None => self.add_end(clock.sectors(), 0.0),
         }
         Ok(())
     }
@@ -279,7 +279,7 @@ impl Walk {
         (off.abs() < clock.tolerance).then(|| if units > 0.0 { slope + 0.25 * off / units } else { slope })
     }
 
-    fn take(&mut self, end: Lbn, angle: f64) {
+    fn add_end(&mut self, end: Lbn, angle: f64) {
         let sectors = (end - self.first) as u32;
         self.lengths.push(sectors);
         match self.tracks.last_mut() {

@@ -131,8 +131,8 @@ impl Waiting {
     pub(super) fn way(&self) -> &[Edge] {
         match (self.chooser, &self.others_order) {
             (Chooser::None, _) => &[],
-            (Chooser::Others, Some(others)) => others.way(),
-            _ => self.order.way(),
+            (Chooser::Others, Some(others)) => others.edges_visited(),
+            _ => self.order.edges_visited(),
         }
     }
 }

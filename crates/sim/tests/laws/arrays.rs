@@ -117,7 +117,7 @@ fn data_first_order_writes_data_before_parity_is_read() {
                 continue;
             }
             assert_eq!(counts(&commands), (2, 2), "{}", rig.name());
-            let data = array.place(finished.completion.request.lbn).0;
+            let data = array.locate(finished.completion.request.lbn).0;
             let of = |is_data: bool, op: Op| {
                 let found = commands
                     .iter()
@@ -157,7 +157,7 @@ fn degraded_read_uses_all_other_drives() {
         let reads: Vec<Request> = (0..40).map(|index| Request::read(Lbn(index * 16 + 3), 4)).collect();
         let (mut engine, _) = engine(&rig, worn);
         for (finished, commands) in one_by_one(&mut engine, reads) {
-            let lost = array.place(finished.completion.request.lbn).0 == 1;
+            let lost = array.locate(finished.completion.request.lbn).0 == 1;
             assert_eq!(counts(&commands), (if lost { 3 } else { 1 }, 0), "{}", rig.name());
             assert!(commands.iter().all(|(device, _)| *device != 1), "the failed drive is not asked");
         }

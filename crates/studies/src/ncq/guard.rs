@@ -166,7 +166,7 @@ impl Case {
         let guard = self.guarded.keys();
         // The kind of guard goes before its numbers.
         let keys: Vec<(&str, &str)> = guard.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let mut load = Closed::of(Corner::new(&spec)?, DEPTH, count)?;
+        let mut load = Closed::from_pick(Corner::new(&spec)?, DEPTH, count)?;
         play(&rig(&spec, &keys)?, &mut load)
     }
 

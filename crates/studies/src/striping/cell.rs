@@ -72,7 +72,7 @@ pub(super) fn drive(buffer: Buffer) -> Result<DriveSpec, StudyError> {
 
 /// Its times, as the advisors are told them.
 pub(super) fn times(buffer: Buffer) -> Result<DiskTimes, StudyError> {
-    Ok(DiskTimes::of(&drive(buffer)?)?.with_commands_of(COMMAND))
+    Ok(DiskTimes::from_spec(&drive(buffer)?)?.with_commands_of(COMMAND))
 }
 
 /// Copies of a drive that turn at slightly different speeds.

@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the next byte lies.
-    pub(super) fn at(&self) -> u64 {
+    pub(super) fn position(&self) -> u64 {
         self.at as u64
     }
 
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
 
     /// A number from `least` to `most`.
     pub(super) fn number(&mut self, what: &'static str, least: u64, most: u64) -> Result<u64, MapError> {
-        let begin = self.at();
+        let begin = self.position();
         let value = self.any(what)?;
         if value < least || value > most {
             return Err(wrong(begin, what, value, format!("{least} to {most}")));
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
 
     /// Text of at most `most` bytes.
     pub(super) fn text(&mut self, what: &'static str, most: u64) -> Result<&'a str, MapError> {
-        let begin = self.at();
+        let begin = self.position();
         let length = self.number(what, 0, most)? as usize;
         let bytes = self.bytes.get(self.at..self.at + length);
         let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
     }
 
     fn any(&mut self, what: &'static str) -> Result<u64, MapError> {
-        let begin = self.at();
+        let begin = self.position();
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let Some(byte) = self.bytes.get(self.at) else { break };

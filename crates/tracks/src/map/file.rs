@@ -194,13 +194,13 @@ fn contents(reader: &mut Reader<'_>) -> Result<(Identity, TrackMap), MapError> {
     let shapes = read_shapes(reader, sectors)?;
     let exceptions = read_exceptions(reader, &shapes)?;
     if !reader.is_at_end() {
-        return Err(wrong(reader.at(), "what follows the last exception", "more bytes", "the checksum"));
+        return Err(wrong(reader.position(), "what follows the last exception", "more bytes", "the checksum"));
     }
     let map = grammar::map_of(&shapes, &exceptions);
     match map.end().0 <= sectors {
         true => Ok((identity, map)),
         false => Err(wrong(
-            reader.at(),
+            reader.position(),
             "the number of blocks on all tracks",
             map.end(),
             format!("up to {sectors}"),
@@ -213,7 +213,7 @@ fn read_shapes(reader: &mut Reader<'_>, sectors: u64) -> Result<Vec<Shape>, MapE
     let mut shapes: Vec<Shape> = Vec::new();
     let mut held = 0u64;
     for _ in 0..reader.number("the number of rules", 0, MOST_RUNS)? {
-        let begin = reader.at();
+        let begin = reader.position();
         let made = shapes.len() as u64;
         let head = reader.number("a rule", 2, u64::MAX)?;
         let (back, runs) = match head & 1 {
@@ -263,7 +263,7 @@ fn read_exceptions(reader: &mut Reader<'_>, shapes: &[Shape]) -> Result<Vec<Exce
         let most = (tracks - next).checked_sub(1);
         let Some(most) = most else {
             return Err(wrong(
-                reader.at(),
+                reader.position(),
                 "an exception",
                 "behind the last track",
                 format!("{tracks} tracks"),

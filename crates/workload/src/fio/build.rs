@@ -83,7 +83,7 @@ impl JobFile {
             }
         }
         let longest = |(key, message): Fault| self.jobs[self.jobs.len() - 1].error(key, message);
-        layout.place().map_err(longest)?;
+        layout.assign_extents().map_err(longest)?;
         let files = layout.files();
         let (members, infos) = drafts
             .into_iter()

@@ -329,7 +329,7 @@ impl File {
                 let index = *next;
                 (index < blocks).then(|| {
                     *next += 1;
-                    order.at(index)
+                    order.permuted(index)
                 })
             }
             Order::Mapped(map) => map.next_free(dice.place.random_range(0..blocks)),

@@ -286,7 +286,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Gives the regions their places on the first volume.
-    pub(super) fn place(&mut self) -> Result<(), Fault> {
+    pub(super) fn assign_extents(&mut self) -> Result<(), Fault> {
         let Some(first) = self.volumes.first() else {
             return Err(("filename", "the rig has no volume".to_string()));
         };

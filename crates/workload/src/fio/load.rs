@@ -279,7 +279,7 @@ impl FioLoad {
 
     /// Polls the clone that is first in turn; `None` if it has nothing to issue.
     #[inline]
-    fn ask(&mut self, now: Nanos, source: u32) -> Option<Issue> {
+    fn next_issue(&mut self, now: Nanos, source: u32) -> Option<Issue> {
         let index = source as usize;
         let member = &mut self.members[index];
         match member.worker.poll(now) {
@@ -374,7 +374,7 @@ impl Load for FioLoad {
     fn poll(&mut self, now: Nanos) -> Poll {
         self.wake(now);
         while let Some(source) = self.ready.pop_front() {
-            if let Some(issue) = self.ask(now, source) {
+            if let Some(issue) = self.next_issue(now, source) {
                 return Poll::Issue(issue);
             }
             // The end of one may let others begin at once.

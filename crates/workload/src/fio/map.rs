@@ -37,7 +37,7 @@ impl Permutation {
 
     /// The permuted position of `index`, which is below the count.
     #[inline]
-    pub(super) fn at(&self, index: u64) -> u64 {
+    pub(super) fn permuted(&self, index: u64) -> u64 {
         let mut place = index;
         loop {
             place = self.round(place);
@@ -175,7 +175,7 @@ mod tests {
     fn permutation_visits_every_number_once() {
         for count in [1, 2, 3, 7, 64, 1000, 4097] {
             let order = Permutation::new(count, 7);
-            let mut met: Vec<u64> = (0..count).map(|index| order.at(index)).collect();
+            let mut met: Vec<u64> = (0..count).map(|index| order.permuted(index)).collect();
             met.sort_unstable();
             assert!(met.iter().copied().eq(0..count), "{count}");
         }
@@ -184,11 +184,11 @@ mod tests {
     #[test]
     fn permutation_steps_average_one_third_of_range() {
         let order = Permutation::new(1_000_000, 1);
-        let steps: Vec<u64> = (1..10_000).map(|i| order.at(i).abs_diff(order.at(i - 1))).collect();
+        let steps: Vec<u64> = (1..10_000).map(|i| order.permuted(i).abs_diff(order.permuted(i - 1))).collect();
         // Two places at random are a third of the range apart, with a standard deviation of 1/√18 of it.
         let mean = steps.iter().sum::<u64>() as f64 / steps.len() as f64 / 1e6;
         assert!((mean - 1.0 / 3.0).abs() < 4.0 * (1.0 / 18.0f64 / 1e4).sqrt(), "{mean}");
-        assert_ne!(Permutation::new(1_000_000, 2).at(0), order.at(0));
+        assert_ne!(Permutation::new(1_000_000, 2).permuted(0), order.permuted(0));
     }
 
     #[test]

@@ -357,7 +357,7 @@ impl Process {
     fn flush(&mut self, file: usize) -> Step {
         self.out += 1;
         self.hold = Hold::Flush;
-        let volume = self.files.at(file).volume;
+        let volume = self.files.file_at(file).volume;
         Step::Issue(Asked { volume, request: Request::flush(), urgent: false, more: false })
     }
 
@@ -405,7 +405,7 @@ impl Process {
             let turn = self.takes_turn();
             let file = self.files.at_mut(index);
             if let Some(run) = file.next(at, &self.pattern, turn, &mut self.dice.places) {
-                return Some(Step::Issue(self.ask(at, index, run)));
+                return Some(Step::Issue(self.make_request(at, index, run)));
             }
             file.done = true;
         }
@@ -425,8 +425,8 @@ impl Process {
         false
     }
 
-    fn ask(&mut self, at: usize, index: usize, run: Run) -> Asked {
-        let file = self.files.at(index);
+    fn make_request(&mut self, at: usize, index: usize, run: Run) -> Asked {
+        let file = self.files.file_at(index);
         let sector = u64::from(self.sector_bytes[index]);
         let first = (file.base + run.offset) / sector;
         let end = (file.base + run.offset + run.bytes).div_ceil(sector);

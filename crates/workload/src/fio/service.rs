@@ -38,7 +38,7 @@ impl Files {
         self.files.len()
     }
 
-    pub(super) fn at(&self, index: usize) -> &File {
+    pub(super) fn file_at(&self, index: usize) -> &File {
         &self.files[index]
     }
 

@@ -65,7 +65,7 @@ impl Table<'_> {
         self.fault(name, error.to_string())
     }
 
-    fn place(&self, area: &Area) -> Result<Place, Fault> {
+    fn region_of(&self, area: &Area) -> Result<Place, Fault> {
         let device = match &area.volume {
             Some(name) => {
                 volume::find(self.volumes, name).map_err(|error| self.fault("area.volume", error))?
@@ -143,7 +143,7 @@ fn whole(bytes: u64, sector_bytes: u64) -> Result<u64, String> {
 }
 
 fn blocks(table: &Table<'_>, spec: &BlocksSpec) -> Result<Member, Fault> {
-    let place = table.place(&spec.area)?;
+    let place = table.region_of(&spec.area)?;
     if spec.popularity.is_some() {
         return popular(table, &place, spec);
     }
@@ -182,13 +182,13 @@ fn popular(table: &Table<'_>, place: &Place, spec: &BlocksSpec) -> Result<Member
     let requests = spec.requests.unwrap_or(u64::MAX);
     let pick = Drifting::new(shape, table.seed).map_err(|error| table.shape_fault(&error))?;
     match (&spec.gap, spec.depth) {
-        (Some(gap), _) => table.member(place, 1, Open::of(pick, gap, requests, table.seed)),
-        (None, depth) => table.member(place, 1, Closed::of(pick, depth.unwrap_or(1), requests)),
+        (Some(gap), _) => table.member(place, 1, Open::from_pick(pick, gap, requests, table.seed)),
+        (None, depth) => table.member(place, 1, Closed::from_pick(pick, depth.unwrap_or(1), requests)),
     }
 }
 
 fn streams(table: &Table<'_>, spec: &StreamSpec) -> Result<Member, Fault> {
-    let place = table.place(&spec.area)?;
+    let place = table.region_of(&spec.area)?;
     let (sectors, alignment) =
         table.request_and_alignment(&place, spec.request_bytes, spec.alignment_bytes)?;
     let spacing = match spec.interval_bytes {
@@ -209,7 +209,7 @@ fn streams(table: &Table<'_>, spec: &StreamSpec) -> Result<Member, Fault> {
 }
 
 fn bursts(table: &Table<'_>, spec: &BurstSpec) -> Result<Member, Fault> {
-    let place = table.place(&spec.area)?;
+    let place = table.region_of(&spec.area)?;
     let alignment = spec.alignment_bytes.unwrap_or(place.sector_bytes);
     let (sectors, alignment) = table.request_and_alignment(&place, spec.request_bytes, Some(alignment))?;
     let shape = BurstShape {

@@ -46,7 +46,7 @@ impl Process for Burst {
     fn next(&mut self, _now: Nanos) -> Option<Step> {
         if self.left == 0 {
             self.runs_left = self.runs_left.checked_sub(1)?;
-            self.next = self.places.at(self.random.random_range(0..self.places.count));
+            self.next = self.places.lbn_at(self.random.random_range(0..self.places.count));
             self.left = self.shape.run;
         }
         let sectors = self.left.min(u64::from(self.shape.sectors));

@@ -163,7 +163,7 @@ impl<P: Process> Processes<P> {
             }
             _ if member.due <= at => {
                 let id = member.issued * count + u64::from(index);
-                let step = member.ask(at, id);
+                let step = member.next_step(at, id);
                 Some(Issue {
                     source: index,
                     urgent: step.urgent,
@@ -197,7 +197,7 @@ impl<P: Process> Member<P> {
     }
 
     /// Issues the step that is due, and decides the next one.
-    fn ask(&mut self, at: Nanos, id: u64) -> Step {
+    fn next_step(&mut self, at: Nanos, id: u64) -> Step {
         let step = self.step.expect("only who has a step is woken");
         self.issued += 1;
         match step.wait {
@@ -258,7 +258,7 @@ impl<P: Process> Load for Processes<P> {
             self.wakes.pop();
             // A late call moves nothing: the process runs at its own time.
             if let Some(issue) = self.run(at, index) {
-                self.window.take();
+                self.window.next_id();
                 return Poll::Issue(issue);
             }
         }

@@ -88,7 +88,7 @@ struct Reader<R> {
 impl<R: BufRead> Source for Reader<R> {
     fn next_record(&mut self) -> Result<Option<Record>, Fault> {
         loop {
-            if let Some(record) = self.pairing.take(self.ended) {
+            if let Some(record) = self.pairing.next_complete(self.ended) {
                 return Ok(Some(record));
             }
             if self.ended {
@@ -230,7 +230,7 @@ impl Writer {
     }
 
     fn complete(&mut self, until: Nanos, big: bool, out: &mut Vec<u8>) {
-        while let Some(record) = self.completions.take(until) {
+        while let Some(record) = self.completions.next_until(until) {
             self.push(&record, OF_COMPLETION | COMPLETE, big, out);
         }
     }

@@ -118,7 +118,7 @@ fn parse(line: &[u8], names: &mut Option<Devices>) -> Result<Record, Fault> {
         Devices::Named(_) if name.is_empty() || name.len() > 200 => {
             return Err(Fault::field("device", name, "a number, or a name of up to 200 bytes"));
         }
-        Devices::Named(names) => names.of(|place| push!(place; name))?,
+        Devices::Named(names) => names.intern(|place| push!(place; name))?,
     };
     Ok(Record { response, think, source, ..Record::new(time, device, kind, offset, bytes) })
 }

@@ -67,11 +67,11 @@ impl Pairing {
         if self.outstanding.len() > OUTSTANDING
             && let Some(lost) = self.outstanding.pop_front()
         {
-            self.at(lost).1 = State::Ready;
+            self.entry_at(lost).1 = State::Ready;
         }
     }
 
-    fn at(&mut self, number: u64) -> &mut (Record, State) {
+    fn entry_at(&mut self, number: u64) -> &mut (Record, State) {
         &mut self.requests[(number - self.first) as usize]
     }
 
@@ -102,13 +102,13 @@ impl Pairing {
     }
 
     fn settle(&mut self, number: u64, completed: Nanos) {
-        let (record, state) = self.at(number);
+        let (record, state) = self.entry_at(number);
         record.response = Some(completed.since(record.time));
         *state = State::Ready;
     }
 
     /// The next request of which all is known, or, at the trace's end, the next one.
-    pub(super) fn take(&mut self, at_end: bool) -> Option<Record> {
+    pub(super) fn next_complete(&mut self, at_end: bool) -> Option<Record> {
         let (_, state) = self.requests.front()?;
         if !at_end && *state == State::Outstanding {
             return None;
@@ -138,7 +138,7 @@ impl Completions {
 
     /// The first completion, at its time, if that is `until` or before; where more are kept than any queue holds, the
     /// first of all.
-    pub(super) fn take(&mut self, until: Nanos) -> Option<Record> {
+    pub(super) fn next_until(&mut self, until: Nanos) -> Option<Record> {
         let Reverse((time, number)) = *self.waiting.peek()?;
         if time > until && self.waiting.len() <= OUTSTANDING {
             return None;
@@ -168,14 +168,14 @@ pub(super) fn kind_of(discard: bool, read: bool, write: bool, flush: bool, bytes
 mod tests {
     use super::*;
 
-    fn at(time: u64, offset: u64, bytes: u64) -> Record {
+    fn entry_at(time: u64, offset: u64, bytes: u64) -> Record {
         Record::new(Nanos(time), 1, Kind::Read, offset, bytes)
     }
 
     fn responses(events: &[Event]) -> Vec<Option<u64>> {
         let mut pairing = Pairing::default();
         events.iter().for_each(|event| pairing.handle(*event));
-        std::iter::from_fn(|| pairing.take(true)).map(|record| record.response.map(|time| time.0)).collect()
+        std::iter::from_fn(|| pairing.next_complete(true)).map(|record| record.response.map(|time| time.0)).collect()
     }
 
     #[test]
@@ -203,11 +203,11 @@ mod tests {
         let mut pairing = Pairing::default();
         pairing.handle(Event::Queue(at(0, 0, 512)));
         for number in 1..=OUTSTANDING as u64 {
-            assert_eq!(pairing.take(false), None);
+            assert_eq!(pairing.next_complete(false), None);
             pairing.handle(Event::Queue(at(number, number * 512, 512)));
         }
-        assert_eq!(pairing.take(false).expect("it is given up").response, None);
-        assert_eq!(pairing.take(false), None);
+        assert_eq!(pairing.next_complete(false).expect("it is given up").response, None);
+        assert_eq!(pairing.next_complete(false), None);
     }
 
     #[test]
@@ -227,9 +227,9 @@ mod tests {
         for (time, response) in [(0, 100), (1, 5), (2, 50)] {
             completions.add(&Record { response: Some(Nanos(response)), ..at(time, 0, 512) });
         }
-        let times: Vec<u64> = std::iter::from_fn(|| completions.take(Nanos(60))).map(|r| r.time.0).collect();
+        let times: Vec<u64> = std::iter::from_fn(|| completions.next_until(Nanos(60))).map(|r| r.time.0).collect();
         assert_eq!(times, [6, 52]);
-        assert_eq!(completions.take(Nanos::MAX).map(|record| record.time.0), Some(100));
-        assert_eq!(completions.take(Nanos::MAX), None);
+        assert_eq!(completions.next_until(Nanos::MAX).map(|record| record.time.0), Some(100));
+        assert_eq!(completions.next_until(Nanos::MAX), None);
     }
 }

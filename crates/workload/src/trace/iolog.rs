@@ -192,7 +192,7 @@ fn parse(line: &[u8], timed: bool, names: &mut Names) -> Result<(Nanos, u32, Act
 }
 
 fn named(names: &mut Names, file: &[u8]) -> Result<u32, Fault> {
-    names.of(|name| push!(name; file))
+    names.intern(|name| push!(name; file))
 }
 
 /// The files met so far.

@@ -21,7 +21,7 @@ impl Names {
     }
 
     /// The place of the name that `write` writes; a new name gets the next one.
-    pub(super) fn of(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u32, Fault> {
+    pub(super) fn intern(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<u32, Fault> {
         self.text.clear();
         write(&mut self.text);
         // Most requests go where the one before went.

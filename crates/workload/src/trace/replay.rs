@@ -207,7 +207,7 @@ impl<'a> Replay<'a> {
             match record.kind {
                 Kind::Trim => self.counts.trims += 1,
                 Kind::Read | Kind::Write if record.bytes == 0 => self.counts.empty += 1,
-                _ => match self.place(&record) {
+                _ => match self.locate(&record) {
                     Ok(issue) => return Some((issue, record)),
                     Err(error) => self.error = Some(error),
                 },
@@ -217,7 +217,7 @@ impl<'a> Replay<'a> {
     }
 
     /// The request on its volume.
-    fn place(&mut self, record: &Record) -> Result<Issue, ReplayError> {
+    fn locate(&mut self, record: &Record) -> Result<Issue, ReplayError> {
         let device = self.volume(record.device)?;
         let volume = &self.volumes[device as usize];
         let request = match record.kind {

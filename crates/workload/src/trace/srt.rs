@@ -67,7 +67,7 @@ pub struct Words {
 
 impl Words {
     /// Those of a request that was read from elsewhere.
-    fn of(device: u32) -> Words {
+    fn words_of(device: u32) -> Words {
         let device = (8 << 24) | (device << 8);
         Words { version: 4, start_us: 0, device, driver: 4, cylinder: 0, flags: 0, info: 0, queue: 0 }
     }
@@ -182,7 +182,7 @@ impl Encode for Writer {
     fn record(&mut self, record: &Record, _header: &Header, out: &mut Vec<u8>) {
         let native = match record.native {
             Native::Srt(words) if words.number() == record.device => words,
-            _ => Words::of(record.device),
+            _ => Words::words_of(record.device),
         };
         let flags = (native.flags & !READ) | if record.kind == Kind::Read { READ } else { 0 };
         let size = 4 * (13 + u32::from(native.version == 4));

@@ -87,11 +87,11 @@ fn long_pause_moves_nearly_every_group() {
 
 #[test]
 fn drifting_closed_load_keeps_depth_and_open_load_repeats() {
-    let mut closed = Closed::of(drifting(1.0), 4, 100).expect("the depth is good");
+    let mut closed = Closed::from_pick(drifting(1.0), 4, 100).expect("the depth is good");
     assert_eq!(run(&mut closed, Nanos(1000), false).1, 4);
     let open = || {
         let gaps = Distribution::exponential(Nanos(HOUR / 100));
-        Open::of(drifting(1.0), &gaps, 100, 3).expect("the gaps are good")
+        Open::from_pick(drifting(1.0), &gaps, 100, 3).expect("the gaps are good")
     };
     assert_eq!(run(&mut open(), Nanos(1), false), run(&mut open(), Nanos(1), false));
 }

@@ -82,7 +82,7 @@ impl CheckArgs {
         let seconds = if self.quick { 1 } else { 8 };
         let bench = Bench { rig, info, seed: target.rig.seed, seconds, speed };
         let comparison = bench.compare(plan.title.clone())?;
-        let verdict = Verdict::of(&comparison);
+        let verdict = Verdict::judge(&comparison);
         match self.json {
             true => writeln!(out, "{}", table::json(&comparison, &verdict))?,
             false => table::print(&comparison, &verdict, out)?,

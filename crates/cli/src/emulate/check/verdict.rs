@@ -29,7 +29,7 @@ const FAR: f64 = 0.10;
 const IN_TIME: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(150)];
 
 impl Verdict {
-    pub(super) fn of(comparison: &Comparison) -> Verdict {
+    pub(super) fn judge(comparison: &Comparison) -> Verdict {
         let jobs = comparison.jobs.iter().map(of_job);
         let (trusts, mut reasons): (Vec<Trust>, Vec<Option<String>>) = jobs.unzip();
         let trust = match (trusts.contains(&Trust::None), trusts.contains(&Trust::Means)) {
@@ -100,7 +100,7 @@ mod tests {
 
     fn verdict(jobs: Vec<Compared>, is_real_time: bool) -> Verdict {
         let (drive, stolen) = ("a drive".to_string(), Some(0.05));
-        Verdict::of(&Comparison { drive, seconds: 1, speed: 1.0, is_real_time, jobs, stolen })
+        Verdict::judge(&Comparison { drive, seconds: 1, speed: 1.0, is_real_time, jobs, stolen })
     }
 
     #[test]

@@ -66,12 +66,12 @@ impl Drive for Emulated {
 
     fn issue(&mut self, _core: &mut NodeCore) {
         if !self.taken.is_empty() {
-            self.disk.ask(self.taken.drain(..));
+            self.disk.submit_all(self.taken.drain(..));
         }
     }
 
     fn take_ended(&mut self, core: &mut NodeCore, ends: &mut Ends) {
-        self.ended_at_disk.take(&mut self.over);
+        self.ended_at_disk.take_ended(&mut self.over);
         for (id, result) in self.over.drain(..) {
             let result = result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),

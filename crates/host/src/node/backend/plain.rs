@@ -167,9 +167,9 @@ impl Drive for Plain {
 
     fn start(&mut self, core: &mut NodeCore, command: Command) {
         let room = match command.work {
-            Work::Read { bytes, .. } => Some(self.pool.take(bytes as usize)),
+            Work::Read { bytes, .. } => Some(self.pool.allocate(bytes as usize)),
             Work::Write { bytes, .. } => {
-                let mut room = self.pool.take(bytes as usize);
+                let mut room = self.pool.allocate(bytes as usize);
                 room[..bytes as usize].copy_from_slice(core.data(command.id));
                 Some(room)
             }

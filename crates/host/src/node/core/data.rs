@@ -80,7 +80,7 @@ impl NodeCore {
             let (RequestKind::Read { bytes, .. } | RequestKind::Write { bytes, .. }) = *kind else {
                 panic!("it has no bytes")
             };
-            let mut room = self.pool.take(bytes as usize);
+            let mut room = self.pool.allocate(bytes as usize);
             if let Content::Written(data) = content {
                 room[..data.len()].copy_from_slice(data);
             }

@@ -19,5 +19,5 @@ pub(super) const WRITES: Entry = Entry {
     name: "chen-lee-writes",
     summary: "1/4 of chen-patterson, for RAID-5 of 16 disks, mostly writes",
     source: "Chen and Lee 1995",
-    advise: |question| chen_patterson::known(question) / 4.0,
+    advise: |question| chen_patterson::known_load(question) / 4.0,
 };

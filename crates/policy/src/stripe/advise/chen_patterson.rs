@@ -26,6 +26,6 @@ pub(super) const UNKNOWN: Entry = Entry {
 };
 
 /// The unit in sectors for a known concurrency.
-pub(super) fn known(question: &Question<'_>) -> f64 {
+pub(super) fn known_load(question: &Question<'_>) -> f64 {
     1.0 + SLOPE * question.disk.reach() * question.others()
 }

@@ -44,7 +44,7 @@ impl DiskTimes {
     /// The times of a drive.
     ///
     /// *Errors:* the drive's geometry is invalid.
-    pub fn of(spec: &DriveSpec) -> Result<DiskTimes, SpecError> {
+    pub fn from_spec(spec: &DriveSpec) -> Result<DiskTimes, SpecError> {
         let (geometry, mechanics) = (Geometry::new(spec)?, Mechanics::new(spec));
         let turn = mechanics.spindle().period().0 as f64;
         let (mut positionings, mut sector) = (Vec::new(), 0.0);

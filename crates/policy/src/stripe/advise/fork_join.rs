@@ -324,7 +324,7 @@ mod tests {
     fn advisor(disks: u32) -> ForkJoin {
         let mut spec = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
         spec.cache.read_ahead = ReadAhead::None;
-        let disk = DiskTimes::of(&spec).expect("shipped drives hold");
+        let disk = DiskTimes::from_spec(&spec).expect("shipped drives hold");
         ForkJoin::new(disk.with_commands_of(256), disks)
     }
 

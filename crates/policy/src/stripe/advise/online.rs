@@ -100,12 +100,12 @@ impl OnLine {
         self.since += 1;
         if self.since == PERIOD {
             self.since = 0;
-            self.look();
+            self.evaluate();
         }
     }
 
     /// Compares the units, and changes the one in force where that has paid.
-    fn look(&mut self) {
+    fn evaluate(&mut self) {
         self.predict();
         let in_force = self.responses.pop().map_or(0.0, |(_, response)| response);
         for ((_, response), regret) in self.responses.iter().zip(&mut self.regrets) {
@@ -151,7 +151,7 @@ mod tests {
 
     fn on_line(cost: Nanos) -> OnLine {
         let spec = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
-        let disk = DiskTimes::of(&spec).expect("shipped drives hold");
+        let disk = DiskTimes::from_spec(&spec).expect("shipped drives hold");
         OnLine::new(disk, 4, 2048, cost)
     }
 

@@ -51,7 +51,7 @@ impl Buffers {
     }
 
     /// Notes that sectors of the disk are asked for.
-    pub(super) fn ask(&mut self, first: u64, sectors: u32) {
+    pub(super) fn request(&mut self, first: u64, sectors: u32) {
         for (block, part) in parts(first, sectors) {
             let buffer = &mut self.of[block as usize];
             assert!(buffer.asked & part == 0, "block {block} is fetched once");

@@ -73,7 +73,7 @@ impl Layout {
     }
 
     /// Gives places to the next blocks of a file: to at most `wanted`, all in one run. How many got one; 0 where the disk is full.
-    pub(super) fn place(&mut self, file: &mut File, wanted: u32) -> u32 {
+    pub(super) fn allocate(&mut self, file: &mut File, wanted: u32) -> u32 {
         let index = file.blocks.len() as u32;
         let mut prefers = self.preferred(file);
         if begins_section(index) && !self.place_leads(file, index, &mut prefers) {
@@ -100,7 +100,7 @@ impl Layout {
     /// A block for a directory of a group.
     pub(super) fn place_one(&mut self, group: u32) -> Option<u32> {
         let run = self.search(false, 1).for_data(first_of(group), 1)?;
-        self.space.take(run.first);
+        self.space.reserve(run.first);
         Some(run.first)
     }
 
@@ -164,7 +164,7 @@ impl Layout {
 
     fn give(&mut self, file: &mut File, run: Run) {
         for block in run.first..run.first + run.blocks {
-            self.space.take(block);
+            self.space.reserve(block);
         }
         let group = run.first / GROUP_BLOCKS;
         if group != file.last_group || file.blocks.is_empty() {

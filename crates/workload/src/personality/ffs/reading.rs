@@ -13,7 +13,7 @@ impl<P> Session<P> {
             self.counts.metadata_reads += 1;
             let first = self.buffers.first_unasked(block);
             let sectors = BLOCK_SECTORS - first;
-            self.buffers.ask(sector_of(block) + u64::from(first), sectors);
+            self.buffers.request(sector_of(block) + u64::from(first), sectors);
             self.issue(Op::Read, sector_of(block) + u64::from(first), sectors, true);
         }
         self.buffers.is_valid(block)
@@ -87,7 +87,7 @@ impl<P> Session<P> {
         let fresh = (1..run).find(|step| self.buffers.first_unasked(block + step) > 0).unwrap_or(run);
         let end = sector_of(block + fresh).min(track_end);
         let sectors = (end - first) as u32;
-        self.buffers.ask(first, sectors);
+        self.buffers.request(first, sectors);
         self.counts.reads += 1;
         self.counts.read_sectors += u64::from(sectors);
         self.issue(Op::Read, first, sectors, true);

@@ -142,7 +142,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         open.file.bytes = bytes;
         while open.file.unplaced() > 0 {
             let wanted = self.layout.complete(&open.file).min(open.file.unplaced());
-            if self.layout.place(&mut open.file, wanted) == 0 {
+            if self.layout.allocate(&mut open.file, wanted) == 0 {
                 self.state = State::Full;
                 open.file.bytes = open.file.blocks.len() as u64 * BLOCK_BYTES;
             }
@@ -269,7 +269,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
             Step::Grow(handle, bytes) => self.with(handle, |session, open| session.grow(open, bytes)),
             Step::Close(handle) => {
                 self.late.push_back((now + SYNC_DELAY, handle));
-                self.with(handle, |session, open| session.place(open, true))
+                self.with(handle, |session, open| session.allocate_block(open, true))
             }
             Step::Remove(handle) => {
                 self.remove(handle);
@@ -347,7 +347,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         let handles: Vec<Handle> = self.files.keys().copied().collect();
         for handle in handles {
             self.with(handle, |session, open| {
-                session.place(open, true);
+                session.allocate_block(open, true);
                 session.drain(&mut open.file, true);
                 true
             });

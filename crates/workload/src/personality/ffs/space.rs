@@ -23,7 +23,7 @@ impl Space {
             let is_excluded = !in_head && excludes && tracks.split(block);
             space.excluded += u32::from(is_excluded);
             if in_head || is_excluded {
-                space.take(block);
+                space.reserve(block);
             }
         }
         space
@@ -62,7 +62,7 @@ impl Space {
         (0..limit).find(|index| !self.is_free(block + index)).unwrap_or(limit)
     }
 
-    pub(super) fn take(&mut self, block: u32) {
+    pub(super) fn reserve(&mut self, block: u32) {
         assert!(self.is_free(block), "block {block} is given to one owner");
         self.free[block as usize] = false;
         self.left[(block / GROUP_BLOCKS) as usize] -= 1;

@@ -13,11 +13,11 @@ impl<P> Session<P> {
             self.buffers.write(*last);
         }
         file.bytes += bytes;
-        self.place(open, false)
+        self.allocate_block(open, false)
     }
 
     /// Gives places to what was written, in complete writes, which go to the disk; to the rest as well where the session ends.
-    pub(super) fn place(&mut self, open: &mut Open, ends: bool) -> bool {
+    pub(super) fn allocate_block(&mut self, open: &mut Open, ends: bool) -> bool {
         let file = &mut open.file;
         while file.unplaced() > 0 {
             let complete = self.layout.complete(file);
@@ -26,7 +26,7 @@ impl<P> Session<P> {
                 break;
             }
             let before = file.blocks.len();
-            if self.layout.place(file, complete.min(file.unplaced())) == 0 {
+            if self.layout.allocate(file, complete.min(file.unplaced())) == 0 {
                 self.fill_up(file);
                 break;
             }

@@ -136,18 +136,18 @@ impl Stat {
 
     /// Sizes of reads and writes, as quantiles from 0 to 1.
     pub fn size_at(&self, kind: Kind, share: f64) -> u64 {
-        at(&self.sizes[1 + usize::from(kind == Kind::Write)].counts, share)
+        quantile(&self.sizes[1 + usize::from(kind == Kind::Write)].counts, share)
     }
 
     /// Gaps between issues, as quantiles from 0 to 1.
     pub fn gap_at(&self, share: f64) -> Nanos {
-        Nanos(at(&self.gaps.counts, share))
+        Nanos(quantile(&self.gaps.counts, share))
     }
 
     /// Lengths of sequential runs, as quantiles from 0 to 1.
     pub fn runs(&self) -> impl Fn(f64) -> u64 {
         let lengths = self.runs.lengths();
-        move |share| at(&lengths, share)
+        move |share| quantile(&lengths, share)
     }
 
     /// Requests to each region of a device, in the order of devices' numbers.
@@ -184,7 +184,7 @@ fn histogram() -> Histogram<u64> {
 }
 
 /// The value that a share of all are no larger than: the least of those that count as the same.
-fn at(histogram: &Histogram<u64>, share: f64) -> u64 {
+fn quantile(histogram: &Histogram<u64>, share: f64) -> u64 {
     histogram.lowest_equivalent(histogram.value_at_quantile(share))
 }
 

@@ -296,7 +296,7 @@ fn quantiles(spread: &Spread, unit: f64) -> Option<Quantiles> {
 }
 
 fn of_histogram(counts: &hdrhistogram::Histogram<u64>, unit: f64, mean: f64) -> Quantiles {
-    let at = |share: f64| super::at(counts, share) as f64 / unit;
+    let at = |share: f64| super::quantile(counts, share) as f64 / unit;
     Quantiles {
         mean: mean / unit,
         min: counts.min() as f64 / unit,

@@ -8,7 +8,7 @@ fn stat(records: &[Record]) -> Summary {
     stat.summary(&Header::default())
 }
 
-fn at(ms: u64, kind: Kind, offset: u64, bytes: u64) -> Record {
+fn record_at(ms: u64, kind: Kind, offset: u64, bytes: u64) -> Record {
     Record::new(Nanos(ms * 1_000_000), 3, kind, offset, bytes)
 }
 
@@ -16,10 +16,10 @@ fn at(ms: u64, kind: Kind, offset: u64, bytes: u64) -> Record {
 fn small_trace_summary_is_exact() {
     let known = |record: Record| Record { response: Some(Nanos(2_000_000)), ..record };
     let summary = stat(&[
-        known(at(1000, Kind::Read, 0, 4096)),
-        known(at(1001, Kind::Read, 4096, 8192)),
-        known(at(1010, Kind::Write, 0, 512)),
-        known(at(2000, Kind::Flush, 0, 0)),
+        known(record_at(1000, Kind::Read, 0, 4096)),
+        known(record_at(1001, Kind::Read, 4096, 8192)),
+        known(record_at(1010, Kind::Write, 0, 512)),
+        known(record_at(2000, Kind::Flush, 0, 0)),
     ]);
     assert_eq!((summary.requests, summary.duration_s, summary.requests_per_s), (4, 1.0, 4.0));
     assert_eq!((summary.mb_per_s, summary.out_of_order, summary.devices), (0.0128, 0, 1));
@@ -48,6 +48,6 @@ fn empty_trace_summary_has_no_division_by_zero() {
 
 #[test]
 fn out_of_order_requests_are_counted() {
-    let summary = stat(&[at(5, Kind::Read, 0, 512), at(3, Kind::Read, 0, 512), at(9, Kind::Read, 0, 512)]);
+    let summary = stat(&[record_at(5, Kind::Read, 0, 512), record_at(3, Kind::Read, 0, 512), record_at(9, Kind::Read, 0, 512)]);
     assert_eq!((summary.out_of_order, summary.duration_s), (1, 0.004));
 }
