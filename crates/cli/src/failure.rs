@@ -81,12 +81,12 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     }
     let text = error.render().to_string();
     let said = text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
-    let told: Vec<String> = said
+    let reported: Vec<String> = said
         .filter(|part| {
             !part.is_empty() && !part.starts_with("Usage:") && !part.starts_with("For more information")
         })
         .collect();
-    print_line(&format!("{} (see --help)", told.join("; ").trim_start_matches("error: ")));
+    print_line(&format!("{} (see --help)", reported.join("; ").trim_start_matches("error: ")));
     ExitCode::from(2)
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn write(out: &mut dyn Write, schema: &Value, as_schema: bool) -> Res
 
 /// The page of keys that a schema stands for.
 fn page(schema: &Value) -> String {
-    let mut page = Page { schema, text: String::new(), told: Vec::new() };
+    let mut page = Page { schema, text: String::new(), reported: Vec::new() };
     page.heading("Top of the file");
     page.table(schema, "");
     page.text
@@ -53,7 +53,7 @@ struct Page<'a> {
     schema: &'a Value,
     text: String,
     /// Definitions told already, each with the key that it stands at.
-    told: Vec<(&'a str, String)>,
+    reported: Vec<(&'a str, String)>,
 }
 
 /// A part of the schema that has a name, because several keys may share it.
@@ -96,11 +96,11 @@ impl<'a> Page<'a> {
             self.paragraphs(said);
             self.text.push('\n');
         }
-        if let Some((_, first)) = self.told.iter().find(|(known, _)| *known == inner.reference) {
+        if let Some((_, first)) = self.reported.iter().find(|(known, _)| *known == inner.reference) {
             let _ = writeln!(self.text, "Keys as in `[{first}]`.\n");
             return;
         }
-        self.told.push((inner.reference, path.to_string()));
+        self.reported.push((inner.reference, path.to_string()));
         let own = words(inner.value, "description");
         // The heading has said which table it is.
         self.paragraphs(&capitalized(own.strip_prefix(&format!("`[{path}]`: ")).unwrap_or(own)));
@@ -147,11 +147,11 @@ impl<'a> Page<'a> {
 
     /// The words that a key may hold, or what the parts of its value are.
     fn choices(&mut self, key: &str, parts: Definition<'a>) {
-        if let Some((_, first)) = self.told.iter().find(|(known, _)| *known == parts.reference) {
+        if let Some((_, first)) = self.reported.iter().find(|(known, _)| *known == parts.reference) {
             self.item(1, &format!("Words as for `{first}`."));
             return;
         }
-        self.told.push((parts.reference, key.to_string()));
+        self.reported.push((parts.reference, key.to_string()));
         let Some(choices) = parts.value["oneOf"].as_array() else {
             return self.item(1, words(parts.value, "description"));
         };

@@ -14,7 +14,6 @@ mod interrupt;
 mod keys;
 mod layout;
 mod list;
-mod named;
 mod parameters;
 mod plain;
 mod probe;
@@ -32,6 +31,7 @@ mod top;
 mod trace;
 mod units;
 mod validate;
+mod value_parser;
 
 use clap::Parser;
 use failure::Failure;

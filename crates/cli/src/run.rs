@@ -3,9 +3,9 @@
 use crate::catalog::DriveArg;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::named::Named;
 use crate::progress::Progress;
 use crate::units::{parse_bytes, parse_whole, significant};
+use crate::value_parser::ListedName;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use cpu_time::ThreadTime;
@@ -87,7 +87,7 @@ impl PatternArg {
 }
 
 /// `--order`: any text that names an order; help lists them with what each does.
-const ORDER: Named = Named {
+const ORDER: ListedName = ListedName {
     check: |text| order::built_in(text).map(|_| ()).map_err(|error| error.to_string()),
     known: || order::all().iter().map(|entry| PossibleValue::new(entry.name).help(entry.summary)).collect(),
 };

@@ -253,8 +253,8 @@ fn bus(path: &[Above], notes: &Notes, setup: &mut Setup) -> Result<Option<usize>
 
 /// Notes a bus farther from the drives that takes time: only the nearest is carried over.
 fn further(name: &str, block: &Block, notes: &Notes, setup: &Setup) -> Result<(), SpecError> {
-    let told = setup.buses.iter().any(|bus| bus.name == name);
-    if block.kind != "disksim_bus" || told {
+    let reported = setup.buses.iter().any(|bus| bus.name == name);
+    if block.kind != "disksim_bus" || reported {
         return Ok(());
     }
     let quiet = Notes::default();

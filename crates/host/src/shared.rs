@@ -219,8 +219,8 @@ impl Shared {
         let mut first = None;
         for Reply { caller, due, result } in replies.drain(..) {
             caller.answer(result);
-            let told = self.record_lateness([due]);
-            first.get_or_insert(told);
+            let reported = self.record_lateness([due]);
+            first.get_or_insert(reported);
         }
         first
     }

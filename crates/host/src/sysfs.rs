@@ -254,7 +254,7 @@ mod tests {
         folder
     }
 
-    fn at(folder: &tempfile::TempDir, device: &str) -> DeviceLocation {
+    fn location(folder: &tempfile::TempDir, device: &str) -> DeviceLocation {
         DeviceLocation::read_folder(&folder.path().join(device)).expect("all is told")
     }
 
@@ -272,19 +272,19 @@ mod tests {
 
     #[test]
     fn partition_begins_at_its_sysfs_sector() {
-        let found = at(&sysfs(&DISK), "sda/sda2");
+        let found = location(&sysfs(&DISK), "sda/sda2");
         assert_eq!((found.name(), found.bytes(), found.may_be_any_part()), ("sda2", 4000 * 512, false));
         assert_eq!(on(&found, 80_000, 512), Some((2048, 4000)));
         assert_eq!(on(&found, 80_001, 512), None, "another disk");
         let large = [&DISK[..], &[("sda/queue/logical_block_size", "4096")]].concat();
         assert_eq!(
-            on(&at(&sysfs(&large), "sda/sda2"), 10_000, 4096),
+            on(&location(&sysfs(&large), "sda/sda2"), 10_000, 4096),
             Some((256, 500)),
             "sysfs counts in 512"
         );
-        assert_eq!(on(&at(&sysfs(&DISK), "sda"), 80_000, 512), Some((0, 80_000)));
+        assert_eq!(on(&location(&sysfs(&DISK), "sda"), 80_000, 512), Some((0, 80_000)));
         let untold = DeviceLocation::read_folder(&sysfs(&DISK[..3]).path().join("sda/sda2"));
-        assert!(untold.is_err_and(|told| told.to_string().contains("sda2/start")));
+        assert!(untold.is_err_and(|reported| reported.to_string().contains("sda2/start")));
     }
 
     #[test]
@@ -299,40 +299,41 @@ mod tests {
             ("loop1/loop1p1/start", "100"),
             ("loop1/loop1p1/size", "50"),
         ]);
-        let part = at(&folder, "loop1/loop1p1");
+        let part = location(&folder, "loop1/loop1p1");
         assert_eq!(on(&part, 8000, 512), Some((2148, 50)));
         assert_eq!(on(&part, 4000, 512), None, "the disk is the file, not what the device shows of it");
-        assert!(at(&folder, "loop1").may_be_any_part() && !part.may_be_any_part());
+        assert!(location(&folder, "loop1").may_be_any_part() && !part.may_be_any_part());
         image.close().expect("it can be removed");
-        let part = at(&folder, "loop1/loop1p1");
+        let part = location(&folder, "loop1/loop1p1");
         assert_eq!(on(&part, 1 << 30, 512), Some((2148, 50)), "of a disk whose size is not told");
     }
 
     #[test]
     fn device_mapped_over_others_is_rejected() {
         for made_of in ["dm-0/slaves/sda/size", "dm-0/dm/name"] {
-            let found = at(&sysfs(&[("dm-0/size", "4000"), (made_of, "8000")]), "dm-0");
+            let found = location(&sysfs(&[("dm-0/size", "4000"), (made_of, "8000")]), "dm-0");
             assert!(found.may_be_any_part());
-            let told = found.on(&Identity::new(4000, 512)).expect_err("its blocks lie anywhere").to_string();
-            assert!(told.contains("other devices"), "{told}");
+            let reported =
+                found.on(&Identity::new(4000, 512)).expect_err("its blocks lie anywhere").to_string();
+            assert!(reported.contains("other devices"), "{reported}");
         }
     }
 
     #[test]
     fn partition_name_differs_from_its_disk_name() {
         let folder = sysfs(&[&DISK[..], &[("sda/device/model", "ST3000"), ("sda/wwid", "x")]].concat());
-        let (disk, part) = (at(&folder, "sda"), at(&folder, "sda/sda2"));
+        let (disk, part) = (location(&folder, "sda"), location(&folder, "sda/sda2"));
         assert_eq!(disk.own_names(), (Some("ST3000".to_string()), Some("x".to_string())));
         let name = "ST3000, partition 2 from sector 2048".to_string();
         assert_eq!(part.own_names(), (Some(name), Some("x".to_string())));
-        let nameless = at(&sysfs(&DISK), "sda/sda2").own_names();
+        let nameless = location(&sysfs(&DISK), "sda/sda2").own_names();
         assert_eq!(nameless, (Some("partition 2 from sector 2048".to_string()), None));
     }
 
     #[test]
     fn map_of_another_disk_or_partition_is_rejected() {
         let folder = sysfs(&[&DISK[..], &[("sda/device/model", "ST3000")]].concat());
-        let part = at(&folder, "sda/sda2");
+        let part = location(&folder, "sda/sda2");
         let of =
             |name: &str, sectors| Identity { name: Some(name.to_string()), ..Identity::new(sectors, 512) };
         assert_eq!(part.on(&of("ST3000, partition 2 from sector 2048", 4000)), Ok(Lbn(0)..Lbn(4000)));
@@ -348,6 +349,6 @@ mod tests {
             assert!(part.on(&of(name, sectors)).is_err(), "{name}, {sectors}");
         }
         assert!(part.on(&Identity::new(4000, 512)).is_err(), "it does not say what it is of");
-        assert!(at(&folder, "sda").on(&of("ST3000, partition 2 from sector 2048", 4000)).is_err());
+        assert!(location(&folder, "sda").on(&of("ST3000, partition 2 from sector 2048", 4000)).is_err());
     }
 }

@@ -215,10 +215,10 @@ fn running_disk_serves_callers_of_any_thread() {
         .map(|number| {
             let handle = disk.handle();
             std::thread::spawn(move || {
-                let (tell, told) = channel();
+                let (tell, output) = channel();
                 let ask = |operation| {
                     handle.submit(0, operation, Box::new(Tell(tell.clone())));
-                    told.recv().expect("the disk answers")
+                    output.recv().expect("the disk answers")
                 };
                 for turn in 0..100 {
                     let offset = (u64::from(number) * 100 + turn) * 40_960;
@@ -238,9 +238,9 @@ fn running_disk_serves_callers_of_any_thread() {
     assert_eq!(disk.handle().lateness().count(), 804);
     let handle = disk.handle();
     disk.stop().expect("memory has room");
-    let (tell, told) = channel();
+    let (tell, output) = channel();
     handle.submit(0, Operation::Flush, Box::new(Tell(tell)));
-    assert_eq!(told.recv(), Ok(Err(BlockError::ShuttingDown)));
+    assert_eq!(output.recv(), Ok(Err(BlockError::ShuttingDown)));
 }
 
 /// Fails as soon as it is answered.
@@ -258,14 +258,14 @@ fn failed_disk_thread_answers_every_caller_with_dead() {
     let emulator = emulator("atlas-10k", EmulatorFaults::default());
     let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");
     let handle = disk.handle();
-    let (tell, told) = channel();
+    let (tell, output) = channel();
     // It takes seconds; the second one is over before it, between its pieces.
     let long = Operation::Read { offset: 0, bytes: 64 << 20, fua: false };
     handle.submit(0, long, Box::new(Tell(tell.clone())));
     handle.submit(0, Operation::Read { offset: 1 << 30, bytes: 4096, fua: false }, Box::new(Bomb));
-    assert_eq!(told.recv(), Ok(Err(BlockError::Dead)));
+    assert_eq!(output.recv(), Ok(Err(BlockError::Dead)));
     handle.submit(0, Operation::Flush, Box::new(Tell(tell)));
-    assert_eq!(told.recv(), Ok(Err(BlockError::Dead)));
+    assert_eq!(output.recv(), Ok(Err(BlockError::Dead)));
     assert_eq!(handle.snapshot().volumes.len(), 1);
     assert_eq!(disk.stop(), Err(BlockError::Dead));
 }
@@ -276,10 +276,10 @@ fn snapshot_reports_operations_and_their_times() {
     let emulator = emulator("atlas-10k", EmulatorFaults::default());
     let disk = Disk::start("sda", emulator, clock, Timing::default()).expect("there are threads");
     let handle = disk.handle();
-    let (tell, told) = channel();
+    let (tell, output) = channel();
     let ask = |operation| {
         handle.submit(0, operation, Box::new(Tell(tell.clone())));
-        told.recv().expect("the disk answers")
+        output.recv().expect("the disk answers")
     };
     for turn in 0..20u64 {
         let read = Operation::Read { offset: turn * 400_000_000, bytes: 4096, fua: false };

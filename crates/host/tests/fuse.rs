@@ -77,11 +77,11 @@ fn volumes_appear_as_files_of_their_size() {
         let entry = entry.expect("it is there");
         (entry.file_name(), entry.metadata().expect("it is there").len())
     });
-    let told: Vec<_> = entries.collect();
+    let reported: Vec<_> = entries.collect();
     let expected: Vec<_> =
         [&drive, &null].map(|disk| disk.handle().volumes()[0].clone()).into_iter().collect();
     let expected: Vec<_> = expected.iter().map(|info| (info.name.clone().into(), info.bytes())).collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(mount.unmount(), Unmounted::Gone);
     assert_eq!(folder.path().read_dir().expect("it is a folder").count(), 0);
 }

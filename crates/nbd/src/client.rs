@@ -32,12 +32,12 @@ pub enum ClientError {
         message: String,
     },
     /// It goes on telling.
-    #[error("the server tells {told} things of export `{export}` and comes to no end")]
+    #[error("the server tells {reported} things of export `{export}` and comes to no end")]
     Endless {
         /// Its name.
         export: String,
         /// Replies that came.
-        told: usize,
+        reported: usize,
     },
 }
 
@@ -101,16 +101,16 @@ pub fn choose(stream: &mut (impl Read + Write), name: &str) -> Result<Export, Cl
             proto::REP_ACK => return Ok(export),
             proto::REP_INFO => inform(&mut export, &data),
             _ if kind >> 31 == 1 => {
-                let told = String::from_utf8_lossy(&data).into_owned();
+                let reported = String::from_utf8_lossy(&data).into_owned();
                 let known = REFUSALS.iter().find(|(refusal, _)| *refusal == kind);
                 let known = known.map_or_else(|| format!("{kind:#x}"), |(_, words)| words.to_string());
-                let message = if told.is_empty() { known } else { told };
+                let message = if reported.is_empty() { known } else { reported };
                 return Err(ClientError::Refused { export: name.to_string(), message });
             }
             _ => {}
         }
     }
-    Err(ClientError::Endless { export: name.to_string(), told: MOST_REPLIES })
+    Err(ClientError::Endless { export: name.to_string(), reported: MOST_REPLIES })
 }
 
 fn option_reply(stream: &mut impl Read) -> Result<(u32, Vec<u8>), ClientError> {

@@ -46,7 +46,7 @@ pub(super) struct Records {
     closed: bool,
     /// Whether the client sends no more, and whether the machine was told so, behind all that was said.
     ended: bool,
-    told: bool,
+    is_end_reported: bool,
     failure: Option<Ending>,
     /// Since when the rest of a record is awaited.
     incomplete: Option<Nanos>,
@@ -69,7 +69,7 @@ impl fmt::Debug for Records {
 struct Batch {
     bytes: usize,
     /// Of these the machine was told that they were sent.
-    told: usize,
+    acknowledged: usize,
     sealed: usize,
     sent: usize,
 }
@@ -101,7 +101,7 @@ impl Records {
             open: false,
             closed: false,
             ended: false,
-            told: false,
+            is_end_reported: false,
             failure: None,
             incomplete: None,
             stalled: false,
@@ -142,7 +142,7 @@ impl Records {
         let taken = give(machine, self.now, self.said.bytes());
         self.said.consume(taken);
         let is_over = self.ended && self.said.is_empty();
-        let is_news = is_over && !std::mem::replace(&mut self.told, is_over);
+        let is_news = is_over && !std::mem::replace(&mut self.is_end_reported, is_over);
         if is_news {
             machine.input_ended();
         }
@@ -251,7 +251,7 @@ impl Records {
         self.inbox.consume(discard);
         match result {
             Ok(sealed) if !bytes.is_empty() => {
-                self.batch = Some(Batch { bytes: bytes.len(), told: 0, sealed, sent: 0 });
+                self.batch = Some(Batch { bytes: bytes.len(), acknowledged: 0, sealed, sent: 0 });
             }
             Ok(_) => {}
             Err(error) => self.failure = Some(Ending::Broken(Breach::Tls { error })),
@@ -276,13 +276,13 @@ impl Records {
         // Both are at most some BATCH.
         let due = batch.bytes * batch.sent / batch.sealed;
         // A machine that is broken has nothing to say any more.
-        let told = (due - batch.told).min(machine.output().len());
-        batch.told = due;
+        let acknowledged = (due - batch.acknowledged).min(machine.output().len());
+        batch.acknowledged = due;
         if batch.sent == batch.sealed {
             self.batch = None;
         }
-        if told > 0 {
-            machine.sent(now, told);
+        if acknowledged > 0 {
+            machine.sent(now, acknowledged);
         }
     }
 
@@ -306,7 +306,7 @@ impl Records {
 
     /// Goes on by another clock, and with another machine.
     pub(super) fn rebase(&mut self, now: Nanos) {
-        (self.now, self.incomplete, self.told) = (now, self.incomplete.map(|_| now), false);
+        (self.now, self.incomplete, self.is_end_reported) = (now, self.incomplete.map(|_| now), false);
     }
 
     /// The client took too long.

@@ -77,8 +77,8 @@ pub(super) fn data(
 }
 
 /// Where data are and where holes, from the request's first byte on and no further than its last.
-pub(super) fn extents(out: &mut Buffer, cookie: u64, told: &[StatusExtent], bytes: u32, most: usize) {
-    let descriptors = || Descriptors { told, left: u64::from(bytes) }.take(most.max(1));
+pub(super) fn extents(out: &mut Buffer, cookie: u64, reported: &[StatusExtent], bytes: u32, most: usize) {
+    let descriptors = || Descriptors { reported, left: u64::from(bytes) }.take(most.max(1));
     let count = descriptors().count();
     assert!(count > 0, "the disk tells of the first byte at least");
     out.push(&chunk_header(proto::CHUNK_BLOCK_STATUS, cookie, 4 + 8 * count));
@@ -91,7 +91,7 @@ pub(super) fn extents(out: &mut Buffer, cookie: u64, told: &[StatusExtent], byte
 
 /// Stretches as a reply tells them: neighbours of a kind joined, none empty, none beyond the request.
 struct Descriptors<'a> {
-    told: &'a [StatusExtent],
+    reported: &'a [StatusExtent],
     left: u64,
 }
 
@@ -99,16 +99,16 @@ impl Iterator for Descriptors<'_> {
     type Item = (u32, bool);
 
     fn next(&mut self) -> Option<(u32, bool)> {
-        let first = self.told.iter().position(|extent| extent.bytes > 0)?;
-        let hole = self.told[first].hole;
-        let run = self.told[first..].iter().take_while(|extent| extent.hole == hole || extent.bytes == 0);
+        let first = self.reported.iter().position(|extent| extent.bytes > 0)?;
+        let hole = self.reported[first].hole;
+        let run = self.reported[first..].iter().take_while(|extent| extent.hole == hole || extent.bytes == 0);
         let (count, bytes) =
             run.fold((0, 0_u64), |(count, sum), extent| (count + 1, sum.saturating_add(extent.bytes)));
         let bytes = bytes.min(self.left);
         if bytes == 0 {
             return None;
         }
-        self.told = &self.told[first + count..];
+        self.reported = &self.reported[first + count..];
         self.left -= bytes;
         Some((u32::try_from(bytes).expect("a request is shorter than 4 GiB"), hole))
     }

@@ -199,8 +199,8 @@ impl Session {
                 room.copy_from_slice(&data);
                 Ok(())
             }),
-            (Ok(Answer::Allocation(told)), Shape::Extents { one }) => {
-                reply::extents(out, pending.cookie, &told, pending.length, if one { 1 } else { most });
+            (Ok(Answer::Allocation(reported)), Shape::Extents { one }) => {
+                reply::extents(out, pending.cookie, &reported, pending.length, if one { 1 } else { most });
             }
             (Ok(answer), shape) => panic!("a request of shape {shape:?} is not answered by {answer:?}"),
         });

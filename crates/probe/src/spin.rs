@@ -44,10 +44,12 @@ pub enum SpinError {
     #[error("the disk cannot be read: reads at its beginning, in its middle and at its end failed")]
     Unreadable,
     /// The last blocks cannot be read.
-    #[error("the disk lies about its size: it tells {told} blocks, but none can be read from block {end} on")]
+    #[error(
+        "the disk lies about its size: it tells {reported} blocks, but none can be read from block {end} on"
+    )]
     Short {
         /// Blocks that it tells.
-        told: u64,
+        reported: u64,
         /// The block after the last that can be read.
         end: u64,
     },
@@ -269,7 +271,7 @@ async fn readable(disk: &Disk) -> Result<(), SpinError> {
             false => bad = half,
         }
     }
-    Err(SpinError::Short { told: sectors, end: good + 1 })
+    Err(SpinError::Short { reported: sectors, end: good + 1 })
 }
 
 async fn is_readable(disk: &Disk, lbn: u64) -> bool {
@@ -351,7 +353,7 @@ mod tests {
     fn device_shorter_than_reported_is_rejected() {
         let short = |end: u64| made(move |_, lbn| (lbn < end).then_some(Nanos(5_000_000)));
         for end in [999_999, 999_998, 999_993, 999_990, 900_001, 123_457, 3, 1] {
-            assert_eq!(short(end), Err(SpinError::Short { told: 1_000_000, end }));
+            assert_eq!(short(end), Err(SpinError::Short { reported: 1_000_000, end }));
         }
         assert_eq!(short(0), Err(SpinError::Unreadable));
     }

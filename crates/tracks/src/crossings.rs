@@ -24,7 +24,11 @@ impl Crossings {
     /// less than such a block behind the boundary, for no block of it can begin nearer.
     ///
     /// *Errors:* the first extent, in the order of the disk, that reaches beyond the partition.
-    pub fn count(view: &View<'_>, block_sectors: u64, extents: &[Range<Lbn>]) -> Result<Crossings, Range<Lbn>> {
+    pub fn count(
+        view: &View<'_>,
+        block_sectors: u64,
+        extents: &[Range<Lbn>],
+    ) -> Result<Crossings, Range<Lbn>> {
         let mut sorted = extents.to_vec();
         sorted.sort_by_key(|extent| (extent.start, extent.end));
         let mut counted = Crossings::default();
@@ -61,7 +65,7 @@ mod tests {
     use super::*;
     use crate::TrackMap;
 
-    fn count(extents: &[Range<u64>]) -> Result<Crossings, Range<Lbn>> {
+    fn crossings_of(extents: &[Range<u64>]) -> Result<Crossings, Range<Lbn>> {
         let mut map = TrackMap::new();
         map.push(100, 10);
         map.push(80, 10);
@@ -71,7 +75,7 @@ mod tests {
 
     #[test]
     fn boundaries_inside_extents_are_counted() {
-        let counted = of(&[50..150, 157..158, 250..351, 400..700]).expect("they lie inside");
+        let counted = crossings_of(&[50..150, 157..158, 250..351, 400..700]).expect("they lie inside");
         let Crossings { extents, sectors, tracks, crossings, on_track } = counted;
         assert_eq!((extents, sectors, tracks), (4, 502, 7));
         assert_eq!(
@@ -111,12 +115,12 @@ mod tests {
 
     #[test]
     fn track_shared_by_extents_is_counted_once() {
-        let counted = of(&[0..200, 10..20, 60..90, 140..160]).expect("they lie inside");
+        let counted = crossings_of(&[0..200, 10..20, 60..90, 140..160]).expect("they lie inside");
         assert_eq!((counted.extents, counted.tracks), (4, 3));
     }
 
     #[test]
     fn extent_beyond_partition_is_rejected() {
-        assert_eq!(of(&[0..10, 1690..1701]), Err(Lbn(1690)..Lbn(1701)));
+        assert_eq!(crossings_of(&[0..10, 1690..1701]), Err(Lbn(1690)..Lbn(1701)));
     }
 }

@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn block_of_partial_sectors_is_rejected() {
         let map = TrackMap::new();
-        let told = Exclusion::new(map.view(Lbn(0), 1), 1024, 4096, Boundaries::Every).expect_err("it is odd");
-        assert_eq!(told.to_string(), "blocks of 1024 bytes are no whole sectors of 4096 bytes");
+        let reported =
+            Exclusion::new(map.view(Lbn(0), 1), 1024, 4096, Boundaries::Every).expect_err("it is odd");
+        assert_eq!(reported.to_string(), "blocks of 1024 bytes are no whole sectors of 4096 bytes");
     }
 }

@@ -28,7 +28,7 @@ impl Open {
         requests: u64,
         seed: u64,
     ) -> Result<Open, ShapeError> {
-        Open::of(Requests::new(shape, seed)?, gaps, requests, seed)
+        Open::from_pick(Requests::new(shape, seed)?, gaps, requests, seed)
     }
 }
 
@@ -36,7 +36,12 @@ impl<P: Pick> Open<P> {
     /// `requests` requests from `pick`, spaced as `gaps` says.
     ///
     /// *Errors:* the gaps cannot be drawn.
-    pub fn from_pick(pick: P, gaps: &Distribution<Nanos>, requests: u64, seed: u64) -> Result<Open<P>, ShapeError> {
+    pub fn from_pick(
+        pick: P,
+        gaps: &Distribution<Nanos>,
+        requests: u64,
+        seed: u64,
+    ) -> Result<Open<P>, ShapeError> {
         // A generator of its own, so that the requests are the same whatever their spacing.
         let mut random = generator(!seed);
         let gaps = gaps.sampler()?;
@@ -50,7 +55,7 @@ impl<P: Pick> Load for Open<P> {
         if let Err(poll) = self.window.ready_at(now, self.due) {
             return poll;
         }
-        let id = self.window.take();
+        let id = self.window.next_id();
         self.due = self.due.saturating_add(self.gaps.draw(&mut self.random));
         Poll::Issue(Issue::new(0, self.requests.pick(now), id))
     }

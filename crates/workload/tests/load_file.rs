@@ -43,7 +43,7 @@ fn run(load: &mut dyn Load, most: usize) -> Vec<(Nanos, Issue)> {
     seen
 }
 
-fn asked(text: &str) -> Vec<(Nanos, Issue)> {
+fn requested(text: &str) -> Vec<(Nanos, Issue)> {
     run(parse(text).build(&volumes(), 1).expect("the load fits").as_mut(), usize::MAX)
 }
 
@@ -71,10 +71,10 @@ fn every_shipped_load_file_builds_same_load_twice() {
     for (name, text) in files {
         let file = LoadFile::parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
         let seen = || run(file.build(&volumes(), 3).unwrap_or_else(|error| panic!("{error}")).as_mut(), 3000);
-        let asked = seen();
-        assert!(asked.len() >= 1000, "{name} asks {} times", asked.len());
-        assert_eq!(asked, seen(), "{name}");
-        for (_, issue) in asked {
+        let requested = seen();
+        assert!(requested.len() >= 1000, "{name} asks {} times", requested.len());
+        assert_eq!(requested, seen(), "{name}");
+        for (_, issue) in requested {
             assert!(issue.request.end().0 <= volumes()[issue.device as usize].sectors, "{name}");
         }
     }
@@ -137,11 +137,11 @@ fn sizes_are_in_bytes_at_every_sector_size() {
             "[[blocks]]\ndepth = 1\nrequests = 50\narea = {{ volume = \"{volume}\", offset_bytes = 8192, size_bytes = 65536 }}"
         )
     };
-    for (_, issue) in asked(&table("sda")) {
+    for (_, issue) in requested(&table("sda")) {
         assert_eq!((issue.device, issue.request.sectors), (0, 8));
         assert!(issue.request.lbn.0 >= 16 && issue.request.end().0 <= 144 && issue.request.lbn.0 % 8 == 0);
     }
-    for (_, issue) in asked(&table("sdb")) {
+    for (_, issue) in requested(&table("sdb")) {
         assert_eq!((issue.device, issue.request.sectors), (1, 1));
         assert!(issue.request.lbn.0 >= 2 && issue.request.end().0 <= 18);
     }
@@ -151,7 +151,7 @@ fn sizes_are_in_bytes_at_every_sector_size() {
 fn tables_are_numbered_consecutively() {
     let text = "requests = 400\n[[process]]\nprocesses = 2\nsize_sectors = \"8\"\n[[stream]]\nstreams = 3\nop = \"write\"\n\
                 [[blocks]]\nprocesses = 4\n[[burst]]\nrun_bytes = 4000\ntimes = 30";
-    let seen = asked(text);
+    let seen = requested(text);
     assert_eq!(seen.len(), 400);
     let mut sources: Vec<u32> = seen.iter().map(|(_, issue)| issue.source).collect();
     sources.sort_unstable();
@@ -169,7 +169,7 @@ fn tables_are_numbered_consecutively() {
 
 #[test]
 fn load_ends_at_its_time_limit() {
-    let seen = asked("max_time_s = 2\n[[blocks]]\ngap = \"constant(10ms)\"");
+    let seen = requested("max_time_s = 2\n[[blocks]]\ngap = \"constant(10ms)\"");
     assert_eq!(seen.len(), 199, "the last one before 2 s comes at 1.99 s");
 }
 

@@ -95,10 +95,10 @@ fn fio_log_is_read_and_its_copy_replayed_by_fio() {
         let said = String::from_utf8_lossy(&output.stdout);
         // KiB read and written, in fio's terse output of version 3.
         let found: Vec<&str> = [5, 46].map(|field| said.split(';').nth(field).unwrap_or_default()).into();
-        let asked = |kind| {
+        let requested = |kind| {
             let own = logged.iter().filter(|record| record.kind == kind);
             (own.map(|record| record.bytes).sum::<u64>() / 1024).to_string()
         };
-        assert_eq!(found, [asked(Kind::Read), asked(Kind::Write)], "{version}: {said}");
+        assert_eq!(found, [requested(Kind::Read), requested(Kind::Write)], "{version}: {said}");
     }
 }

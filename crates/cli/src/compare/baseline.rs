@@ -51,7 +51,9 @@ mod tests {
         assert_eq!(index("atlas-10k drive.order=fcfs drive.queue_depth=8"), Ok(1));
         assert_eq!(index("drive.queue_depth=8 drive.order=sptf"), Ok(3));
         assert_eq!(index("5"), Err("--baseline 5: there are runs 1 to 4".to_string()));
-        assert!(index("drive.order=fcfs").is_err_and(|told| told.contains("several runs are called so")));
-        assert!(index("drive.order=look").is_err_and(|told| told.contains("no run is called so")));
+        assert!(
+            index("drive.order=fcfs").is_err_and(|reported| reported.contains("several runs are called so"))
+        );
+        assert!(index("drive.order=look").is_err_and(|reported| reported.contains("no run is called so")));
     }
 }

@@ -71,9 +71,9 @@ mod tests {
 
     #[test]
     fn malformed_goal_is_rejected_with_the_allowed_form() {
-        let told = |text: &str| Goal::parse(text).expect_err(text);
-        assert_eq!(told("p99_ms=100"), "must be METRIC<NUMBER or METRIC>NUMBER, such as p99_ms<100");
-        assert_eq!(told("p98_ms<100"), "no metric is called `p98_ms`; did you mean `p99_ms`?");
-        assert_eq!(told("iops>many"), "`many` is no number");
+        let reported = |text: &str| Goal::parse(text).expect_err(text);
+        assert_eq!(reported("p99_ms=100"), "must be METRIC<NUMBER or METRIC>NUMBER, such as p99_ms<100");
+        assert_eq!(reported("p98_ms<100"), "no metric is called `p98_ms`; did you mean `p99_ms`?");
+        assert_eq!(reported("iops>many"), "`many` is no number");
     }
 }

@@ -158,8 +158,8 @@ impl Faults<'_> {
         for (number, name) in drives(plan).iter().enumerate() {
             for fault in self.0.iter().filter(|fault| fault.is_of_one(std::slice::from_ref(name))) {
                 if let What::Drive(fault) = fault.what {
-                    let told = engine.inject(number, fault);
-                    told.map_err(|error| Failure::Input(format!("--fault: {name}: {error}")))?;
+                    let reported = engine.inject(number, fault);
+                    reported.map_err(|error| Failure::Input(format!("--fault: {name}: {error}")))?;
                 }
             }
         }

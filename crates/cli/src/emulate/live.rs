@@ -1,6 +1,6 @@
 //! `--stats`: what the disks do, while they do it.
 
-use super::closing::micros;
+use super::summary::micros;
 use crate::service::lines::Lines;
 use crate::sim::text::figure;
 use crate::units::{capacity, grouped};

@@ -1,7 +1,6 @@
 //! `headstack emulate`: disks in real time, for any program.
 
 mod check;
-mod closing;
 mod data;
 mod fault;
 mod live;
@@ -9,6 +8,7 @@ mod metrics;
 mod plan;
 mod running;
 pub(crate) mod single;
+mod summary;
 
 use crate::failure::Failure;
 use crate::plain::Plain;
@@ -135,8 +135,8 @@ impl Emulate {
         let (ended, snapshots) = running.end();
         log::logger().flush();
         let stolen = began.and_then(ProcessorTime::stolen_share);
-        let told = closing::print(&snapshots, stolen, &mut said);
-        outcome(ended, code, told)
+        let reported = summary::print(&snapshots, stolen, &mut said);
+        outcome(ended, code, reported)
     }
 
     /// A folder for a socket that only the command that is run has to know.

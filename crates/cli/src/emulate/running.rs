@@ -93,11 +93,11 @@ impl Running {
             let tells = |emulator: &Emulator, volume| {
                 emulator.engine().is_some_and(|engine| engine.tells_media(volume))
             };
-            let told: Vec<bool> = handle.inspect(|emulator| {
+            let reported: Vec<bool> = handle.inspect(|emulator| {
                 (0..emulator.volumes().len()).map(|volume| tells(emulator, volume)).collect()
             });
             handle.cut_power();
-            for (volume, is_told) in handle.volumes().iter().zip(told) {
+            for (volume, is_told) in handle.volumes().iter().zip(reported) {
                 if is_told { lose += 1 } else { keep.push(volume.name.clone()) }
             }
         }

@@ -244,8 +244,8 @@ mod tests {
         through(&link).fill(b"linked").unwrap_or_else(|failure| panic!("{failure}"));
         assert!(is_link(&link), "it was replaced");
         assert_eq!(read_text(&file).ok().as_deref(), Some("linked"));
-        let told = folder.path().join("..").join(folder.path().file_name().expect("it has a name"));
-        for path in [link, told.join("link"), told.join("file")] {
+        let reported = folder.path().join("..").join(folder.path().file_name().expect("it has a name"));
+        for path in [link, reported.join("link"), reported.join("file")] {
             assert_eq!(through(&path).path(), path, "messages and names are those that were told");
         }
     }

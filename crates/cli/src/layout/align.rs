@@ -53,7 +53,7 @@ impl Align {
             writeln!(out, "unit s mkpart data {start} {}", start + sectors - 1)?;
         } else if self.json {
             let bytes = u64::from(mapped.identity.sector_bytes);
-            let told = json!({
+            let reported = json!({
                 "start": start,
                 "sectors": sectors,
                 "sector_bytes": bytes,
@@ -61,7 +61,7 @@ impl Align {
                 "left_before": start - mapped.span.start,
                 "left_behind": mapped.span.start + mapped.span.sectors - start - sectors,
             });
-            writeln!(out, "{told:#}")?;
+            writeln!(out, "{reported:#}")?;
         } else {
             writeln!(out, "{found}")?;
         }

@@ -79,7 +79,7 @@ impl Check {
 
     fn find(&self) -> Result<Findings, Failure> {
         let place = self.target.display();
-        let wrong = |told: &dyn std::fmt::Display| Failure::Input(format!("{place}: {told}"));
+        let wrong = |reported: &dyn std::fmt::Display| Failure::Input(format!("{place}: {reported}"));
         let mapped = self.map.read_for(&self.target)?;
         let sector = u64::from(mapped.identity.sector_bytes);
         let mut all: Vec<Inode> = Vec::new();
@@ -179,14 +179,14 @@ impl Findings {
 
     fn to_json(&self) -> Value {
         let sector = u64::from(self.mapped.identity.sector_bytes);
-        let mut told = json!({
+        let mut reported = json!({
             "partition": { "start": self.mapped.span.start, "sectors": self.mapped.span.sectors },
             "counted": COUNTED,
         });
         for kind in [InodeKind::File, InodeKind::Folder, InodeKind::Journal] {
             let none = Sum::default();
             let Sum { inodes, counted, without_extents } = self.kinds.get(&kind).unwrap_or(&none);
-            told[name(kind)] = json!({
+            reported[name(kind)] = json!({
                 "inodes": inodes,
                 "extents": counted.extents,
                 "bytes": counted.sectors * sector,
@@ -203,8 +203,8 @@ impl Findings {
                 "crossings": file.counted.crossings,
             })
         });
-        told["crossing"] = crossing.collect();
-        told
+        reported["crossing"] = crossing.collect();
+        reported
     }
 }
 

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn extent_without_a_physical_location_is_rejected() {
-        assert!(kind(Flags::DELALLOC | Flags::UNKNOWN).is_err_and(|told| told.contains("sync")));
+        assert!(kind(Flags::DELALLOC | Flags::UNKNOWN).is_err_and(|reported| reported.contains("sync")));
         assert!(kind(Flags::ENCODED).is_err());
         assert!(matches!(kind(Flags::ENCODED | Flags::DATA_ENCRYPTED), Ok(Kind::Blocks)));
         assert!(matches!(kind(Flags::DATA_INLINE | Flags::NOT_ALIGNED), Ok(Kind::Inline)));

@@ -128,7 +128,7 @@ impl MapArgs {
         match found.on(&mapped.identity) {
             Ok(sectors) => mapped.within(sectors.into()).map_err(wrong),
             Err(LocationError::MadeOfOthers(_)) => Ok(mapped),
-            Err(told) => Err(wrong(Failure::input(told))),
+            Err(reported) => Err(wrong(Failure::input(reported))),
         }
     }
 

@@ -101,7 +101,7 @@ impl Show {
         let (mut files, mut all) = (Vec::new(), Vec::new());
         let (mut device, mut block) = (None, 1);
         for path in paths {
-            let wrong = |told: String| Failure::Input(format!("{}: {told}", path.display()));
+            let wrong = |reported: String| Failure::Input(format!("{}: {reported}", path.display()));
             let file = files::open(&path)?;
             let stat = rustix::fs::fstat(&file).map_err(|error| wrong(error.to_string()))?;
             if *device.get_or_insert(stat.st_dev) != stat.st_dev {
@@ -155,25 +155,25 @@ impl Show {
                 whole.within(span).map_err(|failure| failure.within(&format!("--partition {span}")))?;
             return Ok((mapped, "as given".to_string()));
         }
-        let unknown = |told: &dyn Display| {
-            Failure::Input(format!("{}: {told}; give --partition START,LEN", path.display()))
+        let unknown = |reported: &dyn Display| {
+            Failure::Input(format!("{}: {reported}; give --partition START,LEN", path.display()))
         };
         let device = rustix::fs::fstat(files::open(path)?).map_err(|error| unknown(&error))?.st_dev;
         let found = match DeviceLocation::find(device) {
             Err(LocationError::NoDevice) => {
                 return Err(unknown(&"its file system names no block device of its own"));
             }
-            found => found.map_err(|told| unknown(&told))?,
+            found => found.map_err(|reported| unknown(&reported))?,
         };
         let span = match found.on(&whole.identity) {
             Err(
-                told @ (LocationError::OtherSize { .. }
+                reported @ (LocationError::OtherSize { .. }
                 | LocationError::WithinSector { .. }
                 | LocationError::Foreign(_)),
             ) => {
-                return Err(Failure::input(told));
+                return Err(Failure::input(reported));
             }
-            span => span.map_err(|told| unknown(&told))?.into(),
+            span => span.map_err(|reported| unknown(&reported))?.into(),
         };
         let mapped = whole.within(span).map_err(|failure| failure.within(found.name()))?;
         Ok((mapped, format!("{}, as the system tells", found.name())))
@@ -202,26 +202,26 @@ impl Show {
 
     fn to_json(&self, findings: &Findings) -> Value {
         let Span { start, sectors } = findings.mapped.span;
-        let mut told = json!({
+        let mut reported = json!({
             "partition": { "start": start, "sectors": sectors, "source": findings.source },
             "sector_bytes": findings.mapped.identity.sector_bytes,
         });
         if !self.summary {
             let files = findings.files.iter().map(|file| self.file_to_json(findings, file));
-            told["files"] = Value::Array(files.collect());
+            reported["files"] = Value::Array(files.collect());
         }
-        told["total"] = numbers(&findings.total, findings.mapped.identity.sector_bytes);
-        told["total"]["files"] = findings.files.len().into();
+        reported["total"] = numbers(&findings.total, findings.mapped.identity.sector_bytes);
+        reported["total"]["files"] = findings.files.len().into();
         let left_out = findings.left_out.iter().map(|path| path.display().to_string().into());
-        told["left_out"] = Value::Array(left_out.collect());
-        told
+        reported["left_out"] = Value::Array(left_out.collect());
+        reported
     }
 
     fn file_to_json(&self, findings: &Findings, file: &Shown) -> Value {
-        let mut told = json!({ "path": file.path.display().to_string() });
+        let mut reported = json!({ "path": file.path.display().to_string() });
         let counted = numbers(&file.counted, findings.mapped.identity.sector_bytes);
         for (key, value) in counted.as_object().expect("it is one") {
-            told[key] = value.clone();
+            reported[key] = value.clone();
         }
         if self.extents {
             let view = findings.mapped.view();
@@ -230,9 +230,9 @@ impl Show {
                 let counted = Crossings::count(&view, 1, one).expect("each extent lies in the partition");
                 json!([extent.start.0, counted.sectors, counted.crossings])
             };
-            told["extents_at"] = file.extents.iter().map(extent).collect();
+            reported["extents_at"] = file.extents.iter().map(extent).collect();
         }
-        told
+        reported
     }
 }
 

@@ -1,6 +1,7 @@
 //! `headstack probe`: learn a disk from the outside.
 
 mod findings;
+mod ground_truth;
 mod journal;
 mod learn;
 mod page;
@@ -9,7 +10,6 @@ mod results;
 mod source;
 mod task;
 mod text;
-mod truth;
 
 use crate::failure::{self, Failure};
 use crate::files::{self, NewFile};
@@ -17,6 +17,7 @@ use crate::report;
 use crate::service::events::Events;
 use crate::service::machine::{Load, Watch};
 use crate::sim::JsonOutput;
+use ground_truth::Truth;
 use headstack_host::shell::quoted;
 use headstack_model::Nanos;
 use headstack_probe::drive::{self, ProbeTarget};
@@ -32,7 +33,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use task::{Method, What};
-use truth::Truth;
 
 /// Learn a disk from the outside: how it turns, where its tracks begin, how its arm moves, what its cache does.
 ///
@@ -94,7 +94,7 @@ pub(crate) struct Outcome {
     /// What else the machine did meanwhile, where its clock is the disk's.
     machine: Option<Load>,
     /// How it agrees with the truth.
-    verdict: Option<truth::Verdict>,
+    verdict: Option<ground_truth::Verdict>,
     /// Files that were asked for and not written, and why.
     not_written: Vec<String>,
 }
@@ -118,7 +118,7 @@ impl Outcome {
         if !self.not_written.is_empty() {
             return Err(Failure::Check(self.not_written.join("; ")));
         }
-        self.verdict.as_ref().map_or(Ok(()), truth::Verdict::end)
+        self.verdict.as_ref().map_or(Ok(()), ground_truth::Verdict::end)
     }
 }
 

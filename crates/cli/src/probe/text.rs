@@ -1,8 +1,8 @@
 //! What was learned, as text.
 
 use super::findings;
+use super::ground_truth::Verdict;
 use super::task::names;
-use super::truth::Verdict;
 use super::{Open, Outcome};
 use crate::failure::Failure;
 use crate::progress::whole_seconds;
@@ -64,7 +64,7 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         lines.push(("clock", format!("half of the answers within {} of their turn{cache}", spin.noise)));
     }
     lines.extend(found.map.as_ref().map(|map| ("tracks", tracks(map))));
-    lines.extend(found.lattice.as_ref().map(|lattice| ("looked again", looked_again(&lattice.verification))));
+    lines.extend(found.lattice.as_ref().map(|lattice| ("looked again", rechecked(&lattice.verification))));
     lines.extend(found.mended.as_ref().map(|places| ("known map", mended(places))));
     if let Some(learned) = &found.mechanics {
         lines.push(("layout", layout(learned)));
@@ -95,7 +95,7 @@ fn tracks(map: &TrackMap) -> String {
     )
 }
 
-fn looked_again(seen: &Verification) -> String {
+fn rechecked(seen: &Verification) -> String {
     let share = significant(100.0 * seen.error_rate, 2);
     let doubtful: u64 = seen.doubtful.iter().map(|region| region.end - region.start).sum();
     let elsewhere = match doubtful {

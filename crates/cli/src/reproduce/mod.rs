@@ -8,8 +8,8 @@ mod text;
 use crate::failure::Failure;
 use crate::files;
 use crate::interrupt::{Interrupt, Signal};
-use crate::named::Named;
 use crate::report::{self, Table};
+use crate::value_parser::ListedName;
 use bench::Cores;
 use clap::builder::PossibleValue;
 use headstack_studies::study::{self, Length, Reproduction, Study};
@@ -46,7 +46,7 @@ pub(crate) struct Reproduce {
 }
 
 /// The name of a study, or of all; help lists them.
-const STUDY: Named = Named {
+const STUDY: ListedName = ListedName {
     check: |id| match study::named(id) {
         Err(error) if id != EVERY => Err(error.to_string()),
         _ => Ok(()),
@@ -140,7 +140,7 @@ fn list(out: &mut dyn Write) -> Result<(), Failure> {
 
 /// Fails where a row is off.
 fn verdict(all: &[Ran]) -> Result<(), Failure> {
-    let told = all.iter().filter_map(|ran| {
+    let reported = all.iter().filter_map(|ran| {
         let misses: Vec<&str> = ran.done.misses().map(|row| row.expected.metric.as_str()).collect();
         let rows = ran.done.rows.len();
         let named = misses.iter().take(3).copied().collect::<Vec<_>>().join(", ");
@@ -148,8 +148,8 @@ fn verdict(all: &[Ran]) -> Result<(), Failure> {
         (!misses.is_empty())
             .then(|| format!("{}: {} of {rows} rows off ({named}{more})", ran.study.id, misses.len()))
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() { Ok(()) } else { Err(Failure::Check(told.join("; "))) }
+    let reported: Vec<String> = reported.collect();
+    if reported.is_empty() { Ok(()) } else { Err(Failure::Check(reported.join("; "))) }
 }
 
 /// What the short form is worth, where it is one.

@@ -72,15 +72,15 @@ pub(super) fn summary(rows: &[Judged]) -> String {
 
 /// Why rows are not comparable, and what is known of those that are off: each reason with the rows that have it.
 pub(super) fn reasons<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> Vec<(&'a str, Vec<&'a Judged>)> {
-    let mut told: Vec<(&str, Vec<&Judged>)> = Vec::new();
+    let mut reported: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for row in rows {
         let Some(reason) = row.reason() else { continue };
-        match told.iter_mut().find(|(known, _)| *known == reason) {
+        match reported.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, rows)) => rows.push(row),
-            None => told.push((reason, vec![row])),
+            None => reported.push((reason, vec![row])),
         }
     }
-    told
+    reported
 }
 
 fn value(value: Option<f64>) -> String {

@@ -1,12 +1,12 @@
 //! `headstack serve`: a storage node, which exports disks over NBD through the stream scheduler.
 
 mod check;
-mod closing;
 mod file;
 mod live;
 mod metrics;
 mod running;
 pub(crate) mod state;
+mod summary;
 mod user;
 mod watch;
 
@@ -138,9 +138,9 @@ impl Serve {
         let mut said: Box<dyn Write + '_> =
             if self.command.is_empty() { Box::new(&mut *out) } else { Box::new(Plain(std::io::stderr())) };
         let at = endpoint.as_ref().map(|endpoint| endpoint.address().to_string());
-        let told = check::introduce(plan, &running, at, &mut said);
+        let reported = check::introduce(plan, &running, at, &mut said);
         if self.command.is_empty() {
-            told?;
+            reported?;
         }
         tell_ready();
         let child = Child::start(&self.command, running.environment(), &mut events)?;
@@ -154,8 +154,8 @@ impl Serve {
         log::logger().flush();
         // Up to here it tells of disks that failed.
         drop(endpoint);
-        let told = closing::print(&handles, &mut said);
-        outcome(ended, code, told)
+        let reported = summary::print(&handles, &mut said);
+        outcome(ended, code, reported)
     }
 
     /// A folder for a socket that only the command that is run has to know.

@@ -240,8 +240,9 @@ impl Watched {
         by_rate.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.id.cmp(&other.id)));
         by_rate.truncate(MOST_STREAMS);
         let of = |stream: &StreamView| clients.iter().find(|client| client.client == stream.client);
-        let told: Vec<(u32, Nanos)> = by_rate.iter().map(|(_, stream)| (stream.id, stream.since)).collect();
-        self.slots.keep(&told);
+        let reported: Vec<(u32, Nanos)> =
+            by_rate.iter().map(|(_, stream)| (stream.id, stream.since)).collect();
+        self.slots.keep(&reported);
         let slots = &self.slots;
         let state = |(rate, stream): (f64, &StreamView)| {
             stream_state(stream, slots.index_of((stream.id, stream.since)), of(stream), rate)

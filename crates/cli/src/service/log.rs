@@ -131,10 +131,10 @@ impl Log for Sink {
     }
 
     fn flush(&self) {
-        let (tell, told) = sync_channel(1);
+        let (tell, reported) = sync_channel(1);
         if self.sender.try_send(Message::Flush(tell)).is_ok() {
             // Whoever reads the lines may have stopped to.
-            let _ = told.recv_timeout(Duration::from_secs(1));
+            let _ = reported.recv_timeout(Duration::from_secs(1));
         }
     }
 }

@@ -46,10 +46,10 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
 pub(crate) fn outcome(
     ended: Result<(), Failure>,
     code: Option<u8>,
-    told: io::Result<()>,
+    reported: io::Result<()>,
 ) -> Result<(), Failure> {
     match code {
-        None => ended.and(told.map_err(Failure::Output)),
+        None => ended.and(reported.map_err(Failure::Output)),
         // Beside a command the figures go to standard error: where that fails there is nowhere to say so.
         Some(0) => ended,
         Some(code) => ended.and(Err(Failure::Command(code))),

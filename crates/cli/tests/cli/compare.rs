@@ -134,10 +134,10 @@ fn bad_grid_is_rejected_in_one_line_with_a_remedy() {
             "--baseline drive.order=look: no run is called so; give the number of its line or its label, such as `atlas-10k drive.order=fcfs`",
         ),
     ];
-    let told = |args: &[&str]| refused(&[&["compare", "atlas-10k", &load], args].concat(), 2);
+    let output = |args: &[&str]| refused(&[&["compare", "atlas-10k", &load], args].concat(), 2);
     let wrong: Vec<String> = cases
         .into_iter()
-        .map(|(args, wanted)| (told(args), format!("headstack: {wanted}")))
+        .map(|(args, wanted)| (output(args), format!("headstack: {wanted}")))
         .filter(|(found, wanted)| found != wanted)
         .map(|(found, wanted)| format!("found  {found}\nwanted {wanted}\n"))
         .collect();

@@ -19,7 +19,7 @@ fn run(args: &[&str], shell: &str) -> (i32, String, String) {
 #[test]
 fn invalid_emulate_arguments_are_rejected_in_one_line() {
     let drive = "atlas-10k";
-    for (args, told) in [
+    for (args, output) in [
         (&["emulate", drive][..], "--nbd ADDRESS or --mount FOLDER"),
         (&["emulate"], "DRIVE|RIG"),
         (&["emulate", "atlas-10", "--nbd", "unix:x"], "did you mean `atlas-10k`?"),
@@ -48,7 +48,7 @@ fn invalid_emulate_arguments_are_rejected_in_one_line() {
         (&["emulate", drive, "wd800jd", "--check"], "takes one disk, and these are 2 (disk0, disk1)"),
     ] {
         let line = refused_quietly(args);
-        assert!(line.contains(told), "{args:?}: {line}");
+        assert!(line.contains(output), "{args:?}: {line}");
     }
 }
 

@@ -29,13 +29,14 @@ fn key_pages_match_the_printed_keys() {
     for (kind, command) in KINDS {
         let text = fs::read_to_string(page(kind)).expect("the page is in the tree");
         let (own, made) = text.split_once(MARK).expect("the page has the mark");
-        let told = printed(&command);
+        let output = printed(&command);
         if std::env::var_os("HEADSTACK_UPDATE").is_some() {
-            fs::write(page(kind), format!("{own}{MARK}{}\n", told.trim_end())).expect("the page is writable");
+            fs::write(page(kind), format!("{own}{MARK}{}\n", output.trim_end()))
+                .expect("the page is writable");
             continue;
         }
         assert!(
-            made.trim_end() == told.trim_end(),
+            made.trim_end() == output.trim_end(),
             "{}: is old: run `make docs-formats`",
             page(kind).display()
         );
@@ -59,14 +60,14 @@ fn examples_on_the_key_pages_pass_the_check() {
 
 #[test]
 fn every_key_has_a_comment_and_tables_have_headings() {
-    let told = printed(&["drive", "keys"]);
+    let output = printed(&["drive", "keys"]);
     for part in
         ["## `[geometry]`", "## `[[geometry.zones]]`", "## `[mechanics.seek]`", "## `[bus.write_disconnect]`"]
     {
-        assert!(told.contains(part), "{part}");
+        assert!(output.contains(part), "{part}");
     }
-    assert!(told.contains("- `head_switch_ms` (number, ms, required): Time to change heads"), "{told}");
-    assert!(told.contains("- `depth` (whole number, default `1`): "), "{told}");
+    assert!(output.contains("- `head_switch_ms` (number, ms, required): Time to change heads"), "{output}");
+    assert!(output.contains("- `depth` (whole number, default `1`): "), "{output}");
     for line in
         KINDS.map(|(_, command)| printed(&command)).concat().lines().filter(|line| line.starts_with("- `"))
     {

@@ -161,8 +161,8 @@ fn tls_is_configured_per_listener() {
     };
     let file = path.to_str().expect("the path is UTF-8");
     config("{ \"unix:nbd\" = \"off\" }");
-    let told = printed(&["serve", file, "--check"]);
-    assert!(told.contains("  nbd+unix:///disk0?socket=nbd\n  nbds://127.0.0.1:10809/disk0\n"), "{told}");
+    let output = printed(&["serve", file, "--check"]);
+    assert!(output.contains("  nbd+unix:///disk0?socket=nbd\n  nbds://127.0.0.1:10809/disk0\n"), "{output}");
     config("{ \"unix:nbt\" = \"off\" }");
     let line = refused(&["serve", file, "--check"], 2);
     assert!(line.contains("`unix:nbt` is no address of `listen`; did you mean `unix:nbd`?"), "{line}");
@@ -218,8 +218,8 @@ fn limits_are_checked_and_printed() {
     };
     let file = Path::to_str(&path).expect("the path is UTF-8");
     config("connections = 100\nin_flight_bytes_together = 67108864");
-    let told = printed(&["serve", file, "--check"]);
-    assert!(told.contains("clients: 100 connections, 75 from one address; 64 MiB of requests"), "{told}");
+    let output = printed(&["serve", file, "--check"]);
+    assert!(output.contains("clients: 100 connections, 75 from one address; 64 MiB of requests"), "{output}");
     config("total_in_flight_bytes = 1048576");
     let line = refused(&["serve", file, "--check"], 2);
     assert!(

@@ -48,10 +48,10 @@ fn probed_drive_agrees_with_its_file() {
 fn equal_seeds_probe_the_same_disk() {
     let folder = folder();
     let drive = small(folder.path());
-    let told =
+    let reported =
         |seed: &str| json(&["probe", "--drive", text(&drive), "--what", "tracks", "--seed", seed, "--json"]);
-    assert_eq!(told("3"), told("3"));
-    assert_ne!(told("3")["speed"], told("4")["speed"]);
+    assert_eq!(reported("3"), reported("3"));
+    assert_ne!(reported("3")["speed"], reported("4")["speed"]);
 }
 
 #[test]
@@ -103,9 +103,9 @@ fn complete_journal_of_another_disk_is_rejected() {
         };
         let (whole, again) = (on(&drive, &[]), on(&drive, &["--resume"]));
         assert_eq!((again.code, again.out), (0, whole.out), "{method}: {}", again.err);
-        let told = on(&other, &["--resume"]);
-        assert!(told.err.contains("the journal is of another disk: of "), "{method}: {}", told.err);
-        assert_eq!((told.code, told.out.as_str()), (2, ""), "{method}");
+        let reported = on(&other, &["--resume"]);
+        assert!(reported.err.contains("the journal is of another disk: of "), "{method}: {}", reported.err);
+        assert_eq!((reported.code, reported.out.as_str()), (2, ""), "{method}");
     }
 }
 
@@ -131,9 +131,9 @@ fn budget_end_reports_the_files_not_written() {
     let args = ["probe", "--drive", text(&drive), "-o", text(&learned), "--map", text(&map), "--check"];
     let done = headstack(&[&args[..], &["--budget", "1500ms"]].concat());
     assert_eq!(done.code, 1, "{}{}", done.out, done.err);
-    let told =
+    let reported =
         format!("headstack: {} was not written: tracks left open; {} was not", text(&map), text(&learned));
-    assert!(done.err.starts_with(&told), "{}", done.err);
+    assert!(done.err.starts_with(&reported), "{}", done.err);
     assert!(done.out.contains("small.map was not written"), "{}", done.out);
     assert!(!done.out.contains("agrees with") && done.out.contains("NOT WHOLE"), "{}", done.out);
     let done = headstack(&[&args[..], &["--budget", "1500ms", "--json"]].concat());
@@ -186,8 +186,9 @@ fn interrupted_probe_leaves_only_its_journal() {
         let done = probe.wait_with_output().expect("it ends");
         let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert_eq!(done.status.code(), Some(code), "{out}{err}");
-        let told = format!("headstack: stopped: --journal {} --resume goes on from here\n", text(&journal));
-        assert_eq!(err, told);
+        let reported =
+            format!("headstack: stopped: --journal {} --resume goes on from here\n", text(&journal));
+        assert_eq!(err, reported);
         assert!(out.contains("stopped at "), "{out}");
         let left = fs::read_dir(folder.path()).expect("it is there").count();
         assert_eq!((left, drive.exists()), (2, true), "the drive's file and the journal");
@@ -255,7 +256,7 @@ fn invalid_probe_arguments_are_rejected_in_one_line() {
     let folder = folder();
     let drive = small(folder.path());
     let drive = text(&drive);
-    for (args, told) in [
+    for (args, reported) in [
         (&["probe"][..], "DEVICE"),
         (&["probe", "/no/disk"], "/no/disk: No such file"),
         (&["probe", "/dev/null"], "/dev/null: it is neither a block device nor a file"),
@@ -275,7 +276,7 @@ fn invalid_probe_arguments_are_rejected_in_one_line() {
         (&["probe", "/dev/null", "--check"], "--check=NAME names the drive file"),
     ] {
         let said = refused(args, 2);
-        assert!(said.contains(told), "{args:?}: {said}");
+        assert!(said.contains(reported), "{args:?}: {said}");
     }
 }
 
@@ -295,8 +296,8 @@ fn every_method_finds_the_same_tracks() {
     // What tells no places is refused before anything is learned.
     let file = folder.path().join("file");
     fs::write(&file, vec![0; 4 << 20]).expect("there is room");
-    let told = refused(&["probe", text(&file), "--method", "query", "--what", "tracks"], 2);
-    assert!(told.contains("file: ") && told.ends_with("--method lattice does without"), "{told}");
+    let reported = refused(&["probe", text(&file), "--method", "query", "--what", "tracks"], 2);
+    assert!(reported.contains("file: ") && reported.ends_with("--method lattice does without"), "{reported}");
 }
 
 #[test]

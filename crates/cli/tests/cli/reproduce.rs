@@ -15,7 +15,7 @@ fn folder() -> (tempfile::TempDir, String) {
 /// Whether a row has every key and a verdict that follows from the others.
 fn holds(row: &Value) -> bool {
     let keys: Vec<&str> = row.as_object().expect("a row is an object").keys().map(String::as_str).collect();
-    let told = row["reason"].as_str().is_some_and(|reason| !reason.is_empty());
+    let output = row["reason"].as_str().is_some_and(|reason| !reason.is_empty());
     let off = row["ours"].as_f64().zip(row["published"].as_f64()).map(|(ours, published)| ours - published);
     let room = row["tolerance"].as_f64();
     let within = off.zip(room).map(|(off, room)| match row["kind"].as_str() {
@@ -24,9 +24,9 @@ fn holds(row: &Value) -> bool {
         _ => off.abs() <= room,
     });
     let follows = match row["verdict"].as_str() {
-        Some("pass") => within == Some(true) && !told,
+        Some("pass") => within == Some(true) && !output,
         Some("off") => within != Some(true),
-        Some("not comparable") => told,
+        Some("not comparable") => output,
         _ => false,
     };
     follows && keys.starts_with(&KEYS) && keys[KEYS.len()..].iter().all(|key| *key == "reason")

@@ -5,9 +5,9 @@ use std::fs;
 
 #[test]
 fn list_prints_headings_and_the_single_rig() {
-    let told = printed(&["rig", "list"]);
+    let output = printed(&["rig", "list"]);
     for line in ["single ", "name "] {
-        assert!(told.contains(line), "{told}");
+        assert!(output.contains(line), "{output}");
     }
 }
 
@@ -23,13 +23,13 @@ fn json_list_gives_drives_and_volumes() {
 
 #[test]
 fn show_prints_volumes_and_applied_settings() {
-    let told =
+    let output =
         printed(&["rig", "show", "single", "--set", "drive.order=c-look", "--set", "drive.queue_depth=4"]);
-    let row: Vec<&str> = told.lines().last().expect("a row").split_whitespace().collect();
+    let row: Vec<&str> = output.lines().last().expect("a row").split_whitespace().collect();
     assert_eq!(row[..4], ["disk", "exos-x18", "c-look", "4"]);
-    let told = json(&["rig", "show", "atlas-10k", "--json", "--set", "host.elevator=noop"]);
-    assert_eq!(told["drive"][0]["mechanics"]["rpm"], 10025.0);
-    assert_eq!(told["host"]["queue"]["elevator"], "noop");
+    let output = json(&["rig", "show", "atlas-10k", "--json", "--set", "host.elevator=noop"]);
+    assert_eq!(output["drive"][0]["mechanics"]["rpm"], 10025.0);
+    assert_eq!(output["host"]["queue"]["elevator"], "noop");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn invalid_serve_arguments_are_rejected_in_one_line() {
     let folder = folder();
     let file = node_file(&folder, "listen = [\"unix:x\"]\n[[disk]]\npaht = \"/dev/sdb\"\n");
     let unknown = format!("{}:3: disk[0].paht: unknown field `paht`", file.display());
-    for (args, told) in [
+    for (args, reported) in [
         (&["serve"][..], "CONFIG.toml"),
         (&["serve", text(&file)], unknown.as_str()),
         (&["serve", text(&file), "--check"], "did you mean `path`?"),
@@ -64,7 +64,7 @@ fn invalid_serve_arguments_are_rejected_in_one_line() {
         (&["top"], "HOST:PORT"),
     ] {
         let line = refused(args, 2);
-        assert!(line.contains(told), "{args:?}: {line}");
+        assert!(line.contains(reported), "{args:?}: {line}");
     }
 }
 
@@ -76,7 +76,7 @@ fn check_prints_the_plan_and_opens_nothing() {
                   [disk.streams]\ndispatch_set = 2\n\
                   [[export]]\ndisk = \"test\"\nallow = [\"10.0.0.0/8\", \"cert:viewer\"]\n[[export]]\ndisk = \"video\"\nname = \"old\"\nread_only = true\n";
     let file = node_file(&folder, config);
-    let told = printed(&["serve", text(&file), "--check", "--set", "disk.streams.requests_per_turn=4"]);
+    let reported = printed(&["serve", text(&file), "--check", "--set", "disk.streams.requests_per_turn=4"]);
     let lines = [
         "ok: 2 disks and 2 exports",
         "video: /nowhere/video; 8 MiB of stream memory, N 4",
@@ -89,7 +89,7 @@ fn check_prints_the_plan_and_opens_nothing() {
         "goes on as backup once all is open",
         "metrics: http://127.0.0.1:9100/metrics; headstack top 127.0.0.1:9100",
     ];
-    assert_eq!(told.lines().collect::<Vec<_>>(), lines);
+    assert_eq!(reported.lines().collect::<Vec<_>>(), lines);
 }
 
 #[test]

@@ -265,11 +265,11 @@ fn bad_simulation_input_is_rejected_with_a_remedy() {
     let odd = job(folder.path(), "[a]\nrw=randread\nbs=4k\nsize=1g\niodpeth=3\n");
     let refuse = |args: &[&str]| refused(&[&["sim"], args].concat(), 2);
     for option in ["--json", "--requests", "--report"] {
-        let told = refuse(&["atlas-10k", &good, option, "/nowhere/out"]);
+        let reported = refuse(&["atlas-10k", &good, option, "/nowhere/out"]);
         assert_eq!(
-            told.split(" (os").next(),
+            reported.split(" (os").next(),
             Some("headstack: /nowhere/out: the folder /nowhere: No such file or directory"),
-            "{told}"
+            "{reported}"
         );
     }
     let cases: [(&[&str], String); 14] = [

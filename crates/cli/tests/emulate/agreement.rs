@@ -170,7 +170,7 @@ fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
     // what is in flight.
     lines.truncate(compared + 50 * job.depth);
     let measured = job.measured(folder, &lines, &emulator, way);
-    let lateness = told(&emulator.stop(), "lateness");
+    let lateness = reported(&emulator.stop(), "lateness");
     // The first one meets the platter where it happens to be, which outweighs thousands of quick ones.
     let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
     for (_, response) in &simulated[job.depth..compared] {
@@ -201,9 +201,9 @@ fn compare(drive: &str, job: &Job, way: Way, seconds: f64) -> Comparison {
 }
 
 /// What the emulator told of something when it ended.
-fn told(said: &str, of: &str) -> String {
-    let told = said.lines().find_map(|line| line.trim().strip_prefix(of));
-    told.unwrap_or_else(|| panic!("it tells no {of}: {said}")).trim().to_string()
+fn reported(said: &str, of: &str) -> String {
+    let reported = said.lines().find_map(|line| line.trim().strip_prefix(of));
+    reported.unwrap_or_else(|| panic!("it tells no {of}: {said}")).trim().to_string()
 }
 
 /// Requests that are drawn at most.
@@ -222,10 +222,10 @@ fn emulated_mean_response_agrees_with_the_simulator() {
         job.simulated(folder.path(), &lines, drive).into_iter().map(|(_, response)| response.took).collect();
     job.measured(folder.path(), &lines, &emulator, Way::Nbd);
     let said = emulator.stop();
-    let told =
+    let reported =
         said.lines().find_map(|line| line.trim().strip_prefix("response")).expect("it tells response times");
     let mean =
-        told.split_whitespace().find_map(|word| word.parse::<f64>().ok()).expect("the mean comes first");
+        reported.split_whitespace().find_map(|word| word.parse::<f64>().ok()).expect("the mean comes first");
     let expected = mean_ms(&simulated);
     assert!((mean / expected - 1.0).abs() < 0.03, "{mean} ms in the disk's time, {expected} ms simulated");
 }

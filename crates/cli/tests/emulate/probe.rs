@@ -115,8 +115,8 @@ fn export_with_a_false_size_is_rejected() {
     let emulator = Emulator::start(&Setup { rig: text(&drive), speed: "1", fault, ..Setup::default() });
     let (code, out, err) = probe(&["--nbd", &emulator.uri()]);
     assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
-    let told = "lies about its size: it tells 220000 blocks, but none can be read from block 110000 on";
-    assert!(err.contains(told), "{err}");
+    let reported = "lies about its size: it tells 220000 blocks, but none can be read from block 110000 on";
+    assert!(err.contains(reported), "{err}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn crossings_of_an_image_match_those_of_its_mount() {
         drop(device);
 
         let checked = check();
-        let told: serde_json::Value = serde_json::from_str(&checked.out).expect("it is JSON");
+        let out: serde_json::Value = serde_json::from_str(&checked.out).expect("it is JSON");
         for (key, of) in [
             ("files", "inodes"),
             ("extents", "extents"),
@@ -47,7 +47,7 @@ fn crossings_of_an_image_match_those_of_its_mount() {
             ("crossings", "crossings"),
             ("extents_on_track", "extents_on_track"),
         ] {
-            assert_eq!(told["files"][of], shown["total"][key], "{mode}: {of}");
+            assert_eq!(out["files"][of], shown["total"][key], "{mode}: {of}");
         }
         let crosses = shown["files"].as_array().expect("it lists files").iter();
         let crosses = crosses.filter(|file| file["crossings"] != 0);
@@ -57,7 +57,7 @@ fn crossings_of_an_image_match_those_of_its_mount() {
                 (path.replacen(&place, "", 1), file["crossings"].as_u64().expect("a number"))
             })
             .collect();
-        let by_inodes: BTreeMap<String, u64> = told["crossing"]
+        let by_inodes: BTreeMap<String, u64> = out["crossing"]
             .as_array()
             .expect("it lists files")
             .iter()
@@ -68,8 +68,8 @@ fn crossings_of_an_image_match_those_of_its_mount() {
             .collect();
         assert_eq!(by_inodes, by_kernel, "{mode}");
         assert_eq!((checked.code, by_inodes.is_empty()), if mode == "none" { (1, false) } else { (0, true) });
-        assert!(told["folders"]["inodes"].as_u64() > Some(20), "{told:#}");
-        assert_eq!(told["journal"]["inodes"].as_u64().map(|journals| journals > 0), Some(true), "{told:#}");
+        assert!(out["folders"]["inodes"].as_u64() > Some(20), "{out:#}");
+        assert_eq!(out["journal"]["inodes"].as_u64().map(|journals| journals > 0), Some(true), "{out:#}");
     }
 }
 
@@ -89,8 +89,8 @@ fn damaged_or_foreign_ext4_image_is_rejected() {
     // Whatever a byte of superblock, descriptors and inodes says: it is told, or does not matter.
     for at in (1024..40_000).step_by(211) {
         file.write_all_at(&[whole[at] ^ 0xFF], at as u64).expect("it is longer");
-        let told = headstack(&["layout", "check", disk.map(), &image, "--partition", disk.partition()]);
-        assert!([0, 1, 2].contains(&told.code), "byte {at}: {}", told.err);
+        let out = headstack(&["layout", "check", disk.map(), &image, "--partition", disk.partition()]);
+        assert!([0, 1, 2].contains(&out.code), "byte {at}: {}", out.err);
         file.write_all_at(&whole[at..=at], at as u64).expect("it is longer");
     }
     let foreign = refused(&["layout", "check", disk.map(), &image, "--partition", "1003,20000"], 2);

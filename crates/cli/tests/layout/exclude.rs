@@ -64,13 +64,13 @@ fn blocks_ending_at_a_boundary_are_excluded_on_request_only() {
 #[test]
 fn invalid_exclude_arguments_are_rejected() {
     let (folder, map) = map_of("atlas-10k");
-    let told = refused(&["layout", "exclude", text(&map), "--block", "1000"], 2);
-    assert!(told.contains("blocks of 1000 bytes are no whole sectors of 512 bytes"), "{told}");
-    let told = refused(&["layout", "exclude", text(&map), "--partition", "17900000,100000"], 2);
-    assert!(told.contains("reaches beyond"), "{told}");
+    let output = refused(&["layout", "exclude", text(&map), "--block", "1000"], 2);
+    assert!(output.contains("blocks of 1000 bytes are no whole sectors of 512 bytes"), "{output}");
+    let output = refused(&["layout", "exclude", text(&map), "--partition", "17900000,100000"], 2);
+    assert!(output.contains("reaches beyond"), "{output}");
     let nowhere = folder.path().join("no/list");
-    let told = refused(&["layout", "exclude", text(&map), "-o", text(&nowhere)], 2);
-    assert!(told.contains("No such file"), "{told}");
+    let output = refused(&["layout", "exclude", text(&map), "-o", text(&nowhere)], 2);
+    assert!(output.contains("No such file"), "{output}");
     let none = folder.path().join("none");
     fs::write(&none, "no map").expect("there is room");
     assert!(refused(&["layout", "exclude", text(&none)], 2).contains("is no track map"));

@@ -23,8 +23,8 @@ pub(crate) fn made(disk: &Disk, target: &str, more: &[&str]) -> Value {
     json(&[&args[..], more].concat())
 }
 
-pub(crate) fn number(told: &Value, key: &str) -> u64 {
-    told[key].as_u64().unwrap_or_else(|| panic!("{key} of {told}"))
+pub(crate) fn number(reported: &Value, key: &str) -> u64 {
+    reported[key].as_u64().unwrap_or_else(|| panic!("{key} of {reported}"))
 }
 
 /// The blocks that the file system is to leave out, as the other command lists them.
@@ -52,25 +52,29 @@ fn clean_file_system_withholds_every_listed_block() {
     let listed = listed(&disk);
     for method in METHODS {
         let image = disk.image();
-        let told = made(&disk, &image, &["--method", method]);
-        assert_eq!((&told["method"], &told["e2fsck"]), (&method.into(), &"clean".into()), "{told}");
-        assert_eq!(number(&told, "listed_blocks"), listed.len() as u64);
+        let reported = made(&disk, &image, &["--method", method]);
+        assert_eq!(
+            (&reported["method"], &reported["e2fsck"]),
+            (&method.into(), &"clean".into()),
+            "{reported}"
+        );
+        assert_eq!(number(&reported, "listed_blocks"), listed.len() as u64);
         run("e2fsck", &["-fn", &image]);
         // What is left out is in the list of bad blocks, or in the file.
         let held: Vec<u64> = match method {
             "bad-blocks" => runs(&run("dumpe2fs", &["-b", &image])).into_iter().map(|run| run.0).collect(),
             _ => {
-                let told = run("debugfs", &["-R", "stat /.headstack-excluded", &image]);
-                assert!(told.contains("Flags: 0x800d0") && told.contains("Size: 0"), "{told}");
-                let extents = told.split("EXTENTS:").nth(1).expect("it has extents");
+                let reported = run("debugfs", &["-R", "stat /.headstack-excluded", &image]);
+                assert!(reported.contains("Flags: 0x800d0") && reported.contains("Size: 0"), "{reported}");
+                let extents = reported.split("EXTENTS:").nth(1).expect("it has extents");
                 let leaves = extents.split(", ").filter(|word| word.contains("[u]"));
                 let places = leaves.filter_map(|word| word.trim().split(':').nth(1).map(runs));
                 places.flatten().flat_map(|(first, last)| first..=last).collect()
             }
         };
         let missing: Vec<&u64> = listed.iter().filter(|block| held.binary_search(block).is_err()).collect();
-        assert_eq!(held.len() as u64, number(&told, "excluded_blocks"), "{method}");
-        assert_eq!(missing.len() as u64, number(&told, "metadata_blocks_not_excluded"), "{method}");
+        assert_eq!(held.len() as u64, number(&reported, "excluded_blocks"), "{method}");
+        assert_eq!(missing.len() as u64, number(&reported, "metadata_blocks_not_excluded"), "{method}");
         assert_eq!(held.len() + missing.len(), listed.len(), "{method}");
         // Those that are not held are used by metadata: no file can get them.
         let free = run("dumpe2fs", &[&image]);
@@ -119,8 +123,9 @@ impl Laid {
     fn of(disk: &Disk, tree: &Path) -> Laid {
         let mut laid = Laid::default();
         for file in run("find", &[text(tree), "-type", "f"]).lines() {
-            let told = run("filefrag", &["-v", "-b4096", file]);
-            let extents = told.lines().filter(|line| line.split(':').count() >= 5 && !line.contains("ext:"));
+            let reported = run("filefrag", &["-v", "-b4096", file]);
+            let extents =
+                reported.lines().filter(|line| line.split(':').count() >= 5 && !line.contains("ext:"));
             for line in extents {
                 let place =
                     line.split(':').nth(2).expect("it has five fields").replace("..", "-").replace(' ', "");
@@ -190,8 +195,8 @@ fn tree_on_an_emulated_disk_crosses_no_track_boundary() {
     let disk = Disk::whole("atlas-10k");
     let emulator = Emulator::start(&Setup { rig: "atlas-10k", mounted: true, ..Setup::default() });
     let device = Loop::over(&emulator.file());
-    let told = made(&disk, device.device(), &[]);
-    assert_eq!(told["e2fsck"], "clean", "{told}");
+    let reported = made(&disk, device.device(), &[]);
+    assert_eq!(reported["e2fsck"], "clean", "{reported}");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates are in a folder");
     let laid = lay(&disk, device.device(), sources);
     assert_eq!(laid.crossing, []);
@@ -202,8 +207,8 @@ fn tree_on_an_emulated_disk_crosses_no_track_boundary() {
 pub(crate) fn is_refused(disk: &Disk, image: &str, more: &[&str], expect: &str) {
     let before = fs::read(image).expect("it is there");
     let args = ["layout", "mkfs", "ext4", disk.map(), image];
-    let told = refused(&[&args[..], more].concat(), 2);
-    assert!(told.contains(expect), "{more:?}: {told}");
+    let reported = refused(&[&args[..], more].concat(), 2);
+    assert!(reported.contains(expect), "{more:?}: {reported}");
     assert!(before == fs::read(image).expect("it is there"), "{more:?} changed the image");
 }
 
@@ -247,10 +252,10 @@ fn every_rejection_leaves_the_image_unchanged() {
     refused(&[], "holds a file system or the like (ext4): --force");
     assert_eq!(made(&disk, &image, &["--force", "--method", "hidden-file"])["e2fsck"], "clean");
     let none = disk.folder().join("none");
-    let told = crate::common::refused(&["layout", "mkfs", "ext4", disk.map(), text(&none)], 2);
-    assert!(told.contains("No such file"), "{told}");
-    let told = crate::common::refused(&["layout", "mkfs", "ext4", disk.map(), text(disk.folder())], 2);
-    assert!(told.contains("neither a block device nor a file"), "{told}");
+    let reported = crate::common::refused(&["layout", "mkfs", "ext4", disk.map(), text(&none)], 2);
+    assert!(reported.contains("No such file"), "{reported}");
+    let reported = crate::common::refused(&["layout", "mkfs", "ext4", disk.map(), text(disk.folder())], 2);
+    assert!(reported.contains("neither a block device nor a file"), "{reported}");
 }
 
 #[test]
@@ -325,8 +330,8 @@ fn failure_after_the_first_write_reports_the_damage() {
     for method in METHODS {
         let image = disks::sparse(&narrow.path().join("image"), 40_000 * 512);
         let args = ["layout", "mkfs", "ext4", disk.map(), &image, "--partition", disk.partition()];
-        let told = refused(&[&args[..], &["--method", method]].concat(), 1);
-        assert!(told.contains("what is on the disk now is no good"), "{method}: {told}");
+        let reported = refused(&[&args[..], &["--method", method]].concat(), 1);
+        assert!(reported.contains("what is on the disk now is no good"), "{method}: {reported}");
     }
     narrow.unmount();
 }
@@ -349,8 +354,8 @@ fn hidden_file_is_shown_only_if_named() {
     let all = json(&[&["layout", "show", disk.map(), text(mount.path())], &here[..]].concat());
     assert_eq!((&all["total"]["files"], &all["total"]["crossings"]), (&1.into(), &0.into()), "{all:#}");
     assert_eq!(all["left_out"], serde_json::json!([text(&holder)]), "the other one only has its name");
-    let told = printed(&[&["layout", "show", disk.map(), text(mount.path())], &here[..3]].concat());
-    assert!(told.contains(".headstack-excluded, which holds the blocks at boundaries"), "{told}");
+    let reported = printed(&[&["layout", "show", disk.map(), text(mount.path())], &here[..3]].concat());
+    assert!(reported.contains(".headstack-excluded, which holds the blocks at boundaries"), "{reported}");
     let named = headstack(&[&["layout", "show", disk.map(), text(&holder)], &here[..]].concat());
     assert!(named.code == 1 && named.err.contains("extents cross"), "{}", named.err);
     mount.unmount();
@@ -366,10 +371,10 @@ fn oversized_bad_block_list_is_rejected() {
     let disk = Disk::made(&Identity::new(map.end().0, 512), &map);
     let image = disk.image();
     let before = fs::metadata(&image).expect("it is there");
-    let told = refused(&["layout", "mkfs", "ext4", disk.map(), &image, "--method", "bad-blocks"], 2);
+    let reported = refused(&["layout", "mkfs", "ext4", disk.map(), &image, "--method", "bad-blocks"], 2);
     assert!(
-        told.contains("blocks to leave out: a list of bad blocks holds 524287; --method hidden-file"),
-        "{told}"
+        reported.contains("blocks to leave out: a list of bad blocks holds 524287; --method hidden-file"),
+        "{reported}"
     );
     let after = fs::metadata(&image).expect("it is there");
     assert_eq!((before.mtime_nsec(), before.blocks()), (after.mtime_nsec(), after.blocks()));
@@ -420,10 +425,14 @@ fn terabyte_layout_uses_the_hidden_file() {
     if !have(&PROGRAMS) {
         return;
     }
-    let told = large(1_400_000_000_000, &std::env::temp_dir());
-    assert_eq!((&told["method"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
-    assert!(number(&told, "excluded_blocks") > 550_000, "{told}");
-    assert!(number(&told, "metadata_blocks_not_excluded") < 20_000, "{told}");
+    let reported = large(1_400_000_000_000, &std::env::temp_dir());
+    assert_eq!(
+        (&reported["method"], &reported["e2fsck"]),
+        (&"hidden-file".into(), &"clean".into()),
+        "{reported}"
+    );
+    assert!(number(&reported, "excluded_blocks") > 550_000, "{reported}");
+    assert!(number(&reported, "metadata_blocks_not_excluded") < 20_000, "{reported}");
 }
 
 /// `make layout-large`. Needs 2 GB of memory, as files of 20 TB lie in memory only.
@@ -434,8 +443,12 @@ fn layout_of_twenty_terabytes_uses_the_hidden_file() {
     if !have(&PROGRAMS) || !folder.exists() {
         return;
     }
-    let told = large(20_000_000_000_000, folder);
-    eprintln!("{told:#}");
-    assert_eq!((&told["method"], &told["e2fsck"]), (&"hidden-file".into(), &"clean".into()), "{told}");
-    assert!(number(&told, "excluded_blocks") > 10_000_000, "{told}");
+    let reported = large(20_000_000_000_000, folder);
+    eprintln!("{reported:#}");
+    assert_eq!(
+        (&reported["method"], &reported["e2fsck"]),
+        (&"hidden-file".into(), &"clean".into()),
+        "{reported}"
+    );
+    assert!(number(&reported, "excluded_blocks") > 10_000_000, "{reported}");
 }

@@ -30,10 +30,10 @@ fn unit_is_one_track_only_if_all_tracks_are_equal() {
     // A sector further no multiple of a block meets a boundary.
     let moved = hints("1,5340719");
     assert_eq!((&moved["begins_a_track"], &moved["is_worth_it"]), (&false.into(), &false.into()));
-    let told = printed(&["layout", "hints", "xfs", text(&map), "--partition", "1,5340719"]);
+    let output = printed(&["layout", "hints", "xfs", text(&map), "--partition", "1,5340719"]);
     assert!(
-        told.contains("too little to be worth it") && told.contains("does not begin with a track"),
-        "{told}"
+        output.contains("too little to be worth it") && output.contains("does not begin with a track"),
+        "{output}"
     );
 
     let disk = json(&["layout", "hints", "xfs", text(&map), "--json"]);
@@ -60,8 +60,8 @@ fn xfs_accepts_the_hints_and_starts_files_on_a_unit() {
         return;
     }
     let (_folder, map) = map_of("atlas-10k-ii");
-    let told = json(&["layout", "hints", "xfs", text(&map), "--partition", FIRST_ZONE, "--json"]);
-    let [su, extsize, allocsize] = ["su", "extsize", "allocsize"].map(|key| number(&told[key]).to_string());
+    let output = json(&["layout", "hints", "xfs", text(&map), "--partition", FIRST_ZONE, "--json"]);
+    let [su, extsize, allocsize] = ["su", "extsize", "allocsize"].map(|key| number(&output[key]).to_string());
     let folder = folder();
     let image = folder.path().join("image");
     // As long as the whole disk, of which the device is the first zone.

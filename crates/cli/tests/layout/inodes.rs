@@ -24,11 +24,15 @@ fn plain_inodes(disk: &Disk, block: &str, options: &[&str]) -> u64 {
 fn chosen(disk: &Disk, block: &str, options: &[&str]) -> Value {
     let plain = plain_inodes(disk, block, options);
     let image = disk.image();
-    let told = made(disk, &image, &[&["--block", block, "--"], options].concat());
-    assert_eq!(told["e2fsck"], "clean", "{told}");
-    assert_eq!((number(&told, "inodes"), number(&told, "mke2fs_inodes")), (inodes(&image), plain), "{told}");
-    assert!(number(&told, "inodes") >= plain, "{told}");
-    told
+    let output = made(disk, &image, &[&["--block", block, "--"], options].concat());
+    assert_eq!(output["e2fsck"], "clean", "{output}");
+    assert_eq!(
+        (number(&output, "inodes"), number(&output, "mke2fs_inodes")),
+        (inodes(&image), plain),
+        "{output}"
+    );
+    assert!(number(&output, "inodes") >= plain, "{output}");
+    output
 }
 
 #[test]
@@ -50,12 +54,16 @@ fn hidden_file_replaces_a_list_that_costs_inodes() {
         return;
     }
     let disk = Disk::whole("cheetah-4lp");
-    let told = chosen(&disk, "4096", &[]);
-    let method = ["method", "method_reason"].map(|key| told[key].as_str().expect("it is a word"));
-    assert_eq!((method, number(&told, "inodes")), (["hidden-file", "list-costs-inodes"], 277_984), "{told}");
+    let output = chosen(&disk, "4096", &[]);
+    let method = ["method", "method_reason"].map(|key| output[key].as_str().expect("it is a word"));
+    assert_eq!(
+        (method, number(&output, "inodes")),
+        (["hidden-file", "list-costs-inodes"], 277_984),
+        "{output}"
+    );
     // The user's own number of inodes counts as well as the usual one.
-    let told = chosen(&disk, "4096", &["-N", "100000"]);
-    assert_eq!(told["method_reason"], "list-costs-inodes", "{told}");
+    let output = chosen(&disk, "4096", &["-N", "100000"]);
+    assert_eq!(output["method_reason"], "list-costs-inodes", "{output}");
     let few = chosen(&disk, "4096", &["-i", "1048576"]);
     assert_eq!(
         (&few["method"], &few["method_reason"]),
@@ -79,10 +87,10 @@ fn requested_list_keeps_fitting_inodes_and_warns_of_the_loss() {
     let disk = Disk::whole("cheetah-4lp");
     let image = disk.image();
     let list = ["layout", "mkfs", "ext4", disk.map(), &image, "--method", "bad-blocks"];
-    let told = headstack(&list);
-    assert_eq!(told.code, 0, "{}", told.err);
-    assert!(told.err.contains("13,056 inodes, where mke2fs alone gives 277,984"), "{}", told.err);
-    assert!(told.err.contains("--method hidden-file keeps all"), "{}", told.err);
+    let output = headstack(&list);
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.err.contains("13,056 inodes, where mke2fs alone gives 277,984"), "{}", output.err);
+    assert!(output.err.contains("--method hidden-file keeps all"), "{}", output.err);
     assert_eq!(inodes(&image), 13_056);
     // One more block of them in each of the 34 groups has no room.
     let more = (13_056 + 34 * 16).to_string();

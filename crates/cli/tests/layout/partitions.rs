@@ -25,8 +25,8 @@ fn sfdisk(device: &str, lines: &str) {
 /// Where the first partition begins, and how many sectors it has, as the system tells.
 fn of_the_system(part: &str) -> String {
     let folder = Path::new("/sys/class/block").join(part.trim_start_matches("/dev/"));
-    let told = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it is shown");
-    format!("{},{}", told("start").trim(), told("size").trim())
+    let reported = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it is shown");
+    format!("{},{}", reported("start").trim(), reported("size").trim())
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn tree_on_an_sfdisk_aligned_partition_crosses_no_boundary() {
     assert!(table.code == 2 && table.err.contains("a partition table (gpt)"), "{}", table.err);
 
     // The whole disk's map, and the partition's place from the system.
-    let told = json(&["layout", "mkfs", "ext4", whole.map(), &part, "--json"]);
-    assert_eq!(told["e2fsck"], "clean", "{told}");
-    assert_eq!(told["partition"]["start"].to_string(), start, "{told}");
+    let reported = json(&["layout", "mkfs", "ext4", whole.map(), &part, "--json"]);
+    assert_eq!(reported["e2fsck"], "clean", "{reported}");
+    assert_eq!(reported["partition"]["start"].to_string(), start, "{reported}");
     let number = |text: &str| text.parse().expect("a number");
     let disk = Disk::of("atlas-10k", number(start), number(sectors));
     let tree = disks::folder();

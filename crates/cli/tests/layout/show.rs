@@ -23,8 +23,8 @@ fn small(folder: &Path) -> (String, String) {
 
 /// Extents of a file, first block and blocks of 4 KiB, as filefrag tells them.
 fn told_by_filefrag(path: &str) -> Vec<(u64, u64)> {
-    let told = run("filefrag", &["-v", "-b4096", path]);
-    let rows = told.lines().filter_map(|line| {
+    let output = run("filefrag", &["-v", "-b4096", path]);
+    let rows = output.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').map(str::trim).collect();
         fields.first()?.parse::<u64>().ok()?;
         let first = fields.get(2)?.split("..").next()?.parse().ok()?;
@@ -133,8 +133,8 @@ fn file_with_delayed_allocation_is_rejected() {
     // Written and still open: ext4 has not chosen blocks for it.
     let mut file = File::create(&path).expect("it is mounted");
     file.write_all(&[1; 50_000]).expect("there is room");
-    let told = headstack(&["layout", "show", &map, text(&path)]);
-    assert!(told.code == 2 && told.err.contains("run sync first"), "{}{}", told.out, told.err);
+    let output = headstack(&["layout", "show", &map, text(&path)]);
+    assert!(output.code == 2 && output.err.contains("run sync first"), "{}{}", output.out, output.err);
     file.sync_all().expect("there is room");
     assert_eq!(json(&["layout", "show", &map, text(&path), "--json"])["total"]["extents"], 1);
     drop(file);

@@ -164,12 +164,12 @@ impl Volume {
         }
         data.extend(self.owed.within(offset, at).chain(self.unwritten.within(offset, at)));
         data.sort_unstable();
-        told(offset, at, &data)
+        reported(offset, at, &data)
     }
 }
 
 /// The stretches of `start..end` with these runs of data, which may overlap.
-fn told(start: u64, end: u64, data: &[(u64, u64)]) -> Vec<StatusExtent> {
+fn reported(start: u64, end: u64, data: &[(u64, u64)]) -> Vec<StatusExtent> {
     let mut extents: Vec<StatusExtent> = Vec::new();
     let mut add = |bytes: u64, hole: bool| match extents.last_mut() {
         _ if bytes == 0 => {}
@@ -281,10 +281,10 @@ mod tests {
         volume.settle(4096, 8192, Nanos(1));
         volume.write(Nanos(1), 8192, data(2, 512)).expect("there is room");
         volume.write(Nanos(1), 1 << 20, data(2, 512)).expect("there is room");
-        let told: Vec<_> = volume.allocation(0, 1 << 21).iter().map(|s| (s.bytes, s.hole)).collect();
+        let reported: Vec<_> = volume.allocation(0, 1 << 21).iter().map(|s| (s.bytes, s.hole)).collect();
         let gap = (1 << 20) - 8704;
         let rest = (1 << 20) - 512;
-        assert_eq!(told, [(4096, true), (4608, false), (gap, true), (512, false), (rest, true)]);
+        assert_eq!(reported, [(4096, true), (4608, false), (gap, true), (512, false), (rest, true)]);
         volume.trim(0, 1 << 21).expect("a hole can be made");
         assert_eq!(volume.allocation(0, 1 << 21), [StatusExtent { bytes: 1 << 21, hole: true }]);
     }

@@ -28,7 +28,7 @@ fn open_unused(path: &Path) -> Result<File, Ext4Error> {
     let file = File::open(path).map_err(wrong)?;
     let found = rustix::fs::fstat(&file).map_err(|error| wrong(error.into()))?;
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::BlockDevice => match user::of(found.st_rdev) {
+        FileType::BlockDevice => match user::user_of(found.st_rdev) {
             Some(by) => Err(in_use(by)),
             None => Ok(file),
         },

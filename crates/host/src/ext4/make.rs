@@ -251,35 +251,38 @@ mod tests {
         tracks.push(1 << 31, 1 << 23);
         let view = tracks.view(Lbn(0), 1 << 54);
         let exclusion = Exclusion::new(view, 4096, 512, Boundaries::Every).expect("whole sectors");
-        let told = RefCell::new(Vec::new());
+        let reported = RefCell::new(Vec::new());
         let plan = Plan {
             target: Path::new("/no/such/image"),
             exclusion,
             block_bytes: 4096,
             method: None,
             options: &[],
-            tell: &|untried| told.borrow_mut().push(untried.to_string()),
+            tell: &|untried| reported.borrow_mut().push(untried.to_string()),
             is_cancelled: &|| false,
         };
         assert!(dry_run_hidden_file(&plan, &Options::default()).is_ok());
-        assert_eq!(told.borrow().len(), 1, "{told:?}");
+        assert_eq!(reported.borrow().len(), 1, "{reported:?}");
         // Whether there is room for so many inodes is not tried either.
         let options =
             Options::parse(&["-N".to_string(), "100".to_string()]).expect("it is an option of mke2fs");
         assert!(dry_run_hidden_file(&plan, &options).is_ok());
-        let told = told.into_inner();
-        assert_eq!(told.len(), 3, "{told:?}");
+        let reported = reported.into_inner();
+        assert_eq!(reported.len(), 3, "{reported:?}");
         assert!(
-            told[..2].iter().all(|told| told.contains("that blocks can be held is not tried")),
-            "{told:?}"
+            reported[..2].iter().all(|reported| reported.contains("that blocks can be held is not tried")),
+            "{reported:?}"
         );
-        assert!(told[2].contains("is not tried beside the disk first") && told[2].contains("takes no file"));
+        assert!(
+            reported[2].contains("is not tried beside the disk first")
+                && reported[2].contains("takes no file")
+        );
     }
 
     /// What the superblock says of its file system.
     fn state(path: &Path) -> String {
         let said = debugfs(path, &["-R", "show_super_stats -h"]).expect("it is here");
-        let told = said.out.lines().find_map(|line| line.strip_prefix("Filesystem state:"));
-        told.unwrap_or_else(|| panic!("{}", said.complaint())).trim().to_string()
+        let reported = said.out.lines().find_map(|line| line.strip_prefix("Filesystem state:"));
+        reported.unwrap_or_else(|| panic!("{}", said.complaint())).trim().to_string()
     }
 }

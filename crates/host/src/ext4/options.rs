@@ -121,16 +121,16 @@ mod tests {
         for (words, at) in
             [("-b 1024", "-b"), ("-L x -l y", "-l"), ("/dev/sda", "/dev/sda"), ("-N", "-N"), ("-", "-")]
         {
-            let told = parse(words).expect_err(words);
-            assert!(told.contains(&format!("option {at} of")), "{told}");
+            let reported = parse(words).expect_err(words);
+            assert!(reported.contains(&format!("option {at} of")), "{reported}");
         }
     }
 
     #[test]
     fn option_touching_other_disks_or_data_is_rejected() {
         for words in ["-J device=/dev/sdb", "-Jsize=64,device=UUID=1", "-z undo", "-zundo", "-d folder"] {
-            let told = parse(words).expect_err(words);
-            assert!(told.contains(&format!("option {} of", &words[..2])), "{told}");
+            let reported = parse(words).expect_err(words);
+            assert!(reported.contains(&format!("option {} of", &words[..2])), "{reported}");
         }
         assert!(parse("-J size=64,location=0 -L device=x").is_ok());
     }

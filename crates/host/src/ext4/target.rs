@@ -108,8 +108,8 @@ enum Held {
 /// *Source:* blkid(8): `-p` looks at the device itself; exit code 2 is that nothing was found, 8 that several things were. Of a
 /// partition it prints its entry in the table (`PART_ENTRY_…`) and ends with 0, whether the partition is empty or not.
 fn held(code: i32, out: &str) -> Option<Held> {
-    let told = |key: &str| out.lines().find_map(|line| line.strip_prefix(key));
-    match (code, told("TYPE="), told("PTTYPE=")) {
+    let reported = |key: &str| out.lines().find_map(|line| line.strip_prefix(key));
+    match (code, reported("TYPE="), reported("PTTYPE=")) {
         (2, ..) | (0, None, None) => Some(Held::Nothing),
         (0 | 8, Some(kind), _) => Some(Held::This(format!("a file system or the like ({kind})"))),
         (0 | 8, None, Some(kind)) => Some(Held::This(format!("a partition table ({kind})"))),
@@ -150,8 +150,11 @@ mod tests {
             return headstack_prerequisites::skip("this machine shows no disk");
         };
         let disk = Identity::new(1_000, 512);
-        let told =
+        let reported =
             check(&path, &Place { disk: &disk, start: 0, sectors: 1_000 }, true).expect_err("it is another");
-        assert!(matches!(told, Ext4Error::LocationError { error: LocationError::Foreign(_), .. }), "{told}");
+        assert!(
+            matches!(reported, Ext4Error::LocationError { error: LocationError::Foreign(_), .. }),
+            "{reported}"
+        );
     }
 }

@@ -99,7 +99,7 @@ impl Worker {
     fn start(self, name: String, identity: Identity, options: Options) -> io::Result<Opened> {
         let (tasks, taken) = channel();
         let (tell_over, over) = channel();
-        let (tell, told) = channel();
+        let (tell, reported) = channel();
         let taken = Arc::new(Mutex::new(taken));
         let clock = Clock::new(1.0).expect("real time is a speed");
         let info = self.info;
@@ -108,7 +108,7 @@ impl Worker {
             start("probe", options, tell.clone(), move || worker.run(&clock, &taken, &tell_over))
         };
         let threads = (0..info.depth).map(begin).collect::<io::Result<Vec<_>>>()?;
-        let is_real_time = told.iter().take(info.depth).all(|first| first);
+        let is_real_time = reported.iter().take(info.depth).all(|first| first);
         let (to_media, flushes) = (true, true);
         Ok(Opened { info, name, identity, tasks, over, threads, is_real_time, to_media, flushes, clock })
     }
@@ -125,8 +125,8 @@ impl Worker {
                 wait_until(clock, task.probe.at);
                 (task, clock.now())
             };
-            let told = self.answer(clock, task, issued, &mut room);
-            if tell.send(told).is_err() {
+            let reported = self.answer(clock, task, issued, &mut room);
+            if tell.send(reported).is_err() {
                 return;
             }
         }
@@ -274,8 +274,8 @@ mod tests {
     fn file_open_in_another_program_is_rejected() {
         let Some(path) = file() else { return };
         let reader = OpenOptions::new().read(true).open(&path).expect("it is there");
-        let told = RealDisk::open(&path, Options::default()).expect_err("it is open").to_string();
-        assert!(told.contains("has it open"), "{told}");
+        let reported = RealDisk::open(&path, Options::default()).expect_err("it is open").to_string();
+        assert!(reported.contains("has it open"), "{reported}");
         drop(reader);
         RealDisk::open(&path, Options::default()).expect("nobody else has it open");
     }

@@ -124,7 +124,7 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
     let (tasks, taken) = channel::<Task>();
     let (tell_sent, requested) = channel::<SentTask>();
     let (tell_over, over) = channel();
-    let (tell, told) = channel();
+    let (tell, reported) = channel();
     let fua = export.fua;
     let lost = {
         let place = place.clone();
@@ -142,7 +142,7 @@ fn talk(mut stream: Stream, place: String, export: &str, options: Options) -> Re
         start("probe asks", options, tell.clone(), sends).map_err(thread)?,
         start("probe replies", options, tell, receives).map_err(thread)?,
     ];
-    let is_real_time = told.iter().take(2).all(|first| first);
+    let is_real_time = reported.iter().take(2).all(|first| first);
     let identity = Identity { name: Some(name.clone()), ..info.identity() };
     let (to_media, flushes) = (fua, export.flush);
     Ok(Opened { info, identity, name, tasks, over, threads, is_real_time, to_media, flushes, clock })
@@ -369,8 +369,8 @@ mod tests {
         // More than sockets hold.
         let write = ProbeCommand::Write { lbn: Lbn(0), sectors: 32 << 10, to_media: false };
         let (mut disk, server) = served(Export::new("disk", 1 << 30), 1, Some(Duration::from_millis(20)));
-        let told = requested(&mut disk, write).expect_err("it is not taken");
-        assert_eq!(told, "here: the server has neither answered nor taken anything for 120 s");
+        let reported = requested(&mut disk, write).expect_err("it is not taken");
+        assert_eq!(reported, "here: the server has neither answered nor taken anything for 120 s");
         drop(disk);
         assert_eq!(server.join().expect("it serves"), [(0, 0, 16 << 20)]);
     }
@@ -383,11 +383,11 @@ mod tests {
         let options = Options { no_real_time: true, ..Options::default() };
         let opened = talk(Stream::Unix(ours), "here".to_string(), "", options).expect("it is served");
         server.join().expect("it serves");
-        let told = requested(
+        let reported = requested(
             &mut RealDisk::new(opened, options),
             ProbeCommand::Read { lbn: Lbn(0), sectors: 1, from_media: true },
         );
-        assert_eq!(told, Err("here: the server has closed the connection".to_string()));
+        assert_eq!(reported, Err("here: the server has closed the connection".to_string()));
     }
 
     #[test]

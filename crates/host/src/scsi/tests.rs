@@ -54,20 +54,26 @@ fn capacities_and_defects_decode_from_bytes() {
 
 #[test]
 fn malformed_answers_are_rejected_with_the_reason() {
-    let told = |error: CommandError| error.to_string();
+    let reported = |error: CommandError| error.to_string();
     let error = translated(&[0x40, 0, 0]).expect_err("it is short");
-    assert_eq!(told(error), "RECEIVE DIAGNOSTIC RESULTS: byte 3: the answer ends here, and needs 4 bytes");
+    assert_eq!(
+        reported(error),
+        "RECEIVE DIAGNOSTIC RESULTS: byte 3: the answer ends here, and needs 4 bytes"
+    );
     let error = translated(&[0x40, 0, 0, 10, 0, 5]).expect_err("it is short");
-    assert_eq!(told(error), "RECEIVE DIAGNOSTIC RESULTS: byte 6: the answer ends here, and needs 14 bytes");
+    assert_eq!(
+        reported(error),
+        "RECEIVE DIAGNOSTIC RESULTS: byte 6: the answer ends here, and needs 14 bytes"
+    );
     let error = translated(&[0x41, 0, 0, 0]).expect_err("another page");
-    assert!(told(error).contains("page 0x41; 0x40 was asked for"));
+    assert!(reported(error).contains("page 0x41; 0x40 was asked for"));
     let error = translated(&[0x40, 0, 0, 10, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0]).expect_err("another format");
-    assert!(told(error).contains("format 4; 0, 3 and 5 are known"));
+    assert!(reported(error).contains("format 4; 0, 3 and 5 are known"));
     let error = translated(&[0x40, 0, 0, 3, 0, 5, 1]).expect_err("it is odd");
-    assert!(told(error).contains("a page of 3 bytes"));
+    assert!(reported(error).contains("a page of 3 bytes"));
     let error =
         commands::defects(&[0, 0x1C, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]).expect_err("another format");
-    assert!(told(error).contains("format 4; 5 (physical sector) was asked for"));
+    assert!(reported(error).contains("format 4; 5 (physical sector) was asked for"));
     assert!(commands::defects(&[0, 0x1D, 0, 0, 0, 0, 0, 16, 0]).is_err());
     let fixed = [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0];
     assert_eq!(Sense::decode(&fixed), Sense { key: 5, code: 0x24, qualifier: 0 });

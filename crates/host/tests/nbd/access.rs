@@ -211,7 +211,7 @@ fn sockets_are_taken_over_from_systemd() {
     let folder = tempfile::tempdir().expect("there is room");
     let paths: [PathBuf; 2] = ["a", "b"].map(|name| folder.path().join(name));
     let notify = folder.path().join("notify");
-    let told = std::os::unix::net::UnixDatagram::bind(&notify).expect("the path is free");
+    let output = std::os::unix::net::UnixDatagram::bind(&notify).expect("the path is free");
     let test = std::env::current_exe().expect("it runs");
     let mut command = Command::new("systemd-socket-activate");
     for path in &paths {
@@ -231,10 +231,10 @@ fn sockets_are_taken_over_from_systemd() {
     let mut other = UnixStream::connect(&paths[0]).expect("it listens there too");
     assert!(chooses(&mut other, "local"));
     let mut heard = [0; 64];
-    let bytes = told.recv(&mut heard).expect("it tells");
+    let bytes = output.recv(&mut heard).expect("it tells");
     assert_eq!(heard[..bytes], *b"READY=1\n");
     drop(guard.0.stdin.take());
-    let bytes = told.recv(&mut heard).expect("it tells");
+    let bytes = output.recv(&mut heard).expect("it tells");
     assert_eq!(heard[..bytes], *b"STOPPING=1\n");
     assert!(guard.0.wait().expect("it ends").success());
     assert!(paths.iter().all(|path| path.exists()), "the sockets are systemd's");

@@ -189,10 +189,10 @@ fn reply_is_completed_while_the_disk_stops() {
     assert_eq!(hear(&mut stream, 16), simple(OK, 1));
     let handle = disk.handle();
     let stopping = Builder::new().spawn(|| disk.stop()).expect("there are threads");
-    let (tell, told) = channel();
+    let (tell, output) = channel();
     let stops = (0..10_000_000).find(|_| {
         handle.submit(0, Operation::Flush, Box::new(Tell(tell.clone())));
-        told.recv() == Ok(Err(BlockError::ShuttingDown))
+        output.recv() == Ok(Err(BlockError::ShuttingDown))
     });
     assert!(stops.is_some());
     assert!(hear(&mut stream, 32 << 20).iter().all(|byte| *byte == 0));

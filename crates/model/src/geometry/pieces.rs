@@ -153,7 +153,7 @@ impl Pieces {
     fn new(homes: Vec<Piece>, regions: Vec<Regions>, bases: Vec<u64>) -> Pieces {
         let by_lbn = Finder::new(homes.iter().map(|piece| piece.first).collect());
         let starts = homes.iter().map(|piece| {
-            let place = regions[piece.zone as usize].place(piece.slot).1;
+            let place = regions[piece.zone as usize].position_of(piece.slot).1;
             bases[piece.zone as usize] + place.wrapping_add_signed(piece.shift)
         });
         let by_place = Finder::new(starts.collect());
@@ -187,7 +187,7 @@ impl Pieces {
     fn run_in(&self, piece: &Piece, lbn: u64) -> Run {
         let regions = &self.regions[piece.zone as usize];
         let into = lbn - piece.first;
-        let (region, home) = regions.place(piece.slot + into);
+        let (region, home) = regions.position_of(piece.slot + into);
         let place = home.wrapping_add_signed(piece.shift);
         let first = regions.first_place(region);
         let before = into.min(home - first);
@@ -256,7 +256,7 @@ impl Pieces {
                     pieces.push(part(at, first));
                 }
                 // Any slot works: the shift determines the place of the run.
-                let shift = place as i64 - self.regions[zone as usize].place(0).1 as i64;
+                let shift = place as i64 - self.regions[zone as usize].position_of(0).1 as i64;
                 pieces.push(Piece { first, sectors, slot: 0, shift, zone, push });
                 at = first + sectors;
                 self.moved.push((self.bases[zone as usize] + place, sectors, first));

@@ -262,7 +262,7 @@ fn long_payload_is_read_in_place() {
 }
 
 /// The descriptors told for stretches given as (bytes, hole).
-fn told(flags: u16, length: u32, extents: &[(u64, bool)]) -> Vec<(u32, u32)> {
+fn reported(flags: u16, length: u32, extents: &[(u64, bool)]) -> Vec<(u32, u32)> {
     let mut session = session(true, Limits { extents: 4, ..limits() });
     let handle = only(&mut session, &request(flags, BLOCK_STATUS, 3, 0, length)).handle;
     let extents = extents.iter().map(|&(bytes, hole)| StatusExtent { bytes, hole }).collect();
@@ -279,20 +279,24 @@ fn told(flags: u16, length: u32, extents: &[(u64, bool)]) -> Vec<(u32, u32)> {
 #[test]
 fn allocation_is_reported_within_the_requested_range() {
     assert_eq!(
-        told(0, 4096, &[(512, false), (512, true), (1 << 40, false)]),
+        reported(0, 4096, &[(512, false), (512, true), (1 << 40, false)]),
         [(512, 0), (512, 3), (3072, 0)]
     );
-    assert_eq!(told(0, 4096, &[(512, true), (0, false), (512, true)]), [(1024, 3)], "neighbours are joined");
-    assert_eq!(told(0, 1024, &[(1024, true), (512, false)]), [(1024, 3)]);
-    assert_eq!(told(REQ_ONE, 4096, &[(512, true), (512, true), (512, false)]), [(1024, 3)]);
+    assert_eq!(
+        reported(0, 4096, &[(512, true), (0, false), (512, true)]),
+        [(1024, 3)],
+        "neighbours are joined"
+    );
+    assert_eq!(reported(0, 1024, &[(1024, true), (512, false)]), [(1024, 3)]);
+    assert_eq!(reported(REQ_ONE, 4096, &[(512, true), (512, true), (512, false)]), [(1024, 3)]);
     let many: Vec<_> = (0..8).map(|at| (512, at % 2 == 0)).collect();
-    assert_eq!(told(0, 4096, &many), [(512, 3), (512, 0), (512, 3), (512, 0)], "no more than the limit");
+    assert_eq!(reported(0, 4096, &many), [(512, 3), (512, 0), (512, 3), (512, 0)], "no more than the limit");
 }
 
 #[test]
 #[should_panic(expected = "the first byte")]
 fn empty_allocation_panics() {
-    told(0, 4096, &[]);
+    reported(0, 4096, &[]);
 }
 
 #[test]

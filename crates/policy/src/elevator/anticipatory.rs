@@ -57,7 +57,7 @@ struct Process {
     jump: Decaying,
     last: Option<u64>,
     waiting: u32,
-    under_way: u32,
+    in_flight: u32,
 }
 
 /// The pause for a process.
@@ -131,7 +131,7 @@ impl Anticipatory {
     /// Whether waiting for the process whose read completed last is worth more than serving `next`.
     fn pays(&self, next: Option<&Entry>) -> bool {
         let Some(process) = self.last.map(|place| &self.processes[place]) else { return false };
-        if process.waiting > 0 || process.under_way > 0 || process.think.exceeds(self.antic) {
+        if process.waiting > 0 || process.in_flight > 0 || process.think.exceeds(self.antic) {
             return false;
         }
         let Some(next) = next else { return true };
@@ -236,7 +236,7 @@ impl Scheduler for Anticipatory {
         self.position = entry.end();
         if entry.sync {
             let place = self.slot_of(entry.source);
-            self.processes[place].under_way += 1;
+            self.processes[place].in_flight += 1;
         }
         Some(id)
     }
@@ -248,7 +248,7 @@ impl Scheduler for Anticipatory {
         }
         let place = self.slot_of(entry.source);
         let process = &mut self.processes[place];
-        process.under_way -= 1;
+        process.in_flight -= 1;
         process.think.end(now);
         (self.last, self.last_end, self.pause) = (Some(place), now, Pause::No);
     }
@@ -260,7 +260,7 @@ impl Scheduler for Anticipatory {
         }
     }
 
-    fn may_merge(&self, entry: &Entry, ask: &super::Ask) -> bool {
+    fn may_merge(&self, entry: &Entry, ask: &super::ElevatorRequest) -> bool {
         entry.sync == ask.sync
     }
 }

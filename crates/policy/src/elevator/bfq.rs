@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::fair::{self, ProcessQueue, Shared};
 use super::pool::{Entry, Pool};
 use super::process::Places;
-use super::{Ask, Listed, Scheduler, Tuning, queue_key};
+use super::{ElevatorRequest, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
     name: "bfq",
@@ -205,7 +205,7 @@ impl Bfq {
         let queue = &mut self.queues[served.queue];
         queue.budget = match reason {
             _ if !queue.flow.sync => most,
-            Reason::TooIdle if queue.flow.under_way > 0 => budget * 2,
+            Reason::TooIdle if queue.flow.in_flight > 0 => budget * 2,
             Reason::TooIdle => budget.saturating_sub(4 * least),
             Reason::Timeout => budget * 2,
             Reason::Exhausted => budget * 4,
@@ -259,7 +259,7 @@ impl Bfq {
                 }
                 None if served.idle.is_some_and(|until| now < until) => return None,
                 None if served.idle.is_some() => Some(Reason::TooIdle),
-                None if queue.flow.under_way > 0 && self.shared.idles(&queue.flow) => return None,
+                None if queue.flow.in_flight > 0 && self.shared.idles(&queue.flow) => return None,
                 None => Some(Reason::NoMore),
             };
             match reason {
@@ -328,7 +328,7 @@ impl Scheduler for Bfq {
         self.served.and_then(|served| served.idle)
     }
 
-    fn may_merge(&self, entry: &Entry, ask: &Ask) -> bool {
+    fn may_merge(&self, entry: &Entry, ask: &ElevatorRequest) -> bool {
         fair::may_merge(entry, ask)
     }
 }

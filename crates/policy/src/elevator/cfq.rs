@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use super::fair::{self, ProcessQueue, Shared};
 use super::pool::{Entry, Pool};
 use super::process::Places;
-use super::{Ask, Listed, Scheduler, Tuning, queue_key};
+use super::{ElevatorRequest, Listed, Scheduler, Tuning, queue_key};
 
 pub(super) const LISTED: Listed = Listed {
     name: "cfq",
@@ -181,7 +181,7 @@ impl Cfq {
                     return self.may_send(&slice).then_some(slice.queue);
                 }
                 let idles = slice.idle.is_some_and(|until| now < until);
-                if idles || (queue.flow.under_way > 0 && self.shared.idles(&queue.flow)) {
+                if idles || (queue.flow.in_flight > 0 && self.shared.idles(&queue.flow)) {
                     return None;
                 }
                 self.expire(false);
@@ -199,7 +199,7 @@ impl Cfq {
     }
 
     fn may_send(&self, slice: &Slice) -> bool {
-        !self.is_waiting() || self.queues[slice.queue].flow.under_way < self.spec.quantum
+        !self.is_waiting() || self.queues[slice.queue].flow.in_flight < self.spec.quantum
     }
 
     fn pick(&mut self, place: usize, now: Nanos, pool: &Pool) -> Option<u32> {
@@ -271,7 +271,7 @@ impl Scheduler for Cfq {
         self.slice.and_then(|slice| slice.idle)
     }
 
-    fn may_merge(&self, entry: &Entry, ask: &Ask) -> bool {
+    fn may_merge(&self, entry: &Entry, ask: &ElevatorRequest) -> bool {
         fair::may_merge(entry, ask)
     }
 }

@@ -116,7 +116,7 @@ impl Deadline {
         let id = match further.filter(|_| class.batched < batch) {
             Some(id) => id,
             None => {
-                let direction = class.turn(most_starved)?;
+                let direction = class.next_direction(most_starved)?;
                 class.batched = 0;
                 let run = &class.runs[direction];
                 let upward = run.at_or_after(class.position[direction]);

@@ -4,7 +4,7 @@
 
 use headstack_model::Nanos;
 
-use super::Ask;
+use super::ElevatorRequest;
 use super::pool::{Entry, Pool};
 use super::process::{Jumps, Think};
 use super::run::{BackSeek, Run};
@@ -14,7 +14,7 @@ use super::run::{BackSeek, Run};
 pub(super) struct ProcessQueue {
     pub(super) run: Run,
     pub(super) sync: bool,
-    pub(super) under_way: u32,
+    pub(super) in_flight: u32,
     think: Think,
     jumps: Jumps,
 }
@@ -22,11 +22,11 @@ pub(super) struct ProcessQueue {
 impl ProcessQueue {
     pub(super) fn new(sync: bool) -> ProcessQueue {
         let (run, think, jumps) = (Run::default(), Think::default(), Jumps::default());
-        ProcessQueue { run, sync, under_way: 0, think, jumps }
+        ProcessQueue { run, sync, in_flight: 0, think, jumps }
     }
 
     fn is_dry(&self) -> bool {
-        self.run.is_empty() && self.under_way == 0
+        self.run.is_empty() && self.in_flight == 0
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Shared {
     jumps: u32,
     /// Where the last request ended.
     position: u64,
-    under_way: u32,
+    in_flight: u32,
     /// The largest number of requests in flight: a drive with a queue accepts several.
     deepest: u32,
 }
@@ -51,7 +51,7 @@ impl Shared {
     /// Times in ms and back seeks in units of 1,024 bytes, as Linux has them.
     pub(super) fn new(slice_idle: f64, back_seek_max: u32, back_seek_penalty: u32, jumps: u32) -> Shared {
         let back = BackSeek { most: u64::from(back_seek_max) * 2, penalty: u64::from(back_seek_penalty) };
-        Shared { slice_idle: Nanos::from_ms(slice_idle), back, jumps, position: 0, under_way: 0, deepest: 0 }
+        Shared { slice_idle: Nanos::from_ms(slice_idle), back, jumps, position: 0, in_flight: 0, deepest: 0 }
     }
 
     /// A request came for a queue.
@@ -71,16 +71,16 @@ impl Shared {
     /// A request of a queue goes to the disk.
     pub(super) fn send(&mut self, queue: &mut ProcessQueue, id: u32, entry: &Entry) {
         queue.run.remove(id, entry);
-        queue.under_way += 1;
-        self.under_way += 1;
-        self.deepest = self.deepest.max(self.under_way);
+        queue.in_flight += 1;
+        self.in_flight += 1;
+        self.deepest = self.deepest.max(self.in_flight);
         self.position = entry.end();
     }
 
     /// A request of a queue is done: until when to keep the disk idle for the queue, if that may pay.
     pub(super) fn end(&mut self, queue: &mut ProcessQueue, now: Nanos) -> Option<Nanos> {
-        self.under_way -= 1;
-        queue.under_way -= 1;
+        self.in_flight -= 1;
+        queue.in_flight -= 1;
         queue.think.end(now);
         (queue.is_dry() && self.idles(queue)).then_some(now + self.slice_idle)
     }
@@ -96,6 +96,6 @@ impl Shared {
 }
 
 /// Whether a request may merge with an entry: of the same process, or both asynchronous.
-pub(super) fn may_merge(entry: &Entry, ask: &Ask) -> bool {
+pub(super) fn may_merge(entry: &Entry, ask: &ElevatorRequest) -> bool {
     entry.sync == ask.sync && (!ask.sync || entry.source == ask.source)
 }

@@ -7,7 +7,7 @@
 
 use headstack_model::{Lbn, Op, Request};
 
-use super::Ask;
+use super::ElevatorRequest;
 use super::pool::{Entry, Pool};
 use super::sorted::Sorted;
 
@@ -73,7 +73,7 @@ pub(super) fn takes_at_front(rule: MergeRule, entry: &Entry, ask: &Request) -> b
 }
 
 /// Whether two requests are of one kind, so that nothing is lost when they are one.
-pub(super) fn alike(entry: &Entry, ask: &Ask) -> bool {
+pub(super) fn alike(entry: &Entry, ask: &ElevatorRequest) -> bool {
     entry.request.fua == ask.request.fua && entry.urgent == ask.urgent
 }
 

@@ -41,7 +41,7 @@ use pool::{Entry, Pool};
 
 /// A request to an elevator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ElevatorRequest {
     /// The read or write.
     pub request: Request,
     /// The process that issues it.
@@ -155,7 +155,7 @@ trait Scheduler: fmt::Debug + Send {
         false
     }
     /// Whether a new request may be merged into a waiting one of its kind.
-    fn may_merge(&self, _entry: &Entry, _ask: &Ask) -> bool {
+    fn may_merge(&self, _entry: &Entry, _ask: &ElevatorRequest) -> bool {
         true
     }
     /// Whether a new request may be merged in front of a waiting one.
@@ -237,11 +237,11 @@ impl Elevator {
     }
 
     /// Adds a read or a write at `now`.
-    pub fn add(&mut self, now: Nanos, ask: Ask) -> Added {
+    pub fn add(&mut self, now: Nanos, ask: ElevatorRequest) -> Added {
         if let Some(merged) = self.merge(&ask) {
             return merged;
         }
-        let Ask { request, source, urgent, sync } = ask;
+        let ElevatorRequest { request, source, urgent, sync } = ask;
         let id = self.pool.insert(Entry { request, source, urgent, sync, added: now, turn: 0 });
         if self.rule != MergeRule::NONE {
             self.starts.insert(id, self.pool.get(id));
@@ -274,13 +274,13 @@ impl Elevator {
     }
 
     /// Adds a read or a write only if it can be merged into a waiting one.
-    pub fn merge(&mut self, ask: &Ask) -> Option<Added> {
+    pub fn merge(&mut self, ask: &ElevatorRequest) -> Option<Added> {
         let (into, absorbed) = self.put_together(ask)?;
         Some(Added::Merged { into: EntryId(into), absorbed: absorbed.map(EntryId) })
     }
 
     /// Merges a request into a waiting one, and the next one too if they are adjacent then.
-    fn put_together(&mut self, ask: &Ask) -> Option<(u32, Option<u32>)> {
+    fn put_together(&mut self, ask: &ElevatorRequest) -> Option<(u32, Option<u32>)> {
         if self.rule == MergeRule::NONE || ask.request.op == Op::Flush {
             return None;
         }
@@ -299,7 +299,7 @@ impl Elevator {
         Some((id, None))
     }
 
-    fn takes(&self, id: u32, ask: &Ask, touch: fn(MergeRule, &Entry, &Request) -> bool) -> bool {
+    fn takes(&self, id: u32, ask: &ElevatorRequest, touch: fn(MergeRule, &Entry, &Request) -> bool) -> bool {
         let entry = self.pool.get(id);
         merge::alike(entry, ask)
             && touch(self.rule, entry, &ask.request)
@@ -309,7 +309,12 @@ impl Elevator {
     /// Merges the waiting request `other` into `id`, which begins before it, if that is allowed.
     fn absorb(&mut self, id: u32, other: u32) -> bool {
         let (was, gone) = (*self.pool.get(id), *self.pool.get(other));
-        let ask = Ask { request: gone.request, source: gone.source, urgent: gone.urgent, sync: gone.sync };
+        let ask = ElevatorRequest {
+            request: gone.request,
+            source: gone.source,
+            urgent: gone.urgent,
+            sync: gone.sync,
+        };
         if !self.takes(id, &ask, merge::takes_at_back) {
             return false;
         }

@@ -6,7 +6,7 @@
 use headstack_model::Nanos;
 
 use super::built_in::Algorithm;
-use super::search::{self, NOBODY};
+use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge, Parameter, text};
 use crate::queue::{QueueView, Slot};
 
@@ -35,14 +35,14 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) struct Asptf(Ageing);
 
 impl Algorithm for Asptf {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let (all, key) = (0..queue.cylinders.len(), self.0.key(queue.now));
         let oldest = search::oldest(queue);
         let floor = |time| key(time, oldest);
         let aged = |time, slot: &Slot| key(time, slot.arrived);
-        search::index(search::least(queue, cost, all, |_| true, (i128::MAX, NOBODY), floor, aged))
+        search::index(search::least(queue, cost, all, |_| true, (i128::MAX, NONE_FOUND), floor, aged))
     }
 }
 

@@ -21,7 +21,7 @@ impl Batch {
     }
 
     /// As [`Batch::len`], but starts a new batch of the `most` oldest when the last one is empty; returns whether it did.
-    pub(super) fn go_on(&mut self, queue: &QueueView<'_>, most: usize) -> (usize, bool) {
+    pub(super) fn continue_batch(&mut self, queue: &QueueView<'_>, most: usize) -> (usize, bool) {
         match self.len(queue) {
             0 => {
                 self.close(queue, most);

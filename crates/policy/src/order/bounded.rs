@@ -7,7 +7,7 @@
 use headstack_model::Nanos;
 
 use super::built_in::Algorithm;
-use super::search::{self, NOBODY};
+use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge, Parameter, text};
 use crate::queue::{QueueView, Slot};
 
@@ -63,7 +63,7 @@ impl Bounded {
 }
 
 impl Algorithm for Bounded {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let (oldest, youngest) = (queue.slots.first()?.number, queue.slots.last()?.number);
@@ -73,6 +73,6 @@ impl Algorithm for Bounded {
         let floor = |time: Nanos| u128::from(time.0) * least_left;
         let key = |time: Nanos, slot: &Slot| u128::from(time.0) * left(slot.number);
         let all = 0..queue.cylinders.len();
-        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NOBODY), floor, key))
+        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NONE_FOUND), floor, key))
     }
 }

@@ -25,7 +25,7 @@ use crate::queue::QueueView;
 /// The interface of every algorithm. `pick` is compiled for each type of cost.
 pub(super) trait Algorithm {
     /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
-    const ALWAYS_ASKED: bool;
+    const ALWAYS_CONSULTED: bool;
 
     /// As [`Order::choose`].
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize>;
@@ -65,14 +65,14 @@ macro_rules! built_in {
             /// The edges of the disk that the arm visits on its way to the request chosen last.
             pub fn edges_visited(&self) -> &[Edge] {
                 match &self.0 {
-                    $(Any::$name(order) => order.way(),)*
+                    $(Any::$name(order) => order.edges_visited(),)*
                 }
             }
 
             /// Whether it must be called even for a single request, because it remembers its choices or sends the arm to an edge.
-            pub fn is_always_asked(&self) -> bool {
+            pub fn is_always_consulted(&self) -> bool {
                 match &self.0 {
-                    $(Any::$name(_) => $name::ALWAYS_ASKED,)*
+                    $(Any::$name(_) => $name::ALWAYS_CONSULTED,)*
                 }
             }
         }

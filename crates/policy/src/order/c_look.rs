@@ -58,7 +58,7 @@ pub(super) const ZONED: Entry = Entry {
 pub(super) struct CLook(Axis);
 
 impl Algorithm for CLook {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         one_way(self.0, queue, cost, |_| true)
@@ -70,10 +70,10 @@ impl Algorithm for CLook {
 pub(super) struct BatchedCLook(Batch);
 
 impl Algorithm for BatchedCLook {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let (len, is_new) = self.0.go_on(queue, usize::MAX);
+        let (len, is_new) = self.0.continue_batch(queue, usize::MAX);
         if is_new {
             return Axis::Lbn.up(queue, 0, |index| index < len).map(|(_, index)| index);
         }
@@ -89,7 +89,7 @@ pub(super) struct ZonedCLook {
 }
 
 impl Algorithm for ZonedCLook {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let (zones, cylinders) = (self.zones, u64::from(cost.cylinders()));

@@ -36,7 +36,7 @@ pub(super) struct CScan {
 }
 
 impl Algorithm for CScan {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let ahead = self.axis.up(queue, self.axis.here(cost), |_| true);

@@ -27,7 +27,7 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) struct Edf(Deadlines);
 
 impl Algorithm for Edf {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, _: &C) -> Option<usize> {
         (0..queue.slots.len()).min_by_key(|index| self.0.deadline_of(&queue.slots[*index]))

@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) struct Fcfs;
 
 impl Algorithm for Fcfs {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, _: &C) -> Option<usize> {
         if queue.slots.is_empty() { None } else { Some(0) }

@@ -23,10 +23,10 @@ pub(super) struct Fscan {
 }
 
 impl Algorithm for Fscan {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let (len, _) = self.batch.go_on(queue, usize::MAX);
+        let (len, _) = self.batch.continue_batch(queue, usize::MAX);
         self.sweep.pick(queue, cost, |index| index < len)
     }
 }

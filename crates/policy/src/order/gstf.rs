@@ -7,7 +7,7 @@ use headstack_model::Nanos;
 use super::axis::Axis;
 use super::batch::Batch;
 use super::built_in::Algorithm;
-use super::search::{self, NOBODY};
+use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge, Parameter};
 use crate::queue::QueueView;
 
@@ -58,13 +58,13 @@ impl Gstf {
         let start = queue.cylinders.partition_point(|cylinder| group_of(*cylinder) < self.group);
         let end = queue.cylinders.partition_point(|cylinder| group_of(*cylinder) <= self.group);
         let len = if self.freezes { self.batch.len(queue) } else { usize::MAX };
-        let (may, nothing) = (|index| index < len, (Nanos::MAX, NOBODY));
+        let (may, nothing) = (|index| index < len, (Nanos::MAX, NONE_FOUND));
         search::index(search::least(queue, cost, start..end, may, nothing, |time| time, |time, _| time))
     }
 }
 
 impl Algorithm for Gstf {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         if let Some(index) = self.within(queue, cost) {

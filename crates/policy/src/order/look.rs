@@ -30,7 +30,7 @@ pub(super) const LBN: Entry = Entry {
 pub(super) struct Look(Sweep);
 
 impl Algorithm for Look {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         self.0.pick(queue, cost, |_| true)

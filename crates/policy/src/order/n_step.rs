@@ -33,10 +33,10 @@ pub(super) struct NStep {
 }
 
 impl Algorithm for NStep {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
-        let (len, _) = self.batch.go_on(queue, self.most);
+        let (len, _) = self.batch.continue_batch(queue, self.most);
         self.sweep.pick(queue, cost, |index| index < len)
     }
 }

@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) struct PScan(Sweep);
 
 impl Algorithm for PScan {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let any = queue.slots.iter().any(|slot| slot.urgent);

@@ -25,15 +25,15 @@ impl QueueOrder {
     /// As [`BuiltIn::way`]; with a program's own order the arm visits no edge.
     pub fn edges_visited(&self) -> &[Edge] {
         match self {
-            QueueOrder::BuiltIn(order) => order.way(),
+            QueueOrder::BuiltIn(order) => order.edges_visited(),
             QueueOrder::Own(_) => &[],
         }
     }
 
     /// Whether it must be called even for a single request.
-    pub fn is_always_asked(&self) -> bool {
+    pub fn is_always_consulted(&self) -> bool {
         match self {
-            QueueOrder::BuiltIn(order) => order.is_always_asked(),
+            QueueOrder::BuiltIn(order) => order.is_always_consulted(),
             QueueOrder::Own(_) => true,
         }
     }

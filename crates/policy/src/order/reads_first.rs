@@ -81,7 +81,7 @@ impl ReadsFirst {
 }
 
 impl Algorithm for ReadsFirst {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let is_read = |index: usize| queue.slots[index].request.op == Op::Read;

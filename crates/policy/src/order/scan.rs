@@ -36,7 +36,7 @@ pub(super) struct Scan {
 }
 
 impl Algorithm for Scan {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let fell = self.sweep.falls();

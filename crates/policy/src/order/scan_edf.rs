@@ -42,7 +42,7 @@ pub(super) struct ScanEdf {
 }
 
 impl Algorithm for ScanEdf {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let interval = |index: usize| self.deadlines.deadline_of(&queue.slots[index]).0 / self.interval.0;

@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(super) type Found<K> = (K, u16);
 
 /// Stands for no request.
-pub(super) const NOBODY: u16 = u16::MAX;
+pub(super) const NONE_FOUND: u16 = u16::MAX;
 
 /// The request, of those in `range` of the queue by cylinder that may be chosen, for which `key` of the positioning time
 /// and of the request is least, unless `best` is less. `key` must not fall as the time grows; `floor` of a time is no more
@@ -71,5 +71,5 @@ pub(super) fn oldest(queue: &QueueView<'_>) -> Nanos {
 
 /// The index that was found.
 pub(super) fn index<K>(found: Found<K>) -> Option<usize> {
-    (found.1 != NOBODY).then_some(usize::from(found.1))
+    (found.1 != NONE_FOUND).then_some(usize::from(found.1))
 }

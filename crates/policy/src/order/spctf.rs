@@ -2,7 +2,7 @@
 
 use super::asptf::{Ageing, PARAMETERS, SOURCE};
 use super::built_in::Algorithm;
-use super::search::{self, NOBODY};
+use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge};
 use crate::queue::{QueueView, Slot};
 
@@ -29,13 +29,13 @@ pub(super) const AGED: Entry = Entry {
 pub(super) struct Spctf(Ageing);
 
 impl Algorithm for Spctf {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let (all, key) = (0..queue.cylinders.len(), self.0.key(queue.now));
         let hits = (0u16..).zip(queue.slots).filter(|(_, slot)| cost.is_cached(slot));
         let hit = hits.map(|(index, slot)| (key(headstack_model::Nanos::ZERO, slot.arrived), index)).min();
-        let best = hit.unwrap_or((i128::MAX, NOBODY));
+        let best = hit.unwrap_or((i128::MAX, NONE_FOUND));
         let oldest = search::oldest(queue);
         let floor = |time| key(time, oldest);
         let aged = |time, slot: &Slot| key(time, slot.arrived);

@@ -3,7 +3,7 @@
 use headstack_model::Nanos;
 
 use super::built_in::Algorithm;
-use super::search::{self, NOBODY};
+use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge};
 use crate::queue::QueueView;
 
@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) struct Sptf;
 
 impl Algorithm for Sptf {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     #[inline]
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
@@ -37,6 +37,6 @@ pub(super) fn shortest<C: AccessCost + ?Sized>(
     may: impl Fn(usize) -> bool,
 ) -> Option<usize> {
     let all = 0..queue.cylinders.len();
-    let nothing = (Nanos::MAX, NOBODY);
+    let nothing = (Nanos::MAX, NONE_FOUND);
     search::index(search::least(queue, cost, all, may, nothing, |time| time, |time, _| time))
 }

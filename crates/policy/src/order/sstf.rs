@@ -33,7 +33,7 @@ pub(super) const LBN: Entry = Entry {
 pub(super) struct Sstf(Axis);
 
 impl Algorithm for Sstf {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let here = self.0.here(cost);

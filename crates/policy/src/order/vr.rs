@@ -30,7 +30,7 @@ pub(super) struct Vr {
 }
 
 impl Algorithm for Vr {
-    const ALWAYS_ASKED: bool = true;
+    const ALWAYS_CONSULTED: bool = true;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         let axis = Axis::Cylinder;

@@ -6,7 +6,7 @@
 use headstack_model::Nanos;
 
 use super::built_in::Algorithm;
-use super::search::{self, NOBODY};
+use super::search::{self, NONE_FOUND};
 use super::{AccessCost, Entry, Knowledge, Parameter};
 use crate::queue::{QueueView, Slot};
 
@@ -33,7 +33,7 @@ pub(super) struct Wstf {
 }
 
 impl Algorithm for Wstf {
-    const ALWAYS_ASKED: bool = false;
+    const ALWAYS_CONSULTED: bool = false;
 
     fn pick<C: AccessCost + ?Sized>(&mut self, queue: &QueueView<'_>, cost: &C) -> Option<usize> {
         // The same for all: the division by M.
@@ -43,6 +43,6 @@ impl Algorithm for Wstf {
         let oldest = search::oldest(queue);
         let floor = |time| key(time, oldest);
         let aged = |time, slot: &Slot| key(time, slot.arrived);
-        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NOBODY), floor, aged))
+        search::index(search::least(queue, cost, all, |_| true, (u128::MAX, NONE_FOUND), floor, aged))
     }
 }

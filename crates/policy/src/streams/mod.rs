@@ -294,10 +294,7 @@ impl Streams {
             assert!(!is_stuck, "a client waits for stream {id} while the disk is idle: {stream:?}");
         }
         let is_idle = self.in_flight.is_empty();
-        assert!(
-            !is_idle || self.direct.is_idle(),
-            "a direct request waits while the disk is idle"
-        );
+        assert!(!is_idle || self.direct.is_idle(), "a direct request waits while the disk is idle");
         assert!(!is_idle || self.coalesced.is_settled(), "a flush waits while the disk is idle");
     }
 

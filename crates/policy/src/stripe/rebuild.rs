@@ -14,12 +14,12 @@ pub(super) struct Lost {
     /// Blocks from the first on that the spare has.
     rebuilt: u64,
     /// Blocks from the first on that it has or is about to get.
-    under_way: u64,
+    in_flight: u64,
 }
 
 impl Lost {
     pub(super) fn new(member: u32) -> Lost {
-        Lost { member, rebuilt: 0, under_way: 0 }
+        Lost { member, rebuilt: 0, in_flight: 0 }
     }
 }
 
@@ -36,7 +36,7 @@ impl Array {
     pub(super) fn writable(&self, member: u32, from: u64) -> Option<u32> {
         match self.lost.iter().position(|lost| lost.member == member) {
             None => Some(member),
-            Some(index) => (from < self.lost[index].under_way).then_some(self.spare(index)),
+            Some(index) => (from < self.lost[index].in_flight).then_some(self.spare(index)),
         }
     }
 
@@ -47,7 +47,7 @@ impl Array {
         let index = self.lost.iter().take(self.shape.spares).position(|lost| lost.rebuilt < used)?;
         let Lost { member, rebuilt: from, .. } = self.lost[index];
         let end = used.min(from + most);
-        self.lost[index].under_way = end;
+        self.lost[index].in_flight = end;
         self.planner.begin(plan);
         let (mut at, spare) = (from, self.spare(index));
         while at < end {
@@ -74,7 +74,7 @@ impl Array {
 
     /// Completes the last planned step.
     pub fn rebuilt(&mut self) {
-        self.lost.iter_mut().for_each(|lost| lost.rebuilt = lost.under_way);
+        self.lost.iter_mut().for_each(|lost| lost.rebuilt = lost.in_flight);
     }
 
     /// Blocks of spares that have been rebuilt, and those of all spares.

@@ -102,7 +102,7 @@ mod tests {
                     break;
                 }
                 for block in start..start + sectors {
-                    prop_assert_eq!(rows.at(block), Row { number, start, sectors });
+                    prop_assert_eq!(rows.row_at(block), Row { number, start, sectors });
                 }
                 (start, number) = (start + sectors, number + 1);
             }

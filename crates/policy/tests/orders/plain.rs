@@ -50,7 +50,7 @@ impl Plain {
             "c-scan" | "c-look-cylinder" => c_look(slots, arm, cylinder, any),
             "c-scan-lbn" | "c-look" => c_look(slots, cost.last, lbn, any),
             "c-look-batched" => {
-                let from = if self.batch_goes_on(slots, usize::MAX) { cost.last } else { 0 };
+                let from = if self.batch_continues(slots, usize::MAX) { cost.last } else { 0 };
                 c_look(slots, from, lbn, |slot| self.batch.contains(&slot.number))
             }
             "c-look-zoned" => {
@@ -64,12 +64,12 @@ impl Plain {
             }
             "vr" => self.reluctant(slots, arm),
             "n-step" => {
-                self.batch_goes_on(slots, 8);
+                self.batch_continues(slots, 8);
                 let batch = self.batch.clone();
                 self.look(slots, arm, cylinder, |slot| batch.contains(&slot.number))
             }
             "fscan" => {
-                self.batch_goes_on(slots, usize::MAX);
+                self.batch_continues(slots, usize::MAX);
                 let batch = self.batch.clone();
                 self.look(slots, arm, cylinder, |slot| batch.contains(&slot.number))
             }
@@ -134,12 +134,12 @@ impl Plain {
     }
 
     /// Whether the batch has something left; closes another if not.
-    fn batch_goes_on(&mut self, slots: &[Slot], most: usize) -> bool {
-        let goes_on = slots.iter().any(|slot| self.batch.contains(&slot.number));
-        if !goes_on {
+    fn batch_continues(&mut self, slots: &[Slot], most: usize) -> bool {
+        let continues = slots.iter().any(|slot| self.batch.contains(&slot.number));
+        if !continues {
             self.batch = slots.iter().take(most).map(|slot| slot.number).collect();
         }
-        goes_on
+        continues
     }
 
     fn grouped(&mut self, slots: &[Slot], cost: &Cost) -> Option<usize> {

@@ -144,7 +144,7 @@ fn turn_settings_bound_memory_and_requests_in_flight() {
         let (rate, least, _) = run(&mut world, &mut reader(30, DISK, 64 << 10), 30, 60);
         let view = world.streams.view();
         assert!(view.high_water_bytes <= 8 << 20);
-        assert!(world.most_underway <= 4, "two of each of two streams: {}", world.most_underway);
+        assert!(world.most_in_flight <= 4, "two of each of two streams: {}", world.most_in_flight);
         // 1 MiB takes 21 ms; two streams that take turns cost a positioning each.
         assert!(rate > 0.6 * 50e6 && least > 0.8, "{rate:.0} B/s, {least:.2}");
     }

@@ -38,7 +38,7 @@ pub(crate) struct World {
     /// Where commands of streams ended.
     pub(crate) ends: Vec<u64>,
     /// Most commands of streams under way at a time.
-    pub(crate) most_underway: usize,
+    pub(crate) most_in_flight: usize,
 }
 
 fn blocks(bytes: u64) -> usize {
@@ -66,7 +66,7 @@ impl World {
             answered: Vec::new(),
             commands: 0,
             ends: Vec::new(),
-            most_underway: 0,
+            most_in_flight: 0,
         }
     }
 
@@ -113,7 +113,7 @@ impl World {
                         .queue
                         .iter()
                         .filter(|command| matches!(command.place, TransferBuffer::Memory(_)));
-                    self.most_underway = self.most_underway.max(of_streams.count());
+                    self.most_in_flight = self.most_in_flight.max(of_streams.count());
                 }
                 Action::Answer(Answer { ticket, result }) => {
                     let (_, mut data) = self.requests.remove(&ticket).expect("each request is answered once");

@@ -123,8 +123,8 @@ impl Journal {
             if let Some(line) = torn {
                 return Err(JournalError::Damaged { line });
             }
-            let told = text.strip_suffix('\n').and_then(record);
-            match told.filter(|record| head.holds(&record.command)) {
+            let reported = text.strip_suffix('\n').and_then(record);
+            match reported.filter(|record| head.holds(&record.command)) {
                 Some(record) => {
                     records.push(record);
                     whole = lines.whole;
@@ -256,11 +256,11 @@ fn put(line: &mut String, name: &str, numbers: [u32; 3]) {
 
 /// The answer of a line without its end; nothing where it is not as it was written.
 pub(super) fn record(line: &str) -> Option<Record> {
-    let (told, check) = line.rsplit_once(' ')?;
-    if u32::from_str_radix(check, 16).ok()? != crc32fast::hash(told.as_bytes()) || check.len() != 8 {
+    let (reported, check) = line.rsplit_once(' ')?;
+    if u32::from_str_radix(check, 16).ok()? != crc32fast::hash(reported.as_bytes()) || check.len() != 8 {
         return None;
     }
-    let mut fields = told.split(' ');
+    let mut fields = reported.split(' ');
     let number = number(fields.next())?;
     let command = command(&mut fields)?;
     let mut time = || self::number(fields.next()).map(Nanos);
@@ -379,16 +379,17 @@ mod tests {
         let damaged = text.replacen("w 0 1 c", "w 0 2 c", 1);
         let error = Journal::read(damaged.as_bytes()).expect_err("it is damaged").to_string();
         assert_eq!(error, "line 5 is damaged (its checksum does not fit)");
-        let told = |text: &str| Journal::read(text.as_bytes()).expect_err("it is no journal").to_string();
-        assert_eq!(told(""), "line 1: ``, where a journal has the line `headstack-probe-journal 1`");
+        let reported = |text: &str| Journal::read(text.as_bytes()).expect_err("it is no journal").to_string();
+        assert_eq!(reported(""), "line 1: ``, where a journal has the line `headstack-probe-journal 1`");
         assert_eq!(
-            told("headstack-probe-journal 12\n"),
+            reported("headstack-probe-journal 12\n"),
             "line 1: `headstack-probe-journal 12`, where a journal has version 1"
         );
         assert!(
-            told(&text.replacen("disk 100 512", "disk 100 x", 1)).starts_with("line 2: `100 x 8 2 a disk")
+            reported(&text.replacen("disk 100 512", "disk 100 x", 1))
+                .starts_with("line 2: `100 x 8 2 a disk")
         );
-        assert!(told("headstack-probe-journal 1\ndisk 1 2 3 4 a\n").starts_with("line 3: ``"));
+        assert!(reported("headstack-probe-journal 1\ndisk 1 2 3 4 a\n").starts_with("line 3: ``"));
         // Whatever it is, nothing panics.
         for at in 0..text.len() {
             let mut bytes = text.clone().into_bytes();

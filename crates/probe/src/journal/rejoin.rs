@@ -76,9 +76,10 @@ impl Fingerprint {
         let is_told = |record: &&Record| {
             matches!(record.answer.outcome, Outcome::Place { .. } | Outcome::Block(Some(_)))
         };
-        let told: Vec<&Record> = known.iter().filter(is_told).collect();
+        let reported: Vec<&Record> = known.iter().filter(is_told).collect();
         // Spread over all of them: disks of one kind differ in few places.
-        let spread = told.iter().step_by(told.len().div_ceil(MOST).max(1)).map(|record| (*record).clone());
+        let spread =
+            reported.iter().step_by(reported.len().div_ceil(MOST).max(1)).map(|record| (*record).clone());
         let places: Vec<Record> = spread.collect();
         (places.len() >= LEAST).then_some(Fingerprint::Places(places))
     }

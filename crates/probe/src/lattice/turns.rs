@@ -29,14 +29,14 @@ impl Prober {
         if let Some(known) = self.turned.get(&sector) {
             return Ok(Some(*known));
         }
-        let told = self.loses_turn_within(sector - 1, sector, expected).await?;
+        let reported = self.loses_turn_within(sector - 1, sector, expected).await?;
         if self.turned.len() >= REMEMBERED {
             self.turned.clear();
         }
-        if let Some(told) = told {
-            self.turned.insert(sector, told);
+        if let Some(reported) = reported {
+            self.turned.insert(sector, reported);
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// Whether a track ends between two sectors that are less than half a track apart, so that the disk is ready when the first comes by.
@@ -50,7 +50,7 @@ impl Prober {
         if behind >= self.sectors {
             return Ok(None);
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..TRIES {
             let (sectors, blocks) = (self.sectors, self.blocks);
             let mut reader = Reader { disk: &self.disk, sectors, blocks, probes: &mut self.probes };
@@ -61,10 +61,10 @@ impl Prober {
             if turns > KEPT && !is_lost {
                 continue;
             }
-            if expected.is_none_or(|expected| expected == is_lost) || told.contains(&is_lost) {
+            if expected.is_none_or(|expected| expected == is_lost) || reported.contains(&is_lost) {
                 return Ok(Some(is_lost));
             }
-            told.push(is_lost);
+            reported.push(is_lost);
         }
         Ok(None)
     }

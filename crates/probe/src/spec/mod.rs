@@ -101,7 +101,9 @@ fn natural(learned: &LearnedMechanics) -> Option<GeometrySpec> {
     use headstack_model::spec::Layout;
     match learned.layout {
         Layout::Cylinder | Layout::Serpentine => Some(zones::geometry(learned, learned.cylinders)),
-        Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => Some(bands::geometry(learned, learned.cylinders)),
+        Layout::Ff | Layout::Af | Layout::Fa | Layout::Aa => {
+            Some(bands::geometry(learned, learned.cylinders))
+        }
         Layout::SerpentineAbsolute | Layout::Extents => None,
     }
 }

@@ -175,7 +175,7 @@ impl Activity {
     }
 
     /// Counts a seek to an edge of the disk without an access.
-    pub(super) fn go_by_way(&mut self, travel: Travel, took: Nanos) {
+    pub(super) fn sweep_to_edge(&mut self, travel: Travel, took: Nanos) {
         self.commands.seek += took;
         self.seeks.add(travel.distance());
     }

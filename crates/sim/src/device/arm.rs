@@ -205,19 +205,19 @@ impl Device {
             last_lbn: self.last.lbn,
         };
         let SlotId(slot) = self.commands.waiting.choose(&cost)?;
-        self.go_by_way();
+        self.sweep_to_edge();
         Some(slot)
     }
 
     /// Moves the arm to the edges of the disk that the order visits.
-    fn go_by_way(&mut self) {
+    fn sweep_to_edge(&mut self) {
         for edge in self.commands.waiting.way() {
             let cylinder = if *edge == Edge::First { 0 } else { self.size.cylinders - 1 };
             let from = self.arm.place;
             let to = TrackPlace { cylinder, head: from.head };
             let took = self.drive.mechanics.reposition(from, to, false);
             self.arm = Arm { place: to, at: self.arm.at.max(self.now) + took };
-            self.activity.go_by_way(Travel { from: from.cylinder, to: cylinder }, took);
+            self.activity.sweep_to_edge(Travel { from: from.cylinder, to: cylinder }, took);
         }
     }
 

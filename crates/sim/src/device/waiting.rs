@@ -67,7 +67,8 @@ impl Waiting {
 
     /// Whether the order must be called even for a single waiting command.
     pub(super) fn must_ask(&self) -> bool {
-        self.order.is_always_asked() || self.others_order.as_ref().is_some_and(QueueOrder::is_always_asked)
+        self.order.is_always_consulted()
+            || self.others_order.as_ref().is_some_and(QueueOrder::is_always_consulted)
     }
 
     /// Whether a command waits that begins at a block.
@@ -112,7 +113,7 @@ impl Waiting {
         let index = match queue.len() {
             0 => return None,
             _ if is_late(queue) => 0,
-            1 if !order.is_always_asked() => 0,
+            1 if !order.is_always_consulted() => 0,
             _ => {
                 self.chooser = chooser;
                 order.pick(&queue.view(now), cost)?

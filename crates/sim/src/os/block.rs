@@ -12,7 +12,7 @@ use super::{HostError, HostQueueSpec, Merge};
 use crate::device::{Command, Completion, Outcome};
 use crate::layer::Submission;
 use headstack_model::{Nanos, Op, Request};
-use headstack_policy::elevator::{Added, Ask, Dispatch, Elevator, EntryId, MergeRule};
+use headstack_policy::elevator::{Added, Dispatch, Elevator, ElevatorRequest, EntryId, MergeRule};
 use headstack_policy::order::Order;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -164,7 +164,7 @@ impl BlockQueue {
         if self.has_room() && self.overflow.is_empty() {
             return self.add(now, part, split);
         }
-        match self.elevator.merge(&ask(&part)) {
+        match self.elevator.merge(&elevator_request(&part)) {
             Some(added) => self.attach(part, split, added),
             None => self.overflow.push_back((part, split)),
         }
@@ -175,7 +175,7 @@ impl BlockQueue {
     }
 
     fn add(&mut self, now: Nanos, part: Submission, split: u32) {
-        let added = self.elevator.add(now, ask(&part));
+        let added = self.elevator.add(now, elevator_request(&part));
         self.attach(part, split, added);
     }
 
@@ -316,7 +316,7 @@ impl BlockQueue {
     }
 }
 
-fn ask(part: &Submission) -> Ask {
+fn elevator_request(part: &Submission) -> ElevatorRequest {
     let Submission { request, source, urgent, sync, .. } = *part;
-    Ask { request, source, urgent, sync }
+    ElevatorRequest { request, source, urgent, sync }
 }

@@ -16,19 +16,19 @@ const AHEAD: [u64; 6] = [256 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB, 8 * MIB];
 /// All streams have the disk at a time, and memory for all of them: S = D, M = S·R·N.
 fn all(setting: &Setting<'_>, streams: u32, ahead: u64) -> Plan {
     let memory = u64::from(streams).max(2) * ahead;
-    Plan::new(setting, streams).told(ahead, streams, 1, memory)
+    Plan::new(setting, streams).reported(ahead, streams, 1, memory)
 }
 
 /// As many streams at a time as there is memory for: D = M/(R·N).
 fn limited(setting: &Setting<'_>, streams: u32, ahead: u64, memory: u64) -> Plan {
     let set = (memory / ahead).clamp(1, u64::from(streams)) as u32;
     // The scheduler reads the next while one is fetched, and takes no memory for less than two.
-    Plan::new(setting, streams).told(ahead, set, 1, memory.max(2 * ahead))
+    Plan::new(setting, streams).reported(ahead, set, 1, memory.max(2 * ahead))
 }
 
 /// The study's best: a few streams at a time, each for long.
 fn long_turns(setting: &Setting<'_>, streams: u32) -> Plan {
-    Plan::new(setting, streams).told(512 * KIB, 1, 128, 64 * MIB).long(setting)
+    Plan::new(setting, streams).reported(512 * KIB, 1, 128, 64 * MIB).long(setting)
 }
 
 fn kib(bytes: u64) -> f64 {

@@ -101,7 +101,7 @@ impl Plan {
     }
 
     /// The same with a node that is told R, D, N and M.
-    pub(super) fn told(self, r: u64, d: u32, n: u32, m: u64) -> Plan {
+    pub(super) fn reported(self, r: u64, d: u32, n: u32, m: u64) -> Plan {
         self.with("node.memory_bytes", m)
             .with("node.read_ahead_bytes", r)
             .with("node.dispatch_set", d)

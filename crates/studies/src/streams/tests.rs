@@ -14,7 +14,7 @@ fn plan(readers: u32) -> Plan {
 #[test]
 fn plan_settings_appear_in_its_rig() {
     let plan = Plan { disks: 4, controllers: 2, ..plan(10) };
-    let plan = plan.with_segments(4, 2 * MIB).told(MIB, 3, 5, 16 * MIB).with("controller.queue_depth", 7);
+    let plan = plan.with_segments(4, 2 * MIB).reported(MIB, 3, 5, 16 * MIB).with("controller.queue_depth", 7);
     let rig = plan.rig().expect("the rig is good");
     let resolved = rig.resolved();
     assert_eq!((rig.volumes().len(), resolved.controller.len()), (4, 2));

@@ -133,7 +133,7 @@ pub(super) fn measure(point: &Point, requests: u64) -> Result<Outcome, StudyErro
     let load = run(&mut engine, point, point.across, requests)?;
     let mut batches = Batches::new();
     for joined in load.joined() {
-        batches.record(joined.ended, joined.ended.since(joined.asked), 0);
+        batches.record(joined.ended, joined.ended.since(joined.requested), 0);
     }
     let few = || StudyError::Input(format!("{requests} requests are too few for a mean"));
     let response = batches.confidence(Nanos::ZERO).ok_or_else(few)?.response_ms;

@@ -194,7 +194,12 @@ fn contents(reader: &mut Reader<'_>) -> Result<(Identity, TrackMap), MapError> {
     let shapes = read_shapes(reader, sectors)?;
     let exceptions = read_exceptions(reader, &shapes)?;
     if !reader.is_at_end() {
-        return Err(wrong(reader.position(), "what follows the last exception", "more bytes", "the checksum"));
+        return Err(wrong(
+            reader.position(),
+            "what follows the last exception",
+            "more bytes",
+            "the checksum",
+        ));
     }
     let map = grammar::map_of(&shapes, &exceptions);
     match map.end().0 <= sectors {

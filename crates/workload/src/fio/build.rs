@@ -274,13 +274,13 @@ fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
     let direction = settings.direction;
     let mixed = direction.reads && direction.writes;
     let overwrites = direction.writes && direction.random && settings.norandommap;
-    let goes_on = mixed && !direction.random || overwrites;
+    let continues = mixed && !direction.random || overwrites;
     let endless = settings.time_based && settings.runtime.is_some();
     pattern.wraps = endless && files == 1 || mixed && io_size > size;
     let bytes = if io_size > 0 { io_size } else { size };
     let limits = Limits {
         bytes: bytes.saturating_mul(settings.loops),
-        pass_bytes: if goes_on { size.max(io_size) } else { size },
+        pass_bytes: if continues { size.max(io_size) } else { size },
         requests: settings.number_ios.saturating_mul(settings.loops),
         loops: settings.loops,
         beyond_files: io_size > 0,

@@ -283,8 +283,8 @@ impl FioLoad {
         let index = source as usize;
         let member = &mut self.members[index];
         match member.worker.poll(now) {
-            Step::Issue(asked) => {
-                if asked.more {
+            Step::Issue(requested) => {
+                if requested.more {
                     self.ready.push_back(source);
                 } else {
                     self.standing[index] = Standing::Blocked;
@@ -292,7 +292,7 @@ impl FioLoad {
                 let id = self.issued * self.members.len() as u64 + u64::from(source);
                 self.issued += 1;
                 let direct = self.members[index].gate.direct;
-                let (device, request, urgent) = (asked.volume, asked.request, asked.urgent);
+                let (device, request, urgent) = (requested.volume, requested.request, requested.urgent);
                 return Some(Issue { device, request, id, source, urgent, direct });
             }
             Step::Later(at) => {

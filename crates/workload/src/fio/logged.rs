@@ -7,7 +7,7 @@ use std::fmt;
 
 use headstack_model::{Nanos, Op};
 
-use super::process::{Asked, Step};
+use super::process::{FioRequest, Step};
 use super::settings::Settings;
 use crate::trace::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions, Trace};
 use crate::{Load, Poll, VolumeInfo};
@@ -108,7 +108,7 @@ impl Logged {
                 let mut request = issue.request;
                 request.fua = self.fua && request.op == Op::Write;
                 let more = self.out < self.depth;
-                Step::Issue(Asked { volume: issue.device, request, urgent: false, more })
+                Step::Issue(FioRequest { volume: issue.device, request, urgent: false, more })
             }
             Poll::Later(at) => Step::Later(Nanos(self.started.0.saturating_add(at.0)).min(self.deadline)),
             Poll::Done if self.out == 0 => Step::Ended,

@@ -184,7 +184,8 @@ mod tests {
     #[test]
     fn permutation_steps_average_one_third_of_range() {
         let order = Permutation::new(1_000_000, 1);
-        let steps: Vec<u64> = (1..10_000).map(|i| order.permuted(i).abs_diff(order.permuted(i - 1))).collect();
+        let steps: Vec<u64> =
+            (1..10_000).map(|i| order.permuted(i).abs_diff(order.permuted(i - 1))).collect();
         // Two places at random are a third of the range apart, with a standard deviation of 1/√18 of it.
         let mean = steps.iter().sum::<u64>() as f64 / steps.len() as f64 / 1e6;
         assert!((mean - 1.0 / 3.0).abs() < 4.0 * (1.0 / 18.0f64 / 1e4).sqrt(), "{mean}");

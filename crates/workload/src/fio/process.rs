@@ -16,7 +16,7 @@ use super::settings::{READ, Settings, WRITE};
 /// The next step of a clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    Issue(Asked),
+    Issue(FioRequest),
     /// Nothing before this time.
     Later(Nanos),
     /// Nothing before a completion.
@@ -26,7 +26,7 @@ pub(super) enum Step {
 
 /// A request of a clone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct FioRequest {
     pub(super) volume: u32,
     pub(super) request: Request,
     pub(super) urgent: bool,
@@ -264,7 +264,7 @@ impl Process {
                 }
                 Hold::Ended => return Step::Ended,
             }
-            if let Some(step) = self.go_on(now) {
+            if let Some(step) = self.advance(now) {
                 return step;
             }
         }
@@ -293,7 +293,7 @@ impl Process {
     }
 
     /// Issues the next request, or sets a hold that says why not.
-    fn go_on(&mut self, now: Nanos) -> Option<Step> {
+    fn advance(&mut self, now: Nanos) -> Option<Step> {
         if self.ramping && now >= self.started + self.ramp {
             self.ramping = false;
             self.epoch = self.started + self.ramp;
@@ -358,7 +358,7 @@ impl Process {
         self.out += 1;
         self.hold = Hold::Flush;
         let volume = self.files.file_at(file).volume;
-        Step::Issue(Asked { volume, request: Request::flush(), urgent: false, more: false })
+        Step::Issue(FioRequest { volume, request: Request::flush(), urgent: false, more: false })
     }
 
     /// The direction of the next request; `None` if it is not due yet.
@@ -425,7 +425,7 @@ impl Process {
         false
     }
 
-    fn make_request(&mut self, at: usize, index: usize, run: Run) -> Asked {
+    fn make_request(&mut self, at: usize, index: usize, run: Run) -> FioRequest {
         let file = self.files.file_at(index);
         let sector = u64::from(self.sector_bytes[index]);
         let first = (file.base + run.offset) / sector;
@@ -449,7 +449,7 @@ impl Process {
         if !more {
             self.hold = Hold::Full;
         }
-        Asked { volume: file.volume, request, urgent, more }
+        FioRequest { volume: file.volume, request, urgent, more }
     }
 
     /// Starts another pass over the files, or ends.

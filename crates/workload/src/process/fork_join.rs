@@ -56,7 +56,7 @@ pub struct ForkJoinShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
     /// When the process asked.
-    pub asked: Nanos,
+    pub requested: Nanos,
     /// When the first thread got its disk.
     pub begun: Nanos,
     /// When the last thread was through.
@@ -108,7 +108,7 @@ pub struct ForkJoin<S> {
     requests: u64,
     /// Processes that have not done theirs.
     busy: u32,
-    under_way: u32,
+    in_flight: u32,
     commands: u64,
     joined: Vec<Joined>,
 }
@@ -132,7 +132,7 @@ impl<S: Spread> ForkJoin<S> {
             return Err(ShapeError::Narrow { sectors, available, first });
         }
         let nothing =
-            Joined { asked: Nanos::ZERO, begun: Nanos::ZERO, ended: Nanos::ZERO, others: 0, across: 0 };
+            Joined { requested: Nanos::ZERO, begun: Nanos::ZERO, ended: Nanos::ZERO, others: 0, across: 0 };
         let member = |index| Member {
             random: generator(seed_of(seed, index)),
             request: nothing,
@@ -155,7 +155,7 @@ impl<S: Spread> ForkJoin<S> {
             ready: VecDeque::with_capacity(shape.disks as usize),
             requests,
             busy: count,
-            under_way: 0,
+            in_flight: 0,
             commands: 0,
             joined: Vec::with_capacity((requests * u64::from(count)) as usize),
             shape,
@@ -182,18 +182,19 @@ impl<S: Spread> ForkJoin<S> {
     /// Forks the next request of a process.
     fn fork(&mut self, now: Nanos, process: u32) {
         let shape = &self.shape;
-        let wanted = self.spread.across(shape.request_sectors, self.under_way);
+        let wanted = self.spread.across(shape.request_sectors, self.in_flight);
         let across = wanted.clamp(1, shape.disks.min(shape.request_sectors as u32));
         let member = &mut self.members[process as usize];
         let (unit, random) = (shape.request_sectors.div_ceil(u64::from(across)), &mut member.random);
-        let goes_on = random.random::<f64>() < shape.sequential_share;
+        let continues = random.random::<f64>() < shape.sequential_share;
         let behind = member.first + member.unit;
         let anywhere = random.random_range(0..=shape.disk_sectors - unit);
-        member.first = if goes_on && behind + unit <= shape.disk_sectors { behind } else { anywhere };
+        member.first = if continues && behind + unit <= shape.disk_sectors { behind } else { anywhere };
         member.op = self.reads.draw(random);
         (member.unit, member.threads) = (unit, across);
-        member.request = Joined { asked: now, begun: Nanos::MAX, ended: now, others: self.under_way, across };
-        self.under_way += 1;
+        member.request =
+            Joined { requested: now, begun: Nanos::MAX, ended: now, others: self.in_flight, across };
+        self.in_flight += 1;
         let first = random.random_range(0..shape.disks);
         for step in 0..across {
             let index = (first + step) % self.shape.disks;
@@ -241,7 +242,7 @@ impl<S: Spread> ForkJoin<S> {
             self.joined.push(member.request);
             self.busy -= u32::from(member.done == self.requests);
         }
-        self.under_way -= 1;
+        self.in_flight -= 1;
         self.think(now, process);
     }
 }
@@ -344,12 +345,13 @@ mod tests {
         assert_eq!(load.joined().len(), 60);
         for joined in load.joined() {
             // First come, first served: two others are always before, each for 256 ns on every disk.
-            let (response, queued) = (joined.ended.since(joined.asked), joined.begun.since(joined.asked));
+            let (response, queued) =
+                (joined.ended.since(joined.requested), joined.begun.since(joined.requested));
             assert_eq!(response.since(queued), Nanos(256));
             assert!(joined.across == 4 && joined.others <= 2);
         }
         let last = load.joined().last().expect("there are some");
-        assert_eq!(last.ended.since(last.asked), Nanos(3 * 256));
+        assert_eq!(last.ended.since(last.requested), Nanos(3 * 256));
     }
 
     #[test]

@@ -81,8 +81,8 @@ impl<R: BufRead> Source for Reader<R> {
         }
     }
 
-    fn place(&self) -> Place {
-        self.lines.place()
+    fn position(&self) -> Place {
+        self.lines.position()
     }
 
     fn header(&self) -> &Header {

@@ -98,7 +98,7 @@ impl<R: BufRead> Source for Reader<R> {
         }
     }
 
-    fn place(&self) -> Place {
+    fn position(&self) -> Place {
         Place::Byte(self.byte)
     }
 

@@ -175,36 +175,41 @@ mod tests {
     fn responses(events: &[Event]) -> Vec<Option<u64>> {
         let mut pairing = Pairing::default();
         events.iter().for_each(|event| pairing.handle(*event));
-        std::iter::from_fn(|| pairing.next_complete(true)).map(|record| record.response.map(|time| time.0)).collect()
+        std::iter::from_fn(|| pairing.next_complete(true))
+            .map(|record| record.response.map(|time| time.0))
+            .collect()
     }
 
     #[test]
     fn merged_requests_complete_together() {
         let events = [
-            Event::Queue(at(0, 0, 512)),
-            Event::Queue(at(1, 512, 512)),
-            Event::Issue(at(2, 0, 1024)),
-            Event::Complete(at(10, 0, 1024)),
+            Event::Queue(entry_at(0, 0, 512)),
+            Event::Queue(entry_at(1, 512, 512)),
+            Event::Issue(entry_at(2, 0, 1024)),
+            Event::Complete(entry_at(10, 0, 1024)),
         ];
         assert_eq!(responses(&events), [Some(10), Some(9)]);
     }
 
     #[test]
     fn issue_counts_as_request_only_without_queue_event() {
-        let issued = [Event::Issue(at(3, 0, 512)), Event::Complete(at(5, 0, 512))];
+        let issued = [Event::Issue(entry_at(3, 0, 512)), Event::Complete(entry_at(5, 0, 512))];
         assert_eq!(responses(&issued), [Some(2)]);
-        let queued =
-            [Event::Queue(at(1, 0, 512)), Event::Issue(at(3, 0, 512)), Event::Complete(at(5, 0, 512))];
+        let queued = [
+            Event::Queue(entry_at(1, 0, 512)),
+            Event::Issue(entry_at(3, 0, 512)),
+            Event::Complete(entry_at(5, 0, 512)),
+        ];
         assert_eq!(responses(&queued), [Some(4)]);
     }
 
     #[test]
     fn lost_completion_is_abandoned_at_outstanding_limit() {
         let mut pairing = Pairing::default();
-        pairing.handle(Event::Queue(at(0, 0, 512)));
+        pairing.handle(Event::Queue(entry_at(0, 0, 512)));
         for number in 1..=OUTSTANDING as u64 {
             assert_eq!(pairing.next_complete(false), None);
-            pairing.handle(Event::Queue(at(number, number * 512, 512)));
+            pairing.handle(Event::Queue(entry_at(number, number * 512, 512)));
         }
         assert_eq!(pairing.next_complete(false).expect("it is given up").response, None);
         assert_eq!(pairing.next_complete(false), None);
@@ -213,10 +218,10 @@ mod tests {
     #[test]
     fn completion_never_precedes_its_request() {
         let events = [
-            Event::Queue(at(100, 0, 512)),
-            Event::Queue(at(5, 0, 512)),
-            Event::Complete(at(6, 0, 512)),
-            Event::Complete(at(110, 0, 512)),
+            Event::Queue(entry_at(100, 0, 512)),
+            Event::Queue(entry_at(5, 0, 512)),
+            Event::Complete(entry_at(6, 0, 512)),
+            Event::Complete(entry_at(110, 0, 512)),
         ];
         assert_eq!(responses(&events), [Some(10), Some(1)]);
     }
@@ -225,9 +230,10 @@ mod tests {
     fn completions_are_ordered_by_time() {
         let mut completions = Completions::default();
         for (time, response) in [(0, 100), (1, 5), (2, 50)] {
-            completions.add(&Record { response: Some(Nanos(response)), ..at(time, 0, 512) });
+            completions.add(&Record { response: Some(Nanos(response)), ..entry_at(time, 0, 512) });
         }
-        let times: Vec<u64> = std::iter::from_fn(|| completions.next_until(Nanos(60))).map(|r| r.time.0).collect();
+        let times: Vec<u64> =
+            std::iter::from_fn(|| completions.next_until(Nanos(60))).map(|r| r.time.0).collect();
         assert_eq!(times, [6, 52]);
         assert_eq!(completions.next_until(Nanos::MAX).map(|record| record.time.0), Some(100));
         assert_eq!(completions.next_until(Nanos::MAX), None);

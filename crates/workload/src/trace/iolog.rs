@@ -146,8 +146,8 @@ impl<R: BufRead> Source for Reader<R> {
         Ok(None)
     }
 
-    fn place(&self) -> Place {
-        self.lines.place()
+    fn position(&self) -> Place {
+        self.lines.position()
     }
 
     fn header(&self) -> &Header {

@@ -108,7 +108,7 @@ trait Source {
     /// The next request; none at the end. After a fault that is not final it may be asked again.
     fn next_record(&mut self) -> Result<Option<Record>, Fault>;
     /// Where the request last given out, or the fault last met, stands.
-    fn place(&self) -> Place;
+    fn position(&self) -> Place;
     /// What the trace says once, so far as it was read.
     fn header(&self) -> &Header {
         &NOTHING

@@ -50,8 +50,8 @@ impl<R: BufRead> Source for Reader<R> {
         parse(line, &mut self.names).map(Some)
     }
 
-    fn place(&self) -> Place {
-        self.lines.place()
+    fn position(&self) -> Place {
+        self.lines.position()
     }
 
     fn header(&self) -> &Header {

@@ -57,7 +57,7 @@ impl<'a> Trace<'a> {
                 Ok(Some(record)) => return Ok(Some(record)),
                 Ok(None) => self.done = true,
                 Err(fault) => {
-                    let error = TraceError { file: self.file.clone(), place: self.source.place(), fault };
+                    let error = TraceError { file: self.file.clone(), place: self.source.position(), fault };
                     if error.fault.is_final() || self.patience == 0 {
                         self.done = true;
                         return Err(error);

@@ -32,7 +32,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The place of the line last given out.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn position(&self) -> Place {
         Place::Line(self.line.max(1))
     }
 
@@ -76,8 +76,8 @@ impl<R: BufRead, P: Fn(&[u8]) -> Result<Record, Fault>> Source for Records<R, P>
         self.lines.next_line()?.map(&self.parse).transpose()
     }
 
-    fn place(&self) -> Place {
-        self.lines.place()
+    fn position(&self) -> Place {
+        self.lines.position()
     }
 }
 
@@ -318,11 +318,11 @@ mod tests {
         let text = format!("\n  a b \r\n{}\nc", "x".repeat(10_000));
         let mut lines = Lines::new(text.as_bytes());
         assert_eq!(lines.next_line().expect("short"), Some(&b"a b"[..]));
-        assert_eq!(lines.place(), Place::Line(2));
+        assert_eq!(lines.position(), Place::Line(2));
         assert!(matches!(lines.next_line(), Err(Fault::TooLong)));
-        assert_eq!(lines.place(), Place::Line(3));
+        assert_eq!(lines.position(), Place::Line(3));
         assert_eq!(lines.next_line().expect("short"), Some(&b"c"[..]));
-        assert_eq!(lines.place(), Place::Line(4));
+        assert_eq!(lines.position(), Place::Line(4));
         assert_eq!(lines.next_line().expect("the end"), None);
     }
 

@@ -59,8 +59,8 @@ impl<R: BufRead> Source for Reader<R> {
         Ok(Some(record))
     }
 
-    fn place(&self) -> Place {
-        self.lines.place()
+    fn position(&self) -> Place {
+        self.lines.position()
     }
 }
 

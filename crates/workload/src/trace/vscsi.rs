@@ -125,7 +125,7 @@ impl<R: BufRead> Source for Reader<R> {
         parse(record, self.layout).map(Some)
     }
 
-    fn place(&self) -> Place {
+    fn position(&self) -> Place {
         Place::Byte(self.byte)
     }
 }

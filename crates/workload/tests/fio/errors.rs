@@ -191,9 +191,9 @@ fn unknown_volume_among_several_is_rejected() {
 
 #[test]
 fn included_files_are_sought_alongside_their_includer() {
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let mut read = |name: &str| {
-        asked.push(name.to_string());
+        requested.push(name.to_string());
         match name {
             "jobs/common.fio" => Ok("bs=8k\ninclude more.fio\n".to_string()),
             "jobs/more.fio" => Ok("# only comments\nbs=9q\n".to_string()),
@@ -205,7 +205,7 @@ fn included_files_are_sought_alongside_their_includer() {
         .expect_err("the last value is wrong")
         .to_string();
     assert!(error.starts_with("jobs/more.fio:2: bs: `9q`"), "{error}");
-    assert_eq!(asked, ["common.fio", "jobs/common.fio", "more.fio", "jobs/more.fio"]);
+    assert_eq!(requested, ["common.fio", "jobs/common.fio", "more.fio", "jobs/more.fio"]);
     let mut gone = |_: &str| Err(io::Error::new(io::ErrorKind::NotFound, "no such file"));
     let error =
         JobFile::parse("[j]\ninclude gone", "a.fio", &mut gone, &|_| None).expect_err("it is not there");
@@ -223,6 +223,6 @@ fn included_files_are_sought_alongside_their_includer() {
 fn keys_without_effect_are_listed() {
     let file = parse("[global]\nioengine=libaio\n[j]\nsize=1m\ngroup_reporting\ngtod_reduce=1\nverify=0")
         .expect("it is good");
-    let told: Vec<(&str, usize)> = file.ignored().iter().map(|key| (key.key, key.line)).collect();
-    assert_eq!(told, [("gtod_reduce", 6)]);
+    let output: Vec<(&str, usize)> = file.ignored().iter().map(|key| (key.key, key.line)).collect();
+    assert_eq!(output, [("gtod_reduce", 6)]);
 }

@@ -103,10 +103,10 @@ fn first_finished_job_ends_its_group() {
 fn writes_wait_for_preceding_flush() {
     let (_, all) =
         requests("[j]\nrw=write\nbs=4k\nsize=16k\nioengine=libaio\niodepth=4\nfsync=2\nend_fsync=1");
-    let told: Vec<(u64, Op)> = all.iter().map(|t| (t.at.0 / MS, t.issue.request.op)).collect();
+    let output: Vec<(u64, Op)> = all.iter().map(|t| (t.at.0 / MS, t.issue.request.op)).collect();
     use Op::{Flush, Write};
     // As fio does it, nothing follows the last write but the flush at the end.
-    assert_eq!(told, [(0, Write), (0, Write), (0, Flush), (10, Write), (10, Write), (20, Flush)]);
+    assert_eq!(output, [(0, Write), (0, Write), (0, Flush), (10, Write), (10, Write), (20, Flush)]);
 }
 
 #[test]
@@ -148,25 +148,28 @@ const LOG_3: &str = "fio version 3 iolog\n0 f add\n1 f open\n5000 f read 0 4096\
 
 #[test]
 fn log_is_replayed_at_its_times_and_queue_depth() {
-    let told = |job: &str, log: &'static str| -> Vec<(u64, Op, u64)> {
+    let output = |job: &str, log: &'static str| -> Vec<(u64, Op, u64)> {
         let mut load = replayed(job, log).unwrap_or_else(|error| panic!("{error}"));
         let all = run(&mut load, Nanos(10 * MS), 1000);
         assert!(load.error().is_none());
         all.iter().map(|t| (t.at.0 / MS, t.issue.request.op, t.issue.request.lbn.0)).collect()
     };
     use Op::{Flush, Read, Write};
-    let shallow = told("read_iolog=a.log\nstartdelay=1", LOG_3);
+    let shallow = output("read_iolog=a.log\nstartdelay=1", LOG_3);
     assert_eq!(
         shallow,
         [(1000, Read, 0), (1012, Write, 16), (1022, Read, 128), (1032, Flush, 0), (1055, Read, 8)]
     );
-    let deep = told("read_iolog=a.log\nioengine=libaio\niodepth=8\nreplay_time_scale=200", LOG_3);
+    let deep = output("read_iolog=a.log\nioengine=libaio\niodepth=8\nreplay_time_scale=200", LOG_3);
     assert_eq!(deep, [(0, Read, 0), (24, Write, 16), (26, Read, 128), (28, Flush, 0), (110, Read, 8)]);
-    let fast = told("read_iolog=a.log\nioengine=libaio\niodepth=2\nreplay_no_stall=1\nnumber_ios=3", LOG_3);
+    let fast = output("read_iolog=a.log\nioengine=libaio\niodepth=2\nreplay_no_stall=1\nnumber_ios=3", LOG_3);
     assert_eq!(fast, [(0, Read, 0), (0, Write, 16), (10, Read, 128)]);
     let waits =
         "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf wait 3000 0\nf read 4096 4096\nf close\n";
-    assert_eq!(told("read_iolog=a.log\nfilename=/dev/sda\nnumjobs=1", waits), [(0, Read, 0), (13, Read, 8)]);
+    assert_eq!(
+        output("read_iolog=a.log\nfilename=/dev/sda\nnumjobs=1", waits),
+        [(0, Read, 0), (13, Read, 8)]
+    );
 }
 
 #[test]

@@ -55,12 +55,12 @@ fn tables() -> String {
 fn key_page_is_up_to_date() {
     let text = std::fs::read_to_string(page()).expect("the page is in the tree");
     let (own, made) = text.split_once(MARK).expect("the page has the mark");
-    let told = tables();
+    let reported = tables();
     if std::env::var_os("HEADSTACK_UPDATE").is_some() {
-        std::fs::write(page(), format!("{own}{MARK}{told}")).expect("the page is writable");
+        std::fs::write(page(), format!("{own}{MARK}{reported}")).expect("the page is writable");
         return;
     }
-    assert!(made == told, "docs/formats/fio-jobs.md is old: run `make docs-formats`");
+    assert!(made == reported, "docs/formats/fio-jobs.md is old: run `make docs-formats`");
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn every_fio_key_is_in_table() {
         return;
     }
     let output = Command::new("fio").arg("--cmdhelp=all").output().expect("fio starts");
-    let told = String::from_utf8_lossy(&output.stdout);
-    let names = told.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
+    let reported = String::from_utf8_lossy(&output.stdout);
+    let names = reported.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
     let missing: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
     assert_eq!(missing, [""; 0], "keys of fio that are not in the table");
 }

@@ -30,16 +30,16 @@ fn fio(text: &str) -> Vec<Vec<Access>> {
     std::fs::write(folder.path().join("job.fio"), job).expect("the folder is writable");
     // Clones share a log, which cannot tell them apart, and the null engine logs a request twice that it took at the second
     // try; what fio says while it makes its requests does neither.
-    let told = text.contains("numjobs") || text.contains("iodepth");
+    let reported = text.contains("numjobs") || text.contains("iodepth");
     let mut command = Command::new("fio");
     command.current_dir(folder.path()).arg("job.fio");
-    if told {
+    if reported {
         command.arg("--debug=io");
     }
     let output = command.output().expect("fio runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{}\n{text}", String::from_utf8_lossy(&output.stdout));
-    if told {
+    if reported {
         return clones_of(&String::from_utf8_lossy(&output.stdout));
     }
     logs.iter().map(|log| read_log(&folder.path().join(log))).collect()
@@ -64,9 +64,9 @@ fn read_log(path: &Path) -> Vec<Access> {
 }
 
 /// What fio says of each request of each clone: `io PID fill: io_u ADDRESS: off=0x…,len=0x…,ddir=…,file=…`.
-pub(crate) fn clones_of(told: &str) -> Vec<Vec<Access>> {
+pub(crate) fn clones_of(reported: &str) -> Vec<Vec<Access>> {
     let mut clones: BTreeMap<u64, Vec<Access>> = BTreeMap::new();
-    for line in told.lines().filter(|line| line.contains(" fill: io_u ")) {
+    for line in reported.lines().filter(|line| line.contains(" fill: io_u ")) {
         let process = line.split_whitespace().nth(1).and_then(|id| id.parse().ok()).expect("a process");
         let field = |name: &str| {
             let rest = line.split(name).nth(1).unwrap_or_else(|| panic!("no {name} in {line}"));

@@ -443,12 +443,12 @@ proptest! {
 
 #[test]
 fn permanently_idle_processor_leaves_work_to_first_one() {
-    let asked = |for_good: bool| -> Vec<u64> {
+    let requested = |idles_permanently: bool| -> Vec<u64> {
         let load = Processes::thinking(&think(2, "10ms"), 6, 1).expect("the shape is good").sharing(2);
-        let mut load = if for_good { load.idle_cpu_never_wakes() } else { load };
+        let mut load = if idles_permanently { load.idle_cpu_never_wakes() } else { load };
         run(&mut load, Nanos(2 * MS), true).0.iter().map(|(at, _)| at.0 / MS).collect()
     };
     // Both ask and wait; then only the first processor takes up a process that has its answer.
-    assert_eq!(asked(false), [10, 10, 22, 24, 34, 36]);
-    assert_eq!(asked(true), [10, 10, 22, 32, 42, 52]);
+    assert_eq!(requested(false), [10, 10, 22, 24, 34, 36]);
+    assert_eq!(requested(true), [10, 10, 22, 32, 42, 52]);
 }

@@ -39,8 +39,11 @@ impl Bench<'_> {
         let (over, ended) = channel();
         let block = self.info.sector_bytes;
         #[allow(clippy::disallowed_types, reason = "threads share a job")]
-        let client =
-            Arc::new(Client { disk: disk.handle(), block, under_way: Mutex::new(UnderWay::new(load, over)) });
+        let client = Arc::new(Client {
+            disk: disk.handle(),
+            block,
+            in_flight: Mutex::new(InFlightRequest::new(load, over)),
+        });
         client.ask();
         let begun = bar.position();
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(200)) {
@@ -61,11 +64,11 @@ struct Client {
     disk: DiskHandle,
     block: u32,
     #[allow(clippy::disallowed_types, reason = "threads share a job")]
-    under_way: Mutex<UnderWay>,
+    in_flight: Mutex<InFlightRequest>,
 }
 
 /// The load and what came back.
-struct UnderWay {
+struct InFlightRequest {
     load: Until,
     times: Vec<Nanos>,
     outstanding: usize,
@@ -73,32 +76,32 @@ struct UnderWay {
     over: Sender<()>,
 }
 
-impl UnderWay {
-    fn new(load: Until, over: Sender<()>) -> UnderWay {
-        UnderWay { load, times: Vec::new(), outstanding: 0, over }
+impl InFlightRequest {
+    fn new(load: Until, over: Sender<()>) -> InFlightRequest {
+        InFlightRequest { load, times: Vec::new(), outstanding: 0, over }
     }
 }
 
 impl Client {
-    fn lock(&self) -> std::sync::MutexGuard<'_, UnderWay> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, InFlightRequest> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for all that the load wants now.
     fn ask(self: &Arc<Client>) {
         loop {
             let now = self.disk.clock().now();
-            let mut under_way = self.lock();
-            let Poll::Issue(issue) = under_way.load.poll(now) else {
+            let mut in_flight = self.lock();
+            let Poll::Issue(issue) = in_flight.load.poll(now) else {
                 // A closed load has nothing more until something comes back; when nothing will, it is over.
-                if under_way.outstanding == 0 {
+                if in_flight.outstanding == 0 {
                     // Whoever waits for it hears it once.
-                    let _ = under_way.over.send(());
+                    let _ = in_flight.over.send(());
                 }
                 return;
             };
-            under_way.outstanding += 1;
-            drop(under_way);
+            in_flight.outstanding += 1;
+            drop(in_flight);
             let asked = Asked { client: Arc::clone(self), id: issue.id, begun: now };
             self.disk.submit(issue.device, self.operation(&issue.request), Box::new(asked));
         }
@@ -125,11 +128,11 @@ impl Caller for Asked {
     fn answer(self: Box<Self>, result: Result<Answer, BlockError>) {
         assert!(result.is_ok(), "a disk without faults does what it is asked: {result:?}");
         let now = self.client.disk.clock().now();
-        let mut under_way = self.client.lock();
-        under_way.outstanding -= 1;
-        under_way.times.push(now.since(self.begun));
-        under_way.load.handle_completion(now, self.id);
-        drop(under_way);
+        let mut in_flight = self.client.lock();
+        in_flight.outstanding -= 1;
+        in_flight.times.push(now.since(self.begun));
+        in_flight.load.handle_completion(now, self.id);
+        drop(in_flight);
         self.client.ask();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::verdict::{Trust, Verdict};
 use super::{Compared, Comparison, mean_ms};
-use crate::emulate::closing::micros;
+use crate::emulate::summary::micros;
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::sim::text::figure;

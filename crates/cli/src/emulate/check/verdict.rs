@@ -76,7 +76,7 @@ fn of_job(job: &Compared) -> (Trust, Option<String>) {
     }
     let late = [0.5, 0.99].map(|share| job.lateness.quantile(share));
     if late[0] > IN_TIME[0] || late[1] > IN_TIME[1] {
-        let [p50, p99] = late.map(super::super::closing::micros);
+        let [p50, p99] = late.map(super::super::summary::micros);
         let reason = format!(
             "{}: late by {p50} us (p50) and {p99} us (p99), where 20 and 150 are in time",
             job.job.name

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_reported_with_its_line_and_key() {
-        for (text, told) in [
+        for (text, reported) in [
             ("listen = [\n", "node.toml:1"),
             ("[[disk]]\npaht = \"/dev/sdb\"", "node.toml:2: disk[0].paht: unknown field `paht`"),
             ("[[disk]]\npaht = \"/dev/sdb\"", "did you mean `path`?"),
@@ -155,7 +155,7 @@ mod tests {
             ),
         ] {
             let met = refused(text);
-            assert!(met.contains(told), "{text}: {met}");
+            assert!(met.contains(reported), "{text}: {met}");
         }
     }
 
@@ -176,10 +176,12 @@ mod tests {
         let wrong = Overlay { set: vec![("disk.ram_bytes.x".to_string(), number(1))], ..Overlay::default() };
         assert!(read(Some((text, "node.toml")), &wrong).is_err());
         let unknown = Overlay { set: vec![("disk.stream.x".to_string(), number(1))], ..Overlay::default() };
-        let told = read(Some((text, "node.toml")), &unknown).expect_err("there is no such key").to_string();
+        let reported =
+            read(Some((text, "node.toml")), &unknown).expect_err("there is no such key").to_string();
         assert!(
-            told.starts_with("node.toml: disk[0].stream: ") && told.contains("did you mean `streams`?"),
-            "{told}"
+            reported.starts_with("node.toml: disk[0].stream: ")
+                && reported.contains("did you mean `streams`?"),
+            "{reported}"
         );
     }
 }

@@ -171,8 +171,9 @@ fn open(path: &Path, is_device: bool, read_only: bool) -> io::Result<(File, bool
 /// Who has a lock of a file, where the system tells.
 fn holder(file: &File) -> String {
     #[allow(clippy::disallowed_methods, reason = "the system tells of locks in a file")]
-    let told = std::fs::read_to_string("/proc/locks");
-    let process = told.ok().zip(file.metadata().ok()).and_then(|(locks, found)| process_of(&locks, &found));
+    let reported = std::fs::read_to_string("/proc/locks");
+    let process =
+        reported.ok().zip(file.metadata().ok()).and_then(|(locks, found)| process_of(&locks, &found));
     #[allow(clippy::disallowed_methods, reason = "the system tells of processes in files")]
     let name = process.and_then(|process| std::fs::read_to_string(format!("/proc/{process}/comm")).ok());
     match (process, name) {
@@ -200,8 +201,8 @@ fn process_of(locks: &str, file: &Metadata) -> Option<u32> {
 fn is_protected(number: u64) -> bool {
     let path = format!("/sys/dev/block/{}:{}/ro", rustix::fs::major(number), rustix::fs::minor(number));
     #[allow(clippy::disallowed_methods, reason = "the system tells of its devices in files")]
-    let told = std::fs::read_to_string(path);
-    told.is_ok_and(|told| told.trim() == "1")
+    let reported = std::fs::read_to_string(path);
+    reported.is_ok_and(|reported| reported.trim() == "1")
 }
 
 fn shape(file: &File, is_device: bool, read_only: bool) -> io::Result<Shape> {
@@ -219,8 +220,8 @@ mod tests {
 
     fn refused(path: &Path) -> String {
         let opened = Place::open(path, Opening::default(), &mut Vec::new());
-        let told = opened.expect_err("it is no disk").to_string();
-        told.strip_prefix(&format!("{}: ", path.display())).expect("the path is told").to_string()
+        let reported = opened.expect_err("it is no disk").to_string();
+        reported.strip_prefix(&format!("{}: ", path.display())).expect("the path is told").to_string()
     }
 
     #[test]
@@ -237,11 +238,11 @@ mod tests {
         file.set_len(4096).expect("there is room");
         file.try_lock().expect("nobody has it");
         let own = std::process::id();
-        let told = refused(&path);
+        let reported = refused(&path);
         assert!(
-            told.starts_with("another program (")
-                && told.ends_with(&format!(", process {own}) has it as a disk")),
-            "{told}"
+            reported.starts_with("another program (")
+                && reported.ends_with(&format!(", process {own}) has it as a disk")),
+            "{reported}"
         );
     }
 

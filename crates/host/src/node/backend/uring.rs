@@ -224,8 +224,8 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// What a command goes on with after the kernel's word; nothing once it is done.
-fn next_stage(mut job: Job, told: i32, direct: bool) -> Result<Option<Job>, BlockError> {
-    let result = u64::try_from(told).map_err(|_| Errno::from_raw_os_error(-told));
+fn next_stage(mut job: Job, reported: i32, direct: bool) -> Result<Option<Job>, BlockError> {
+    let result = u64::try_from(reported).map_err(|_| Errno::from_raw_os_error(-reported));
     let (bytes, fua) = match job.work {
         Work::Read { bytes, fua, .. } | Work::Write { bytes, fua, .. } => (bytes, fua),
         Work::Zero { bytes, fua, .. } => (bytes, fua),

@@ -15,7 +15,7 @@ pub(super) const KNOWN: Entry = Entry {
     name: "chen-patterson",
     summary: "1 sector + 1/4·P·X·(L − 1)",
     source: "Chen and Patterson 1990",
-    advise: known,
+    advise: known_load,
 };
 
 pub(super) const UNKNOWN: Entry = Entry {

@@ -154,13 +154,13 @@ mod tests {
     use super::*;
     use headstack_model::drives;
 
-    fn of(name: &str) -> DiskTimes {
-        DiskTimes::of(&drives::load(name).expect("the drive is shipped")).expect("shipped drives hold")
+    fn times_of(name: &str) -> DiskTimes {
+        DiskTimes::from_spec(&drives::load(name).expect("the drive is shipped")).expect("shipped drives hold")
     }
 
     #[test]
     fn striping_study_drive_has_its_documented_times() {
-        let disk = of("ultrastar-dfhc-2gb");
+        let disk = times_of("ultrastar-dfhc-2gb");
         // The drive's own file: 7.5 ms of seek over random pairs of blocks, half a turn of 4.17 ms; sustained 5.5 to
         // 7.48 MB/s with most blocks in the outer notches.
         assert!((disk.positioning().as_ms() / 11.67 - 1.0).abs() < 0.01, "{}", disk.positioning());
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn every_shipped_drive_has_plausible_times() {
         for (name, _) in drives::all() {
-            let disk = of(name);
+            let disk = times_of(name);
             let ms = disk.positioning().as_ms();
             assert!((2.0..30.0).contains(&ms), "{name}: {ms} ms");
             assert!(disk.reach() > 10.0, "{name}: {} sectors", disk.reach());
@@ -192,7 +192,7 @@ mod tests {
     fn each_extra_command_loses_a_turn_without_read_ahead() {
         let mut spec = drives::load("ultrastar-dfhc-2gb").expect("the drive is shipped");
         let extra = |spec: &DriveSpec| {
-            let disk = DiskTimes::of(spec).expect("the drive holds");
+            let disk = DiskTimes::from_spec(spec).expect("the drive holds");
             disk.clone().with_commands_of(256).service(1024.0) - disk.service(1024.0)
         };
         assert!(extra(&spec).abs() < 1.0, "with read-ahead nothing is lost");

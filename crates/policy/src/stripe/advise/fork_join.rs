@@ -92,7 +92,7 @@ pub struct Observed<'a> {
 
 /// The issuing processes, as far as others depend on them.
 #[derive(Clone, Copy, Debug)]
-struct Askers {
+struct Requesters {
     /// The requests that a request meets with the observed unit, and its response then.
     mean: f64,
     response: f64,
@@ -101,7 +101,7 @@ struct Askers {
     think: f64,
 }
 
-impl Askers {
+impl Requesters {
     /// The requests that a request meets if its response is `response`.
     fn met(&self, response: f64) -> f64 {
         let longer = response / self.response;
@@ -144,47 +144,51 @@ impl ForkJoin {
 
     /// The expected mean response with a stripe unit of `unit` blocks.
     pub fn response(&self, load: &Observed<'_>, unit: u64) -> Nanos {
-        Nanos(self.predict(load, &self.askers(load), unit) as u64)
+        Nanos(self.predict(load, &self.requesters(load), unit) as u64)
     }
 
     /// The best of these units. Where the response with a larger one is as good as the same, it is that.
     pub fn choose(&self, load: &Observed<'_>, units: impl Iterator<Item = u64>) -> u64 {
-        let askers = self.askers(load);
+        let requesters = self.requesters(load);
         let responses: Vec<(u64, f64)> =
-            units.map(|unit| (unit, self.predict(load, &askers, unit))).collect();
+            units.map(|unit| (unit, self.predict(load, &requesters, unit))).collect();
         largest_of_the_best(&responses).unwrap_or(load.unit)
     }
 
     /// Fills in the mean responses in ns of these units.
     pub(super) fn predict_all(&self, load: &Observed<'_>, responses: &mut [(u64, f64)]) {
-        let askers = self.askers(load);
+        let requesters = self.requesters(load);
         for (unit, response) in responses {
-            *response = self.predict(load, &askers, *unit);
+            *response = self.predict(load, &requesters, *unit);
         }
     }
 
-    fn askers(&self, load: &Observed<'_>) -> Askers {
+    fn requesters(&self, load: &Observed<'_>) -> Requesters {
         let presence = load.others.presence();
         let mean = load.others.mean.clamp(0.0, MOST_OTHERS);
-        let mut askers = Askers { mean, response: 1.0, presence, think: 0.0 };
+        let mut requesters = Requesters { mean, response: 1.0, presence, think: 0.0 };
         // The think time follows from the response, and has little effect on it: two iterations are enough.
         for _ in 0..2 {
-            let mut classes = self.classes(load.sizes, load.unit, askers.think);
-            askers.response = self.meeting(&mut classes, mean, presence);
-            askers.think =
-                if presence > 0.0 { askers.response * (1.0 - presence) / presence } else { f64::INFINITY };
+            let mut classes = self.classes(load.sizes, load.unit, requesters.think);
+            requesters.response = self.meeting(&mut classes, mean, presence);
+            requesters.think = if presence > 0.0 {
+                requesters.response * (1.0 - presence) / presence
+            } else {
+                f64::INFINITY
+            };
         }
-        askers
+        requesters
     }
 
-    fn predict(&self, load: &Observed<'_>, askers: &Askers, unit: u64) -> f64 {
-        let mut classes = self.classes(load.sizes, unit, askers.think);
-        let (mut met, mut response) = (askers.mean, 0.0);
+    fn predict(&self, load: &Observed<'_>, requesters: &Requesters, unit: u64) -> f64 {
+        let mut classes = self.classes(load.sizes, unit, requesters.think);
+        let (mut met, mut response) = (requesters.mean, 0.0);
         for _ in 0..30 {
             // The processes stay the same: the share of their time in the array follows the number of requests that they meet.
-            let presence = if askers.mean > 0.0 { askers.presence * met / askers.mean } else { 1.0 };
+            let presence =
+                if requesters.mean > 0.0 { requesters.presence * met / requesters.mean } else { 1.0 };
             response = self.meeting(&mut classes, met, presence.min(1.0));
-            let next = askers.met(response);
+            let next = requesters.met(response);
             if (next - met).abs() <= 1e-4 * met {
                 break;
             }
@@ -267,11 +271,11 @@ impl ForkJoin {
     /// mean response.
     fn step(&self, classes: &mut [Class], others: f64) -> f64 {
         let disks = f64::from(self.disks);
-        let under_way: f64 = classes.iter().map(|class| class.share * class.response).sum();
+        let in_flight: f64 = classes.iter().map(|class| class.share * class.response).sum();
         // Threads of others at a disk: all of them, and those in service.
         let (mut queue, mut busy, mut work, mut ahead) = (0.0, 0.0, 0.0, 0.0);
         for class in classes.iter() {
-            let threads = others * class.share / under_way * class.disks / disks;
+            let threads = others * class.share / in_flight * class.disks / disks;
             queue += threads * class.thread;
             busy += threads * class.service;
             work += threads * class.thread * class.service;

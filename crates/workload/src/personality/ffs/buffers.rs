@@ -12,7 +12,7 @@ const ALL: Sectors = Sectors::MAX;
 #[derive(Clone, Copy, Debug, Default)]
 struct Buffer {
     /// Sectors that were asked for, or are there.
-    asked: Sectors,
+    requested: Sectors,
     /// Sectors that are there.
     valid: Sectors,
     /// Whether some of it waits to be written.
@@ -41,21 +41,21 @@ impl Buffers {
     }
 
     /// Whether all of a block is there or was asked for.
-    pub(super) fn is_asked(&self, block: u32) -> bool {
-        self.of[block as usize].asked == ALL
+    pub(super) fn is_requested(&self, block: u32) -> bool {
+        self.of[block as usize].requested == ALL
     }
 
     /// The first sector of a block that was not asked for; the block's number of sectors where all were.
-    pub(super) fn first_unasked(&self, block: u32) -> u32 {
-        self.of[block as usize].asked.trailing_ones()
+    pub(super) fn first_unrequested(&self, block: u32) -> u32 {
+        self.of[block as usize].requested.trailing_ones()
     }
 
     /// Notes that sectors of the disk are asked for.
     pub(super) fn request(&mut self, first: u64, sectors: u32) {
         for (block, part) in parts(first, sectors) {
             let buffer = &mut self.of[block as usize];
-            assert!(buffer.asked & part == 0, "block {block} is fetched once");
-            buffer.asked |= part;
+            assert!(buffer.requested & part == 0, "block {block} is fetched once");
+            buffer.requested |= part;
         }
     }
 
@@ -64,7 +64,7 @@ impl Buffers {
         for (block, part) in parts(first, sectors) {
             let buffer = &mut self.of[block as usize];
             // A block that was forgotten meanwhile stays so.
-            buffer.valid |= part & buffer.asked;
+            buffer.valid |= part & buffer.requested;
             self.list(block);
         }
     }
@@ -72,7 +72,7 @@ impl Buffers {
     /// A block that was written to, and so is there.
     pub(super) fn write(&mut self, block: u32) {
         let listed = self.of[block as usize].listed;
-        self.of[block as usize] = Buffer { asked: ALL, valid: ALL, dirty: true, listed };
+        self.of[block as usize] = Buffer { requested: ALL, valid: ALL, dirty: true, listed };
         self.list(block);
     }
 
@@ -95,7 +95,7 @@ impl Buffers {
         for _ in self.most..self.by_age.len() {
             let Some(oldest) = self.by_age.pop_front() else { return };
             let buffer = &mut self.of[oldest as usize];
-            if buffer.dirty || buffer.asked != buffer.valid {
+            if buffer.dirty || buffer.requested != buffer.valid {
                 self.by_age.push_back(oldest);
             } else {
                 *buffer = Buffer::default();

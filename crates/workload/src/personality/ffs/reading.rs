@@ -9,9 +9,9 @@ use headstack_model::Op;
 impl<P> Session<P> {
     /// Whether a block is in memory; it is fetched if it is not.
     pub(super) fn need(&mut self, block: u32) -> bool {
-        if !self.buffers.is_asked(block) {
+        if !self.buffers.is_requested(block) {
             self.counts.metadata_reads += 1;
-            let first = self.buffers.first_unasked(block);
+            let first = self.buffers.first_unrequested(block);
             let sectors = BLOCK_SECTORS - first;
             self.buffers.request(sector_of(block) + u64::from(first), sectors);
             self.issue(Op::Read, sector_of(block) + u64::from(first), sectors, true);
@@ -30,7 +30,7 @@ impl<P> Session<P> {
             return false;
         }
         let fetch = reader.fetch(&self.layout, &self.history);
-        if !self.buffers.is_asked(file.blocks[index as usize]) {
+        if !self.buffers.is_requested(file.blocks[index as usize]) {
             let demand = if let Fetch::Behind(_) = fetch { Fetch::Blocks(1) } else { fetch };
             self.read(file, index, demand);
             if demand == fetch {
@@ -38,7 +38,7 @@ impl<P> Session<P> {
             }
         }
         while (reader.asked_to as usize) < file.blocks.len()
-            && self.buffers.is_asked(file.blocks[reader.asked_to as usize])
+            && self.buffers.is_requested(file.blocks[reader.asked_to as usize])
         {
             reader.asked_to += 1;
         }
@@ -66,7 +66,7 @@ impl<P> Session<P> {
 
     pub(super) fn wait(&mut self, open: &mut Open, index: u32) -> bool {
         let block = open.file.blocks[index as usize];
-        if !self.buffers.is_asked(block) {
+        if !self.buffers.is_requested(block) {
             self.read(&open.file, index, Fetch::Blocks(1));
         }
         self.buffers.is_valid(block)
@@ -76,7 +76,7 @@ impl<P> Session<P> {
     /// row, and of which nothing was asked for.
     fn read(&mut self, file: &File, index: u32, fetch: Fetch) {
         let block = file.blocks[index as usize];
-        let first = sector_of(block) + u64::from(self.buffers.first_unasked(block));
+        let first = sector_of(block) + u64::from(self.buffers.first_unrequested(block));
         let ends_with_track = self.layout.variant().ends_with_tracks();
         let track_end = if ends_with_track { self.layout.tracks().end_of(first) } else { u64::MAX };
         let most = match fetch {
@@ -84,7 +84,7 @@ impl<P> Session<P> {
             Fetch::Track => (track_end - sector_of(block)).div_ceil(u64::from(BLOCK_SECTORS)) as u32,
         };
         let run = file.contiguous(index, index + most);
-        let fresh = (1..run).find(|step| self.buffers.first_unasked(block + step) > 0).unwrap_or(run);
+        let fresh = (1..run).find(|step| self.buffers.first_unrequested(block + step) > 0).unwrap_or(run);
         let end = sector_of(block + fresh).min(track_end);
         let sectors = (end - first) as u32;
         self.buffers.request(first, sectors);

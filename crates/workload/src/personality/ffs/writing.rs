@@ -82,8 +82,8 @@ impl<P> Session<P> {
             end = end.min(track_end);
         }
         // The file may go on to the end of the track: then it is written with what is still to come.
-        let goes_on = last == file.blocks.len() as u32 && last != section_end(index) && end != track_end;
-        let waits = self.layout.variant() == Variant::PartialBlocks && goes_on && !all;
+        let continues = last == file.blocks.len() as u32 && last != section_end(index) && end != track_end;
+        let waits = self.layout.variant() == Variant::PartialBlocks && continues && !all;
         (!waits).then_some((first, (end - first) as u32))
     }
 

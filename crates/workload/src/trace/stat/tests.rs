@@ -48,6 +48,10 @@ fn empty_trace_summary_has_no_division_by_zero() {
 
 #[test]
 fn out_of_order_requests_are_counted() {
-    let summary = stat(&[record_at(5, Kind::Read, 0, 512), record_at(3, Kind::Read, 0, 512), record_at(9, Kind::Read, 0, 512)]);
+    let summary = stat(&[
+        record_at(5, Kind::Read, 0, 512),
+        record_at(3, Kind::Read, 0, 512),
+        record_at(9, Kind::Read, 0, 512),
+    ]);
     assert_eq!((summary.out_of_order, summary.duration_s), (1, 0.004));
 }

@@ -6,14 +6,14 @@ use std::ffi::OsStr;
 
 /// Takes any text that is a name, which may be more than the list shows; help shows the list.
 #[derive(Clone)]
-pub(crate) struct Named {
+pub(crate) struct ListedName {
     /// What is wrong with a text that is no name.
     pub(crate) check: fn(&str) -> Result<(), String>,
     /// The list.
     pub(crate) known: fn() -> Vec<PossibleValue>,
 }
 
-impl TypedValueParser for Named {
+impl TypedValueParser for ListedName {
     type Value = String;
 
     fn parse_ref(
