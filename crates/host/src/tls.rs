@@ -13,25 +13,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How clients speak TLS with a server.
+/// TLS settings of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSettings {
-    /// File with the server's certificate, and those between it and one that clients know, in PEM.
+    /// File with the server's certificate and the intermediate certificates, in PEM.
     pub certificate: PathBuf,
     /// File with the certificate's private key, in PEM.
     pub key: PathBuf,
-    /// File with the certificates that sign those of clients, in PEM.
+    /// File with the certificates of the authorities that sign clients' certificates, in PEM.
     #[serde(default)]
     pub client_ca: Option<PathBuf>,
-    /// Whether clients show certificates of their own. Required where there is a `client_ca`, unless it is given.
+    /// Whether clients present certificates. Default: `required` with a `client_ca`, else `none`.
     #[serde(default)]
     pub clients: Option<ClientCertificates>,
-    /// Whether nothing is served without TLS.
+    /// Whether clients without TLS are refused.
     #[serde(default = "yes")]
     pub required: bool,
-    /// What holds for the clients of one address of `listen` in place of `required`: `required`, `optional` or `off`. A socket in the
-    /// file system, say, needs no TLS.
+    /// Overrides `required` for the clients of one address of `listen`: `required`, `optional` or `off`. A Unix socket, for
+    /// example, needs no TLS.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub listeners: BTreeMap<String, TlsUse>,
 }
@@ -40,22 +40,22 @@ fn yes() -> bool {
     true
 }
 
-/// Whether clients show certificates.
+/// Whether clients present certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientCertificates {
     /// They are not asked for one.
     None,
-    /// They may; one that is not good ends the connection.
+    /// They may; an invalid one closes the connection.
     Optional,
     /// They must.
     Required,
 }
 
-/// Why there is no TLS.
+/// Why TLS is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or has not what it should have.
+    /// A file cannot be read, or has the wrong contents.
     #[error("{key}: {path}: {error}")]
     File {
         /// The key that names it.
@@ -65,7 +65,7 @@ pub enum TlsError {
         /// What is wrong.
         error: String,
     },
-    /// Certificate and key do not go together, or cannot be used.
+    /// Certificate and key do not match, or cannot be used.
     #[error("{key}: {error}")]
     Unfit {
         /// The key of what does not fit.

@@ -31,9 +31,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guarantee {
-    /// Bytes a second that it may use.
+    /// Guaranteed rate in bytes a second.
     pub rate_bytes_per_s: u64,
-    /// Longest time in which a request within that rate is answered.
+    /// Longest response of a request within that rate.
     pub response_ms: f64,
 }
 

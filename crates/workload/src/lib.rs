@@ -71,17 +71,17 @@ pub enum Poll {
 
 /// A source of requests.
 pub trait Load {
-    /// What to issue at `now`.
+    /// The next request at `now`, or when to poll again.
     fn poll(&mut self, now: Nanos) -> Poll;
     /// The request with this `id` completed at `now`.
     fn handle_completion(&mut self, now: Nanos, id: u64);
 
-    /// Share of it that is done by `now`, 0 to 1; none where it does not know how much there is.
+    /// Share of the load that is done by `now`, 0 to 1; `None` if its amount is unknown.
     fn progress(&self, _now: Nanos) -> Option<f64> {
         None
     }
 
-    /// From when on completions of a source count; before, it warms up. It holds once the source has issued a request.
+    /// When completions of a source begin to count; before, it warms up. The value is valid once the source has issued a request.
     fn measured_from(&self, _source: u32) -> Nanos {
         Nanos::ZERO
     }

@@ -28,21 +28,21 @@ impl Region {
     }
 }
 
-/// In what order blocks are addressed.
+/// The order in which blocks are addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Each request anywhere in the region, all places equally likely.
     Random,
-    /// Each request behind the last one; at the region's end again from its start.
+    /// Each request after the last one; at the region's end again from its start.
     Sequential,
 }
 
-/// What the requests of a load look like.
+/// The shape of a load's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// The blocks addressed.
     pub region: Region,
-    /// In what order they are.
+    /// Their order.
     pub pattern: Pattern,
     /// Blocks a request.
     pub sectors: u32,
@@ -55,7 +55,7 @@ pub struct Shape {
 /// A load that cannot be made.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ShapeError {
-    /// Nothing would be asked.
+    /// A number that would make the load empty.
     #[error("{what} is 0, where at least 1 is needed")]
     Zero {
         /// What is zero.
@@ -78,7 +78,7 @@ pub enum ShapeError {
     Narrow {
         /// Blocks a request.
         sectors: u64,
-        /// Blocks there are.
+        /// The available blocks.
         available: u64,
         /// The first of them.
         first: Lbn,
@@ -102,7 +102,7 @@ pub enum ShapeError {
         /// The most allowed.
         most: u64,
     },
-    /// Popularity drifts by a share that is none.
+    /// The drift of popularity is not a share.
     #[error("the drift an hour is {found}, where 0, or 1e-9 to 100 is allowed")]
     Drift {
         /// The share met.
@@ -121,7 +121,7 @@ pub enum ShapeError {
     Distribution(#[from] DistributionError),
 }
 
-/// That `value` is not zero, as an error says it.
+/// Checks that `value` is not zero.
 pub(crate) fn nonzero(what: &'static str, value: u64) -> Result<(), ShapeError> {
     if value == 0 { Err(ShapeError::Zero { what }) } else { Ok(()) }
 }
@@ -208,7 +208,7 @@ impl Reads {
 impl Requests {
     /// Requests of a shape.
     ///
-    /// *Errors:* no request of that shape fits, or the share of reads is none.
+    /// *Errors:* no request of that shape fits, or the share of reads is invalid.
     pub fn new(shape: Shape, seed: u64) -> Result<Requests, ShapeError> {
         let reads = Reads::new(shape.read_share)?;
         Ok(Requests {
@@ -222,7 +222,7 @@ impl Requests {
         })
     }
 
-    /// Lets a sequence begin at a share of the region.
+    /// Starts a sequence at a share of the region.
     pub(crate) fn begin_at(&mut self, part: u64, parts: u64) {
         let steps = self.places.count.div_ceil(self.step);
         let step = u128::from(steps) * u128::from(part) / u128::from(parts);

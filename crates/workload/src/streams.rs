@@ -11,7 +11,7 @@ use crate::{Issue, Load, Poll, Region, ShapeError};
 /// The most requests that all streams together have outstanding.
 const MOST_OUTSTANDING: u64 = 1 << 24;
 
-/// What a load of sequential streams looks like.
+/// The shape of a load of sequential streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamShape {
     /// The blocks that the streams share out among them.
@@ -28,7 +28,7 @@ pub struct StreamShape {
     pub alignment: u32,
     /// Reads or writes.
     pub op: Op,
-    /// The most requests of each stream; as many as there are when absent.
+    /// The most requests of each stream; unlimited when absent.
     pub each: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl StreamShape {
 pub enum Spacing {
     /// The region is cut in equal parts, one a stream.
     Even,
-    /// So many blocks apart; each stream goes on to the region's end, into the parts of those behind it.
+    /// This many blocks apart; each stream continues to the region's end, into the parts of the streams after it.
     Interval(u64),
 }
 
@@ -56,7 +56,7 @@ pub enum Spacing {
 pub struct Streams {
     window: Window,
     streams: Vec<Stream>,
-    /// Streams that may issue, in order of their turn.
+    /// Streams that may issue, in order.
     ready: VecDeque<u32>,
     sectors: u32,
     op: Op,
@@ -134,7 +134,7 @@ impl Load for Streams {
         while let Some(index) = self.ready.pop_front() {
             let count = self.streams.len() as u64;
             let stream = &mut self.streams[index as usize];
-            // A stream at its limit has no turn any more.
+            // A stream at its limit is not polled again.
             if stream.issued < self.each {
                 self.window.next_id();
                 let id = stream.issued * count + u64::from(index);

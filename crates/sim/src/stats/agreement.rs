@@ -10,9 +10,9 @@ use super::demerit;
 pub struct Pair {
     /// Its kind.
     pub op: Op,
-    /// What the real drive took.
+    /// The response time of the real drive.
     pub measured: Nanos,
-    /// What the simulated drive took.
+    /// The response time of the simulated drive.
     pub simulated: Nanos,
 }
 
@@ -56,7 +56,7 @@ pub struct ClassAgreement {
 }
 
 impl Agreement {
-    /// The agreement over `pairs`; none where there are none.
+    /// The agreement over `pairs`; `None` if there are none.
     pub fn new(pairs: &[Pair]) -> Option<Agreement> {
         let class = |op| {
             let pairs: Vec<Pair> = pairs.iter().filter(|pair| pair.op == op).copied().collect();
@@ -67,7 +67,7 @@ impl Agreement {
 }
 
 impl ClassAgreement {
-    /// The agreement over `pairs`, whatever their kind; none where there are none.
+    /// The agreement over `pairs`, whatever their kind; `None` if there are none.
     pub fn new(pairs: &[Pair]) -> Option<ClassAgreement> {
         let measured: Vec<Nanos> = pairs.iter().map(|pair| pair.measured).collect();
         let simulated: Vec<Nanos> = pairs.iter().map(|pair| pair.simulated).collect();

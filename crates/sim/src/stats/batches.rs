@@ -45,7 +45,7 @@ pub struct Batches {
     open: Batch,
 }
 
-/// A mean and how far it may be off, both ways, at 95 %.
+/// A mean and its confidence interval at 95 %, as a half width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The mean.
@@ -55,14 +55,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether the difference to another run's mean is larger than chance explains, the two being taken as independent.
+    /// Whether the difference to another run's mean is larger than chance explains, with the two taken as independent.
     pub fn differs_from(&self, other: &Interval) -> bool {
         let both = (self.half_width * self.half_width + other.half_width * other.half_width).sqrt();
         (self.mean - other.mean).abs() > both
     }
 }
 
-/// What the batches of a run say of its means after the warm-up.
+/// The means of a run's batches after the warm-up, with their intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Confidence {
     /// Requests of the warm-up, which the means leave out.
@@ -94,7 +94,7 @@ impl Batches {
         Batches { size: 1, full: Vec::with_capacity(MOST), open: Batch::default() }
     }
 
-    /// Takes a request in that completed at `completed`, which is no earlier than the one before.
+    /// Adds a request that completed at `completed`, which is no earlier than the one before.
     #[inline]
     pub fn record(&mut self, completed: Nanos, response: Nanos, bytes: u64) {
         let open = &mut self.open;
@@ -121,12 +121,12 @@ impl Batches {
         self.size *= 2;
     }
 
-    /// Batches that the warm-up takes, by the MSER rule.
+    /// Number of batches in the warm-up, by the MSER rule.
     fn warm_up(&self) -> usize {
         let means: Vec<f64> =
             self.full.iter().map(|batch| batch.response_ns as f64 / batch.requests as f64).collect();
         let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
-        // From the end on, so that one pass sees every number of batches left out.
+        // From the end on, so that one pass covers every length of the warm-up.
         let middle = means.last().copied().unwrap_or(0.0);
         for (index, mean) in means.iter().enumerate().rev() {
             let offset = mean - middle;
@@ -141,8 +141,7 @@ impl Batches {
         best.1
     }
 
-    /// The means after the warm-up with their intervals, of a run that began at `begins`; none where there are too few
-    /// requests.
+    /// The means after the warm-up with their intervals, of a run that began at `begins`; `None` for too few requests.
     pub fn confidence(&self, begins: Nanos) -> Option<Confidence> {
         let mut dropped = self.warm_up();
         let each = (self.full.len() - dropped) / BATCHES;

@@ -1,4 +1,4 @@
-//! Everything that is kept of a run: it takes the same memory however many requests there are.
+//! Statistics of a run, in constant memory whatever the number of requests.
 
 use super::{Batches, Confidence, Priority, Sample, SourceStats, TimeHistogram, Timeline};
 use crate::{CacheUse, Finished, TimeSplit};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Requests that are kept whole, evenly over the run.
 const SAMPLES: usize = 4096;
 
-/// Requests that are kept one after the other, the first that count and need the arm.
+/// Number of requests stored one by one: the first that count and need the arm.
 const FIRST: usize = 128;
 
 /// Response times and their parts of the requests of one direction.
@@ -21,7 +21,7 @@ pub struct Totals {
     pub bytes: u64,
     /// Sums of the parts of the response times in nanoseconds, in the order of [`TimeSplit::NAMES`].
     pub parts_ns: [u128; TimeSplit::NAMES.len()],
-    /// Response times of the requests that lost turns to retries themselves; none where there were none.
+    /// Response times of the requests that lost revolutions to retries themselves; `None` if there were none.
     pub retried: Option<Box<TimeHistogram>>,
     digits: u8,
 }
@@ -36,13 +36,13 @@ impl Totals {
         self.retried.get_or_insert_with(|| Box::new(TimeHistogram::with_digits(self.digits)))
     }
 
-    /// Means of the parts of the response times in milliseconds, in the order of [`TimeSplit::NAMES`]; 0 where there were none.
+    /// Means of the parts of the response times in milliseconds, in the order of [`TimeSplit::NAMES`]; 0 without requests.
     pub fn parts_ms(&self) -> [f64; TimeSplit::NAMES.len()] {
         let count = self.responses.count() as f64;
         self.parts_ns.map(|sum| if count > 0.0 { sum as f64 / 1e6 / count } else { 0.0 })
     }
 
-    /// Of the slowest `share` of the requests, the share that lost turns to retries themselves.
+    /// Of the slowest `share` of the requests, the share that lost revolutions to retries themselves.
     pub fn retried_of_slowest(&self, share: f64) -> f64 {
         let least = self.responses.quantile(1.0 - share);
         let retried = self.retried.as_ref().map_or(0, |retried| retried.count_from(least));
@@ -74,10 +74,10 @@ impl Totals {
     }
 }
 
-/// What is kept of a volume, or of several together.
+/// The statistics of a volume, or of several together.
 #[derive(Clone, Debug)]
 pub struct VolumeStats {
-    /// Its reads; none where there were none.
+    /// Its reads; `None` if there were none.
     pub reads: Option<Box<Totals>>,
     /// Its writes.
     pub writes: Option<Box<Totals>>,
@@ -139,7 +139,7 @@ pub struct Sampled {
     pub completed: Nanos,
     /// How the cache served it.
     pub cache: CacheUse,
-    /// The cylinder the arm went to for it; none where it stayed.
+    /// The destination of its seek; `None` if the arm stayed.
     pub cylinder: Option<u32>,
 }
 
@@ -162,21 +162,21 @@ impl Sampled {
 #[derive(Clone, Copy, Debug)]
 struct Account {
     entry: u32,
-    /// Where its job is kept, beside the entry.
+    /// The index of its job, in addition to the entry.
     job: Option<u32>,
-    /// What comes back before this counts nowhere but in the timeline and the sample.
+    /// Requests that complete before this count only in the timeline and the sample.
     counted_from: Nanos,
     outstanding: u32,
 }
 
-/// What is kept of a run.
+/// The statistics of a run.
 #[derive(Clone, Debug)]
 pub struct Collector {
     sector_bytes: Vec<u64>,
     /// By source, and one more for all beyond.
     accounts: Vec<Account>,
     volumes: Vec<VolumeStats>,
-    /// Requests that each volume has outstanding, and since when there is any.
+    /// Outstanding requests of each volume, and since when there are any.
     waiting: Vec<(u64, Nanos)>,
     entries: Vec<Option<Box<SourceStats>>>,
     /// The jobs, where they are not the entries.
@@ -196,14 +196,13 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector for a rig of these volumes. `entry_of` says in which entry of the books a source's requests are kept, by
-    /// the source's number; those of sources beyond it are in entry 0.
+    /// A collector for a rig of these volumes. `entry_of` gives the entry of a source's requests, by the source's number; sources
+    /// beyond it are in entry 0.
     pub fn new(volumes: &[VolumeInfo], entry_of: &[u32]) -> Collector {
         Collector::with_jobs(volumes, entry_of, entry_of)
     }
 
-    /// As [`Collector::new`]; what a source asks for is also kept by its job, where `job_of` says another number than
-    /// `entry_of`.
+    /// As [`Collector::new`]; a source's requests are also counted by job, where `job_of` differs from `entry_of`.
     pub fn with_jobs(volumes: &[VolumeInfo], entry_of: &[u32], job_of: &[u32]) -> Collector {
         let digits = if volumes.len() <= 64 { 3 } else { 2 };
         let apart = entry_of != job_of;
@@ -242,12 +241,12 @@ impl Collector {
         &mut self.accounts[index]
     }
 
-    /// Counts of a source only what comes back at `from` or later: until then it warms up.
+    /// Counts only requests of a source that complete at `from` or later: until then it warms up.
     pub fn count_from(&mut self, source: u32, from: Nanos) {
         self.account(source).counted_from = from;
     }
 
-    /// Does the same with what is kept of a source: its entry and, where that is another, its job.
+    /// Applies `count` to the statistics of a source: its entry and, if different, its job.
     #[inline]
     fn each_book(&mut self, account: Account, begins: Nanos, count: impl Fn(&mut SourceStats)) {
         let book = |books: &mut [Option<Box<SourceStats>>], number: u32| {
@@ -339,22 +338,22 @@ impl Collector {
         total
     }
 
-    /// Each entry that the accounts name; none where its sources asked for nothing.
+    /// Each entry; `None` if its sources issued nothing.
     pub fn entries(&self) -> &[Option<Box<SourceStats>>] {
         &self.entries
     }
 
-    /// Each job; none where its sources asked for nothing.
+    /// Each job; `None` if its sources issued nothing.
     pub fn jobs(&self) -> &[Option<Box<SourceStats>>] {
         if self.jobs.is_empty() { &self.entries } else { &self.jobs }
     }
 
-    /// What happened over time, requests that do not count included.
+    /// Counts over time, including requests that do not count.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// What the batches of the requests that count say; none where they are too few.
+    /// The confidence from the batches of the counted requests; `None` if there are too few.
     pub fn confidence(&self) -> Option<Confidence> {
         self.batches.confidence(self.first_counted())
     }
@@ -379,12 +378,12 @@ impl Collector {
         self.completed
     }
 
-    /// The most requests that were outstanding at a time.
+    /// The largest number of outstanding requests.
     pub fn most_outstanding(&self) -> u64 {
         self.most_outstanding
     }
 
-    /// From when on the first source counts, zero where there is none.
+    /// When the first source begins to count; zero without sources.
     pub fn first_counted(&self) -> Nanos {
         if self.first_counted == Nanos::MAX { Nanos::ZERO } else { self.first_counted }
     }
@@ -403,7 +402,7 @@ mod tests {
     use headstack_workload::{Closed, Load, Pattern, Poll, Region, Shape};
     use std::cell::RefCell;
 
-    /// Random requests, four at a time, and each told to the collector.
+    /// Random requests, four at a time, each reported to the collector.
     struct Told<'a> {
         load: Closed,
         books: &'a RefCell<Collector>,

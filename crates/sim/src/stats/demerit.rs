@@ -7,8 +7,8 @@
 
 use headstack_model::Nanos;
 
-/// The rms distance between the two sorted samples. Where their counts differ the smaller one is interpolated by
-/// quantile. None where either is empty.
+/// The rms distance between the two sorted samples. If their counts differ the smaller one is interpolated by quantile. `None` if
+/// either is empty.
 ///
 /// *Units:* milliseconds.
 pub fn exact_ms(measured: &[Nanos], simulated: &[Nanos]) -> Option<f64> {
@@ -49,16 +49,16 @@ const BUCKETS: usize = 1750;
 /// Steps of the share at which the distributions are compared.
 const SHARE_STEP: f64 = 0.0001;
 
-/// The rms distance as DiskSim computes it: from bucketed times, at steps of a ten thousandth of the share. None where
-/// either sample is empty.
+/// The rms distance as DiskSim computes it: from bucketed times, at steps of a ten thousandth of the share. `None` if either
+/// sample is empty.
 ///
 /// *Units:* milliseconds.
 pub fn bucketed_ms(measured: &[Nanos], simulated: &[Nanos]) -> Option<f64> {
     let limits = limits_us();
     let (mut one, mut other) = (Steps::new(measured, &limits)?, Steps::new(simulated, &limits)?);
     let (mut squares, mut count, mut share) = (0.0, 0u32, SHARE_STEP);
-    // Summed up and not multiplied, as DiskSim does: the shares of 10,000 requests lie exactly on these steps, so that
-    // the last bit decides from which bucket a quantile is taken.
+    // Added up instead of multiplied, as in DiskSim: the shares of 10,000 requests lie exactly on these steps, so that the last
+    // bit decides the bucket of a quantile.
     while share <= 1.0 {
         let distance = one.time_ms(share) - other.time_ms(share);
         squares += distance * distance;
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn unequal_sample_sizes_are_interpolated() {
-        // Two times stand for shares ¼ and ¾; at the four's ⅛, ⅜, ⅝, ⅞ they read 10, 12.5, 17.5, 20.
+        // Two times represent shares ¼ and ¾; at the four's ⅛, ⅜, ⅝, ⅞ they interpolate to 10, 12.5, 17.5, 20.
         let (two, four) = (times(&[20_000, 10_000]), times(&[10_000, 12_500, 17_500, 20_000]));
         assert!(is_near(exact_ms(&two, &four), 0.0));
         assert!(is_near(exact_ms(&four, &two), 0.0));

@@ -30,8 +30,8 @@ impl TimeHistogram {
         TimeHistogram::with_digits(DIGITS)
     }
 
-    /// A distribution of nothing whose quantiles will be right to so many decimal digits, 1 to 5: each takes eight times the
-    /// memory of the one below it.
+    /// An empty distribution whose quantiles are accurate to `digits` decimal digits, 1 to 5; each digit takes eight times the
+    /// memory.
     pub fn with_digits(digits: u8) -> TimeHistogram {
         let counts =
             Histogram::new_with_bounds(1, u64::MAX / 2, digits).expect("the bounds and digits are allowed");

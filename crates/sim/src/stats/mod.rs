@@ -1,7 +1,6 @@
-//! What is said of many requests: distributions of response times, means and how sure they are, what happened over time.
+//! Statistics of requests: distributions of response times, means with confidence intervals, counts over time.
 //!
-//! A [`Collector`] sees every request of a run once and keeps all of it in constant memory; [`Agreement`] and [`demerit`]
-//! compare two distributions.
+//! A [`Collector`] sees every request of a run once, in constant memory; [`Agreement`] and [`demerit`] compare two distributions.
 
 mod agreement;
 mod batches;

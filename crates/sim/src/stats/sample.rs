@@ -1,6 +1,6 @@
-//! An even sample of a run of things whose number is not known beforehand: every first, every second, every fourth …
+//! An even sample of a sequence of unknown length: every item, every second, every fourth …
 
-/// Keeps every `step`-th of what it is shown, at most `most` of them.
+/// Keeps every `step`-th item, at most `most` of them.
 #[derive(Clone, Debug)]
 pub struct Sample<T> {
     kept: Vec<T>,
@@ -42,7 +42,7 @@ impl<T> Sample<T> {
         self.skip = self.step - 1;
     }
 
-    /// What was kept, in order.
+    /// The sample, in order.
     pub fn kept(&self) -> &[T] {
         &self.kept
     }

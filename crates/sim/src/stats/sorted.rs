@@ -14,7 +14,7 @@ impl From<Vec<Nanos>> for SortedTimes {
 }
 
 impl SortedTimes {
-    /// How many times there are.
+    /// The number of times.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -25,7 +25,7 @@ impl SortedTimes {
         if self.0.is_empty() { 0.0 } else { sum as f64 / self.0.len() as f64 / 1e6 }
     }
 
-    /// The time that a share `quantile` of all do not exceed, by the nearest rank; zero where there are none.
+    /// The time that a share `quantile` of all do not exceed, by the nearest rank; zero if there are none.
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let rank = (quantile * self.0.len() as f64).ceil() as usize;
         self.0.get(rank.clamp(1, self.0.len().max(1)) - 1).copied().unwrap_or_default()

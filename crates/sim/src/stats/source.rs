@@ -42,14 +42,14 @@ impl TimeClasses {
     }
 }
 
-/// Least, greatest, mean and deviation of values that come one by one.
+/// Minimum, maximum, mean and standard deviation of a sequence of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Running {
     /// How many.
     pub count: u64,
-    /// The least, 0 where there is none.
+    /// The minimum, 0 without values.
     pub min: f64,
-    /// The greatest, 0 where there is none.
+    /// The maximum, 0 without values.
     pub max: f64,
     mean: f64,
     /// Sum of the squared distances from the mean.
@@ -57,7 +57,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Takes `times` equal values in. *Source:* Chan, Golub and LeVeque (1979), joining two samples.
+    /// Adds `times` equal values. *Source:* Chan, Golub and LeVeque (1979), joining two samples.
     fn add(&mut self, value: f64, times: u64) {
         if times == 0 {
             return;
@@ -74,12 +74,12 @@ impl Running {
         self.spread += distance * distance * before * new / all;
     }
 
-    /// The mean, 0 where there is no value.
+    /// The mean, 0 without values.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The standard deviation of the sample, 0 where there are fewer than two values.
+    /// The standard deviation of the sample, 0 for fewer than two values.
     pub fn std_dev(&self) -> f64 {
         if self.count < 2 { 0.0 } else { (self.spread / (self.count - 1) as f64).max(0.0).sqrt() }
     }
@@ -110,7 +110,7 @@ impl Rates {
         self.requests += 1;
     }
 
-    /// Closes the window that has gone by, and the empty ones after it.
+    /// Closes the window that has passed, and the empty ones after it.
     fn close(&mut self, now: Nanos) {
         let a_second = RATE_WINDOW.as_secs();
         self.kib_s.add(self.bytes as f64 / 1024.0 / a_second, 1);
@@ -159,7 +159,7 @@ impl Direction {
         Direction { bytes: 0, responses, priorities: Vec::new(), last: begins, rates: Rates::new(begins) }
     }
 
-    /// Response times by priority, where there is more than one; as in fio, which tells them apart only then.
+    /// Response times by priority, if there is more than one; fio, too, separates them only then.
     pub fn priorities(&self) -> &[(Priority, TimeHistogram)] {
         if self.priorities.len() > 1 { &self.priorities } else { &[] }
     }
@@ -195,12 +195,12 @@ impl Direction {
     }
 }
 
-/// What is kept of one source or a group of them. It takes the same memory however many requests there are.
+/// The statistics of one source or a group of them, in constant memory.
 #[derive(Clone, Debug, Default)]
 pub struct SourceStats {
     /// When it issued its first request that counts.
     pub begins: Nanos,
-    /// Its reads; none where there were none.
+    /// Its reads; `None` if there were none.
     pub reads: Option<Box<Direction>>,
     /// Its writes.
     pub writes: Option<Box<Direction>>,

@@ -1,4 +1,5 @@
-//! How sure a mean of few independent values is. *Source:* "Student" (W. S. Gosset), "The probable error of a mean" (1908).
+//! The confidence interval of a mean of few independent values. *Source:* "Student" (W. S. Gosset), "The probable error of a mean"
+//! (1908).
 
 use super::Interval;
 
@@ -11,8 +12,8 @@ const QUANTILES: [f64; 30] = [
 /// The quantile of the normal distribution at 97.5 %.
 const NORMAL: f64 = 1.959_963_985;
 
-/// The quantile at 97.5 % for so many degrees of freedom, right to a thousandth; beyond the table by its expansion in their inverse
-/// (Abramowitz and Stegun, 26.7.5).
+/// The quantile at 97.5 % for `freedom` degrees of freedom, accurate to a thousandth; beyond the table by its expansion in their
+/// inverse (Abramowitz and Stegun, 26.7.5).
 fn quantile(freedom: usize) -> f64 {
     if let Some(found) = freedom.checked_sub(1).and_then(|index| QUANTILES.get(index)) {
         return *found;
@@ -23,7 +24,7 @@ fn quantile(freedom: usize) -> f64 {
 }
 
 impl Interval {
-    /// The mean of independent values and how far it may be off; none of fewer than two.
+    /// The mean of independent values with its interval; `None` for fewer than two.
     pub fn of_values(values: &[f64]) -> Option<Interval> {
         if values.len() < 2 {
             return None;

@@ -1,4 +1,4 @@
-//! What happened when: counts over time in a fixed number of bins, whose width doubles when the run outgrows them.
+//! Counts over time in a fixed number of bins, whose width doubles when the run outgrows them.
 
 use headstack_model::{Nanos, Op};
 
@@ -8,7 +8,7 @@ const BINS: usize = 512;
 /// Width of the bins at first.
 const FIRST_WIDTH: Nanos = Nanos(1_000_000);
 
-/// What happened within a span of time.
+/// The counts of a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
     /// Reads that completed.
@@ -26,7 +26,7 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// What happened within all these spans.
+    /// The sum of bins.
     pub fn sum(bins: &[Bin]) -> Bin {
         let mut sum = Bin::default();
         bins.iter().for_each(|bin| sum.join(bin));
@@ -98,7 +98,7 @@ impl Timeline {
         }
     }
 
-    /// The bin of a time, for which the bins are widened where they end before it.
+    /// The bin of a time; the bins are widened if they end before it.
     #[inline]
     fn bin(&mut self, at: Nanos) -> &mut Bin {
         while at.0 / self.width.0 >= BINS as u64 {

@@ -1,4 +1,4 @@
-//! Personalities: what a file system or a server asks of its disk, for what its users ask of it.
+//! Personalities: the requests of a file system or a server to its disk, for the requests of its users.
 
 pub mod ffs;
 pub mod lfs;

@@ -18,23 +18,23 @@ use crate::shape::{ShapeError, generator, nonzero};
 use crate::window::Window;
 use crate::{Issue, Load, Poll};
 
-/// What a stream gets each round.
+/// The data of a stream in each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
-    /// So many whole tracks that follow each other, a request each.
+    /// This number of consecutive whole tracks, one request each.
     Tracks(u32),
-    /// So many blocks, from any block on, in one request.
+    /// This number of blocks, from any block on, in one request.
     Blocks(u32),
 }
 
-/// What a server's rounds look like.
+/// The shape of a server's rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
     /// Streams that are served in a round.
     pub streams: u32,
-    /// What each of them gets.
+    /// The data of each stream.
     pub chunk: Chunk,
-    /// Requests of a round that the disk is given at a time.
+    /// Requests of a round outstanding at the disk.
     pub depth: u32,
     /// Rounds in all.
     pub rounds: u32,
@@ -74,7 +74,7 @@ pub struct VideoServer<'a> {
 impl<'a> VideoServer<'a> {
     /// A server whose videos are on the tracks between these boundaries: rising, the last of them the end of the last track.
     ///
-    /// *Errors:* no streams, an empty chunk, nothing outstanding, or a chunk that the tracks do not hold.
+    /// *Errors:* no streams, an empty chunk, a depth of 0, or a chunk that the tracks do not hold.
     pub fn new(boundaries: &'a [Lbn], shape: Rounds, seed: u64) -> Result<VideoServer<'a>, ShapeError> {
         assert!(boundaries.is_sorted_by(|one, next| one < next), "the boundaries of a track map rise");
         let first = boundaries.first().copied().unwrap_or_default();

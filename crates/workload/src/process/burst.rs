@@ -12,7 +12,7 @@ use super::{Process, Processes, Step, Wait, check_processes};
 use crate::shape::{Places, generator, nonzero, seed_of};
 use crate::{Region, ShapeError};
 
-/// What a load of runs at random places looks like.
+/// The shape of a load of runs at random places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstShape {
     /// The blocks addressed.
@@ -23,7 +23,7 @@ pub struct BurstShape {
     pub run: u64,
     /// Runs a process (r).
     pub times: u64,
-    /// The most blocks a request; a run's last request is what is left.
+    /// The most blocks per request; a run's last request is the rest.
     pub sectors: u32,
     /// Runs begin at multiples of this block number.
     pub alignment: u32,
@@ -31,7 +31,7 @@ pub struct BurstShape {
     pub op: Op,
 }
 
-/// A process that asks for one run after the other, each request once the one before is complete.
+/// A process that reads or writes one run after the other, each request once the previous one is complete.
 #[derive(Clone, Debug)]
 pub struct Burst {
     random: Pcg64Mcg,

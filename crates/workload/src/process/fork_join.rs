@@ -18,9 +18,9 @@ use crate::dist::{Distribution, Sampler};
 use crate::shape::{Reads, generator, nonzero, seed_of};
 use crate::{Issue, Load, Poll, ShapeError};
 
-/// Who says over how many disks a request goes.
+/// Decides over how many disks a request is spread.
 pub trait Spread {
-    /// How many disks for a request of so many blocks that meets so many others; what is more than there are is cut.
+    /// The number of disks for a request of `sectors` blocks that meets `others` others; it is clamped to the disks there are.
     fn across(&mut self, sectors: u64, others: u32) -> u32;
 }
 
@@ -31,7 +31,7 @@ impl Spread for u32 {
     }
 }
 
-/// What a load of forking processes looks like.
+/// The shape of a load of forking processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForkJoinShape {
     /// Disks of the array.
@@ -48,26 +48,26 @@ pub struct ForkJoinShape {
     pub command_sectors: u32,
     /// Share of reads among the requests; the others are writes.
     pub read_share: f64,
-    /// Share of requests that go on behind the process's last one.
+    /// Share of requests that continue the process's last one.
     pub sequential_share: f64,
 }
 
 /// A request that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// When the process asked.
+    /// When the process issued it.
     pub requested: Nanos,
     /// When the first thread got its disk.
     pub begun: Nanos,
     /// When the last thread was through.
     pub ended: Nanos,
-    /// Requests of other processes that were under way when it came.
+    /// Requests of other processes in flight when it was issued.
     pub others: u32,
     /// Disks it went over.
     pub across: u32,
 }
 
-/// A process and the request that it has under way.
+/// A process and its request in flight.
 #[derive(Clone, Debug)]
 struct Member {
     random: Pcg64Mcg,
@@ -84,9 +84,9 @@ struct Member {
 /// A disk of the array.
 #[derive(Clone, Debug)]
 struct Disk {
-    /// Processes whose threads queue, the one being served first.
+    /// Processes whose threads queue, the one in service first.
     threads: VecDeque<u32>,
-    /// What the one being served has left to move.
+    /// The rest of the transfer of the one in service.
     next: Lbn,
     left: u64,
 }
@@ -100,7 +100,7 @@ pub struct ForkJoin<S> {
     reads: Reads,
     members: Vec<Member>,
     disks: Vec<Disk>,
-    /// When processes that think will ask.
+    /// When thinking processes will issue their next requests.
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Disks that have a command to issue.
     ready: VecDeque<u32>,
@@ -114,10 +114,10 @@ pub struct ForkJoin<S> {
 }
 
 impl<S: Spread> ForkJoin<S> {
-    /// Processes that do so many requests each. Who is through goes on asking until all are, so that the last ones do not
-    /// have the array for themselves; these requests do not count.
+    /// Processes that complete `requests` requests each. A process that is done continues to issue requests until all are, so that
+    /// the last ones do not have the array for themselves; these requests do not count.
     ///
-    /// *Errors:* a number is 0, a share is none, the think time cannot be drawn, or the disks are too small.
+    /// *Errors:* a number is 0, a share is invalid, the think time cannot be drawn, or the disks are too small.
     pub fn new(shape: ForkJoinShape, spread: S, requests: u64, seed: u64) -> Result<Self, ShapeError> {
         check_processes(u64::from(shape.processes))?;
         nonzero("the number of disks", u64::from(shape.disks))?;
@@ -137,7 +137,7 @@ impl<S: Spread> ForkJoin<S> {
             random: generator(seed_of(seed, index)),
             request: nothing,
             op: Op::Read,
-            // Behind the disk's end: the first request is nowhere's continuation.
+            // After the disk's end: the first request continues nothing.
             first: shape.disk_sectors,
             unit: 0,
             threads: 0,
@@ -169,7 +169,7 @@ impl<S: Spread> ForkJoin<S> {
         &self.joined
     }
 
-    /// Who says over how many disks a request goes, as it is now.
+    /// The present spread.
     pub fn spread(&self) -> &S {
         &self.spread
     }
@@ -205,7 +205,7 @@ impl<S: Spread> ForkJoin<S> {
         }
     }
 
-    /// Lets the first thread at a disk begin.
+    /// Starts the first thread at a disk.
     fn start(&mut self, now: Nanos, index: u32) {
         let disk = &mut self.disks[index as usize];
         let Some(process) = disk.threads.front() else { return };
@@ -259,7 +259,7 @@ impl<S: Spread> Load for ForkJoin<S> {
             match self.wakes.peek().copied() {
                 Some(Reverse((at, process))) if at <= now => {
                     self.wakes.pop();
-                    // A late call moves nothing: the process asks at its own time.
+                    // A late call moves nothing: the process issues its request at its own time.
                     self.fork(at, process);
                 }
                 Some(Reverse((at, _))) => return Poll::Later(at),
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Runs a load on disks that take a ns a sector, one command at a time each; gives each command with its disk.
+    /// Runs a load on disks that take one ns per sector, with one command at a time each; returns each command with its disk.
     fn commands(load: &mut ForkJoin<u32>) -> Vec<(u32, Request, u32)> {
         let (mut now, mut out, mut all) = (Nanos::ZERO, Vec::new(), Vec::new());
         loop {
@@ -325,7 +325,7 @@ mod tests {
         let all = commands(&mut load);
         let mut met = [0; 4];
         for request in all[..200].chunks(4) {
-            // Two disks take two commands of 256 each, in step.
+            // Two disks take two commands of 256 each, simultaneously.
             let [(first, one, _), (second, two, _), (third, three, _), (fourth, four, _)] = request else {
                 panic!("four commands a request");
             };
@@ -369,7 +369,7 @@ mod tests {
         let mut load = ForkJoin::new(shape(), 1, 30, 7).expect("it fits");
         let sources: Vec<u32> = commands(&mut load).iter().map(|(_, _, source)| *source).collect();
         assert_eq!(load.joined().len(), 90);
-        // Four commands a request; who is through goes on.
+        // Four commands per request; a process that is done continues.
         assert!((0..3).all(|process| sources.iter().filter(|source| **source == process).count() >= 120));
     }
 

@@ -22,41 +22,41 @@ use headstack_model::{Nanos, Request};
 use crate::window::Window;
 use crate::{Issue, Load, Poll, ShapeError};
 
-/// The most requests that all processes together have outstanding; what they would ask beyond that comes later.
+/// The most requests that all processes together have outstanding; further ones are delayed.
 const MOST_OUTSTANDING: u32 = 1 << 20;
 
 /// The most processes of a load.
 const MOST_PROCESSES: u64 = 1 << 16;
 
-/// What a process does next.
+/// The next step of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Its own time from the last request, or from the completion it waited for, to this one.
     pub gap: Nanos,
-    /// The device it asks.
+    /// The device of its request.
     pub device: u32,
-    /// What it asks for.
+    /// Its request.
     pub request: Request,
-    /// What it does then.
+    /// What the process does after issuing it.
     pub wait: Wait,
-    /// Whether it goes before others, for whoever heeds that.
+    /// Whether it goes before others, for orders that support it.
     pub urgent: bool,
 }
 
-/// Whether a process waits for what it asked.
+/// Whether a process waits for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// It goes on at once.
+    /// It continues at once.
     Not,
     /// It waits for the completion.
     AtOnce,
-    /// It goes on for so long of its own time, and then waits unless the request is complete.
+    /// It continues for this much of its own time, and then waits unless the request is complete.
     After(Nanos),
 }
 
-/// One that asks.
+/// A process.
 pub trait Process {
-    /// The next step, decided at `now`; none when it has nothing to ask any more.
+    /// The next step, decided at `now`; `None` when the process has ended.
     fn next(&mut self, now: Nanos) -> Option<Step>;
 }
 
@@ -65,15 +65,15 @@ pub trait Process {
 #[derive(Clone, Debug)]
 pub struct Processes<P> {
     members: Vec<Member<P>>,
-    /// When processes that have a processor want to be woken; one entry each.
+    /// Wake-up times of processes that have a processor; one entry each.
     wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Processors that nobody has.
+    /// Free processors.
     free: usize,
     /// The process that has the first processor.
     on_first: Option<u32>,
     /// Whether all processors but the first are lost once no process is ready for them.
     idle_cpu_never_wakes: bool,
-    /// Processes that could go on and have no processor, and since when.
+    /// Processes that are ready and have no processor, and since when.
     ready: VecDeque<(u32, Nanos)>,
     window: Window,
 }
@@ -92,7 +92,7 @@ struct Member<P> {
 }
 
 impl<P: Process> Processes<P> {
-    /// `requests` requests in all, or fewer where the processes end before.
+    /// `requests` requests in all, or fewer if the processes end before.
     ///
     /// *Errors:* there are no processes, or too many.
     pub fn new(processes: impl IntoIterator<Item = P>, requests: u64) -> Result<Processes<P>, ShapeError> {
@@ -106,8 +106,8 @@ impl<P: Process> Processes<P> {
         Ok(all.sharing(count as u32))
     }
 
-    /// Has them share so many processors. A process keeps its own until it waits; the others queue for one, and their own
-    /// time stands still meanwhile. To be called before the load starts.
+    /// Makes them share this number of processors. A process keeps its processor until it waits; the others queue for one, and
+    /// their own time stands still meanwhile. Call it before the load starts.
     pub fn sharing(mut self, processors: u32) -> Processes<P> {
         self.free = processors as usize;
         self.on_first = None;
@@ -117,14 +117,14 @@ impl<P: Process> Processes<P> {
         self
     }
 
-    /// Has every processor but the first stay idle for good once a process leaves it and no other is ready: DiskSim looks
-    /// for a ready process where one leaves, and where a completion comes in, which is the first processor.
+    /// Makes every processor but the first idle for the rest of the run once a process leaves it and no other is ready: DiskSim
+    /// looks for a ready process only where one leaves, and where a completion arrives, which is the first processor.
     pub fn idle_cpu_never_wakes(mut self) -> Processes<P> {
         self.idle_cpu_never_wakes = true;
         self
     }
 
-    /// Gives a process that can go on a processor, or has it queue for one.
+    /// Assigns a processor to a process that is ready, or queues it.
     fn enter(&mut self, now: Nanos, index: u32) {
         let Some(wake) = self.members[index as usize].wake() else { return };
         if self.free == 0 {
@@ -135,7 +135,7 @@ impl<P: Process> Processes<P> {
         self.wakes.push(Reverse((wake, index)));
     }
 
-    /// Takes the processor of a process that cannot go on, for the next one in the queue.
+    /// Releases the processor of a process that waits, for the next one in the queue.
     fn leave(&mut self, at: Nanos, leaver: u32) {
         let was_first = self.on_first == Some(leaver);
         if was_first {
@@ -151,7 +151,7 @@ impl<P: Process> Processes<P> {
         self.wakes.push(Reverse((wake, index)));
     }
 
-    /// Lets a process run at the time of its wake; what it asks, if it does.
+    /// Runs a process at the time of its wake-up; returns its request, if it issues one.
     fn run(&mut self, at: Nanos, index: u32) -> Option<Issue> {
         let count = self.members.len() as u64;
         let member = &mut self.members[index as usize];
@@ -180,7 +180,7 @@ impl<P: Process> Processes<P> {
     }
 }
 
-/// That there are processes, and not too many for any host's memory.
+/// Checks that there are processes, and not too many for a host's memory.
 fn check_processes(found: u64) -> Result<(), ShapeError> {
     crate::shape::nonzero("the number of processes", found)?;
     if found > MOST_PROCESSES {
@@ -214,7 +214,7 @@ impl<P: Process> Member<P> {
         step
     }
 
-    /// When to look after it next, unless a completion comes first.
+    /// When to run it next, unless a completion comes first.
     fn wake(&self) -> Option<Nanos> {
         if self.waits.is_some() || self.step.is_none() {
             return None;
@@ -222,7 +222,7 @@ impl<P: Process> Member<P> {
         Some(self.limits.front().map_or(self.due, |(limit, _)| self.due.min(*limit)))
     }
 
-    /// Its own time stood still for so long.
+    /// Its own time stood still for this long.
     fn pause(&mut self, pause: Nanos) {
         self.due = self.due.saturating_add(pause);
         for (limit, _) in &mut self.limits {

@@ -28,7 +28,7 @@ pub struct SyntheticSpec {
     /// Number of such processes.
     #[serde(default = "one")]
     pub processes: u32,
-    /// The volumes asked, by name; each request that is neither sequential nor local goes to any of them. All when empty.
+    /// The volumes used, by name; each request that is neither sequential nor local goes to any of them. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
     /// Sectors used of each volume, from its start. All when absent.
@@ -55,8 +55,7 @@ pub struct SyntheticSpec {
     /// Whether requests that the process waits for, at once or later, are urgent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub urgent_waits: bool,
-    /// Size of requests in sectors: rounded down to whole ones, drawn again where there is none, and then rounded up to the
-    /// blocking.
+    /// Size of requests in sectors: rounded down to whole ones, drawn again if that is zero, and then rounded up to the blocking.
     pub size_sectors: Distribution<f64>,
     /// Distance in sectors from the last request's begin to a local one's.
     #[serde(default = "no_distance")]
@@ -90,14 +89,14 @@ fn no_distance() -> Distribution<f64> {
 /// Synthetic processes that cannot be made.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SyntheticError {
-    /// A share is none, or two that exclude each other sum up to more than 1.
+    /// A share is invalid, or two exclusive ones sum to more than 1.
     #[error("{found} is no share: 0 to 1{together}")]
     Share {
         /// The key.
         key: &'static str,
         /// The share met.
         found: f64,
-        /// What it must not exceed 1 together with.
+        /// The other share of the sum.
         together: &'static str,
     },
     /// A distribution cannot be drawn from.
@@ -141,9 +140,9 @@ impl SyntheticError {
 }
 
 impl SyntheticSpec {
-    /// Whether its numbers can be, whatever the volumes.
+    /// Checks its numbers, independently of the volumes.
     ///
-    /// *Errors:* the first that cannot.
+    /// *Errors:* the first invalid one.
     pub fn check(&self) -> Result<(), SyntheticError> {
         check_processes(u64::from(self.processes))?;
         if self.blocking_sectors == 0 {
@@ -179,7 +178,7 @@ impl SyntheticSpec {
 
     /// The processes of this kind, over the volumes of a rig.
     ///
-    /// *Errors:* as [`SyntheticSpec::check`]; or a volume is not there, or holds less than is to be used.
+    /// *Errors:* as [`SyntheticSpec::check`]; or a volume does not exist, or is smaller than the used part.
     pub fn build(&self, volumes: &[VolumeInfo], seed: u64) -> Result<Vec<Synthetic>, SyntheticError> {
         self.check()?;
         let areas = self.areas(volumes)?;
@@ -205,7 +204,7 @@ impl SyntheticSpec {
         Ok((0..u64::from(self.processes)).map(process).collect())
     }
 
-    /// The volumes asked, each as its number and its blocks.
+    /// The volumes used, each as its number and its blocks.
     fn areas(&self, volumes: &[VolumeInfo]) -> Result<Vec<Area>, SyntheticError> {
         let fault = |key| move |message| SyntheticError::Volume { key, message };
         let numbers: Vec<usize> = if self.volumes.is_empty() {
@@ -248,7 +247,7 @@ struct Shares {
     limited: f64,
 }
 
-/// What is used of a volume, in blocks of the blocking.
+/// The used part of a volume, in blocks of the blocking.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     device: u32,
@@ -347,7 +346,7 @@ impl Synthetic {
                 return Run { area, first, blocks, op: self.op() };
             }
         }
-        // The distances lead off the disk: the last place once more.
+        // The distances lead off the disk: use the last place again.
         Run { op: self.op(), ..last }
     }
 }

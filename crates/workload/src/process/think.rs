@@ -1,6 +1,6 @@
-//! Processes that think, ask for one thing, and wait for it: a closed load of so many processes (MPL).
+//! Processes that think, issue one request, and wait for it: a closed load of a number of processes (MPL).
 //!
-//! *Source:* the closed model of the striping study: each process delays at an infinite server, asks, waits.
+//! *Source:* the closed model of the striping study: each process delays at an infinite server, issues a request, waits.
 
 use headstack_model::Nanos;
 use rand_pcg::Pcg64Mcg;
@@ -10,7 +10,7 @@ use crate::dist::{Distribution, Sampler};
 use crate::shape::{generator, seed_of};
 use crate::{Pick, Requests, Shape, ShapeError};
 
-/// What a load of thinking processes looks like.
+/// The shape of a load of thinking processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThinkShape {
     /// The requests of each process. Sequential processes begin at places that are spaced evenly over the region.
@@ -21,12 +21,12 @@ pub struct ThinkShape {
     pub think: Distribution<Nanos>,
 }
 
-/// A process that thinks, asks and waits.
+/// A process that thinks, issues a request and waits.
 #[derive(Clone, Debug)]
 pub struct Thinker {
     requests: Requests,
     think: Sampler<Nanos>,
-    /// A generator of its own, so that the same requests come whatever is thought.
+    /// A generator of its own, so that the requests are the same whatever the think time.
     random: Pcg64Mcg,
 }
 

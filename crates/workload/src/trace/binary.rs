@@ -4,9 +4,9 @@ use std::io::{ErrorKind, Read};
 
 use super::error::Fault;
 
-/// Fills `bytes[from..to]` and gives `bytes[..to]`; none where the input ends before a record's first byte.
+/// Fills `bytes[from..to]` and returns `bytes[..to]`; `None` if the input ends before a record's first byte.
 ///
-/// *Errors:* the input ends within.
+/// *Errors:* the input ends within a record.
 pub(super) fn read_part<'a>(
     input: &mut impl Read,
     bytes: &'a mut [u8],

@@ -45,7 +45,7 @@ pub(super) const FORMAT: Format = Format {
 
 const FORM: &str = "major,minor cpu sequence time_s process action rwbs sector + sectors [name]";
 
-/// What the trace says once.
+/// The header of the trace.
 static HEADER: Header =
     Header { preamble: Vec::new(), big_endian: false, names: Vec::new(), numbering: Numbering::MajorMinor };
 
@@ -55,7 +55,7 @@ struct Reader<R> {
     ended: bool,
 }
 
-/// What a line says.
+/// A parsed line.
 enum Line {
     Event(Event),
     /// An event of no use here.
@@ -106,14 +106,14 @@ fn parse(line: &[u8]) -> Result<Line, Fault> {
     let process = next()?;
     let action = next()?;
     if ![&b"Q"[..], b"D", b"C"].contains(&action) {
-        // Its time tells that it is an event at all.
+        // A valid time shows that it is an event at all.
         text::time("time_s", time, 1_000_000_000)?;
         return Ok(Line::Other);
     }
     let letters = next()?;
     let has = |letter: u8| letters.contains(&letter);
     let (sector, bytes) = match next().unwrap_or(b"[") {
-        // Without data, a name or an error stands at once.
+        // Without data, a name or an error follows at once.
         name if name.starts_with(b"[") => (0, 0),
         sector => (text::sector("sector", sector)?, length(next().ok(), next().ok())?),
     };
@@ -131,7 +131,7 @@ fn parse(line: &[u8]) -> Result<Line, Fault> {
     }))
 }
 
-/// The bytes that `+ SECTORS` says; nothing where something else stands.
+/// The bytes of `+ SECTORS`; zero if the fields are different.
 fn length(plus: Option<&[u8]>, sectors: Option<&[u8]>) -> Result<u64, Fault> {
     match (plus, sectors) {
         (Some(b"+"), Some(sectors)) => text::sectors("sectors", sectors),
@@ -176,7 +176,7 @@ impl Writer {
         push_right(out, record.time.0 / 1_000_000_000, 5);
         let from = out.len();
         push_time(out, Nanos(record.time.0 % 1_000_000_000), 9);
-        // The whole second stands before.
+        // The whole second was written before.
         out.remove(from);
         out.push(b' ');
         push_right(out, process.into(), 5);

@@ -65,7 +65,7 @@ const PASSED_THROUGH: u32 = 1 << 25;
 const NOTICE: u32 = 1 << 26;
 const DISCARD: u32 = 1 << 29;
 
-/// Whether the highest byte comes first, told by the magic number; none where it is not there.
+/// Whether the trace is big-endian, by the magic number; `None` without it.
 fn order(bytes: &[u8]) -> Option<bool> {
     let magic = bytes[..4].try_into().expect("it has four bytes");
     let is = |number: u32| number & !0xff == MAGIC;
@@ -131,7 +131,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// Passes over so many bytes of payload.
+    /// Skips this many bytes of payload.
     fn skip(&mut self, payload: usize) -> Result<(), Fault> {
         let mut left = payload;
         while left > 0 {
@@ -170,7 +170,7 @@ impl Fields<'_> {
     }
 }
 
-/// What an event says, if that is of use.
+/// The event of a record, if it is a relevant one.
 fn event(fields: &Fields<'_>) -> Result<Option<Event>, Fault> {
     let action = fields.word(28);
     let step = action & 0xffff;

@@ -1,10 +1,10 @@
-//! What a format can say of a request, and what is lost when a request is written in it.
+//! What a format can express of a request, and what is lost when a request is written in it.
 
 use headstack_model::Nanos;
 
 use super::{Kind, Record};
 
-/// What a format can say of a request.
+/// What a format can express of a request.
 ///
 /// *Units:* nanoseconds and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +23,15 @@ pub struct Carries {
     pub longest: u64,
     /// Whether a read or write may have no bytes.
     pub empty: bool,
-    /// How many devices can be told apart.
+    /// The largest number of devices.
     pub devices: u64,
-    /// Whether there are flushes.
+    /// Whether it has flushes.
     pub flush: bool,
-    /// Whether there are trims.
+    /// Whether it has trims.
     pub trim: bool,
-    /// Response times, where there are any.
+    /// Response times, if it has them.
     pub response: Option<Span>,
-    /// Think times, where there are any: the trace is then replayed closed.
+    /// Think times, if it has them: the trace is then replayed closed.
     pub think: Option<Span>,
     /// The process.
     pub source: Presence,
@@ -42,20 +42,20 @@ pub struct Carries {
 pub enum Presence {
     /// Not at all.
     Never,
-    /// Where it is known.
+    /// If it is known.
     Sometimes,
-    /// For every request; 0 where it is not known.
+    /// For every request; 0 if it is unknown.
     Always,
 }
 
-/// What a format can say of a span of time.
+/// What a format can express of a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// It is a multiple of this, in nanoseconds.
     pub tick: u64,
     /// The longest, in nanoseconds.
     pub longest: u64,
-    /// Whether it is there for every request, so that one that is not known is written as 0.
+    /// Whether every request has it, so that an unknown one is written as 0.
     pub always: bool,
 }
 
@@ -77,7 +77,7 @@ impl Carries {
         source: Presence::Never,
     };
 
-    /// Changes `record` to what the format can say of it and counts what is lost. `false` if it cannot be said at all.
+    /// Reduces `record` to what the format can express and counts the losses. `false` if it cannot be expressed at all.
     pub fn fit(&self, record: &mut Record, losses: &mut Losses) -> bool {
         self.fit_run(record, losses);
         if let Some(loss) = self.unfit(record) {
@@ -98,12 +98,12 @@ impl Carries {
         true
     }
 
-    /// Whether a time is later than any that the format can say.
+    /// Whether a time is later than the format can express.
     pub fn is_too_late(&self, time: Nanos) -> bool {
         self.tick > 0 && time.0 > self.latest
     }
 
-    /// Why nothing of it can be said.
+    /// Why it cannot be expressed at all.
     fn unfit(&self, record: &Record) -> Option<Loss> {
         let data = matches!(record.kind, Kind::Read | Kind::Write);
         let reasons = [
@@ -154,7 +154,7 @@ fn fit_span(
     }
 }
 
-/// Something that a format cannot say.
+/// A part of a request that a format cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// A flush was left out.
@@ -211,7 +211,7 @@ impl Loss {
         (self as usize) <= Loss::Far as usize
     }
 
-    /// What is said of so many of them: `flushes left out`.
+    /// The text after their number: `flushes left out`.
     pub fn words(self) -> &'static str {
         match self {
             Loss::Flush => "flushes left out",
@@ -241,7 +241,7 @@ impl Losses {
         self.0[loss as usize] += 1;
     }
 
-    /// What was lost, with how often.
+    /// The losses, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> {
         Loss::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }

@@ -4,12 +4,12 @@ use headstack_model::Nanos;
 
 use super::Record;
 
-/// Holds each request back until the next one is known.
+/// Holds each request until the next one is known.
 #[derive(Debug, Default)]
 pub(super) struct Held(Option<Record>);
 
 impl Held {
-    /// The request before `next`, or the last one where there is none, with a think time.
+    /// The request before `next`, or the last one if there is none, with a think time.
     pub(super) fn step(&mut self, next: Option<&Record>) -> Option<Record> {
         let held = std::mem::replace(&mut self.0, next.copied())?;
         let completed = Nanos(held.time.0.saturating_add(held.response.unwrap_or(Nanos::ZERO).0));

@@ -39,7 +39,7 @@ pub(super) const FORMAT: Format = Format {
 const FORM: &str = "time_ns,device,op,offset,bytes,response_ns,think_ns,process";
 const SPAN: Span = Span { tick: 1, longest: text::LATEST, always: false };
 
-/// Whether a line names the columns, and then whether there are more than are read.
+/// Whether a line has the names of the columns, and then whether there are more columns than are read.
 fn columns(line: &[u8]) -> Option<bool> {
     match line.strip_prefix(FORM.as_bytes())? {
         [] => Some(false),
@@ -56,10 +56,10 @@ fn read_columns(line: &[u8]) -> &[u8] {
 
 struct Reader<R> {
     lines: Lines<R>,
-    /// The names of the devices, once the first one turned out to have one, or that they have numbers.
+    /// The names of the devices, once the first one is known to have a name or a number.
     names: Option<Devices>,
     begun: bool,
-    /// Whether there are columns beyond those that are read.
+    /// Whether there are further columns, which are not read.
     more: bool,
 }
 

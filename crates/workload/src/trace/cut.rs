@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::Record;
 use crate::shape::generator;
 
-/// Which part of a trace is kept. All conditions must hold.
+/// The part of a trace to keep. All conditions must hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CutOptions {
     /// Issued at this time or later, counted from the first request.
@@ -23,7 +23,7 @@ pub struct CutOptions {
     pub device: Option<String>,
     /// Each request with this probability.
     pub share: f64,
-    /// What the chances are drawn from.
+    /// The seed of random choices.
     pub seed: u64,
 }
 
@@ -43,7 +43,7 @@ pub enum CutError {
     /// Nothing lies between.
     #[error("{what} runs from {from} to {to}, which is nothing")]
     Empty {
-        /// What is cut.
+        /// The kind of range.
         what: &'static str,
         /// From here.
         from: String,
@@ -61,9 +61,9 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// A cut of the whole trace's first request on.
+    /// A cut that starts at the trace's first request.
     ///
-    /// *Errors:* a share out of range, or a range that holds nothing.
+    /// *Errors:* a share out of range, or an empty range.
     pub fn new(options: CutOptions) -> Result<Cut, CutError> {
         if !(options.share > 0.0 && options.share <= 1.0) {
             return Err(CutError::Share(options.share));
@@ -84,7 +84,7 @@ impl Cut {
         Ok(Cut { options, random, base: None })
     }
 
-    /// Whether this record, the next of the trace, is kept; `label` is what the trace calls its device.
+    /// Whether to keep this record, the next of the trace; `label` is the trace's name of its device.
     pub fn keeps(&mut self, record: &Record, label: impl FnOnce() -> String) -> bool {
         let time = record.time.since(*self.base.get_or_insert(record.time));
         let options = &self.options;

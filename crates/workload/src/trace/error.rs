@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, and where.
+//! Errors of traces, with their place.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ pub(super) const LONGEST_LINE: usize = 4096;
 /// The most devices that a trace may name.
 pub(super) const MOST_NAMES: usize = 65_536;
 
-/// What is wrong with a trace, and where.
+/// An error in a trace, with its place.
 #[derive(Debug, Error)]
 #[error("{}{}{fault}", before(.file), before(.place))]
 pub struct TraceError {
-    /// The trace's file; empty where there is none.
+    /// The trace's file; empty if there is none.
     pub file: String,
     /// Where in it.
     pub place: Place,
-    /// What is wrong there.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What stands before a fault, if there is anything to say.
+/// The text before a fault, if any.
 fn before(place: impl fmt::Display) -> String {
     let place = place.to_string();
     if place.is_empty() { place } else { place + ": " }
@@ -48,7 +48,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What can be wrong at a place of a trace.
+/// A fault at a place of a trace.
 #[derive(Debug, Error)]
 pub enum Fault {
     /// The reader failed.
@@ -60,31 +60,31 @@ pub enum Fault {
     /// A field is missing or one too many.
     #[error("{found} fields, where `{form}` are {wanted}")]
     FieldCount {
-        /// How many there are.
+        /// The number found.
         found: usize,
-        /// What a line looks like.
+        /// The form of a line.
         form: &'static str,
         /// How many fields that are.
         wanted: usize,
     },
-    /// A field holds what it may not.
+    /// A field has an invalid value.
     #[error("{field} is `{found}`, where {allowed} is allowed")]
     Field {
         /// The field's name.
         field: &'static str,
-        /// What it holds, cut to 40 characters.
+        /// Its value, cut to 40 characters.
         found: String,
-        /// What it may hold.
+        /// The allowed values.
         allowed: &'static str,
     },
-    /// A field holds what it may not, and says how the records behind it are read.
+    /// An invalid value of a field that determines how later records are read.
     #[error("{field} is `{found}`, where {allowed} is allowed")]
     Final {
         /// The field's name.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         found: u64,
-        /// What it may hold.
+        /// The allowed values.
         allowed: &'static str,
     },
     /// The trace ends within a record.
@@ -98,7 +98,7 @@ pub enum Fault {
     /// The text before the first record is not as it must be.
     #[error("the header {what}")]
     Header {
-        /// What it lacks.
+        /// The missing part.
         what: &'static str,
     },
     /// More devices are named than any real trace has.
@@ -110,19 +110,19 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// A field that holds what it may not.
+    /// A field with an invalid value.
     pub(super) fn field(field: &'static str, found: &[u8], allowed: &'static str) -> Fault {
         let found = String::from_utf8_lossy(&found[..found.len().min(160)]);
         let shown = found.chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c });
         Fault::Field { field, found: shown.collect(), allowed }
     }
 
-    /// A field of a binary record that holds what it may not.
+    /// A field of a binary record with an invalid value.
     pub(super) fn number(field: &'static str, found: u64, allowed: &'static str) -> Fault {
         Fault::Field { field, found: found.to_string(), allowed }
     }
 
-    /// Whether nothing behind it can be read, so that it cannot be skipped.
+    /// Whether nothing after it can be read, so that it cannot be skipped.
     pub fn is_final(&self) -> bool {
         !matches!(self, Fault::TooLong | Fault::FieldCount { .. } | Fault::Field { .. })
     }

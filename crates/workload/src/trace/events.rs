@@ -20,7 +20,7 @@ const OUTSTANDING: usize = 4096;
 /// The longest response time, in nanoseconds.
 pub(super) const LONGEST_RESPONSE: u64 = 1 << 62;
 
-/// What an event says.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A request was queued.
@@ -31,7 +31,7 @@ pub(super) enum Event {
     Complete(Record),
 }
 
-/// Requests on their way.
+/// Requests in flight.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
     /// Requests in their order, from number `first` on.
@@ -107,7 +107,7 @@ impl Pairing {
         *state = State::Ready;
     }
 
-    /// The next request of which all is known, or, at the trace's end, the next one.
+    /// The next request that is complete, or, at the trace's end, the next one.
     pub(super) fn next_complete(&mut self, at_end: bool) -> Option<Record> {
         let (_, state) = self.requests.front()?;
         if !at_end && *state == State::Outstanding {

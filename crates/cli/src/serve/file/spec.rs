@@ -10,31 +10,31 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A storage node: what `headstack serve CONFIG.toml` reads.
+/// A storage node: the contents of the file of `headstack serve CONFIG.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NodeSpec {
-    /// Where clients find the node: `unix:PATH`, `HOST:PORT`, `:PORT`. All exports are at each. Not needed where systemd hands
-    /// over its sockets.
+    /// Addresses at which the node listens: `unix:PATH`, `HOST:PORT`, `:PORT`. Each has all exports. Not required where systemd
+    /// passes the sockets.
     pub(crate) listen: Vec<String>,
-    /// Where figures are served over HTTP: `HOST:PORT`, or `:PORT` at 127.0.0.1.
+    /// Address of the statistics over HTTP: `HOST:PORT`, or `:PORT` for 127.0.0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
-    /// Who to go on as, by name or number, once disks and sockets are open: for a node that root starts.
+    /// User to change to after opening disks and sockets, by name or number; for a node started by root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<String>,
-    /// TLS for clients, within the protocol (STARTTLS). Without it everything crosses the network as it is.
+    /// TLS for clients, within the protocol (STARTTLS). Without it everything crosses the network unencrypted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tls: Option<TlsSettings>,
-    /// What clients may ask of the node's memory and patience.
+    /// Limits of clients' memory and time.
     pub(crate) limits: LimitsSpec,
     /// The disks, each with a thread and a stream memory of its own.
     pub(crate) disk: Vec<DiskSpec>,
-    /// What clients can choose. Without any, each disk is exported under its name.
+    /// The exports. Without any, each disk is exported under its name.
     pub(crate) export: Vec<ExportSpec>,
 }
 
-/// `[limits]`: what clients may ask of the node's memory and patience.
+/// `[limits]`: limits of clients' memory and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitsSpec {
@@ -80,7 +80,7 @@ impl Default for LimitsSpec {
     }
 }
 
-/// Bytes of requests and replies that all connections may have under way where the file says nothing.
+/// Default of the bytes of requests and replies that all connections may have in flight.
 const TOGETHER: usize = 512 << 20;
 
 impl LimitsSpec {
@@ -134,12 +134,12 @@ impl LimitsSpec {
     }
 }
 
-/// `[disk]`: one disk, which is one of three: `path`, `emulate` or `ram_bytes`. A disk is one of one node: what another writes to
-/// it is not seen.
+/// `[disk]`: one disk, given by `path`, `emulate` or `ram_bytes`. A disk belongs to one node only: the node does not see what
+/// others write to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DiskSpec {
-    /// What exports, figures and errors call it; without it the name of its file, else disk0, disk1 and so on by its place.
+    /// Name in exports, statistics and errors. Default: the name of its file, else disk0, disk1 and so on by its position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
     /// A block device or a file.
@@ -148,28 +148,28 @@ pub(crate) struct DiskSpec {
     /// An emulated disk in this process: a drive or a rig of one volume, shipped or a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) emulate: Option<String>,
-    /// The file that keeps an emulated disk's data; without it they go with the process.
+    /// The file of an emulated disk's data. Default: memory, lost at the end of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<PathBuf>,
-    /// How many times faster than a real one an emulated disk runs: 0.001 to 5000.
+    /// Speed of an emulated disk relative to a real one: 0.001 to 5000.
     pub(crate) speed: f64,
-    /// Size of a disk in memory, whose contents go with the process.
+    /// Size of a disk in memory, whose contents are lost at the end of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ram_bytes: Option<u64>,
-    /// Whether it is opened to read alone.
+    /// Whether it is opened read-only.
     pub(crate) read_only: bool,
-    /// Whether a block device or file is read and written through the system's page cache, and not with O_DIRECT.
+    /// Whether a block device or file is accessed through the system's page cache instead of O_DIRECT.
     pub(crate) buffered: bool,
-    /// Whether threads wait for the system in place of io_uring. They do, too, where the system refuses that.
+    /// Whether to use threads instead of io_uring. Threads are also used where the system refuses io_uring.
     pub(crate) threads: bool,
-    /// A map of where its tracks begin, as `headstack probe --map` writes it: what streams ask of the disk ends there, where that
-    /// leaves at least a quarter of it.
+    /// A map of its tracks from `headstack probe --map`: requests of streams to the disk then end at track boundaries, where that
+    /// leaves at least a quarter of their length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) map: Option<PathBuf>,
-    /// What it does in the worst case: what exports promise is held against it.
+    /// Its worst-case ability, on which guarantees of exports are based.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ability: Option<AbilitySpec>,
-    /// Its stream memory, and how streams are found and served from it.
+    /// Its stream memory, and how streams are detected and served.
     pub(crate) streams: Config,
 }
 
@@ -192,15 +192,15 @@ impl Default for DiskSpec {
     }
 }
 
-/// `[disk.ability]`: what a disk does in the worst case.
+/// `[disk.ability]`: the worst-case ability of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AbilitySpec {
-    /// Bytes a second from the media where the disk is slowest.
+    /// Media rate in bytes a second in the slowest zone.
     pub(crate) bandwidth_bytes_per_s: u64,
     /// Longest time from the end of one transfer to the beginning of another, anywhere on the disk.
     pub(crate) positioning_ms: f64,
-    /// Share of the disk's time that may be promised; the rest is for all others.
+    /// Share of the disk's time that may be guaranteed; the rest is for all other requests.
     #[serde(default = "most")]
     pub(crate) share: f64,
 }
@@ -215,20 +215,20 @@ fn most() -> f64 {
 pub(crate) struct ExportSpec {
     /// The name of the disk.
     pub(crate) disk: String,
-    /// What clients choose it by; without it the disk's name. The first is what a client gets that asks for none by name.
+    /// Name by which clients choose it. Default: the disk's name. A client without a name gets the first export.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
-    /// What clients can show people of it; without it what the disk is.
+    /// Description for people. Default: a description of the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    /// Whether it takes no writes.
+    /// Whether it refuses writes.
     #[serde(default)]
     pub(crate) read_only: bool,
-    /// Who may see and use it, each an address, a network (`10.0.0.0/8`), `unix` for all at sockets in the file system,
-    /// `uid:NUMBER` for a user there, or `cert:NAME` for whom a client's certificate names; all may where it is empty.
+    /// Clients that may see and use it: an address, a network (`10.0.0.0/8`), `unix` for all clients of Unix sockets, `uid:NUMBER`
+    /// for a user there, or `cert:NAME` for the names in a client's certificate. Empty: all clients.
     #[serde(default)]
     pub(crate) allow: Vec<Allow>,
-    /// What each connection is promised for all streams. The disk's `ability` says how many there may be; who comes beyond is
+    /// Guarantee of each connection, for all its streams. The disk's `ability` limits their number; further connections are
     /// refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) guarantee: Option<Guarantee>,

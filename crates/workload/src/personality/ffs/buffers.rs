@@ -1,4 +1,4 @@
-//! The buffer cache: which blocks of the disk memory holds, in whole or in part.
+//! The buffer cache: blocks of the disk in memory, whole or in part.
 
 use super::BLOCK_SECTORS;
 use std::collections::VecDeque;
@@ -8,10 +8,10 @@ type Sectors = u16;
 
 const ALL: Sectors = Sectors::MAX;
 
-/// What memory knows of a block.
+/// The state of a block in memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Buffer {
-    /// Sectors that were asked for, or are there.
+    /// Sectors that were requested, or are valid.
     requested: Sectors,
     /// Sectors that are there.
     valid: Sectors,
@@ -21,7 +21,7 @@ struct Buffer {
     listed: bool,
 }
 
-/// Buffers of blocks. When there are too many, the one that came first goes, unless it is dirty or on its way.
+/// Buffers of blocks. When there are too many, the oldest is evicted, unless it is dirty or in a transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Buffers {
     of: Vec<Buffer>,
@@ -35,22 +35,22 @@ impl Buffers {
         Buffers { of: vec![Buffer::default(); blocks as usize], by_age: VecDeque::new(), most }
     }
 
-    /// Whether all of a block is there.
+    /// Whether all of a block is valid.
     pub(super) fn is_valid(&self, block: u32) -> bool {
         self.of[block as usize].valid == ALL
     }
 
-    /// Whether all of a block is there or was asked for.
+    /// Whether all of a block is valid or was requested.
     pub(super) fn is_requested(&self, block: u32) -> bool {
         self.of[block as usize].requested == ALL
     }
 
-    /// The first sector of a block that was not asked for; the block's number of sectors where all were.
+    /// The first sector of a block that was not requested; the block's number of sectors if all were.
     pub(super) fn first_unrequested(&self, block: u32) -> u32 {
         self.of[block as usize].requested.trailing_ones()
     }
 
-    /// Notes that sectors of the disk are asked for.
+    /// Records that sectors of the disk are requested.
     pub(super) fn request(&mut self, first: u64, sectors: u32) {
         for (block, part) in parts(first, sectors) {
             let buffer = &mut self.of[block as usize];
@@ -59,17 +59,17 @@ impl Buffers {
         }
     }
 
-    /// Takes sectors of the disk that came.
+    /// Records that sectors of the disk have arrived.
     pub(super) fn arrive(&mut self, first: u64, sectors: u32) {
         for (block, part) in parts(first, sectors) {
             let buffer = &mut self.of[block as usize];
-            // A block that was forgotten meanwhile stays so.
+            // A block that was evicted meanwhile stays so.
             buffer.valid |= part & buffer.requested;
             self.list(block);
         }
     }
 
-    /// A block that was written to, and so is there.
+    /// A block that was written, and so is valid.
     pub(super) fn write(&mut self, block: u32) {
         let listed = self.of[block as usize].listed;
         self.of[block as usize] = Buffer { requested: ALL, valid: ALL, dirty: true, listed };
@@ -91,7 +91,7 @@ impl Buffers {
         if !std::mem::replace(&mut self.of[block as usize].listed, true) {
             self.by_age.push_back(block);
         }
-        // Each is looked at once at most: where all are dirty or on their way, there are more for a while.
+        // Each is checked once at most: if all are dirty or in transfers, there are more for a while.
         for _ in self.most..self.by_age.len() {
             let Some(oldest) = self.by_age.pop_front() else { return };
             let buffer = &mut self.of[oldest as usize];

@@ -1,8 +1,8 @@
-//! A file: where its blocks lie, and how much of it is on the disk.
+//! A file: the places of its blocks, and how much of it is on the disk.
 
 use super::{BLOCK_BYTES, BLOCK_SECTORS, DIRECT_BLOCKS, POINTERS, sector_of};
 
-/// A file as its inode and indirect blocks describe it, and what of it waits to be written.
+/// A file as its inode and indirect blocks describe it, and its unwritten part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
     /// Number of its inode, which is also the place of its name.
@@ -20,14 +20,14 @@ pub(super) struct File {
     pub(super) last_group: u32,
     /// Blocks that it has in that group.
     pub(super) in_group: u32,
-    /// Sectors of the file, from its start, that are on the disk or on their way.
+    /// Sectors of the file, from its start, that are on the disk or in a transfer.
     pub(super) written: u64,
-    /// Leading blocks that are on the disk or on their way.
+    /// Indirect blocks that are on the disk or in a transfer.
     pub(super) leads_written: usize,
 }
 
 impl File {
-    /// Blocks that the length takes.
+    /// Number of blocks for its length.
     pub(super) fn length(&self) -> u32 {
         self.bytes.div_ceil(BLOCK_BYTES) as u32
     }
@@ -91,17 +91,17 @@ pub(super) enum LeadKind {
     OfDouble,
 }
 
-/// The section of a file that a block belongs to: the direct blocks, then what one indirect block leads to each.
+/// The section of a file to which a block belongs: the direct blocks, then the blocks of one indirect block each.
 pub(super) fn section_of(index: u32) -> u32 {
     if index < DIRECT_BLOCKS { 0 } else { (index - DIRECT_BLOCKS) / POINTERS + 1 }
 }
 
-/// The first block of the file behind a block's section.
+/// The first block of the file after a block's section.
 pub(super) fn section_end(index: u32) -> u32 {
     DIRECT_BLOCKS + section_of(index) * POINTERS
 }
 
-/// Whether a block of the file is the first of a section behind the direct blocks.
+/// Whether a block of the file is the first of a section after the direct blocks.
 pub(super) fn begins_section(index: u32) -> bool {
     index >= DIRECT_BLOCKS && (index - DIRECT_BLOCKS).is_multiple_of(POINTERS)
 }

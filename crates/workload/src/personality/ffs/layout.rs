@@ -5,7 +5,7 @@ use super::file::{File, LeadKind, begins_section, section_end};
 use super::space::Space;
 use super::{CLUSTER_BLOCKS, DIRECT_BLOCKS, GROUP_BLOCKS, GROUP_HEAD_BLOCKS, POINTERS, TrackList, Variant};
 
-/// The group that a file goes on to.
+/// The group in which a file continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NextGroup {
     /// The next one in order that has room, once it has had half of one.
@@ -37,7 +37,7 @@ impl Layout {
         Layout { space, tracks, variant, next_group, cluster: CLUSTER_BLOCKS }
     }
 
-    /// The same with clusters of so many blocks in place of [`CLUSTER_BLOCKS`]; a cluster has one at least.
+    /// The same with clusters of `blocks` blocks in place of [`CLUSTER_BLOCKS`], at least one.
     pub fn with_clusters(self, blocks: u32) -> Layout {
         Layout { cluster: blocks.max(1), ..self }
     }
@@ -57,7 +57,7 @@ impl Layout {
         self.variant
     }
 
-    /// Blocks in use by nobody that hold no data because they lie on two tracks.
+    /// Unused blocks that hold no data because they span two tracks.
     pub fn excluded_blocks(&self) -> u32 {
         self.space.excluded()
     }
@@ -72,7 +72,7 @@ impl Layout {
         self.space.groups()
     }
 
-    /// Gives places to the next blocks of a file: to at most `wanted`, all in one run. How many got one; 0 where the disk is full.
+    /// Allocates the next blocks of a file: at most `wanted`, in one run. Returns their number; 0 if the disk is full.
     pub(super) fn allocate(&mut self, file: &mut File, wanted: u32) -> u32 {
         let index = file.blocks.len() as u32;
         let mut prefers = self.preferred(file);
@@ -80,7 +80,7 @@ impl Layout {
             return 0;
         }
         let wanted = wanted.min(section_end(index) - index);
-        // A file that goes on behind its direct blocks has one more to lead there.
+        // A file that continues after its direct blocks has one more indirect block.
         let leads = u32::from(index < DIRECT_BLOCKS && file.length() > DIRECT_BLOCKS);
         let rest = file.unplaced() + leads;
         let Some(run) = self.search(prefers.1, rest).for_data(prefers.0, wanted) else { return 0 };
@@ -90,7 +90,7 @@ impl Layout {
         run.blocks
     }
 
-    /// Takes all blocks of a file back.
+    /// Frees all blocks of a file.
     pub(super) fn release(&mut self, file: &File) {
         for block in file.blocks.iter().chain(&file.leads) {
             self.space.release(*block);
@@ -104,7 +104,7 @@ impl Layout {
         Some(run.first)
     }
 
-    /// Blocks from a file's next one on that make a complete write; none where it does not matter.
+    /// Blocks from a file's next one on that make a complete write; `None` if it does not matter.
     pub(super) fn complete(&self, file: &File) -> u32 {
         let left = section_end(file.blocks.len() as u32) - file.blocks.len() as u32;
         if !self.variant.ends_with_tracks() {
@@ -120,7 +120,7 @@ impl Layout {
         (whole + over).max(1).min(left)
     }
 
-    /// The block that a file's next one should have, and whether the file's last one is before it.
+    /// The preferred block for a file's next one, and whether the file's last one is before it.
     fn preferred(&self, file: &File) -> (u32, bool) {
         let index = file.blocks.len() as u32;
         let last = file.blocks.last().copied();
@@ -148,7 +148,7 @@ impl Layout {
         all.find(|group| self.space.left_in(*group) >= least.max(1)).unwrap_or(from % groups)
     }
 
-    /// Places what leads to a section that begins; what is preferred next is behind it.
+    /// Allocates the indirect blocks of a new section; the preferred block is then after them.
     fn place_leads(&mut self, file: &mut File, index: u32, prefers: &mut (u32, bool)) -> bool {
         let kinds = File::leads_to(index);
         let missing = kinds.iter().filter(|kind| File::lead_place(**kind, index) >= file.leads.len());

@@ -61,22 +61,21 @@ pub const DIRECT_BLOCKS: u32 = 12;
 /// Blocks that an indirect block points to.
 pub const POINTERS: u32 = (BLOCK_BYTES / 4) as u32;
 
-/// The most blocks of a cluster unless a layout says otherwise: 256 KB, in one request.
+/// The largest cluster in blocks unless a layout sets another: 256 KB, in one request.
 pub const CLUSTER_BLOCKS: u32 = 32;
 
-/// What the file system makes of the disk's tracks.
+/// How the file system uses the disk's tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variant {
-    /// Nothing: the default FFS, whose read-ahead grows with the run of blocks read in order.
+    /// Not at all: the default FFS, whose read-ahead grows with the run of blocks read in order.
     Unmodified,
     /// Nothing; a file's first access fetches a whole cluster.
     FastStart,
-    /// Blocks that span two tracks are excluded, data lie in traxtents, and whole ones are fetched until a session turns out not
-    /// to be sequential.
+    /// Blocks that span two tracks are excluded, data lie in traxtents, and whole ones are fetched until a session is found not to
+    /// be sequential.
     Traxtent,
-    /// Blocks that span two tracks hold data of large files. Requests end with the tracks all the same, so that a buffer may be
-    /// valid or dirty in part. Whole tracks are fetched once a file has been read in order, or at once where most files before it
-    /// were.
+    /// Blocks that span two tracks hold data of large files. Requests still end at track boundaries, so that a buffer may be valid
+    /// or dirty in part. Whole tracks are fetched once a file has been read in order, or at once if most files before it were.
     PartialBlocks,
 }
 

@@ -1,9 +1,9 @@
-//! What programs ask of a file system.
+//! Calls of programs on a file system.
 
 /// The number that a program gives a file.
 pub type Handle = u32;
 
-/// A call of a program. The next one comes when it has returned.
+/// A call of a program. The next one is made when it has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Looks up the name of a file, and reads its inode; a session of reading begins.
@@ -12,9 +12,9 @@ pub enum Call {
     Create(Handle),
     /// Reads a block of a file, counted from 0.
     Read(Handle, u32),
-    /// Writes so many bytes behind a file's end.
+    /// Appends this number of bytes to a file.
     Append(Handle, u64),
-    /// Ends a session: what is not written yet will be half a minute later.
+    /// Ends a session: unwritten data are written half a minute later.
     Close(Handle),
     /// Removes a file and its name.
     Delete(Handle),

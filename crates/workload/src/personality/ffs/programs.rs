@@ -6,25 +6,25 @@ use crate::shape::generator;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-/// Bytes that `cp` reads and writes at a time, in blocks.
+/// Blocks that `cp` reads and writes at a time.
 const COPY_BLOCKS: u64 = 8;
 
 fn blocks(bytes: u64) -> u32 {
     bytes.div_ceil(BLOCK_BYTES) as u32
 }
 
-/// Reads a file of so many bytes (file 0) from its start to its end.
+/// Reads a file of `bytes` bytes (file 0) from its start to its end.
 pub fn scan(bytes: u64) -> impl Iterator<Item = Call> {
     std::iter::once(Call::Open(0)).chain((0..blocks(bytes)).map(|block| Call::Read(0, block)))
 }
 
-/// Compares two files of so many bytes (files 0 and 1), a block of the one after a block of the other.
+/// Compares two files of `bytes` bytes (files 0 and 1), alternating between their blocks.
 pub fn diff(bytes: u64) -> impl Iterator<Item = Call> {
     let pairs = (0..blocks(bytes)).flat_map(|block| [Call::Read(0, block), Call::Read(1, block)]);
     [Call::Open(0), Call::Open(1)].into_iter().chain(pairs)
 }
 
-/// Copies a file of so many bytes (file 0) to a new one (file 1), 64 KB at a time.
+/// Copies a file of `bytes` bytes (file 0) to a new one (file 1), 64 KB at a time.
 pub fn copy(bytes: u64) -> impl Iterator<Item = Call> {
     let step = COPY_BLOCKS * BLOCK_BYTES;
     let piece = move |at: u64| {
@@ -37,7 +37,7 @@ pub fn copy(bytes: u64) -> impl Iterator<Item = Call> {
     [Call::Open(0), Call::Create(1)].into_iter().chain(pieces).chain(std::iter::once(Call::Close(1)))
 }
 
-/// Reads the first byte of each of so many files (0, 1 and so on).
+/// Reads the first byte of each of `files` files (0, 1 and so on).
 pub fn head(files: u32) -> impl Iterator<Item = Call> {
     (0..files).flat_map(|file| [Call::Open(file), Call::Read(file, 0)])
 }

@@ -1,8 +1,8 @@
-//! What of a file is fetched before it is asked for.
+//! Read-ahead of files: which blocks are fetched before they are requested.
 
 use super::{Layout, Variant};
 
-/// Sessions whose outcome is remembered.
+/// Number of past sessions whose outcome is stored.
 const REMEMBERED: u32 = 16;
 
 /// How a session reads a file: from its opening to its end.
@@ -16,23 +16,23 @@ pub(super) struct Reader {
     wandered: bool,
     /// Its number in the history.
     session: u64,
-    /// The first block behind those read that was not asked for when one last looked.
+    /// The first block after those read that was not requested at the last check.
     pub(super) asked_to: u32,
 }
 
-/// What of a file is to be fetched at a time.
+/// The blocks of a file to fetch at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fetch {
-    /// So many blocks behind the one that is read.
+    /// This number of blocks after the one that is read.
     Behind(u32),
-    /// So many blocks, the one that is read included.
+    /// This number of blocks, including the one that is read.
     Blocks(u32),
     /// To the end of the track, or of the traxtent.
     Track,
 }
 
 impl Reader {
-    /// Takes notice that a block is read.
+    /// Records that a block is read.
     pub(super) fn touch(&mut self, block: u32, history: &mut History) {
         match self.last {
             Some(last) if block == last => return,
@@ -54,7 +54,7 @@ impl Reader {
         self.last = Some(block);
     }
 
-    /// How much one may fetch at a time.
+    /// The blocks that may be fetched at a time.
     pub(super) fn fetch(&self, layout: &Layout, history: &History) -> Fetch {
         let cluster = layout.cluster_blocks();
         let by_run = Fetch::Behind(self.run.clamp(1, cluster));
@@ -68,9 +68,9 @@ impl Reader {
     }
 }
 
-/// Whether sessions of late read on in order behind the first block that they read.
+/// Whether recent sessions read on in order after the first block that they read.
 ///
-/// To fetch a track for nothing costs about the turn that it would have saved, so it pays where more than half read on.
+/// Fetching a track in vain costs about the revolution that it would have saved, so it pays if more than half read on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     /// Whether sessions read on, the youngest lowest.

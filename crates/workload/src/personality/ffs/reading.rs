@@ -1,4 +1,4 @@
-//! Reading files: what is in memory, what is asked for, and what ahead of time.
+//! Reading files: blocks in memory, requested blocks, and read-ahead.
 
 use super::file::File;
 use super::read_ahead::Fetch;
@@ -19,7 +19,7 @@ impl<P> Session<P> {
         self.buffers.is_valid(block)
     }
 
-    /// Whether what leads to a block of a file is in memory.
+    /// Whether the indirect blocks of a block of a file are in memory.
     fn is_found(&mut self, file: &File, index: u32) -> bool {
         File::leads_to(index).iter().all(|kind| self.need(file.leads[File::lead_place(*kind, index)]))
     }
@@ -53,7 +53,7 @@ impl<P> Session<P> {
         true
     }
 
-    /// Blocks behind the one that is read that need no more to be fetched: a cluster, or a track where that is more.
+    /// Number of blocks after the one that is read beyond which no more need be fetched: a cluster, or a track if that is more.
     fn enough(&self, file: &File, index: u32, fetch: Fetch) -> u32 {
         if fetch != Fetch::Track {
             return self.layout.cluster_blocks();
@@ -72,8 +72,8 @@ impl<P> Session<P> {
         self.buffers.is_valid(block)
     }
 
-    /// Asks for blocks of a file from one on that was not asked for, or not all of it: as many as may be fetched, that lie in a
-    /// row, and of which nothing was asked for.
+    /// Requests blocks of a file from one on that was not completely requested: as many as may be fetched, are contiguous, and
+    /// were not requested at all.
     fn read(&mut self, file: &File, index: u32, fetch: Fetch) {
         let block = file.blocks[index as usize];
         let first = sector_of(block) + u64::from(self.buffers.first_unrequested(block));

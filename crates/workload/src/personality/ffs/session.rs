@@ -14,12 +14,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Buffers in memory: 64 MB, which the study does not give.
 const BUFFERS: usize = 8192;
 
-/// Clusters of writes on their way at which writers wait, and at which they go on: 1 MB and 512 KB with clusters of 256 KB, as in
-/// FreeBSD.
+/// Clusters in flight at which writers wait, and at which they continue: 1 MB and 512 KB with clusters of 256 KB, as in FreeBSD.
 const MOST_WRITES: u32 = 4;
 const FEW_WRITES: u32 = 2;
 
-/// How long what a program left unwritten waits.
+/// Delay after which unwritten data of a program are written.
 const SYNC_DELAY: Nanos = Nanos::from_secs(30);
 
 /// Requests that went to the disk, and their sectors.
@@ -33,7 +32,7 @@ pub struct Counts {
     pub writes: u64,
     /// Their sectors.
     pub write_sectors: u64,
-    /// Reads of names, inodes and what leads to blocks.
+    /// Reads of names, inodes and indirect blocks.
     pub metadata_reads: u64,
     /// Writes of these.
     pub metadata_writes: u64,
@@ -48,7 +47,7 @@ pub struct Session<P> {
     first: Lbn,
     pub(super) buffers: Buffers,
     files: BTreeMap<Handle, Open>,
-    /// Numbers of inodes that were given back, and the next new one.
+    /// Numbers of freed inodes, and the next new one.
     numbers: BTreeSet<u32>,
     next_number: u32,
     directory: Vec<u32>,
@@ -57,7 +56,7 @@ pub struct Session<P> {
     queue: VecDeque<Issue>,
     pending: BTreeMap<u64, Pending>,
     next_id: u64,
-    /// Sectors of writes on their way that nobody waits for, and whether there are too many.
+    /// Sectors of asynchronous writes in flight, and whether there are too many.
     running: u64,
     throttled: bool,
     late: VecDeque<(Nanos, Handle)>,
@@ -69,9 +68,9 @@ pub struct Session<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Running,
-    /// The program ended, and what it wrote is being written.
+    /// The program ended, and its data are being written.
     Ending,
-    /// As before; there was no room for what it wanted to write.
+    /// As before; there was no room for its data.
     Full,
 }
 
@@ -89,7 +88,7 @@ struct Pending {
     awaited: bool,
 }
 
-/// What a call is made of.
+/// A step of a call.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// A block must be in memory.
@@ -153,7 +152,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         self
     }
 
-    /// What went to the disk so far.
+    /// The transfers to the disk so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -168,7 +167,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         self.state == State::Full
     }
 
-    /// The blocks of a file, in order; none where there is no such file.
+    /// The blocks of a file, in order; empty if there is no such file.
     pub fn blocks_of(&self, handle: Handle) -> &[u32] {
         self.files.get(&handle).map_or(&[], |open| &open.file.blocks)
     }
@@ -186,7 +185,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         });
         let group = (number / INODES).min(self.layout.groups() - 1);
         while self.directory.len() <= (number / NAMES_A_BLOCK) as usize {
-            // A full disk has room for names in any block: what is written there is then wrong by a block.
+            // A full disk has room for names in any block: their place is then wrong by a block.
             self.directory.push(self.layout.place_one(group).unwrap_or_default());
         }
         let file = File { number, group, last_group: group, ..File::default() };
@@ -288,7 +287,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         }
     }
 
-    /// Does something with a file while it is out of the list; true where there is no such file.
+    /// Runs `act` on a file while it is out of the list; true if there is no such file.
     fn with(&mut self, handle: Handle, act: impl FnOnce(&mut Self, &mut Open) -> bool) -> bool {
         let Some(mut open) = self.files.remove(&handle) else { return true };
         let done = act(self, &mut open);
@@ -305,7 +304,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         self.numbers.insert(open.file.number);
     }
 
-    /// Writes what has waited long enough.
+    /// Writes data whose delay has passed.
     fn write_late(&mut self, now: Nanos) {
         while let Some((due, handle)) = self.late.front().copied() {
             if due > now {
@@ -319,7 +318,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         }
     }
 
-    /// Does what can be done without the disk; whether the program has ended.
+    /// Does everything possible without the disk; returns whether the program has ended.
     fn advance(&mut self, now: Nanos) -> bool {
         while self.queue.is_empty() {
             if self.state != State::Running {
@@ -339,7 +338,7 @@ impl<P: Iterator<Item = Call>> Session<P> {
         false
     }
 
-    /// The program has ended: what it left unwritten goes to the disk.
+    /// The program has ended: its unwritten data go to the disk.
     fn end(&mut self, now: Nanos) {
         self.state = State::Ending;
         self.marks.push(now);
@@ -398,7 +397,7 @@ impl<P: Iterator<Item = Call>> Load for Session<P> {
     }
 }
 
-/// The block that holds an inode.
+/// The block of an inode.
 fn inode_block(number: u32) -> u32 {
     number / INODES * GROUP_BLOCKS + 2 + number % INODES / INODES_A_BLOCK
 }

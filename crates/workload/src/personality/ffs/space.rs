@@ -12,8 +12,8 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// All blocks of a partition but the heads of groups and, where they are to be excluded, blocks on two tracks. What is left behind the last
-    /// whole group is not used.
+    /// All blocks of a partition except the heads of groups and, with `excludes`, blocks on two tracks. Blocks after the last
+    /// whole group are not used.
     pub(super) fn new(tracks: &TrackList, excludes: bool) -> Space {
         let groups = (tracks.sectors() / super::sector_of(GROUP_BLOCKS)) as u32;
         let mut space = Space { free: Vec::new(), left: vec![GROUP_BLOCKS; groups as usize], excluded: 0 };
@@ -29,7 +29,7 @@ impl Space {
         space
     }
 
-    /// Blocks that hold no data because they lie on two tracks.
+    /// Blocks that hold no data because they span two tracks.
     pub(super) fn excluded(&self) -> u32 {
         self.excluded
     }

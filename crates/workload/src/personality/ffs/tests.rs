@@ -295,7 +295,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     prop::collection::vec(call, 1..60).prop_map(|calls| calls.concat())
 }
 
-/// Leaves out what no program can do: make a file that there is.
+/// Removes calls that no program can make: creating a file that exists.
 fn possible(calls: Vec<Call>) -> Vec<Call> {
     let mut there = BTreeSet::new();
     let kept = calls.into_iter().filter(|call| match call {

@@ -42,7 +42,7 @@ pub struct TrackList {
 }
 
 impl TrackList {
-    /// The tracks that begin at these sectors of a partition of `sectors`. What comes before the first of them is the rest of a
+    /// The tracks that begin at these sectors of a partition of `sectors`. The sectors before the first of them are the rest of a
     /// track that began before the partition.
     ///
     /// *Errors:* the list does not ascend, goes beyond the partition, or has a track, not at either end, that is shorter than a

@@ -16,7 +16,7 @@ impl<P> Session<P> {
         self.allocate_block(open, false)
     }
 
-    /// Gives places to what was written, in complete writes, which go to the disk; to the rest as well where the session ends.
+    /// Allocates unwritten data, in complete writes, which go to the disk; the rest as well if the session ends.
     pub(super) fn allocate_block(&mut self, open: &mut Open, ends: bool) -> bool {
         let file = &mut open.file;
         while file.unplaced() > 0 {
@@ -49,7 +49,7 @@ impl<P> Session<P> {
         self.state = State::Full;
     }
 
-    /// Writes what of a file has places and is complete; all of it, where it has waited long enough.
+    /// Writes the allocated and complete part of a file; all of it once its delay has passed.
     pub(super) fn drain(&mut self, file: &mut File, all: bool) {
         while let Some((first, sectors)) = self.next_write(file, all) {
             self.counts.writes += 1;
@@ -65,8 +65,8 @@ impl<P> Session<P> {
         self.write_leads(file, all);
     }
 
-    /// The next write of a file, from its first sector that is not on the disk: to the end of a cluster, or of a track. None where
-    /// nothing is left, or, unless all must go, where it waits for the rest of its track.
+    /// The next write of a file, from its first sector that is not on the disk: to the end of a cluster, or of a track. `None` if
+    /// nothing is left, or, unless all must be written, if it waits for the rest of its track.
     fn next_write(&self, file: &File, all: bool) -> Option<(u64, u32)> {
         let left = file.placed_sectors().checked_sub(file.written).filter(|left| *left > 0)?;
         let index = (file.written / u64::from(BLOCK_SECTORS)) as u32;
@@ -81,7 +81,7 @@ impl<P> Session<P> {
         if ends_with_track {
             end = end.min(track_end);
         }
-        // The file may go on to the end of the track: then it is written with what is still to come.
+        // The file may continue to the end of the track: then it is written together with the data still to come.
         let continues = last == file.blocks.len() as u32 && last != section_end(index) && end != track_end;
         let waits = self.layout.variant() == Variant::PartialBlocks && continues && !all;
         (!waits).then_some((first, (end - first) as u32))

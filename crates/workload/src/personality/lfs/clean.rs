@@ -1,4 +1,4 @@
-//! The cleaner: which segments it takes, and what it does with what lives in them.
+//! The cleaner: the choice of segments, and the copying of their live blocks.
 
 use super::{Choice, Lfs, Place, Segment};
 use headstack_model::Request;
@@ -15,7 +15,7 @@ impl Lfs {
         }
     }
 
-    /// The segments to clean together: the best ones, as many as are wanted, of which all that lives finds room.
+    /// The segments to clean together: the best ones, as many as needed, whose live blocks fit into the clean segments.
     fn victims(&self) -> Vec<u32> {
         let wanted = self.cleaning.high as usize + 1 - self.clean.len();
         let is_open = |number: u32| self.open.is_some_and(|open| open.segment == number);
@@ -51,7 +51,7 @@ impl Lfs {
         }
     }
 
-    /// Reads segments, and writes what lives in them to the log, the oldest first.
+    /// Reads segments, and writes their live blocks to the log, the oldest first.
     fn clean(&mut self, victims: &[u32]) {
         let mut live: Vec<(u64, u32)> = Vec::new();
         for victim in victims {

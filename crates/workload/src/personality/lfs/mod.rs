@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 /// Which segments are cleaned first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Those that gain most for what they cost: `(1 - u) age / (1 + u)`.
+    /// Those with the highest gain per cost: `(1 - u) age / (1 + u)`.
     CostBenefit,
     /// Those in which least lives.
     Greedy,
@@ -34,9 +34,9 @@ pub enum Choice {
 pub struct Cleaning {
     /// Which first.
     pub choice: Choice,
-    /// Cleaning begins when fewer segments than this are clean. At least 2: what is live must find a place.
+    /// Cleaning begins when fewer segments than this are clean. At least 2: live blocks need room.
     pub low: u32,
-    /// Cleaning ends when so many are.
+    /// Cleaning ends when this many are clean.
     pub high: u32,
 }
 
@@ -45,7 +45,7 @@ pub struct Cleaning {
 #[error("all segments are full of live blocks")]
 pub struct Full;
 
-/// What was written and what it took, in blocks.
+/// Blocks written, and blocks moved for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Blocks that users wrote.
@@ -94,10 +94,10 @@ pub struct Lfs {
     /// When each was modified.
     modified: Vec<u64>,
     clean: BTreeSet<u32>,
-    /// Blocks that the clean segments hold.
+    /// Blocks in the clean segments.
     clean_blocks: u64,
     open: Option<Open>,
-    /// The segment opened last: the next is the first clean one behind it.
+    /// The segment opened last: the next is the first clean one after it.
     last: u32,
     /// Blocks written by users: the time.
     now: u64,
@@ -106,7 +106,7 @@ pub struct Lfs {
 }
 
 impl Lfs {
-    /// An empty file system of at most so many blocks on these segments.
+    /// An empty file system of at most `blocks` blocks on these segments.
     pub fn new(table: SegmentTable, cleaning: Cleaning, blocks: u32) -> Lfs {
         assert!(
             2 <= cleaning.low && cleaning.low <= cleaning.high,
@@ -133,9 +133,9 @@ impl Lfs {
         }
     }
 
-    /// Writes a block, or writes it again. Its number is below that of all blocks.
+    /// Writes or overwrites a block. Its number is below that of all blocks.
     ///
-    /// *Errors:* there is no room; the block is as it was.
+    /// *Errors:* there is no room; the block is unchanged.
     pub fn write(&mut self, block: u32) -> Result<(), Full> {
         if self.room() == 0 {
             self.make_room()?;
@@ -148,7 +148,7 @@ impl Lfs {
         Ok(())
     }
 
-    /// Removes a block, if it is there.
+    /// Removes a block, if it exists.
     pub fn remove(&mut self, block: u32) {
         let Some(Place { segment, .. }) = self.places[block as usize].take() else { return };
         let entry = self.table.segment(segment);
@@ -158,27 +158,27 @@ impl Lfs {
         }
     }
 
-    /// The segments with what is in them.
+    /// The segments and their contents.
     pub fn table(&self) -> &SegmentTable {
         &self.table
     }
 
-    /// Segments that hold nothing.
+    /// Number of empty segments.
     pub fn clean_segments(&self) -> usize {
         self.clean.len()
     }
 
-    /// Whether a block is there.
+    /// Whether a block exists.
     pub fn holds(&self, block: u32) -> bool {
         self.places[block as usize].is_some()
     }
 
-    /// What was written and what it took since this was asked for last.
+    /// The cost since the last call.
     pub fn take_cost(&mut self) -> Cost {
         std::mem::take(&mut self.cost)
     }
 
-    /// What went to and from the disk since this was asked for last: whole segments, in their order.
+    /// The transfers since the last call: whole segments, in their order.
     pub fn take_transfers(&mut self) -> Vec<Request> {
         std::mem::take(&mut self.transfers)
     }

@@ -1,4 +1,4 @@
-//! The segment usage table: where each segment lies, how long it is, and what of it is live.
+//! The segment usage table: the place, length and live share of each segment.
 
 use crate::Region;
 use headstack_model::Lbn;
@@ -10,11 +10,11 @@ pub struct Segment {
     pub start: Lbn,
     /// Its length in sectors.
     pub sectors: u32,
-    /// How many file-system blocks it holds.
+    /// Its size in file-system blocks.
     pub blocks: u32,
     /// How many of them are live.
     pub live: u32,
-    /// When the block in it that was modified last was modified, in blocks written by then.
+    /// When its youngest block was modified, in blocks written by then.
     pub youngest: u64,
 }
 
@@ -42,7 +42,7 @@ impl SegmentTable {
         SegmentTable::new(runs, block)
     }
 
-    /// Segments that hold no block are left out.
+    /// Segments without a whole block are left out.
     fn new(segments: impl Iterator<Item = (Lbn, u32)>, block: u32) -> SegmentTable {
         assert!(block > 0, "a block is at least a sector");
         let entry = |(start, sectors): (Lbn, u32)| Segment {

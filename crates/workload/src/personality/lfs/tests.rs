@@ -16,7 +16,7 @@ fn table(segments: u64, blocks: u32) -> SegmentTable {
     SegmentTable::fixed(Region { first: Lbn(63), sectors: segments * u64::from(sectors) }, sectors, BLOCK)
 }
 
-/// What updates of single blocks cost on segments of so many blocks, once the first of them are over.
+/// The cost of updates of single blocks, after the first of them, on these segments.
 fn cost(table: SegmentTable, choice: Choice, utilisation: f64, hot: f64, to_hot: f64) -> Cost {
     let blocks = (table.blocks() as f64 * utilisation) as u32;
     let mut updates =
@@ -64,7 +64,7 @@ fn dead_segments_are_reclaimed_without_copying() {
 #[test]
 fn write_cost_follows_cleaned_utilisation() {
     let cost = cost(table(1000, 64), Choice::Greedy, 0.8, 0.5, 0.5);
-    // To read a segment and write what lives in it makes room for the rest: 2 / (1 - u).
+    // Reading a segment and writing its live blocks makes room for the rest: 2 / (1 - u).
     let formula = 2.0 / (1.0 - cost.cleaned_utilisation());
     assert!((cost.write_cost() / formula - 1.0).abs() < 0.02, "{} and {formula}", cost.write_cost());
 }
@@ -96,7 +96,7 @@ fn file_system_is_full_only_when_cleaning_gains_nothing() {
     assert_eq!(written, 100);
     assert_eq!(lfs.write(5), Err(Full));
     assert!((0..100).all(|block| lfs.holds(block)));
-    // What is removed makes room again, up to what cleaning itself needs.
+    // Removed blocks make room again, except for the room that cleaning itself needs.
     (0..30).for_each(|block| lfs.remove(block));
     assert_eq!(lfs.write(5), Ok(()));
 }
@@ -108,7 +108,7 @@ fn segment_too_full_for_remaining_room_is_skipped() {
     let table = SegmentTable::of_tracks(&boundaries, 1, BLOCK);
     let mut lfs = Lfs::new(table, Cleaning { low: 2, high: 2, choice: Choice::CostBenefit }, 70);
     (0..68).for_each(|block| lfs.write(block).expect("there is room"));
-    // The long one has gained most, and what lives in it finds room nowhere; the next is worth it.
+    // The long one has gained most, but its live blocks fit nowhere; the next one is chosen.
     (0..30).chain([60, 61]).for_each(|block| lfs.remove(block));
     for block in [68, 69, 0, 1] {
         assert_eq!(lfs.write(block), Ok(()), "block {block}");
@@ -116,7 +116,7 @@ fn segment_too_full_for_remaining_room_is_skipped() {
 }
 
 proptest! {
-    /// Whatever is written and removed, each block is there or not as it should, each segment knows what lives in it, and
+    /// Whatever is written and removed, each block exists or not as it should, each segment has the right live blocks, and
     /// transfers are whole segments.
     #[test]
     fn live_blocks_survive_any_writes_and_removals(

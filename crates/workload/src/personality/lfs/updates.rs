@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::dist::{Distribution, DistributionError};
 use crate::shape::generator;
 
-/// What updates look like.
+/// The shape of updates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UpdateShape {
     /// Blocks of all files together.
@@ -31,9 +31,9 @@ pub struct Updates {
 }
 
 impl Updates {
-    /// Draws the files: they share the blocks as they come, and hot ones lie among the others.
+    /// Draws the files: they share the blocks in order, with hot ones among the others.
     ///
-    /// *Errors:* a mean that is none. Shares are cut to 0 to 1.
+    /// *Errors:* an invalid mean. Shares are clamped to 0 to 1.
     pub fn new(shape: UpdateShape, seed: u64) -> Result<Updates, DistributionError> {
         let mut random = generator(seed);
         let sampler = Distribution::exponential(shape.file_blocks).sampler()?;
