@@ -58,16 +58,16 @@ impl Error {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PatternError {
     /// Several streams of a pattern that is none of streams.
-    #[error("{0} streams are for the pattern of streams; give one")]
+    #[error("streams: {0} is more than 1, which only the pattern `Streams` takes")]
     Streams(u32),
     /// Streams that write.
-    #[error("streams only read: the share of writes must be 0")]
+    #[error("write share: streams only read (0)")]
     StreamWrites,
     /// Tracks that are both read and written.
-    #[error("patterns by track are all reads or all writes: the share of writes must be 0 or 1")]
+    #[error("write share: patterns by track are all reads or all writes (0 or 1)")]
     TrackMix,
     /// Open arrivals of streams or tracks.
-    #[error("open arrivals are for random and sequential patterns")]
+    #[error("arrivals: only random and sequential patterns are open")]
     OpenArrivals,
     /// A size that is no whole number of sectors.
     #[error("{bytes} bytes are no whole number of {volume}'s sectors of {sector_bytes} bytes")]
@@ -82,6 +82,25 @@ pub enum PatternError {
     /// A size beyond that of any request.
     #[error("{0} bytes are too many for one request")]
     TooLong(u64),
+    /// A rate of arrivals that is none.
+    #[error("arrivals: {0} is outside 0.000001 to 1000000000 requests a second")]
+    Rate(f64),
+    /// A part of a volume that is larger than the volume.
+    #[error("{within} sectors are more than the {sectors} of {volume}")]
+    Within {
+        /// Sectors of the part.
+        within: u64,
+        /// The volume.
+        volume: String,
+        /// Its sectors.
+        sectors: u64,
+    },
+    /// A pattern by track on a volume that is not one drive.
+    #[error("{0} is not a single drive: patterns by track need the tracks of one")]
+    Tracks(String),
+    /// An engine without volumes.
+    #[error("there is no volume for the pattern")]
+    NoVolume,
     /// The requests do not fit.
     #[error(transparent)]
     Shape(#[from] ShapeError),

@@ -40,7 +40,7 @@ struct RigNames {
 pub struct Simulation<'a> {
     engine: Engine,
     names: RigNames,
-    load: BuiltLoad,
+    load: BuiltLoad<'a>,
     info: WorkloadInfo,
     recorder: Recorder<'a>,
     seed: u64,
@@ -55,7 +55,7 @@ impl<'a> Simulation<'a> {
     /// results on every machine.
     ///
     /// *Errors:* a part of the rig cannot be built; the workload does not fit on the rig, with the line and key of its file.
-    pub fn new(rig: &Rig, workload: Workload<'_>, seed: u64) -> Result<Simulation<'a>, Error> {
+    pub fn new(rig: &Rig, workload: Workload<'a>, seed: u64) -> Result<Simulation<'a>, Error> {
         let keys = serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON");
         let names = RigNames {
             rig: RigInfo { name: rig.origin().to_string(), title: rig.title(), keys },
@@ -74,7 +74,7 @@ impl<'a> Simulation<'a> {
     pub fn on_drive(
         drive: &DriveSpec,
         options: &DeviceOptions,
-        workload: Workload<'_>,
+        workload: Workload<'a>,
         seed: u64,
     ) -> Result<Simulation<'a>, Error> {
         let device = Device::new(drive, options)?;
@@ -90,7 +90,7 @@ impl<'a> Simulation<'a> {
     pub fn with_engine(
         engine: Engine,
         volumes: Vec<VolumeInfo>,
-        workload: Workload<'_>,
+        workload: Workload<'a>,
         seed: u64,
     ) -> Result<Simulation<'a>, Error> {
         let devices = engine.devices();
@@ -112,7 +112,7 @@ impl<'a> Simulation<'a> {
     fn start(
         engine: Engine,
         names: RigNames,
-        (load, info): (BuiltLoad, WorkloadInfo),
+        (load, info): (BuiltLoad<'a>, WorkloadInfo),
         seed: u64,
     ) -> Simulation<'a> {
         let statistics = Collector::with_jobs(&names.volumes, &info.job_of, &info.section_of);

@@ -1,10 +1,10 @@
 //! A run gives the same results however it is driven, and says what is missing where it ends early.
 
 use headstack::sim::{Completion, Finished};
-use headstack::workload::{Closed, Pattern, Region, Shape};
+use headstack::workload::{Closed, Load, Pattern, Poll, Region, Shape};
 use headstack::{
-    AccessPattern, Nanos, NoFiles, Observer, PatternSpec, Results, Simulation, TraceOptions, Workload,
-    load_rig,
+    AccessPattern, ArrivalProcess, Nanos, NoFiles, Observer, PatternSpec, Results, Simulation, TraceOptions,
+    Workload, load_rig,
 };
 use std::ops::ControlFlow;
 
@@ -126,6 +126,17 @@ fn sources_of_an_own_load_report_as_jobs() {
 }
 
 #[test]
+fn own_load_keeps_its_state_after_the_run() {
+    let rig = load_rig("atlas-10k", &NoFiles).expect("the drive ships");
+    let region = Region::whole(rig.volumes()[0].sectors);
+    let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 0.5 };
+    let mut load = Closed::new(shape, 4, 500, 1).expect("the load fits");
+    let simulation = Simulation::new(&rig, Workload::from_load("mix", &mut load), 1).expect("it fits");
+    assert_eq!(simulation.run().expect("it ends").statistics.completed(), 500);
+    assert_eq!(load.poll(Nanos::ZERO), Poll::Done, "all its requests were issued");
+}
+
+#[test]
 fn trace_is_replayed_and_its_errors_have_their_place() {
     let rig = load_rig("atlas-10k", &NoFiles).expect("the drive ships");
     let replay = |text: &'static str| {
@@ -141,19 +152,52 @@ fn trace_is_replayed_and_its_errors_have_their_place() {
     assert!(error.starts_with("made.trace: request 2: block "), "{error}");
 }
 
+/// What is wrong with a pattern on a rig.
+fn refused(rig: &str, spec: PatternSpec) -> String {
+    let rig = load_rig(rig, &NoFiles).expect("the rig ships");
+    let simulation = Simulation::new(&rig, Workload::pattern(spec), 1);
+    simulation.err().expect("the pattern cannot be had").to_string()
+}
+
 #[test]
 fn contradicting_pattern_is_rejected() {
+    let [random, streams, tracks] = [AccessPattern::Random, AccessPattern::Streams, AccessPattern::Aligned]
+        .map(|pattern| PatternSpec::closed(pattern, 1));
+    let open = |per_s| PatternSpec { arrivals: ArrivalProcess::Open { per_s }, ..random };
+    let cases = [
+        (
+            PatternSpec { streams: 3, ..random },
+            "streams: 3 is more than 1, which only the pattern `Streams` takes",
+        ),
+        (PatternSpec { write_share: 0.5, ..streams }, "write share: streams only read (0)"),
+        (
+            PatternSpec { request_bytes: Some(1000), ..random },
+            "1000 bytes are no whole number of disk0's sectors of 512 bytes",
+        ),
+        (open(0.0), "arrivals: 0 is outside 0.000001 to 1000000000 requests a second"),
+        (open(f64::NAN), "arrivals: NaN is outside 0.000001 to 1000000000 requests a second"),
+        (
+            PatternSpec { within_sectors: Some(1 << 40), ..tracks },
+            "1099511627776 sectors are more than the 17966953 of disk0",
+        ),
+    ];
+    for (spec, message) in cases {
+        assert_eq!(refused("atlas-10k", spec), message);
+    }
+    assert!(refused("raid5", tracks).ends_with("patterns by track need the tracks of one"));
+}
+
+#[test]
+fn every_pattern_runs() {
+    use AccessPattern::{Aligned, Random, Sequential, Streams, Unaligned};
     let rig = load_rig("atlas-10k", &NoFiles).expect("the drive ships");
-    let refused = |spec: PatternSpec| {
-        Simulation::new(&rig, Workload::pattern(spec), 1).err().map(|error| error.to_string())
-    };
-    let streams = PatternSpec::closed(AccessPattern::Streams, 1);
-    assert_eq!(refused(PatternSpec { streams: 3, ..streams }), None);
-    let writes = refused(PatternSpec { write_share: 0.5, ..streams });
-    assert_eq!(writes.as_deref(), Some("streams only read: the share of writes must be 0"));
-    let odd = PatternSpec { request_bytes: Some(1000), ..PatternSpec::closed(AccessPattern::Random, 1) };
-    let odd = refused(odd).expect("it is no whole number of sectors");
-    assert_eq!(odd, "1000 bytes are no whole number of disk0's sectors of 512 bytes");
+    for pattern in [Random, Sequential, Streams, Aligned, Unaligned] {
+        let spec = PatternSpec { count: 200, ..PatternSpec::closed(pattern, 2) };
+        let simulation = Simulation::new(&rig, Workload::pattern(spec), 1).expect("it fits");
+        let results = simulation.run().expect("it ends");
+        assert_eq!(results.response().count(), 200, "{pattern:?}");
+        assert!(results.reads().is_some() && results.writes().is_none(), "{pattern:?}");
+    }
 }
 
 #[test]

@@ -86,3 +86,22 @@ pub trait Load {
         Nanos::ZERO
     }
 }
+
+/// A load that its owner keeps, to see its state after a run.
+impl<L: Load + ?Sized> Load for &mut L {
+    fn poll(&mut self, now: Nanos) -> Poll {
+        (**self).poll(now)
+    }
+
+    fn handle_completion(&mut self, now: Nanos, id: u64) {
+        (**self).handle_completion(now, id);
+    }
+
+    fn progress(&self, now: Nanos) -> Option<f64> {
+        (**self).progress(now)
+    }
+
+    fn measured_from(&self, source: u32) -> Nanos {
+        (**self).measured_from(source)
+    }
+}

@@ -9,7 +9,7 @@ pub use info::{JobInfo, JobSection, WorkloadInfo};
 pub use pattern::{AccessPattern, ArrivalProcess, PatternSpec};
 pub use trace::TraceOptions;
 
-use crate::error::Error;
+use crate::error::{Error, PatternError};
 use crate::files::{FileSource, read_text};
 use headstack_model::Nanos;
 use headstack_sim::Engine;
@@ -81,7 +81,7 @@ enum WorkloadSource<'a> {
     Generators { name: String, file: LoadFile },
     Trace(Box<TraceSource>),
     Pattern(PatternSpec),
-    Load { name: String, load: Box<dyn Load>, sources: Vec<String> },
+    Load { name: String, load: Box<dyn Load + 'a>, sources: Vec<String> },
 }
 
 impl<'a> Workload<'a> {
@@ -150,8 +150,9 @@ impl<'a> Workload<'a> {
         Workload { source: WorkloadSource::Pattern(spec) }
     }
 
-    /// A load of the program's own. All its sources report as one job of that name; [`Workload::with_sources`] tells them apart.
-    pub fn from_load(name: &str, load: impl Load + 'static) -> Workload<'a> {
+    /// A load of the program's own, or a `&mut` of one whose state the program wants to see afterwards. All its sources report as one
+    /// job of that name; [`Workload::with_sources`] tells them apart.
+    pub fn from_load(name: &str, load: impl Load + 'a) -> Workload<'a> {
         let (name, load) = (name.to_string(), Box::new(load));
         Workload { source: WorkloadSource::Load { name, load, sources: Vec::new() } }
     }
@@ -176,7 +177,7 @@ impl<'a> Workload<'a> {
         volumes: &[VolumeInfo],
         devices: Option<BTreeMap<String, u32>>,
         seed: u64,
-    ) -> Result<(BuiltLoad, WorkloadInfo), Error> {
+    ) -> Result<(BuiltLoad<'a>, WorkloadInfo), Error> {
         Ok(match self.source {
             WorkloadSource::Job(job) => {
                 let (load, info) = job.build(volumes, seed)?;
@@ -191,7 +192,8 @@ impl<'a> Workload<'a> {
                 (BuiltLoad::Trace(Box::new(replay)), info)
             }
             WorkloadSource::Pattern(spec) => {
-                let load = spec.build(&volumes[0], engine.device(0), seed)?;
+                let volume = volumes.first().ok_or(PatternError::NoVolume)?;
+                let load = spec.build(volume, engine.device(0), seed)?;
                 (BuiltLoad::Generated(load), WorkloadInfo::of_one_job("pattern", "pattern"))
             }
             WorkloadSource::Load { name, load, sources } => {
@@ -202,13 +204,13 @@ impl<'a> Workload<'a> {
 }
 
 /// A load on the volumes of a rig.
-pub(crate) enum BuiltLoad {
+pub(crate) enum BuiltLoad<'a> {
     Fio(Box<FioLoad>),
     Trace(Box<TraceReplay>),
-    Generated(Box<dyn Load>),
+    Generated(Box<dyn Load + 'a>),
 }
 
-impl BuiltLoad {
+impl BuiltLoad<'_> {
     /// What there is to be remarked once the load is done.
     ///
     /// *Errors:* what ended it early.
@@ -230,7 +232,7 @@ impl BuiltLoad {
     }
 }
 
-impl Load for BuiltLoad {
+impl Load for BuiltLoad<'_> {
     #[inline]
     fn poll(&mut self, now: Nanos) -> Poll {
         match self {

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// Bytes of a request where the pattern does not give its size.
 const USUAL_BYTES: u32 = 4096;
 
+/// Requests a second that an open load may have: a mean gap of a nanosecond to eleven days.
+const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+
 /// Which blocks a pattern accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPattern {
@@ -93,9 +96,17 @@ impl PatternSpec {
         seed: u64,
     ) -> Result<Box<dyn Load>, PatternError> {
         self.check()?;
+        let within = self.within_sectors.unwrap_or(volume.sectors);
+        if within > volume.sectors {
+            let (volume, sectors) = (volume.name.clone(), volume.sectors);
+            return Err(PatternError::Within { within, volume, sectors });
+        }
+        if self.is_by_track() && device.sectors() != volume.sectors {
+            return Err(PatternError::Tracks(volume.name.clone()));
+        }
         let sectors = self.request_bytes.map(|bytes| sectors(bytes, volume)).transpose()?;
         let usual = (USUAL_BYTES / volume.sector_bytes).max(1);
-        let region = Region::whole(self.within_sectors.unwrap_or(volume.sectors));
+        let region = Region::whole(within);
         Ok(match self.pattern {
             AccessPattern::Aligned | AccessPattern::Unaligned => {
                 self.tracks(volume, device, region, sectors, seed)
@@ -107,9 +118,13 @@ impl PatternSpec {
         }?)
     }
 
+    fn is_by_track(&self) -> bool {
+        matches!(self.pattern, AccessPattern::Aligned | AccessPattern::Unaligned)
+    }
+
     /// Rejects what means nothing for the pattern, rather than to ignore it.
     fn check(&self) -> Result<(), PatternError> {
-        let is_tracks = matches!(self.pattern, AccessPattern::Aligned | AccessPattern::Unaligned);
+        let is_tracks = self.is_by_track();
         let is_streams = self.pattern == AccessPattern::Streams;
         if self.streams > 1 && !is_streams {
             return Err(PatternError::Streams(self.streams));
@@ -122,6 +137,11 @@ impl PatternSpec {
         }
         if (is_tracks || is_streams) && matches!(self.arrivals, ArrivalProcess::Open { .. }) {
             return Err(PatternError::OpenArrivals);
+        }
+        if let ArrivalProcess::Open { per_s } = self.arrivals
+            && !RATES.contains(&per_s)
+        {
+            return Err(PatternError::Rate(per_s));
         }
         Ok(())
     }
