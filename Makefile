@@ -1,18 +1,25 @@
-# The commands of the house. `make demo` shows what Headstack does; `make test` is what must pass.
+# `make demo` shows what Headstack does. `make test` runs the tests. `make check` looks at format, lints, documentation and the golden runs
+# in release. Continuous integration runs the last two (`.ci/run`).
 
 CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test reproduce packages lint doc probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large install clean
+.PHONY: demo test check reproduce packages lint doc golden probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
 	$${CARGO_TARGET_DIR:-target}/release/headstack demo --out $(OUT)
 
-test: packages lint doc
-	$(CARGO) test --workspace
+# One build, all tests, then the list of the tests that were skipped and why.
+test: packages
+	scripts/run-tests
+
+check: lint doc golden
+
+# The golden runs in release: the same bytes as in the tests' own profile.
+golden:
 	$(CARGO) test --release --package headstack-sim --test golden
 
 # Every study at full size; TRACES is a folder with the traces that `validation` needs. Fails where a row is off.
