@@ -1,14 +1,19 @@
 //! What was published, row by row, and how a study's own value compares with it.
 //!
-//! `studies/<id>/expect.tsv` holds one figure a line in eight columns parted by tabs: metric, what, kind, value,
-//! tolerance, unit, source, reason. The first line names the columns; empty lines and lines that begin with `#` are
-//! passed over. The reason may be left out with its tab. A row of the kind `not-comparable` is shown and not judged: its
-//! reason says why, its tolerance is `-`, and so is its value where none was published.
+//! `studies/<id>/expect.tsv` holds one figure a line in ten columns separated by tabs: metric, what, kind, value, tolerance, unit,
+//! source, basis, first_run, reason. The first line names the columns; empty lines and lines that begin with `#` are skipped. The
+//! reason may be left out with its tab. A row of the kind `not-comparable` is shown and not judged: its reason says why, its
+//! tolerance is `-`, and so is its value where none was published.
+//!
+//! `basis` says whose figure the value is: `published`, or `ours` for a goal or check of the project's own, which proves no agreement
+//! with anything published. `first_run` is the study's own value in its first run, where the model, the drive file or the row's
+//! method was changed after that run; `-` where nothing was changed or no record is left.
 
 use thiserror::Error;
 
 /// The names of the columns, as the first line has them.
-pub const COLUMNS: [&str; 8] = ["metric", "what", "kind", "value", "tolerance", "unit", "source", "reason"];
+pub const COLUMNS: [&str; 10] =
+    ["metric", "what", "kind", "value", "tolerance", "unit", "source", "basis", "first_run", "reason"];
 
 /// What stands where there is nothing to say.
 const NOTHING: &str = "-";
@@ -43,7 +48,25 @@ impl Kind {
     }
 }
 
-/// A published figure.
+/// Whose figure a row holds the study's value against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Published by others.
+    Published,
+    /// A goal of the project's own, or a check that the project computed.
+    Ours,
+}
+
+impl Basis {
+    const ALL: [(&str, Basis); 2] = [("published", Basis::Published), ("ours", Basis::Ours)];
+
+    /// The basis's name in a file.
+    pub fn name(self) -> &'static str {
+        Basis::ALL.iter().find(|(_, basis)| *basis == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// A figure that a study's value is held against.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
     /// The name that the study gives its own value.
@@ -60,6 +83,10 @@ pub struct Expected {
     pub unit: String,
     /// Where it was published.
     pub source: String,
+    /// Whose figure it is.
+    pub basis: Basis,
+    /// The study's own value in its first run, in `unit`, where something was changed after that run.
+    pub first_run: Option<f64>,
     /// Why it cannot be compared; with another kind, what is known of the difference.
     pub reason: Option<String>,
     /// Line in the file, counted from 1.
@@ -72,8 +99,8 @@ pub enum Fault {
     /// The first line does not name the columns.
     #[error("the columns are {}, in this order and parted by tabs", COLUMNS.join(", "))]
     Header,
-    /// Neither seven nor eight columns.
-    #[error("{found} columns, where 7 or 8 parted by tabs are needed")]
+    /// Neither nine nor ten columns.
+    #[error("{found} columns, where 9 or 10 separated by tabs are needed")]
     Columns {
         /// The number met.
         found: usize,
@@ -90,8 +117,14 @@ pub enum Fault {
         /// The word met.
         found: String,
     },
+    /// No such basis.
+    #[error("`{found}` is no basis (published or ours)")]
+    Basis {
+        /// The word met.
+        found: String,
+    },
     /// Not a finite number, or a negative tolerance.
-    #[error("{column}: `{found}` is no {}", if *.column == "value" { "number" } else { "number from 0 on" })]
+    #[error("{column}: `{found}` is no {}", if *.column != "tolerance" { "number" } else { "number from 0 on" })]
     Number {
         /// The column.
         column: &'static str,
@@ -154,20 +187,20 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Expected>, ExpectError> {
 
 fn parse_row(text: &str, line: usize) -> Result<Expected, Fault> {
     let cells: Vec<&str> = text.split('\t').map(str::trim).collect();
-    let (metric, what, kind, value, tolerance, unit, source, reason) = match cells[..] {
-        [metric, what, kind, value, tolerance, unit, source] => {
-            (metric, what, kind, value, tolerance, unit, source, "")
-        }
-        [metric, what, kind, value, tolerance, unit, source, reason] => {
-            (metric, what, kind, value, tolerance, unit, source, reason)
-        }
-        _ => return Err(Fault::Columns { found: cells.len() }),
+    let (required, reason) = match &cells[..] {
+        [required @ .., reason] if cells.len() == COLUMNS.len() => (required, *reason),
+        required => (required, ""),
+    };
+    let &[metric, what, kind, value, tolerance, unit, source, basis, first_run] = required else {
+        return Err(Fault::Columns { found: cells.len() });
     };
     if let Some(empty) = cells.iter().take(COLUMNS.len() - 1).position(|cell| cell.is_empty()) {
         return Err(Fault::Empty { column: COLUMNS[empty] });
     }
     let known = Kind::ALL.iter().find(|(name, _)| *name == kind);
     let (_, kind) = *known.ok_or_else(|| Fault::Kind { found: kind.to_string() })?;
+    let known = Basis::ALL.iter().find(|(name, _)| *name == basis);
+    let (_, basis) = *known.ok_or_else(|| Fault::Basis { found: basis.to_string() })?;
     let judged = kind != Kind::NotComparable;
     if !judged && tolerance != NOTHING {
         return Err(Fault::Tolerance { found: tolerance.to_string() });
@@ -184,6 +217,8 @@ fn parse_row(text: &str, line: usize) -> Result<Expected, Fault> {
         tolerance: if judged { number(COLUMNS[4], tolerance, 0.0)? } else { 0.0 },
         unit: unit.to_string(),
         source: source.to_string(),
+        basis,
+        first_run: (first_run != NOTHING).then(|| number(COLUMNS[8], first_run, f64::MIN)).transpose()?,
         reason: Some(reason).filter(|reason| !reason.is_empty()).map(str::to_string),
         line,
     })
@@ -220,7 +255,7 @@ impl Expected {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\treason\n";
+    const HEADER: &str = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\tbasis\tfirst_run\treason\n";
 
     fn fault(lines: &str) -> (usize, Fault) {
         let error = parse(&format!("{HEADER}{lines}"), "x.tsv").expect_err("the text is bad");
@@ -230,7 +265,7 @@ mod tests {
     #[test]
     fn row_is_parsed_with_all_its_columns() {
         let text = format!(
-            "# what follows\n\n{HEADER}iops\trate at depth 1\trelative\t57.6\t0.1\t1/s\tmeasured: one drive\r\n"
+            "# what follows\n\n{HEADER}iops\trate at depth 1\trelative\t57.6\t0.1\t1/s\tmeasured: one drive\tours\t61.5\r\n"
         );
         let rows = parse(&text, "x.tsv").expect("the text is good");
         assert_eq!(rows.len(), 1);
@@ -241,22 +276,29 @@ mod tests {
         );
         assert_eq!((row.unit.as_str(), row.source.as_str(), row.line), ("1/s", "measured: one drive", 4));
         assert_eq!((row.what.as_str(), &row.reason), ("rate at depth 1", &None));
+        assert_eq!((row.basis, row.first_run), (Basis::Ours, Some(61.5)));
     }
 
     #[test]
     fn row_that_is_not_comparable_needs_a_reason() {
         let text = format!(
-            "{HEADER}a\tw\tnot-comparable\t-\t-\ts\tb\tno value\nc\tw\tnot-comparable\t3\t-\ts\tb\tother disk\n"
+            "{HEADER}a\tw\tnot-comparable\t-\t-\ts\tb\tpublished\t-\tno value\nc\tw\tnot-comparable\t3\t-\ts\tb\tpublished\t-\tother disk\n"
         );
         let rows = parse(&text, "x.tsv").expect("the text is good");
         assert_eq!((rows[0].value, rows[0].reason.as_deref()), (None, Some("no value")));
         assert_eq!((rows[1].value, rows[1].room()), (Some(3.0), None));
         assert!(!rows[1].is_met_by(3.0));
         let found = "0.1".to_string();
-        assert_eq!(fault("a\tw\tnot-comparable\t3\t0.1\ts\tb\tc\n"), (2, Fault::Tolerance { found }));
-        assert_eq!(fault("a\tw\tnot-comparable\t3\t-\ts\tb\n"), (2, Fault::Reason));
+        assert_eq!(
+            fault("a\tw\tnot-comparable\t3\t0.1\ts\tb\tpublished\t-\tc\n"),
+            (2, Fault::Tolerance { found })
+        );
+        assert_eq!(fault("a\tw\tnot-comparable\t3\t-\ts\tb\tpublished\t-\n"), (2, Fault::Reason));
         let found = "-".to_string();
-        assert_eq!(fault("a\tw\trelative\t-\t0.1\ts\tb\n"), (2, Fault::Number { column: "value", found }));
+        assert_eq!(
+            fault("a\tw\trelative\t-\t0.1\ts\tb\tpublished\t-\n"),
+            (2, Fault::Number { column: "value", found })
+        );
     }
 
     #[test]
@@ -267,19 +309,24 @@ mod tests {
         );
         assert_eq!(parse("", "x.tsv").expect_err("no").fault, Fault::Header);
         assert_eq!(fault("a\tb\n"), (2, Fault::Columns { found: 2 }));
-        assert_eq!(fault("# c\na\tw\tnear\t1\t0\ts\tb\n"), (3, Fault::Kind { found: "near".to_string() }));
-        assert_eq!(fault("a\tw\trelative\t1\t0\t\tb\n"), (2, Fault::Empty { column: "unit" }));
+        assert_eq!(
+            fault("# c\na\tw\tnear\t1\t0\ts\tb\tpublished\t-\n"),
+            (3, Fault::Kind { found: "near".to_string() })
+        );
+        let found = "theirs".to_string();
+        assert_eq!(fault("a\tw\trelative\t1\t0\ts\tb\ttheirs\t-\n"), (2, Fault::Basis { found }));
+        assert_eq!(fault("a\tw\trelative\t1\t0\t\tb\tpublished\t-\n"), (2, Fault::Empty { column: "unit" }));
         let number = |column, found: &str| Fault::Number { column, found: found.to_string() };
-        assert_eq!(fault("a\tw\trelative\tinf\t0\ts\tb\n"), (2, number("value", "inf")));
-        assert_eq!(fault("a\tw\trelative\t1\t-1\ts\tb\n"), (2, number("tolerance", "-1")));
-        let twice = "a\tw\trelative\t1\t0\ts\tb\na\tw\trelative\t1\t0\ts\tb\n";
-        assert_eq!(fault(twice), (3, Fault::Repeated { metric: "a".to_string(), first: 2 }));
+        assert_eq!(fault("a\tw\trelative\tinf\t0\ts\tb\tpublished\t-\n"), (2, number("value", "inf")));
+        assert_eq!(fault("a\tw\trelative\t1\t-1\ts\tb\tpublished\t-\n"), (2, number("tolerance", "-1")));
+        let twice = "a\tw\trelative\t1\t0\ts\tb\tours\t-\n".repeat(2);
+        assert_eq!(fault(&twice), (3, Fault::Repeated { metric: "a".to_string(), first: 2 }));
     }
 
     #[test]
     fn every_kind_of_row_ends_at_its_tolerance() {
         let met = |kind: Kind, value: f64, tolerance: f64, ours| {
-            let row = format!("{HEADER}m\tw\t{}\t{value}\t{tolerance}\ts\ts\n", kind.name());
+            let row = format!("{HEADER}m\tw\t{}\t{value}\t{tolerance}\ts\ts\tpublished\t-\n", kind.name());
             parse(&row, "x.tsv").expect("the text is good")[0].is_met_by(ours)
         };
         assert!(met(Kind::Relative, 100.0, 0.05, 105.0) && !met(Kind::Relative, 100.0, 0.05, 105.1));

@@ -108,9 +108,9 @@ mod tests {
     use crate::expect;
 
     fn judged(measured: &[Measured], length: Length) -> Vec<(&'static str, Option<String>)> {
-        let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\treason\n\
-                    a\tw\trelative\t10\t0.1\ts\tb\tknown to be slow\n\
-                    c\tw\tnot-comparable\t2\t-\ts\tb\tanother disk\n";
+        let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\tbasis\tfirst_run\treason\n\
+                    a\tw\trelative\t10\t0.1\ts\tb\tpublished\t-\tknown to be slow\n\
+                    c\tw\tnot-comparable\t2\t-\ts\tb\tpublished\t-\tanother disk\n";
         let rows = expect::parse(text, "x.tsv").expect("the text is good");
         let rows = judge(rows, measured, length);
         rows.iter().map(|row| (row.verdict.name(), row.reason().map(str::to_string))).collect()

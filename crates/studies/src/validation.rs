@@ -42,9 +42,6 @@ const FIGURES: [Judge; 3] = [
     ("mae", |all| all.mae_ms),
 ];
 
-/// What follows the name of a figure that was not published, but reached here before.
-const REACHED: &str = " reached";
-
 fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
     let mut files = Vec::new();
     for (drive, name) in TRACES {
@@ -61,7 +58,6 @@ fn run(setting: &Setting<'_>) -> Result<Findings, StudyError> {
             let Some(figure) = row.metric.strip_prefix(drive).and_then(|rest| rest.strip_prefix(' ')) else {
                 continue;
             };
-            let figure = figure.strip_suffix(REACHED).unwrap_or(figure);
             let Some((_, of)) = FIGURES.iter().find(|(known, _)| *known == figure) else { continue };
             findings.measured.push(match agreement {
                 Some(agreement) => Measured::new(&row.metric, of(&agreement.all)),

@@ -3,8 +3,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
+use headstack_model::drives;
+use headstack_sim::stats::Agreement;
 use headstack_studies::judge::{Judged, Verdict};
 use headstack_studies::study::{self, Alone, Bench, Length, Task};
+use headstack_studies::validation;
+use headstack_workload::trace::{self, Trace};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -149,11 +153,27 @@ fn validation_against_real_drives_misses_no_row() {
     assert_eq!(misses("validation"), Vec::<String>::new());
 }
 
+/// DiskSim aborts on this drive, so that there is no published figure to compare with.
+#[test]
+fn agreement_with_the_st41601n_is_unchanged() {
+    let Some(path) = headstack_prerequisites::reference_data("disksim/traces/st41601n.trace") else { return };
+    let bytes = fs::read(path).expect("the reference data have the trace");
+    let open = || Trace::open(&bytes[..], "st41601n.trace", trace::named("validate")).expect("it is a trace");
+    let spec = drives::load("st41601n").expect("the drive is shipped");
+    let pairs = validation::replay(&spec, open(), open()).expect("the trace fits the drive");
+    let all = Agreement::new(&pairs).expect("the trace has requests").all;
+    let rounded = |ms: f64| format!("{ms:.4}");
+    assert_eq!(
+        [all.demerit_bucketed_ms, all.demerit_ms, all.mae_ms].map(rounded),
+        ["0.0758", "0.0771", "0.3710"]
+    );
+}
+
 #[test]
 fn absent_traces_are_not_comparable() {
     let study = study::named("validation").unwrap_or_else(|error| panic!("{error}"));
     let done = study.reproduce(Length::Full, &Alone).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(done.rows.len(), 21);
+    assert_eq!(done.rows.len(), 18);
     assert!(done.rows.iter().all(|row| matches!(row.verdict, Verdict::NotComparable(_))));
 }
 

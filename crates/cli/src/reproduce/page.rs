@@ -52,11 +52,13 @@ fn rows(done: &Reproduction) -> Table {
 }
 
 fn sources(done: &Reproduction) -> Table {
-    let mut table = Table::new("Sources, and reasons", &["metric", "source", "reason"]);
-    table.words = 3;
+    let mut table = Table::new("Sources, and reasons", &["metric", "source", "basis", "first run", "reason"]);
+    table.words = 5;
     for row in &done.rows {
-        let (expected, reason) = (&row.expected, row.reason().unwrap_or_default());
-        table.row([expected.metric.clone(), expected.source.clone(), reason.to_string()]);
+        let (expected, reason) = (&row.expected, row.reason().unwrap_or_default().to_string());
+        let first_run = text::value(expected.first_run);
+        let basis = expected.basis.name().to_string();
+        table.row([expected.metric.clone(), expected.source.clone(), basis, first_run, reason]);
     }
     table
 }

@@ -64,6 +64,8 @@ fn row_of(expected: &Expected, ours: Option<f64>, verdict: &str) -> Value {
         "kind": expected.kind.name(),
         "tolerance": expected.room(),
         "source": expected.source,
+        "basis": expected.basis.name(),
+        "first_run": expected.first_run,
         "verdict": verdict,
     })
 }

@@ -4,7 +4,7 @@ use super::{Ran, caution};
 use crate::failure::Failure;
 use crate::report::Table;
 use crate::units::significant;
-use headstack_studies::expect::{Expected, Kind};
+use headstack_studies::expect::{Basis, Expected, Kind};
 use headstack_studies::judge::Judged;
 use headstack_studies::study::{Length, Study};
 use std::io::Write;
@@ -61,13 +61,22 @@ pub(super) fn cells(row: &Judged) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// How many rows came out how.
+/// How many rows have which verdict, those with a published figure apart from those with a figure of our own.
 pub(super) fn summary(rows: &[Judged]) -> String {
-    let counts = ["pass", "off", "not comparable"].map(|name| {
-        let count = rows.iter().filter(|row| row.verdict.name() == name).count();
-        (count > 0).then(|| format!("{count} {name}"))
-    });
-    format!("{} rows: {}.", rows.len(), counts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    let counts = |basis: Basis| {
+        let rows: Vec<&Judged> = rows.iter().filter(|row| row.expected.basis == basis).collect();
+        let counts = ["pass", "off", "not comparable"].map(|name| {
+            let count = rows.iter().filter(|row| row.verdict.name() == name).count();
+            (count > 0).then(|| format!("{count} {name}"))
+        });
+        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        (!rows.is_empty()).then(|| match basis {
+            Basis::Published => format!("{} published rows: {counts}.", rows.len()),
+            Basis::Ours => format!("{} rows with a goal or check of our own: {counts}.", rows.len()),
+        })
+    };
+    let all = [Basis::Published, Basis::Ours].into_iter().filter_map(counts);
+    all.collect::<Vec<_>>().join(" ")
 }
 
 /// Why rows are not comparable, and what is known of those that are off: each reason with the rows that have it.
@@ -83,7 +92,7 @@ pub(super) fn reasons<'a>(rows: impl IntoIterator<Item = &'a Judged>) -> Vec<(&'
     reported
 }
 
-fn value(value: Option<f64>) -> String {
+pub(super) fn value(value: Option<f64>) -> String {
     value.map_or("–".to_string(), |value| significant(value, DIGITS))
 }
 
@@ -125,11 +134,11 @@ mod tests {
 
     #[test]
     fn row_formats_difference_and_tolerance_by_its_kind() {
-        let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\treason\n\
-                    a\tw\trelative\t10\t0.025\tms\tb\n\
-                    c\tw\tabsolute\t20\t2\tms\tb\n\
-                    d\tw\tat-most\t4\t0\tms\tb\n\
-                    e\tw\tnot-comparable\t-\t-\tms\tb\tno value\n";
+        let text = "metric\twhat\tkind\tvalue\ttolerance\tunit\tsource\tbasis\tfirst_run\treason\n\
+                    a\tw\trelative\t10\t0.025\tms\tb\tpublished\t-\n\
+                    c\tw\tabsolute\t20\t2\tms\tb\tours\t8\n\
+                    d\tw\tat-most\t4\t0\tms\tb\tours\t-\n\
+                    e\tw\tnot-comparable\t-\t-\tms\tb\tpublished\t-\tno value\n";
         let rows = expect::parse(text, "x.tsv").expect("the text is good");
         let measured = ["a", "c", "d", "e"].map(|metric| Measured::new(metric, 9.9));
         let rows = judge(rows, &measured, Length::Full);
@@ -138,7 +147,8 @@ mod tests {
         assert_eq!(cells[1], ["c", "20.00", "9.900", "-10.1", "±2", "ms", "off"]);
         assert_eq!(cells[2], ["d", "4.000", "9.900", "+147.5 %", "≤", "ms", "off"]);
         assert_eq!(cells[3], ["e", "–", "9.900", "", "", "ms", "not comparable"]);
-        assert_eq!(summary(&rows), "4 rows: 1 pass, 2 off, 1 not comparable.");
+        let ours = "2 rows with a goal or check of our own: 2 off.";
+        assert_eq!(summary(&rows), format!("2 published rows: 1 pass, 1 not comparable. {ours}"));
         let [(reason, with_it)] = &reasons(&rows)[..] else { panic!("one row has a reason") };
         assert_eq!((*reason, with_it[0].expected.metric.as_str(), with_it.len()), ("no value", "e", 1));
     }
