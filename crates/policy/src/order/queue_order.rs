@@ -22,7 +22,7 @@ impl QueueOrder {
         }
     }
 
-    /// As [`BuiltIn::way`]; with a program's own order the arm visits no edge.
+    /// As [`BuiltIn::edges_visited`]; with a program's own order the arm visits no edge.
     pub fn edges_visited(&self) -> &[Edge] {
         match self {
             QueueOrder::BuiltIn(order) => order.edges_visited(),
