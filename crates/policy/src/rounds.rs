@@ -82,9 +82,9 @@ fn is_above(from: (u32, u64), middle: (u32, u64), to: (u32, u64)) -> bool {
     rise(middle) * run(to) > rise(to) * run(middle)
 }
 
-/// The most streams, from 1 to `limit`, whose round takes no longer than `period`; 0 where one is too many.
+/// The most streams, from 1 to `limit`, whose round takes no longer than `period`; 0 if one is too many.
 ///
-/// `round` tells how long the round of so many streams takes, and must not fall as they become more.
+/// `round` returns the time of a round of a number of streams, and must not fall as the number grows.
 ///
 /// *Errors:* the first of `round`.
 pub fn most_streams<E>(

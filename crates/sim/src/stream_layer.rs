@@ -1,12 +1,11 @@
-//! A storage node before the disks: the stream scheduler of each volume, in virtual time.
+//! A storage node in front of the disks: the stream scheduler of each volume, in virtual time.
 //!
 //! A [`Layer`] around [`headstack_policy::streams`], the code that serves real disks.
 //!
-//! *Time:* a request that waited for commands has the time split of the one that brought its answer, as far as it waited;
-//! what it waited before is `queued`.
+//! *Time:* a request that waited for commands has the time split of the one that brought its answer, as far as it waited; its wait
+//! before that is `queued`.
 //!
-//! Modelled: the scheduler itself ([`headstack_policy::streams`]: the code that serves real disks). Not modelled: bytes,
-//! the network, and the time that the node's processor needs.
+//! Modelled: the scheduler itself. Not modelled: bytes, the network, and the time that the node's processor needs.
 
 use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
@@ -38,10 +37,10 @@ pub(crate) struct StreamLayer {
 }
 
 impl StreamLayer {
-    /// Room for so many requests under way before more is allocated.
+    /// Requests in flight for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
-    /// A node for a volume of so many blocks of so many bytes.
+    /// A node for a volume of `sectors` blocks of `sector_bytes` bytes.
     ///
     /// *Errors:* a key of the configuration is out of its range.
     pub(crate) fn new(
@@ -71,7 +70,7 @@ impl StreamLayer {
         request.op == Op::Flush || (request.sectors > 0 && end <= sectors)
     }
 
-    /// Does what the scheduler says, after it was told of the end of a command or of something else.
+    /// Carries out the scheduler's actions, after the end of a command or another event.
     fn act(&mut self, now: Nanos, how: Option<&Completion>) {
         while let Some(action) = self.streams.poll_action() {
             match action {
@@ -98,7 +97,7 @@ impl StreamLayer {
                 let Submission { source, urgent, .. } = self.clients[ticket as usize].submission;
                 (source, urgent)
             }
-            // What is read for a stream, or was gathered, is nobody's alone.
+            // Read-ahead and coalesced data belong to no single request.
             TransferBuffer::Memory(_) | TransferBuffer::None => (u32::MAX, false),
         };
         let submission = Submission { id, request, source, urgent, sync: true, direct: true };

@@ -45,7 +45,7 @@ pub struct Issue {
     pub source: u32,
     /// Whether it goes before others where priorities are obeyed (the real-time class, ATA's high priority).
     pub urgent: bool,
-    /// Whether it goes past the page cache of the host, where the rig has one (as with `O_DIRECT`).
+    /// Whether it bypasses the page cache of the host, if the rig has one (as with `O_DIRECT`).
     pub direct: bool,
 }
 

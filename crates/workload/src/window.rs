@@ -1,11 +1,11 @@
-//! The bookkeeping of a closed load: so many requests out at a time, so many in all.
+//! The bookkeeping of a closed load: a constant number of requests outstanding, and a total.
 
 use headstack_model::Nanos;
 
 use crate::Poll;
 use crate::shape::{ShapeError, nonzero};
 
-/// How many requests are out and how many are left.
+/// The numbers of outstanding and remaining requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     depth: u32,
@@ -21,7 +21,7 @@ impl Window {
         Ok(Window { depth, out: 0, issued: 0, requests })
     }
 
-    /// Whether a request may go out; else what to answer.
+    /// Whether a request may be issued; else the answer to the poll.
     #[inline]
     pub(crate) fn ready(&self) -> Result<(), Poll> {
         if self.issued == self.requests {
@@ -33,13 +33,13 @@ impl Window {
         }
     }
 
-    /// As [`Window::ready`], for requests that come at `due`.
+    /// As [`Window::ready`], for requests that arrive at `due`.
     #[inline]
     pub(crate) fn ready_at(&self, now: Nanos, due: Nanos) -> Result<(), Poll> {
         if self.issued < self.requests && now < due { Err(Poll::Later(due)) } else { self.ready() }
     }
 
-    /// Counts a request that goes out; its number.
+    /// Counts an issued request; returns its number.
     #[inline]
     pub(crate) fn next_id(&mut self) -> u64 {
         self.out += 1;
@@ -47,7 +47,7 @@ impl Window {
         self.issued - 1
     }
 
-    /// The number of the next request if one may go out; else what to answer.
+    /// The number of the next request if one may be issued; else the answer to the poll.
     #[inline]
     pub(crate) fn open(&mut self) -> Result<u64, Poll> {
         self.ready().map(|()| self.next_id())
@@ -58,7 +58,7 @@ impl Window {
         self.out = self.out.checked_sub(1).expect("only what went out comes back");
     }
 
-    /// What to answer when nothing is left to issue.
+    /// The answer to the poll when nothing is left to issue.
     pub(crate) fn ended(&self) -> Poll {
         if self.out == 0 { Poll::Done } else { Poll::Waiting }
     }

@@ -1,10 +1,10 @@
 //! Places to tracks for the seek-first layouts `ff`, `af`, `fa` and `aa`.
 //!
-//! A zone is cut into *bands* of some hundred cylinders. LBNs fill one surface of a band track by track, then the
-//! next surface, then the next band. Modelled: the four orders, each of which begins anew, inward, with every band; a
-//! number of sectors a track for every surface. Not modelled: surfaces whose bands lie at different radii.
+//! A zone is divided into *bands* of some hundred cylinders. LBNs fill one surface of a band track by track, then the next
+//! surface, then the next band. Modelled: the four orders, each of which starts again, inward, with every band; a number of
+//! sectors per track for every surface. Not modelled: surfaces whose bands lie at different radii.
 //!
-//! Source: the names are those of H. Wong, who found these layouts in drives of 2003 and later.
+//! *Source:* the names are those of H. Wong, who found these layouts in drives of 2003 and later.
 
 use super::TrackSpan;
 use super::fixed::{Divisor, SectorWidth, Turns};

@@ -1,19 +1,19 @@
 //! The seek curve of a drive of which only a data sheet is known: single track, average and full stroke.
 //!
-//! A seek is a motion and a settling. The arm speeds up at constant acceleration, coasts at its speed limit and slows down
-//! alike, so that the motion grows with the square root of the distance first and in proportion to it beyond. Then the
-//! head settles: what is left of the motion's error dies away exponentially, so that the time to come within a share of the
-//! track pitch grows with the logarithm of the distance, from that of a single track to that of every long seek. A head
-//! settles longer before a write, which must not touch the track beside it, by an extra that grows alike.
+//! A seek is a motion and a settling. The arm accelerates constantly, coasts at its speed limit and decelerates in the same way,
+//! so that the motion time grows with the square root of the distance first and in proportion to it beyond. Then the head settles:
+//! the remaining error of the motion decays exponentially, so that the time to come within a share of the track pitch grows with
+//! the logarithm of the distance, from that of a single track to that of every long seek. Before a write, which must not touch the
+//! neighbouring track, a head settles longer, by an extra that grows in the same way.
 //!
 //! The three figures leave one unknown. *Source:* the measured curves of the shipped drives (ten, of 1991 to 2004, with 2,100 to
-//! 80,500 cylinders). In all of them a long seek settles for 0.2 to 0.32 of the average seek, most settling is reached
-//! within some 200 tracks, and the share of the stroke that is covered at changing speed is 1.2 times the settling's share of the average;
-//! a test of this module holds the curves made of three figures against the measured ones.
+//! 80,500 cylinders). In all of them a long seek settles for 0.2 to 0.32 of the average seek, most settling is reached within some
+//! 200 tracks, and the share of the stroke that is covered at changing speed is 1.2 times the settling's share of the average. A
+//! test of this module compares the curves computed from three figures with the measured ones.
 //!
-//! Drives with a second actuator at the head settle faster than that, so a file may give the settling as a fourth figure. The share of
-//! the stroke at changing speed then follows from the full stroke, or, where there is none, from a ratio: on drives of today a
-//! seek over a fifth of the tracks takes 0.475 of the full stroke, so that the arm changes speed over most of it.
+//! Drives with a second actuator at the head settle faster than that, so a file may give the settling as a fourth figure. The
+//! share of the stroke at changing speed then follows from the full stroke, or, if that is absent, from a ratio: on drives of
+//! today a seek over a fifth of the tracks takes 0.475 of the full stroke, so that the arm changes speed over most of it.
 //! Not modelled: direction, radius, and the steps where a firmware changes from one control law to another.
 
 use super::SeekCurve;

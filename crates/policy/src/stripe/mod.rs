@@ -34,7 +34,7 @@ use rebuild::Lost;
 
 /// An array's view of its members, by their numbers; spares are numbered after all members.
 pub trait Members {
-    /// Commands that wait for a member or are under way there.
+    /// Commands that wait for a member or are in flight there.
     fn outstanding(&self, member: u32) -> usize;
     /// How far a member's arm is from a block, in any unit.
     fn distance(&self, member: u32, lbn: Lbn) -> u64;

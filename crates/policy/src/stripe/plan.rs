@@ -97,7 +97,7 @@ impl Planner {
     }
 }
 
-/// A part of a request, of `sectors` blocks from `start` of a member on; with another `op` it goes past no cache.
+/// A part of a request, of `sectors` blocks from `start` of a member on; with another `op` it has no FUA.
 pub(super) fn part(request: &Request, op: Op, member: u32, start: u64, sectors: u64) -> Access {
     let fua = request.fua && op == request.op;
     Access { member, request: Request { op, lbn: Lbn(start), sectors: sectors as u32, fua } }

@@ -1,13 +1,13 @@
 //! Arrays: several devices that look like one.
 //!
-//! A [`Layer`] whose children are the members, and the spares behind them. A request becomes accesses of members, in phases: the
-//! accesses of a phase are submitted together, and the next phase begins when the last of them is done. The request ends with its slowest
-//! access. Its time split is that of the slowest access of each phase, one after the other, so that it adds up.
+//! A [`Layer`] whose children are the members, then the spares. A request becomes accesses of members, in phases: the accesses of
+//! a phase are submitted together, and the next phase begins when the last of them completes. The request completes with its
+//! slowest access. Its time split sums, over the phases, that of the slowest access of each.
 //!
-//! A spare is filled by steps that no request waits for, each of which begins when the one before is done and the rate allows it,
-//! for as long as the load runs.
+//! A spare is rebuilt in steps that no request waits for. Each begins when the previous one is done and the rate allows it, for as
+//! long as the load runs.
 //!
-//! What an array does for a request is [`headstack_policy::stripe`]'s to say; this carries it out.
+//! [`headstack_policy::stripe`] plans the accesses of a request; this layer carries them out.
 
 use crate::device::{Completion, Outcome, TimeSplit};
 use crate::layer::{Below, Completed, Effect, Layer, Submission};

@@ -1,11 +1,11 @@
 //! The memory of a controller as a cache of its drives.
 //!
-//! A read takes its lines, fetches what is missing of them, and reads ahead where it goes on with a stream. A write takes its
-//! lines and leaves its data there, dirty with write-back, or writes them to the drive before it ends. Where every line
-//! is in use, the one unused for longest gives way, and is written first if it is dirty: whoever wants it waits.
+//! A read takes its lines, fetches their missing sectors, and reads ahead if it continues a stream. A write takes its lines and
+//! leaves its data there, dirty with write-back, or writes them to the drive before it completes. If every line is in use, the one
+//! unused for longest is evicted, and first destaged if it is dirty; the command that needs it waits.
 //!
-//! A command has room for all its lines kept before it takes the first one, so that commands never wait for each other's
-//! lines. One that takes more than half of the memory goes past it, and so does one that is forced to the media.
+//! A command reserves room for all its lines before it takes the first one, so that commands never wait for each other's lines. A
+//! command for more than half of the memory bypasses it, and so does one with FUA.
 
 use super::memory::{Lines, Room};
 use super::spec::{ControllerCacheSpec, ControllerWrites};

@@ -1,20 +1,19 @@
 //! A smart controller: a queue, an order and a cache between the host and several drives.
 //!
-//! A [`Layer`]: it has a port for each drive, and the drives with their queues as children in the same order. The queue before each
+//! A [`Layer`]: it has a port for each drive, and the drives with their queues as children in the same order. The queue for each
 //! drive, with its order, is not here: it is a host's queue ([`crate::os`]) with the controller's keys.
 //!
-//! A command waits until the controller has room for it, is looked at after the controller's delay, and is passed on, or
-//! served by the cache: memory in lines (`memory_cache`), or another drive (`cache_drive`). Data cross between host and
-//! memory one command after the other.
+//! A command waits until the controller has room for it. After the controller's delay it is passed on, or served by the cache:
+//! memory in lines (`memory_cache`), or another drive (`cache_drive`). Data cross between host and memory one command at a time.
 //!
-//! *Time:* waiting for room for commands is `queued`, the delays are `overhead`, waiting for room in memory is `cache`, the
-//! host's data are `bus`; a command that waited for transfers has their time split, as far as it waited.
+//! *Time:* waiting for room for commands is `queued`, the delays are `overhead`, waiting for room in memory is `cache`, the host's
+//! data are `bus`; a command that waited for transfers has their time split, as far as it waited.
 //!
-//! Modelled: queue depth, delays, memory of lines with sectors valid or dirty each, plain and segmented LRU, read-ahead
-//! per stream, write-through and write-back, destaging on demand, at intervals and when idle, clusters of lines; a drive
-//! that caches another. Not modelled: locks finer than a line, several processors, mirrored memory, power cuts.
+//! Modelled: queue depth, delays, memory of lines whose sectors are valid or dirty one by one, plain and segmented LRU, read-ahead
+//! per stream, write-through and write-back, destaging on demand, at intervals and when idle, clusters of lines; a drive that
+//! caches another. Not modelled: locks finer than a line, several processors, mirrored memory, power cuts.
 //!
-//! *Source:* Ganger, Worthington and Patt, the DiskSim reference manual, for what such controllers do.
+//! *Source:* Ganger, Worthington and Patt, the DiskSim reference manual, for the behaviour of such controllers.
 
 mod cache_drive;
 mod memory;

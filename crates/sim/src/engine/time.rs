@@ -40,10 +40,10 @@ impl Engine {
         self.feed(load, observer);
     }
 
-    /// Moves a run to its next event, unless that comes after `until`; says whether there was one. Any sequence of steps shows the same
-    /// completions as one [`Engine::run`].
+    /// Moves a run to its next event, unless that is after `until`; returns whether there was one. Any sequence of steps shows the
+    /// same completions as one [`Engine::run`].
     ///
-    /// Panics when the load names a volume that is not there.
+    /// Panics when the load names a volume that does not exist.
     #[inline]
     pub fn step<O: Observer + ?Sized>(
         &mut self,
@@ -64,14 +64,14 @@ impl Engine {
         self.due(self.done && self.outstanding == 0) == Nanos::MAX
     }
 
-    /// Does everything that is due up to `until`, each thing at its own time, and asks the load when it wants to be asked
-    /// and after completions. What happens by itself (page caches, nodes, the filling of spares) goes on whether or not the load
-    /// asks anything. The time is `until` then, unless it was later already.
+    /// Handles every event up to `until`, each at its own time, and polls the load at its times and after completions. Background
+    /// work (page caches, nodes, the rebuilding of spares) continues whether or not the load issues anything. The time is `until`
+    /// then, unless it was later already.
     ///
-    /// A load that learns of requests from outside, as [`headstack_workload::Inbox`] does, must issue each at the time at
-    /// which it arrived, not before: it is asked at the time of the last call first. Without power it is asked nothing.
+    /// A load that learns of requests from outside, as [`headstack_workload::Inbox`] does, must issue each at the time at which it
+    /// arrived, not before: it is first polled at the time of the last call. Without power it is not polled.
     ///
-    /// Panics when the load names a volume that is not there.
+    /// Panics when the load names a volume that does not exist.
     pub fn advance<O: Observer + ?Sized>(&mut self, until: Nanos, load: &mut dyn Load, observer: &mut O) {
         self.parts = observer.sees_parts().then(Vec::new);
         if !self.powered_off {

@@ -1,9 +1,8 @@
-//! What transfers cost the host's processor.
+//! The processor's cost of transfers.
 //!
-//! Modelled: one processor, which gives each command some time; with programmed transfer (PIO) it moves every word itself and
-//! takes an interrupt for each block of data, so that the drive waits where the processor has no time; with bus-master
-//! DMA and SCSI it sets up the pieces of memory and takes one interrupt when all is done. Not modelled: what programs
-//! compute, and what the page cache copies.
+//! Modelled: one processor, which spends some time on each command. With programmed I/O (PIO) it moves every word itself and takes
+//! an interrupt for each block of data, so that the drive waits for the processor. With bus-master DMA and SCSI it sets up the
+//! scatter-gather list and takes one interrupt at the end. Not modelled: computations of programs, and copies of the page cache.
 //!
 //! *Source:* ATA/ATAPI-4 (cycle times of PIO, single-word, multiword and Ultra DMA), SCSI-2 and SCSI-3 parallel (bytes a second).
 

@@ -1,9 +1,9 @@
-//! What can cross a place in a second, and how much of that is promised from when to when.
+//! The capacity of a link over time, and the part of it that is reserved.
 //!
-//! A transfer is a flow: its source delivers it at an even pace, and it takes what the flows before it have left. One that
-//! fell behind its source catches up as fast as there is room. So transfers interleave, and each one's end is known when
-//! it begins. What has begun is not slowed down by what begins later; hardware that takes turns frame by frame ends both
-//! at the later of the two ends instead, and the last of all at the same time as here.
+//! A transfer is a flow: its source delivers it at an even rate, and it gets the capacity that earlier flows leave. A flow that
+//! fell behind its source catches up as fast as capacity allows. So transfers interleave, and each one's end is known when it
+//! begins. A later flow does not slow an earlier one; hardware that interleaves frame by frame ends both at the later of the two
+//! ends instead, and the last of all at the same time as here.
 
 use headstack_model::Nanos;
 use std::collections::VecDeque;

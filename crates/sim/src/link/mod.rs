@@ -1,10 +1,10 @@
-//! What drives share on their way to the host: a bus that one at a time has, a rate that their transfers share, a loop that
-//! they stand on, and the processor that moves their data.
+//! Shared links between drives and host: an exclusive bus, a rate that transfers share, a loop, and the processor that moves the
+//! data.
 //!
-//! A drive that shares nothing has its bus to itself and its port knows how long everything takes. One that does asks for
-//! a bus before it uses its port, and for each transfer when it is over. The engine lends the links to the device whose
-//! turn it is, so that a device stays a machine that is only told the time, and asks for nothing that has not come yet.
-//! Who wins a bus is decided when all else that is due at that time has been done.
+//! A drive that shares nothing has its bus to itself, and its port computes every time itself. A drive with shared links requests
+//! a bus before it uses its port, and the end of each transfer. The engine passes the links in with each call of the device, so
+//! that a device has no clock and needs nothing from the future.
+//! The winner of a bus is decided after everything else that is due at that time.
 
 mod bus;
 mod interface;

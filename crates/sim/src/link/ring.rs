@@ -1,15 +1,15 @@
-//! An SSA loop: an adapter and drives in a ring, each joined to the next by a link that carries frames both ways at once.
+//! An SSA loop: an adapter and drives in a ring, each joined to the next by a link that carries frames in both directions at once.
 //!
 //! Modelled: two routes to each drive, cut links, frames that are stored and forwarded at each node, transfers whose frames
-//! interleave, both sides of the adapter and both directions at the same time, an adapter that takes its time for each
-//! command. A transfer takes the shorter route, or the other one where that ends sooner.
+//! interleave, both sides of the adapter and both directions at the same time, the adapter's time for each command. A transfer
+//! takes the shorter route, or the other one if it would end sooner there.
 //!
-//! Every transfer begins or ends at the adapter, so whatever shares any link of a route shares the link beside the adapter,
-//! which alone can be short of room: there the transfers' rates are kept, and a hop adds the time of a frame. Frames of
-//! commands and reports are small and find their place between data; they cost their hops. Not modelled: user-level
-//! acknowledgements and the fairness token, several adapters, transfers from drive to drive.
+//! Every transfer begins or ends at the adapter, so all transfers that share any link of a route share the adapter's link, and
+//! only that link can lack capacity. There the model keeps the transfers' rates; each further hop adds the time of a frame. Frames
+//! of commands and status are small and fit between data; they cost their hops. Not modelled: user-level acknowledgements and the
+//! fairness token, several adapters, transfers from drive to drive.
 //!
-//! *Source:* ANSI X3.293 (SSA-PH), 20 MB/s a link and direction, frames of up to 128 bytes of data.
+//! *Source:* ANSI X3.293 (SSA-PH), 20 MB/s per link and direction, frames of up to 128 bytes of data.
 
 use super::lane::{Flow, Lane};
 use headstack_model::Nanos;

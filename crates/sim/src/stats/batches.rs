@@ -1,11 +1,12 @@
-//! Batch means: how sure a mean over a run is, whose requests depend on each other.
+//! Batch means: the confidence interval of the mean of a run whose requests depend on each other.
 //!
-//! The rule, the same for every run: requests are gathered in order of completion into at most 1,024 batches of equal
-//! number, which doubles when they are full. The warm-up is the MSER rule's: so many first batches are left out that the
-//! squared standard error of the mean response of the rest is least, at most half of them. What is left is joined to 20
-//! batches of equal number (what does not go in evenly is left out at the start), and the interval is Student's at 95 %
-//! with 19 degrees of freedom, of the ratio estimator. *Source:* K. P. White, "An effective truncation heuristic for bias
-//! reduction in simulation output" (1997); A. M. Law, "Simulation Modeling and Analysis", batch means and ratio estimator.
+//! The rule is the same for every run. Requests are collected in order of completion into at most 1,024 batches of equal number,
+//! which doubles when they are full. The MSER rule sets the warm-up: it leaves out the first batches, at most half of them, such
+//! that the squared standard error of the mean response of the rest is minimal. The rest is joined to 20 batches of equal number
+//! (a remainder is left out at the start). The interval is Student's at 95 % with 19 degrees of freedom, of the ratio estimator.
+//!
+//! *Source:* K. P. White, "An effective truncation heuristic for bias reduction in simulation output" (1997); A. M. Law,
+//! "Simulation Modeling and Analysis", batch means and ratio estimator.
 
 use headstack_model::Nanos;
 

@@ -177,7 +177,7 @@ impl<'a> Layout<'a> {
         notes
     }
 
-    /// The length of a file before a clone uses it; one that nobody used yet gets its share of the size.
+    /// The length of a file before a clone uses it; an unused one gets its share of the size.
     fn length(&self, target: Target, share: u64) -> u64 {
         match target {
             Target::Volume(volume) => self.volumes[volume].bytes(),

@@ -258,7 +258,7 @@ impl Settings {
         !has_size && !has_name && self.nrfiles == 1
     }
 
-    /// Whether requests go past the page cache of the rig's host.
+    /// Whether requests bypass the page cache of the rig's host.
     pub(super) fn is_direct(&self) -> bool {
         self.direct || self.engine.past_cache
     }

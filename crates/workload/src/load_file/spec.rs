@@ -1,4 +1,4 @@
-//! The keys of the load file, and what they must keep whatever the rig.
+//! The keys of the load file, and their checks without a rig.
 
 use headstack_model::spec::Fault;
 use headstack_model::{Nanos, Op};
@@ -10,21 +10,21 @@ use crate::process::SyntheticSpec;
 /// The most of anything that there may be many of: streams, processes, requests outstanding.
 const MANY: u64 = 1 << 16;
 
-/// What a load file holds. All its tables ask side by side.
+/// The contents of a load file. All its tables issue requests in parallel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSpec {
-    /// The load ends after so many requests.
+    /// The load ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// The load ends at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_s: Option<f64>,
-    /// The processes of all tables `process` share so many processors: a process's own time (`gap`, `time_limit`) passes while
-    /// it has one, which it keeps until it waits, and the others queue. Each has one of its own when absent.
+    /// Number of processors that the processes of all tables `process` share. A process's own time (`gap`, `time_limit`) passes
+    /// while it has a processor, which it keeps until it waits; the others queue. Default: one for each process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
-    /// A processor other than the first stays idle for good once it runs out of processes.
+    /// A processor other than the first idles for the rest of the run once it runs out of processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(alias = "idle_cpu_never_wakes")]
     pub idle_cpu_never_wakes: bool,
@@ -42,29 +42,29 @@ pub struct LoadSpec {
     pub process: Vec<SyntheticSpec>,
 }
 
-/// The blocks that a table asks for.
+/// The blocks that a table uses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
     /// The volume's name; the first one when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<String>,
-    /// Where the area begins.
+    /// Start of the area.
     #[serde(default)]
     pub offset_bytes: u64,
-    /// How long it is; to the volume's end when absent.
+    /// Length of the area; to the volume's end when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
 }
 
-/// In what order single requests come.
+/// The order of single requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Anywhere.
     #[default]
     Random,
-    /// One behind the other.
+    /// One after the other.
     Sequential,
 }
 
@@ -88,14 +88,14 @@ impl From<Direction> for Op {
     }
 }
 
-/// Single requests. They come by one of `depth`, `processes` and `gap`.
+/// Single requests. One of `depth`, `processes` and `gap` sets their rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlocksSpec {
-    /// The blocks asked for.
+    /// The blocks used.
     #[serde(default)]
     pub area: Area,
-    /// In what order.
+    /// The order of the requests.
     #[serde(default)]
     pub order: Order,
     /// Size of requests.
@@ -107,19 +107,19 @@ pub struct BlocksSpec {
     /// Share of reads; the others are writes.
     #[serde(default = "all")]
     pub read_share: f64,
-    /// So many requests are outstanding at all times.
+    /// Number of requests outstanding at all times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// So many processes think, ask and wait.
+    /// Number of processes that think, issue a request and wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
-    /// How long a process thinks; not at all when absent.
+    /// Think time of a process; none when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_time: Option<Distribution<Nanos>>,
-    /// Requests come with such gaps, whether or not earlier ones are done.
+    /// Time between two arrivals, whether or not earlier requests are done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<Distribution<Nanos>>,
-    /// How popular groups of blocks are; all blocks are alike when absent.
+    /// Popularity of groups of blocks; all blocks are equal when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
     /// Size of a group.
@@ -128,7 +128,7 @@ pub struct BlocksSpec {
     /// Share of the groups that change their popularity in an hour.
     #[serde(default)]
     pub drift_per_hour: f64,
-    /// The table ends after so many requests.
+    /// The table ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
@@ -137,13 +137,13 @@ pub struct BlocksSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamSpec {
-    /// The blocks asked for.
+    /// The blocks used.
     #[serde(default)]
     pub area: Area,
     /// Number of streams.
     #[serde(default = "one")]
     pub streams: u32,
-    /// Streams begin so far apart; the area is shared out evenly when absent.
+    /// Distance between the starts of streams; the area is divided evenly when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_bytes: Option<u64>,
     /// Requests that each stream has outstanding.
@@ -158,10 +158,10 @@ pub struct StreamSpec {
     /// Reads or writes.
     #[serde(default)]
     pub op: Direction,
-    /// Each stream ends after so many requests.
+    /// Each stream ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_each: Option<u64>,
-    /// The table ends after so many requests.
+    /// The table ends after this number of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
@@ -170,18 +170,18 @@ pub struct StreamSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BurstSpec {
-    /// The blocks asked for.
+    /// The blocks used.
     #[serde(default)]
     pub area: Area,
     /// Number of processes (p).
     #[serde(default = "one")]
     pub processes: u32,
-    /// Bytes a run (s), rounded up to whole sectors.
+    /// Bytes per run (s), rounded up to whole sectors.
     pub run_bytes: u64,
     /// Runs of each process (r).
     #[serde(default = "times")]
     pub times: u64,
-    /// The most of a run that is asked for at once.
+    /// Largest request of a run.
     #[serde(default = "request_bytes")]
     pub request_bytes: u64,
     /// Runs begin at multiples of this; of one sector when absent.
@@ -214,7 +214,7 @@ impl LoadSpec {
         toml::to_string(self).expect("every load is expressible in TOML")
     }
 
-    /// Checks what can be seen without a rig.
+    /// Checks that need no rig.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let tables = [self.blocks.len(), self.stream.len(), self.burst.len(), self.process.len()];
         if tables.iter().sum::<usize>() == 0 {
@@ -252,7 +252,7 @@ impl LoadSpec {
     }
 }
 
-/// A table must end, or the whole.
+/// Checks that a table or the whole load has an end.
 fn ends_with(key: &str, ends: bool) -> Result<(), Fault> {
     let message = "it never ends: give requests here, or requests or max_time_s for the whole load";
     if ends { Ok(()) } else { Err(Fault::new(key, message)) }

@@ -1,14 +1,14 @@
 //! A video server: rounds in which each stream gets one request.
 //!
-//! Modelled: all requests of a round are there when it begins, anywhere on the tracks that the server uses and each place as
-//! likely as any other (blocks of videos are spread at random, so that no two streams ask for neighbours); they go out sorted by
-//! block, upwards in one round and downwards in the next, so many at a time; the next round begins when the last is over. Each track is a
-//! request of its own, because a drive with access on arrival takes a request over several tracks in order; or requests begin where
-//! they like. Not modelled: the streams' clients, other disks, writing.
+//! Modelled: all requests of a round arrive when it begins, uniformly distributed over the tracks that the server uses (blocks of
+//! videos are spread at random, so that no two streams request neighbours). They are issued sorted by block, upwards in one round
+//! and downwards in the next, `depth` at a time; the next round begins when the last is over. Each track is a request of its own,
+//! because a drive with access on arrival serves a request over several tracks in order; or requests begin at any block. Not
+//! modelled: the streams' clients, other disks, writing.
 //!
 //! *Source:* J. R. Santos and R. Muntz, "Performance analysis of the RIO multimedia storage system with heterogeneous disk
-//! configurations" (1998), for places at random; Schindler, Griffin, Lumb and Ganger 2002, section 5.3, for rounds of requests of a
-//! track's length.
+//! configurations" (1998), for places at random; Schindler, Griffin, Lumb and Ganger 2002, section 5.3, for rounds of requests of
+//! a track's length.
 
 use headstack_model::{Lbn, Nanos, Request};
 use rand::RngExt;

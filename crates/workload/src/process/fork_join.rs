@@ -1,9 +1,9 @@
-//! Processes that ask an array by hand: each request forks into one thread a disk, and is over when they have joined.
+//! Processes that use an array directly: each request forks into one thread per disk, and completes when they have joined.
 //!
-//! Modelled: a process thinks, takes so many neighbouring disks, the first of them at random, and queues a thread at each;
-//! a disk serves one thread at a time, in the order in which they queued. A thread moves its stripe unit by consecutive
-//! commands of a limited length, the next one when the last is complete. The unit begins at the same block on each disk:
-//! anywhere, or behind the process's last one. Not modelled: the processor's time for processes, threads and commands.
+//! Modelled: a process thinks, chooses a number of neighbouring disks, the first of them at random, and queues a thread at each; a
+//! disk serves one thread at a time, in the order in which they queued. A thread transfers its stripe unit by consecutive commands
+//! of a limited length, the next one when the last is complete. The unit begins at the same block on each disk: anywhere, or after
+//! the process's last one. Not modelled: the processor's time for processes, threads and commands.
 //!
 //! *Source:* the load of the striping study on a loop of SSA disks.
 

@@ -1,8 +1,8 @@
-//! Processes that compute, ask, and wait or do not wait: the load of many, each with a state of its own.
+//! Processes that compute, issue requests, and wait or do not wait: a load of many, each with a state of its own.
 //!
-//! A [`Process`] says its next [`Step`]: after how long it asks, for what, and whether it then waits. [`Processes`] runs
-//! so many of them side by side. A process's own time stands still while it waits, so what it had still to compute, it
-//! computes afterwards. Each has a processor of its own, unless they share some ([`Processes::sharing`]).
+//! A [`Process`] returns its next [`Step`]: the time of its request, the request, and whether it then waits. [`Processes`] runs
+//! several of them in parallel. A process's own time stands still while it waits, and continues afterwards. Each has a processor
+//! of its own, unless they share some ([`Processes::sharing`]).
 
 mod burst;
 mod fork_join;

@@ -2,7 +2,7 @@
 //!
 //! Device, `R` or `W`, first byte, bytes, microseconds since 1970.
 //!
-//! *Source:* the description beside the traces (Li, Wang, Lee and others 2020, *An In-Depth Analysis of Cloud Block
+//! *Source:* the description that accompanies the traces (Li, Wang, Lee and others 2020, *An In-Depth Analysis of Cloud Block
 //! Storage Workloads in Large-Scale Production*).
 
 use super::error::Fault;

@@ -153,7 +153,7 @@ impl Completions {
     }
 }
 
-/// What the letters of a request's kind, or the bits that stand for them, mean with so many bytes.
+/// The kind of a request with the given letters or bits, and its number of bytes.
 pub(super) fn kind_of(discard: bool, read: bool, write: bool, flush: bool, bytes: u64) -> Option<Kind> {
     match (discard, read, write || flush) {
         (true, _, _) => Some(Kind::Trim),

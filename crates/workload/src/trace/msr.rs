@@ -3,7 +3,7 @@
 //! Time as a Windows file time (100 ns since 1601), host, disk, `Read` or `Write`, first byte, bytes, response time in
 //! 100 ns. A device is a host and a disk: `usr.0`.
 //!
-//! *Source:* the description beside the traces (Narayanan, Donnelly and Rowstron 2008, at SNIA's repository).
+//! *Source:* the description that accompanies the traces (Narayanan, Donnelly and Rowstron 2008, at SNIA's repository).
 
 use std::io::BufRead;
 

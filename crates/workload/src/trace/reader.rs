@@ -5,7 +5,7 @@ use std::io::Read;
 use super::error::{Fault, Place, TraceError};
 use super::{Encoding, Format, Header, Record, Source, all, packed};
 
-/// Bytes at the head of a trace by which its format is told.
+/// Bytes at the head of a trace from which its format is recognised.
 const HEAD: usize = 4096;
 
 /// A trace of any format. It holds one record and some buffers, however long it is.
@@ -13,7 +13,7 @@ pub struct Trace<'a> {
     file: String,
     format: &'static Format,
     source: Box<dyn Source + 'a>,
-    /// How many faults may still be passed over.
+    /// Number of faults that may still be skipped.
     patience: u64,
     skipped: u64,
     first_skipped: Option<TraceError>,
@@ -21,10 +21,10 @@ pub struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// Opens the trace in `input`, packed or not. `file` names it in errors. Without a `format` it is told by the
+    /// Opens the trace in `input`, compressed or not. `file` names it in errors. Without a `format` it is recognised by the
     /// trace's first bytes.
     ///
-    /// *Errors:* the input cannot be read, or no format looks like it.
+    /// *Errors:* the input cannot be read, or no format matches.
     pub fn open(
         input: impl Read + 'a,
         file: &str,
@@ -42,15 +42,15 @@ impl<'a> Trace<'a> {
         Ok(Trace { file, format, source, patience: 0, skipped: 0, first_skipped: None, done: false })
     }
 
-    /// The same trace, passing over the first so many malformed lines or records instead of ending there.
+    /// The same trace, skipping up to `malformed` malformed lines or records instead of ending there.
     pub fn skipping(mut self, malformed: u64) -> Trace<'a> {
         self.patience = malformed;
         self
     }
 
-    /// The next record; none at the end and after an error.
+    /// The next record; `None` at the end and after an error.
     ///
-    /// *Errors:* the trace is malformed here, and no more may be passed over.
+    /// *Errors:* the trace is malformed here, and no more may be skipped.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         while !self.done {
             match self.source.next_record() {
@@ -81,12 +81,12 @@ impl<'a> Trace<'a> {
         &self.file
     }
 
-    /// What it says once, so far as it was read.
+    /// Its header, as far as it was read.
     pub fn header(&self) -> &Header {
         self.source.header()
     }
 
-    /// How many malformed lines or records were passed over, and the first of them.
+    /// Number of skipped malformed lines or records, and the first of them.
     pub fn skipped(&self) -> (u64, Option<&TraceError>) {
         (self.skipped, self.first_skipped.as_ref())
     }
@@ -100,7 +100,7 @@ impl Iterator for Trace<'_> {
     }
 }
 
-/// The format that looks like the head of a trace.
+/// The format that matches the head of a trace.
 fn sniff(head: &[u8]) -> Result<&'static Format, Fault> {
     let like = |head: &[u8]| all().iter().find(|format| (format.sniff)(head));
     like(head).ok_or_else(|| {

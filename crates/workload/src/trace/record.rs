@@ -1,10 +1,10 @@
-//! One request of a trace, and what a trace says once.
+//! One request of a trace, and the header of a trace.
 
 use std::fmt;
 
 use headstack_model::Nanos;
 
-/// What a request of a trace asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Data from the device.
@@ -13,7 +13,7 @@ pub enum Kind {
     Write,
     /// All written data to the media.
     Flush,
-    /// A run of bytes that nobody needs any more.
+    /// A run of bytes that are no longer needed.
     Trim,
 }
 
@@ -48,26 +48,26 @@ impl fmt::Display for Kind {
 pub struct Record {
     /// When it was issued, by the trace's own clock (some count from their start, others from an epoch).
     pub time: Nanos,
-    /// The device's number in the trace, or the place of its name among [`Header::names`].
+    /// The device's number in the trace, or the index of its name in [`Header::names`].
     pub device: u32,
-    /// What it asked for.
+    /// Its operation.
     pub kind: Kind,
     /// The first byte; 0 for a flush.
     pub offset: u64,
-    /// How many bytes; 0 for a flush.
+    /// Number of bytes; 0 for a flush.
     pub bytes: u64,
-    /// How long the device took, where the trace knows.
+    /// The response time, if the trace has it.
     pub response: Option<Nanos>,
     /// From its completion to the next request's issue, in traces that wait for completions rather than for times.
     pub think: Option<Nanos>,
-    /// Who asked: the number of the process, where the trace knows.
+    /// The number of the issuing process, if the trace has it.
     pub source: Option<u32>,
-    /// What only the format it was read from says.
+    /// Fields that only its format has.
     pub native: Native,
 }
 
 impl Record {
-    /// A request with nothing known beyond what every format says.
+    /// A request with only the fields that every format has.
     pub fn new(time: Nanos, device: u32, kind: Kind, offset: u64, bytes: u64) -> Record {
         Record {
             time,
@@ -87,13 +87,13 @@ impl Record {
         self.offset.saturating_add(self.bytes)
     }
 
-    /// The same request with its process removed and all that only one format says.
+    /// The same request without its process and without the fields of a single format.
     pub fn plain(self) -> Record {
         Record { source: None, native: Native::None, ..self }
     }
 }
 
-/// What only one format says of a request, kept so that the same format can be written again without loss.
+/// Fields that only one format has, kept so that the same format can be written again without loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Native {
     /// Nothing.
@@ -113,20 +113,20 @@ pub enum Native {
     Srt(super::srt::Words),
 }
 
-/// What a trace says once, for all its requests.
+/// The part of a trace that applies to all its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The text before the first request, where the format has one that is free.
+    /// The text before the first request, if the format has free text there.
     pub preamble: Vec<u8>,
-    /// Whether the numbers of a binary trace have their highest byte first.
+    /// Whether the numbers of a binary trace are big-endian.
     pub big_endian: bool,
     /// Names of the devices in order of first appearance, in formats that name them.
     pub names: Vec<String>,
-    /// How the format calls a device that has a number.
+    /// How the format numbers devices.
     pub numbering: Numbering,
 }
 
-/// How a format calls devices.
+/// How a format identifies devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbering {
     /// By a number.
@@ -140,7 +140,7 @@ pub enum Numbering {
 pub(super) const MINOR_BITS: u32 = 20;
 
 impl Header {
-    /// What the trace calls a device: its name or its number.
+    /// The trace's name or number of a device.
     pub fn label(&self, device: u32) -> String {
         match (self.names.get(device as usize), self.numbering) {
             (Some(name), _) => name.clone(),

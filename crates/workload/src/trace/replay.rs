@@ -12,14 +12,14 @@ use thiserror::Error;
 use super::{Kind, Record, Trace, TraceError};
 use crate::{Issue, Load, Poll, VolumeInfo};
 
-/// How a trace is put on a rig.
+/// Options of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayOptions {
     /// Times are stretched by this: 1 as recorded, 0.5 twice as fast.
     pub time_scale: f64,
-    /// Which device goes to which volume.
+    /// The assignment of devices to volumes.
     pub devices: DeviceMap,
-    /// What becomes of blocks that a volume does not have.
+    /// The treatment of blocks beyond the end of a volume.
     pub out_of_range: OutOfRange,
 }
 
@@ -33,18 +33,18 @@ impl Default for ReplayOptions {
     }
 }
 
-/// Which device of a trace goes to which volume of a rig.
+/// The assignment of a trace's devices to a rig's volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceMap {
     /// The first device that appears to volume 0, the next new one to volume 1 and so on.
     FirstAppearance,
     /// All to one volume.
     AllTo(u32),
-    /// Each as it is called in the trace to the volume that stands here.
+    /// Each by its name in the trace, to the given volume.
     Named(BTreeMap<String, u32>),
 }
 
-/// What becomes of blocks that a volume does not have.
+/// The treatment of blocks beyond the end of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfRange {
     /// The replay ends with an error.
@@ -68,11 +68,11 @@ pub enum ReplayError {
         file: String,
         /// The request, counted from 1.
         request: u64,
-        /// What the trace calls the device.
+        /// The trace's name of the device.
         device: String,
-        /// How many devices appeared so far.
+        /// Number of devices that appeared so far.
         count: usize,
-        /// How many volumes there are.
+        /// Number of volumes.
         volumes: usize,
     },
     /// No volume is named for a device.
@@ -82,10 +82,10 @@ pub enum ReplayError {
         file: String,
         /// The request, counted from 1.
         request: u64,
-        /// What the trace calls the device.
+        /// The trace's name of the device.
         device: String,
     },
-    /// The volume named for a device is not there.
+    /// The volume assigned to a device does not exist.
     #[error(
         "{file}: request {request}: device {device} is to go to volume {volume}, and the rig has {volumes}"
     )]
@@ -94,21 +94,21 @@ pub enum ReplayError {
         file: String,
         /// The request, counted from 1.
         request: u64,
-        /// What the trace calls the device.
+        /// The trace's name of the device.
         device: String,
         /// The volume, counted from 0.
         volume: u32,
-        /// How many volumes there are.
+        /// Number of volumes.
         volumes: usize,
     },
-    /// A request asks for blocks that its volume does not have.
+    /// A request uses blocks beyond the end of its volume.
     #[error("{file}: request {request}: block {block} is not on {volume}, which has {sectors}")]
     OutOfRange {
         /// The trace's file.
         file: String,
         /// The request, counted from 1.
         request: u64,
-        /// The last block asked for.
+        /// The last block of the request.
         block: u64,
         /// The volume.
         volume: String,
@@ -122,15 +122,15 @@ pub struct Replay<'a> {
     trace: Trace<'a>,
     volumes: Vec<VolumeInfo>,
     options: ReplayOptions,
-    /// Volumes of the devices met so far.
+    /// Volumes of the devices seen so far.
     known: BTreeMap<u32, u32>,
     /// The time of the trace's first request.
     base: Option<Nanos>,
     /// The next request, with its time on the rig's clock.
     next: Option<(Issue, Record)>,
-    /// The request whose completion is waited for, and its think time.
+    /// The request whose completion the replay waits for, and its think time.
     busy: Option<(u64, Nanos)>,
-    /// When the request behind it is issued, once it completed.
+    /// When the next request is issued, after that completion.
     resume: Option<Nanos>,
     read: u64,
     issued: u64,
@@ -138,7 +138,7 @@ pub struct Replay<'a> {
     error: Option<ReplayError>,
 }
 
-/// What a replay left out or changed.
+/// Numbers of requests that a replay left out or changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayCounts {
     /// Requests issued.
@@ -147,9 +147,9 @@ pub struct ReplayCounts {
     pub trims: u64,
     /// Reads and writes of no bytes left out.
     pub empty: u64,
-    /// Requests that were moved onto the volume.
+    /// Requests that were wrapped into the volume.
     pub wrapped: u64,
-    /// Malformed lines or records passed over.
+    /// Malformed lines or records skipped.
     pub malformed: u64,
 }
 
@@ -172,17 +172,17 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// As [`Replay::error`], which is none from then on.
+    /// As [`Replay::error`], and clears it.
     pub fn take_error(&mut self) -> Option<ReplayError> {
         self.error.take()
     }
 
-    /// What ended the replay before the trace's end, if anything did.
+    /// The error that ended the replay before the trace's end, if any.
     pub fn error(&self) -> Option<&ReplayError> {
         self.error.as_ref()
     }
 
-    /// What was issued, left out and changed so far.
+    /// Numbers of requests issued, left out and changed so far.
     pub fn counts(&self) -> ReplayCounts {
         ReplayCounts { issued: self.issued, malformed: self.trace.skipped().0, ..self.counts }
     }
@@ -192,7 +192,7 @@ impl<'a> Replay<'a> {
         &self.trace
     }
 
-    /// The next request that can be issued; none at the end or at an error, which is kept.
+    /// The next request that can be issued; `None` at the end or at an error, which is stored.
     fn read_next(&mut self) -> Option<(Issue, Record)> {
         while self.error.is_none() {
             let record = match self.trace.next_record() {
@@ -232,7 +232,7 @@ impl<'a> Replay<'a> {
         Ok(Issue { source: record.source.unwrap_or(0), ..Issue::new(device, request, self.issued) })
     }
 
-    /// The blocks that a record's bytes lie on, and whether they were moved.
+    /// The blocks of a record's bytes, and whether they were wrapped.
     fn run(&self, record: &Record, volume: &VolumeInfo) -> Result<(Lbn, u32, bool), ReplayError> {
         let sector = u64::from(volume.sector_bytes);
         let first = record.offset / sector;
@@ -346,7 +346,7 @@ mod tests {
         Replay::new(trace, &volumes(sectors), options)
     }
 
-    /// Polls to the end, jumping to each time told, and gives times, volumes and requests.
+    /// Polls to the end, jumping to each returned time, and returns times, volumes and requests.
     fn run(replay: &mut Replay) -> Vec<(u64, u32, Request)> {
         let (mut now, mut issued) = (Nanos::ZERO, Vec::new());
         loop {

@@ -2,7 +2,7 @@
 //!
 //! Seconds since 1970, first sector, sectors, 0 for a read or 1 for a write, volume.
 //!
-//! *Source:* the description beside the traces (Zhang, Huang and others 2018, *Tencent Block Storage Traces*, at SNIA's
+//! *Source:* the description that accompanies the traces (Zhang, Huang and others 2018, *Tencent Block Storage Traces*, at SNIA's
 //! repository).
 
 use super::error::Fault;

@@ -7,9 +7,9 @@ use headstack_model::Nanos;
 use super::error::{Fault, LONGEST_LINE, Place};
 use super::{Record, Source};
 
-/// The latest time that is believed: 500 years, so that it can be held in nanoseconds.
+/// The latest accepted time: 500 years, so that it fits in nanoseconds.
 pub(super) const LATEST: u64 = 500 * 366 * 86_400 * 1_000_000_000;
-/// What is allowed where a time stands.
+/// The allowed values of a time.
 const A_TIME: &str = "a time from 0 to 500 years";
 /// Sector of the formats that count in sectors.
 pub(super) const SECTOR: u64 = 512;
@@ -22,7 +22,7 @@ pub(super) struct Lines<R> {
     input: R,
     text: Vec<u8>,
     line: u64,
-    /// The line at hand was longer than is read: its rest comes first.
+    /// The current line was longer than the buffer: its rest comes first.
     within: bool,
 }
 
@@ -31,12 +31,12 @@ impl<R: BufRead> Lines<R> {
         Lines { input, text: Vec::with_capacity(256), line: 0, within: false }
     }
 
-    /// The place of the line last given out.
+    /// The position of the last returned line.
     pub(super) fn position(&self) -> Place {
         Place::Line(self.line.max(1))
     }
 
-    /// The next line with anything on it, without the blanks at its ends; none at the end.
+    /// The next non-empty line, without the blanks at its ends; `None` at the end.
     pub(super) fn next_line(&mut self) -> Result<Option<&[u8]>, Fault> {
         loop {
             if std::mem::take(&mut self.within) {
@@ -81,12 +81,12 @@ impl<R: BufRead, P: Fn(&[u8]) -> Result<Record, Fault>> Source for Records<R, P>
     }
 }
 
-/// The first line with anything on it at the head of a trace.
+/// The first non-empty line at the head of a trace.
 pub(super) fn first_line(head: &[u8]) -> Option<&[u8]> {
     head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty())
 }
 
-/// What parts the fields of a line.
+/// The separator of a line's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     /// Any number of blanks.
@@ -95,9 +95,9 @@ pub(super) enum Separator {
     Comma,
 }
 
-/// The fields of a line: at least so many, those beyond left out.
+/// The fields of a line: at least `N`, further ones are left out.
 ///
-/// *Errors:* fewer, or also more where `exactly`.
+/// *Errors:* fewer, or also more if `exactly`.
 pub(super) fn fields<'a, const N: usize>(
     line: &'a [u8],
     separator: Separator,
@@ -174,7 +174,7 @@ fn digits(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// A time of so many units of `unit` nanoseconds, exact to the nanosecond.
+/// A time in units of `unit` nanoseconds, exact to the nanosecond.
 pub(super) fn time(field: &'static str, text: &[u8], unit: u64) -> Result<Nanos, Fault> {
     let point = text.iter().position(|byte| *byte == b'.').unwrap_or(text.len());
     let fraction = text.get(point + 1..).unwrap_or(&[]);
@@ -248,7 +248,7 @@ macro_rules! push {
 }
 pub(super) use push;
 
-/// What can be appended to a line.
+/// A value that can be appended to a line.
 pub(super) trait Push {
     fn push_to(&self, out: &mut Vec<u8>);
 }

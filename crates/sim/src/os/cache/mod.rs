@@ -1,17 +1,17 @@
-//! The page cache of a volume: what was read or written lately, what is read ahead, and what is written later.
+//! The page cache of a volume: recently used pages, read-ahead, and write-back.
 //!
-//! A [`Layer`]: it answers what it serves, hands direct and forced requests through, and sends transfers of its own to its child.
+//! A [`Layer`]: it answers requests that it serves, passes direct and forced requests through, and sends its own transfers to its
+//! child.
 //!
-//! A read walks over its pages: over one in memory it steps, for one in a transfer it waits, and one that is missing it
-//! has read, with what read-ahead adds. A write makes its pages dirty, after it has read those that it covers in part, and
-//! waits while there is too much unwritten. A flush writes what is dirty by then and flushes the drive.
+//! A read visits its pages one by one: it uses a page in memory, waits for one in a transfer, and reads a missing one, with
+//! read-ahead. A write makes its pages dirty, after it has read those that it covers in part, and waits while too many pages are
+//! dirty. A flush writes the present dirty pages and flushes the drive.
 //!
-//! *Time:* a request that waited for transfers has their time split, as far as it waited; waiting for room for dirty pages
-//! is `queued`; waiting for the host's own writes in a flush, and copying, is `cache`.
+//! *Time:* a request that waited for transfers has their time split, as far as it waited; waiting for room for dirty pages is
+//! `queued`; waiting for the host's own writes in a flush, and copying, is `cache`.
 //!
-//! Modelled: Linux's read-ahead, one list by last use, dirty limits and ages, the flusher. Not modelled: the division in
-//! active and inactive pages, the pacing of writers below the hard limit, direct requests waiting for dirty pages of
-//! their blocks.
+//! Modelled: Linux's read-ahead, one list by last use, dirty limits and ages, the flusher. Not modelled: the division in active
+//! and inactive pages, the pacing of writers below the hard limit, direct requests waiting for dirty pages of their blocks.
 //!
 //! *Source:* Linux 5 `mm/readahead.c`, `mm/page-writeback.c`, `Documentation/admin-guide/sysctl/vm.rst` (the behaviour).
 

@@ -3,7 +3,7 @@
 use super::space::Space;
 use super::{GROUP_BLOCKS, GROUP_HEAD_BLOCKS, TrackList, Variant};
 
-/// Blocks in a row.
+/// Consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) first: u32,
@@ -17,13 +17,13 @@ pub(super) struct Search<'a> {
     pub(super) variant: Variant,
     /// Whether the block before the preferred one is the file's last.
     pub(super) follows: bool,
-    /// All blocks that the file has without a place, the wanted ones and what leads to any of them included.
+    /// Number of all blocks of the file not allocated yet, including the wanted ones and their indirect blocks.
     pub(super) rest: u32,
 }
 
 impl Search<'_> {
-    /// Up to `wanted` blocks for data that would best begin at `preferred`: all of them, but where they end with a track or no
-    /// run is so long. None where no block is free.
+    /// Up to `wanted` blocks for data, preferably at `preferred`: all of them, unless they end with a track or no run is long
+    /// enough. `None` if no block is free.
     pub(super) fn for_data(&self, preferred: u32, wanted: u32) -> Option<Run> {
         let found = match self.variant {
             Variant::Unmodified | Variant::FastStart => self.cluster(preferred, wanted),
@@ -35,15 +35,15 @@ impl Search<'_> {
         })
     }
 
-    /// The closest cluster of free blocks that has all that are wanted.
+    /// The closest cluster of free blocks with all wanted ones.
     fn cluster(&self, preferred: u32, wanted: u32) -> Option<Run> {
         let first = self.closest(preferred, |block| self.space.run_at(block, wanted) >= wanted)?;
         Some(Run { first, blocks: wanted })
     }
 
-    /// What is left of the traxtent where the file goes on in it. Else a place in one traxtent where all of the file fits into one.
-    /// Else, where the file begins or moves, the closest cluster, as without traxtents; where it met an excluded block or one of
-    /// another file, the closest free traxtent.
+    /// The rest of the traxtent if the file continues in it. Else a place in one traxtent if the whole file fits into one.
+    /// Else, where the file begins or changes its group, the closest cluster, as without traxtents; after an excluded block or one
+    /// of another file, the closest free traxtent.
     fn traxtent(&self, preferred: u32, wanted: u32) -> Option<Run> {
         if self.follows && self.space.is_free(preferred) {
             return Some(self.run(preferred, wanted));
@@ -58,8 +58,8 @@ impl Search<'_> {
         first.map(|first| self.run(first, wanted))
     }
 
-    /// On behind the file's last block, blocks on two tracks included; else on one track where all of the file fits there;
-    /// else as a cluster.
+    /// After the file's last block, including blocks on two tracks; else on one track if the whole file fits there; else as a
+    /// cluster.
     fn over_tracks(&self, preferred: u32, wanted: u32) -> Option<Run> {
         if self.follows && self.space.is_free(preferred) {
             return Some(Run { first: preferred, blocks: self.space.run_at(preferred, wanted) });
@@ -68,12 +68,12 @@ impl Search<'_> {
         first.map(|first| Run { first, blocks: wanted }).or_else(|| self.cluster(preferred, wanted))
     }
 
-    /// The closest place on one track for all that the file has without one; none where there is no such place.
+    /// The closest place on one track for all unallocated blocks of the file; `None` if there is none.
     fn on_one_track(&self, preferred: u32) -> Option<u32> {
         self.within_a_track(preferred, self.rest)
     }
 
-    /// The closest free blocks in a row, so many, that lie on one track.
+    /// The closest run of `blocks` free blocks on one track.
     fn within_a_track(&self, preferred: u32, blocks: u32) -> Option<u32> {
         let holds = |block: u32| {
             self.tracks.blocks_left(block) >= blocks && self.space.run_at(block, blocks) >= blocks
@@ -88,12 +88,12 @@ impl Search<'_> {
         Run { first, blocks: self.space.run_at(first, most) }
     }
 
-    /// The first free block of which this holds: from the preferred one to the end of its group, then from the group's start, then
-    /// in the groups that follow.
+    /// The first free block that satisfies `holds`: from the preferred one to the end of its group, then from the group's start,
+    /// then in the following groups.
     fn closest(&self, preferred: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
         self.closest_in_group(preferred, &holds).or_else(|| {
             let groups = self.space.groups();
-            // The preferred block may be the one behind the last group.
+            // The preferred block may be the one after the last group.
             let mut others = (1..=groups).map(|step| (preferred / GROUP_BLOCKS + step) % groups);
             others.find_map(|group| self.closest_in_group(group * GROUP_BLOCKS + GROUP_HEAD_BLOCKS, &holds))
         })

@@ -1,4 +1,4 @@
-//! How many requests are outstanding over time, where the trace knows response times.
+//! Number of requests outstanding over time, for traces with response times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use headstack_model::Nanos;
 
 use super::bins::Bins;
 
-/// Requests that may be outstanding at most; beyond it the first completions are taken early.
+/// Largest number of outstanding requests; beyond it the first completions are taken early.
 const MOST: usize = 1 << 20;
 /// The narrowest bin of time.
 pub(super) const TIME_BIN: u64 = 1_000_000;
@@ -36,7 +36,7 @@ impl Depth {
         }
     }
 
-    /// A request is issued at `time`, counted from the first one, and takes so long.
+    /// A request is issued at `time`, counted from the first one, with this response time.
     pub(super) fn observe(&mut self, time: Nanos, response: Nanos) {
         while let Some(Reverse(completed)) = self.completions.peek().copied() {
             if completed > time && self.completions.len() < MOST {
@@ -61,7 +61,7 @@ impl Depth {
         }
     }
 
-    /// Lets all requests complete.
+    /// Completes all requests.
     pub(super) fn finish(&mut self) {
         while let Some(Reverse(completed)) = self.completions.peek().copied() {
             self.advance(completed);
@@ -69,7 +69,7 @@ impl Depth {
         }
     }
 
-    /// The most outstanding at once.
+    /// The largest number outstanding.
     pub(super) fn most(&self) -> usize {
         self.most
     }

@@ -27,12 +27,12 @@ pub use summary::{DeviceCount, Interval, KindCount, Quantiles, QueueDepth, Regio
 
 /// Devices whose regions are counted; requests to further ones have none.
 const REGION_DEVICES: usize = 64;
-/// Devices counted apart; all further ones count as one.
+/// Devices counted separately; all further ones count as one.
 const DEVICES: usize = 65_536;
 /// The narrowest region.
 const REGION: u64 = 1 << 20;
 
-/// Gathers what a trace is like, record by record.
+/// Collects statistics of a trace, record by record.
 #[derive(Debug)]
 pub struct Stat {
     first: Option<Nanos>,
@@ -60,7 +60,7 @@ impl Default for Stat {
 }
 
 impl Stat {
-    /// Of no record yet.
+    /// Without records.
     pub fn new() -> Stat {
         Stat {
             first: None,
@@ -82,7 +82,7 @@ impl Stat {
         }
     }
 
-    /// Takes a record in.
+    /// Adds a record.
     pub fn observe(&mut self, record: &Record) {
         let time = self.observe_time(record.time);
         let (requests, bytes) = &mut self.kinds[record.kind as usize];
@@ -128,7 +128,7 @@ impl Stat {
         }
     }
 
-    /// What was gathered, of a trace with this header.
+    /// The statistics of a trace with this header.
     pub fn summary(mut self, header: &Header) -> Summary {
         self.depth.finish();
         summary::summarise(&self, header)
@@ -178,12 +178,12 @@ impl Spread {
     }
 }
 
-/// A histogram right to three digits, that grows as it must.
+/// A histogram accurate to three digits, which grows as needed.
 fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are allowed")
 }
 
-/// The value that a share of all are no larger than: the least of those that count as the same.
+/// The smallest value that a share of all do not exceed, within the histogram's accuracy.
 fn quantile(histogram: &Histogram<u64>, share: f64) -> u64 {
     histogram.lowest_equivalent(histogram.value_at_quantile(share))
 }

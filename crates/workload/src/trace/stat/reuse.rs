@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 /// Bytes of a block.
 pub(super) const BLOCK: u64 = 4096;
-/// Blocks counted at most.
+/// Largest number of counted blocks.
 const MOST: usize = 65_536;
-/// Blocks of a request that are looked at: 4 GiB.
+/// Largest number of blocks counted per request: 4 GiB.
 const LONGEST: u64 = 1 << 20;
 /// Accesses that a block must have to be taken for the fit, and how many such blocks there must be.
 const FIT_COUNT: u64 = 5;
@@ -52,24 +52,24 @@ impl Reuse {
         self.shift < 64 && hash(device, block) >> self.shift != 0
     }
 
-    /// What share of all blocks is counted.
+    /// The share of all blocks that is counted.
     pub(super) fn share(&self) -> f64 {
         0.5f64.powi(64 - self.shift as i32)
     }
 
-    /// Bytes of all blocks that were asked for.
+    /// Bytes of all distinct blocks.
     pub(super) fn footprint(&self) -> f64 {
         self.counts.len() as f64 * BLOCK as f64 / self.share()
     }
 
-    /// The share of accesses that went to a block asked for before.
+    /// The share of accesses to a block accessed before.
     pub(super) fn reused(&self) -> Option<f64> {
         let accesses: u64 = self.counts.values().sum();
         (accesses > 0).then(|| 1.0 - self.counts.len() as f64 / accesses as f64)
     }
 
-    /// The exponent of Zipf's law: the slope of a line through ranks and accesses, both in logarithms, at ranks ever
-    /// further apart, among blocks with five accesses or more. None where there are fewer than twenty of these.
+    /// The exponent of Zipf's law: the slope of a line through ranks and accesses, both logarithmic, at ranks ever further apart,
+    /// among blocks with five accesses or more. `None` for fewer than twenty of these.
     pub(super) fn zipf(&self) -> Option<f64> {
         let mut counts: Vec<u64> =
             self.counts.values().copied().filter(|count| *count >= FIT_COUNT).collect();

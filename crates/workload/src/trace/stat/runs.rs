@@ -1,4 +1,4 @@
-//! Sequentiality: which requests begin where another one of their device ended, and how long such runs are.
+//! Sequentiality: which requests begin where another one on their device ended, and the lengths of such runs.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,9 +6,9 @@ use hdrhistogram::Histogram;
 
 use super::super::Record;
 
-/// Requests looked back at for a stream.
+/// Number of previous requests compared with for a stream.
 pub(super) const STREAMS: usize = 32;
-/// Devices told apart; all further ones count as one.
+/// Devices counted separately; all further ones count as one.
 const DEVICES: usize = 1024;
 
 /// Runs of requests that follow each other.
@@ -24,7 +24,7 @@ pub(super) struct Runs {
 
 #[derive(Debug, Default)]
 struct Device {
-    /// Where the last requests ended, the latest first.
+    /// The ends of the last requests, the latest first.
     ends: VecDeque<u64>,
     run: u64,
 }
@@ -59,13 +59,13 @@ impl Runs {
         device.ends.push_front(record.end());
     }
 
-    /// The shares of requests that continue the one before, and any of the last ones, of their device.
+    /// The shares of requests that continue the previous one, and any of the last ones, on their device.
     pub(super) fn shares(&self) -> (f64, f64) {
         let share = |count: u64| if self.requests > 0 { count as f64 / self.requests as f64 } else { 0.0 };
         (share(self.sequential), share(self.in_stream))
     }
 
-    /// Lengths of all runs, in requests; the runs at hand count as they are.
+    /// Lengths of all runs, in requests; unfinished runs count with their present length.
     pub(super) fn lengths(&self) -> Histogram<u64> {
         let mut all = self.lengths.clone();
         for device in self.devices.values().filter(|device| device.run > 0) {

@@ -1,4 +1,4 @@
-//! A fair sample of a trace's requests, for a picture of them all.
+//! An unbiased sample of a trace's requests, for a picture of them all.
 
 use headstack_model::Nanos;
 use rand::Rng;
@@ -14,13 +14,13 @@ pub struct Point {
     pub time: Nanos,
     /// Its device.
     pub device: u32,
-    /// What it asked for.
+    /// Its operation.
     pub kind: Kind,
     /// The first byte.
     pub offset: u64,
 }
 
-/// So many requests of a trace, each as likely as any other.
+/// A fixed number of requests of a trace, each with equal probability.
 ///
 /// *Source:* reservoir sampling (Vitter 1985, algorithm R).
 #[derive(Debug)]
@@ -32,12 +32,12 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A sample of at most so many.
+    /// A sample of at most `most` requests.
     pub fn new(most: usize, seed: u64) -> Sample {
         Sample { points: Vec::new(), most, met: 0, random: generator(seed) }
     }
 
-    /// Takes a record in, or not.
+    /// Adds a record with the right probability.
     pub fn observe(&mut self, record: &Record) {
         let Record { time, device, kind, offset, .. } = *record;
         let point = Point { time, device, kind, offset };
@@ -52,7 +52,7 @@ impl Sample {
         }
     }
 
-    /// The points, by time, and of how many requests they are.
+    /// The points, by time, and the number of requests that they represent.
     pub fn finish(mut self) -> (Vec<Point>, u64) {
         self.points.sort_by_key(|point| point.time);
         (self.points, self.met)

@@ -1,4 +1,4 @@
-//! The figures of a trace, as they are printed.
+//! The printed figures of a trace.
 
 use headstack_model::Nanos;
 use serde::Serialize;
@@ -12,7 +12,7 @@ const LISTED: usize = 10;
 const INTERVALS: usize = 10;
 const FINE_INTERVALS: usize = 200;
 
-/// What a trace is like.
+/// The statistics of a trace.
 ///
 /// *Units:* at the end of each name.
 #[derive(Clone, Debug, Serialize)]
@@ -25,11 +25,11 @@ pub struct Summary {
     pub requests_per_s: f64,
     /// Millions of bytes read and written a second.
     pub mb_per_s: f64,
-    /// Requests that were issued before the one ahead of them in the trace.
+    /// Requests issued before the previous one in the trace.
     pub out_of_order: u64,
     /// Each kind that appears.
     pub kinds: Vec<KindCount>,
-    /// How many devices there are.
+    /// Number of devices.
     pub devices: usize,
     /// Those with most requests.
     pub busiest_devices: Vec<DeviceCount>,
@@ -47,13 +47,13 @@ pub struct Summary {
     pub sequentiality: Sequentiality,
     /// Distinct blocks of 4 KiB, in bytes.
     pub footprint_bytes: f64,
-    /// The byte behind the last one read or written.
+    /// The end of the last byte read or written.
     pub reach_bytes: u64,
     /// The share of accesses to blocks of 4 KiB that had been accessed before.
     pub reused_share: Option<f64>,
     /// The exponent of Zipf's law, fitted.
     pub zipf_exponent: Option<f64>,
-    /// The share of blocks from which footprint, reuse and exponent are taken; 1 where they are exact.
+    /// The share of blocks from which footprint, reuse and exponent are computed; 1 where they are exact.
     pub sample_share: f64,
     /// Requests outstanding, where response times are known.
     pub queue_depth: Option<QueueDepth>,
@@ -66,7 +66,7 @@ pub struct Summary {
     pub fine: Vec<Interval>,
 }
 
-/// How many requests are of a kind.
+/// Number of requests of a kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct KindCount {
     /// The kind's name.
@@ -79,10 +79,10 @@ pub struct KindCount {
     pub bytes: u64,
 }
 
-/// How many requests go to a device.
+/// Number of requests to a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceCount {
-    /// What the trace calls it.
+    /// The trace's name of it.
     pub device: String,
     /// Requests.
     pub requests: u64,
@@ -109,12 +109,12 @@ pub struct Quantiles {
     pub max: f64,
 }
 
-/// Which requests continue others.
+/// The share of requests that continue others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sequentiality {
-    /// The share that begin where the one before on their device ended.
+    /// The share that begin where the previous one on their device ended.
     pub share: f64,
-    /// The share that begin where any of the 32 before ended.
+    /// The share that begin where any of the previous 32 ended.
     pub stream_share: f64,
     /// Lengths of runs of the first kind.
     pub run_requests: Option<Quantiles>,
@@ -129,14 +129,14 @@ pub struct QueueDepth {
     pub mean_while_busy: f64,
     /// The share of that time.
     pub busy_share: f64,
-    /// The most at once.
+    /// The largest number.
     pub max: usize,
 }
 
 /// A region of a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Region {
-    /// What the trace calls the device.
+    /// The trace's name of the device.
     pub device: String,
     /// The first byte.
     pub offset_bytes: u64,
@@ -151,9 +151,9 @@ pub struct Region {
 /// A part of the trace's time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interval {
-    /// From here, since the first request.
+    /// Start, since the first request.
     pub from_s: f64,
-    /// To here.
+    /// End, since the first request.
     pub to_s: f64,
     /// Requests issued.
     pub requests: u64,
@@ -245,7 +245,7 @@ fn regions(stat: &Stat, header: &Header) -> Vec<Region> {
     regions
 }
 
-/// The bins of time, gathered into so many intervals at most.
+/// The bins of time, merged into at most `most` intervals.
 fn intervals(stat: &Stat, most: usize) -> Vec<Interval> {
     let width = stat.requests_over_time.width();
     let counts = stat.requests_over_time.sums();
@@ -282,7 +282,7 @@ fn quantiles(spread: &Spread, unit: f64) -> Option<Quantiles> {
     }
     let found = of_histogram(&spread.counts, unit, spread.sum as f64 / count as f64);
     let (least, most) = (spread.least as f64 / unit, spread.most as f64 / unit);
-    // A quantile stands for the values near it: it is no larger than the greatest.
+    // A quantile represents the values near it: it does not exceed the maximum.
     let within = |value: f64| value.clamp(least, most);
     Some(Quantiles {
         min: least,
@@ -308,7 +308,7 @@ fn of_histogram(counts: &hdrhistogram::Histogram<u64>, unit: f64, mean: f64) -> 
     }
 }
 
-/// A quotient; 0 where the divisor is.
+/// A quotient; 0 if the divisor is 0.
 fn ratio(value: f64, by: f64) -> f64 {
     if by > 0.0 { value / by } else { 0.0 }
 }

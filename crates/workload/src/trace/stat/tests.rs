@@ -1,4 +1,4 @@
-//! The figures of small traces, worked out by hand.
+//! The figures of small traces, computed manually.
 
 use super::*;
 
