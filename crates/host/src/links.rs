@@ -36,8 +36,8 @@ impl Links {
     pub(crate) const SWEEP: Nanos = Nanos(1_000_000_000);
 
     /// Those of a disk that gets requests of this cost at a time, but for one of each connection.
-    pub(crate) fn new(most_underway: u64) -> Links {
-        let requests = FairQueue::new(most_underway);
+    pub(crate) fn new(most_in_flight: u64) -> Links {
+        let requests = FairQueue::new(most_in_flight);
         Links {
             links: Slab::new(),
             touched: Vec::new(),

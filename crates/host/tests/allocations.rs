@@ -114,9 +114,9 @@ impl Node {
 
     /// Allocations of so many rounds of requests that `make` makes beforehand.
     fn allocations(&mut self, rounds: u64, make: impl Fn(u64) -> Operation) -> usize {
-        let asked: Vec<Operation> = (0..rounds).map(make).collect();
+        let pending: Vec<Operation> = (0..rounds).map(make).collect();
         let before = ALLOCATOR.stats().allocations;
-        asked.into_iter().enumerate().for_each(|(turn, operation)| self.ask(turn as u64 % 8, operation));
+        pending.into_iter().enumerate().for_each(|(turn, operation)| self.ask(turn as u64 % 8, operation));
         ALLOCATOR.stats().allocations - before
     }
 }

@@ -45,7 +45,7 @@ struct Event {
     blocks: std::ops::Range<u64>,
     /// What a write leaves.
     byte: u8,
-    asked: usize,
+    pending: usize,
     answered: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl History {
         let number = self.events.len();
         let byte = if matches!(step.kind, Kind::Write { .. }) { number as u8 + 1 } else { 0 };
         let blocks = START + step.first..START + (step.first + step.blocks).min(BLOCKS);
-        self.events.push(Event { kind: step.kind, blocks, byte, asked: self.now, answered: None });
+        self.events.push(Event { kind: step.kind, blocks, byte, pending: self.now, answered: None });
         number as u64
     }
 
@@ -92,27 +92,34 @@ impl History {
     /// after its answer.
     fn durable(&self, write: &Event) -> Option<usize> {
         let answered = write.answered?;
-        let flushes = self.events.iter().filter(|event| event.kind == Kind::Flush && event.asked > answered);
+        let flushes =
+            self.events.iter().filter(|event| event.kind == Kind::Flush && event.pending > answered);
         let flushed = flushes.filter_map(|flush| flush.answered).min();
         let fua = (write.kind == Kind::Write { fua: true }).then_some(answered);
         flushed.into_iter().chain(fua).min()
     }
 
-    /// Whether a block may read as `byte` to who asked at `asked`; `is_over` says when a write is certainly there.
-    fn allows(&self, block: u64, byte: u8, asked: usize, is_over: impl Fn(&Event) -> Option<usize>) -> bool {
+    /// Whether a block may read as `byte` to who asked at `pending`; `is_over` says when a write is certainly there.
+    fn allows(
+        &self,
+        block: u64,
+        byte: u8,
+        pending: usize,
+        is_over: impl Fn(&Event) -> Option<usize>,
+    ) -> bool {
         let writes = || self.events.iter().filter(|event| event.writes() && event.blocks.contains(&block));
         let followed = |after: usize| {
-            writes().any(|other| other.asked > after && is_over(other).is_some_and(|over| over < asked))
+            writes().any(|other| other.pending > after && is_over(other).is_some_and(|over| over < pending))
         };
         let fresh = byte == 0 && !followed(0);
         fresh || writes().any(|write| write.byte == byte && !write.answered.is_some_and(followed))
     }
 
     /// What was read, block by block.
-    fn check(&self, first: u64, data: &[u8], asked: usize, is_over: impl Fn(&Event) -> Option<usize>) {
+    fn check(&self, first: u64, data: &[u8], pending: usize, is_over: impl Fn(&Event) -> Option<usize>) {
         for (block, bytes) in (first..).zip(data.chunks(BLOCK as usize)) {
             assert!(bytes.iter().all(|byte| *byte == bytes[0]), "block {block} is torn");
-            let allowed = self.allows(block, bytes[0], asked, &is_over);
+            let allowed = self.allows(block, bytes[0], pending, &is_over);
             assert!(allowed, "block {block} has the byte {}", bytes[0]);
         }
     }
@@ -129,8 +136,8 @@ fn take(emulator: &mut Emulator, history: &mut History) {
         if let Outcome::Read { volume, offset, bytes } = result.expect("nothing is wrong with it") {
             let mut data = vec![0; bytes as usize];
             emulator.read(volume, offset, &mut data).expect("it is inside");
-            let asked = history.events[ticket as usize].asked;
-            history.check(offset / BLOCK, &data, asked, |write| write.answered);
+            let pending = history.events[ticket as usize].pending;
+            history.check(offset / BLOCK, &data, pending, |write| write.answered);
         }
     }
 }

@@ -16,7 +16,7 @@ pub enum ClientError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It speaks something else.
-    #[error("{what} {met:#x} is none of NBD (newstyle)")]
+    #[error("{what} {met:#x} does not belong to the NBD protocol (newstyle); is the server an NBD server?")]
     Magic {
         /// What is wrong.
         what: &'static str,
@@ -256,7 +256,7 @@ mod tests {
         assert!(error.starts_with("the server refuses export `disc`: no export `disc`"), "{error}");
         let mut other = io::Cursor::new(b"SSH-2.0-OpenSSH_9.2p1 Debian".to_vec());
         let error = choose(&mut other, "").expect_err("it is another protocol").to_string();
-        assert!(error.ends_with("is none of NBD (newstyle)"), "{error}");
+        assert!(error.ends_with("is the server an NBD server?"), "{error}");
         let mut short = io::Cursor::new(b"NBDMAGIC".to_vec());
         assert!(matches!(choose(&mut short, ""), Err(ClientError::Io(_))));
     }

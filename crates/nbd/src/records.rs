@@ -287,9 +287,9 @@ impl Records {
     }
 
     /// Until when the rest of a record may come, of a client that has begun one and is listened to.
-    pub(super) fn deadline(&self, patience: Nanos) -> Option<Nanos> {
+    pub(super) fn deadline(&self, timeout: Nanos) -> Option<Nanos> {
         let since = self.incomplete.filter(|_| self.open && !self.stalled);
-        since.map(|since| since.saturating_add(patience))
+        since.map(|since| since.saturating_add(timeout))
     }
 
     /// Nothing is read from the client for now.

@@ -16,23 +16,23 @@ pub struct Transport<W> {
     /// Who speaks.
     pub machine: W,
     /// Time for a record to be completed.
-    patience: Nanos,
+    timeout: Nanos,
     records: Option<Box<Records>>,
 }
 
 impl<W: Machine> Transport<W> {
     /// A machine whose bytes cross as they are until it takes up TLS.
     pub fn new(machine: W, limits: &Limits) -> Transport<W> {
-        Transport { machine, patience: limits.request, records: None }
+        Transport { machine, timeout: limits.request, records: None }
     }
 
     /// The same way for another machine, which goes on where this one ended, by a clock that says `now`.
     pub fn with<T>(self, now: Nanos, change: impl FnOnce(W) -> Option<T>) -> Option<Transport<T>> {
-        let Transport { machine, patience, mut records } = self;
+        let Transport { machine, timeout, mut records } = self;
         if let Some(records) = &mut records {
             records.rebase(now);
         }
-        Some(Transport { machine: change(machine)?, patience, records })
+        Some(Transport { machine: change(machine)?, timeout, records })
     }
 
     /// Takes note whether the client is listened to, by a clock that says `now` where one does.
@@ -159,7 +159,7 @@ impl<W: Machine> Wire for Transport<W> {
     }
 
     fn poll_timeout(&self) -> Option<Nanos> {
-        let record = self.records.as_ref().and_then(|records| records.deadline(self.patience));
+        let record = self.records.as_ref().and_then(|records| records.deadline(self.timeout));
         record.into_iter().chain(self.machine.poll_timeout()).min()
     }
 
@@ -168,7 +168,7 @@ impl<W: Machine> Wire for Transport<W> {
         self.note_stall(Some(now));
         if let Some(records) = &mut self.records {
             records.release();
-            if records.deadline(self.patience).is_some_and(|deadline| deadline <= now) {
+            if records.deadline(self.timeout).is_some_and(|deadline| deadline <= now) {
                 records.give_up();
             }
         }

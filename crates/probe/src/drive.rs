@@ -1,29 +1,29 @@
-//! Turns an extraction with a disk that answers: a simulated one, an emulated one, a real one.
+//! Runs an extraction on a disk: a simulated, an emulated or a real one.
 
 use crate::{Answer, DiskInfo, Extraction, Probe, Progress};
 
 /// A disk that answers probes.
 pub trait ProbeTarget {
-    /// What may go wrong that is not the disk's own failure.
+    /// A failure that is not the disk's own.
     type Error;
 
-    /// What is known of it before.
+    /// What is known of it before the first probe.
     fn info(&self) -> DiskInfo;
 
-    /// Asks a probe; no more than [`DiskInfo::depth`] are under way.
+    /// Sends a probe. At most [`DiskInfo::depth`] are in flight.
     ///
-    /// *Errors:* what keeps it from being asked.
+    /// *Errors:* the probe cannot be sent.
     fn submit(&mut self, probe: Probe) -> Result<(), Self::Error>;
 
     /// Waits for the next answer.
     ///
-    /// *Errors:* what keeps it from being answered.
+    /// *Errors:* no answer can arrive.
     fn wait(&mut self) -> Result<(Probe, Answer), Self::Error>;
 }
 
-/// Runs an extraction to its end; `watch` is shown each answer and how far the extraction is, and ends it with `false`.
+/// Runs an extraction to its end. `watch` gets each answer and the progress, and ends the extraction by `false`.
 ///
-/// *Errors:* the disk's. Ends with nothing where `watch` ended it.
+/// *Errors:* those of the disk. Returns `None` if `watch` ended it.
 pub fn run<T, D: ProbeTarget>(
     extraction: &mut Extraction<T>,
     disk: &mut D,

@@ -1,12 +1,10 @@
-//! An extraction: straight-line code that asks a disk, turned by whoever has the disk.
+//! An extraction: straight-line code that probes a disk, run by the owner of the disk.
 //!
-//! What an extractor does next depends on all that it was told, over several levels of search. As a state machine written by
-//! hand that is hard to read; so an extractor is an `async` function, whose only thing to wait for is the answer to a probe,
-//! and the compiler makes the machine of it. Nothing here needs an executor, a thread or a clock: [`Extraction::next_probe`]
-//! runs the function up to where it waits.
+//! The next probe of an extractor depends on all earlier answers, over several levels of search. An explicit state machine would be
+//! hard to read, so an extractor is an `async` function that waits for nothing but answers to probes, and the compiler makes the state
+//! machine. It needs no executor, thread or clock: [`Extraction::next_probe`] runs the function up to where it waits.
 //!
-//! The same answers lead to the same probes. So an extraction that was interrupted is taken up by telling it again what it
-//! was told before.
+//! The same answers lead to the same probes. So an interrupted extraction resumes by a replay of the recorded answers.
 
 use crate::{Answer, DiskInfo, Probe, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
@@ -17,14 +15,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// How far an extraction is.
+/// Progress of an extraction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// What it is doing.
+    /// Name of the current phase.
     pub phase: &'static str,
-    /// How much of that is done, from 0 to 1.
+    /// Share of the phase that is done, from 0 to 1.
     pub share: f64,
-    /// Probes asked so far.
+    /// Probes sent so far.
     pub probes: u64,
 }
 
@@ -41,7 +39,7 @@ struct Mailbox {
     progress: Progress,
 }
 
-/// What an extractor has of the disk: it sends probes and waits for answers.
+/// An extractor's handle to the disk: it sends probes and waits for answers.
 #[derive(Clone, Debug)]
 pub struct Disk {
     mailbox: Rc<RefCell<Mailbox>>,
@@ -53,18 +51,18 @@ impl Disk {
         self.mailbox.borrow().info
     }
 
-    /// When the last answer came.
+    /// When the last answer arrived.
     pub fn now(&self) -> Nanos {
         self.mailbox.borrow().now
     }
 
-    /// Says how far the extraction is.
+    /// Reports progress.
     pub fn report_progress(&self, phase: &'static str, share: f64) {
         let mut mailbox = self.mailbox.borrow_mut();
         (mailbox.progress.phase, mailbox.progress.share) = (phase, share);
     }
 
-    /// Sends a probe, to be asked at a time, behind those sent before.
+    /// Sends a probe for a time, after those sent before.
     pub fn send(&self, command: ProbeCommand, at: Nanos) -> Ticket {
         let mut mailbox = self.mailbox.borrow_mut();
         let number = mailbox.progress.probes;
@@ -82,7 +80,7 @@ impl Disk {
         .await
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a command, and waits for the answer.
     pub async fn execute(&self, command: ProbeCommand) -> Answer {
         let ticket = self.send(command, Nanos::ZERO);
         self.answer(ticket).await
@@ -94,10 +92,10 @@ impl Disk {
     }
 }
 
-/// Something being learned of a disk.
+/// An extraction in progress.
 ///
-/// Ask what [`Extraction::next_probe`] says, as many at a time as the disk takes, in that order; tell each answer to
-/// [`Extraction::observe`]. When it has no next probe and none is under way, it is done.
+/// Send the probes of [`Extraction::next_probe`] in that order, as many at a time as the disk takes, and pass each answer to
+/// [`Extraction::observe`]. It is done when it has no next probe and none is in flight.
 pub struct Extraction<T> {
     mailbox: Rc<RefCell<Mailbox>>,
     running: Option<Pin<Box<dyn Future<Output = T>>>>,
@@ -105,7 +103,7 @@ pub struct Extraction<T> {
 }
 
 impl<T> Extraction<T> {
-    /// Begins to learn of a disk what an extractor finds out.
+    /// Starts an extractor on a disk.
     pub fn new<F>(info: DiskInfo, extractor: impl FnOnce(Disk) -> F) -> Extraction<T>
     where
         F: Future<Output = T> + 'static,
@@ -121,7 +119,7 @@ impl<T> Extraction<T> {
         Extraction { mailbox, running: Some(running), found: None }
     }
 
-    /// The next probe: none while it waits for answers, and none when it is done.
+    /// The next probe; `None` while it waits for answers, and when it is done.
     pub fn next_probe(&mut self) -> Option<Probe> {
         if self.mailbox.borrow().outbox.is_empty() {
             self.run();
@@ -129,7 +127,7 @@ impl<T> Extraction<T> {
         self.mailbox.borrow_mut().outbox.pop_front()
     }
 
-    /// Tells the answer to a probe.
+    /// Takes the answer to a probe.
     pub fn observe(&mut self, probe: &Probe, answer: Answer) {
         let mut mailbox = self.mailbox.borrow_mut();
         mailbox.now = mailbox.now.max(answer.ended);
@@ -145,12 +143,12 @@ impl<T> Extraction<T> {
         }
     }
 
-    /// How far it is.
+    /// Its progress.
     pub fn progress(&self) -> Progress {
         self.mailbox.borrow().progress.clone()
     }
 
-    /// What it found, once it is done.
+    /// Its result, once it is done.
     pub fn take_found(&mut self) -> Option<T> {
         self.found.take()
     }

@@ -7,7 +7,7 @@ use headstack_model::Lbn;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TranslationError {
     /// It does not answer such questions.
-    #[error("the disk does not say where its blocks lie; the methods that go by time do without")]
+    #[error("the disk does not translate addresses; find its tracks by time (lattice, timing)")]
     Unable,
     /// It does not for one block.
     #[error("block {lbn}: the disk does not say where it lies")]
@@ -40,7 +40,7 @@ pub(crate) struct Spot {
 
 impl Spot {
     /// Whether both lie on one track.
-    pub(crate) fn is_beside(&self, other: &Spot) -> bool {
+    pub(crate) fn is_adjacent(&self, other: &Spot) -> bool {
         (self.cylinder, self.head) == (other.cylinder, other.head)
     }
 }

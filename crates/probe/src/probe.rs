@@ -1,9 +1,9 @@
-//! The words between an extraction and the disk that it asks.
+//! Probes, their answers, and what is known of a disk before.
 
 use headstack_model::{Lbn, Nanos, Place};
 use headstack_tracks::map::Identity;
 
-/// What is known of a disk before it is asked anything.
+/// What is known of a disk before the first probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskInfo {
     /// Blocks of the disk.
@@ -12,71 +12,71 @@ pub struct DiskInfo {
     pub sector_bytes: u32,
     /// Blocks in a physical sector: what the media hold is read and written in such units.
     pub physical_sectors: u32,
-    /// Probes that may be under way at a time.
+    /// Probes that may be in flight at a time.
     pub depth: usize,
     /// Whether blocks may be written.
     pub may_write: bool,
-    /// Whether it answers where a block lies.
+    /// Whether it translates addresses.
     pub translates: bool,
 }
 
 impl DiskInfo {
-    /// The disk that an extraction asks, for the file of its map.
+    /// The identity of the disk, for the file of its map.
     pub fn identity(&self) -> Identity {
         Identity { physical_sectors: self.physical_sectors, ..Identity::new(self.sectors, self.sector_bytes) }
     }
 }
 
-/// Something to ask of a disk.
+/// A command of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeCommand {
-    /// To read so many blocks.
+    /// Read blocks.
     Read {
         /// First block.
         lbn: Lbn,
         /// How many.
         sectors: u32,
-        /// Whether they have to come from the media, where the disk can be told so.
+        /// Whether they must come from the media, if the disk has such a command.
         from_media: bool,
     },
-    /// To write so many blocks; what they hold is kept, where somebody needs it, by who carries it out.
+    /// Write blocks. Who carries the command out preserves their content where it matters.
     Write {
         /// First block.
         lbn: Lbn,
         /// How many.
         sectors: u32,
-        /// Whether it is done only once it is on the media.
+        /// Whether it is done only when they are on the media.
         to_media: bool,
     },
-    /// To bring everything written to the media.
+    /// Bring all written blocks to the media.
     Flush,
-    /// Where a block lies: cylinder, head and sector, without the angle.
+    /// Translate a block to cylinder, head and sector.
     Locate(Lbn),
-    /// Which block lies at a cylinder, head and sector.
+    /// Translate a cylinder, head and sector to a block.
     BlockAt(u32, u32, u32),
-    /// The sectors that are out of use.
+    /// List the sectors that are out of use.
     Defects,
 }
 
-/// One question, at its time.
+/// A command, to be sent at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Its number in the order in which the extraction asked.
+    /// Its number in the order of the extraction.
     pub number: u64,
-    /// What is asked.
+    /// The command.
     pub command: ProbeCommand,
-    /// When to ask it, on the clock of the answers; a time that has passed means at once.
+    /// When to send it, on the clock of the answers; a time in the past means at once.
     pub at: Nanos,
 }
 
-/// What came of a probe.
+/// The answer to a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// When it was asked.
+    /// When it was sent.
     pub issued: Nanos,
-    /// When the answer was there.
+    /// When the answer arrived.
     pub ended: Nanos,
-    /// What it was.
+    /// The outcome.
     pub outcome: Outcome,
 }
 

@@ -67,24 +67,24 @@ impl Walk {
         if end == behind && end < limit && self.spot.sector != 0 && self.held > 0 {
             // A single block somewhere: if its neighbour begins a track, or lies on the last one, it belongs to the last
             // one, and otherwise to its neighbour's.
-            let beside = match next {
+            let neighbour = match next {
                 Some(next) => next,
                 None => self.places.spot_of(behind).await?,
             };
-            if beside.sector == 0 || beside.is_beside(&self.held_spot) {
+            if neighbour.sector == 0 || neighbour.is_adjacent(&self.held_spot) {
                 self.held += 1;
                 self.first = behind;
-                self.spot = beside;
-                if !beside.is_beside(&self.held_spot) {
+                self.spot = neighbour;
+                if !neighbour.is_adjacent(&self.held_spot) {
                     return Ok(None);
                 }
-                (end, next) = end_of(&mut self.places, behind, beside, limit, &[]).await?;
+                (end, next) = end_of(&mut self.places, behind, neighbour, limit, &[]).await?;
                 self.held += end - behind;
                 self.first = end;
                 return self.go_to(next).await.map(|()| None);
             }
-            self.spot = beside;
-            (end, next) = end_of(&mut self.places, self.first, beside, limit, &guesses).await?;
+            self.spot = neighbour;
+            (end, next) = end_of(&mut self.places, self.first, neighbour, limit, &guesses).await?;
         }
         let (sectors, held_spot) = (end - self.first, self.spot);
         self.lengths.push(length(self.first, sectors)?);
@@ -114,7 +114,7 @@ pub(crate) async fn end_of(
     limit: Lbn,
     guesses: &[u32],
 ) -> Result<(Lbn, Option<Spot>), TranslationError> {
-    let mut on = Beside { places, spot, other: None };
+    let mut on = Adjacent { places, spot, other: None };
     let (mut from, mut guesses) = (first, guesses);
     loop {
         let end = track_end(&mut on, from, limit, 1, guesses).await?;
@@ -129,19 +129,19 @@ pub(crate) async fn end_of(
 }
 
 /// Whether blocks lie on the track of a spot.
-struct Beside<'a> {
+struct Adjacent<'a> {
     places: &'a mut Places,
     spot: Spot,
     /// The first block so far that does not, and where it lies.
     other: Option<(Lbn, Spot)>,
 }
 
-impl OnTrack for Beside<'_> {
+impl OnTrack for Adjacent<'_> {
     type Error = TranslationError;
 
     async fn is_on(&mut self, lbn: Lbn) -> Result<bool, TranslationError> {
         let spot = self.places.spot_of(lbn).await?;
-        let is_on = spot.is_beside(&self.spot);
+        let is_on = spot.is_adjacent(&self.spot);
         if !is_on && self.other.is_none_or(|(other, _)| lbn < other) {
             self.other = Some((lbn, spot));
         }

@@ -210,7 +210,7 @@ impl Channel {
         Ok(match self {
             Channel::Places(places) => {
                 let before = places.spot_of(Lbn(lbn.0 - 1)).await?;
-                !places.spot_of(lbn).await?.is_beside(&before)
+                !places.spot_of(lbn).await?.is_adjacent(&before)
             }
             Channel::Ear(ear) => ear.begins(lbn).await?,
         })

@@ -44,9 +44,7 @@ pub enum SpinError {
     #[error("the disk cannot be read: reads at its beginning, in its middle and at its end failed")]
     Unreadable,
     /// The last blocks cannot be read.
-    #[error(
-        "the disk lies about its size: it tells {reported} blocks, but none can be read from block {end} on"
-    )]
+    #[error("the disk reports {reported} blocks, but none can be read from block {end} on")]
     Short {
         /// Blocks that it tells.
         reported: u64,
@@ -73,7 +71,7 @@ pub enum SpinError {
     },
     /// The times of the answers have nothing to do with a turn.
     #[error(
-        "no turn shows in the times of its answers (the best fit is {fit_per_mille} of 1000, where {least} are needed): it does not rotate, or something before it delays answers at will"
+        "no rotation shows in its response times (the best fit is {fit_per_mille} of 1000, at least {least} is needed): it does not rotate, or something before it delays answers at will"
     )]
     NoTurn {
         /// How well the best turn fits, in thousandths.

@@ -202,7 +202,7 @@ fn untranslatable_or_noisy_disk_is_rejected() {
     let spec = small("atlas-10k");
     let error =
         found(&mut requested(&spec, Noise::NONE, true), query::extract).expect_err("it hides").to_string();
-    assert_eq!(error, "the disk does not say where its blocks lie; the methods that go by time do without");
+    assert_eq!(error, "the disk does not translate addresses; find its tracks by time (lattice, timing)");
     let error = found(&mut requested(&spec, Noise::NONE, true), scsi::extract).expect_err("it hides");
     assert!(matches!(error, ScsiError::Translation(_)), "{error}");
     let noise = Noise { sigma: headstack_model::Nanos(60_000), ..Noise::USUAL };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Turn a drive in DiskSim's parameter language into a drive file.
 ///
-/// What cannot be carried over is told on standard error, a line for each key.
+/// Keys that cannot be carried over are reported on standard error, one per line.
 #[derive(clap::Args)]
 pub(crate) struct Import {
     /// A .diskspecs, .model or .parv file of DiskSim.
@@ -17,7 +17,7 @@ pub(crate) struct Import {
     /// Where to write the drive file; standard output when absent.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// A folder with files that FILE names. They are looked for beside it, then here, then in the folders next to its own.
+    /// A folder with files that FILE names. They are searched next to FILE, then here, then in the neighbouring folders.
     #[arg(long, value_name = "FOLDER")]
     search: Vec<PathBuf>,
 }

@@ -5,7 +5,7 @@ use crate::keys;
 use headstack_model::DriveSpec;
 use std::io::Write;
 
-/// Tell every key of a drive file: type, unit, default, meaning.
+/// List every key of a drive file: type, unit, default, meaning.
 #[derive(clap::Args)]
 pub(crate) struct Keys {
     /// Print a JSON Schema, for editors that check and complete TOML.

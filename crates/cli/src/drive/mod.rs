@@ -12,7 +12,7 @@ mod show;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// List, show, check, make, map, plot and import drives, and tell the keys of a drive file.
+/// List, show, check, make, map, plot and import drives, and list the keys of a drive file.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     List(list::List),

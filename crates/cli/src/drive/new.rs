@@ -8,7 +8,7 @@ use headstack_model::spec::Interface;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Make a drive file from what a data sheet tells.
+/// Make a drive file from the figures of a data sheet.
 ///
 /// Behind each number the file says whether it was given, derived from given ones, or assumed. Assumed is what the shipped
 /// drives have in common: put in its place what you know better, and ask `headstack drive check`.

@@ -29,7 +29,7 @@ impl From<Which> for Boundaries {
 
 /// List the blocks of a file system that span a track boundary, one a line, as `mke2fs -l` takes them.
 ///
-/// How many they are, and which share of the space, is told on standard error.
+/// Their number, and their share of the space, go to standard error.
 #[derive(clap::Args)]
 pub(crate) struct Exclude {
     #[command(flatten)]

@@ -8,7 +8,7 @@ use headstack_tracks::unit::{self, Fit};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Suggest options of file systems that align to one length, and tell how many tracks that length fits.
+/// Suggest options of file systems that align to one length, and print how many tracks that length fits.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Xfs(Xfs),

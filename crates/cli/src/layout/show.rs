@@ -42,7 +42,7 @@ pub(crate) struct Show {
     /// The older form, `show FILE… --map MAP`: then the first name is a file, too.
     #[arg(long, value_name = "MAP", hide = true)]
     map: Option<PathBuf>,
-    /// Where the partition of the file system begins and how long it is, in sectors of the disk. [default: as the system tells]
+    /// Where the partition of the file system begins and how long it is, in sectors of the disk. [default: from sysfs]
     #[arg(long, value_name = "START,LEN")]
     partition: Option<Span>,
     /// Print the totals alone.

@@ -38,7 +38,7 @@ use task::{Method, What};
 ///
 /// The disk is a block device or a file (read past the page cache, and not while anything else uses it), an NBD export, or a
 /// simulated drive. It is only read, unless --writes allows writes; those put there what was there. The times of its answers are
-/// all that is looked at.
+/// the only evidence.
 #[derive(clap::Args)]
 pub(crate) struct Probe {
     #[command(flatten)]
@@ -52,10 +52,10 @@ pub(crate) struct Probe {
     /// Stop after this time of the disk, and say what is left open: `20m`, `90s`.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     budget: Option<Duration>,
-    /// Keep all answers in this file, so that --resume can go on after an interruption.
+    /// Record all answers in this file, so that --resume can continue after an interruption.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Go on from the answers in the journal.
+    /// Resume from the answers in the journal.
     #[arg(long, requires = "journal")]
     resume: bool,
     /// Write a drive file, which the simulator runs.
@@ -67,8 +67,7 @@ pub(crate) struct Probe {
     /// Write what was learned as charts into one self-contained HTML file.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Look whether a map that was written before still holds, and mend it where defects have grown, instead of finding tracks
-    /// anew.
+    /// Verify a map that was written before, and repair it at grown defects, instead of finding all tracks again.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "method", "output"])]
     known: Option<PathBuf>,
     /// Compare with a drive file, and end with 1 where it disagrees: that of --drive where none is named.
@@ -108,8 +107,8 @@ impl Outcome {
             Some(Why::Failed(why)) => return Err(Failure::Input(format!("{}: {why}", self.disk.name))),
             Some(Why::Stopped { signal, .. }) => {
                 failure::print_line(&match journal {
-                    Some(path) => format!("stopped: --journal {} --resume goes on from here", quoted(path)),
-                    None => "stopped: with --journal FILE, --resume would go on from here".to_string(),
+                    Some(path) => format!("stopped: --journal {} --resume continues from here", quoted(path)),
+                    None => "stopped: with --journal FILE, --resume would continue from here".to_string(),
                 });
                 return Err(Failure::Command(128 + signal));
             }
@@ -239,7 +238,7 @@ impl Probe {
         outcome.end(self.journal.as_deref())
     }
 
-    /// Files of what is to be learned, so that a place that cannot be written is told before the work is done.
+    /// Opens the output files before the work is done, so that one that cannot be written is reported early.
     fn files(&self, parts: &[What]) -> Result<Files, Failure> {
         let needs = |option: &str, path: &Option<PathBuf>, needed: &[What]| {
             let missing = needed.iter().find(|part| !parts.contains(part));

@@ -27,14 +27,14 @@ pub(super) struct SourceArgs {
     /// Probe an NBD export: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH.
     #[arg(long, value_name = "URI")]
     nbd: Option<NbdUri>,
-    /// Allow writes. They put back what was read there before, so the disk's contents stay as they are, but what somebody else
-    /// writes there meanwhile is lost. A device is taken so that nothing mounts it; an NBD export nobody else may use.
+    /// Allow writes. They write what was read there before, so the disk's content stays the same; what another program writes there
+    /// meanwhile is lost. A device is locked against mounting; an NBD export must have no other client.
     #[arg(long)]
     writes: bool,
-    /// Questions under way at a time; of a simulated drive its queue's depth where not given, else 1.
+    /// Probes in flight at a time. [default: 1; of a simulated drive the depth of its queue]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=32))]
     depth: Option<u16>,
-    /// Bytes of a physical sector, where the disk does not tell: 4096 of most of today's.
+    /// Bytes of a physical sector, if the disk does not report them; 4096 for most disks today.
     #[arg(long, value_name = "BYTES", conflicts_with = "drive")]
     physical_bytes: Option<u32>,
     /// Noise of a simulated drive's clock: standard deviation in microseconds. [default: 8]
@@ -169,7 +169,7 @@ fn translating(path: &Path, disk: RealDisk) -> Result<Source, Failure> {
     let at = |what: &dyn Display| Failure::Input(format!("{}: {what}", path.display()));
     let device = sg::Device::open(path).map_err(|error| at(&error))?;
     let translator = Translator::new(device).tried().map_err(|error| {
-        at(&format_args!("it does not say where its blocks lie ({error}); --method lattice does without"))
+        at(&format_args!("it does not translate addresses ({error}); use --method lattice"))
     })?;
     let translator = translator.for_disk(&disk.info()).map_err(|error| at(&error))?;
     let clock = disk.clock();

@@ -64,7 +64,7 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         lines.push(("clock", format!("half of the answers within {} of their turn{cache}", spin.noise)));
     }
     lines.extend(found.map.as_ref().map(|map| ("tracks", tracks(map))));
-    lines.extend(found.lattice.as_ref().map(|lattice| ("looked again", rechecked(&lattice.verification))));
+    lines.extend(found.lattice.as_ref().map(|lattice| ("verified", rechecked(&lattice.verification))));
     lines.extend(found.mended.as_ref().map(|places| ("known map", mended(places))));
     if let Some(learned) = &found.mechanics {
         lines.push(("layout", layout(learned)));
@@ -108,7 +108,7 @@ fn rechecked(seen: &Verification) -> String {
     };
     let (irregular, drawn) = (grouped(seen.irregular.0), grouped(seen.drawn.0));
     format!(
-        "at {irregular} irregular boundaries and {drawn} drawn ones: at most {share} % are wrong{elsewhere} (95 % sure)"
+        "{irregular} irregular boundaries and {drawn} sampled ones: at most {share} % are wrong{elsewhere} (95 % sure)"
     )
 }
 

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// The word for every study there is.
 const EVERY: &str = "all";
 
-/// Compute the figures of a published study again: ours beside the published ones, row by row, with a verdict on each.
+/// Compute the figures of a published study again: ours next to the published ones, row by row, with a verdict on each.
 ///
 /// The verdict is `pass`, `off`, or `not comparable` with the reason. The report with the study's figures goes into
 /// DIR/ID.html. The exit code is 1 when a row is off.

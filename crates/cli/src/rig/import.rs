@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Turn a set-up in DiskSim's parameter language into a rig file and, of its synthetic load, a load file.
 ///
-/// What cannot be carried over is told on standard error, a line for each key.
+/// Keys that cannot be carried over are reported on standard error, one per line.
 #[derive(clap::Args)]
 pub(crate) struct Import {
     /// A .parv file of DiskSim.
@@ -18,10 +18,10 @@ pub(crate) struct Import {
     /// Where to write the rig file; standard output when absent.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Where to write the load file; beside the rig file, with `-load` before the ending, when absent.
+    /// Where to write the load file. [default: next to the rig file, with `-load` before the ending]
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
-    /// A folder with files that FILE names. They are looked for beside it, then here, then in the folders next to its own.
+    /// A folder with files that FILE names. They are searched next to FILE, then here, then in the neighbouring folders.
     #[arg(long, visible_alias = "specs", value_name = "FOLDER")]
     search: Vec<PathBuf>,
 }

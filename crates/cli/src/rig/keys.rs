@@ -5,7 +5,7 @@ use crate::keys;
 use headstack_sim::rig;
 use std::io::Write;
 
-/// Tell every key of a rig file but those of its drives: type, unit, default, meaning.
+/// List every key of a rig file except those of its drives: type, unit, default, meaning.
 #[derive(clap::Args)]
 pub(crate) struct Keys {
     /// Print a JSON Schema, for editors that check and complete TOML.

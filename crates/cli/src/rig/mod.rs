@@ -10,7 +10,7 @@ mod show;
 use crate::failure::Failure;
 use std::io::Write;
 
-/// List, show, check and import rigs, and tell the keys of a rig file.
+/// List, show, check and import rigs, and list the keys of a rig file.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     List(list::List),

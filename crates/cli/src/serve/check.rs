@@ -19,7 +19,7 @@ pub(super) fn print(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     }
     clients(plan, out)?;
     if let Some(user) = &plan.user {
-        writeln!(out, "goes on as {user} once all is open")?;
+        writeln!(out, "runs as {user} after opening disks and sockets")?;
     }
     figures(plan.metrics.as_deref(), out)
 }

@@ -34,7 +34,7 @@ use watch::Watch;
 
 /// Serve disks over NBD so that hundreds of sequential streams have their full speed: a storage node.
 ///
-/// Each disk has a thread and a bounded memory of its own, in which streams are read ahead and writes are gathered. Runs until it
+/// Each disk has a thread and a bounded memory of its own, in which streams are read ahead and writes are coalesced. Runs until it
 /// is asked to end (SIGINT, SIGTERM), which answers what was asked and puts all that was acknowledged on the disks;
 /// asked again, it ends at once. Or until its time is over, or the command behind `--` has ended, whose exit code it then has.
 /// SIGHUP has CONFIG.toml read again: certificates, limits and `allow` lists hold for clients that come from then on.
@@ -64,7 +64,7 @@ pub(crate) struct Serve {
     /// Set a key over what the file says: disk.streams.dispatch_set=2, of all disks. May be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Go on as this user once disks and sockets are open.
+    /// Drop privileges to this user after opening disks and sockets.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// End after this time: `90s`, `5m`.
@@ -82,7 +82,7 @@ pub(crate) struct Serve {
     /// Open nothing: check the file and say what it would do.
     #[arg(long)]
     check: bool,
-    /// Tell every key of a node file: type, unit, default, meaning.
+    /// List every key of a node file: type, unit, default, meaning.
     #[arg(long, exclusive = true)]
     keys: bool,
     /// Print a JSON Schema of a node file, for editors that check and complete TOML.

@@ -1,4 +1,4 @@
-//! `--user`: who a node goes on as that root started.
+//! `--user`: drops the privileges of a node that root started.
 
 use crate::failure::Failure;
 use headstack_host::Address;
@@ -22,7 +22,7 @@ pub(super) fn find(name: &str) -> Result<User, Failure> {
     Ok(user)
 }
 
-/// Has all threads go on as a user, with that user's groups alone, whose the sockets in the file system are from then on.
+/// Switches all threads to a user and its groups, and gives the user the sockets in the file system.
 ///
 /// *Errors:* the system refuses it.
 pub(super) fn become_user(user: &User, addresses: &[Address]) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use std::thread;
 pub(crate) struct Child {
     process: Pid,
     /// Whether it was asked to end.
-    is_asked: bool,
+    is_stop_requested: bool,
 }
 
 impl Child {
@@ -35,13 +35,13 @@ impl Child {
             let _ = tell.send(Event::Ended(code));
         };
         thread::Builder::new().name("command".to_string()).spawn(wait).map_err(fault)?;
-        Ok(Some(Child { process, is_asked: false }))
+        Ok(Some(Child { process, is_stop_requested: false }))
     }
 
     /// Asks it to end; at the second time it has no choice.
     pub(crate) fn end(&mut self) {
-        let signal = if self.is_asked { Signal::KILL } else { Signal::TERM };
-        self.is_asked = true;
+        let signal = if self.is_stop_requested { Signal::KILL } else { Signal::TERM };
+        self.is_stop_requested = true;
         // It may have ended meanwhile.
         let _ = kill_process(self.process, signal);
     }

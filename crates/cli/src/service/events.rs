@@ -51,7 +51,7 @@ impl Events {
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
         let mut signals = Signals::new(watched(has_power, has_files)).map_err(fault)?;
         let (tell, last) = (sender.clone(), Arc::new(AtomicU8::new(0)));
-        let asked_by = Arc::clone(&last);
+        let stop_signal = Arc::clone(&last);
         let watch = move || {
             let mut asked = 0;
             for signal in signals.forever() {
@@ -65,7 +65,7 @@ impl Events {
                     let _ = tell.send(Event::Reload);
                     continue;
                 }
-                asked_by.store(signal as u8, Ordering::Relaxed);
+                stop_signal.store(signal as u8, Ordering::Relaxed);
                 let is_heard = tell.send(Event::End).is_ok();
                 if signal == SIGHUP && asked > 0 {
                     // A terminal that goes says so more than once.

@@ -14,7 +14,7 @@ use ureq::Agent;
 
 /// Show what a storage node does: its disks, and their streams.
 ///
-/// Reads what `headstack serve --metrics ADDRESS` tells. On a terminal it shows that again each second, until q is pressed: s
+/// Reads the metrics of `headstack serve --metrics ADDRESS`. On a terminal it shows that again each second, until q is pressed: s
 /// sorts the streams by the next column, r turns the order round, the arrows move through them. Elsewhere it prints once.
 #[derive(clap::Args)]
 pub(crate) struct Top {

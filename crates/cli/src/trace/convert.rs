@@ -20,10 +20,10 @@ pub(crate) struct Convert {
     /// Where to write; `-` is standard output.
     #[arg(value_name = "OUTPUT")]
     output: PathBuf,
-    /// The trace's format; told by its first bytes when absent.
+    /// The trace's format. [default: recognized by its first bytes]
     #[arg(long, visible_alias = "from", value_name = "FORMAT", value_parser = formats::values())]
     format: Option<String>,
-    /// The output's format; told by its ending when absent.
+    /// The output's format. [default: by the name's ending]
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     to: Option<String>,
     /// Count times from the first request. Done without being asked where the output's format cannot say when that was.

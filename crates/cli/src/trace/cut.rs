@@ -23,7 +23,7 @@ pub(crate) struct Cut {
     /// Where to write; `-` is standard output. An ending .gz or .zst packs it.
     #[arg(value_name = "OUTPUT")]
     output: PathBuf,
-    /// The trace's format; told by its first bytes when absent.
+    /// The trace's format. [default: recognized by its first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     format: Option<String>,
     /// Requests issued this long after the first one, or later (such as 90s, 2h 30m, 1500us).

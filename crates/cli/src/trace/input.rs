@@ -14,7 +14,7 @@ pub(super) struct Input {
     /// The trace, packed with gzip or zstd or not; `-` is standard input.
     #[arg(value_name = "TRACE")]
     pub(super) file: PathBuf,
-    /// Pass over at most so many malformed lines or records.
+    /// Skip at most this number of malformed lines or records.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_bad: u64,
 }

@@ -27,7 +27,7 @@ const SEED: u64 = 1;
 pub(crate) struct Plot {
     #[command(flatten)]
     input: Input,
-    /// The trace's format; told by its first bytes when absent.
+    /// The trace's format. [default: recognized by its first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     format: Option<String>,
     /// Where to write the page; TRACE.html when absent.

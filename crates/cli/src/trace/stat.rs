@@ -14,7 +14,7 @@ use std::io::Write;
 pub(crate) struct Stat {
     #[command(flatten)]
     input: Input,
-    /// The trace's format; told by its first bytes when absent.
+    /// The trace's format. [default: recognized by its first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = formats::values())]
     format: Option<String>,
     /// Print JSON.

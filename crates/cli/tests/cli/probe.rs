@@ -152,7 +152,7 @@ fn earlier_results_are_printed_after_a_later_failure() {
     let map = folder.path().join("small.map");
     // So late that not even its turn shows.
     let late = refused(&["probe", "--drive", text(&drive), "--late-share", "1", "--map", text(&map)], 2);
-    assert!(late.contains("A small disk: no turn shows in the times of its answers"), "{late}");
+    assert!(late.contains("A small disk: no rotation shows in its response times"), "{late}");
     // So noisy that its turn shows, and its tracks do not.
     let args = ["probe", "--drive", text(&drive), "--noise-us", "400", "--map", text(&map)];
     let done = headstack(&args);
@@ -187,7 +187,7 @@ fn interrupted_probe_leaves_only_its_journal() {
         let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert_eq!(done.status.code(), Some(code), "{out}{err}");
         let reported =
-            format!("headstack: stopped: --journal {} --resume goes on from here\n", text(&journal));
+            format!("headstack: stopped: --journal {} --resume continues from here\n", text(&journal));
         assert_eq!(err, reported);
         assert!(out.contains("stopped at "), "{out}");
         let left = fs::read_dir(folder.path()).expect("it is there").count();
@@ -207,7 +207,7 @@ fn probe_continues_through_an_ignored_sighup() {
     let err = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(143), "{err}");
     // Of two signals the second would have ended it at once.
-    assert!(err.contains("--resume goes on from here"), "{err}");
+    assert!(err.contains("--resume continues from here"), "{err}");
 }
 
 #[test]

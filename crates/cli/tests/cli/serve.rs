@@ -86,7 +86,7 @@ fn check_prints_the_plan_and_opens_nothing() {
         "  nbd+unix:///test?socket=/nowhere/nbd (for 10.0.0.0/8, cert:viewer)",
         "  nbd://0.0.0.0:10809/test (for 10.0.0.0/8, cert:viewer)",
         "clients: 1,024 connections, 768 from one address; 512 MiB of requests and replies under way in all",
-        "goes on as backup once all is open",
+        "runs as backup after opening disks and sockets",
         "metrics: http://127.0.0.1:9100/metrics; headstack top 127.0.0.1:9100",
     ];
     assert_eq!(reported.lines().collect::<Vec<_>>(), lines);

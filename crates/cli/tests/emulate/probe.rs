@@ -115,7 +115,7 @@ fn export_with_a_false_size_is_rejected() {
     let emulator = Emulator::start(&Setup { rig: text(&drive), speed: "1", fault, ..Setup::default() });
     let (code, out, err) = probe(&["--nbd", &emulator.uri()]);
     assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
-    let reported = "lies about its size: it tells 220000 blocks, but none can be read from block 110000 on";
+    let reported = "the disk reports 220000 blocks, but none can be read from block 110000 on";
     assert!(err.contains(reported), "{err}");
 }
 
@@ -150,12 +150,15 @@ fn device_without_rotation_is_rejected_by_probe() {
     let device = Loop::over(&image);
     let (code, out, err) = probe(&[device.device()]);
     assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
-    assert!(err.contains("every read is answered from a cache") || err.contains("no turn shows"), "{err}");
+    assert!(
+        err.contains("every read is answered from a cache") || err.contains("no rotation shows"),
+        "{err}"
+    );
     // Behind its file's end it has none of the blocks that it tells.
     fs::File::options().write(true).open(&image).and_then(|file| file.set_len(32 << 20)).expect("it shrinks");
     let (code, _, err) = probe(&[device.device()]);
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("lies about its size: it tells 131072 blocks"), "{err}");
+    assert!(err.contains("the disk reports 131072 blocks"), "{err}");
     let gone = output("losetup", &["--list", device.device()]);
     assert!(gone.status.success(), "it is still there");
 }

@@ -239,11 +239,11 @@ fn every_rejection_leaves_the_image_unchanged() {
     refused(&["--method", "bad-blocks", "--", "-N", "20000"], "mke2fs cannot make this file system");
     refused(
         &["--method", "bad-blocks", "--", "-E", "resize=4000000000"],
-        "e2fsck finds this file system wrong",
+        "e2fsck finds errors in this file system",
     );
-    refused(&["--", "-J", "device=/dev/null"], "the option -J of mke2fs is not for here");
-    refused(&["--", "-z", "undo"], "the option -z of mke2fs is not for here");
-    refused(&["--", "-d", "/etc"], "the option -d of mke2fs is not for here");
+    refused(&["--", "-J", "device=/dev/null"], "the option -J of mke2fs is not allowed");
+    refused(&["--", "-z", "undo"], "the option -z of mke2fs is not allowed");
+    refused(&["--", "-d", "/etc"], "the option -d of mke2fs is not allowed");
     let open = File::open(&image).expect("it is there");
     refused(&[], "is in use (another program, a loop device or swap has it open)");
     drop(open);

@@ -1,4 +1,4 @@
-//! What mke2fs and e2fsck say of a file system before the disk is touched: they make and check it in a sparse file.
+//! Dry runs: mke2fs and e2fsck make and check a file system in a sparse file before the disk is touched.
 
 use super::Ext4Error;
 use super::make::Plan;
@@ -13,19 +13,19 @@ use tempfile::NamedTempFile;
 /// The file that shows what mke2fs makes of its options is no larger.
 pub(super) const DRY_RUN_BYTES: u64 = 64 << 30;
 
-/// What is not tried beside the disk before that is touched.
+/// A dry run that is skipped.
 #[derive(Debug, thiserror::Error)]
 pub enum DryRunSkipped {
-    /// Nothing is.
-    #[error("this file system is not tried beside the disk first: {} takes no file that long ({error})", folder.display())]
+    /// The dry run of the file system.
+    #[error("no dry run of this file system: {} takes no file that long ({error})", folder.display())]
     All {
         /// Where files for a time are.
         folder: PathBuf,
         /// What the system says.
         error: io::Error,
     },
-    /// Only what mke2fs does is.
-    #[error("that blocks can be held is not tried beside the disk first, which is larger than 64 GiB")]
+    /// The dry run of the hidden file.
+    #[error("no dry run of the hidden file: the disk is larger than 64 GiB")]
     Holding,
 }
 

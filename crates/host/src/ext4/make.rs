@@ -270,12 +270,11 @@ mod tests {
         let reported = reported.into_inner();
         assert_eq!(reported.len(), 3, "{reported:?}");
         assert!(
-            reported[..2].iter().all(|reported| reported.contains("that blocks can be held is not tried")),
+            reported[..2].iter().all(|reported| reported.contains("no dry run of the hidden file")),
             "{reported:?}"
         );
         assert!(
-            reported[2].contains("is not tried beside the disk first")
-                && reported[2].contains("takes no file")
+            reported[2].contains("no dry run of this file system") && reported[2].contains("takes no file")
         );
     }
 

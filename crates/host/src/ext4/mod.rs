@@ -97,10 +97,10 @@ pub enum Ext4Error {
         blocks: u64,
     },
     /// An option that is this module's to give.
-    #[error("the option {0} of mke2fs is not for here: it says what the map and the options before -- say")]
+    #[error("the option {0} of mke2fs is not allowed: the map and the options before -- set what it sets")]
     Option(String),
     /// An option that would do more than make the file system, or less than this module promises.
-    #[error("the option {option} of mke2fs is not for here: {why}")]
+    #[error("the option {option} of mke2fs is not allowed: {why}")]
     HarmfulOption {
         /// Its letter.
         option: String,
@@ -114,7 +114,7 @@ pub enum Ext4Error {
     #[error("{0} is not here (package e2fsprogs; blkid: util-linux)")]
     Missing(&'static str),
     /// No file to try it in.
-    #[error("{}: no sparse file to try it in, beside the disk: {error}", folder.display())]
+    #[error("{}: no sparse file for a dry run: {error}", folder.display())]
     ScratchFile {
         /// Where files for a time are.
         folder: PathBuf,
@@ -122,7 +122,7 @@ pub enum Ext4Error {
         error: io::Error,
     },
     /// A program that failed before it touched the disk.
-    #[error("{program} cannot make this file system, tried beside the disk: {said}")]
+    #[error("{program} cannot make this file system (dry run in a sparse file): {said}")]
     DryRun {
         /// Its name.
         program: &'static str,
@@ -133,7 +133,7 @@ pub enum Ext4Error {
     #[error("it was interrupted")]
     Interrupted,
     /// What e2fsck found wrong before the disk was touched.
-    #[error("e2fsck finds this file system wrong, tried beside the disk: {0}")]
+    #[error("e2fsck finds errors in this file system (dry run in a sparse file): {0}")]
     Unclean(String),
     /// Something failed after the disk was touched.
     #[error("what is on the disk now is no good, make it anew: {0}")]

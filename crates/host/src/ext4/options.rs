@@ -10,7 +10,7 @@ const WITH_VALUE: &str = "bCEegGIiJlLmMNOorTtUzd";
 const TOO_EARLY: &str =
     "mke2fs lays what it copies before all blocks at boundaries are held; mount it and copy";
 /// Why a journal elsewhere is refused.
-const OTHER_JOURNAL: &str = "trying it beside the disk would enter that in the journal's device";
+const OTHER_JOURNAL: &str = "a dry run would enter that in the journal's device";
 /// Why `-z` is refused.
 const UNDO: &str = "what is put on the disk after mke2fs could not be undone by it";
 
@@ -23,7 +23,7 @@ pub(super) struct Options {
 impl Options {
     /// Takes them apart.
     ///
-    /// *Errors:* an option that is not for here, or a word that is no option.
+    /// *Errors:* an option that is not allowed, or a word that is no option.
     pub(super) fn parse(words: &[String]) -> Result<Options, Ext4Error> {
         let mut given = Vec::new();
         let mut words = words.iter();

@@ -49,7 +49,7 @@ impl Node {
             drive,
             shared: Arc::clone(&shared),
             epoll,
-            links: Links::new(MOST_UNDERWAY),
+            links: Links::new(MAX_IN_FLIGHT_COST),
             pending: Slab::new(),
             gone: Vec::new(),
             ends: Vec::new(),
@@ -104,7 +104,7 @@ const FAREWELL: u64 = u64::MAX;
 
 /// Cost of requests that the core has at a time, but for one of each connection: some 250 small ones, which is more than disks
 /// have queues for, or two of the largest.
-const MOST_UNDERWAY: u64 = 68 << 20;
+const MAX_IN_FLIGHT_COST: u64 = 68 << 20;
 
 /// A request that the core has.
 struct PendingRequest {

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// How long a server may take for anything: longer than a disk that tries again and again.
-const PATIENCE: Duration = Duration::from_secs(120);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Bytes of the largest block that a server may insist on.
 const MOST_BLOCK: u32 = 64 << 10;
@@ -34,14 +34,14 @@ impl Stream {
                 #[allow(clippy::disallowed_methods, reason = "an export is reached over a socket")]
                 let stream = TcpStream::connect(host)?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(SERVER_TIMEOUT))?;
+                stream.set_write_timeout(Some(SERVER_TIMEOUT))?;
                 Ok(Stream::Tcp(stream))
             }
             NbdServer::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(SERVER_TIMEOUT))?;
+                stream.set_write_timeout(Some(SERVER_TIMEOUT))?;
                 Ok(Stream::Unix(stream))
             }
         }
@@ -202,7 +202,7 @@ fn plain(error: ClientError) -> ClientError {
     let ClientError::Io(error) = error else { return error };
     let words = match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            format!("the server has neither answered nor taken anything for {} s", PATIENCE.as_secs())
+            format!("the server has neither answered nor taken anything for {} s", SERVER_TIMEOUT.as_secs())
         }
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
             "the server has closed the connection".to_string()
@@ -317,9 +317,9 @@ mod tests {
 
     /// A server of this export that answers so many requests, and then takes nothing more until the client ends; and a disk
     /// that is probed there.
-    fn served(export: Export, most: usize, patience: Option<Duration>) -> (RealDisk, JoinHandle<Vec<Heard>>) {
+    fn served(export: Export, most: usize, timeout: Option<Duration>) -> (RealDisk, JoinHandle<Vec<Heard>>) {
         let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
-        ours.set_write_timeout(patience).expect("it is no zero");
+        ours.set_write_timeout(timeout).expect("it is no zero");
         let serve = move || {
             shake_hands(&mut theirs, export);
             let heard = (0..most).map_while(|_| answer(&mut theirs)).collect();

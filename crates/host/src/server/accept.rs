@@ -72,9 +72,9 @@ impl Accepting {
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };
         loop {
             events.clear();
-            let patience = (!self.greeted.is_empty()).then_some(&second);
+            let timeout = (!self.greeted.is_empty()).then_some(&second);
             // Interrupted, it looks again.
-            let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), patience);
+            let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), timeout);
             let now = self.clock.elapsed();
             for event in &events {
                 match event.data.u64() {

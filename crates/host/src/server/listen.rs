@@ -169,10 +169,10 @@ const TAKEN_FOR_GONE: Duration = Duration::from_secs(150);
 /// asked, and after nine questions without an answer it is left. While it has not said that it got all data it is not asked,
 /// and left after a time of its own. Only TCP has, and needs, any of these.
 fn settle(socket: &Socket) {
-    let patience =
+    let timeout =
         TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(10));
     let _ = socket.set_tcp_nodelay(true);
-    let _ = socket.set_tcp_keepalive(&patience);
+    let _ = socket.set_tcp_keepalive(&timeout);
     let _ = socket.set_tcp_user_timeout(Some(TAKEN_FOR_GONE));
 }
 

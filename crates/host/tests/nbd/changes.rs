@@ -89,9 +89,9 @@ fn idle_client_is_evicted_if_all_seats_are_taken() {
     let rules = Rules { connections: 2, idle: Nanos::from_ms(1.0), ..Rules::default() };
     let setup = setup_as(null(), rules);
     let mut idle = [connect(&setup.path), connect(&setup.path)];
-    let mut newcomer = connect_by(|| UnixStream::connect(&setup.path));
-    newcomer.write_all(&request(0, READ, 1, 0, 512)).expect("it reads");
-    assert_eq!(hear(&mut newcomer, 16 + 512)[..16], simple(OK, 1));
+    let mut new_client = connect_by(|| UnixStream::connect(&setup.path));
+    new_client.write_all(&request(0, READ, 1, 0, 512)).expect("it reads");
+    assert_eq!(hear(&mut new_client, 16 + 512)[..16], simple(OK, 1));
     idle.iter().for_each(|stream| stream.set_nonblocking(true).expect("it is a socket"));
     // Its disk's thread finds out within a second.
     let mut is_closed = |_| idle.iter_mut().any(|stream| matches!(stream.read(&mut [0; 1]), Ok(0)));

@@ -251,7 +251,7 @@ const KINDS: [(&str, Mischief); 25] = [
 /// The longest of so many small reads over one connection, and one over a new connection.
 fn polite(victim: &Victim, reads: u64) -> Duration {
     let mut stream = connect_by(|| UnixStream::connect(&victim.unix));
-    (0..reads).map(|turn| read(&mut stream, turn)).max().unwrap_or_default().max(newcomer(victim))
+    (0..reads).map(|turn| read(&mut stream, turn)).max().unwrap_or_default().max(new_client(victim))
 }
 
 /// How long a small read takes.
@@ -266,7 +266,7 @@ fn read(stream: &mut UnixStream, turn: u64) -> Duration {
 
 /// How long it takes to come and have a small read done.
 #[allow(clippy::disallowed_methods, reason = "it is about how long people wait")]
-fn newcomer(victim: &Victim) -> Duration {
+fn new_client(victim: &Victim) -> Duration {
     let begun = Instant::now();
     read(&mut connect_by(|| UnixStream::connect(&victim.unix)), 0);
     begun.elapsed()
@@ -286,7 +286,7 @@ fn longest_wait(victim: &Victim, mischief: Mischief) -> Duration {
         while left > 0 {
             longest = longest.max(read(&mut old, turn));
             if turn % 32 == 0 {
-                longest = longest.max(newcomer(victim));
+                longest = longest.max(new_client(victim));
             }
             turn += 1;
             left -= u64::from(is_done.load(Ordering::Relaxed));

@@ -306,24 +306,27 @@ fn tls_records_are_accepted_in_any_pieces() {
         };
         let read = |turn: u64| request(0, READ, turn, 0, longest);
         let mut rest: Vec<u8> = (0..12).flat_map(write).collect();
-        let mut asked = 0;
+        let mut pending = 0;
         let mut heard = Vec::new();
-        while asked < 24 {
+        while pending < 24 {
             heard.extend(exchange((&mut client, &mut unread), &mut session, &rest, &mut piece));
             rest.clear();
             while let Some(request) = session.next_request() {
                 match request.operation {
                     Operation::Write { data, .. } => {
-                        assert!(data.iter().all(|byte| *byte == asked as u8), "request {asked} of {seed}");
+                        assert!(
+                            data.iter().all(|byte| *byte == pending as u8),
+                            "request {pending} of {seed}"
+                        );
                         session.machine.answer(Nanos::ZERO, request.handle, Ok(Answer::Done));
                     }
                     _ => session.machine.answer_read(Nanos::ZERO, request.handle, |room| {
-                        room.fill(asked as u8);
+                        room.fill(pending as u8);
                         Ok(())
                     }),
                 }
-                asked += 1;
-                if asked == 12 {
+                pending += 1;
+                if pending == 12 {
                     rest = (12..24).flat_map(read).collect();
                 }
             }
@@ -374,18 +377,18 @@ fn requests_before_close_notify_are_all_served() {
     client.send_close_notify();
     said.extend(records(&mut client, &[]));
     let mut rest = &said[..];
-    let mut asked = Vec::new();
+    let mut pending = Vec::new();
     while !rest.is_empty() {
         let taken = put(&mut server, Nanos::ZERO, rest, usize::MAX);
         rest = &rest[taken..];
         let requests: Vec<_> = std::iter::from_fn(|| server.next_request()).collect();
         assert!(taken > 0 || !requests.is_empty(), "{} bytes are not taken", rest.len());
-        asked.extend(requests);
+        pending.extend(requests);
     }
-    asked.extend(std::iter::from_fn(|| server.next_request()));
-    assert_eq!(asked.len(), 3);
+    pending.extend(std::iter::from_fn(|| server.next_request()));
+    assert_eq!(pending.len(), 3);
     assert_eq!(server.ending(), Some(&Ending::HungUp));
-    for request in asked {
+    for request in pending {
         server.machine.answer(Nanos::ZERO, request.handle, Ok(Answer::Done));
     }
     let heard = exchange((&mut client, &mut Vec::new()), &mut server, &[], &mut || 1 << 20);

@@ -1,7 +1,7 @@
 //! Who asks, drawn: readers and writers that go forward, nearly forward, by strides, backward or anywhere, with several
 //! requests outstanding and pauses between.
 
-use crate::truth::BLOCK;
+use crate::expected_data::BLOCK;
 use headstack_model::Nanos;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;

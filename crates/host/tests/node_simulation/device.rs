@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// A command from when it is given until its end is told.
 #[derive(Debug)]
-struct Underway {
+struct DeviceCommand {
     operation: Option<Operation>,
     /// What it writes.
     data: Vec<u8>,
@@ -30,12 +30,12 @@ struct Underway {
 #[derive(Debug)]
 pub(crate) struct Device {
     pub(crate) emulator: Emulator,
-    underway: BTreeMap<u32, Underway>,
+    in_flight: BTreeMap<u32, DeviceCommand>,
 }
 
 impl Device {
     pub(crate) fn new(emulator: Emulator) -> Device {
-        Device { emulator, underway: BTreeMap::new() }
+        Device { emulator, in_flight: BTreeMap::new() }
     }
 
     /// Takes a command.
@@ -68,42 +68,42 @@ impl Device {
             Work::BlockStatus { offset, bytes } => Operation::Allocation { offset, bytes },
         };
         let at = now + ways.put_off(random);
-        let underway = Underway { operation: Some(operation), data, is_for_request, at, result: None };
-        assert!(self.underway.insert(id, underway).is_none(), "command {id} has not ended");
+        let in_flight = DeviceCommand { operation: Some(operation), data, is_for_request, at, result: None };
+        assert!(self.in_flight.insert(id, in_flight).is_none(), "command {id} has not ended");
     }
 
     /// Whether a command has not ended.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.underway.is_empty()
+        !self.in_flight.is_empty()
     }
 
     /// When something happens next.
     pub(crate) fn next(&self) -> Option<Nanos> {
         let own =
-            self.underway.values().filter(|u| u.operation.is_some() || u.result.is_some()).map(|u| u.at);
+            self.in_flight.values().filter(|u| u.operation.is_some() || u.result.is_some()).map(|u| u.at);
         own.chain(self.emulator.poll_timeout()).min()
     }
 
     /// Begins what is due, and takes what is over.
     pub(crate) fn turn(&mut self, now: Nanos, core: &mut NodeCore, ways: &Ways, random: &mut Pcg64Mcg) {
-        for (&id, underway) in &mut self.underway {
-            if let Some(operation) = underway.operation.take_if(|_| underway.at <= now) {
+        for (&id, in_flight) in &mut self.in_flight {
+            if let Some(operation) = in_flight.operation.take_if(|_| in_flight.at <= now) {
                 self.emulator.submit(now, 0, operation, u64::from(id));
             }
         }
         self.emulator.handle_timeout(now);
         while let Some(answered) = self.emulator.poll_answer() {
             let id = answered.ticket as u32;
-            let underway = self.underway.get_mut(&id).expect("it is under way");
+            let in_flight = self.in_flight.get_mut(&id).expect("it is under way");
             let result = answered.result.and_then(|outcome| match outcome {
                 Outcome::Done => Ok(Ended::Done),
                 Outcome::Allocation(extents) => Ok(Ended::Allocation(extents)),
-                Outcome::Read { .. } if underway.is_for_request && ways.leaves => Ok(Ended::Left),
+                Outcome::Read { .. } if in_flight.is_for_request && ways.leaves => Ok(Ended::Left),
                 Outcome::Read { volume, offset, .. } => {
                     self.emulator.read(volume, offset, core.room(id)).map(|()| Ended::Done)
                 }
             });
-            (underway.at, underway.result) = (now + ways.tell_late(random), Some(result));
+            (in_flight.at, in_flight.result) = (now + ways.tell_late(random), Some(result));
         }
     }
 
@@ -113,9 +113,10 @@ impl Device {
         now: Nanos,
         core: &NodeCore,
     ) -> Option<(u32, Result<Ended, BlockError>)> {
-        let is_due = |(_, underway): &(&u32, &Underway)| underway.result.is_some() && underway.at <= now;
-        let id = *self.underway.iter().find(is_due)?.0;
-        let Underway { data, result, .. } = self.underway.remove(&id)?;
+        let is_due =
+            |(_, in_flight): &(&u32, &DeviceCommand)| in_flight.result.is_some() && in_flight.at <= now;
+        let id = *self.in_flight.iter().find(is_due)?.0;
+        let DeviceCommand { data, result, .. } = self.in_flight.remove(&id)?;
         if !data.is_empty() {
             assert!(core.data(id) == data, "what command {id} wrote was changed before it ended");
         }

@@ -14,7 +14,7 @@
 mod clients;
 mod device;
 mod draw;
-mod truth;
+mod expected_data;
 mod world;
 
 use headstack_sim::Rig;
@@ -24,8 +24,8 @@ use std::thread;
 use world::{Books, World};
 
 /// Runs a seed; a failure's seed is told.
-fn run(seed: u64, rigs: &[Rig], is_told: bool) -> Books {
-    let found = catch_unwind(AssertUnwindSafe(|| World::new(seed, rigs, is_told).run()));
+fn run(seed: u64, rigs: &[Rig], is_reported: bool) -> Books {
+    let found = catch_unwind(AssertUnwindSafe(|| World::new(seed, rigs, is_reported).run()));
     found.unwrap_or_else(|failure| {
         let said = failure.downcast_ref::<String>().map(String::as_str);
         let said = said.or(failure.downcast_ref::<&str>().copied()).unwrap_or("it failed");

@@ -3,7 +3,7 @@
 use crate::clients::{Client, Want, draw_areas};
 use crate::device::Device;
 use crate::draw::{self, End, Ways};
-use crate::truth::{BLOCK, Truth};
+use crate::expected_data::{BLOCK, Truth};
 use headstack_host::node::{Action, Answered, NodeCore, Outcome, Shape};
 use headstack_host::{BlockError, Operation};
 use headstack_model::Nanos;
@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
 /// Longest that a request may wait, whatever is late.
-const PATIENCE: Nanos = Nanos(300_000_000_000);
+const TIME_LIMIT: Nanos = Nanos(300_000_000_000);
 
 /// Most steps of a simulation: far more than any takes in which something goes on.
 const STEPS: u32 = 200_000;
@@ -57,7 +57,7 @@ impl Books {
 
 /// A request until it is answered.
 #[derive(Debug)]
-struct Asked {
+struct PendingRequest {
     client: u64,
     want: Want,
     /// The version of a write, or when by the count of what happened anything else began.
@@ -72,12 +72,12 @@ pub(crate) struct World {
     core: NodeCore,
     memory_bytes: u64,
     device: Device,
-    truth: Truth,
+    expected_data: Truth,
     clients: Vec<Client>,
     areas: Vec<(u64, u64)>,
     /// Runs of blocks that could not be read at first.
     bad: Vec<(u64, u64)>,
-    asked: BTreeMap<u64, Asked>,
+    pending: BTreeMap<u64, PendingRequest>,
     tickets: u64,
     numbers: u64,
     ways: Ways,
@@ -86,13 +86,13 @@ pub(crate) struct World {
     end: End,
     /// Clients that go away, and when.
     departures: Vec<Nanos>,
-    is_told: bool,
+    is_reported: bool,
     books: Books,
 }
 
 impl World {
     /// Draws a simulation.
-    pub(crate) fn new(seed: u64, rigs: &[Rig], is_told: bool) -> World {
+    pub(crate) fn new(seed: u64, rigs: &[Rig], is_reported: bool) -> World {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let (ways, end) = (Ways::draw(&mut random), End::draw(&mut random));
         let (mut areas, mut bad) = (Vec::new(), Vec::new());
@@ -111,7 +111,7 @@ impl World {
         let info = emulator.volumes()[0].info();
         let shape = Shape { bytes: info.bytes(), block_bytes: info.sector_bytes, read_only: false };
         let config = draw::config(&mut random);
-        if is_told {
+        if is_reported {
             eprintln!("{} bytes, areas {areas:?}, bad {bad:?}, {ways:?}, {end:?}\n{config:?}", shape.bytes);
         }
         let memory_bytes = config.memory_bytes;
@@ -131,25 +131,25 @@ impl World {
             core,
             memory_bytes,
             device: Device::new(emulator),
-            truth: Truth::new(&areas),
+            expected_data: Truth::new(&areas),
             clients,
             areas,
             bad,
-            asked: BTreeMap::new(),
+            pending: BTreeMap::new(),
             tickets: 0,
             numbers,
             ways,
             late: ways.wake_late(&mut random),
             end,
             departures,
-            is_told,
+            is_reported,
             random,
             books: Books::default(),
         }
     }
 
     fn tell(&self, what: impl FnOnce() -> String) {
-        if self.is_told {
+        if self.is_reported {
             eprintln!("{:>15} {}", self.now.0, what());
         }
     }
@@ -157,7 +157,7 @@ impl World {
     /// Turns it to its end.
     pub(crate) fn run(mut self) -> Books {
         for steps in 0.. {
-            assert!(steps < STEPS, "it does not end: {:?} are not answered", self.asked);
+            assert!(steps < STEPS, "it does not end: {:?} are not answered", self.pending);
             self.step();
             let Some(next) = self.next() else { break };
             if let Some(at) = self.end.at().filter(|&at| at <= next) {
@@ -169,7 +169,7 @@ impl World {
             }
             self.now = self.now.max(next);
         }
-        assert!(self.asked.is_empty(), "nothing goes on, and {:?} are not answered", self.asked);
+        assert!(self.pending.is_empty(), "nothing goes on, and {:?} are not answered", self.pending);
         self.finish();
         self.books()
     }
@@ -179,7 +179,7 @@ impl World {
         let asks = self.clients.iter().filter(|client| client.is_ready()).map(|client| client.ready);
         let wakes = self.core.poll_timeout().map(|at| at + self.late);
         let next = asks.chain(self.device.next()).chain(self.departures.iter().copied()).min();
-        if next.is_none() && self.asked.is_empty() && !self.device.is_busy() {
+        if next.is_none() && self.pending.is_empty() && !self.device.is_busy() {
             return None;
         }
         next.into_iter().chain(wakes).min()
@@ -209,7 +209,7 @@ impl World {
                 self.ask(client);
             }
         }
-        let late = self.asked.values().find(|asked| self.now.since(asked.at) > PATIENCE);
+        let late = self.pending.values().find(|pending| self.now.since(pending.at) > TIME_LIMIT);
         assert!(late.is_none(), "{late:?} waits for ever");
     }
 
@@ -224,15 +224,15 @@ impl World {
         let operation = self.operation(want);
         let mark = match (want, &operation) {
             (Want::Write { first, blocks, forced }, _) => {
-                u64::from(self.truth.begin_write(first, blocks, forced, false))
+                u64::from(self.expected_data.begin_write(first, blocks, forced, false))
             }
             (Want::Zeroes { first, blocks, forced, .. }, _) => {
-                u64::from(self.truth.begin_write(first, blocks, forced, true))
+                u64::from(self.expected_data.begin_write(first, blocks, forced, true))
             }
             (Want::Trim { first, blocks }, _) => {
-                u64::from(self.truth.begin_write(first, blocks, false, true))
+                u64::from(self.expected_data.begin_write(first, blocks, false, true))
             }
-            _ => self.truth.begin(),
+            _ => self.expected_data.begin(),
         };
         let operation = match (want, operation) {
             (Want::Write { first, blocks, .. }, Operation::Write { offset, fua, .. }) => {
@@ -243,7 +243,7 @@ impl World {
         self.tickets += 1;
         let ticket = self.tickets;
         self.tell(|| format!("client {client} asks {ticket}: {want:?} ({mark})"));
-        self.asked.insert(ticket, Asked { client, want, mark, at: self.now });
+        self.pending.insert(ticket, PendingRequest { client, want, mark, at: self.now });
         self.books.requests += 1;
         self.core.submit(self.now, client, operation, ticket);
         self.carry_out();
@@ -300,15 +300,15 @@ impl World {
 
     /// Takes an answer and judges it.
     fn hear(&mut self, Answered { ticket, result }: Answered) {
-        let Asked { client, want, mark, at } =
-            self.asked.remove(&ticket).expect("each request is answered once");
+        let PendingRequest { client, want, mark, at } =
+            self.pending.remove(&ticket).expect("each request is answered once");
         self.tell(|| format!("answer to {ticket} of client {client}: {result:?}"));
         let is_there =
             self.clients.iter_mut().find(|other| other.number == client).map(|other| other.waits -= 1);
-        assert!(self.now.since(at) <= PATIENCE, "{want:?} took {}", self.now.since(at));
+        assert!(self.now.since(at) <= TIME_LIMIT, "{want:?} took {}", self.now.since(at));
         match want {
             Want::Write { .. } | Want::Zeroes { .. } | Want::Trim { .. } => {
-                self.truth.end_write(mark as u32, result.is_ok());
+                self.expected_data.end_write(mark as u32, result.is_ok());
                 if is_forced(want) && result.is_ok() && !self.is_disk_gone() && self.random.random_bool(0.25)
                 {
                     self.judge_media("a forced write");
@@ -316,7 +316,7 @@ impl World {
             }
             Want::Flush if result.is_ok() => {
                 self.books.flushes += 1;
-                self.truth.end_flush(mark);
+                self.expected_data.end_flush(mark);
                 if !self.is_disk_gone() && self.random.random_bool(0.25) {
                     self.judge_media("a flush");
                 }
@@ -350,7 +350,7 @@ impl World {
             return;
         }
         if !self.is_disk_gone() {
-            self.truth
+            self.expected_data
                 .check_read(first, &bytes, begun)
                 .unwrap_or_else(|wrong| panic!("a stale read: {wrong}"));
         }
@@ -408,7 +408,7 @@ impl World {
                 let emulator = &self.device.emulator;
                 let read =
                     |offset, into: &mut [u8]| emulator.read(0, offset, into).expect("the disk is good");
-                self.truth.check_left(read).unwrap_or_else(|wrong| panic!("after a kill: {wrong}"));
+                self.expected_data.check_left(read).unwrap_or_else(|wrong| panic!("after a kill: {wrong}"));
             }
             _ => {
                 self.device.emulator.cut_power(self.now);
@@ -448,7 +448,7 @@ impl World {
     /// Asks for one thing more, and turns until it is done.
     fn settle(&mut self, want: Want) {
         self.submit(self.numbers, want);
-        while !self.asked.is_empty() {
+        while !self.pending.is_empty() {
             let next = self.next().expect("what was asked goes on");
             self.now = self.now.max(next);
             self.step();
@@ -458,7 +458,7 @@ impl World {
     fn judge_media(&self, after: &str) {
         let volume = &self.device.emulator.volumes()[0];
         let read = |offset, into: &mut [u8]| volume.read_media(offset, into).expect("it is inside");
-        self.truth.check_left(read).unwrap_or_else(|wrong| panic!("after {after}: {wrong}"));
+        self.expected_data.check_left(read).unwrap_or_else(|wrong| panic!("after {after}: {wrong}"));
     }
 
     fn books(&self) -> Books {

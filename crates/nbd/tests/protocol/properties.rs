@@ -166,21 +166,21 @@ fn ask_in_pieces(session: &mut Session, mut bytes: &[u8], pieces: &[usize]) -> V
 struct Talk<'a> {
     session: Session,
     rest: &'a [u8],
-    under_way: Vec<(usize, Request)>,
+    in_flight: Vec<(usize, Request)>,
     passed_on: Vec<Operation>,
     output: Vec<u8>,
 }
 
 impl Talk<'_> {
     fn new(session: Session, rest: &[u8]) -> Talk<'_> {
-        Talk { session, rest, under_way: Vec::new(), passed_on: Vec::new(), output: Vec::new() }
+        Talk { session, rest, in_flight: Vec::new(), passed_on: Vec::new(), output: Vec::new() }
     }
 
     /// Passes on what can be passed on.
     fn pass_on(&mut self) {
         while let Some(request) = self.session.next_request() {
             self.passed_on.push(request.operation.clone());
-            self.under_way.push((self.passed_on.len() - 1, request));
+            self.in_flight.push((self.passed_on.len() - 1, request));
         }
     }
 
@@ -191,8 +191,8 @@ impl Talk<'_> {
     }
 
     fn answer(&mut self, choice: usize) {
-        if !self.under_way.is_empty() {
-            let (count, request) = self.under_way.swap_remove(choice % self.under_way.len());
+        if !self.in_flight.is_empty() {
+            let (count, request) = self.in_flight.swap_remove(choice % self.in_flight.len());
             self.session.answer(NOW, request.handle, work(&request, count));
             self.pass_on();
         }
@@ -207,7 +207,7 @@ impl Talk<'_> {
 
     /// Whether all was said, answered and heard, and the session would hear more.
     fn is_through(&self) -> bool {
-        let done = self.rest.is_empty() && self.under_way.is_empty() && !self.session.has_output();
+        let done = self.rest.is_empty() && self.in_flight.is_empty() && !self.session.has_output();
         done && self.session.wants_input() && self.session.ending().is_none()
     }
 }
@@ -263,7 +263,7 @@ proptest! {
                 1 => talk.answer(amount.into()),
                 _ => talk.take(usize::from(amount) * 4),
             }
-            prop_assert!(talk.under_way.len() <= most && talk.session.in_flight() == talk.under_way.len());
+            prop_assert!(talk.in_flight.len() <= most && talk.session.in_flight() == talk.in_flight.len());
         }
         // Each round answers a request or takes more input, so that so many are enough.
         for round in 0..4 * commands.len() + 100 {

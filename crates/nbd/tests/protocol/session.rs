@@ -311,14 +311,14 @@ fn answer_of_the_wrong_kind_panics() {
 fn requests_in_flight_stay_within_the_limit() {
     let mut session = session(false, Limits { requests: 3, ..limits() });
     let said: Vec<u8> = (0..5).flat_map(|cookie| request(0, FLUSH, cookie, 0, 0)).collect();
-    let under_way = ask(&mut session, NOW, &said);
-    assert_eq!((under_way.len(), session.in_flight()), (3, 3));
+    let in_flight = ask(&mut session, NOW, &said);
+    assert_eq!((in_flight.len(), session.in_flight()), (3, 3));
     assert!(!session.wants_input());
     assert_eq!(session.poll_timeout(), None, "the client is not to blame");
-    session.answer(NOW, under_way[1].handle, Ok(Answer::Done));
+    session.answer(NOW, in_flight[1].handle, Ok(Answer::Done));
     assert!(session.next_request().is_some() && session.next_request().is_none());
     assert!(!session.wants_input());
-    session.answer(NOW, under_way[0].handle, Ok(Answer::Done));
+    session.answer(NOW, in_flight[0].handle, Ok(Answer::Done));
     assert!(session.next_request().is_some() && session.next_request().is_none());
     assert!(session.wants_input());
 }
@@ -327,9 +327,9 @@ fn requests_in_flight_stay_within_the_limit() {
 fn unread_replies_take_bounded_memory() {
     let mut session = session(false, Limits { held_bytes: 64 << 10, ..limits() });
     let reads = request(0, READ, 1, 0, 16 << 10).repeat(20);
-    let mut under_way = ask(&mut session, NOW, &reads);
-    assert_eq!(under_way.len(), 4);
-    for request in under_way.drain(..) {
+    let mut in_flight = ask(&mut session, NOW, &reads);
+    assert_eq!(in_flight.len(), 4);
+    for request in in_flight.drain(..) {
         session.answer_read(NOW, request.handle, |_| Ok(()));
     }
     // What the disk has done, the client has not taken: one reply's worth is over the limit by its header.

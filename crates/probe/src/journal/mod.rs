@@ -1,11 +1,11 @@
-//! A journal of answers: an extraction that was interrupted is taken up where it was.
+//! A journal of answers: an interrupted extraction resumes where it stopped.
 //!
-//! The same answers lead to the same probes. So a [`Journaled`] disk writes down each answer as it comes, and gives those that
-//! are written down already before it asks anything of its own. The disk's clock is another one then: by how much it is to be put
-//! forward, so that every block goes on to come round when it would have, some blocks tell that are read again before anything
-//! else. So they tell a journal of another disk, too, even where nothing is left to be asked.
+//! The same answers lead to the same probes. So a [`Journaled`] disk records each answer, and replays recorded answers before it sends
+//! a probe of its own. After an interruption the disk's clock is another one. Some recorded blocks are read again first: their angles
+//! give the offset of the new clock, so that later readings agree with the recorded ones. They also expose the journal of another
+//! disk, even if no probe is left to send.
 //!
-//! What is not carried over: where the arm was, and what the disk's cache held. A read or two takes another time for it, once.
+//! Not carried over: the position of the arm, and the content of the disk's cache. One or two reads take another time for it, once.
 
 mod lines;
 mod rejoin;
@@ -20,26 +20,26 @@ use rejoin::{Fingerprint, rejoin};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 
-/// An answer that is written down.
+/// A recorded answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The probe's number.
     pub number: u64,
-    /// What was asked.
+    /// The command.
     pub command: ProbeCommand,
-    /// What came of it.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// Why a journaled disk does not go on.
+/// Why a journaled disk fails.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalFailure<E> {
     /// The disk's error.
     #[error("{0}")]
     Disk(E),
-    /// What is written down is of another extraction.
+    /// The recorded answers are of another extraction.
     #[error(
-        "the journal is of another extraction: answer {number} in it is to {met}, which is not asked now"
+        "the journal is of another extraction: its answer {number} is to `{met}`, which this extraction does not send; repeat the options of the first run"
     )]
     Other {
         /// The probe that was answered.
@@ -47,7 +47,7 @@ pub enum JournalFailure<E> {
         /// What it asked.
         met: String,
     },
-    /// It is not the disk that answered before, or cannot be known again.
+    /// It is another disk, or cannot be identified.
     #[error("{0}")]
     Rejoin(RejoinError),
     /// The journal cannot be written.
@@ -55,15 +55,15 @@ pub enum JournalFailure<E> {
     Write(std::io::Error),
 }
 
-/// A disk whose answers are written down, and which first gives those that were.
+/// A disk that records answers, and first replays those that were recorded.
 #[derive(Debug)]
 pub struct Journaled<D, W> {
     disk: D,
     to: W,
     known: VecDeque<Record>,
-    /// Probes that wait for an answer that is written down, or for the end of those.
+    /// Probes that wait for a recorded answer, or for the end of the replay.
     held: BTreeMap<u64, Probe>,
-    /// What the disk is known by again, until it is.
+    /// Identifies the disk, until it is identified.
     fingerprint: Option<Fingerprint>,
     /// When the last answer of all came.
     end: Nanos,
@@ -71,7 +71,7 @@ pub struct Journaled<D, W> {
     ahead: Nanos,
 }
 
-/// Whether a disk can be known again by answers that were written down; where not, they are of no use.
+/// Whether recorded answers identify a disk; if not, they are of no use.
 pub fn is_enough(known: &[Record]) -> bool {
     Fingerprint::from_records(known).is_some()
 }
@@ -295,7 +295,7 @@ mod tests {
         let known = records(&walk("atlas-10k", Vec::new()).expect("it runs"));
         assert_eq!(walk("atlas-10k", known.clone()).as_deref(), Ok(""));
         let other = walk("atlas-10k-ii", known).expect_err("it is another disk");
-        assert!(other.starts_with("the journal is of another disk: of 50 places"), "{other}");
+        assert!(other.starts_with("the journal is of another disk: "), "{other}");
     }
 
     #[test]
@@ -306,6 +306,6 @@ mod tests {
         assert!(other.contains("another disk"), "{other}");
         known[9].command = ProbeCommand::Flush;
         let other = run(disk("toshiba-x300", 1), known, usize::MAX).expect_err("it asked something else");
-        assert!(other.starts_with("the journal is of another extraction: answer"), "{other}");
+        assert!(other.starts_with("the journal is of another extraction: its answer"), "{other}");
     }
 }

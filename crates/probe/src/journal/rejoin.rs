@@ -14,8 +14,10 @@ pub enum RejoinError {
     /// The disk cannot be learned from.
     #[error("{0}")]
     Spin(SpinError),
-    /// Blocks do not come round one after the other as they did.
-    #[error("the journal is of another disk: of {requested} blocks {agree} come round as they did")]
+    /// Blocks are not at the angles that they had.
+    #[error(
+        "the journal is of another disk: {agree} of {requested} blocks end at their recorded angles; name the journal of this disk"
+    )]
     OtherDisk {
         /// Blocks that were read again.
         requested: usize,
@@ -23,16 +25,18 @@ pub enum RejoinError {
         agree: usize,
     },
     /// Blocks lie elsewhere.
-    #[error("the journal is of another disk: of {requested} places {agree} are as they were told")]
+    #[error(
+        "the journal is of another disk: {agree} of {requested} addresses translate as recorded; name the journal of this disk"
+    )]
     OtherPlaces {
         /// Places that were asked for again.
         requested: usize,
         /// Those of them that are told as they were.
         agree: usize,
     },
-    /// Too few blocks come from the media to know the disk by.
+    /// Too few blocks come from the media to identify the disk.
     #[error(
-        "the disk cannot be known again: {requested} blocks of the journal come from its media, {LEAST} are needed"
+        "the disk cannot be identified by the journal: {requested} recorded blocks come from its media (at least {LEAST}); begin a new journal"
     )]
     Few {
         /// Blocks that were read again.
@@ -55,17 +59,17 @@ fn block_of(record: &Record) -> Option<Lbn> {
     }
 }
 
-/// What a disk is known by again.
+/// Recorded answers that identify a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fingerprint {
     /// The last reads from the media, one a block.
     Reads(Vec<Record>),
-    /// Places that were told, where too little was read.
+    /// Address translations, if too few blocks were read.
     Places(Vec<Record>),
 }
 
 impl Fingerprint {
-    /// Those of some answers; none where there are too few of them.
+    /// The fingerprint of recorded answers; `None` if there are too few.
     pub(super) fn from_records(known: &[Record]) -> Option<Fingerprint> {
         let mut blocks = BTreeSet::new();
         let is_new = |record: &&Record| block_of(record).is_some_and(|lbn| blocks.insert(lbn));

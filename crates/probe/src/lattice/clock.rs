@@ -11,18 +11,18 @@ const LAST: usize = 6;
 const DRIFTED: f64 = 2.5;
 /// First readings that make one mark.
 const TOGETHER: usize = 8;
-/// How near whole turns readings have to come round, in turns, first and where too few do.
+/// Distance from whole turns, in turns, within which readings must lie; the second if too few lie within the first.
 const NEAR: [f64; 2] = [0.03, 0.1];
 /// How near the line those have to lie that say that there is one, in turns: times that any place might have say nothing.
 const EVEN: f64 = 0.05;
-/// Times that the line is laid anew without what lies far from it.
+/// Times that the line is fitted again without outliers.
 const LAID: usize = 3;
 /// Standard deviations from the line beyond which a reading counts as late.
 const LATE: f64 = 4.0;
 /// Spindle speeds, in turns a second, that disks have had and more.
 const SPEEDS: (f64, f64) = (38.0, 340.0);
 
-/// When one place came by: the mean of some readings.
+/// The time at which a place passed the head: the mean of some readings.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// Turns from turn 0.
@@ -33,7 +33,7 @@ struct Mark {
     readings: f64,
 }
 
-/// Times at which one place came by, and the line through them.
+/// Times at which one place passed the head, and the line through them.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     /// Time of turn 0 and of a turn, in nanoseconds.
@@ -177,7 +177,7 @@ impl Clock {
         self.sigma * libm::sqrt(1.0 / self.readings.max(1.0) + from * from / self.spread.max(1.0))
     }
 
-    /// Takes note of when the reference came by, last read at a time: by the mean of so many readings, at an angle.
+    /// Notes an angle of the reference, the mean of this number of readings, the last of them at this time.
     pub(super) fn correct(&mut self, end: Nanos, angle: f64, readings: usize) {
         let turn = libm::round(self.turns(end.0 as f64));
         if self.marks.len() >= MARKS {

@@ -8,9 +8,9 @@ pub enum LatticeError {
     /// There is next to nothing to read.
     #[error("the disk has {0} physical sectors; at least 1000 are needed")]
     TooSmall(u64),
-    /// A block read again and again does not come round at equal times.
+    /// Repeated reads of a block do not end at equal intervals.
     #[error(
-        "no turn found: of {reads} reads of one place {steady} came round at equal times, at least {needed} have to"
+        "no rotation found: {steady} of {reads} reads of one place ended at equal intervals (at least {needed} needed)"
     )]
     NoPeriod {
         /// Reads of one place.
@@ -62,9 +62,9 @@ pub enum LatticeError {
         /// Where the track began.
         lbn: Lbn,
     },
-    /// What was found does not hold when it is looked at again.
+    /// Verification refutes what was found.
     #[error(
-        "what was found is not to be relied on: {percent_wrong} % of the boundaries looked at again were wrong, and {percent_doubtful} % of the blocks are in doubt; do physical sectors begin at multiples of {physical_sectors} blocks?"
+        "the map is not reliable: {percent_wrong} % of the verified boundaries were wrong, and {percent_doubtful} % of the blocks are in doubt; do physical sectors begin at multiples of {physical_sectors} blocks?"
     )]
     Unreliable {
         /// Of the boundaries drawn last.

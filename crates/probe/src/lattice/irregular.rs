@@ -1,4 +1,4 @@
-//! The end of a track that is not as foretold, sector by sector.
+//! Locates the end of a track that is not as predicted, sector by sector.
 //!
 //! From its first sector on, the angle of each sector of a track is the way to it and what was slipped before; the track
 //! ends where that passes a whole turn. That is found by halving. It may mislead where more is slipped than is left, where
@@ -8,10 +8,10 @@ use super::LatticeError;
 use super::pattern::{Shape, wrap, wrap_from};
 use super::walk::Walk;
 
-/// Share by which a track may have more sectors in a turn than foretold.
+/// Share by which a track may have more sectors in a turn than predicted.
 const DENSER: f64 = 0.012;
 
-/// What a track is that its cell does not foretell.
+/// A track that its pattern does not predict.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IrregularTrack {
     /// Sectors that hold blocks.
@@ -22,7 +22,7 @@ pub(super) struct IrregularTrack {
     pub(super) breaks: bool,
 }
 
-/// Between which sectors of a track its end lies.
+/// The range of sectors in which a track's end lies.
 #[derive(Clone, Copy, Debug)]
 struct Search {
     turn: f64,
@@ -57,7 +57,7 @@ impl Walk {
         }
         let mut end = self.ended(&search, shape).await?;
         if !end.breaks {
-            // Where angles break turns are asked in vain, so they come first only where runs without skew were met.
+            // Lost turns tell nothing where angles break, so they are measured first only after runs without skew were found.
             if self.is_unskewed
                 && let Some(unskewed) = self.find_unskewed_end(&search, shape).await?
             {
@@ -71,7 +71,7 @@ impl Walk {
             end.breaks && off.is_some_and(|off| off < 0.01)
         };
         if !is_predicted(&end) && end.sectors < shape.sectors {
-            // Where most of several tracks is slipped, sectors far behind the end seem to lie before it.
+            // Where most of several tracks is slipped, sectors far after the end seem to lie before it.
             let stepwise = self.stepwise(shape.turn, limit).await?;
             let other = self.ended(&stepwise, shape).await?;
             if is_predicted(&other) || other.breaks || !end.breaks {
@@ -85,7 +85,7 @@ impl Walk {
         }
         end.breaks |= end.sectors as f64 > 0.99 * search.turn;
         if self.at + end.sectors < self.end {
-            // Where the first sector cannot be read.
+            // The first sector of the next track cannot be read.
             end.next = end.next.or(Some(wrap(self.angle + shape.skew)));
         }
         Ok(end)
@@ -106,7 +106,7 @@ impl Walk {
             } else if let Some(next) = next
                 && let Some(angle) = self.prober.angle(self.at + shape.sectors - 1).await?
             {
-                // It lies so many sectors into the next track.
+                // The sector lies on the next track, by this number of sectors.
                 let into = libm::round(wrap_from(-0.02, angle - next) * shape.turn).max(0.0) as u64;
                 let sectors = (shape.sectors - 1).saturating_sub(into);
                 self.narrow(&mut search, sectors.saturating_sub(1)).await?;
@@ -114,7 +114,7 @@ impl Walk {
             }
         }
         self.close(&mut search).await?;
-        // A sector that was remapped elsewhere looks like an end, or like none.
+        // A remapped sector may look like an end, or hide one.
         for _ in 0..4 {
             let behind = search.within + 4;
             if behind < limit && search.beyond < limit && self.hole_before(&search, behind).await?.is_some() {
@@ -149,7 +149,7 @@ impl Walk {
         Ok(Some(IrregularTrack { breaks: true, ..self.ended(&search, shape).await? }))
     }
 
-    /// Moves an end without a break to the break beside it, if there is one: where the angle at which the track begins is
+    /// Moves an end without a break to the nearest break, if there is one: where the angle at which the track begins is
     /// known a little too early or too late, its turn seems to be full that much too late or too early.
     /// Where there is none, no skew tells where the track ends; if it is about as long as those before, it is as long.
     async fn nudge(&mut self, search: &mut Search, usual: u64, limit: u64) -> Result<(), LatticeError> {
@@ -248,9 +248,9 @@ impl Walk {
         let slack = self.prober.tolerance() + 0.004;
         let along = sector as f64 / search.turn;
         let mut seen = None;
-        for beside in [0, 1, 2] {
+        for back in [0, 1, 2] {
             // Where one cannot be read, its neighbour.
-            seen = self.prober.expect(self.at + sector - beside.min(sector), self.angle + along).await?;
+            seen = self.prober.expect(self.at + sector - back.min(sector), self.angle + along).await?;
             if seen.is_some() {
                 break;
             }
@@ -258,7 +258,7 @@ impl Walk {
         let Some(angle) = seen else {
             return Err(LatticeError::Unreadable { lbn: self.prober.lbn(self.at + sector) });
         };
-        // Where the track has more sectors than foretold they come sooner, the more so the farther they are.
+        // On a track with more sectors than predicted they come earlier, in proportion to their distance.
         let hole = wrap_from(-slack - DENSER * along, angle - self.angle - along);
         // What is slipped before a sector is slipped before all behind it.
         let is_more = sector < search.within || hole >= search.hole - slack;

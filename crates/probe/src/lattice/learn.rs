@@ -1,4 +1,4 @@
-//! What may come next: a cell that came before, a shape that came before, or something new.
+//! Hypotheses for the next track: a known pattern, a known shape, or a new track.
 
 use super::LatticeError;
 use super::irregular::IrregularTrack;
@@ -6,19 +6,19 @@ use super::pattern::{Alignment, Part, PeriodicPattern, Shape, wrap, wrap_from};
 use super::prober::Resolution;
 use super::walk::{Piece, ROUNDS, Walk};
 
-/// Runs of tracks in a cell, at most.
+/// Runs of tracks in a pattern, at most.
 const LONGEST: usize = 64;
-/// Parts of a cell, and shapes of tracks, that are tried where a track begins.
+/// Parts of a pattern, and shapes of tracks, that are tried at the start of a track.
 const TRIED: usize = 3;
-/// Sectors of a turn that are tried.
+/// Rates (sectors per turn) that are tried.
 const TURNS: usize = 12;
 
 impl Walk {
-    /// What came before and does again; with the number of the track that begins here.
+    /// A known alignment that matches here, and the number of its track that begins here.
     pub(super) async fn hypothesis(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
         let since = self.tracks - self.last_full_repeat;
         if self.pattern.as_ref().is_some_and(|pattern| since > ROUNDS * pattern.tracks) {
-            // Slips of adjacent tracks looked like one.
+            // It was not a pattern: slips of adjacent tracks looked like one.
             self.pattern = None;
         }
         for mut pattern in [self.repeated_multiple(), self.repeated()].into_iter().flatten() {
@@ -38,7 +38,7 @@ impl Walk {
             }
             return Ok(Some(found));
         }
-        // A stranger has none of the shapes that came before, but may be the beginning of what repeats.
+        // An unmatched track has no known shape, but may begin a known pattern.
         let shapes = if self.is_unmatched { Vec::new() } else { self.shapes() };
         for shape in shapes {
             let alignment = Alignment::new(PeriodicPattern::of_track(shape), 0, self.at, self.angle);
@@ -55,8 +55,8 @@ impl Walk {
         Ok(begin.sector < self.end && self.boundary_matches(alignment, track).await?.is_some())
     }
 
-    /// The last cell: from where counting tracks has it, or else from one of its parts on, where that and the beginning of the next show
-    /// that it is this one.
+    /// The last pattern: at the track that counting predicts, or else at the start of one of its parts, if that part's end and the
+    /// start of the next match.
     async fn resumed(&mut self) -> Result<Option<(Alignment, u64)>, LatticeError> {
         let Some(pattern) = self.pattern.clone() else { return Ok(None) };
         let counted = self.counted(&pattern);
@@ -79,7 +79,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// Whether the last cell goes on here where counting tracks has it.
+    /// Whether the last pattern continues here at the track that counting predicts.
     pub(super) async fn continues(&mut self) -> Result<bool, LatticeError> {
         let Some(pattern) = self.pattern.clone() else { return Ok(false) };
         let counted = self.counted(&pattern);
@@ -87,12 +87,12 @@ impl Walk {
         self.begins(&alignment, counted + 1).await
     }
 
-    /// The track of the cell that begins here if none was missed since.
+    /// The track of the pattern that begins here if none was missed.
     fn counted(&self, pattern: &PeriodicPattern) -> u64 {
         (self.tracks.wrapping_sub(self.before_pattern) as i64).rem_euclid(pattern.tracks as i64) as u64
     }
 
-    /// Its part.
+    /// The part of that track.
     fn expected(&self) -> Option<Part> {
         self.pattern.as_ref().map(|pattern| pattern.parts[pattern.part_of(self.counted(pattern))])
     }
@@ -110,7 +110,7 @@ impl Walk {
         shapes
     }
 
-    /// The runs that end here, where they have repeated, or are so many and as long as those that repeated before.
+    /// The pattern of the runs that end here, if they have repeated, or equal those of the last pattern in number and length.
     fn repeated(&self) -> Option<PeriodicPattern> {
         let found = &self.found[..];
         let tracks = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tracks).collect::<Vec<_>>();
@@ -141,7 +141,7 @@ impl Walk {
         (is_new && pattern.tracks > 1).then_some(pattern)
     }
 
-    /// A cell of runs that end here.
+    /// The pattern of runs that end here.
     fn pattern_of(&self, runs: &[Piece]) -> PeriodicPattern {
         PeriodicPattern::new(
             runs.iter().map(|run| (run.shape, run.tracks, wrap(run.angle - runs[0].angle))),
@@ -149,7 +149,8 @@ impl Walk {
         )
     }
 
-    /// What repeats over the last cell, where that broke as often after as many tracks: bands of surfaces that are all alike.
+    /// A longer pattern that contains the last one several times, if that failed three times after equal numbers of tracks: bands of
+    /// equal surfaces.
     fn repeated_multiple(&self) -> Option<PeriodicPattern> {
         let (known, [first, second, third]) = (self.pattern.as_ref()?, self.begun);
         let tracks = self.tracks - third;
@@ -175,7 +176,7 @@ impl Walk {
         Some(self.pattern_of(&runs)).filter(is_other)
     }
 
-    /// Whether the last so many runs are like as many before; a run alone has to have come three times.
+    /// Whether the last `count` runs equal the `count` before; a single run must have occurred three times.
     fn repeats(&self, count: usize) -> bool {
         let need = (2 * count).max(3);
         let Some(first) = self.found.len().checked_sub(need) else { return false };
@@ -183,17 +184,17 @@ impl Walk {
         window.iter().zip(&window[count..]).all(|(a, b)| a.tracks == b.tracks && a.shape.is_like(&b.shape))
     }
 
-    /// Learns the track that begins here from nothing, by angles as exact as counting its sectors needs; `None` where it is the last.
+    /// Learns the track that begins here without a hypothesis, by angles exact enough to count its sectors; `None` if it is the last.
     pub(super) async fn learn(&mut self) -> Result<Option<Alignment>, LatticeError> {
         self.unmatched_tracks += 1;
         if self.prober.set_resolution(Resolution::CountSectors) {
             let within = 2.0 * self.prober.tolerance() + self.prober.usual_tolerance();
             let again = self.prober.angle(self.at).await?;
-            // Where its first sector is remapped elsewhere, it begins where it was said to.
+            // If its first sector is remapped, the predicted angle is right.
             self.angle = again.filter(|again| wrap(again - self.angle).abs() < within).unwrap_or(self.angle);
         }
         let mut learned = self.learn_exactly().await;
-        // A small skew shows only in more readings than the first angles took, and late answers that agree by chance hide the sectors.
+        // A small skew needs more readings than the first angles took; and late answers that agree by chance hide sectors.
         while let Err(LatticeError::NoSkew { .. } | LatticeError::NoSectors { .. }) = learned
             && self.prober.refine_resolution()
         {
@@ -231,8 +232,8 @@ impl Walk {
         Ok(Some(Alignment::new(PeriodicPattern::of_track(shape), 0, self.at, self.angle)))
     }
 
-    /// Sectors of a turn that were measured, of a track of so many: as many as it has where angles tell no difference, and a whole number where
-    /// they tell one from the next. One spare sector makes a difference on short tracks.
+    /// Corrects a measured rate of a track of this number of sectors: equal to it within the measurement's uncertainty, and rounded if whole
+    /// numbers can be distinguished. A single spare sector matters on short tracks.
     fn whole(&self, turn: f64, sectors: u64) -> f64 {
         let uncertain = 1.5 * self.prober.tolerance() * turn;
         if (turn - sectors as f64).abs() < uncertain.max(0.4) {
@@ -258,8 +259,8 @@ impl Walk {
         Ok((turn, end))
     }
 
-    /// Takes the angle here from the sectors behind, where they go on from one to the next but not from this: it is
-    /// remapped elsewhere.
+    /// Takes the angle here from the next sectors, if those are consistent with each other but not with this one: it is
+    /// remapped.
     async fn begins_at_neighbour(&mut self, turn: f64) -> Result<bool, LatticeError> {
         let (near, far) = (self.along(2).await?, self.along(4).await?);
         let Some((near, far)) = near.zip(far) else { return Ok(false) };
@@ -273,14 +274,14 @@ impl Walk {
         Ok(true)
     }
 
-    /// Sectors of a turn, where nothing is known of them.
+    /// The rate without a hypothesis.
     async fn first_rate(&mut self) -> Result<f64, LatticeError> {
         let lbn = self.prober.lbn(self.at);
         let turn = self.doubled().await?.ok_or(LatticeError::NoSectors { lbn })?;
         self.rate(turn, &[turn]).await
     }
 
-    /// Sectors of a turn by going twice as far and twice again, up to half a turn; `None` where angles stay the same.
+    /// The rate by doubling the distance up to half a turn; `None` if angles do not change.
     async fn doubled(&mut self) -> Result<Option<f64>, LatticeError> {
         let (mut far, mut angle) = (1u64, 0.0);
         let within = 4.0 * self.prober.tolerance();
@@ -298,7 +299,7 @@ impl Walk {
         Ok((angle > within.max(0.02)).then(|| (far / 2) as f64 / angle))
     }
 
-    /// Sectors of a turn of the tracks before: of those that come next in the cell first, then of the last ones.
+    /// Known rates: first that of the pattern's next part, then those of the last runs.
     fn turns(&self) -> Vec<f64> {
         let next = self.expected().into_iter().map(|part| part.shape.turn);
         let runs = self.found.iter().rev().take(4 * LONGEST).filter(|piece| piece.tracks > 2);
@@ -311,10 +312,10 @@ impl Walk {
         turns
     }
 
-    /// Sectors of a turn, where about so many are expected, and such were before.
+    /// The rate, given an estimate and the known rates.
     async fn rate(&mut self, turn: f64, known: &[f64]) -> Result<f64, LatticeError> {
         let mut rates = Vec::new();
-        // Over most of the track, and if that holds slipped sectors or the track's end, over less.
+        // Over most of the track; if that includes slipped sectors or the track's end, over less.
         for scale in [1.0, 0.5] {
             let mut marks = vec![(0.0, 0.0)];
             for share in [0.22 * scale, 0.46 * scale, 0.7 * scale] {
@@ -338,7 +339,7 @@ impl Walk {
             }
             rates.extend(seen);
         }
-        // Slipped sectors, or the end of the track, lie between: what was known before and is seen in some part of it.
+        // Slipped sectors or the track's end lie between: take a known rate that some part of it shows.
         let is_seen = |known: &&f64| rates.iter().any(|rate| (rate / **known - 1.0).abs() < 0.02);
         match known.iter().find(is_seen) {
             Some(known) => Ok(*known),
@@ -346,7 +347,7 @@ impl Walk {
         }
     }
 
-    /// Turns from here to the so-manieth sector.
+    /// Turns from here to a sector, counted from here.
     async fn along(&mut self, sector: u64) -> Result<Option<f64>, LatticeError> {
         Ok(self.prober.angle(self.at + sector).await?.map(|angle| wrap(angle - self.angle)))
     }

@@ -71,18 +71,18 @@ pub struct Lattice {
     pub runs: Vec<LatticeRun>,
     /// Where every track begins.
     pub map: TrackMap,
-    /// What looking again came to.
+    /// The result of the verification.
     pub verification: Verification,
     /// Probes asked.
     pub probes: u64,
 }
 
-/// Share of the boundaries looked at again that may be wrong in what is still told as found.
+/// Share of the boundaries looked at again that may be wrong in a map that is still returned.
 const MOST_WRONG: f64 = 0.1;
 
 /// Finds the tracks of a disk from the times of its answers.
 ///
-/// *Errors:* a disk whose answers make no sense, and tracks that do not hold when they are looked at again.
+/// *Errors:* a disk whose answers make no sense, and tracks that the verification refutes.
 pub async fn extract(disk: Disk) -> Result<Lattice, LatticeError> {
     let mut prober = Prober::begin(disk).await?;
     let angle = prober.angle(0).await?.ok_or(LatticeError::Unreadable { lbn: Lbn(0) })?;

@@ -1,8 +1,8 @@
 //! What repeats on a disk: tracks, runs of equal tracks, and sequences of runs.
 //!
-//! A [`PeriodicPattern`] is a sequence of [`Part`]s, each a run of equal tracks, and comes round again and again with the same step
+//! A [`PeriodicPattern`] is a sequence of [`Part`]s, each a run of equal tracks, and repeats with the same step
 //! of angle: one track of a surface, a cylinder of a disk that changes heads first, or a band over all surfaces. All that
-//! is learned is that the next boundaries lie where a cell repeated says they do ([`Alignment`]), or where it breaks.
+//! is learned is that the next boundaries lie where a repeated pattern predicts them ([`Alignment`]), or where it no longer matches.
 
 /// Turns brought to between −0.5 and 0.5.
 pub(super) fn wrap(turns: f64) -> f64 {
@@ -48,12 +48,12 @@ impl Shape {
     }
 }
 
-/// Tracks of one shape within a cell.
+/// Tracks of one shape within a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) shape: Shape,
     pub(super) tracks: u64,
-    /// Number in the cell of its first sector and track, and its angle from the cell's.
+    /// Numbers within the pattern of its first sector and track, and its angle from the pattern's first track.
     pub(super) sector: u64,
     pub(super) track: u64,
     pub(super) angle: f64,
@@ -103,17 +103,17 @@ pub(super) struct Start {
     pub(super) shape: Shape,
 }
 
-/// A cell laid on the disk, again and again.
+/// A pattern at a position on the disk, repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Alignment {
     pub(super) pattern: PeriodicPattern,
-    /// Where it begins; with slips behind it that may be before the disk.
+    /// Where it begins; slips may move that before the disk.
     sector: i64,
     angle: f64,
 }
 
 impl Alignment {
-    /// Lays a cell so that its track `track` begins at a sector and an angle.
+    /// Aligns a pattern so that its track `track` begins at a sector and an angle.
     pub(super) fn new(pattern: PeriodicPattern, track: u64, sector: u64, angle: f64) -> Alignment {
         let mut alignment = Alignment { pattern, sector: 0, angle: 0.0 };
         let begin = alignment.start(track);
@@ -143,7 +143,7 @@ impl Alignment {
     }
 
     /// The number of the track after one and those behind it that are as long, over parts if need be, but no more than once round:
-    /// where a thread has it that is some tracks off, a boundary is missed.
+    /// an alignment that is off by some tracks misses a boundary there.
     pub(super) fn end_of_equal_tracks(&self, track: u64) -> u64 {
         let sectors = self.part_of(track).shape.sectors;
         let (_, mut end) = self.part(track);
@@ -182,7 +182,7 @@ impl Alignment {
         times * self.pattern.tracks + part.track + (rest - part.sector) / part.shape.sectors
     }
 
-    /// Draws it back, where sectors were slipped.
+    /// Moves it back by slipped sectors.
     pub(super) fn slip(&mut self, sectors: i64) {
         self.sector -= sectors;
     }

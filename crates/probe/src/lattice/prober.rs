@@ -4,7 +4,7 @@
 //! held to the disk by reading one place again every second. Late answers are known by being surprises: what was
 //! predicted is believed, what was not is read again until two readings agree.
 //!
-//! Where the disk queues, sectors whose angles are foretold are asked for together, in whatever order it serves them: an angle
+//! Where the disk has a queue, sectors with predicted angles are read together, in whatever order the disk serves them: an angle
 //! is that of the end alone. Whether ends are where they would be alone is tried out first, with the reference as one of two.
 //! What comes of it is a first reading, like any; a surprise is read again by itself.
 
@@ -16,23 +16,23 @@ use crate::{Disk, ProbeCommand};
 use headstack_model::{Lbn, Nanos};
 use std::collections::BTreeMap;
 
-/// Time between two looks at the reference.
+/// Time between two readings of the reference.
 const REFERENCE: Nanos = Nanos(1_000_000_000);
 /// Reads after which a sector without a steady angle is given up.
 const MOST: usize = 24;
 /// Most readings for an angle.
 const MOST_VOTES: f64 = 16.0;
-/// Gap between tracks, in turns, that has to be told from none while none is known, and so exact that sectors are counted.
+/// Gap between tracks, in turns, that must be distinguishable from none as long as no gap is known, and to count sectors.
 const LEAST_GAP: f64 = 0.08;
-/// Standard deviations of a reading below which no gap is told from none, however many readings are taken.
+/// Gap in standard deviations of a reading that no number of readings distinguishes from none.
 const LEAST_TOLD: f64 = 2.0;
 /// Standard deviations between the earliest and the latest of readings that are taken for one angle.
 const AGREE: f64 = 6.0;
 /// Sectors without a steady angle that a disk may have.
 const MOST_UNSTEADY: usize = 100;
-/// Others with which the reference is asked for together: beside it, near and far away, as shares of the disk.
-const BESIDE: [u64; 4] = [1, 2, 37, 500];
-const AWAY: u64 = 8;
+/// Sectors that are read together with the reference: adjacent, near, and at shares of the disk.
+const NEAR_SECTORS: [u64; 4] = [1, 2, 37, 500];
+const FAR_SHARES: u64 = 8;
 /// Most sectors asked for together.
 const MOST_TOGETHER: usize = 16;
 /// Angles, and ends of tracks, remembered.
@@ -61,7 +61,7 @@ pub(super) struct Prober {
     last_check: Nanos,
     /// Readings that make an angle, where one alone is too uncertain.
     votes: usize,
-    /// What has to be told from no gap between tracks, in turns.
+    /// The gap between tracks, in turns, that must be distinguishable from none.
     gap: f64,
     resolution: Resolution,
     settled: BTreeMap<u64, f64>,
@@ -71,7 +71,7 @@ pub(super) struct Prober {
     together: usize,
     /// First readings of sectors that were asked for together.
     ahead: BTreeMap<u64, f64>,
-    /// Sectors that came at another angle each time.
+    /// Sectors whose angle differed at each reading.
     unsteady: usize,
 }
 
@@ -116,12 +116,12 @@ impl Prober {
         Ok(prober)
     }
 
-    /// Finds out whether ends of reads that are under way together are where they would be alone.
+    /// Tests whether reads in flight together end at the same angles as reads alone.
     async fn try_together(&mut self, depth: usize) {
-        let part = self.sectors / AWAY;
-        let far = (1..AWAY).map(|share| share * part);
+        let part = self.sectors / FAR_SHARES;
+        let far = (1..FAR_SHARES).map(|share| share * part);
         let mut off = Vec::new();
-        for other in BESIDE.into_iter().chain(far) {
+        for other in NEAR_SECTORS.into_iter().chain(far) {
             for both in [[0, other], [other, 0]] {
                 let seen = self.read_together(&both).await;
                 off.extend(seen.into_iter().filter(|(sector, _)| *sector == 0).map(|(_, angle)| angle));
@@ -184,12 +184,12 @@ impl Prober {
         5.0 * self.clock.sigma / libm::sqrt(self.votes as f64)
     }
 
-    /// The same where angles are as exact as is usual.
+    /// The same at the usual resolution.
     pub(super) fn usual_tolerance(&self) -> f64 {
         5.0 * self.clock.sigma / libm::sqrt(self.votes_for(self.gap) as f64)
     }
 
-    /// Takes as many readings for an angle as are needed to tell a gap between tracks from none.
+    /// Takes as many readings per angle as distinguish this gap between tracks from none.
     pub(super) fn resolve_gap(&mut self, gap: f64) {
         self.gap = gap;
         self.set_votes();
@@ -206,7 +206,7 @@ impl Prober {
         self.votes > before
     }
 
-    /// Takes more readings for an angle, to tell smaller gaps between tracks from none; whether there are more to take.
+    /// Takes more readings per angle, to distinguish smaller gaps. Returns whether the number grew.
     pub(super) fn refine_resolution(&mut self) -> bool {
         let before = self.votes;
         while self.votes == before && (self.votes as f64) < MOST_VOTES {
@@ -268,7 +268,7 @@ impl Prober {
         }
     }
 
-    /// Looks when the reference comes by where that was long ago, and as often as it takes to know the time.
+    /// Reads the reference if that was long ago, as often as the clock's uncertainty requires.
     async fn keep_time(&mut self) -> Result<(), LatticeError> {
         // No more than one reading is, and less than the mean of some, because it is common to all angles.
         let most = self.clock.sigma / libm::sqrt((2 * self.votes - 1) as f64);
@@ -282,7 +282,7 @@ impl Prober {
         Ok(())
     }
 
-    /// Looks when the reference comes by.
+    /// Reads the reference, and corrects the clock by it.
     async fn check(&mut self) -> Result<(), LatticeError> {
         let within = 6.0 * self.clock.sigma / libm::sqrt(self.votes as f64);
         let mut before: Option<f64> = None;
@@ -361,7 +361,7 @@ impl Prober {
         self.settle(sector, seen).await
     }
 
-    /// The angle of a sector, if one reading has it within so many turns of a predicted one.
+    /// The angle of a sector, if a single reading is within this many turns of the predicted one.
     pub(super) async fn one_reading_near(
         &mut self,
         sector: u64,
@@ -389,7 +389,7 @@ impl Prober {
         self.turned.remove(&sector);
     }
 
-    /// Forgets what was read, so that it is read anew.
+    /// Forgets all readings, so that sectors are read again.
     pub(super) fn forget(&mut self) {
         self.settled.clear();
         self.ahead.clear();

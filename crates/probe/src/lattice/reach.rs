@@ -1,20 +1,20 @@
-//! How far a thread goes: by steps that grow, and by halving where it broke.
+//! How far an alignment matches: by growing steps, and by bisection after a mismatch.
 
 use super::LatticeError;
 use super::pattern::{Alignment, wrap};
 use super::walk::Walk;
 
-/// What is looked at of a track, to see whether it begins where a thread has it.
+/// The sectors that are read to check whether a track begins where an alignment predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckedSectors {
-    /// Its first sector: half as dear, and by chance another has its angle.
+    /// Its first sector: half the cost, but another sector may have the same angle by chance.
     First,
     /// That and the sector before.
     Both,
 }
 
 impl Walk {
-    /// The last track, from `from` on, at whose beginning a thread conforms; all that begin on the disk may.
+    /// The last track, from `from` on, whose beginning matches an alignment.
     pub(super) async fn last_matching_track(
         &mut self,
         alignment: &mut Alignment,
@@ -24,7 +24,7 @@ impl Walk {
         let begun = alignment.clone();
         let mut good = self.search(alignment, from, top, CheckedSectors::First).await?;
         let Some(mismatch) = self.mismatch(alignment, from, good).await? else { return Ok(good) };
-        // What was read is remembered, so that looking at both costs little more than their difference.
+        // Readings are remembered, so checking both sectors costs little more than the difference.
         *alignment = begun;
         good = self.search(alignment, from, mismatch - 1, CheckedSectors::Both).await?;
         while let Some(mismatch) = self.mismatch(alignment, from, good).await? {
@@ -33,7 +33,7 @@ impl Walk {
         Ok(good)
     }
 
-    /// The last track up to `top` that is seen to begin where a thread has it.
+    /// The last track up to `top` that begins where an alignment predicts.
     async fn search(
         &mut self,
         alignment: &mut Alignment,
@@ -65,7 +65,7 @@ impl Walk {
         Ok(good)
     }
 
-    /// The last track seen to begin where a thread has it, between one that was and one that was not.
+    /// The last track that begins where an alignment predicts, between one that does and one that does not.
     async fn halve(
         &mut self,
         alignment: &mut Alignment,
@@ -87,7 +87,7 @@ impl Walk {
         Ok(good)
     }
 
-    /// Whether a track is seen to begin where a thread has it that held from one to another; if so, by how much later in angle.
+    /// Whether a track begins where an alignment predicts that matched from one track to another; if so, by how many turns later.
     async fn begins_as_predicted(
         &mut self,
         alignment: &Alignment,
@@ -109,14 +109,14 @@ impl Walk {
         Ok(off.filter(|off| off.abs() <= within))
     }
 
-    /// Within how many turns an angle lies that a line through two others foretells, so many times as far from the first as the second is:
-    /// each is as uncertain as it is, and so is the clock.
+    /// Tolerance, in turns, for an angle extrapolated by a line through two others, `times` as far from the first as the second is: all
+    /// three readings and the clock are uncertain.
     fn uncertainty(&self, times: f64) -> f64 {
         let deviations = libm::sqrt(2.0 + times * times + (times - 1.0) * (times - 1.0));
         0.8 * self.prober.tolerance() * deviations
     }
 
-    /// A track at which a thread does not conform, though it seemed to there or farther on.
+    /// A track that does not match an alignment, although it or a later one seemed to.
     async fn mismatch(
         &mut self,
         alignment: &Alignment,
@@ -130,9 +130,9 @@ impl Walk {
         Ok((!holds).then_some(good))
     }
 
-    /// Tracks where a thread may break sooner than elsewhere, in order: the next, as slips come in adjacent ones. Then the last before others
-    /// follow, the first of them, and where they are of another length two of those: what is some tracks off in its cell shows there, and
-    /// may not a whole cell later.
+    /// Tracks to check early, in order: the next one, because slips occur on adjacent tracks. Then the last of this part, the first of the
+    /// next part, and two tracks of another length: an alignment that is off by some tracks within its pattern fails there, and may not
+    /// fail a whole pattern later.
     fn near(&self, alignment: &Alignment, from: u64) -> [u64; 5] {
         let repeat = alignment.pattern.tracks;
         if repeat > 1 {
@@ -143,13 +143,13 @@ impl Walk {
         [from + 1; 5]
     }
 
-    /// Tracks of the last run, if that before it had as many: others may, too.
+    /// Tracks of the last run, if the one before had as many.
     fn usual_tracks(&self) -> Option<u64> {
         let last: Vec<u64> = self.found.iter().rev().take(2).map(|piece| piece.tracks).collect();
         matches!(last[..], [last, before] if last == before && last > 2).then(|| last[0])
     }
 
-    /// Whether a track begins where a thread has it when it is read again: of many late answers one comes just when it is foretold.
+    /// Whether a track begins where an alignment predicts when it is read again: of many late answers, one may match by chance.
     async fn boundary_still_matches(
         &mut self,
         alignment: &Alignment,
@@ -161,8 +161,8 @@ impl Walk {
         Ok(self.boundary_matches(alignment, track).await?.is_some())
     }
 
-    /// A track at whose beginning a thread does not conform, though it does at a later one: where tracks of another size have
-    /// a boundary in common with those foretold, their angles may agree, too. And spares take up what is slipped before them.
+    /// A track that does not match an alignment although a later one does: tracks of another size may share a boundary with the predicted
+    /// ones, and its angles. And spare sectors absorb slips before them.
     async fn first_mismatch(
         &mut self,
         alignment: &Alignment,

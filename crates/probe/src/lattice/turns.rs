@@ -1,8 +1,8 @@
-//! The end of a track by the turn that is lost there, where no skew tells it by angles.
+//! Finds the end of a track by the turn that is lost there, where there is no skew that angles would show.
 //!
 //! Where a track begins at the angle at which the one before ends, angles run on as if there were one track. But no head is on
 //! another track at once: who reads the last sector of the one and the first of the other together waits a turn for the second.
-//! How many turns such a read takes is told by the end of a read just before it, of a sector just behind.
+//! A read of a sector just after them, sent just before, gives the time from which the turns of such a read are counted.
 
 use super::LatticeError;
 use super::pattern::wrap;
@@ -11,16 +11,16 @@ use super::reader::Reader;
 use super::walk::Walk;
 use std::ops::RangeInclusive;
 
-/// Sectors between what is read and the one read just before.
-const BESIDE: u64 = 2;
-/// Turns that such a read takes at most where none is lost, and where one is. Other answers are late.
+/// Sectors between the sectors read and the one read just before.
+const AHEAD_SECTORS: u64 = 2;
+/// Turns that such a read takes at most if none is lost, and if one is. Other answers are late.
 const KEPT: f64 = 1.3;
 const LOST: RangeInclusive<f64> = 1.7..=2.3;
 /// Reads that may be late.
 const TRIES: usize = 6;
 
 impl Prober {
-    /// Whether a track ends before a sector, by turns; `None` where they do not tell. What is expected is believed at once.
+    /// Whether a track ends before a sector, by lost turns; `None` if they are inconclusive. The expected result is believed at once.
     pub(super) async fn loses_turn(
         &mut self,
         sector: u64,
@@ -39,14 +39,14 @@ impl Prober {
         Ok(reported)
     }
 
-    /// Whether a track ends between two sectors that are less than half a track apart, so that the disk is ready when the first comes by.
+    /// Whether a track ends between two sectors that are less than half a track apart, so that the disk is ready when the first arrives.
     pub(super) async fn loses_turn_within(
         &mut self,
         first: u64,
         last: u64,
         expected: Option<bool>,
     ) -> Result<Option<bool>, LatticeError> {
-        let behind = last + BESIDE;
+        let behind = last + AHEAD_SECTORS;
         if behind >= self.sectors {
             return Ok(None);
         }
@@ -71,7 +71,7 @@ impl Prober {
 }
 
 impl Walk {
-    /// How many sectors the track that begins here has, between so few and so many, by the turn that is lost at its end.
+    /// Sectors of the track that begins here, within a range, by the turn that is lost at its end.
     pub(super) async fn end_by_turns(
         &mut self,
         (mut least, mut most): (u64, u64),
@@ -97,7 +97,7 @@ impl Walk {
         Ok(Some(most))
     }
 
-    /// Whether angles go on from the so-manieth sector from here to another, at so many sectors a turn.
+    /// Whether angles continue without a break between two sectors, counted from here, at this number of sectors per turn.
     pub(super) async fn continues_between(
         &mut self,
         (first, last): (u64, u64),

@@ -1,7 +1,7 @@
-//! The closing pass: boundaries are looked at again, what is wrong is found anew, and what stays wrong is reported.
+//! The final pass: it verifies boundaries again, relearns what is wrong, and reports what stays wrong.
 //!
-//! Looked at are all runs that are not repetitions of what came before, of what repeats each part once, and tracks drawn over
-//! the whole disk. The draw alone says how many boundaries may be wrong elsewhere.
+//! It verifies all runs that repeat no pattern, each part of a pattern once, and a random sample of tracks of the whole disk. Only the
+//! sample gives the share of boundaries that may be wrong elsewhere.
 
 use super::LatticeError;
 use super::pattern::{Shape, Start, wrap};
@@ -12,39 +12,39 @@ use rand_pcg::Pcg64Mcg;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Of so many tracks one is drawn, within bounds.
+/// One of this number of tracks is sampled, within bounds.
 const DRAWN: (u64, u64, u64) = (400, 100, 10_000);
-/// Times that wrong places are found anew, each time with more around them.
+/// Times that wrong regions are relearned, each time with more tracks around them.
 const ROUNDS: u64 = 3;
-/// Times that tracks are drawn, where some of those drawn were wrong.
+/// Samples that are drawn as long as some of their tracks were wrong.
 const DRAWS: u64 = 4;
 /// Standard deviations that a normal distribution exceeds in one case of twenty for all draws together.
 const DEVIATIONS: f64 = 2.2414;
 /// Tracks of a run that is too long to be a mistake.
 const FEW: u64 = 20;
-/// By one of so many sectors a track may be longer than one beside it that has slipped ones.
+/// A track may be longer than a neighbour with slipped sectors by one sector in this number.
 const LITTLE: u64 = 64;
 /// Share of its turn that a track fills, and that without which it is easily mistaken.
 const FULL: f64 = 0.99;
 const MOST: f64 = 0.6;
 
-/// What looking again came to.
+/// The result of the verification.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verification {
-    /// Boundaries looked at again because they are irregular, and those of them that were wrong and were found anew.
+    /// Irregular boundaries that were verified, and those of them that were wrong and relearned.
     pub irregular: (u64, u64),
-    /// Boundaries drawn by chance, over and over until few enough were wrong, and those that were wrong.
+    /// Sampled boundaries, over all samples, and those of them that were wrong.
     pub drawn: (u64, u64),
-    /// Share of the boundaries drawn last that were wrong.
+    /// Share of the last sample that was wrong.
     pub wrong_share: f64,
     /// Most boundaries of the map that are wrong outside the doubtful regions, as a share of all, with a confidence of 95 %.
     pub error_rate: f64,
-    /// Where tracks may be wrong: looking again did not find what was found before, or their angles fit neither those before
+    /// Where tracks may be wrong: verification did not confirm them, or their angles fit neither those before
     /// nor any that a whole track may have, or do not break where one of another size begins.
     pub doubtful: Vec<Range<Lbn>>,
 }
 
-/// A boundary to look at.
+/// A boundary to verify.
 #[derive(Clone, Copy, Debug)]
 struct BoundaryCheck {
     piece: usize,
@@ -53,7 +53,7 @@ struct BoundaryCheck {
 }
 
 impl Walk {
-    /// Looks at boundaries again, and mends.
+    /// Verifies boundaries, and relearns wrong ones.
     pub(super) async fn verify(&mut self) -> Result<Verification, LatticeError> {
         let mut seen = Verification {
             irregular: (0, 0),
@@ -70,7 +70,7 @@ impl Walk {
             self.prober.forget();
             let checks = self.checks(draw);
             for (number, check) in checks.iter().enumerate() {
-                self.prober.disk.report_progress("looking again", number as f64 / checks.len() as f64);
+                self.prober.disk.report_progress("verifying boundaries", number as f64 / checks.len() as f64);
                 self.read_ahead(&checks, number).await?;
                 let holds = self.holds(check.piece, check.track).await?;
                 let count = if check.drawn { &mut seen.drawn } else { &mut seen.irregular };
@@ -82,7 +82,7 @@ impl Walk {
             }
             seen.wrong_share = wrong as f64 / drawn.max(1) as f64;
             let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
-            // Where all were looked at, none is left that may be wrong.
+            // If all were verified, no other may be wrong.
             seen.error_rate = match drawn + 1 >= tracks {
                 true => seen.wrong_share,
                 false => (at_most(wrong) / drawn as f64).min(1.0),
@@ -103,7 +103,7 @@ impl Walk {
         Ok(seen)
     }
 
-    /// Asks for what the next looks will read, once for as many as may be asked for together.
+    /// Reads the sectors of the next checks together, as many as the disk takes at a time.
     async fn read_ahead(&mut self, checks: &[BoundaryCheck], number: usize) -> Result<(), LatticeError> {
         let few = self.prober.together() / 2;
         if few < 2 || !number.is_multiple_of(few) {
@@ -115,12 +115,12 @@ impl Walk {
         self.prober.read_ahead(&sectors).await
     }
 
-    /// What to look at: of the first draw also what is irregular.
+    /// The boundaries to verify; in the first sample also the irregular ones.
     fn checks(&self, draw: u64) -> Vec<BoundaryCheck> {
         let tracks: u64 = self.found.iter().map(|piece| piece.tracks).sum();
         let count = (tracks / DRAWN.0).clamp(DRAWN.1, DRAWN.2).min(tracks.saturating_sub(1));
         let mut random = Pcg64Mcg::seed_from_u64(draw);
-        // Of few all, as chance would leave some out.
+        // Of few tracks all, because a random sample would miss some.
         let draw_of: BTreeSet<u64> = match count + 1 >= tracks {
             true => (1..tracks).collect(),
             false => (0..count).map(|_| random.random_range(1..tracks)).collect(),
@@ -145,8 +145,8 @@ impl Walk {
     fn may_be_slipped(&self, piece: usize) -> bool {
         let found = &self.found[piece];
         let is_longer = |other: &&Piece| other.shape.sectors > found.shape.sectors;
-        let beside = [piece.checked_sub(1), Some(piece + 1)].map(|at| self.found.get(at?));
-        let longer: Vec<&Piece> = beside.into_iter().flatten().filter(is_longer).collect();
+        let neighbours = [piece.checked_sub(1), Some(piece + 1)].map(|at| self.found.get(at?));
+        let longer: Vec<&Piece> = neighbours.into_iter().flatten().filter(is_longer).collect();
         let is_little_longer =
             |other: &&Piece| other.shape.sectors <= found.shape.sectors * (LITTLE + 1) / LITTLE;
         let is_among_longer =
@@ -168,7 +168,7 @@ impl Walk {
         copies
     }
 
-    /// What to find anew where a boundary is wrong. Of what repeats, and is wrong elsewhere too, that is all of it.
+    /// The regions to relearn for a wrong boundary: all repetitions of its pattern, if another one is wrong, too.
     async fn suspected(&mut self, check: &BoundaryCheck) -> Result<Vec<Range<u64>>, LatticeError> {
         let around = self.around(check.piece, check.track);
         let Some(copy) = self.found[check.piece].copy else { return Ok(vec![around]) };
@@ -182,21 +182,21 @@ impl Walk {
         Ok(merged(all.chain([around]).collect()))
     }
 
-    /// Pairs of tracks that are together one of those beside them: one may have been cut in two, and again wherever what it belongs to
-    /// repeats.
+    /// Pairs of tracks that together are as long as a neighbour: one track may have been split in two, in each repetition of its
+    /// pattern.
     fn split(&self) -> Vec<Range<u64>> {
         let sectors = |index: usize| self.found.get(index).map(|piece| piece.shape.sectors);
         let is_split = |index: &usize| {
             let (first, second) = (&self.found[*index], &self.found[index + 1]);
             let whole = Some(first.shape.sectors + second.shape.sectors);
-            let beside = [index.checked_sub(1).and_then(sectors), sectors(index + 2)];
-            first.tracks == 1 && second.tracks == 1 && beside.contains(&whole)
+            let neighbours = [index.checked_sub(1).and_then(sectors), sectors(index + 2)];
+            first.tracks == 1 && second.tracks == 1 && neighbours.contains(&whole)
         };
         let pairs = (0..self.found.len().saturating_sub(1)).filter(is_split);
         merged(pairs.map(|index| self.found[index].first..self.found[index + 1].end()).collect())
     }
 
-    /// Tracks that come again and again: shorter than their turn they are so because of spare sectors.
+    /// Recurring tracks: if they are shorter than their turn, they have spare sectors.
     /// Where several blocks are said to be one sector, they may also be so because sectors begin elsewhere than that has it.
     fn recurrent(&self) -> Vec<Shape> {
         if self.prober.blocks > 1 {
@@ -230,12 +230,12 @@ impl Walk {
             let continues = off(before.angle, piece.angle).max(next.unwrap_or(0.0)) <= within;
             // Much is missing on the disk's last track because the disk ends.
             let misses_much = share < MOST && next.is_some();
-            let beside = regions.last().is_some_and(|last| last.end == piece.first);
-            if share < FULL && (misses_much || beside || !continues) {
+            let neighbours = regions.last().is_some_and(|last| last.end == piece.first);
+            if share < FULL && (misses_much || neighbours || !continues) {
                 regions.push(before.sector..piece.end());
             }
         }
-        // Where one ends wrongly, another begins wrongly.
+        // If one region ends wrongly, the next begins wrongly.
         for region in &mut regions {
             let next = self.found.partition_point(|piece| piece.first < region.end);
             region.end = self.found.get(next).map_or(region.end, |piece| piece.start(1).sector);
@@ -280,7 +280,7 @@ impl Walk {
         if self.is_unskewed {
             return Ok(self.prober.loses_turn(begin.sector, Some(true)).await? == Some(true));
         }
-        // Where angles go on without a break, nothing shows that a track ends, but that it is full and begins with one.
+        // Without a break of the angles, only a full turn shows that a track ends.
         let is_full = before.shape.sectors as f64 > FULL * before.shape.turn;
         Ok(is_full && (before.sector == 0 || self.breaks(before.sector, before.shape.turn).await?))
     }
@@ -306,7 +306,7 @@ impl Walk {
         self.found[before].first..self.found[index].end()
     }
 
-    /// Finds regions anew; returns what is still wrong there.
+    /// Relearns regions; returns those that are still wrong.
     async fn mend(&mut self, regions: Vec<Range<u64>>, more: u64) -> Result<Vec<Range<u64>>, LatticeError> {
         let mut bad = Vec::new();
         for region in regions {

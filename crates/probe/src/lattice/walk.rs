@@ -1,10 +1,10 @@
-//! The walk over the disk: a cell is followed as far as it goes, and where it breaks the track is found by itself.
+//! The walk over the disk: it follows a pattern as far as it matches, and locates the end of the first track that does not match.
 //!
-//! A boundary *conforms* where the sector before it has the angle of its track's last, and that behind it the angle of
-//! the next track's first. Slipped sectors only ever move blocks forward, so a boundary far away that conforms says
-//! that all before it do: how many tracks conform is found by growing steps and halving. The track at which they cease
-//! to is looked at sector by sector (`locate_track_end`): a track ends where the angle from its first sector passes a whole
-//! turn, whatever was slipped in it.
+//! A boundary *matches* if the sector before it has the predicted angle of its track's last sector, and the sector after it that of
+//! the next track's first. Slipped sectors only move blocks forward, so a distant boundary that matches shows that all before it
+//! match: the walk finds the number of matching tracks by growing steps and bisection. It examines the first other track
+//! sector by sector (`locate_track_end`): a track ends where the angle from its first sector exceeds a whole turn, whatever was
+//! slipped in it.
 
 use super::LatticeError;
 use super::pattern::{Alignment, PeriodicPattern, Shape, Start, wrap, wrap_from};
@@ -17,16 +17,16 @@ pub(super) struct Piece {
     pub(super) shape: Shape,
     pub(super) tracks: u64,
     pub(super) angle: f64,
-    /// What it is a repetition of.
+    /// The part of a pattern that it repeats.
     pub(super) copy: Option<Copied>,
 }
 
-/// A part of a cell.
+/// A part of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Copied {
-    /// The cell's number among those learned.
+    /// The pattern's number among those learned.
     pub(super) pattern: u64,
-    /// The part's in the cell.
+    /// The part's index in the pattern.
     pub(super) part: usize,
 }
 
@@ -50,29 +50,29 @@ impl Piece {
     }
 }
 
-/// What was found so far, and where the walk is: at the beginning of a track.
+/// The tracks found so far, and the position of the walk: the first sector of a track, and its angle.
 #[derive(Debug)]
 pub(super) struct Walk {
     pub(super) prober: Prober,
-    /// The sector behind the last to find.
+    /// One past the last sector to find.
     pub(super) end: u64,
     pub(super) at: u64,
     pub(super) angle: f64,
     pub(super) found: Vec<Piece>,
-    /// What repeated last.
+    /// The pattern that repeated last.
     pub(super) pattern: Option<PeriodicPattern>,
-    /// Tracks found so far, and how many of them lie before the first of the cell.
+    /// Tracks found so far, and how many of them lie before the pattern's first track.
     pub(super) tracks: u64,
     pub(super) before_pattern: u64,
-    /// Tracks found when the cell last came round as a whole.
+    /// Tracks found when the whole pattern last repeated.
     pub(super) last_full_repeat: u64,
-    /// Tracks found when the cell last began anew behind where it broke, the last three times.
+    /// Tracks found when the pattern last restarted after a mismatch, the last three times.
     pub(super) begun: [u64; 3],
-    /// Cells learned so far.
+    /// Patterns learned so far.
     pub(super) patterns: u64,
-    /// Tracks that each had to be found by itself since something repeated.
+    /// Tracks in a row that matched no pattern and were each located alone.
     pub(super) unmatched_tracks: usize,
-    /// Whether the track that begins here is known to be none of those that came before.
+    /// Whether the track that begins here is known to match no earlier one.
     pub(super) is_unmatched: bool,
     /// Turns of slipped sectors before the first sector here.
     pub(super) leading_slips: f64,
@@ -80,11 +80,11 @@ pub(super) struct Walk {
     pub(super) is_unskewed: bool,
 }
 
-/// Tracks by which a run's skew is certain.
+/// Tracks after which a run's skew is certain.
 const CERTAIN: u64 = 4;
-/// Times round within which a cell has to come round as a whole, or it was none.
+/// Repetitions within which the whole pattern must match once, or it is discarded.
 pub(super) const ROUNDS: u64 = 8;
-/// Tracks in a row that may each have to be found by itself.
+/// Tracks in a row that may match no pattern.
 const MAX_UNMATCHED_TRACKS: usize = 300;
 
 impl Walk {
@@ -93,7 +93,7 @@ impl Walk {
         let mut tried = None;
         while self.at < self.end {
             self.prober.disk.report_progress("walking the tracks", self.at as f64 / self.end as f64);
-            // What was tried here and broke at once would do so again.
+            // What was tried here and failed at once would fail again.
             let known = match self.is_unmatched && tried == Some(self.at) {
                 true => None,
                 false => self.hypothesis().await?,
@@ -127,8 +127,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Follows a thread from its track `from`, which begins here, over slipped sectors, to where it breaks. Of a thread that
-    /// is not sure, as one track alone is not, no more is taken where it holds for no other.
+    /// Follows an alignment from its track `from`, which begins here, over slipped sectors, to its first mismatch. An alignment that is
+    /// not `sure`, such as that of a single track, is dropped if it matches no further track.
     async fn follow(
         &mut self,
         mut alignment: Alignment,
@@ -153,7 +153,7 @@ impl Walk {
             if !sure && good == first + 1 {
                 return Ok(());
             }
-            // Behind slipped tracks that are alike the cell may go on.
+            // After equal tracks with slips the previous pattern may continue.
             if alignment.pattern.tracks == 1 && good > first && self.continues().await? {
                 return Ok(());
             }
@@ -190,15 +190,15 @@ impl Walk {
                 let Some(track) = track else { return Ok(()) };
                 from = track;
             } else if alignment.pattern.tracks == 1 && off > self.prober.tolerance() {
-                // A skew that is nearly that of the thread.
+                // The skew differs slightly from that of the alignment.
                 return Ok(());
             }
             alignment.slip(alignment.start(from).sector as i64 - self.at as i64);
         }
     }
 
-    /// Goes over tracks whose first sectors are slipped, from a thread's track `track` on; returns the next that begins where it
-    /// does in the thread. Where they make no sense as such, it stays.
+    /// Skips tracks whose first sectors are slipped, from an alignment's track `track` on. Returns the next track that begins where the
+    /// alignment predicts, or `None` if the tracks are not explained by leading slips.
     async fn skip_leading_slips(
         &mut self,
         alignment: &Alignment,
@@ -233,8 +233,8 @@ impl Walk {
         }
     }
 
-    /// Whether a track of another size than foretold is rather one of another surface or zone than one with slipped sectors:
-    /// where a surface begins, and where the one before was as long.
+    /// Whether a track of another size than predicted belongs to another surface or zone, and has no slipped sectors: true at the start of
+    /// a surface, and if the track before was as long.
     fn is_other(&self, alignment: &Alignment, track: u64, sectors: u64) -> bool {
         let is_first = alignment.pattern.tracks > 1
             && alignment.part(track).1 - alignment.part_of(track).tracks == track;
@@ -242,8 +242,8 @@ impl Walk {
         is_first || last.is_some_and(|last| last.shape.sectors == sectors)
     }
 
-    /// Whether angles show that the track here has more sectors in a turn than foretold, or fewer, and not slipped ones: they are off twice as
-    /// much twice as far.
+    /// Whether the track here has more or fewer sectors in a turn than predicted, and not slipped ones: then the angle is off by twice as
+    /// much at twice the distance.
     async fn is_of_other_rate(&mut self, predicted: &Shape) -> Result<bool, LatticeError> {
         let tolerance = self.prober.tolerance();
         let Some(far) = self.off_at(0.7, predicted).await? else { return Ok(false) };
@@ -251,12 +251,12 @@ impl Walk {
             return Ok(false);
         }
         let Some(near) = self.off_at(0.35, predicted).await? else { return Ok(false) };
-        // No slips bring a sector sooner; those that bring it later do so at once.
+        // Slips never move a sector to an earlier angle, and they move it to a later one abruptly.
         let within = if far < 0.0 { 1.2 * tolerance } else { (1.2 * tolerance).min(0.25 * far) };
         Ok((near - 0.5 * far).abs() < within && (far < 0.0 || far > 3.2 * tolerance))
     }
 
-    /// By how much later than foretold a sector is so far into the track that begins here, in turns.
+    /// By how many turns a sector is later than predicted, at this share of the track that begins here.
     async fn off_at(&mut self, share: f64, predicted: &Shape) -> Result<Option<f64>, LatticeError> {
         let sector = (share * predicted.turn) as u64;
         if self.at + sector >= self.end || sector < 2 {
@@ -266,8 +266,8 @@ impl Walk {
         Ok(self.prober.expect(self.at + sector, angle).await?.map(|seen| wrap(seen - angle)))
     }
 
-    /// Whether a track of fewer sectors than foretold is one of lower density, and not one with slipped sectors: those would
-    /// have the sector in its middle half of them too early or too late.
+    /// Whether a track of fewer sectors than predicted has a lower density, and no slipped sectors: slips would move the angle of its middle
+    /// sector by half of the difference.
     async fn is_whole(&mut self, predicted: &Shape, sectors: u64) -> Result<bool, LatticeError> {
         let lost = predicted.turn - sectors as f64;
         let tolerance = self.prober.tolerance();
@@ -279,7 +279,7 @@ impl Walk {
         self.angle_matches(self.at + middle, angle, tolerance).await
     }
 
-    /// Whether a track begins where a thread has it; if so, by how much later in angle.
+    /// Whether a track begins where an alignment predicts; if so, by how many turns later.
     pub(super) async fn boundary_matches(
         &mut self,
         alignment: &Alignment,
@@ -288,7 +288,7 @@ impl Walk {
         self.verify_boundary(alignment.start(track - 1), alignment.start(track)).await
     }
 
-    /// Whether one track ends and another begins where and as foretold; if so, by how much later in angle.
+    /// Whether one track ends and another begins as predicted; if so, by how many turns later.
     pub(super) async fn verify_boundary(
         &mut self,
         before: Start,
@@ -297,10 +297,10 @@ impl Walk {
         let within = self.width(&before.shape);
         let last = wrap(before.angle + before.shape.last());
         self.prober.read_ahead(&[begin.sector - 1, begin.sector]).await?;
-        // The later sector first, since a cache would have it after the earlier one.
+        // The later sector first, because a cache would hold it after a read of the earlier one.
         let first = self.prober.expect(begin.sector, begin.angle).await?;
         let Some(off) = first.map(|angle| wrap(angle - begin.angle)).filter(|off| off.abs() <= within) else {
-            // The first sector may be remapped elsewhere, alone; not so where it is one more of the track before.
+            // The first sector alone may be remapped, unless it is still part of the track before.
             let is_near = first.is_some_and(|first| wrap(first - begin.angle).abs() <= 2.0 * within);
             if begin.shape.sectors <= 8 || is_near {
                 return Ok(None);
@@ -309,15 +309,16 @@ impl Walk {
                 return Ok(None);
             };
             let continues = angle + 1.0 / before.shape.turn;
-            let beside = begin.angle + 3.0 / begin.shape.turn;
+            let nearby_angle = begin.angle + 3.0 / begin.shape.turn;
             let matches_beyond = first.is_none_or(|first| wrap(first - continues).abs() > within)
-                && self.angle_matches(begin.sector + 3, beside, within).await?;
+                && self.angle_matches(begin.sector + 3, nearby_angle, within).await?;
             return Ok(matches_beyond.then_some(0.0));
         };
         let Some(angle) = self.prober.expect(begin.sector - 1, last).await? else {
-            // It cannot be read; the one before it can.
-            let beside = last - 1.0 / before.shape.turn;
-            let matches_beyond = self.angle_matches(begin.sector.saturating_sub(2), beside, within).await?;
+            // The last sector cannot be read; try the one before it.
+            let nearby_angle = last - 1.0 / before.shape.turn;
+            let matches_beyond =
+                self.angle_matches(begin.sector.saturating_sub(2), nearby_angle, within).await?;
             return Ok(matches_beyond.then_some(off));
         };
         let hole = wrap(angle - last);
@@ -332,7 +333,7 @@ impl Walk {
             }
             return Ok(breaks.then_some(off));
         }
-        // Sectors slipped within a track leave its last one later, but within its turn.
+        // Slips within a track move its last sector to a later angle, but within its turn.
         let jump = wrap(angle - begin.angle + 1.0 / begin.shape.turn).abs() > 2.0 * within;
         let room = 1.0 - before.shape.sectors as f64 / before.shape.turn;
         let hole = wrap_from(-within, hole);
@@ -342,20 +343,21 @@ impl Walk {
                 return Ok(Some(off));
             }
         }
-        // The last sector may be remapped elsewhere, alone.
-        let beside = last - 3.0 / before.shape.turn;
-        let remapped = jump && self.angle_matches(begin.sector.saturating_sub(4), beside, within).await?;
+        // The last sector alone may be remapped.
+        let nearby_angle = last - 3.0 / before.shape.turn;
+        let remapped =
+            jump && self.angle_matches(begin.sector.saturating_sub(4), nearby_angle, within).await?;
         Ok(remapped.then_some(off))
     }
 
-    /// Within how many turns an angle has to lie that was foretold from others: they are as uncertain as it, and farther
-    /// away the more so, but no further than tells a track from the next.
+    /// Tolerance, in turns, for an angle that is predicted from other measured angles: 2.4 tolerances, because those are uncertain, too,
+    /// but at most 0.4 of the gap to the next track, so that two tracks are not confused, and at least one tolerance.
     pub(super) fn width(&self, shape: &Shape) -> f64 {
         let tolerance = self.prober.tolerance();
         (2.4 * tolerance).min(0.4 * shape.gap().abs()).max(tolerance)
     }
 
-    /// Whether a sector has an angle.
+    /// Whether a sector's angle is within a tolerance of a predicted one.
     async fn angle_matches(&mut self, sector: u64, angle: f64, within: f64) -> Result<bool, LatticeError> {
         if sector >= self.end {
             return Ok(false);
@@ -363,7 +365,7 @@ impl Walk {
         Ok(self.prober.expect(sector, angle).await?.is_some_and(|found| wrap(found - angle).abs() <= within))
     }
 
-    /// Notes the tracks of a thread from one up to another.
+    /// Notes the tracks of an alignment from one up to another.
     fn emit(&mut self, alignment: &Alignment, mut from: u64, to: u64) {
         while from < to {
             let begin = alignment.start(from);
@@ -383,7 +385,7 @@ impl Walk {
         self.push(Piece { first: self.at, shape, tracks: 1, angle: self.angle, copy: None });
     }
 
-    /// Notes tracks; those that go on as the last did belong to them.
+    /// Notes tracks. They are merged with the last piece if they continue it.
     fn push(&mut self, piece: Piece) {
         self.tracks += piece.tracks;
         let continues = 2.4 * self.prober.tolerance();
@@ -394,7 +396,7 @@ impl Walk {
             && parting(&last.shape, &piece.shape, last.tracks.min(piece.tracks)) <= 2.0 * continues
         {
             if piece.tracks > last.tracks {
-                // The longer they are the better they are known.
+                // The shape of a longer run is more certain.
                 last.angle = wrap(piece.angle - last.tracks as f64 * piece.shape.skew);
                 last.shape = piece.shape;
             }
@@ -405,7 +407,7 @@ impl Walk {
     }
 }
 
-/// By how many turns tracks of two shapes that begin at one angle have parted after so many.
+/// Turns by which two shapes that begin at one angle differ after this number of tracks.
 fn parting(one: &Shape, other: &Shape, tracks: u64) -> f64 {
     wrap(one.skew - other.skew).abs() * tracks as f64
 }

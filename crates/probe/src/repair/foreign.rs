@@ -64,7 +64,7 @@ impl Channel {
                 let last = places.sectors().0 - 1;
                 let before = places.spot_of(Lbn(lbn.0.saturating_sub(MOST_SHIFT))).await?;
                 let behind = places.spot_of(Lbn((lbn.0 + MOST_SHIFT).min(last))).await?;
-                !before.is_beside(&behind)
+                !before.is_adjacent(&behind)
             }
             Channel::Ear(ear) => ear.begins_before(lbn, MOST_SHIFT).await?,
         })
@@ -77,7 +77,7 @@ impl Channel {
                 // What moves by some blocks moves neither of them to another track.
                 let quarter = (end - first) / 4;
                 let last = Lbn(end.0 - 1 - quarter);
-                places.spot_of(first + quarter).await?.is_beside(&places.spot_of(last).await?)
+                places.spot_of(first + quarter).await?.is_adjacent(&places.spot_of(last).await?)
             }
             Channel::Ear(ear) => ear.fits_a_turn(first, end).await?,
         })

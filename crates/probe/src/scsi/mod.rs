@@ -179,7 +179,7 @@ async fn order(places: &mut Places, heads: u32) -> Result<Order, ScsiError> {
 
 /// Defects that follow each other on a track.
 fn neighbours(defects: &[Spot]) -> Vec<&[Spot]> {
-    defects.chunk_by(|a, b| a.is_beside(b) && a.sector.checked_add(1) == Some(b.sector)).collect()
+    defects.chunk_by(|a, b| a.is_adjacent(b) && a.sector.checked_add(1) == Some(b.sector)).collect()
 }
 
 /// The blocks that would lie on neighbouring defects and lie elsewhere: none, if the defects are slipped.
@@ -205,7 +205,7 @@ async fn moved_blocks(places: &mut Places, group: &[Spot]) -> Result<Vec<Lbn>, S
     for lbn in from.0..to.0.min(from.0 + group.len() as u64) {
         let spot = places.spot_of(Lbn(lbn)).await?;
         let is_near =
-            spot.cylinder.abs_diff(first.cylinder) <= 1 && (spot.sector <= 1 || !spot.is_beside(&first));
+            spot.cylinder.abs_diff(first.cylinder) <= 1 && (spot.sector <= 1 || !spot.is_adjacent(&first));
         if before.is_some() && behind.is_some() || !is_near {
             moved.push(Lbn(lbn));
         }

@@ -67,6 +67,17 @@ const IN_NAMES: &[(&str, &str)] = &[
     ("facts", "info"),
     ("seats", "limits"),
     ("rehearsed", "dry run"),
+    ("rehearsal", "dry run"),
+    ("unpress", "end escalation"),
+    ("outdate", "invalidate"),
+    ("punctual", "timer slack"),
+    ("wakefulness", "CPU latency lock"),
+    ("road", "method"),
+    ("seating", "connection limits"),
+    ("desert", "mark disconnected"),
+    ("deserted", "disconnected"),
+    ("take leave", "drain"),
+    ("know again", "reidentify"),
 ];
 
 /// Words that say nothing as the whole name of a function.

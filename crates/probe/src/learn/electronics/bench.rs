@@ -157,7 +157,7 @@ impl Bench {
     }
 
     /// The track so many behind one, or before it, of those that hold as much.
-    pub(super) fn beside(&self, track: Track, tracks: i64) -> Option<Track> {
+    pub(super) fn neighbour_track(&self, track: Track, tracks: i64) -> Option<Track> {
         let lbn = track.first.0 as i64 + tracks * i64::from(track.sectors);
         self.map.track_of(Lbn(u64::try_from(lbn).ok()?)).filter(|other| other.sectors == track.sectors)
     }

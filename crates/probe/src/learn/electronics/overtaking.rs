@@ -188,8 +188,9 @@ impl Scene<'_> {
     pub(super) fn busy(&self, here: Track) -> (ProbeCommand, impl Fn(Lbn) -> ProbeCommand + use<>) {
         let unit = self.bench.unit();
         // Not one track, which may be read from any angle.
-        let tracks =
-            [4, 3, 2].into_iter().find_map(|tracks| Some((tracks, self.bench.beside(here, 1 - tracks)?)));
+        let tracks = [4, 3, 2]
+            .into_iter()
+            .find_map(|tracks| Some((tracks, self.bench.neighbour_track(here, 1 - tracks)?)));
         let (tracks, first) = tracks.unwrap_or((1, here));
         let read = |lbn, sectors| ProbeCommand::Read { lbn, sectors, from_media: true };
         (read(first.first, tracks as u32 * here.sectors), move |lbn| read(lbn, unit))

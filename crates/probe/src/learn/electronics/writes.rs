@@ -358,14 +358,14 @@ impl Writes<'_> {
         let each = |flush: Nanos| flush.0 as f64 / f64::from(count) - cache.destage_extra_ms * 1e6;
         let near = loop {
             let track = bench.fresh();
-            if bench.beside(track, 64).is_some() {
+            if bench.neighbour_track(track, 64).is_some() {
                 break track;
             }
         };
         self.park().await;
         for step in 0..u64::from(count) {
             // One a track, at angles that have nothing to do with each other.
-            let track = bench.beside(near, (step * 29 % 64) as i64).unwrap_or(near);
+            let track = bench.neighbour_track(near, (step * 29 % 64) as i64).unwrap_or(near);
             let part =
                 (step * step * 7919 + step * 104_729) % u64::from(track.sectors / unit) * u64::from(unit);
             bench.write(track.first + part, unit, Nanos::ZERO).await;

@@ -164,41 +164,42 @@ fn version_in(bytes: &[u8], block: u64) -> Result<u32, String> {
 
 #[test]
 fn stale_or_foreign_bytes_are_rejected_in_a_read() {
-    let mut truth = Truth::new(&[(8, 4)]);
-    let old = truth.begin_write(8, 4, false, false);
-    truth.end_write(old, true);
-    let beside = truth.begin_write(9, 1, false, false);
-    let begun = truth.begin();
-    let read =
-        |truth: &Truth, version, block| truth.check_read(block, &Truth::bytes(version, block, 1), begun);
+    let mut expected_data = Truth::new(&[(8, 4)]);
+    let old = expected_data.begin_write(8, 4, false, false);
+    expected_data.end_write(old, true);
+    let beside = expected_data.begin_write(9, 1, false, false);
+    let begun = expected_data.begin();
+    let read = |expected_data: &Truth, version, block| {
+        expected_data.check_read(block, &Truth::bytes(version, block, 1), begun)
+    };
     assert!(
-        read(&truth, old, 9).is_ok() && read(&truth, beside, 9).is_ok(),
+        read(&expected_data, old, 9).is_ok() && read(&expected_data, beside, 9).is_ok(),
         "one of both while one is written"
     );
-    assert!(read(&truth, 0, 9).is_err(), "the zeros before were overwritten");
-    assert!(read(&truth, beside, 10).is_err(), "that never was to it");
-    assert!(truth.check_read(8, &Truth::bytes(old, 9, 1), begun).is_err(), "that is another block's");
-    truth.end_write(beside, true);
-    assert!(read(&truth, old, 9).is_ok(), "the read began before");
-    let begun = truth.begin();
-    assert!(truth.check_read(9, &Truth::bytes(old, 9, 1), begun).is_err());
+    assert!(read(&expected_data, 0, 9).is_err(), "the zeros before were overwritten");
+    assert!(read(&expected_data, beside, 10).is_err(), "that never was to it");
+    assert!(expected_data.check_read(8, &Truth::bytes(old, 9, 1), begun).is_err(), "that is another block's");
+    expected_data.end_write(beside, true);
+    assert!(read(&expected_data, old, 9).is_ok(), "the read began before");
+    let begun = expected_data.begin();
+    assert!(expected_data.check_read(9, &Truth::bytes(old, 9, 1), begun).is_err());
 }
 
 #[test]
 fn loss_of_flushed_bytes_is_rejected() {
-    let mut truth = Truth::new(&[(0, 1)]);
-    let left = |truth: &Truth, version| {
-        truth.check_left(|_, into| into.copy_from_slice(&Truth::bytes(version, 0, 1))).is_ok()
+    let mut expected_data = Truth::new(&[(0, 1)]);
+    let left = |expected_data: &Truth, version| {
+        expected_data.check_left(|_, into| into.copy_from_slice(&Truth::bytes(version, 0, 1))).is_ok()
     };
-    let first = truth.begin_write(0, 1, false, false);
-    truth.end_write(first, true);
-    assert!(left(&truth, 0) && left(&truth, first), "it was not flushed");
-    let flush = truth.begin();
-    let second = truth.begin_write(0, 1, false, false);
-    truth.end_flush(flush);
-    truth.end_write(second, true);
-    assert!(!left(&truth, 0) && left(&truth, first) && left(&truth, second));
-    let third = truth.begin_write(0, 1, true, false);
-    truth.end_write(third, true);
-    assert!(!left(&truth, second) && left(&truth, third));
+    let first = expected_data.begin_write(0, 1, false, false);
+    expected_data.end_write(first, true);
+    assert!(left(&expected_data, 0) && left(&expected_data, first), "it was not flushed");
+    let flush = expected_data.begin();
+    let second = expected_data.begin_write(0, 1, false, false);
+    expected_data.end_flush(flush);
+    expected_data.end_write(second, true);
+    assert!(!left(&expected_data, 0) && left(&expected_data, first) && left(&expected_data, second));
+    let third = expected_data.begin_write(0, 1, true, false);
+    expected_data.end_write(third, true);
+    assert!(!left(&expected_data, second) && left(&expected_data, third));
 }
