@@ -1,8 +1,8 @@
-//! A disk in real time: the thread that turns its machine by the real clock.
+//! A disk in real time: the thread that runs its state machine by the real clock.
 //!
-//! It sleeps until just before the machine's next deadline and spins for the rest, because a wake-up comes some fifty
-//! microseconds late and a look at the clock does not. It begins to tell of what is done a little early, since to tell
-//! takes time, too ([`Lead`]).
+//! It sleeps until just before the machine's next deadline and spins for the rest, because a wake-up is some fifty
+//! microseconds late and reading the clock is not. It begins to send answers a little early, because sending takes time, too
+//! ([`Lead`]).
 
 use crate::connection::Link;
 use crate::disk::{Emulator, Outcome};
@@ -24,10 +24,10 @@ use std::time::Duration;
 /// How a disk's thread meets its deadlines.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// How long before a deadline it stops to sleep and watches the clock instead.
+    /// Time before a deadline at which it stops sleeping and polls the clock.
     pub spin: Duration,
-    /// Whether it goes before all that is not real-time, and processors are kept awake, where the system allows it. The thread of a disk that takes no time
-    /// never does, since it would then be woken for each request instead of for several that have come by then.
+    /// Whether it has real-time priority, and processors are kept from sleeping, where the system allows it. The thread of a disk that
+    /// takes no time never has it: it would then be woken for each request instead of for several.
     pub real_time: bool,
 }
 
@@ -60,7 +60,7 @@ impl Disk {
             shared: Arc::clone(&shared),
             epoll,
             timing,
-            // The drive has a queue of its own, as a real one has: it gets all that is asked.
+            // The drive has a queue of its own, as a real one has: it gets all requests.
             links: Links::new(u64::MAX),
             replies: Vec::new(),
             lead: Lead::default(),
@@ -69,8 +69,8 @@ impl Disk {
         let run = move || {
             realtime::set_timer_slack();
             let first = timing.real_time && has_deadlines && realtime::set_realtime();
-            report_ready.send(first).expect("whoever starts a disk waits for this");
-            // What is half done then is only looked at; the system has told of it already.
+            report_ready.send(first).expect("the caller of `start` waits for this");
+            // The state after a panic is only read; the panic message was printed already.
             if catch_unwind(AssertUnwindSafe(|| event_loop.run())).is_err() {
                 event_loop.break_down();
             }
@@ -81,20 +81,20 @@ impl Disk {
         Ok(Disk { shared, thread: Some(thread), is_real_time, _cpu_latency })
     }
 
-    /// A way to it.
+    /// A handle to it.
     pub fn handle(&self) -> DiskHandle {
         DiskHandle(Arc::clone(&self.shared))
     }
 
-    /// Whether the system lets its thread go first.
+    /// Whether its thread has real-time priority.
     pub fn is_real_time(&self) -> bool {
         self.is_real_time
     }
 
-    /// Lets what is under way end (a long operation with the piece that it is at) and clients hear of it, takes nothing more, and
-    /// puts all that is written on the media.
+    /// Stops the disk: it completes requests in flight (a long operation with its current piece), answers clients, takes no further
+    /// requests, and writes all data to the media.
     ///
-    /// *Errors:* there was no room left for it; the disk's thread failed long before.
+    /// *Errors:* no space was left for the data; the disk's thread had failed before.
     pub fn stop(mut self) -> Result<(), BlockError> {
         self.end();
         let mut state = self.shared.lock();
@@ -109,7 +109,7 @@ impl Disk {
             state.emulator.stop_long_tasks();
             drop(state);
             self.shared.wake();
-            // What it left when it failed is taken as it is.
+            // A thread that panicked has left its state behind.
             let _ = thread.join();
         }
     }
@@ -132,24 +132,24 @@ struct DiskLoop {
     links: Links,
     replies: Vec<Reply>,
     lead: Lead,
-    /// Real time up to when clients may take what is left for them; set once the disk has stopped.
+    /// Real time until which clients may take the last answers; set once the disk has stopped.
     drain_deadline: Option<Nanos>,
 }
 
 impl DiskLoop {
-    /// How long clients may take for the last answers.
+    /// Time that clients have to take the last answers.
     const DRAIN_TIME: Nanos = Nanos(5_000_000_000);
 
     fn run(&mut self) {
         let mut events = Vec::with_capacity(64);
         while let Some(next) = self.run_due().or_else(|| self.drain()) {
-            // Sockets are looked at each turn, whatever waits: one client is not to have the thread for itself.
+            // Sockets are polled in each round, so that no client has the thread for itself.
             let next = if self.links.has_ready_requests() { Nanos::ZERO } else { next };
             self.wait(next, &mut events);
         }
     }
 
-    /// Does what is due and tells of it; says when there is more, nothing once the disk has stopped.
+    /// Does what is due and sends the answers. Returns when there is more to do, `None` once the disk has stopped.
     fn run_due(&mut self) -> Option<Nanos> {
         let now = self.shared.clock.now();
         let next = self.advance_machine(now);
@@ -161,11 +161,11 @@ impl DiskLoop {
         next
     }
 
-    /// When to look again whether clients have taken the last answers; nothing once they have, or had time enough.
+    /// When to check again whether clients have taken the last answers; `None` once they have, or the time is over.
     fn drain(&mut self) -> Option<Nanos> {
         let clock = self.shared.clock;
         let Some(end) = self.drain_deadline else {
-            // Those are answered, too, who have asked by now.
+            // Requests that have arrived by now are answered, too.
             self.drain_deadline = Some(clock.elapsed() + DiskLoop::DRAIN_TIME);
             return Some(Nanos::ZERO);
         };
@@ -174,7 +174,7 @@ impl DiskLoop {
         is_wanted.then(|| clock.now() + clock.disk(left))
     }
 
-    /// Answers all who wait, since nobody will turn the machine any more.
+    /// Fails all pending requests, because the machine will not run any more.
     fn break_down(&mut self) {
         self.shared.lock().break_down(self.shared.clock.now(), &mut self.replies);
         self.links.clear();
@@ -188,11 +188,11 @@ impl DiskLoop {
         self.links.take_arrived(&mut state.arrived, |_| {});
         state.emulator.handle_timeout(now);
         submit(&mut self.links, state, now, real);
-        // What is done by the time at which it can be told, is told.
+        // Completions up to the time at which their answers are sent are included.
         state.emulator.handle_timeout(now + self.shared.clock.disk(lead));
         state.collect(&mut self.replies);
         if state.emulator.is_dark() {
-            // Who speaks with a disk that has no power hears nothing any more.
+            // A disk without power answers nothing.
             self.links.clear();
         }
         answer(&mut self.links, state, real);
@@ -204,7 +204,7 @@ impl DiskLoop {
         Some(next)
     }
 
-    /// Sleeps until shortly before `next`, unless something comes.
+    /// Sleeps until shortly before `next`, or until an event.
     fn wait(&mut self, next: Nanos, events: &mut Vec<epoll::Event>) {
         let left = self.shared.clock.real(next.since(self.shared.clock.now()));
         let mut sleep = left.saturating_sub(self.timing.spin);
@@ -212,7 +212,7 @@ impl DiskLoop {
         let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
         let for_ever = next == Nanos::MAX && self.links.is_empty();
         events.clear();
-        // Interrupted, it has slept long enough.
+        // An interrupted wait is as good as an event.
         let _ = epoll::wait(&self.epoll, spare_capacity(events), (!for_ever).then_some(&timeout));
         let now = self.shared.clock.elapsed();
         for event in events {
@@ -221,12 +221,12 @@ impl DiskLoop {
                 place => self.links.handle_event(place as usize, event.flags, now),
             }
         }
-        // Before the machine turns again, which must see what was asked by now.
+        // Before the machine runs again, which must see all requests that have arrived.
         settle(&mut self.links, &self.shared, &self.epoll);
     }
 }
 
-/// Gives the disk what was asked of it, at its time and the real one.
+/// Submits the queued requests to the disk, at its time and the real one.
 pub(crate) fn submit(links: &mut Links, state: &mut State, now: Nanos, real: Nanos) {
     links.begin_round();
     while let Some(QueuedRequest { answerable, volume, operation }) = links.next_request(real, state.stopping)
@@ -235,7 +235,7 @@ pub(crate) fn submit(links: &mut Links, state: &mut State, now: Nanos, real: Nan
     }
 }
 
-/// Hands sessions what is over.
+/// Passes completions to their sessions.
 pub(crate) fn answer(links: &mut Links, state: &mut State, now: Nanos) {
     for (answerable, due, result) in state.over.drain(..) {
         let emulator = &state.emulator;
@@ -252,7 +252,7 @@ pub(crate) fn answer(links: &mut Links, state: &mut State, now: Nanos) {
     }
 }
 
-/// Lets connections go on, and notes how late answers were that were sent; when the first of them were, if any.
+/// Serves the connections, and records how late answers were sent. Returns when the first was sent, if any was.
 pub(crate) fn settle(links: &mut Links, shared: &Shared, epoll: &OwnedFd) -> Option<Nanos> {
     let mut first = None;
     let note = |link: &mut Link| {

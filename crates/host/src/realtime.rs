@@ -1,4 +1,4 @@
-//! What a thread can ask of the system so that it is woken in time.
+//! Settings of the system that make wake-ups of a thread punctual.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ use thread_priority::{
     thread_native_id,
 };
 
-/// Puts the calling thread before all that is not real-time (`SCHED_FIFO`); says whether the system allowed it.
+/// Gives the calling thread real-time priority (`SCHED_FIFO`). Returns whether the system allowed it.
 ///
-/// Linux allows it to root, to who has `CAP_SYS_NICE`, and within `RLIMIT_RTPRIO`.
+/// Linux allows it to root, with `CAP_SYS_NICE`, and within `RLIMIT_RTPRIO`.
 pub(crate) fn set_realtime() -> bool {
     let priority =
         ThreadPriority::Crossplatform(50u8.try_into().expect("50 is within 0 to 99, the crate's own scale"));
@@ -19,24 +19,23 @@ pub(crate) fn set_realtime() -> bool {
     set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok()
 }
 
-/// Does something short before all that is not real-time, where the system allows it: in a thread of its own, so that the calling
-/// one stays as it is.
+/// Runs something short with real-time priority, where the system allows it: in a thread of its own, so that the caller's priority does
+/// not change.
 pub(crate) fn with_realtime<R: Send>(what: impl Fn() -> R + Sync) -> R {
     let done = scope(|scope| {
         let run = || {
             set_realtime();
             what()
         };
-        // Where there is no thread it is done as the calling one is.
+        // Without a thread it runs at the caller's priority.
         let thread = Builder::new().name("look".to_string()).spawn_scoped(scope, run).ok()?;
         Some(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
     done.unwrap_or_else(what)
 }
 
-/// Keeps idle processors from sleeping until it is dropped, where the system allows it: one that has to be woken is late by some
-/// fifty microseconds, on the way to a disk and on the way back, and no disk has that in its response times. An idle processor
-/// turns instead, which costs power.
+/// Keeps idle processors from sleeping until it is dropped, where the system allows it: a sleeping processor adds some fifty microseconds
+/// to each direction of a request, which are not part of a disk's response time. Idle processors spin instead, which costs power.
 ///
 /// *Source:* the kernel's "PM Quality Of Service Interface": `/dev/cpu_dma_latency`, which root may open.
 #[derive(Debug)]
@@ -51,14 +50,14 @@ impl CpuLatencyLock {
             request.write_all(&0i32.to_ne_bytes())?;
             Ok(request)
         };
-        // Refused, processors sleep as they do, and clients' times say so.
+        // If the system refuses, processors sleep, and response times are longer.
         CpuLatencyLock { _request: is_wanted.then(open).and_then(Result::ok) }
     }
 }
 
-/// Has the calling thread's timers fire when they are due and not up to 50 us later, as others' may.
+/// Sets the timer slack of the calling thread to 1 ns; the default lets timers fire up to 50 us late.
 pub(crate) fn set_timer_slack() {
-    // Refused only where the kernel is built without it: then wake-ups are later and the lateness says so.
+    // It fails only on a kernel without timer slack; the lateness shows that.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 

@@ -1,24 +1,24 @@
-//! What goes in and out of a node's core.
+//! Commands and answers of a node's core.
 
 #[cfg(doc)]
 use super::NodeCore;
 use crate::{BlockError, StatusExtent};
 
-/// A disk as its node sees it.
+/// Size and properties of a node's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Its size.
     pub bytes: u64,
-    /// Its block: places and lengths are multiples of it.
+    /// Its block: offsets and lengths are multiples of it.
     pub block_bytes: u32,
     /// Whether it takes no writes.
     pub read_only: bool,
 }
 
-/// What is to be done next.
+/// An action for the owner of the core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Begin a command of the disk. That may be put off until the other actions are done.
+    /// Begin a command of the disk, at the latest after the other actions.
     Start(Command),
     /// A request is over.
     Answer(Answered),
@@ -27,13 +27,13 @@ pub enum Action {
 /// A command of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What its end is told by. Used anew once it has ended; the numbers are as small as can be.
+    /// Identifies its end. Reused once it has ended; ids are as small as possible.
     pub id: u32,
     /// What is to be done.
     pub work: Work,
 }
 
-/// What a disk is to do. Places and lengths are in bytes.
+/// What a disk is to do. Offsets and lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Read into [`NodeCore::room`].
@@ -54,27 +54,27 @@ pub enum Work {
         /// Done once they are on the media.
         fua: bool,
     },
-    /// Put all that was written on the media.
+    /// Bring all written data to the media.
     Flush,
-    /// Make it zeros.
+    /// Write zeros.
     Zero {
         /// First byte.
         offset: u64,
         /// How many.
         bytes: u64,
-        /// Whether room may be given back.
+        /// Whether the space may be deallocated.
         may_trim: bool,
         /// Done once they are on the media.
         fua: bool,
     },
-    /// Give room back, so that it reads as zeros.
+    /// Deallocate space, so that it reads as zeros.
     Trim {
         /// First byte.
         offset: u64,
         /// How many.
         bytes: u64,
     },
-    /// Tell where data are and where holes.
+    /// Report which bytes are data and which are holes.
     BlockStatus {
         /// First byte.
         offset: u64,
@@ -90,7 +90,7 @@ pub enum Ended {
     Done,
     /// Bytes read for a request ([`NodeCore::is_for_request`]) were left with the disk, where the answer finds them.
     Left,
-    /// What a look found.
+    /// The extents that were found.
     Allocation(Vec<StatusExtent>),
 }
 
@@ -99,16 +99,16 @@ pub enum Ended {
 pub struct Answered {
     /// The number that it was submitted under.
     pub ticket: u64,
-    /// What came of it.
+    /// The result.
     pub result: Result<Outcome, BlockError>,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.
     Done,
-    /// Its bytes can be had by [`NodeCore::fill`], until the next action is asked for.
+    /// [`NodeCore::fill`] copies its bytes, until the next action is polled.
     Read {
         /// First byte.
         offset: u64,

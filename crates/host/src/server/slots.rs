@@ -1,4 +1,4 @@
-//! How many clients there may be: in all, from the network, and from one address; and who gives way where a seat is wanted.
+//! Limits of connections: in all, from the network, and per address; and which idle connection a new client replaces.
 
 use headstack_model::Nanos;
 use slab::Slab;
@@ -10,34 +10,34 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// How many seats there are.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionLimits {
     /// In all.
     pub(crate) all: usize,
-    /// For clients of a network; the others are for sockets in the file system alone.
+    /// From the network; the rest is reserved for Unix sockets.
     pub(crate) network: usize,
-    /// For one address of a network.
+    /// From one network address.
     pub(crate) address: usize,
-    /// After how long without a request a client gives way to one that finds no seat.
+    /// Time without a request after which a new client may replace a connection.
     pub(crate) idle_limit: Nanos,
 }
 
 impl ConnectionLimits {
-    /// So many in all, of which an eighth is for sockets in the file system alone.
+    /// Limits with this number in all, one eighth of which is reserved for Unix sockets.
     pub(crate) fn new(all: usize, address: usize, idle_limit: Nanos) -> ConnectionLimits {
         ConnectionLimits { all, network: all - all / 8, address, idle_limit }
     }
 }
 
-/// Why a client gets no seat: how many there are, and all are taken.
+/// The limit that a client exceeds, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// There is no seat left.
+    /// That of all connections.
     All(usize),
-    /// There is none left for clients of a network.
+    /// That of the network.
     Network(usize),
-    /// There is none left for this address.
+    /// That of its address.
     Address(usize),
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The seats of a server.
+/// The connection slots of a server.
 #[derive(Debug, Default)]
 #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]
 pub(crate) struct ConnectionSlots(Arc<Mutex<SlotTable>>);
@@ -73,16 +73,16 @@ struct SlotTable {
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// What is known of the client that has a seat.
+/// The state of a slot's client.
 #[derive(Debug, Default)]
 struct SlotState {
-    /// For how long it has asked for nothing, in milliseconds.
+    /// Milliseconds since its last request.
     idle_ms: AtomicU64,
-    /// Whether another has the seat.
+    /// Whether another client has the slot.
     is_revoked: AtomicBool,
 }
 
-/// What a connection takes up among those that a server allows, until it is dropped or another client gets it.
+/// A connection's slot, until it is dropped or another client gets it.
 #[derive(Debug)]
 #[allow(clippy::disallowed_types, reason = "connections end in the threads of disks")]
 pub(crate) struct ConnectionSlot {
@@ -92,10 +92,10 @@ pub(crate) struct ConnectionSlot {
 }
 
 impl ConnectionSlots {
-    /// A seat for a client of this address. Where all are taken, a client gives way that has asked for nothing for long: of the
-    /// address that has the most seats, the one that has been idle longest.
+    /// Acquires a slot for a client of this address. If all are taken, it replaces an idle client: the longest idle one of the address
+    /// with the most slots.
     ///
-    /// *Errors:* all are taken, and nobody gives way.
+    /// *Errors:* all are taken, and no client is idle for long enough.
     pub(crate) fn acquire(
         &self,
         address: Option<IpAddr>,
@@ -127,7 +127,7 @@ impl SlotTable {
         }
     }
 
-    /// The seat of a client that is to give way to one of this address.
+    /// The slot that a client of this address may take from an idle one.
     fn idle(&self, address: Option<IpAddr>, refusal: Refusal, idle_limit: Nanos) -> Option<usize> {
         let fits = |of: Option<IpAddr>| match refusal {
             Refusal::All(_) => true,
@@ -154,7 +154,7 @@ impl SlotTable {
         let (address, state) = self.slots.remove(number);
         if let Some(address) = address {
             self.network -= 1;
-            let there = self.by_address.remove(&address).expect("a seat was counted when it was taken");
+            let there = self.by_address.remove(&address).expect("a slot was counted when it was acquired");
             if there > 1 {
                 self.by_address.insert(address, there - 1);
             }
@@ -164,13 +164,13 @@ impl SlotTable {
 }
 
 impl ConnectionSlot {
-    /// Takes note for how long its client has asked for nothing; whether another has the seat by now.
+    /// Notes how long its client has been idle. Returns whether another client has the slot by now.
     pub(crate) fn note_idle(&self, idle: Nanos) -> bool {
         self.state.idle_ms.store(idle.0 / 1_000_000, Ordering::Relaxed);
         self.is_revoked()
     }
 
-    /// Whether another has the seat.
+    /// Whether another client has the slot.
     pub(crate) fn is_revoked(&self) -> bool {
         self.state.is_revoked.load(Ordering::Relaxed)
     }
@@ -179,14 +179,14 @@ impl ConnectionSlot {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        // Seats are lost under the lock: the number may be another's by now.
+        // Slots are revoked under the lock: the number may belong to another client by now.
         if !self.is_revoked() {
             taken.remove(self.number);
         }
     }
 }
 
-/// What stands for an address: of IPv6 the first 64 bits, since who has one address there has all with the same.
+/// The key of an address: its first 64 bits for IPv6, because a client usually has a whole 64-bit prefix.
 fn prefix64(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -212,13 +212,13 @@ mod tests {
         let held = [take("10.0.0.1"), take("::ffff:10.0.0.1"), take("fe80::1:2"), take("fe80::2:1")];
         assert!(held.iter().all(Result::is_ok));
         assert_eq!(take("10.0.0.1").err(), Some(Refusal::Address(2)));
-        assert_eq!(take("fe80::3").err(), Some(Refusal::Address(2)), "they are one household");
+        assert_eq!(take("fe80::3").err(), Some(Refusal::Address(2)), "they share a prefix");
         let last = take("10.0.0.2");
         assert!(last.is_ok());
         assert_eq!(take("10.0.0.3").err(), Some(Refusal::All(5)));
         assert_eq!(slots.acquire(None, connection_limits).err(), Some(Refusal::All(5)));
         drop((held, last));
-        let taken = slots.0.lock().expect("nobody panics");
+        let taken = slots.0.lock().expect("no thread has panicked");
         assert!(taken.slots.is_empty() && taken.network == 0 && taken.by_address.is_empty());
     }
 
@@ -232,24 +232,25 @@ mod tests {
         assert_eq!(slots.acquire(address("10.0.0.2"), connection_limits).err(), Some(Refusal::Network(14)));
         let local: Vec<_> = (0..20).map_while(|_| slots.acquire(None, connection_limits).ok()).collect();
         assert_eq!(local.len(), 2);
-        assert_eq!(ConnectionLimits::new(2, 2, MINUTE).network, 2, "of a few seats none is kept");
+        assert_eq!(ConnectionLimits::new(2, 2, MINUTE).network, 2, "of a few slots none is reserved");
     }
 
     #[test]
     fn longest_idle_client_of_the_fullest_address_is_evicted() {
         let slots = ConnectionSlots::default();
         let connection_limits = ConnectionLimits { all: 4, network: 4, address: 3, idle_limit: MINUTE };
-        let other = slots.acquire(address("10.0.0.2"), connection_limits).expect("there are seats");
+        let other = slots.acquire(address("10.0.0.2"), connection_limits).expect("slots are free");
         let hoard: Vec<_> = (0..3)
-            .map(|_| slots.acquire(address("10.0.0.1"), connection_limits).expect("there are seats"))
+            .map(|_| slots.acquire(address("10.0.0.1"), connection_limits).expect("slots are free"))
             .collect();
         assert!(
             slots.acquire(address("10.0.0.3"), connection_limits).is_err(),
-            "nobody has been idle for long"
+            "no client has been idle for long"
         );
         other.note_idle(Nanos(3 * MINUTE.0));
         (1..).zip(&hoard).for_each(|(minutes, slot)| assert!(!slot.note_idle(Nanos(minutes * MINUTE.0))));
-        let new_client = slots.acquire(address("10.0.0.3"), connection_limits).expect("somebody gives way");
+        let new_client =
+            slots.acquire(address("10.0.0.3"), connection_limits).expect("an idle client is replaced");
         assert_eq!(hoard.iter().map(ConnectionSlot::is_revoked).collect::<Vec<_>>(), [false, false, true]);
         assert!(!other.is_revoked());
         let own = slots.acquire(address("10.0.0.1"), connection_limits);
@@ -259,6 +260,9 @@ mod tests {
         );
         drop(hoard);
         drop((own, other, new_client));
-        assert!(slots.0.lock().expect("nobody panics").slots.is_empty(), "a lost seat is given back once");
+        assert!(
+            slots.0.lock().expect("no thread has panicked").slots.is_empty(),
+            "a revoked slot is released once"
+        );
     }
 }
