@@ -419,7 +419,7 @@ mod tests {
             let is_checked = passes.replace(passes.get() + 1) < 3;
             list().inspect(move |block| {
                 if is_checked && *block == 8000 {
-                    let error = Filesystem::open(file).err().expect("it is unfinished").to_string();
+                    let error = Filesystem::open(file).expect_err("it is unfinished").to_string();
                     assert!(error.contains("interrupted"), "{error}");
                     let (code, out) = run("e2fsck", &["-fp", path]);
                     assert!(code & 8 != 0, "{code}: {out}");
