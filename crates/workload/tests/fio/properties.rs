@@ -131,7 +131,8 @@ proptest! {
         let mut include = |_: &str| Ok(more.clone());
         if let Err(error) = JobFile::parse(&format!("[j]\n{text}\n{more}"), "p.fio", &mut include, &|_| None) {
             let line = error.to_string();
-            prop_assert!(!line.contains('\n') && line.starts_with("p.fio:") || error.origin != "p.fio", "{line}");
+            prop_assert!(!line.contains('\n'), "{line}");
+            prop_assert!(line.starts_with("p.fio:") || error.origin != "p.fio", "{line}");
         }
     }
 }
