@@ -12,7 +12,7 @@ use crate::queue::{QueueView, Slot};
 
 pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
     letter: "W",
-    summary: "the thousandths of its age that a request gets off its positioning time",
+    summary: "thousandths of a request's age that are subtracted from its positioning time",
     default: 6.0,
     least: 0.0,
     most: 1e6,

@@ -16,8 +16,8 @@ const REQUEST: u64 = 1_000_000;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "bounded-sptf",
-    summary: "SPTF with bounded overtaking: positioning times shrink with every later request, to nothing at \
-              m + K m^P of them, m others waiting",
+    summary: "SPTF with bounded overtaking: positioning times shrink with every later request, to zero at \
+              m + K m^P of them, with m others waiting",
     knowledge: Knowledge::Position,
     parameters: &[
         Parameter {

@@ -10,8 +10,8 @@ const fn allowed(letter: &'static str, summary: &'static str, default: f64) -> P
     Parameter { letter, summary, default, least: 0.0, most: 1e7, is_whole: false }
 }
 
-pub(super) const READ: Parameter = allowed("R", "the time of a read that brings no deadline in ms", 500.0);
-pub(super) const WRITE: Parameter = allowed("W", "the time of a write that brings no deadline in ms", 5000.0);
+pub(super) const READ: Parameter = allowed("R", "the deadline of a read without one, in ms", 500.0);
+pub(super) const WRITE: Parameter = allowed("W", "the deadline of a write without one, in ms", 5000.0);
 
 pub(super) const ENTRY: Entry = Entry {
     name: "edf",

@@ -1,4 +1,4 @@
-//! LOOK: up and down, turning where nothing lies ahead. Also called the elevator.
+//! LOOK: up and down, reversing where nothing lies ahead. Also called the elevator.
 
 use super::axis::{Axis, Sweep};
 use super::built_in::Algorithm;
@@ -9,7 +9,7 @@ const SOURCE: &str = "Merten 1970";
 
 pub(super) const CYLINDER: Entry = Entry {
     name: "look",
-    summary: "Up and down by cylinder, turning where nothing lies ahead",
+    summary: "Up and down by cylinder, reversing where nothing lies ahead",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
     source: SOURCE,
@@ -18,7 +18,7 @@ pub(super) const CYLINDER: Entry = Entry {
 
 pub(super) const LBN: Entry = Entry {
     name: "look-lbn",
-    summary: "Up and down by block number, turning where nothing lies ahead",
+    summary: "Up and down by block number, reversing where nothing lies ahead",
     knowledge: Knowledge::Lbn,
     parameters: &[],
     source: SOURCE,

@@ -11,7 +11,7 @@ const SOURCE: &str = "Denning 1967";
 
 pub(super) const CYLINDER: Entry = Entry {
     name: "scan",
-    summary: "Up and down by cylinder, the arm turning at the edges of the disk only",
+    summary: "Up and down by cylinder, reversing at the edges of the disk only",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
     source: SOURCE,
@@ -20,7 +20,7 @@ pub(super) const CYLINDER: Entry = Entry {
 
 pub(super) const LBN: Entry = Entry {
     name: "scan-lbn",
-    summary: "Up and down by block number, the arm turning at the edges of the disk only",
+    summary: "Up and down by block number, reversing at the edges of the disk only",
     knowledge: Knowledge::Lbn,
     parameters: &[],
     source: SOURCE,

@@ -8,7 +8,7 @@ use crate::queue::{QueueView, Slot};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "spctf",
-    summary: "SPTF that knows the cache: what it can answer by now goes first",
+    summary: "SPTF that knows the cache: requests that it can answer now go first",
     knowledge: Knowledge::Cache,
     parameters: &[],
     source: "Worthington, Ganger and Patt 1994",

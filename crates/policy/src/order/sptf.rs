@@ -9,7 +9,7 @@ use crate::queue::QueueView;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "sptf",
-    summary: "Shortest positioning time first: seek, settle and rotational latency, of equal ones the oldest",
+    summary: "Shortest positioning time first: seek, settle and rotational latency, on a tie the oldest request",
     knowledge: Knowledge::Position,
     parameters: &[],
     source: "Seltzer, Chen and Ousterhout 1990; Jacobson and Wilkes 1991",

@@ -12,7 +12,7 @@ const SOURCE: &str = "Denning 1967";
 
 pub(super) const CYLINDER: Entry = Entry {
     name: "sstf",
-    summary: "Shortest seek first: the nearest cylinder, of equally near requests the oldest",
+    summary: "Shortest seek first: the nearest cylinder, on a tie the oldest request",
     knowledge: Knowledge::Cylinder,
     parameters: &[],
     source: SOURCE,
@@ -21,7 +21,7 @@ pub(super) const CYLINDER: Entry = Entry {
 
 pub(super) const LBN: Entry = Entry {
     name: "sstf-lbn",
-    summary: "Shortest seek first as a host can tell: the nearest block number, of equally near requests the oldest",
+    summary: "Shortest seek first with a host's knowledge: the nearest block number, on a tie the oldest request",
     knowledge: Knowledge::Lbn,
     parameters: &[],
     source: SOURCE,

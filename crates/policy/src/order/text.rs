@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(error("fcfs(1)"), "order `fcfs(1)`: 1 parameters where `fcfs` takes 0 at most");
         assert_eq!(
             error("vr(2)"),
-            "order `vr(2)`: R is `2`; it is the reluctance to turn round, from SSTF's to LOOK's: 0 to 1"
+            "order `vr(2)`: R is `2`; it is the reluctance to reverse, from SSTF's to LOOK's: 0 to 1"
         );
         assert_eq!(
             error("n-step(2.5)"),

@@ -7,11 +7,11 @@ use crate::queue::QueueView;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "vr",
-    summary: "The nearest cylinder, where turning round counts as R times all cylinders",
+    summary: "The nearest cylinder, where reversing costs R times all cylinders",
     knowledge: Knowledge::Cylinder,
     parameters: &[Parameter {
         letter: "R",
-        summary: "the reluctance to turn round, from SSTF's to LOOK's",
+        summary: "the reluctance to reverse, from SSTF's to LOOK's",
         default: 0.2,
         least: 0.0,
         most: 1.0,

@@ -12,7 +12,7 @@ use crate::queue::{QueueView, Slot};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "wstf",
-    summary: "Weighted SPTF: positioning times shrink with age, to nothing at M ms",
+    summary: "Weighted SPTF: positioning times shrink with age, to zero at M ms",
     knowledge: Knowledge::Position,
     parameters: &[Parameter {
         letter: "M",
