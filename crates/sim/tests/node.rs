@@ -240,3 +240,17 @@ fn stream_memory_bound_holds_for_mixed_clients() {
         });
     }
 }
+
+#[test]
+fn earlier_names_of_node_keys_are_accepted() {
+    let parsed = |keys: &str| {
+        let rig = rig(&format!(
+            "[drive]\npreset = \"wd800jd\"\n[node]\nread_ahead_bytes = 65536\ndispatch_set = 1\n{keys}"
+        ));
+        format!("{:?}", rig.resolved())
+    };
+    assert_eq!(
+        parsed("requests_a_turn = 3\ngather_writes = false\ngather_ms = 7.0\nbeside_bytes = 8192"),
+        parsed("requests_per_turn = 3\ncoalesce_writes = false\ncoalesce_ms = 7.0\nbypass_bytes = 8192"),
+    );
+}

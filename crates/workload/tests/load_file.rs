@@ -174,6 +174,17 @@ fn load_ends_at_its_time_limit() {
 }
 
 #[test]
+fn earlier_name_of_the_idle_processor_key_is_accepted() {
+    let file = |key: &str| {
+        let text = format!("requests = 1\n{key} = true\n[[blocks]]\ndepth = 1");
+        let file = LoadFile::parse(&text, "x.toml").expect("the file is good");
+        // The file keeps its text, which differs.
+        format!("{file:?}").split(", origin: ").next().map(str::to_string)
+    };
+    assert_eq!(file("processors_idle_for_good"), file("idle_cpu_never_wakes"));
+}
+
+#[test]
 fn every_malformed_file_is_rejected_in_one_line() {
     let refused = |text: &str| LoadFile::parse(text, "x.toml").expect_err("the file is bad").to_string();
     let cases = [
@@ -181,7 +192,7 @@ fn every_malformed_file_is_rejected_in_one_line() {
         (
             "[[block]]",
             "x.toml:1: block[0]: unknown field `block`, expected one of `requests`, `max_time_s`, `processors`, \
-             `idle_cpu_never_wakes`, `blocks`, \
+             `idle_cpu_never_wakes`, `processors_idle_for_good`, `blocks`, \
              `stream`, `burst`, `process`; did you mean `blocks`?",
         ),
         (

@@ -18,7 +18,7 @@ pub struct Config {
     pub dispatch_set: Option<u32>,
     /// N: requests to the disk in one turn of a stream. By default the scheduler chooses it from the measured bandwidth and
     /// positioning time.
-    #[serde(alias = "requests_per_turn")]
+    #[serde(alias = "requests_a_turn")]
     pub requests_per_turn: Option<u32>,
     /// Share of the disk's own bandwidth that the chosen values aim at; a larger share makes turns, and so waits, longer.
     pub efficiency: f64,
@@ -29,10 +29,10 @@ pub struct Config {
     /// How the scheduler distinguishes streams from other requests.
     pub classifier: Classifier,
     /// Whether writes without FUA are coalesced: answered at once and written later, at the latest at a FLUSH.
-    #[serde(alias = "coalesce_writes")]
+    #[serde(alias = "gather_writes")]
     pub coalesce_writes: bool,
     /// Longest time that coalesced bytes wait for adjacent ones before they are written.
-    #[serde(alias = "coalesce_ms")]
+    #[serde(alias = "gather_ms")]
     pub coalesce_ms: f64,
     /// Time without a request after which staged bytes are discarded and a stream ends.
     pub idle_ms: f64,
@@ -43,7 +43,7 @@ pub struct Config {
     /// Share of the throughput that the guard against starvation in the disk's own queue may cost; 0 turns the guard off.
     pub guard_cost: f64,
     /// Bytes of streams between two requests that bypass them, so that neither starves the other.
-    #[serde(alias = "bypass_bytes")]
+    #[serde(alias = "beside_bytes")]
     pub bypass_bytes: u64,
 }
 

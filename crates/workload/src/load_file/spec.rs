@@ -26,7 +26,7 @@ pub struct LoadSpec {
     pub processors: Option<u32>,
     /// A processor other than the first idles for the rest of the run once it runs out of processes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[serde(alias = "idle_cpu_never_wakes")]
+    #[serde(alias = "processors_idle_for_good")]
     pub idle_cpu_never_wakes: bool,
     /// Single requests: random, in sequence, or to popular groups of blocks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

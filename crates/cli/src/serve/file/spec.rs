@@ -50,7 +50,7 @@ pub(crate) struct LimitsSpec {
     pub(crate) in_flight_bytes: usize,
     /// Bytes in flight of all connections together, in addition to 256 KiB of each. A connection that needs more is not read from
     /// until others release memory. Default: 512 MiB, or `in_flight_bytes` if that is more.
-    #[serde(alias = "total_in_flight_bytes", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "in_flight_bytes_together", skip_serializing_if = "Option::is_none")]
     pub(crate) total_in_flight_bytes: Option<usize>,
     /// Time without a request after which a new client may replace a connection when all are in use. The longest idle connection
     /// of the address with the most connections is replaced.
