@@ -6,7 +6,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 
-.PHONY: demo test check reproduce packages lint doc golden probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large install clean
+.PHONY: demo test check reproduce packages lint doc golden evidence probe-full node-full docs-formats docs-picture planted cuts bench emulate-speed streams serve-speed speed command fuzz guest cuts-real emulate-agreement layout-gain layout-large install clean
 
 demo:
 	$(CARGO) build --release --package headstack-cli
@@ -26,6 +26,10 @@ golden:
 reproduce:
 	$(CARGO) build --release --package headstack-cli
 	$${CARGO_TARGET_DIR:-target}/release/headstack reproduce all --out $(OUT) $(if $(TRACES),--traces $(TRACES))
+
+# Writes the tables of docs/VALIDATION.md that are generated, each with commit and date. TRACES as above.
+evidence:
+	$(CARGO) run --release --package headstack-bench --bin evidence -- $(if $(TRACES),--traces $(TRACES))
 
 packages:
 	scripts/install-test-packages

@@ -1,0 +1,81 @@
+//! Writes the generated tables of `docs/VALIDATION.md` anew: `make evidence`.
+//!
+//! A table stands between two comments, `<!-- evidence: NAME -->` and `<!-- end of evidence -->`, and ends with the commit and the date of the
+//! run. The tables of this program have no timing in them, so that they are the same on every machine.
+
+mod page;
+mod tables;
+
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::{fs, io};
+use tables::TABLES;
+
+/// Write the generated tables of a page anew
+#[derive(Parser)]
+struct Args {
+    /// The page
+    #[arg(long, value_name = "FILE", default_value = "docs/VALIDATION.md")]
+    page: PathBuf,
+    /// The traces of real drives; without it their table stays as it is
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
+    /// Write only the tables whose names contain this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+}
+
+/// Commit and date of this run, as they stand under a table.
+fn stamp() -> io::Result<String> {
+    let commit = Command::new("git").args(["describe", "--always", "--dirty"]).output()?;
+    let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output()?;
+    let word = |output: &[u8]| String::from_utf8_lossy(output).trim().to_string();
+    Ok(format!("*Commit {}, {}.*", word(&commit.stdout), word(&date.stdout)))
+}
+
+#[allow(clippy::disallowed_methods, reason = "the program edits a page")]
+fn write_tables(args: &Args) -> Result<(), String> {
+    let place = args.page.display();
+    let mut text = fs::read_to_string(&args.page).map_err(|error| format!("{place}: {error}"))?;
+    let stamp = stamp().map_err(|error| format!("git or date: {error}"))?;
+    for (name, generate) in TABLES.iter().filter(|(name, _)| name.contains(&args.only)) {
+        match generate(args.traces.as_deref())? {
+            Some(table) => {
+                text = page::with_table(&text, name, &format!("{table}\n{stamp}\n"))?;
+                println!("{name}: written");
+            }
+            None => println!("{name}: left as it is, since --traces was not given"),
+        }
+    }
+    fs::write(&args.page, text).map_err(|error| format!("{place}: {error}"))
+}
+
+fn main() -> ExitCode {
+    match write_tables(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("evidence: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test reads the page and the reference data")]
+    fn validation_page_has_the_tables_that_the_models_give_now() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/VALIDATION.md");
+        let text = fs::read_to_string(page).expect("the page exists");
+        let traces = headstack_prerequisites::reference_data("disksim/traces");
+        for (name, generate) in TABLES {
+            let Some(table) = generate(traces.as_deref()).expect("the drives are shipped") else { continue };
+            let written = page::table(&text, name).unwrap_or_else(|error| panic!("{error}"));
+            assert!(written.starts_with(&table), "{name}: run `make evidence`\n{written}\n{table}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What each table is computed from.
+
+use headstack_model::drives;
+use headstack_sim::stats::{Agreement, ClassAgreement};
+use headstack_studies::study::{self, Alone, Length, Reproduction};
+use headstack_studies::validation;
+use headstack_workload::trace::{self, Trace};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// Computes a table from the traces of real drives, where they were given; none where it needs traces that were not.
+type Generate = fn(Option<&Path>) -> Result<Option<String>, String>;
+
+/// The tables by name.
+pub(crate) const TABLES: [(&str, Generate); 2] =
+    [("real-drives", real_drives), ("st2000dm006", |_| st2000dm006().map(Some))];
+
+/// A drive with a trace.
+struct TracedDrive {
+    name: &'static str,
+    file: &'static str,
+    trace: &'static str,
+    /// What DiskSim 4.0 reaches, in ms and in the digits that it is given in: demerit, mean absolute error, demerits of reads and writes.
+    disksim: Option<[&'static str; 4]>,
+}
+
+const fn traced(
+    name: &'static str,
+    file: &'static str,
+    trace: &'static str,
+    disksim: Option<[&'static str; 4]>,
+) -> TracedDrive {
+    TracedDrive { name, file, trace, disksim }
+}
+
+/// *Source of DiskSim's figures:* its own run of `valid/runvalid`, recomputed request by request. It aborts on the ST41601N.
+const TRACED_DRIVES: [TracedDrive; 7] = [
+    traced("Atlas 10K", "atlas-10k", "atlas10k", Some(["0.2675", "1.033", "0.385", "0.175"])),
+    traced("Cheetah 9LP", "cheetah-9lp", "cheetah9LP", Some(["0.1071", "1.094", "0.123", "0.161"])),
+    traced("Ultrastar 18ES", "ultrastar-18es", "ibm18es", Some(["0.1361", "1.335", "0.165", "0.061"])),
+    traced("HP C2247A", "hp-c2247a", "hp_c2247a", Some(["0.0899", "0.573", "0.149", "0.124"])),
+    traced("HP C3323A", "hp-c3323a", "hp_c3323a", Some(["0.3057", "2.865", "0.246", "0.774"])),
+    traced("DEC RZ26", "dec-rz26", "dec_rz26", Some(["0.3406", "1.631", "0.273", "1.060"])),
+    traced("ST41601N", "st41601n", "st41601n", None),
+];
+
+#[allow(clippy::disallowed_methods, reason = "the traces are files")]
+fn agreement(drive: &TracedDrive, folder: &Path) -> Result<Agreement, String> {
+    let path = folder.join(drive.trace).with_extension("trace");
+    let place = path.display();
+    let bytes = fs::read(&path).map_err(|error| format!("{place}: {error}"))?;
+    let open =
+        || Trace::open(&bytes[..], drive.trace, trace::named("validate")).map_err(|error| error.to_string());
+    let spec = drives::load(drive.file).map_err(|error| error.to_string())?;
+    let pairs = validation::replay(&spec, open()?, open()?).map_err(|error| error.to_string())?;
+    Agreement::new(&pairs).ok_or_else(|| format!("{place}: the trace is empty"))
+}
+
+fn real_drives(traces: Option<&Path>) -> Result<Option<String>, String> {
+    let Some(folder) = traces else { return Ok(None) };
+    let mut table = "| drive | requests | mean ms, measured → simulated | demerit ms | DiskSim | MAE ms | DiskSim | within 10 % \
+                     | demerit of reads, writes | DiskSim |\n|---|---|---|---|---|---|---|---|---|---|\n"
+        .to_string();
+    for drive in &TRACED_DRIVES {
+        let agreement = agreement(drive, folder)?;
+        let all = &agreement.all;
+        let demerit_of =
+            |class: &Option<ClassAgreement>| class.as_ref().map_or(0.0, |class| class.demerit_ms);
+        let (reads, writes) = (demerit_of(&agreement.reads), demerit_of(&agreement.writes));
+        let [demerit, mae, class_demerits] = match drive.disksim {
+            Some([demerit, mae, reads, writes]) => [demerit.into(), mae.into(), format!("{reads}, {writes}")],
+            None => ["–", "–", "–"].map(str::to_string),
+        };
+        let row = format!(
+            "| {} | {} | {:.3} → {:.3} | {:.4} | {demerit} | {:.3} | {mae} | {:.1} % | {reads:.3}, {writes:.3} | {class_demerits} |",
+            drive.name,
+            all.requests,
+            all.mean_measured_ms,
+            all.mean_simulated_ms,
+            all.demerit_bucketed_ms,
+            all.mae_ms,
+            100.0 * all.within_10_percent,
+        );
+        writeln!(table, "{row}").expect("a text takes any line");
+    }
+    Ok(Some(table))
+}
+
+/// `published / simulated` of this metric, with four digits of ours.
+fn compared(done: &Reproduction, metric: &str) -> Result<String, String> {
+    let row = done.rows.iter().find(|row| row.expected.metric == metric);
+    let values = row.and_then(|row| row.expected.value.zip(row.ours));
+    let (published, ours) = values.ok_or_else(|| format!("the study has no value of {metric}"))?;
+    let decimals = (3 - ours.abs().log10().floor() as i32).clamp(0, 3) as usize;
+    let ours = format!("{ours:.decimals$}");
+    let ours = if ours.contains('.') { ours.trim_end_matches('0').trim_end_matches('.') } else { &ours };
+    Ok(format!("{published} / {ours}"))
+}
+
+fn st2000dm006() -> Result<String, String> {
+    let study = study::named("st2000dm006").map_err(|error| error.to_string())?;
+    let done = study.reproduce(Length::Full, &Alone).map_err(|error| error.to_string())?;
+    let mut table = "| measured / simulated | |\n|---|---|\n".to_string();
+    let depths: Vec<String> =
+        [1, 2, 4, 8, 16, 32].map(|depth| format!("random_read_qd{depth}_iops")).to_vec();
+    let depths: Vec<&str> = depths.iter().map(String::as_str).collect();
+    let quantiles: Vec<String> = [1, 10, 50, 90, 99].map(|p| format!("random_read_qd1_p{p}_ms")).to_vec();
+    let quantiles: Vec<&str> = quantiles.iter().map(String::as_str).collect();
+    let rows: [(&str, &[&str]); 5] = [
+        ("random reads at depth 1, 2, 4, 8, 16, 32 (IOPS)", &depths),
+        ("response at depth 1: p1, p10, p50, p90, p99 (ms)", &quantiles),
+        ("sequential reads, writes (MB/s)", &["sequential_read_mb_s", "sequential_write_mb_s"]),
+        ("random writes (IOPS)", &["random_write_iops"]),
+        ("FLUSH after 8, 64 random writes (ms)", &["flush_after_8_ms", "flush_after_64_ms"]),
+    ];
+    for (what, metrics) in rows {
+        let pairs: Result<Vec<String>, String> =
+            metrics.iter().map(|metric| compared(&done, metric)).collect();
+        writeln!(table, "| {what} | {} |", pairs?.join(", ")).expect("a text takes any line");
+    }
+    Ok(table)
+}
