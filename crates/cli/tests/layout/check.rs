@@ -81,7 +81,7 @@ fn damaged_or_foreign_ext4_image_is_rejected() {
     let disk = Disk::of("atlas-10k", 1003, 40_000);
     let image = disk.image();
     let check = || refused(&["layout", "check", disk.map(), &image, "--partition", disk.partition()], 2);
-    assert!(check().contains("its superblock is not as mke2fs makes it"), "{}", check());
+    assert!(check().contains("the superblock is not as mke2fs makes it"), "{}", check());
     made(&disk, &image, &["--method", "hidden-file"]);
     let file = std::fs::File::options().read(true).write(true).open(&image).expect("it is there");
     let mut whole = vec![0; 1 << 20];

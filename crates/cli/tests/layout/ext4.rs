@@ -234,7 +234,7 @@ fn every_rejection_leaves_the_image_unchanged() {
     refused(&["--", "-b", "1024"], "the option -b of mke2fs");
     refused(&["--", "/dev/null"], "the option /dev/null of mke2fs");
     refused(&["--", "-O", "nonsense"], "mke2fs cannot make this file system");
-    refused(&["--method", "hidden-file", "--", "-O", "bigalloc"], "features that are not understood");
+    refused(&["--method", "hidden-file", "--", "-O", "bigalloc"], "features that are not supported here");
     refused(&["--method", "hidden-file", "--", "-N", "4000000000"], "mke2fs cannot make this file system");
     refused(&["--method", "bad-blocks", "--", "-N", "20000"], "mke2fs cannot make this file system");
     refused(
