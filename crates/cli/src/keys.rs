@@ -29,12 +29,13 @@ fn page(schema: &Value) -> String {
 const WIDTH: usize = 110;
 
 /// The unit that the end of a key's name tells, the longer ends first.
-const UNITS: [(&str, &str); 16] = [
+const UNITS: [(&str, &str); 17] = [
     ("us_per_sector", "µs a sector"),
     ("mb_s", "MB/s"),
     ("_cylinders_ms", "cylinders and ms"),
     ("_ms", "ms"),
     ("_us", "µs"),
+    ("_bytes_per_s", "bytes/s"),
     ("_s", "s"),
     ("sectors", "sectors"),
     ("_bytes", "bytes"),
