@@ -1,7 +1,7 @@
 //! How a command fails: one line on standard error and an exit code.
 
-use crate::interrupt::Signal;
 use crate::plain;
+use crate::signal::Signal;
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;

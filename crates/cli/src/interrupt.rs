@@ -9,31 +9,15 @@
 
 use crate::failure::Failure;
 use crate::service::events::unless_ignored;
+use crate::signal::Signal;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::signal_name;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-
-/// A signal that ended a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signal(i32);
-
-impl Signal {
-    /// Its name: `SIGINT`.
-    pub(crate) fn name(self) -> &'static str {
-        signal_name(self.0).unwrap_or("a signal")
-    }
-
-    /// The exit code by which shells know it: 128 and its number.
-    pub(crate) fn exit_code(self) -> u8 {
-        128 + self.0 as u8
-    }
-}
 
 /// Whether the process was asked to stop. Copies share the answer.
 #[derive(Clone, Debug, Default)]

@@ -24,6 +24,7 @@ mod rig;
 mod run;
 mod serve;
 mod service;
+mod signal;
 mod sim;
 mod stripe;
 mod survey;

@@ -2,7 +2,8 @@
 
 use crate::SpecError;
 use crate::fields::Fields;
-use crate::queue::{self, Owner, SetupQueue};
+use crate::queue::{self, Owner};
+use crate::spec::SetupQueue;
 use headstack_model::spec::{
     BusSpec, CacheSpec, Interface, OverheadSet, OverheadSpec, QueueSpec, ReadAhead, WatermarkOf, WriteCache,
     WriteDisconnect, ZeroLatency,

@@ -191,3 +191,19 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
 pub(crate) fn whole(number: f64) -> Option<u32> {
     (number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0).then_some(number as u32)
 }
+
+/// A list of words that must be there.
+pub(crate) fn words(fields: &mut Fields, key: &str) -> Result<Vec<String>, SpecError> {
+    let items = fields.list(key)?.unwrap_or_default();
+    let words: Option<Vec<String>> = items
+        .iter()
+        .map(|item| match item {
+            Value::Word(word) => Some(word.clone()),
+            _ => None,
+        })
+        .collect();
+    match words {
+        Some(words) if !words.is_empty() => Ok(words),
+        _ => Err(fields.error(key, "needs a list of names")),
+    }
+}

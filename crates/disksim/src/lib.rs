@@ -14,6 +14,7 @@ mod queue;
 pub mod rig;
 pub mod setup;
 mod simple;
+mod spec;
 mod synthetic;
 mod topology;
 

@@ -1,50 +1,10 @@
 //! `disksim_logorg`: how drives make an array.
 
 use crate::SpecError;
-use crate::fields::{Fields, Notes};
+use crate::fields::{Fields, Notes, words};
 use crate::parse::Block;
-use crate::setup::{Setup, words};
+use crate::spec::{Setup, SetupArray, SetupOrganisation};
 use crate::topology::PRINTS;
-
-/// How the blocks of an array lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetupOrganisation {
-    /// One drive after the other.
-    Concatenation,
-    /// In stripe units.
-    Striping,
-    /// Copies, striped where there are more drives.
-    Mirroring,
-    /// Stripes with parity on one drive.
-    ParityDrive,
-    /// Stripes with parity on a drive in turn.
-    ParityRotated,
-}
-
-/// An array of a set-up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetupArray {
-    /// Its name.
-    pub name: String,
-    /// How its blocks lie.
-    pub organisation: SetupOrganisation,
-    /// The names of its drives.
-    pub drives: Vec<String>,
-    /// Blocks of a stripe unit.
-    pub stripe_unit_sectors: u32,
-    /// Blocks of a unit of parity.
-    pub parity_unit_sectors: u32,
-    /// Copies of everything.
-    pub copies: u32,
-    /// Which copy is read: 1 the first, 2 any, 3 in turn, 4 the nearest, 5 and 6 that with the shortest queue.
-    pub read_choice: u32,
-    /// How parity wanders: 1 and 2 to the left, symmetric or not, 3 and 4 to the right, not or symmetric.
-    pub rotation: u32,
-    /// Share of a stripe up to which old data and parity are read.
-    pub read_modify_write_ratio: f64,
-    /// Whether nothing is written before all is read.
-    pub ordered_writes: bool,
-}
 
 /// An array, unless it is each of its drives for itself.
 pub(crate) fn convert(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecError> {

@@ -3,6 +3,7 @@
 use crate::SpecError;
 use crate::fields::{Fields, Notes};
 use crate::parse::Block;
+use crate::spec::SetupQueue;
 
 /// Whose queue it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,15 +14,6 @@ pub(crate) enum Owner {
     Driver,
     /// A smart controller's.
     Controller,
-}
-
-/// A queue of a set-up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SetupQueue {
-    /// Name of the order, with its parameters.
-    pub order: String,
-    /// Whether requests that somebody waits for go first.
-    pub urgent_first: bool,
 }
 
 /// Converts a `disksim_ioqueue` block.

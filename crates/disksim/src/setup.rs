@@ -6,106 +6,14 @@ use crate::lexer::Place;
 use crate::parse::{Block, Document, Node, Value};
 use crate::queue::{self, Owner};
 use crate::topology::{PRINTS, components};
-use crate::{NotCarried, SpecError, logorg, simple, synthetic};
+use crate::{SpecError, logorg, simple, synthetic};
 use headstack_model::DriveSpec;
 use std::collections::BTreeMap;
 
-pub use crate::logorg::{SetupArray, SetupOrganisation};
-pub use crate::queue::SetupQueue;
-pub use crate::synthetic::{SetupDistribution, SetupLoad, SetupProcess};
-
-/// A set-up as it stands in DiskSim's files, before it is made a rig.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Setup {
-    /// The drives, in the order of their numbers.
-    pub drives: Vec<SetupDrive>,
-    /// The buses that carry drives.
-    pub buses: Vec<SetupBus>,
-    /// The controllers that carry those buses.
-    pub controllers: Vec<SetupController>,
-    /// The arrays.
-    pub arrays: Vec<SetupArray>,
-    /// The driver's queue.
-    pub queue: SetupQueue,
-    /// Whether the driver sends a drive one command at a time.
-    pub one_at_a_time: bool,
-    /// The devices of traces by number, and the drives that they go to.
-    pub devices: Vec<(u64, String)>,
-    /// Processors of the host.
-    pub processors: u32,
-    /// The synthetic load.
-    pub load: Option<SetupLoad>,
-    /// What was met and could not be carried over, in the order of the files.
-    pub not_carried: Vec<NotCarried>,
-}
-
-/// A drive of a set-up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetupDrive {
-    /// Its name.
-    pub name: String,
-    /// The drive itself, without its way to the host.
-    pub spec: DriveSpec,
-    /// Its bus: the place in [`Setup::buses`].
-    pub bus: Option<usize>,
-}
-
-/// A bus of a set-up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetupBus {
-    /// Its name.
-    pub name: String,
-    /// Whether one drive at a time has it.
-    pub exclusive: bool,
-    /// Time a sector takes to the host.
-    pub read_us_per_sector: f64,
-    /// Time a sector takes from the host.
-    pub write_us_per_sector: f64,
-    /// Time to win it.
-    pub arbitration_us: f64,
-    /// Its controller: the place in [`Setup::controllers`].
-    pub controller: Option<usize>,
-}
-
-/// A controller of a set-up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetupController {
-    /// Its name.
-    pub name: String,
-    /// Whether it has a queue and a cache of its own.
-    pub smart: bool,
-    /// Time a sector takes through it.
-    pub us_per_sector: f64,
-    /// Time that each of its messages takes.
-    pub delay_us: f64,
-    /// Name of the order of its queue.
-    pub order: Option<String>,
-    /// Commands that it holds.
-    pub queue_depth: Option<u32>,
-    /// Commands that it has outstanding at each drive.
-    pub drive_depth: Option<u32>,
-    /// Its cache.
-    pub cache: Option<SetupCache>,
-}
-
-/// A controller's cache.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetupCache {
-    /// Its size.
-    pub sectors: u32,
-    /// Size of a line.
-    pub line_sectors: Option<u32>,
-    /// Name of the drive that is the cache.
-    pub drive: Option<String>,
-    /// Whether a write is done once it is in the cache.
-    pub write_back: bool,
-    /// How often dirty blocks are written.
-    pub flush_period_ms: Option<f64>,
-    /// After how long without work dirty blocks are written.
-    pub flush_idle_ms: Option<f64>,
-    /// Most neighbouring lines that are written together.
-    pub flush_cluster_lines: u32,
-}
+pub use crate::spec::{
+    Setup, SetupArray, SetupBus, SetupCache, SetupController, SetupDistribution, SetupDrive, SetupLoad,
+    SetupOrganisation, SetupProcess, SetupQueue,
+};
 
 /// Imports the set-up described by `text`, the content of the file `origin`. `read` is as for [`import`](crate::import).
 ///
@@ -405,20 +313,4 @@ fn traces(block: &Block, notes: &Notes, setup: &mut Setup) -> Result<(), SpecErr
     }
     fields.finish();
     Ok(())
-}
-
-/// A list of words that must be there.
-pub(crate) fn words(fields: &mut Fields, key: &str) -> Result<Vec<String>, SpecError> {
-    let items = fields.list(key)?.unwrap_or_default();
-    let words: Option<Vec<String>> = items
-        .iter()
-        .map(|item| match item {
-            Value::Word(word) => Some(word.clone()),
-            _ => None,
-        })
-        .collect();
-    match words {
-        Some(words) if !words.is_empty() => Ok(words),
-        _ => Err(fields.error(key, "needs a list of names")),
-    }
 }

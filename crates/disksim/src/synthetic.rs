@@ -1,72 +1,9 @@
 //! `disksim_synthio`: the synthetic load of a set-up.
 
 use crate::SpecError;
-use crate::fields::{Fields, Notes, number};
+use crate::fields::{Fields, Notes, number, words};
 use crate::parse::{Block, Value};
-use crate::setup::{Setup, words};
-
-/// The synthetic load of a set-up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetupLoad {
-    /// It ends after so many requests.
-    pub requests: u32,
-    /// It ends at this time.
-    pub max_time_s: f64,
-    /// Its processes.
-    pub processes: Vec<SetupProcess>,
-}
-
-/// A process of a synthetic load.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetupProcess {
-    /// The file it stands in.
-    pub file: String,
-    /// Its line there.
-    pub line: usize,
-    /// The drives and arrays that it asks.
-    pub volumes: Vec<String>,
-    /// Sectors used of each.
-    pub capacity_sectors: u32,
-    /// Requests are multiples of so many sectors.
-    pub blocking_sectors: u32,
-    /// Share of requests that continue the last one.
-    pub sequential_share: f64,
-    /// Share of requests near the last one.
-    pub local_share: f64,
-    /// Share of reads.
-    pub read_share: f64,
-    /// Share of requests that it waits for at once.
-    pub critical_share: f64,
-    /// Share of requests that it waits for after a while.
-    pub limited_share: f64,
-    /// That while, in ms.
-    pub limit: SetupDistribution,
-    /// Time to a request that is neither sequential nor local, in ms.
-    pub gap: SetupDistribution,
-    /// Time to a sequential request, in ms.
-    pub sequential_gap: SetupDistribution,
-    /// Time to a local request, in ms.
-    pub local_gap: SetupDistribution,
-    /// Distance to a local request, in sectors.
-    pub distance: SetupDistribution,
-    /// Size of a request, in sectors.
-    pub size: SetupDistribution,
-}
-
-/// A distribution of a synthetic load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SetupDistribution {
-    /// Evenly from the one to the other.
-    Uniform(f64, f64),
-    /// The bell curve: mean, deviation.
-    Normal(f64, f64),
-    /// Memoryless: base, mean beyond it.
-    Exponential(f64, f64),
-    /// Numbers of rare events: base, mean beyond it.
-    Poisson(f64, f64),
-    /// One of two: the usual one, the other, the share of the other.
-    TwoValued(f64, f64, f64),
-}
+use crate::spec::{Setup, SetupDistribution, SetupLoad, SetupProcess};
 
 /// Converts a `disksim_synthio` block, whose processes ask the drives and arrays of `setup`.
 pub(crate) fn convert(block: &Block, setup: &Setup, notes: &Notes) -> Result<SetupLoad, SpecError> {

@@ -5,12 +5,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use headstack_model::spec::did_you_mean;
 use ipnet::IpNet;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-
-use super::export::{Export, Exports};
 
 /// A client, as far as it is known who that is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,7 +109,7 @@ impl JsonSchema for Allow {
 }
 
 impl Allow {
-    fn holds_for(&self, peer: &Peer) -> bool {
+    pub(crate) fn holds_for(&self, peer: &Peer) -> bool {
         match (self, peer.origin) {
             // An IPv4 client of a socket for both comes with an address of IPv6.
             (Allow::Network(network), Origin::Network(address)) => network.contains(&address.to_canonical()),
@@ -121,39 +118,6 @@ impl Allow {
             (Allow::Certificate(name), _) => peer.names.contains(name),
             _ => false,
         }
-    }
-}
-
-/// Exports as a client sees them: one that it may not use is as if it were not there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shown<'a> {
-    pub(super) exports: &'a Exports,
-    pub(super) peer: &'a Peer,
-}
-
-impl<'a> Shown<'a> {
-    /// All that it sees, with their places.
-    pub(super) fn all(self) -> impl Iterator<Item = (usize, &'a Export)> {
-        let seen = move |export: &Export| {
-            export.allow.is_empty() || export.allow.iter().any(|allow| allow.holds_for(self.peer))
-        };
-        self.exports.all().iter().enumerate().filter(move |(_, export)| seen(export))
-    }
-
-    /// The export with this name; the empty name is the first export's too.
-    pub(super) fn find(self, name: &[u8]) -> Option<(usize, &'a Export)> {
-        let named = self.all().find(|(_, export)| export.name.as_bytes() == name);
-        named.or_else(|| self.all().next().filter(|_| name.is_empty()))
-    }
-
-    /// A name that is not among them, fit for a message, and the end of the message.
-    pub(super) fn unknown(self, name: &[u8]) -> (String, String) {
-        let text = String::from_utf8_lossy(name);
-        let met: String = text.chars().take(64).flat_map(char::escape_debug).collect();
-        // A message is a string of the protocol too, and as short.
-        let short = self.all().map(|(_, export)| export.name.as_str()).filter(|name| name.len() <= 256);
-        let hint = did_you_mean(&met, short);
-        (met, hint)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use headstack_model::Nanos;
 
-use super::access::{Peer, Shown};
+use super::access::Peer;
 use super::budget::Budget;
 use super::buffer::Buffer;
 use super::export::Exports;
@@ -12,6 +12,7 @@ use super::limits::{Breach, Ending, Limits};
 use super::option::{Choice, OptionHeader};
 use super::proto;
 use super::session::Session;
+use super::visible::VisibleExports;
 use super::{Gate, Machine, Permit, Tls, Wire};
 
 /// Replies that a client may leave lying before it is read from again.
@@ -244,7 +245,7 @@ impl Handshake {
         if option == proto::OPT_STARTTLS {
             return self.start_tls(length);
         }
-        let shown = Shown { exports: &self.exports, peer: &self.peer };
+        let shown = VisibleExports { exports: &self.exports, peer: &self.peer };
         let (gate, permit) = (&self.gate, &mut self.permit);
         let enter = |export| {
             *permit = gate.as_ref().map_or(Ok(None), |gate| gate.enter(export))?;

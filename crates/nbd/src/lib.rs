@@ -19,6 +19,7 @@ mod session;
 mod slots;
 mod transport;
 mod uri;
+mod visible;
 
 pub use access::{Allow, AllowError, Origin, Peer};
 pub use block::{Answer, BlockError, Operation, StatusExtent};

@@ -1,11 +1,11 @@
 //! The options of the handshake, and what is answered to each.
 
-use super::access::Shown;
 use super::buffer::Buffer;
 use super::export::Export;
 use super::limits::{Breach, Limits};
 use super::proto::{self, Fields, put_option_reply};
 use super::request::Terms;
+use super::visible::VisibleExports;
 
 /// The head of an option.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,7 @@ impl Choice {
     /// Chooses an export in the old form, which has no room for an error.
     pub(super) fn by_name(
         &self,
-        shown: Shown<'_>,
+        shown: VisibleExports<'_>,
         name: &[u8],
         padding: bool,
         out: &mut Buffer,
@@ -99,7 +99,7 @@ impl Choice {
     /// *Errors:* what the client was refused with.
     pub(super) fn answer(
         &mut self,
-        shown: Shown<'_>,
+        shown: VisibleExports<'_>,
         limits: &Limits,
         (option, data): (u32, &[u8]),
         out: &mut Buffer,
@@ -131,7 +131,7 @@ impl Choice {
     /// Tells of one export.
     fn inform(
         &self,
-        shown: Shown<'_>,
+        shown: VisibleExports<'_>,
         option: u32,
         data: &[u8],
         out: &mut Buffer,
@@ -165,7 +165,7 @@ impl Choice {
     /// Lists metadata contexts, or settles which are wanted.
     fn contexts(
         &mut self,
-        shown: Shown<'_>,
+        shown: VisibleExports<'_>,
         limits: &Limits,
         option: u32,
         data: &[u8],
@@ -215,14 +215,14 @@ fn information(data: &[u8]) -> Option<(&[u8], &[u8])> {
     fields.is_empty().then_some((name, wanted))
 }
 
-fn find<'a>(shown: Shown<'a>, name: &[u8]) -> Result<(usize, &'a Export), Failure> {
+fn find<'a>(shown: VisibleExports<'a>, name: &[u8]) -> Result<(usize, &'a Export), Failure> {
     shown.find(name).ok_or_else(|| {
         let (met, hint) = shown.unknown(name);
         Failure { reply: proto::REP_ERR_UNKNOWN, message: format!("no export `{met}`{hint}") }
     })
 }
 
-fn list(shown: Shown<'_>, data: &[u8], out: &mut Buffer) -> Result<(), Failure> {
+fn list(shown: VisibleExports<'_>, data: &[u8], out: &mut Buffer) -> Result<(), Failure> {
     if !data.is_empty() {
         return Err(invalid("a list is asked for without data"));
     }

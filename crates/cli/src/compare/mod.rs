@@ -11,9 +11,10 @@ mod table;
 
 use crate::failure::Failure;
 use crate::files::{self, NewFile};
-use crate::interrupt::{Interrupt, Signal};
+use crate::interrupt::Interrupt;
 use crate::report;
 use crate::rig;
+use crate::signal::Signal;
 use crate::sim::JsonOutput;
 use crate::sim::load::LoadArgs;
 use crate::sim::setup::RigArgs;

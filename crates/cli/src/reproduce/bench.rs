@@ -1,6 +1,7 @@
 //! Where the runs of a study are done: on all cores, with a bar on a terminal.
 
-use crate::interrupt::{Interrupt, Signal};
+use crate::interrupt::Interrupt;
+use crate::signal::Signal;
 use headstack_studies::study::{Bench, Length, Reproduction, Study, StudyError, Task};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};

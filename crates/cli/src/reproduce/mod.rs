@@ -7,8 +7,9 @@ mod text;
 
 use crate::failure::Failure;
 use crate::files;
-use crate::interrupt::{Interrupt, Signal};
+use crate::interrupt::Interrupt;
 use crate::report::{self, Table};
+use crate::signal::Signal;
 use crate::value_parser::ListedName;
 use bench::Cores;
 use clap::builder::PossibleValue;

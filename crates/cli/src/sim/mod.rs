@@ -8,10 +8,11 @@ pub(crate) mod text;
 
 use crate::failure::Failure;
 use crate::files::{self, NewFile};
-use crate::interrupt::{Interrupt, Signal};
+use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report;
 use crate::rig;
+use crate::signal::Signal;
 use cpu_time::ThreadTime;
 use headstack::{Results, Rig, Simulation};
 use load::LoadArgs;

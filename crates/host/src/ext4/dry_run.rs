@@ -1,33 +1,17 @@
 //! Dry runs: mke2fs and e2fsck make and check a file system in a sparse file before the disk is touched.
 
 use super::Ext4Error;
-use super::make::Plan;
 use super::options::Options;
+use super::plan::{DryRunSkipped, Plan};
 use super::tools::{self, Said};
 use headstack_ext4::{Filesystem, Shape};
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::NamedTempFile;
 
 /// The file that shows what mke2fs makes of its options is no larger.
 pub(super) const DRY_RUN_BYTES: u64 = 64 << 30;
-
-/// A dry run that is skipped.
-#[derive(Debug, thiserror::Error)]
-pub enum DryRunSkipped {
-    /// The dry run of the file system.
-    #[error("no dry run of this file system: {} takes no file that long ({error})", folder.display())]
-    All {
-        /// Where files for a time are.
-        folder: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The dry run of the hidden file.
-    #[error("no dry run of the hidden file: the disk is larger than 64 GiB")]
-    Holding,
-}
 
 /// What mke2fs makes of the options alone, without any block left out.
 pub(super) struct Plain {

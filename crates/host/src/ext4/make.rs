@@ -1,35 +1,16 @@
 //! Making the file system, by either method.
 
-use super::dry_run::{self, DryRunSkipped, Trial};
-use super::method::{self, Chosen, ExclusionMethod, Reason, list_file, text};
+use super::dry_run::{self, Trial};
+use super::method::{self, Chosen, Reason, list_file, text};
 use super::options::Options;
+use super::plan::{DryRunSkipped, ExclusionMethod, Plan};
 use super::tools::{self, Said};
 use super::{Ext4Error, HIDDEN_FILE};
 use headstack_ext4::{self as ext4, Filesystem, FormatError, Shape, State};
-use headstack_tracks::exclude::Exclusion;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 use tempfile::NamedTempFile;
-
-/// What is to be made.
-#[derive(Clone, Copy)]
-pub struct Plan<'a> {
-    /// The image or the device, which [`check`](super::check) found good.
-    pub target: &'a Path,
-    /// What it leaves out.
-    pub exclusion: Exclusion<'a>,
-    /// Bytes of a block.
-    pub block_bytes: u64,
-    /// The method; where it is not given, the list of bad blocks if that holds all blocks and costs no inodes, else the hidden file.
-    pub method: Option<ExclusionMethod>,
-    /// Options of mke2fs.
-    pub options: &'a [String],
-    /// Told of what is not tried before the disk is touched, when that is known.
-    pub tell: &'a dyn Fn(DryRunSkipped),
-    /// Whether somebody wants it to end.
-    pub is_cancelled: &'a dyn Fn() -> bool,
-}
 
 /// What was made.
 #[derive(Clone, Debug)]
@@ -218,7 +199,7 @@ mod tests {
     use super::*;
     use headstack_model::Lbn;
     use headstack_tracks::TrackMap;
-    use headstack_tracks::exclude::Boundaries;
+    use headstack_tracks::exclude::{Boundaries, Exclusion};
     use std::cell::RefCell;
 
     #[test]

@@ -9,8 +9,8 @@
 
 use super::Ext4Error;
 use super::dry_run::{Trial, formatted, refused, tried};
-use super::make::Plan;
 use super::options::Options;
+use super::plan::{ExclusionMethod, Plan};
 use headstack_ext4::Shape;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,15 +23,6 @@ const MOST_BAD_BYTES: u64 = (1 << 31) - 1;
 const SELDOM: u64 = 64;
 /// Options of mke2fs that say how many inodes there are.
 const INODE_OPTIONS: [&str; 4] = ["-N", "-i", "-g", "-T"];
-
-/// How blocks are left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExclusionMethod {
-    /// By the list of bad blocks.
-    BadBlocks,
-    /// By a file that holds them.
-    HiddenFile,
-}
 
 /// Why this method was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,12 +12,13 @@ pub mod inodes;
 mod make;
 mod method;
 mod options;
+mod plan;
 mod target;
 mod tools;
 
-pub use dry_run::DryRunSkipped;
-pub use make::{Made, Plan, make};
-pub use method::{ExclusionMethod, Reason};
+pub use make::{Made, make};
+pub use method::Reason;
+pub use plan::{DryRunSkipped, ExclusionMethod, Plan};
 pub use target::{Place, check};
 
 use crate::sysfs::LocationError;

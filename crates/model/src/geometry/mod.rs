@@ -195,7 +195,7 @@ impl Geometry {
         for (index, zone) in spec.zones.iter().enumerate() {
             spared.push(SparedZone::new(spec, zone, index as u32, &format!("geometry.zones[{index}]"))?);
         }
-        let mut pieces = Pieces::of_zones(&spared, drive)?;
+        let mut pieces = sparing::join_zones(&spared, drive)?;
         sparing::remap(&mut pieces, spec, &spared)?;
         let tracks = Tracks::Zoned(spec.zones.iter().map(|zone| ZonedTracks::new(spec, zone)).collect());
         Ok(Geometry { sectors, pieces, tracks, moves_tracks: spec.sparing == Sparing::TracksPerZone })
@@ -210,7 +210,7 @@ impl Geometry {
             let key = format!("geometry.band_zones[{index}]");
             spared.push(SparedZone::banded(spec, zone, tracks.places(), index as u32, &key)?);
         }
-        let pieces = Pieces::of_zones(&spared, drive)?;
+        let pieces = sparing::join_zones(&spared, drive)?;
         Ok(Geometry { sectors, pieces, tracks: Tracks::Banded(zones), moves_tracks: false })
     }
 
@@ -221,7 +221,7 @@ impl Geometry {
         };
         let mut grammar = Grammar::new(spec, extents)?;
         let zone = SparedZone::slipped(grammar.places(), &extents.slips, "geometry.extents")?;
-        let mut pieces = Pieces::of_zones(&[zone], drive)?;
+        let mut pieces = sparing::join_zones(&[zone], drive)?;
         grammar.remap(&mut pieces, &extents.remaps, sectors)?;
         Ok(Geometry { sectors, pieces, tracks: Tracks::Grammar(grammar), moves_tracks: false })
     }

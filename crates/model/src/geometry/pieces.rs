@@ -7,9 +7,6 @@
 
 use super::finder::Finder;
 use super::fixed::Divisor;
-use super::sparing::SparedZone;
-use crate::DriveSpec;
-use crate::spec::Fault;
 
 /// The equal regions of a zone.
 #[derive(Clone, Copy, Debug)]
@@ -114,43 +111,9 @@ pub(super) struct Pieces {
     moved: Vec<(u64, u64, u64)>,
 }
 
-/// The error for zones with room for only `room` sectors.
-fn too_small(room: u64, spec: &DriveSpec) -> String {
-    let message = format!("{} sectors, but the zones have room for {room}", spec.capacity_sectors);
-    let ratio = u64::from(spec.physical_sector_bytes / spec.sector_bytes);
-    if ratio == 1 || room * ratio < spec.capacity_sectors {
-        return message;
-    }
-    format!(
-        "{message}; sectors_per_track counts sectors of {} bytes (sector_bytes), of which a physical one holds {ratio}",
-        spec.sector_bytes
-    )
-}
-
 impl Pieces {
-    /// The zones one after the other, up to the drive's capacity.
-    ///
-    /// *Errors:* zones with less room than the drive's capacity.
-    pub(super) fn of_zones(zones: &[SparedZone], spec: &DriveSpec) -> Result<Pieces, Fault> {
-        let capacity = spec.capacity_sectors;
-        let (mut homes, mut bases, mut first) = (Vec::new(), vec![0], 0);
-        for zone in zones {
-            homes.extend(zone.pieces.iter().map(|piece| Piece { first: first + piece.first, ..*piece }));
-            first += zone.sectors();
-            bases.push(bases[bases.len() - 1] + zone.places);
-        }
-        if first < capacity {
-            return Err(Fault::new("capacity_sectors", too_small(first, spec)));
-        }
-        homes.retain(|piece| piece.first < capacity);
-        if let Some(last) = homes.last_mut() {
-            last.sectors = capacity - last.first;
-        }
-        Ok(Pieces::new(homes, zones.iter().map(|zone| zone.regions).collect(), bases))
-    }
-
     /// `homes` tile the LBNs in order.
-    fn new(homes: Vec<Piece>, regions: Vec<Regions>, bases: Vec<u64>) -> Pieces {
+    pub(super) fn new(homes: Vec<Piece>, regions: Vec<Regions>, bases: Vec<u64>) -> Pieces {
         let by_lbn = Finder::new(homes.iter().map(|piece| piece.first).collect());
         let starts = homes.iter().map(|piece| {
             let place = regions[piece.zone as usize].position_of(piece.slot).1;

@@ -9,8 +9,43 @@
 
 use super::fixed::Divisor;
 use super::pieces::{Move, Piece, Pieces, Regions};
+use crate::DriveSpec;
 use crate::spec::{BandZone, Fault, GeometrySpec, Sparing, Zone};
 use std::collections::BTreeSet;
+
+/// The zones one after the other, up to the drive's capacity.
+///
+/// *Errors:* zones with less room than the drive's capacity.
+pub(super) fn join_zones(zones: &[SparedZone], spec: &DriveSpec) -> Result<Pieces, Fault> {
+    let capacity = spec.capacity_sectors;
+    let (mut homes, mut bases, mut first) = (Vec::new(), vec![0], 0);
+    for zone in zones {
+        homes.extend(zone.pieces.iter().map(|piece| Piece { first: first + piece.first, ..*piece }));
+        first += zone.sectors();
+        bases.push(bases[bases.len() - 1] + zone.places);
+    }
+    if first < capacity {
+        return Err(Fault::new("capacity_sectors", too_small(first, spec)));
+    }
+    homes.retain(|piece| piece.first < capacity);
+    if let Some(last) = homes.last_mut() {
+        last.sectors = capacity - last.first;
+    }
+    Ok(Pieces::new(homes, zones.iter().map(|zone| zone.regions).collect(), bases))
+}
+
+/// The error for zones with room for only `room` sectors.
+fn too_small(room: u64, spec: &DriveSpec) -> String {
+    let message = format!("{} sectors, but the zones have room for {room}", spec.capacity_sectors);
+    let ratio = u64::from(spec.physical_sector_bytes / spec.sector_bytes);
+    if ratio == 1 || room * ratio < spec.capacity_sectors {
+        return message;
+    }
+    format!(
+        "{message}; sectors_per_track counts sectors of {} bytes (sector_bytes), of which a physical one holds {ratio}",
+        spec.sector_bytes
+    )
+}
 
 /// One zone's places, before they are numbered.
 pub(super) struct SparedZone {

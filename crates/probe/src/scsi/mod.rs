@@ -12,16 +12,17 @@
 //! Source: J. Schindler and G. R. Ganger, "Automated disk drive characterization", CMU-CS-99-176, 1999 (DIXtrac); its code,
 //! `dx_layout.c`, for what to ask. The certificate of step 4 is ours.
 
+mod found;
 mod rules;
 mod zones;
 
 use crate::Disk;
 use crate::places::{Places, Spot, TranslationError};
+pub use found::FoundZone;
 use headstack_model::Lbn;
 use headstack_tracks::TrackMap;
 pub use rules::{Order, Scheme};
 use std::collections::BTreeMap;
-pub use zones::FoundZone;
 
 /// Places where the order of tracks is looked at.
 const SAMPLES: u64 = 12;

@@ -1,7 +1,7 @@
 //! Rules: what the order of tracks and the lengths of some say of the layout.
 
 use super::ScsiError;
-use super::zones::{FoundZone, SlippedCylinder};
+use super::found::{FoundZone, Pattern, SlippedCylinder};
 use crate::places::Spot;
 
 /// The order of blocks over tracks.
@@ -30,32 +30,6 @@ pub enum Scheme {
     ZoneTracks,
     /// At the end of the disk: defects take blocks from their zones, which end in whole tracks.
     DiskEnd,
-}
-
-/// How a cylinder's tracks differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
-    /// All hold as many.
-    Equal,
-    /// The last in the order of blocks holds fewer.
-    ShortLast,
-    /// The first does.
-    ShortFirst,
-}
-
-impl Pattern {
-    /// The pattern of the tracks of a cylinder, in the order of blocks.
-    pub(super) fn from_tracks(tracks: &[u32]) -> Option<Pattern> {
-        let (first, last) = (*tracks.first()?, *tracks.last()?);
-        let most = tracks.iter().copied().max()?;
-        let full = tracks.iter().filter(|sectors| **sectors == most).count();
-        match (full, tracks.len()) {
-            (full, tracks) if full == tracks => Some(Pattern::Equal),
-            (full, tracks) if full + 1 == tracks && last < most => Some(Pattern::ShortLast),
-            (full, tracks) if full + 1 == tracks && first < most => Some(Pattern::ShortFirst),
-            _ => None,
-        }
-    }
 }
 
 /// What the change from a track to the next says of the order: `None` where there is no rule, and nothing where both orders do

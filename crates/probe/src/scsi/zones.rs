@@ -1,7 +1,7 @@
 //! Zone after zone: some tracks are looked at, and the rest is certified by one block for many cylinders.
 
 use super::ScsiError;
-use super::rules::Pattern;
+use super::found::{FoundZone, Pattern, SlippedCylinder};
 use crate::Disk;
 use crate::places::{Places, length};
 use crate::query::end_of;
@@ -11,39 +11,6 @@ use std::collections::BTreeMap;
 
 /// Zones in a row after which it is asked whether they are ranges with spares of their own.
 const MOST_ALIKE: usize = 12;
-
-/// A zone as it was found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FoundZone {
-    /// Its first cylinder.
-    pub first_cylinder: u32,
-    /// Its last cylinder that holds blocks.
-    pub last_cylinder: u32,
-    /// Its first block.
-    pub first: Lbn,
-    /// Blocks on a track without slips and spares.
-    pub sectors_per_track: u32,
-    /// How the tracks of a cylinder differ; not seen in a zone of one cylinder.
-    pub(super) pattern: Option<Pattern>,
-    /// Whether its last cylinder holds fewer blocks than the others.
-    pub(super) is_short: bool,
-    /// Whether its last track holds as many blocks as the others.
-    pub(super) ends_in_whole_track: bool,
-}
-
-impl FoundZone {
-    pub(super) fn cylinders(&self) -> u32 {
-        self.last_cylinder + 1 - self.first_cylinder
-    }
-}
-
-/// A cylinder with slips, and the blocks that it has less for them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SlippedCylinder {
-    pub(super) cylinder: u32,
-    pub(super) slips: u32,
-    pub(super) lost: u32,
-}
 
 /// All that the walk found.
 pub(super) struct Found {

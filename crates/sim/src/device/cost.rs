@@ -1,7 +1,8 @@
 //! The cost of each waiting access from the arm's position, for order policies.
 
 use super::destage::Destage;
-use super::media::{Arm, Drive};
+use super::drive::Drive;
+use super::media::Arm;
 use headstack_model::cache::{Cache, Hit};
 use headstack_model::{Angle, Lbn, Nanos, Op, Request, TrackPlace};
 use headstack_policy::{AccessCost, Slot};

@@ -1,9 +1,9 @@
 //! Destaging: written data on their way from the cache to the media.
 
+mod choice;
 mod joined;
 
-use super::cost::{Cost, Unwritten};
-use super::media::{Arm, Arriving, Drive, Room};
+use super::media::{Arm, Arriving, Room};
 use super::port::Wanted;
 use super::split::Part;
 use super::{Device, TaskAttribute, Work};
@@ -57,12 +57,6 @@ pub(super) struct Destage {
     pub(super) flushes: VecDeque<u32>,
 }
 
-impl Unwritten for Run {
-    fn home(&self) -> (TrackPlace, Angle) {
-        (self.place, self.angle)
-    }
-}
-
 impl Destage {
     pub(super) fn new(spec: &DriveSpec) -> Result<Destage, order::OrderError> {
         let cache = &spec.cache;
@@ -100,12 +94,6 @@ impl Destage {
         let holds = |run: &Run| run.start <= start && end <= run.end;
         let waits = self.queue.slots().iter().any(|slot| holds(&self.runs[slot.id.0 as usize]));
         waits || self.current.as_ref().is_some_and(holds)
-    }
-
-    /// Index in the queue of the run that the destage order chooses.
-    fn choose(&mut self, drive: &Drive, cylinders: u32, arm: Arm, last_lbn: Lbn) -> usize {
-        let cost = Cost { drive, cylinders, buffer: None, targets: &self.runs, arm, last_lbn };
-        self.order.pick(&self.queue.view(arm.at), &cost).unwrap_or(0)
     }
 
     /// Blocks that are in the cache and not on the media.

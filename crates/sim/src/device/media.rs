@@ -3,19 +3,11 @@
 //! A [`Pass`] is a run of sectors that pass under one head; a [`Span`] is the sum of all passes of an access. Everything is
 //! computed when the access starts, so that no sector needs an event.
 
+use super::drive::{Drive, track_of};
 use super::pass::Pass;
 use headstack_model::spec::{Delivery, ZeroLatency};
-use headstack_model::{Angle, Extent, Geometry, Lbn, Mechanics, Nanos, TrackPlace};
+use headstack_model::{Angle, Extent, Lbn, Nanos, TrackPlace};
 use std::ops::Range;
-
-/// The fixed parts of a drive, shared by all devices of its kind.
-#[derive(Debug)]
-pub struct Drive {
-    /// Where blocks lie.
-    pub geometry: Geometry,
-    /// The times of the arm.
-    pub mechanics: Mechanics,
-}
 
 /// The arm's position, and the time from which it is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,10 +117,6 @@ impl Delivered {
             self.ready = pass.end_of(drive, (self.watermark - pass.first) as u32 + 1);
         }
     }
-}
-
-pub(super) fn track_of(extent: &Extent) -> TrackPlace {
-    TrackPlace { cylinder: extent.cylinder, head: extent.head }
 }
 
 fn angle_of(extent: &Extent, lbn: Lbn) -> Angle {

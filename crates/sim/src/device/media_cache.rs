@@ -8,7 +8,8 @@
 //! *Source:* HGST and WD drives from the Ultrastar 7K6000 on have such a log; its internals are an assumption.
 
 use super::cost::{Cost, Unwritten};
-use super::media::{Arm, Arriving, Drive, Room, Span};
+use super::drive::Drive;
+use super::media::{Arm, Arriving, Room, Span};
 use super::port::Wanted;
 use super::{Device, Travel, Work};
 use headstack_model::{Angle, DriveSpec, Lbn, Nanos, Request, TrackPlace};

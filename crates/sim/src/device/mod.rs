@@ -15,6 +15,7 @@ mod command;
 mod config;
 mod cost;
 mod destage;
+mod drive;
 mod faults;
 mod host_transfer;
 mod job;
@@ -35,9 +36,9 @@ mod waiting;
 
 pub use activity::{Activity, ArmTime, CacheUse, SeekDistances, Travel};
 pub use command::{Command, TaskAttribute};
+pub use drive::Drive;
 pub use faults::{Fault, FaultError};
 pub(crate) use media::Arm;
-pub use media::Drive;
 pub use record::MediaWrite;
 pub use split::TimeSplit;
 pub use view::{ArmWork, DeviceView};

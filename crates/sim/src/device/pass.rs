@@ -1,6 +1,6 @@
 //! Consecutive sectors that pass under a head.
 
-use super::media::{Drive, track_of};
+use super::drive::{Drive, track_of};
 use headstack_model::{Extent, Lbn, Nanos, TrackPlace};
 
 /// Consecutive sectors that pass under a head.

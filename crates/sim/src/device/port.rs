@@ -1,12 +1,11 @@
 //! The port: electronics and bus, one transfer at a time. Commands and data cross it.
 
 use super::media::{Arriving, Delivered};
-use super::sending::Sending;
 use super::split::Part;
 use super::{CacheUse, Device, Outcome, TaskAttribute, Work};
 use headstack_model::cache::Hit;
 use headstack_model::spec::WriteCache;
-use headstack_model::{Nanos, Op};
+use headstack_model::{Lbn, Nanos, Op};
 use std::collections::VecDeque;
 
 /// The next use of the port for a command.
@@ -29,6 +28,14 @@ struct Ready {
     at: Nanos,
     slot: u32,
     wanted: Wanted,
+}
+
+/// A read's data that cross the bus, or will.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sending {
+    pub(super) first: Lbn,
+    pub(super) begins: Nanos,
+    pub(super) ends: Nanos,
 }
 
 /// The state of the port.

@@ -2,9 +2,10 @@
 
 use super::Device;
 use super::arm::Work;
-use super::media::{Arm, Drive};
+use super::drive::Drive;
+use super::media::Arm;
 use super::pass::Pass;
-use super::sending::Sending;
+use super::port::Sending;
 use headstack_model::cache::SegmentState;
 use headstack_model::spec::{CacheSpec, ReadAhead};
 use headstack_model::{Extent, Lbn, Nanos};

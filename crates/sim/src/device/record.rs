@@ -10,7 +10,7 @@
 //! blocks that were read meanwhile do not change again. A drive has enough energy to finish the physical sector under its head,
 //! and none for more. A drive that must read a physical sector before it writes part of it has it in its buffer then.
 
-use super::media::Drive;
+use super::drive::Drive;
 use super::pass::Pass;
 use super::port::Port;
 use super::{Device, Work};

@@ -1,17 +1,9 @@
 //! Transfers of a read's data to the host. A read-ahead that waits for room overwrites none of them in the buffer.
 
 use super::Device;
-use super::port::Wanted;
+use super::port::{Sending, Wanted};
 use super::split::Part;
 use headstack_model::{Lbn, Nanos};
-
-/// A read's data that cross the bus, or will.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sending {
-    pub(super) first: Lbn,
-    pub(super) begins: Nanos,
-    pub(super) ends: Nanos,
-}
 
 impl Device {
     /// Records that `sectors` blocks from `first` on will cross the bus from `begins` on, the last no earlier than `bound`. The

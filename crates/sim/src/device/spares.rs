@@ -4,7 +4,8 @@
 //! so that the sectors between the last block and the first are missing from its revolution; `mechanics.waits_skip_spares` does
 //! the same (docs/VALIDATION.md).
 
-use super::media::{Arm, Drive};
+use super::drive::Drive;
+use super::media::Arm;
 use super::pass::Pass;
 use headstack_model::{Extent, Lbn, Nanos};
 

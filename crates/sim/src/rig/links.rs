@@ -1,7 +1,7 @@
 //! The buses, loops and controllers that a rig's drives share on their way to the host.
 
-use super::attach::{ArbitrationRule, BusKind, RigBusSpec, Sharing, path};
-use super::resolve::{Checked, link, within};
+use super::bus_spec::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
+use super::checks::{Checked, link, within};
 use super::spec::RigSpec;
 use crate::controller::ControllerSpec;
 use crate::link::{Arbitration, Links, RingShape, Way};
@@ -90,6 +90,15 @@ impl RigBusSpec {
             None => Ok(()),
         }
     }
+}
+
+/// The bus of a kind of drives and its controller.
+pub(super) fn path(rig: &RigSpec, group: usize) -> (Option<&RigBusSpec>, Option<&ControllerSpec>) {
+    let on = &rig.drive[group].keys.on;
+    let bus = rig.bus.iter().find(|bus| on.as_ref().is_none_or(|name| *name == bus.name));
+    let wanted = bus.and_then(|bus| bus.controller.as_ref());
+    let controller = rig.controller.iter().find(|one| wanted.is_none_or(|name| *name == one.name));
+    (bus, controller)
 }
 
 /// The drives on a bus, by number in the rig, with their names.

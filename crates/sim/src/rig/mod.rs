@@ -4,7 +4,10 @@
 //! ([`Rig::set`]). [`Rig::resolved`] has all of it together, for results to store.
 
 mod array;
+mod array_spec;
 mod attach;
+mod bus_spec;
+mod checks;
 mod document;
 mod links;
 mod parts;
@@ -14,8 +17,8 @@ pub mod shipped;
 mod spec;
 
 pub use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
-pub use array::ArraySpec;
-pub use attach::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
+pub use array_spec::ArraySpec;
+pub use bus_spec::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
 pub use document::{lay, value};
 pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};

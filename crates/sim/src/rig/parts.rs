@@ -1,7 +1,7 @@
 //! Splits a rig into parts that share nothing, so that they can run separately.
 
-use super::attach::{self, path};
-use super::links;
+use super::attach;
+use super::links::{self, path};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{ArraySpec, Rig};
 

@@ -1,6 +1,7 @@
 //! Resolves a document: looks presets up, sets keys over them, and checks everything.
 
 use super::DriveLookup;
+use super::checks::{Checked, NAMELESS, check_names, link};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
 use super::{array, attach, document, paths};
 use crate::os::HostError;
@@ -8,11 +9,8 @@ use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
 use headstack_policy::streams::ConfigError;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use toml::Table;
-
-/// The first fault, if any.
-pub(super) type Checked = Result<(), Fault>;
 
 /// Largest number of drives of one kind in a rig.
 const COUNT_MAX: u32 = 1024;
@@ -149,54 +147,4 @@ fn check_volumes(spec: &RigSpec) -> Checked {
         link(&format!("devices.{device}"), "volume", Some(volume), names.iter().map(String::as_str))?;
     }
     Ok(())
-}
-
-/// The error for a name without a letter.
-const NAMELESS: &str = "a name has a letter at least";
-
-/// Things of one kind, given with the keys of their names, have names of their own. These are returned.
-pub(super) fn check_names(
-    kind: &str,
-    names: impl Iterator<Item = (String, String)>,
-) -> Result<BTreeSet<String>, Fault> {
-    let mut met = BTreeSet::new();
-    for (key, name) in names {
-        if name.is_empty() {
-            return Err(Fault::new(key, NAMELESS));
-        }
-        if met.contains(&name) {
-            return Err(Fault::new(key, format!("two {kind} are called `{name}`")));
-        }
-        met.insert(name);
-    }
-    Ok(met)
-}
-
-/// Checks that a name refers to an existing thing; it may be left out if there is no choice.
-pub(super) fn link<'a>(
-    key: &str,
-    kind: &str,
-    name: Option<&str>,
-    known: impl Iterator<Item = &'a str>,
-) -> Checked {
-    let known: Vec<&str> = known.collect();
-    match name {
-        Some(name) if known.contains(&name) => Ok(()),
-        Some(name) => {
-            let hint = did_you_mean(name, known);
-            Err(Fault::new(key, format!("no {kind} is called `{name}`{hint}")))
-        }
-        None if known.len() > 1 => {
-            Err(Fault::new(key, format!("is needed, because the rig has {} of them", known.len())))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Checks that a number lies in a range; not-a-number lies in none.
-pub(super) fn within(key: &str, value: f64, least: f64, most: f64, unit: &str) -> Checked {
-    if value >= least && value <= most {
-        return Ok(());
-    }
-    Err(Fault::new(key, format!("{value} is outside {least} to {most} {unit}")))
 }

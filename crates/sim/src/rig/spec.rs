@@ -3,8 +3,8 @@
 //! A field here is the key in the file; its doc comment is its documentation. The keys of a drive are those of the drive
 //! file and are defined there.
 
-use super::array::ArraySpec;
-use super::attach::RigBusSpec;
+use super::array_spec::ArraySpec;
+use super::bus_spec::RigBusSpec;
 use crate::controller::ControllerSpec;
 use crate::os::HostSpec;
 use headstack_model::DriveSpec;

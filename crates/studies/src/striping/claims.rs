@@ -2,7 +2,6 @@
 
 use super::cell::Outcome;
 use super::grid::Row;
-use super::show::size;
 use crate::judge::Measured;
 use headstack_policy::stripe::advise::{DiskTimes, ForkJoin};
 
@@ -132,4 +131,13 @@ fn lee_katz(grid: &Grid, disk: &DiskTimes) -> Vec<Measured> {
         all.push(Measured::new("lee_katz_below_best", below as f64 / rows.len() as f64));
     }
     all
+}
+
+/// A size in blocks, as `512K` or `4M`.
+pub(super) fn size(sectors: u64) -> String {
+    match sectors {
+        0..2 => "512".to_string(),
+        2..2048 => format!("{}K", sectors / 2),
+        _ => format!("{}M", sectors / 2048),
+    }
 }

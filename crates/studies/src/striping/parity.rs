@@ -6,7 +6,7 @@
 
 use super::cell::{self, Buffer};
 use super::claims::KIB;
-use super::show::size;
+use super::claims::size;
 use crate::figure::{Cell, Section, Table};
 use crate::study::{Setting, StudyError};
 use headstack_model::Nanos;

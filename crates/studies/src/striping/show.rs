@@ -1,7 +1,7 @@
 //! Figures and tables of the striping study.
 
 use super::cell::Outcome;
-use super::claims::{Grid, KIB};
+use super::claims::{Grid, KIB, size};
 use super::grid::{ALIKE, BUFFERED, Kind, Row};
 use crate::figure::{Axis, Cell, Figure, Line, Look, Section, Table};
 use crate::study::Length;
@@ -9,15 +9,6 @@ use headstack_policy::stripe::advise::{DiskTimes, ForkJoin};
 
 /// Requests drawn as lines, in KiB.
 const DRAWN: [u64; 6] = [2, 8, 128, 512, 1024, 4096];
-
-/// A size in blocks, as `512K` or `4M`.
-pub(super) fn size(sectors: u64) -> String {
-    match sectors {
-        0..2 => "512".to_string(),
-        2..2048 => format!("{}K", sectors / 2),
-        _ => format!("{}M", sectors / 2048),
-    }
-}
 
 fn mpls(rows: &[Row]) -> Vec<u32> {
     let mut all: Vec<u32> = rows.iter().map(|row| row.mpl).collect();

@@ -6,11 +6,11 @@
 use rand::{Rng, RngExt};
 use rand_pcg::Pcg64Mcg;
 
-use crate::dist::Sampler;
+use crate::Distribution;
+use crate::dist::{Quantity, Sampler};
 
 use super::map::{Bitmap, Permutation};
 use super::own::Own;
-use super::pace::ready;
 use super::settings::{Direction, READ, Settings, Spread, WRITE};
 use super::sizes::Sizes;
 use super::spread::Drawer;
@@ -369,4 +369,9 @@ impl File {
         let ahead = place + skip;
         Some(if ahead >= self.end { self.start } else { ahead })
     }
+}
+
+/// A distribution that was checked when it was read, to draw from.
+pub(super) fn ready<V: Quantity>(distribution: &Distribution<V>) -> Sampler<V> {
+    distribution.sampler().expect("it was checked when it was read")
 }

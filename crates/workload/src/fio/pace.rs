@@ -4,10 +4,9 @@ use headstack_model::Nanos;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use crate::Distribution;
-use crate::dist::{Quantity, Sampler};
+use crate::dist::Sampler;
 
-use super::file::Pattern;
+use super::file::{Pattern, ready};
 use super::settings::{READ, RateProcess, Settings, WRITE};
 
 const SECOND: u128 = 1_000_000_000;
@@ -168,11 +167,6 @@ impl Arrivals {
     pub(super) fn follow(&mut self, at: Nanos, random: &mut Pcg64Mcg) {
         self.next = Nanos(at.0.saturating_add(self.gap.draw(random).0));
     }
-}
-
-/// A distribution that was checked when it was read, to draw from.
-pub(super) fn ready<V: Quantity>(distribution: &Distribution<V>) -> Sampler<V> {
-    distribution.sampler().expect("it was checked when it was read")
 }
 
 /// The mix of reads and writes: as in fio, a direction continues until it has its share of the other's requests.

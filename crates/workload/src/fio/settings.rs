@@ -13,8 +13,6 @@ pub(super) const WRITE: usize = 1;
 /// Sizes of a split, zones of a distribution.
 const SPLITS_MAX: usize = 64;
 const ZONES_MAX: usize = 256;
-/// The longest request.
-pub(super) const LONGEST_REQUEST: u64 = 1 << 30;
 
 /// The kinds of requests of `rw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,9 @@
 use headstack_model::Nanos;
 
 use super::error::{nearest, show};
-use super::settings::LONGEST_REQUEST;
+
+/// The longest request.
+pub(super) const LONGEST_REQUEST: u64 = 1 << 30;
 
 /// The longest time that is believed: a thousand days.
 const LONGEST_S: u64 = 1000 * 86_400;

@@ -8,6 +8,7 @@ mod cache;
 mod overhead;
 mod overtaking;
 mod queue;
+mod scene;
 mod writes;
 
 pub use queue::Rate;

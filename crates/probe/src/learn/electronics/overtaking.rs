@@ -5,7 +5,7 @@
 //! (`headstack_policy`'s `bounded-sptf`: times T (L − A) with L = m + K mᴾ, m other commands waiting, A later ones), the shorter has to be
 //! below K mᴾ / (m + K mᴾ) of the longer. That share is measured with one other command and with many, which gives K and P.
 
-use super::queue::Scene;
+use super::scene::Scene;
 use crate::ProbeCommand;
 use headstack_model::{Lbn, Nanos};
 use headstack_tracks::Track;

@@ -2,7 +2,8 @@
 //!
 //! *Source:* DiskSim 4.0's rule was inferred from its times of fast runs of writes (docs/VALIDATION.md).
 
-use crate::device::media::{Arm, Arriving, Drive, Span};
+use crate::device::drive::Drive;
+use crate::device::media::{Arm, Arriving, Span};
 use crate::device::{Device, Travel};
 use headstack_model::spec::JoinedWrites;
 use headstack_model::{Extent, Lbn};

@@ -1,0 +1,64 @@
+//! The keys of an array.
+
+use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Drives that a load sees as one volume.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArraySpec {
+    /// Name of the volume that it is.
+    #[serde(default = "array")]
+    pub name: String,
+    /// How it lays its blocks on drives.
+    pub organisation: Organisation,
+    /// The member drives, by the names of their volumes; the name of a kind of drives stands for all of them.
+    pub drives: Vec<String>,
+    /// Blocks of a stripe unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stripe_unit_sectors: Option<u64>,
+    /// Whether each track is a stripe unit, so that no unit lies on two tracks. The drives must be of one kind.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub track_aligned: bool,
+    /// Blocks of a unit of parity, where it is not the stripe unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity_unit_sectors: Option<u64>,
+    /// Copies, with `mirroring`.
+    #[serde(default = "two")]
+    pub copies: u32,
+    /// Which copy is read.
+    #[serde(default)]
+    pub read_choice: ReadChoice,
+    /// Placement of parity, with `raid-5` and `raid-6`.
+    #[serde(default)]
+    pub rotation: Rotation,
+    /// Share of all drives up to which a write uses read-modify-write, and from which on it reads the rest of the stripe
+    /// (reconstruct-write). Default: the method with fewer reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_modify_write_ratio: Option<f64>,
+    /// When to write data whose parity needs reads first.
+    #[serde(default)]
+    pub write_order: WriteOrder,
+    /// The failed drives; the array must survive all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+    /// Spare drives. They replace the failed ones in their order and are rebuilt while the load runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spares: Vec<String>,
+    /// Largest rate of the rebuild. Default: unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuild_mb_s: Option<f64>,
+}
+
+fn is_off(key: &bool) -> bool {
+    !key
+}
+
+fn array() -> String {
+    "array".to_string()
+}
+
+fn two() -> u32 {
+    2
+}
