@@ -12,7 +12,6 @@ pub struct Drive {
 }
 
 /// The track that a run of blocks lies on.
-#[inline]
 pub(super) fn track_of(extent: &Extent) -> TrackPlace {
     TrackPlace { cylinder: extent.cylinder, head: extent.head }
 }
