@@ -2,67 +2,35 @@
 //!
 //! The leaves are devices, each with the queue in front of it; above them are layers ([`crate::layer`]), and the tops are the
 //! *volumes* that a load addresses. The engine carries requests down and answers up, and calls what is due, in the order of time.
-//! Of several at one time, devices come first, then layers by their rank ([`build`]), then the load, then the buses that devices
+//! Of several at one time, devices come first, then layers by their rank ([`tree`]), then the load, then the buses that devices
 //! share.
 //!
 //! Modelled: any number of devices, alone or in arrays. Not modelled: time of the host itself, except the cost of transfers for
 //! its processor ([`crate::link`]).
 
-mod build;
 mod links;
-mod media;
 mod time;
-mod views;
+mod tree;
 mod walk;
 
-pub use build::LayerPlace;
+pub use tree::LayerPlace;
 
-use crate::device::{Completion, Device};
-use crate::events::Events;
+use crate::array::{ArrayLayer, ArrayVolume};
+use crate::controller::{Controller, ControllerActivity, ControllerSetup};
+use crate::device::{Completion, Device, Fault, FaultError, MediaWrite};
 use crate::layer::Layer;
-use crate::link::Links;
+use crate::link::{LinkUse, Links};
 use crate::observe::Finished;
-use crate::os::{DeviceQueue, HostError, HostSpec};
+use crate::os::{DeviceQueue, HostError, HostSpec, PageCache, PageCacheActivity};
+use crate::stream_layer::StreamLayer;
 use headstack_model::{Nanos, Request};
+use headstack_policy::Guard;
+use headstack_policy::order::Order;
+use headstack_policy::streams::{Config, ConfigError, Streams};
+use links::SharedLinks;
 use slab::Slab;
 use std::collections::VecDeque;
-
-use crate::array::ArrayVolume;
-
-/// A node of the tree: the number of a device, or that of a layer after all devices.
-type NodeId = u32;
-
-/// A child of a layer, and the port of the child where the layer's requests arrive.
-#[derive(Clone, Copy, Debug)]
-struct ChildPort {
-    node: NodeId,
-    port: u32,
-}
-
-/// A layer in the tree.
-#[derive(Debug)]
-struct Branch {
-    /// `None` during a call of the layer.
-    layer: Option<Box<dyn Layer>>,
-    children: Vec<ChildPort>,
-    /// The first device below it.
-    device: u32,
-    rank: build::Rank,
-    /// Its place in the engine's `branch_events`.
-    event: u32,
-    /// Requests that it has not answered.
-    in_flight: usize,
-}
-
-/// A run of blocks that a load addresses.
-#[derive(Clone, Copy, Debug)]
-struct Volume {
-    root: NodeId,
-    /// The first of its devices.
-    device: u32,
-    sectors: u64,
-    sector_bytes: u32,
-}
+use tree::{LayerTree, NodeId};
 
 /// The sender of a request.
 const LOAD: u32 = u32::MAX;
@@ -92,15 +60,8 @@ struct ServedPart {
 /// Moves devices and layers through time.
 #[derive(Debug)]
 pub struct Engine {
-    devices: Vec<DeviceQueue>,
-    device_events: Events,
-    /// What devices share on their way to the host, while none of them has it.
-    links: Option<Box<Links>>,
-    branches: Vec<Branch>,
-    branch_events: Events,
-    /// The branch of each place in `branch_events`.
-    ranked: Vec<u32>,
-    volumes: Vec<Volume>,
+    tree: LayerTree,
+    links: SharedLinks,
     tickets: Slab<RequestTicket>,
     /// Nodes that got requests and have not settled since.
     touched: Vec<NodeId>,
@@ -148,29 +109,20 @@ impl Engine {
         host.check()?;
         let queues = devices.into_iter().map(|device| DeviceQueue::new(device, host));
         let mut engine = Engine::with_queues(queues.collect::<Result<_, _>>()?);
-        engine.add_arrays(arrays);
+        engine.tree.add_arrays(arrays);
         if let Some(spec) = &host.page_cache {
-            engine.add_page_caches(spec);
+            engine.tree.add_page_caches(spec);
         }
         Ok(engine)
     }
 
     /// Each device is a volume.
     fn with_queues(devices: Vec<DeviceQueue>) -> Engine {
-        let volume = |(number, queue): (usize, &DeviceQueue)| {
-            let (sectors, sector_bytes) = (queue.device().sectors(), queue.device().sector_bytes());
-            Volume { root: number as u32, device: number as u32, sectors, sector_bytes }
-        };
         Engine {
-            device_events: Events::new(devices.len()),
-            volumes: devices.iter().enumerate().map(volume).collect(),
-            links: None,
-            branches: Vec::new(),
-            branch_events: Events::new(0),
-            ranked: Vec::new(),
+            links: SharedLinks::default(),
             tickets: Slab::with_capacity(Engine::AT_ONCE),
             touched: Vec::with_capacity(devices.len()),
-            devices,
+            tree: LayerTree::new(devices),
             returned: VecDeque::new(),
             parts: None,
             serving: 0,
@@ -182,8 +134,169 @@ impl Engine {
         }
     }
 
+    /// The same engine with a stream scheduler before all volumes, below their page caches.
+    ///
+    /// *Errors:* a key of its configuration is out of its range.
+    pub fn with_node(mut self, config: &Config) -> Result<Engine, ConfigError> {
+        self.tree.add_schedulers(config)?;
+        Ok(self)
+    }
+
+    /// The same engine whose devices share links.
+    pub(crate) fn with_shared_links(mut self, links: Links) -> Engine {
+        let devices = self.tree.devices.iter_mut().enumerate();
+        devices.filter(|(index, _)| links.reach(*index)).for_each(|(_, device)| device.share());
+        Engine { links: SharedLinks::new(links), ..self }
+    }
+
+    /// Inserts a caller's own layer into the tree, above what was at that place, which becomes its child 0. Call it before the
+    /// first run.
+    ///
+    /// Panics if there is no such place.
+    pub fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {
+        self.tree.insert(place, layer);
+    }
+
+    /// Puts devices behind a controller. Call it before the first run.
+    ///
+    /// *Errors:* a key of the queue in front of the controller, or of its own, is invalid.
+    pub(crate) fn put_behind(
+        &mut self,
+        setup: &ControllerSetup<'_>,
+        host: &HostSpec,
+    ) -> Result<(), HostError> {
+        self.tree.put_behind(setup, host)
+    }
+
     /// Up to when all is done.
     pub fn now(&self) -> Nanos {
         self.now
+    }
+
+    /// The load of each part of the shared links; empty if none is shared.
+    pub fn link_usage(&self) -> Vec<LinkUse> {
+        self.links.usage()
+    }
+
+    /// How many devices there are.
+    pub fn devices(&self) -> usize {
+        self.tree.devices.len()
+    }
+
+    /// A device.
+    pub fn device(&self, index: usize) -> &Device {
+        self.tree.devices[index].device()
+    }
+
+    /// Has a device choose by a program's own order, as [`Device::set_order`].
+    pub fn set_order(&mut self, device: usize, order: Box<dyn Order>) {
+        self.tree.devices[device].device_mut().set_order(order);
+    }
+
+    /// Replaces the order of the host's queue for a device by a program's own. The host must have a queue with an order
+    /// (`host.queue.order`, for example `fcfs`).
+    ///
+    /// *Errors:* it has none.
+    pub fn set_host_order(&mut self, device: usize, order: Box<dyn Order>) -> Result<(), HostError> {
+        match self.tree.port_mut(device) {
+            Some(port) => port.set_order(order),
+            None => self.tree.devices[device].set_order(order),
+        }
+    }
+
+    /// The starvation guard of a device; `None` without one.
+    pub fn guard(&self, index: usize) -> Option<&Guard> {
+        match &self.tree.devices[index] {
+            device if device.is_behind_controller() => self.tree.port(index)?.guard(),
+            device => device.guard(),
+        }
+    }
+
+    /// The counters of a volume's page cache; `None` without a page cache.
+    pub fn page_cache(&self, volume: usize) -> Option<&PageCacheActivity> {
+        self.tree.layer_of::<PageCache>(volume).map(PageCache::activity)
+    }
+
+    /// Dirty pages in the page cache of a volume.
+    pub fn dirty_pages(&self, volume: usize) -> usize {
+        self.tree.layer_of::<PageCache>(volume).map_or(0, PageCache::dirty)
+    }
+
+    /// Blocks of a volume's spares that have been filled, and those of all its spares.
+    pub fn rebuilt(&self, volume: usize) -> (u64, u64) {
+        self.tree.layer_of::<ArrayLayer>(volume).map_or((0, 0), ArrayLayer::rebuilt)
+    }
+
+    /// The stream scheduler of a volume; `None` without a node.
+    pub fn streams(&self, volume: usize) -> Option<&Streams> {
+        self.tree.layer_of::<StreamLayer>(volume).map(StreamLayer::streams)
+    }
+
+    /// The counters of a device's controller; `None` without a smart controller.
+    pub fn controller(&self, device: usize) -> Option<&ControllerActivity> {
+        self.tree.controller(device).map(Controller::activity)
+    }
+
+    /// Dirty data in the cache of a device's controller: lines of its memory, or sectors of the drive that is the cache.
+    pub fn controller_dirty(&self, device: usize) -> u64 {
+        self.tree.controller(device).map_or(0, Controller::dirty)
+    }
+
+    /// Whether a volume has a media-write log: it is a single device without a page cache, a node or a controller's memory in
+    /// front of it. Elsewhere data also wait in places without such a log.
+    pub fn tells_media(&self, volume: usize) -> bool {
+        self.tree.bare_device(volume).is_some()
+    }
+
+    /// Enables the media-write logs. Call it before the first run.
+    pub fn track_media(&mut self) {
+        for device in (0..self.tree.volumes.len())
+            .filter_map(|volume| self.tree.bare_device(volume))
+            .collect::<Vec<_>>()
+        {
+            self.tree.devices[device].device_mut().track_media();
+        }
+    }
+
+    /// The next blocks of a volume written to its media, in order; as [`crate::Device::poll_media_write`].
+    /// Everything that a flush or a forced write guarantees has been reported when the [`Engine::advance`] that completes it
+    /// returns.
+    pub fn poll_media_write(&mut self, volume: usize) -> Option<MediaWrite> {
+        let device = self.tree.bare_device(volume)?;
+        self.tree.devices[device].device_mut().poll_media_write()
+    }
+
+    /// Injects a fault into a device's disk; as [`crate::Device::inject`]. The outcome of its commands reaches the load's
+    /// requests.
+    /// Arrays do not recover from it, and page caches and controllers' memories treat failed transfers as successful.
+    ///
+    /// *Errors:* blocks that the disk does not have, or revolutions outside 1 to [`Fault::TURNS_MAX`].
+    pub fn inject(&mut self, device: usize, fault: Fault) -> Result<(), FaultError> {
+        let now = self.now;
+        self.with_links(device, |queue, _| {
+            queue.device_mut().handle_timeout(now);
+            queue.device_mut().inject(fault)
+        })?;
+        self.settle(device as u32);
+        Ok(())
+    }
+
+    /// Whether the disk of a volume with a media-write log has died by now ([`Fault::Dead`]). Everything written to its media
+    /// before is then available from [`Engine::poll_media_write`], and the contents of its cache are lost.
+    pub fn has_died(&mut self, volume: usize) -> bool {
+        let now = self.now;
+        let dead = |device: &usize| self.tree.devices[*device].device().has_died(now);
+        let Some(device) = self.tree.bare_device(volume).filter(dead) else { return false };
+        self.with_links(device, |queue, _| queue.device_mut().handle_timeout(now));
+        self.settle(device as u32);
+        true
+    }
+
+    /// Cuts the power of everything at `now`, up to which [`Engine::advance`] must have been called. It reports the finished parts
+    /// of writes in progress; nothing happens after that, and outstanding requests never complete.
+    pub fn cut_power(&mut self, now: Nanos) {
+        assert_eq!(now, self.now, "all that was due before has been seen");
+        self.tree.devices.iter_mut().for_each(|queue| queue.device_mut().cut_power(now));
+        self.powered_off = true;
     }
 }

@@ -1,54 +1,66 @@
-//! The engine's part with what devices share: it lends the links to the device whose turn it is.
+//! What devices share on their way to the host: the links are passed to the device that is called.
 
-use super::Engine;
-use crate::link::{LinkUse, Links};
+use crate::link::{LinkUse, Links, Tenure};
 use crate::os::DeviceQueue;
 use headstack_model::Nanos;
 
-impl Engine {
-    /// The same engine whose devices share links.
-    pub(crate) fn with_shared_links(mut self, links: Links) -> Engine {
-        let devices = self.devices.iter_mut().enumerate();
-        devices.filter(|(index, _)| links.reach(*index)).for_each(|(_, device)| device.share());
-        Engine { links: Some(Box::new(links)), ..self }
+/// The links that devices share, if they share any.
+#[derive(Debug, Default)]
+pub(super) struct SharedLinks {
+    /// `None` also while a device has them.
+    links: Option<Box<Links>>,
+}
+
+impl SharedLinks {
+    pub(super) fn new(links: Links) -> SharedLinks {
+        SharedLinks { links: Some(Box::new(links)) }
     }
 
-    /// The load of each part of the shared links; empty if none is shared.
-    pub fn link_usage(&self) -> Vec<LinkUse> {
+    /// The load of each part of the links; empty if none is shared.
+    pub(super) fn usage(&self) -> Vec<LinkUse> {
         self.links.as_ref().map_or(Vec::new(), |links| links.usage())
     }
 
-    /// Lets a device have the bus that it has won.
-    pub(super) fn turn_links(&mut self) {
-        let now = self.now;
-        if let Some(device) = self.links.as_mut().and_then(|links| links.arbitrate(now)) {
-            self.with_links(device as usize, DeviceQueue::handle_bus);
-            self.settle(device);
-        }
+    /// When the next bus is won; [`Nanos::MAX`] without requests.
+    #[inline]
+    pub(super) fn next_event(&self) -> Nanos {
+        self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event())
+    }
+
+    /// The next device that wins its bus now.
+    pub(super) fn arbitrate(&mut self, now: Nanos) -> Option<u32> {
+        self.links.as_mut()?.arbitrate(now)
+    }
+
+    /// The next tenure of a bus that has ended.
+    #[inline]
+    pub(super) fn poll_tenure(&mut self) -> Option<Tenure> {
+        self.links.as_mut()?.poll_tenure()
     }
 
     /// Calls a device with the links that it shares.
     #[inline]
-    pub(super) fn with_links<R>(
+    pub(super) fn call<R>(
         &mut self,
         index: usize,
-        act: impl FnOnce(&mut DeviceQueue, Nanos) -> R,
+        device: &mut DeviceQueue,
+        act: impl FnOnce(&mut DeviceQueue) -> R,
     ) -> R {
-        // One call, so that it is compiled into the place: most devices share nothing.
+        // One call of `act`, so that it is inlined: most devices share nothing.
         let shares = self.links.as_ref().is_some_and(|links| links.reach(index));
         if shares {
-            self.lend(index);
+            self.lend(index, device);
         }
-        let result = act(&mut self.devices[index], self.now);
+        let result = act(device);
         if shares {
-            self.links = self.devices[index].give_back();
+            self.links = device.give_back();
         }
         result
     }
 
     #[cold]
-    fn lend(&mut self, index: usize) {
+    fn lend(&mut self, index: usize, device: &mut DeviceQueue) {
         let links = self.links.take().expect("there are links that reach the device");
-        self.devices[index].lend(links, index as u32);
+        device.lend(links, index as u32);
     }
 }

@@ -92,16 +92,16 @@ impl Engine {
     /// The first time at which something is due; `Nanos::MAX` when nothing is. With `rests`, background work does not count.
     #[inline]
     fn due(&self, rests: bool) -> Nanos {
-        let branches = if rests { Nanos::MAX } else { self.branch_events.first() };
-        let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
-        self.device_events.first().min(branches).min(self.wanted).min(links)
+        let branches = if rests { Nanos::MAX } else { self.tree.branch_events.first() };
+        let links = self.links.next_event();
+        self.tree.device_events.first().min(branches).min(self.wanted).min(links)
     }
 
     /// The first time at which anything is due but at one device.
     #[inline]
     pub(super) fn due_elsewhere(&self, device: usize) -> Nanos {
-        let links = self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event());
-        let others = self.device_events.first_of_others(device).min(self.branch_events.first());
+        let links = self.links.next_event();
+        let others = self.tree.device_events.first_of_others(device).min(self.tree.branch_events.first());
         others.min(self.wanted).min(links)
     }
 
@@ -116,15 +116,15 @@ impl Engine {
     ) {
         self.now = self.now.max(at);
         let mut changed = self.wanted <= at;
-        if self.device_events.first() <= at {
-            changed |= self.turn_device(self.device_events.first_index(), until, load, observer);
-        } else if self.branch_events.first() <= at {
-            self.turn_branch(self.branch_events.first_index(), load, observer);
+        if self.tree.device_events.first() <= at {
+            changed |= self.turn_device(self.tree.device_events.first_index(), until, load, observer);
+        } else if self.tree.branch_events.first() <= at {
+            self.turn_branch(self.tree.branch_events.first_index(), load, observer);
             changed = true;
         } else if self.wanted > at {
             self.turn_links();
         }
-        while let Some(tenure) = self.links.as_mut().and_then(|links| links.poll_tenure()) {
+        while let Some(tenure) = self.links.poll_tenure() {
             observer.held(&tenure);
         }
         if changed {

@@ -1,6 +1,7 @@
 //! How requests walk through the tree: down from the load, and answers up.
 
-use super::{Branch, ChildPort, Engine, LOAD, NodeId, RequestTicket, ServedPart};
+use super::tree::{Branch, ChildPort, LayerTree, NodeId};
+use super::{Engine, LOAD, RequestTicket, ServedPart};
 use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, Submission};
 use crate::observe::{Finished, Observer};
@@ -67,14 +68,14 @@ impl Engine {
         let ticket = RequestTicket { issued: self.now, request, id, from: LOAD, to: volume, source };
         let id = self.tickets.insert(ticket) as u32;
         (self.outstanding, self.done) = (self.outstanding + 1, false);
-        let root = self.volumes[volume as usize].root;
+        let root = self.tree.volumes[volume as usize].root;
         self.submit(root, 0, Submission { id, request, source, urgent, sync: true, direct });
     }
 
     /// Submits a request to a node.
     #[inline(always)]
     fn submit(&mut self, node: NodeId, port: u32, submission: Submission) {
-        let Some(device) = self.devices.get_mut(node as usize) else {
+        let Some(device) = self.tree.devices.get_mut(node as usize) else {
             return self.submit_to_branch(node, port, submission);
         };
         device.submit(self.now, submission);
@@ -85,15 +86,15 @@ impl Engine {
 
     #[inline(never)]
     fn submit_to_branch(&mut self, node: NodeId, port: u32, submission: Submission) {
-        let number = node as usize - self.devices.len();
-        let branch = &mut self.branches[number];
+        let number = node as usize - self.tree.devices.len();
+        let branch = &mut self.tree.branches[number];
         branch.in_flight += 1;
         let mut layer = branch.layer.take().expect("a layer takes one request at a time");
-        let (devices, branches) = (&self.devices, &self.branches);
+        let LayerTree { devices, branches, .. } = &self.tree;
         let children = &branches[number].children;
         layer.submit(self.now, port, submission, &Children { devices, branches, children });
         let gathers = layer.gathers();
-        self.branches[number].layer = Some(layer);
+        self.tree.branches[number].layer = Some(layer);
         if gathers {
             self.touch(node);
         }
@@ -103,38 +104,33 @@ impl Engine {
     /// Carries out a layer's effects, and records when to call it again.
     pub(super) fn drain(&mut self, number: usize) {
         let now = self.now;
-        while let Some(effect) = self.layer(number).poll(now) {
+        while let Some(effect) = self.tree.layer(number).poll(now) {
             match effect {
                 Effect::Down { child, submission } => self.send(number, child, submission),
                 Effect::Up(answer) => self.answer(number, answer),
             }
         }
-        let next = self.layer(number).next_event();
-        self.branch_events.set(self.branches[number].event as usize, next);
-    }
-
-    pub(super) fn layer(&mut self, number: usize) -> &mut dyn crate::layer::Layer {
-        self.branches[number].layer.as_deref_mut().expect("the layer is taking no request")
+        self.tree.schedule(number);
     }
 
     /// Submits a layer's request to one of its children.
     fn send(&mut self, number: usize, child: u32, submission: Submission) {
-        let ChildPort { node, port } = self.branches[number].children[child as usize];
+        let ChildPort { node, port } = self.tree.branches[number].children[child as usize];
         let Submission { id, request, source, .. } = submission;
         let (from, id) = (number as u32, u64::from(id));
         let id =
             self.tickets.insert(RequestTicket { issued: self.now, request, id, from, to: child, source });
         self.submit(node, port, Submission { id: id as u32, ..submission });
-        if (node as usize) < self.devices.len() {
+        if (node as usize) < self.tree.devices.len() {
             self.touch(node);
         }
     }
 
     /// Carries a layer's answer up.
     fn answer(&mut self, number: usize, answer: Completed) {
-        let branch = &mut self.branches[number];
+        let branch = &mut self.tree.branches[number];
         branch.in_flight -= 1;
-        let (device, is_queue) = (branch.device, self.layer(number).gathers());
+        let (device, is_queue) = (branch.device, self.tree.layer(number).gathers());
         if is_queue {
             self.serving = device;
             let issued = self.tickets[answer.id as usize].issued;
@@ -168,12 +164,12 @@ impl Engine {
     #[inline(never)]
     fn complete(&mut self, number: usize, child: u32, answer: &Completed) {
         let now = self.now;
-        let layer = self.layer(number);
+        let layer = self.tree.layer(number);
         layer.complete(now, child, answer);
         let gathers = layer.gathers();
         self.drain(number);
         if gathers {
-            self.touch((self.devices.len() + number) as u32);
+            self.touch((self.tree.devices.len() + number) as u32);
         }
     }
 
@@ -204,24 +200,25 @@ impl Engine {
         load: &mut dyn Load,
         observer: &mut O,
     ) -> bool {
-        if self.devices[index].is_independent() {
+        if self.tree.devices[index].is_independent() {
             // Its own work affects nothing else until a command completes, or something else is due.
             let until = until.min(self.due_elsewhere(index).since(Nanos(1)));
-            self.now = self.devices[index].run_to_completion(self.now, until);
+            self.now = self.tree.devices[index].run_to_completion(self.now, until);
         } else {
             self.with_links(index, |device, now| device.handle_timeout(now));
         }
-        if !self.devices[index].device().has_completions() {
+        if !self.tree.devices[index].device().has_completions() {
             self.settle(index as u32);
             return false;
         }
         let mut any = false;
         let completion = Completion::at_once(Request::flush(), self.now);
         let mut finished = Finished::on(index as u32, completion);
-        while let Some(ticket) = self.devices[index]
-            .poll(self.now, &mut finished.completion, |command| observer.served(index as u32, command))
+        while let Some(ticket) =
+            self.tree.devices[index]
+                .poll(self.now, &mut finished.completion, |command| observer.served(index as u32, command))
         {
-            if self.parts.is_some() && !self.devices[index].is_behind_controller() {
+            if self.parts.is_some() && !self.tree.devices[index].is_behind_controller() {
                 observer.part(index as u32, self.tickets[ticket as usize].issued, &finished.completion);
             }
             self.serving = index as u32;
@@ -233,7 +230,7 @@ impl Engine {
                 any |= self.hand_back(load, observer);
             }
         }
-        if any && self.devices[index].is_independent() {
+        if any && self.tree.devices[index].is_independent() {
             // No request waits for the device: it settles once, with what the load issues next.
             self.settle_touched();
             self.touch(index as u32);
@@ -251,9 +248,9 @@ impl Engine {
         load: &mut dyn Load,
         observer: &mut O,
     ) {
-        let (number, now) = (self.ranked[event] as usize, self.now);
-        self.serving = self.branches[number].device;
-        self.layer(number).handle_timeout(now);
+        let (number, now) = (self.tree.branch_at(event), self.now);
+        self.serving = self.tree.branches[number].device;
+        self.tree.layer(number).handle_timeout(now);
         self.drain(number);
         self.hand_back(load, observer);
         self.settle_touched();
@@ -263,19 +260,19 @@ impl Engine {
     #[inline]
     pub(super) fn settle(&mut self, node: NodeId) {
         let index = node as usize;
-        let Some(device) = self.devices.get(index) else {
-            return self.settle_branch(index - self.devices.len());
+        let Some(device) = self.tree.devices.get(index) else {
+            return self.settle_branch(index - self.tree.devices.len());
         };
         if !device.is_independent() {
             self.with_links(index, |device, now| device.settle(now));
         }
-        self.device_events.set(index, self.devices[index].next_event(self.now));
+        self.tree.device_events.set(index, self.tree.devices[index].next_event(self.now));
     }
 
     #[inline(never)]
     fn settle_branch(&mut self, number: usize) {
         let now = self.now;
-        self.layer(number).settle(now);
+        self.tree.layer(number).settle(now);
         self.drain(number);
     }
 
@@ -291,5 +288,24 @@ impl Engine {
         if self.touched.last() != Some(&node) {
             self.touched.push(node);
         }
+    }
+
+    /// Passes its bus to the device that has won it.
+    pub(super) fn turn_links(&mut self) {
+        if let Some(device) = self.links.arbitrate(self.now) {
+            self.with_links(device as usize, DeviceQueue::handle_bus);
+            self.settle(device);
+        }
+    }
+
+    /// Calls a device with the links that it shares.
+    #[inline]
+    pub(super) fn with_links<R>(
+        &mut self,
+        index: usize,
+        act: impl FnOnce(&mut DeviceQueue, Nanos) -> R,
+    ) -> R {
+        let now = self.now;
+        self.links.call(index, &mut self.tree.devices[index], |device| act(device, now))
     }
 }

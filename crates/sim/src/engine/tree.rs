@@ -1,17 +1,71 @@
-//! Builds the tree: arrays, page caches, stream schedulers, controllers, and a program's own layers.
+//! The tree of layers: arrays, page caches, stream schedulers, controllers, and a program's own layers above the devices.
 
-use super::{Branch, ChildPort, Engine, NodeId, Volume};
 use crate::array::{ArrayLayer, ArrayVolume};
 use crate::controller::{Controller, ControllerSetup};
 use crate::events::Events;
 use crate::layer::Layer;
-use crate::os::{HostError, HostQueueSpec, HostSpec, PageCache, PageCacheSpec, PortQueue};
+use crate::os::{DeviceQueue, HostError, HostQueueSpec, HostSpec, PageCache, PageCacheSpec, PortQueue};
 use crate::stream_layer::StreamLayer;
 use headstack_policy::streams::{Config, ConfigError};
+use std::any::Any;
+
+/// A node of the tree: the number of a device, or that of a layer after all devices.
+pub(super) type NodeId = u32;
+
+/// A child of a layer, and the port of the child where the layer's requests arrive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChildPort {
+    pub(super) node: NodeId,
+    pub(super) port: u32,
+}
+
+/// A layer in the tree.
+#[derive(Debug)]
+pub(super) struct Branch {
+    /// `None` during a call of the layer.
+    pub(super) layer: Option<Box<dyn Layer>>,
+    pub(super) children: Vec<ChildPort>,
+    /// The first device below it.
+    pub(super) device: u32,
+    rank: Rank,
+    /// Its place in the tree's `branch_events`.
+    event: u32,
+    /// Requests that it has not answered.
+    pub(super) in_flight: usize,
+}
+
+impl Branch {
+    /// The layer, if it is of this type.
+    fn downcast<L: Layer>(&self) -> Option<&L> {
+        (self.layer.as_deref()? as &dyn Any).downcast_ref()
+    }
+}
+
+/// A run of blocks that a load addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Volume {
+    pub(super) root: NodeId,
+    /// The first of its devices.
+    device: u32,
+    sectors: u64,
+    sector_bytes: u32,
+}
+
+/// The devices, the layers above them, and when each of them next has something to do.
+#[derive(Debug)]
+pub(super) struct LayerTree {
+    pub(super) devices: Vec<DeviceQueue>,
+    pub(super) device_events: Events,
+    pub(super) branches: Vec<Branch>,
+    pub(super) branch_events: Events,
+    /// The branch of each place in `branch_events`.
+    ranked: Vec<u32>,
+    pub(super) volumes: Vec<Volume>,
+}
 
 /// The order of layers with events at one time: by kind, and by number within a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
+struct Rank {
     kind: LayerKind,
     number: u32,
 }
@@ -35,11 +89,27 @@ pub enum LayerPlace {
     Device(u32),
 }
 
-impl Engine {
-    /// The same engine with a stream scheduler before all volumes, below their page caches.
+impl LayerTree {
+    /// Each device is a volume.
+    pub(super) fn new(devices: Vec<DeviceQueue>) -> LayerTree {
+        let volume = |(number, queue): (usize, &DeviceQueue)| {
+            let (sectors, sector_bytes) = (queue.device().sectors(), queue.device().sector_bytes());
+            Volume { root: number as u32, device: number as u32, sectors, sector_bytes }
+        };
+        LayerTree {
+            device_events: Events::new(devices.len()),
+            volumes: devices.iter().enumerate().map(volume).collect(),
+            devices,
+            branches: Vec::new(),
+            branch_events: Events::new(0),
+            ranked: Vec::new(),
+        }
+    }
+
+    /// Puts a stream scheduler before all volumes, below their page caches.
     ///
     /// *Errors:* a key of its configuration is out of its range.
-    pub fn with_node(mut self, config: &Config) -> Result<Engine, ConfigError> {
+    pub(super) fn add_schedulers(&mut self, config: &Config) -> Result<(), ConfigError> {
         for number in 0..self.volumes.len() {
             let Volume { root, device, sectors, sector_bytes } = self.volumes[number];
             let layer = Box::new(StreamLayer::new(config, sectors, sector_bytes)?);
@@ -54,14 +124,11 @@ impl Engine {
                 None => self.volumes[number].root = node,
             }
         }
-        Ok(self)
+        Ok(())
     }
 
-    /// Inserts a caller's own layer into the tree, above what was at that place, which becomes its child 0. Call it before the
-    /// first run.
-    ///
-    /// Panics if there is no such place.
-    pub fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {
+    /// As [`super::Engine::insert`].
+    pub(super) fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {
         let rank = Rank { kind: LayerKind::Own, number: self.branches.len() as u32 };
         match place {
             LayerPlace::Volume(number) => {
@@ -109,10 +176,8 @@ impl Engine {
         }
     }
 
-    /// Puts devices behind a controller. Call it before the first run.
-    ///
-    /// *Errors:* a key of the queue in front of the controller, or of its own, is invalid.
-    pub(crate) fn put_behind(
+    /// As [`super::Engine::put_behind`].
+    pub(super) fn put_behind(
         &mut self,
         setup: &ControllerSetup<'_>,
         host: &HostSpec,
@@ -121,13 +186,13 @@ impl Engine {
         let (order, merge, depth) = (spec.order.clone(), spec.merge, spec.drive_depth);
         let queue = HostQueueSpec { order, merge, depth, ..HostQueueSpec::default() };
         let depth = spec.queue_depth.map_or(usize::MAX, |depth| depth as usize);
-        let sectors = drives.iter().map(|device| self.device(*device as usize).sectors()).collect();
+        let sectors = drives.iter().map(|device| self.devices[*device as usize].device().sectors()).collect();
         let controller = Box::new(Controller::new(spec, sectors, *cache));
         let rank = Rank { kind: LayerKind::Controller, number: self.branches.len() as u32 };
         let controller = self.add(controller, Vec::new(), drives[0], rank);
         for (port, &device) in drives.iter().enumerate() {
             let (sectors, sector_bytes) = {
-                let device = self.device(device as usize);
+                let device = self.devices[device as usize].device();
                 (device.sectors(), device.sector_bytes())
             };
             let layer = Box::new(PortQueue::new(sectors, sector_bytes, depth, &host.queue)?);
@@ -174,8 +239,62 @@ impl Engine {
         (node as usize).checked_sub(self.devices.len())
     }
 
+    /// The layer of a branch.
+    pub(super) fn layer(&mut self, number: usize) -> &mut dyn Layer {
+        self.branches[number].layer.as_deref_mut().expect("the layer is taking no request")
+    }
+
+    /// The branch whose layer has the event at a place in `branch_events`.
+    pub(super) fn branch_at(&self, event: usize) -> usize {
+        self.ranked[event] as usize
+    }
+
+    /// Records when to call a layer again.
+    pub(super) fn schedule(&mut self, number: usize) {
+        let next = self.layer(number).next_event();
+        self.branch_events.set(self.branches[number].event as usize, next);
+    }
+
     fn branch_mut(&mut self, node: NodeId) -> &mut Branch {
         let number = self.branch_of(node).expect("the node is a layer");
         &mut self.branches[number]
+    }
+
+    /// The device that is a volume by itself, with no layer in front of it.
+    pub(super) fn bare_device(&self, volume: usize) -> Option<usize> {
+        let device = self.volumes[volume].root as usize;
+        (device < self.devices.len()).then_some(device)
+    }
+
+    /// The queue of a device's port at its controller; `None` without a controller.
+    pub(super) fn port(&self, device: usize) -> Option<&PortQueue> {
+        let mut above = self.branches.iter().filter(|branch| branch.device as usize == device);
+        above.find_map(Branch::downcast)
+    }
+
+    /// As [`LayerTree::port`], to change it.
+    pub(super) fn port_mut(&mut self, device: usize) -> Option<&mut PortQueue> {
+        let above = self.branches.iter_mut().filter(|branch| branch.device as usize == device);
+        let layers = above.filter_map(|branch| branch.layer.as_deref_mut());
+        layers.filter_map(|layer| (layer as &mut dyn Any).downcast_mut()).last()
+    }
+
+    /// The controller of a device.
+    pub(super) fn controller(&self, device: usize) -> Option<&Controller> {
+        let is_above = |branch: &&Branch| branch.children.iter().any(|child| child.node as usize == device);
+        self.branches.iter().filter(is_above).find_map(Branch::downcast)
+    }
+
+    /// The first layer of a type on the way from the top of a volume down its first children.
+    pub(super) fn layer_of<L: Layer>(&self, volume: usize) -> Option<&L> {
+        let mut node = self.volumes[volume].root;
+        while let Some(number) = self.branch_of(node) {
+            let branch = &self.branches[number];
+            if let Some(layer) = branch.downcast() {
+                return Some(layer);
+            }
+            node = branch.children[0].node;
+        }
+        None
     }
 }
