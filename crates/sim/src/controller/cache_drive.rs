@@ -8,7 +8,7 @@
 //! *Source:* DiskSim's cache device, as its source describes itself.
 
 use super::spec::{ControllerCacheSpec, ControllerWrites};
-use super::{Cache, Controller, Job, Purpose};
+use super::{Cache, Controller, Purpose};
 use crate::device::Completion;
 use headstack_model::{Lbn, Nanos, Op, Request};
 use std::ops::Range;
@@ -133,7 +133,7 @@ impl Controller {
 
     /// A command reaches the cache.
     pub(super) fn begin_on_drive(&mut self, now: Nanos, job: u32) {
-        let Job { drive, request, .. } = self.jobs[job as usize];
+        let (drive, request) = self.command(job);
         let shelf = self.shelf();
         if drive != shelf.cached {
             return self.pass(job);
@@ -168,7 +168,7 @@ impl Controller {
 
     /// A read has its data from its drive: they go to the host and to the cache.
     pub(super) fn populate(&mut self, now: Nanos, job: u32, how: &Completion) {
-        let request = self.jobs[job as usize].request;
+        let (_, request) = self.command(job);
         let cache = self.shelf().shelf;
         self.activity.filled_sectors += u64::from(request.sectors);
         self.transfer(Purpose::Keep, cache, Request::write(request.lbn, request.sectors));
@@ -183,7 +183,7 @@ impl Controller {
 
     /// The cache has stored the blocks of a write.
     pub(super) fn shelved(&mut self, now: Nanos, job: u32, how: &Completion) {
-        let request = self.jobs[job as usize].request;
+        let (_, request) = self.command(job);
         let shelf = self.shelf();
         shelf.valid.add(request.lbn..request.end());
         shelf.dirty.add(request.lbn..request.end());
@@ -199,7 +199,7 @@ impl Controller {
     /// Has dirty blocks go to their drive if that has been quiet for long enough.
     pub(super) fn return_when_idle(&mut self, now: Nanos) {
         let due = self.shelf().next_event() <= now;
-        if due && self.transfers.is_empty() {
+        if due && !self.commands.has_transfers() {
             self.fetch();
         } else if due {
             self.shelf().quiet_since = now;
@@ -224,7 +224,7 @@ impl Controller {
 
     /// A dirty run reached its drive: continues with the next one while the controller is idle.
     pub(super) fn returned(&mut self, now: Nanos, request: &Request) {
-        let (is_quiet, shelf) = (self.transfers.is_empty(), self.shelf());
+        let (is_quiet, shelf) = (!self.commands.has_transfers(), self.shelf());
         shelf.dirty.remove(request.lbn..request.end());
         shelf.returning = false;
         shelf.quiet_since = now;
@@ -245,9 +245,7 @@ impl Controller {
             return;
         }
         while let Some(job) = self.shelf().flushes.pop() {
-            let entry = &mut self.jobs[job as usize];
-            entry.parts.cache += now - entry.since;
-            entry.since = now;
+            self.waited_for_room(now, job);
             self.pass(job);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::memory::{List, Tree};
 use headstack_model::{Lbn, Request};
+use slab::Slab;
 use std::ops::Range;
 
 /// Lines of one drive have numbers below this one.
@@ -46,10 +47,9 @@ pub(super) struct Lines {
     line_sectors: u64,
     /// Words of a line's map of sectors.
     words: usize,
-    lines: Vec<Line>,
+    lines: Slab<Line>,
     valid: Vec<u64>,
     dirty: Vec<u64>,
-    free: Vec<u32>,
     by_key: Tree,
     dirty_by_key: Tree,
     dirty_lines: usize,
@@ -67,10 +67,9 @@ impl Lines {
             protected_most: (most as f64 * protected_ratio) as usize,
             line_sectors,
             words: line_sectors.div_ceil(64) as usize,
-            lines: Vec::new(),
+            lines: Slab::new(),
             valid: Vec::new(),
             dirty: Vec::new(),
-            free: Vec::new(),
             by_key: Tree::new(),
             dirty_by_key: Tree::new(),
             dirty_lines: 0,
@@ -116,7 +115,7 @@ impl Lines {
 
     /// Makes room for a drive's line that is not in memory, if a clean one or an empty place can be had.
     pub(super) fn take(&mut self, drive: u32, line: u64) -> Room {
-        if self.lines.len() - self.free.len() >= self.most {
+        if self.lines.len() >= self.most {
             let Some(victim) = self.victim() else { return Room::None };
             if self.lines[victim as usize].dirty > 0 {
                 return Room::Dirty(victim);
@@ -134,14 +133,10 @@ impl Lines {
             used: false,
             protected: false,
         };
-        let frame = self.free.pop().unwrap_or_else(|| {
-            self.lines.push(fresh);
-            self.valid.resize(self.valid.len() + self.words, 0);
-            self.dirty.resize(self.dirty.len() + self.words, 0);
-            (self.lines.len() - 1) as u32
-        });
-        self.lines[frame as usize] = fresh;
+        let frame = self.lines.insert(fresh) as u32;
         let map = self.map(frame);
+        self.valid.resize(self.valid.len().max(map.end), 0);
+        self.dirty.resize(self.dirty.len().max(map.end), 0);
         self.valid[map.clone()].fill(0);
         self.dirty[map].fill(0);
         self.by_key.insert(key, frame);
@@ -169,7 +164,7 @@ impl Lines {
         } else {
             self.probation.remove(frame);
         }
-        self.free.push(frame);
+        self.lines.remove(frame as usize);
     }
 
     pub(super) fn pin(&mut self, frame: u32) {

@@ -10,8 +10,9 @@
 use super::memory::{Lines, Room};
 use super::spec::{ControllerCacheSpec, ControllerWrites};
 use super::streams::Streams;
-use super::{Cache, Controller, Job, NONE, Purpose, Step};
+use super::{Cache, Controller, Holding, Purpose, Step};
 use crate::device::{CacheUse, Completion};
+use crate::memory::{Destages, NONE};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -31,16 +32,13 @@ pub(super) struct MemoryCache {
     streams: Streams,
     /// Lines reserved for commands in flight.
     reserved: usize,
-    /// Commands that wait for a reservation, and those that wait for an eviction.
+    /// Commands that wait for a reservation.
     waiting: VecDeque<u32>,
-    starved: VecDeque<u32>,
     /// Whether anything has become free since the last check.
     stirred: bool,
     /// Lines that are destaged because a command needs them.
     evicting: usize,
-    /// Destages in flight by their rank in the order of destages, with their drives.
-    in_flight: Vec<(u64, u32)>,
-    turns: u64,
+    destages: Destages,
     flushes: Vec<u32>,
 }
 
@@ -60,11 +58,9 @@ impl MemoryCache {
             streams: Streams::default(),
             reserved: 0,
             waiting: VecDeque::with_capacity(Controller::AT_ONCE),
-            starved: VecDeque::with_capacity(Controller::AT_ONCE),
             stirred: false,
             evicting: 0,
-            in_flight: Vec::with_capacity(Controller::AT_ONCE),
-            turns: 0,
+            destages: Destages::default(),
             flushes: Vec::new(),
         }
     }
@@ -103,7 +99,7 @@ impl Controller {
 
     /// A command reaches the memory.
     pub(super) fn begin_in_memory(&mut self, now: Nanos, job: u32) {
-        let Job { drive, request, .. } = self.jobs[job as usize];
+        let (drive, request) = self.command(job);
         if request.op == Op::Flush {
             return self.flush(now, job);
         }
@@ -123,7 +119,7 @@ impl Controller {
 
     /// Reserves room for a command's lines, if there is enough.
     fn reserve(&mut self, job: u32) -> bool {
-        let request = self.jobs[job as usize].request;
+        let request = self.commands[job].completion.request;
         let memory = self.memory();
         let span = memory.lines.span(&request);
         let lines = (span.end - span.start) as usize;
@@ -131,7 +127,7 @@ impl Controller {
             return false;
         }
         memory.reserved += lines;
-        self.jobs[job as usize].reserved = lines;
+        self.commands[job].state.reserved = lines;
         true
     }
 
@@ -141,8 +137,8 @@ impl Controller {
         if !std::mem::take(&mut memory.stirred) {
             return false;
         }
-        for _ in 0..memory.starved.len() {
-            let Some(job) = self.memory().starved.pop_front() else { break };
+        for _ in 0..self.commands.starved() {
+            let Some(job) = self.commands.next_starved() else { break };
             self.waited_for_room(now, job);
             self.go(now, job);
         }
@@ -156,24 +152,19 @@ impl Controller {
         true
     }
 
-    fn waited_for_room(&mut self, now: Nanos, job: u32) {
-        let job = &mut self.jobs[job as usize];
-        job.parts.cache += now - job.since;
-        job.since = now;
-    }
-
     /// Takes the lines of a command one after the other; once it has them all, its data are transferred.
     pub(super) fn go(&mut self, now: Nanos, job: u32) {
-        let Job { drive, request, pinned, .. } = self.jobs[job as usize];
+        let (drive, request) = self.command(job);
         let span = self.memory().lines.span(&request);
-        for line in span.start + pinned..span.end {
+        let starved = self.commands.starved();
+        for line in span.start + self.commands[job].state.pinned..span.end {
             let memory = self.memory();
             let frame = match memory.lines.find(drive, line) {
                 Some(frame) => frame,
                 None => match memory.lines.take(drive, line) {
                     Room::Frame(frame) => frame,
                     Room::Dirty(victim) => {
-                        if memory.evicting <= memory.starved.len() {
+                        if memory.evicting <= starved {
                             self.destage(victim, true);
                         }
                         return self.starve(job);
@@ -188,33 +179,31 @@ impl Controller {
                     .each(drive, overlap(&request, lines.blocks(line)))
                     .any(|(_, frame, sector)| frame.is_none_or(|frame| !lines.is_valid(frame, sector)))
             {
-                self.jobs[job as usize].link =
-                    std::mem::replace(&mut self.transfers[transfer as usize].waiters, job);
-                return;
+                return self.commands.wait(job, transfer);
             }
             self.memory().lines.pin(frame);
-            self.jobs[job as usize].pinned += 1;
+            self.commands[job].state.pinned += 1;
         }
         match request.op {
             Op::Read => self.read(now, job),
             _ => {
                 let landed = self.move_data(now, job);
-                self.note(landed, job, Step::Landed);
+                self.agenda.add(landed, (job, Step::Landed));
             }
         }
     }
 
     /// Queues a command until a line can be evicted.
     fn starve(&mut self, job: u32) {
-        self.memory().starved.push_back(job);
+        self.commands.starve(job);
         self.activity.waited_for_room += 1;
     }
 
     /// Fetches the missing sectors of a read's lines, and reads ahead.
     fn read(&mut self, now: Nanos, job: u32) {
-        let Job { drive, request, .. } = self.jobs[job as usize];
+        let (drive, request) = self.command(job);
         let fills = self.fill(drive, request.lbn..request.end(), job);
-        self.jobs[job as usize].waits = fills;
+        self.commands[job].state.waits = fills;
         let memory = self.memory();
         if memory.read_ahead > 0
             && let Some((number, run)) = memory.streams.read(drive, &request, fills > 0, memory.read_ahead)
@@ -222,7 +211,7 @@ impl Controller {
             self.read_ahead(drive, number, run);
         }
         if fills == 0 {
-            self.activity.read_hits += u64::from(!self.jobs[job as usize].waited);
+            self.activity.read_hits += u64::from(!self.commands[job].waited);
             self.deliver(now, job, CacheUse::Whole);
         }
     }
@@ -304,15 +293,15 @@ impl Controller {
             return;
         }
         self.account(now, job, how);
-        self.jobs[job as usize].waits -= 1;
-        if self.jobs[job as usize].waits == 0 {
+        self.commands[job].state.waits -= 1;
+        if self.commands[job].state.waits == 0 {
             self.deliver(now, job, how.cache);
         }
     }
 
     /// Sends a read's data, which are all in memory.
     fn deliver(&mut self, now: Nanos, job: u32, cache: CacheUse) {
-        self.jobs[job as usize].cache = cache;
+        self.commands[job].completion.cache = cache;
         self.let_go(job);
         let over = self.move_data(now, job);
         self.end(over, job);
@@ -320,7 +309,8 @@ impl Controller {
 
     /// A command is done with its lines.
     fn let_go(&mut self, job: u32) {
-        let Job { drive, request, reserved, .. } = self.jobs[job as usize];
+        let (drive, request) = self.command(job);
+        let Holding { reserved, .. } = self.commands[job].state;
         let memory = self.memory();
         for line in memory.lines.span(&request) {
             let frame = memory.lines.find(drive, line).expect("a line stays while a command holds it");
@@ -332,7 +322,7 @@ impl Controller {
 
     /// A write's data are in memory.
     pub(super) fn landed(&mut self, now: Nanos, job: u32) {
-        let Job { drive, request, .. } = self.jobs[job as usize];
+        let (drive, request) = self.command(job);
         let memory = self.memory();
         memory.lines.change(drive, request.lbn..request.end(), Lines::set_valid);
         if !memory.write_back {
@@ -344,7 +334,7 @@ impl Controller {
             memory.last_tick = now;
         }
         memory.lines.change(drive, request.lbn..request.end(), Lines::set_dirty);
-        self.jobs[job as usize].cache = CacheUse::Buffered;
+        self.commands[job].completion.cache = CacheUse::Buffered;
         self.let_go(job);
         self.end(now, job);
     }
@@ -407,10 +397,8 @@ impl Controller {
             let frame = memory.lines.find(drive, line).expect("a dirty line is in memory");
             memory.lines.destage(frame);
         }
-        let turn = memory.turns;
-        memory.turns += 1;
+        let turn = memory.destages.begin(drive);
         memory.evicting += usize::from(evicts);
-        memory.in_flight.push((turn, drive));
         self.activity.destaged_sectors += u64::from(request.sectors);
         self.transfer(Purpose::Destage { turn, evicts }, drive, request);
     }
@@ -423,7 +411,7 @@ impl Controller {
             memory.lines.destaged(frame);
         }
         memory.evicting -= usize::from(evicts);
-        memory.in_flight.retain(|(other, _)| *other != turn);
+        memory.destages.end(turn);
         memory.stirred = true;
         self.finish_flushes(now);
     }
@@ -437,7 +425,7 @@ impl Controller {
 
     /// Writes lines whose time is due, or because the controller is idle.
     pub(super) fn destage_in_time(&mut self, now: Nanos) {
-        let (is_idle, last_busy) = (self.held == 0 && self.transfers.is_empty(), self.last_busy);
+        let (is_idle, last_busy) = (self.held == 0 && !self.commands.has_transfers(), self.last_busy);
         let memory = self.memory();
         if let Some(period) = memory.period
             && now.0 / period.0 > memory.last_tick.0 / period.0
@@ -456,9 +444,9 @@ impl Controller {
 
     /// Begins a flush: the present dirty lines of its drive are written, and then the drive is flushed.
     fn flush(&mut self, now: Nanos, job: u32) {
-        let drive = self.jobs[job as usize].drive;
+        let (drive, _) = self.command(job);
         self.destage_all(drive);
-        self.jobs[job as usize].before = self.memory().turns;
+        self.commands[job].state.before = self.memory().destages.next();
         self.memory().flushes.push(job);
         self.finish_flushes(now);
     }
@@ -466,8 +454,8 @@ impl Controller {
     fn finish_flushes(&mut self, now: Nanos) {
         let mut index = 0;
         while let Some(job) = self.memory().flushes.get(index).copied() {
-            let Job { drive, before, .. } = self.jobs[job as usize];
-            if self.memory().in_flight.iter().any(|(turn, of)| *of == drive && *turn < before) {
+            let Holding { drive, before, .. } = self.commands[job].state;
+            if self.memory().destages.is_any_before(before, drive) {
                 index += 1;
                 continue;
             }

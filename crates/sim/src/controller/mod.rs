@@ -23,18 +23,14 @@ mod streams;
 
 pub use spec::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
 
-use crate::device::{CacheUse, Completion, Outcome, TimeSplit, Travel};
+use crate::device::{Completion, Outcome};
 use crate::layer::{Below, Completed, Effect, Layer, Submission};
+use crate::memory::{Agenda, Job, NONE, RequestTable, Resume};
 use cache_drive::CacheDrive;
 use headstack_model::{Nanos, Op, Request};
 use memory_cache::MemoryCache;
 use serde::Serialize;
-use slab::Slab;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-/// Nothing.
-const NONE: u32 = u32::MAX;
+use std::collections::VecDeque;
 
 /// A controller, and its drives.
 #[derive(Clone, Debug)]
@@ -77,23 +73,10 @@ enum Step {
     Finish,
 }
 
-/// A command in flight.
+/// What a command holds and waits for.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct Holding {
     drive: u32,
-    /// The number that it came with.
-    id: u32,
-    request: Request,
-    urgent: bool,
-    submitted: Nanos,
-    /// Up to when `parts` accounts for the time.
-    since: Nanos,
-    parts: TimeSplit,
-    outcome: Outcome,
-    cache: CacheUse,
-    travel: Option<Travel>,
-    /// Whether it waited for a drive.
-    waited: bool,
     /// Lines that it holds, and lines reserved for it.
     pinned: u64,
     reserved: usize,
@@ -101,8 +84,6 @@ struct Job {
     waits: u32,
     /// Of a flush: the destages before this one are its business.
     before: u64,
-    /// The next one that waits for the same transfer.
-    link: u32,
 }
 
 /// The purpose of a transfer.
@@ -133,8 +114,6 @@ struct Transfer {
     purpose: Purpose,
     drive: u32,
     request: Request,
-    /// The first of the commands that wait for it and are not its own.
-    waiters: u32,
 }
 
 /// The kind of a controller's cache.
@@ -156,10 +135,8 @@ pub(crate) struct Controller {
     /// Commands that it holds, and those that wait in front of it.
     held: usize,
     outside: VecDeque<u32>,
-    jobs: Slab<Job>,
-    transfers: Slab<Transfer>,
-    agenda: BinaryHeap<Reverse<(Nanos, u64, u32, Step)>>,
-    noted: u64,
+    commands: RequestTable<Holding, Transfer>,
+    agenda: Agenda<(u32, Step)>,
     /// Transfers that have to be submitted.
     downs: VecDeque<Effect>,
     /// Commands that are done, with their drives.
@@ -195,10 +172,8 @@ impl Controller {
             queue_depth: spec.queue_depth.map_or(usize::MAX, |depth| depth as usize),
             held: 0,
             outside: VecDeque::with_capacity(Controller::AT_ONCE),
-            jobs: Slab::with_capacity(Controller::AT_ONCE),
-            transfers: Slab::with_capacity(Controller::AT_ONCE),
-            agenda: BinaryHeap::with_capacity(Controller::AT_ONCE),
-            noted: 0,
+            commands: RequestTable::new(Controller::AT_ONCE, Resume::NewestFirst),
+            agenda: Agenda::new(Controller::AT_ONCE),
             downs: VecDeque::with_capacity(Controller::AT_ONCE),
             ended: VecDeque::with_capacity(Controller::AT_ONCE),
             cache,
@@ -225,20 +200,22 @@ impl Controller {
         while self.resume_for_room(now) {}
     }
 
-    fn note(&mut self, at: Nanos, job: u32, step: Step) {
-        self.noted += 1;
-        self.agenda.push(Reverse((at, self.noted, job, step)));
+    /// A command's drive, and its request.
+    fn command(&self, job: u32) -> (u32, Request) {
+        let job = &self.commands[job];
+        (job.state.drive, job.completion.request)
     }
 
     /// The controller has room for a command.
     fn receive(&mut self, now: Nanos, job: u32) {
-        let entry = &mut self.jobs[job as usize];
-        entry.parts.queued += now - entry.since;
-        entry.parts.overhead += self.delay;
-        entry.since = now + self.delay;
+        let command = &mut self.commands[job];
+        let parts = &mut command.completion.parts;
+        parts.queued += now - command.since;
+        parts.overhead += self.delay;
+        command.since = now + self.delay;
         match self.delay {
             Nanos::ZERO => self.begin(now, job),
-            delay => self.note(now + delay, job, Step::Begin),
+            delay => self.agenda.add(now + delay, (job, Step::Begin)),
         }
     }
 
@@ -254,12 +231,12 @@ impl Controller {
 
     /// Passes a command on as it came.
     fn pass(&mut self, job: u32) {
-        let Job { drive, request, .. } = self.jobs[job as usize];
+        let (drive, request) = self.command(job);
         self.transfer(Purpose::Pass { job }, drive, request);
     }
 
     fn transfer(&mut self, purpose: Purpose, drive: u32, request: Request) -> u32 {
-        let number = self.transfers.insert(Transfer { purpose, drive, request, waiters: NONE }) as u32;
+        let number = self.commands.begin_transfer(Transfer { purpose, drive, request });
         let owner = match purpose {
             Purpose::Pass { job }
             | Purpose::Fill { job }
@@ -268,7 +245,7 @@ impl Controller {
             | Purpose::Shelve { job } => job,
             _ => NONE,
         };
-        let urgent = owner != NONE && self.jobs[owner as usize].urgent;
+        let urgent = owner != NONE && self.commands[owner].urgent;
         let submission = Submission { urgent, sync: owner != NONE, ..Submission::new(number, request) };
         self.downs.push_back(Effect::Down { child: drive, submission });
         number
@@ -276,43 +253,44 @@ impl Controller {
 
     /// Accounts the time that a command waited for a transfer.
     fn account(&mut self, now: Nanos, job: u32, how: &Completion) {
-        let job = &mut self.jobs[job as usize];
-        let waited = now - job.since;
-        job.parts += how.parts.last(waited);
-        job.parts.queued += Nanos(waited.0.saturating_sub(how.parts.total().0));
-        (job.cache, job.travel, job.since) = (how.cache, how.travel, now);
-        job.waited = true;
+        let job = &mut self.commands[job];
+        job.account(now, how);
         if how.outcome != Outcome::Done {
-            job.outcome = how.outcome;
+            job.completion.outcome = how.outcome;
         }
+    }
+
+    /// Accounts the time that a command waited for room in the cache.
+    fn waited_for_room(&mut self, now: Nanos, job: u32) {
+        let job = &mut self.commands[job];
+        let waited = job.end_wait(now);
+        job.completion.parts.cache += waited;
     }
 
     /// Transfers a command's data to or from the host; returns the end.
     fn move_data(&mut self, now: Nanos, job: u32) -> Nanos {
-        let entry = &mut self.jobs[job as usize];
+        let command = &mut self.commands[job];
+        let Completion { request, parts, .. } = &mut command.completion;
         let begins = if self.host_sector > 0 { self.host_free.max(now) } else { now };
-        let over = begins + Nanos((u64::from(entry.request.sectors) * self.host_sector) >> 10);
-        entry.parts.queued += begins - now;
-        entry.parts.bus += over - begins;
-        (entry.since, self.host_free) = (over, over);
+        let over = begins + Nanos((u64::from(request.sectors) * self.host_sector) >> 10);
+        parts.queued += begins - now;
+        parts.bus += over - begins;
+        (command.since, self.host_free) = (over, over);
         over
     }
 
     /// A command is done, but for the controller's delay.
     fn end(&mut self, now: Nanos, job: u32) {
-        let entry = &mut self.jobs[job as usize];
-        entry.parts.overhead += self.delay;
-        self.note(now + self.delay, job, Step::Finish);
+        self.commands[job].completion.parts.overhead += self.delay;
+        self.agenda.add(now + self.delay, (job, Step::Finish));
     }
 
     /// A command ends.
     fn finish(&mut self, now: Nanos, job: u32) {
-        let Job { drive, id, request, submitted, parts, outcome, cache, travel, .. } =
-            self.jobs.remove(job as usize);
-        let ended =
-            Completion { submitted, outcome, parts, cache, travel, ..Completion::at_once(request, now) };
-        assert_eq!(parts.total(), ended.response(), "the parts add up: {ended:?}");
-        self.ended.push_back((drive, Completed { id, completion: ended, cached: false }));
+        let Job { id, completion, state, .. } = self.commands.end(job);
+        let ended = Completion { completed: now, ..completion };
+        assert_eq!(ended.parts.total(), ended.response(), "the parts add up: {ended:?}");
+        self.ended.push_back((state.drive, Completed { id, completion: ended, cached: false }));
         self.last_busy = now;
         match self.outside.pop_front() {
             Some(next) => self.receive(now, next),
@@ -322,7 +300,7 @@ impl Controller {
 
     /// Continues after a transfer, by its purpose.
     fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
-        let Transfer { purpose, drive, request, waiters } = self.transfers.remove(number as usize);
+        let (Transfer { purpose, drive, request }, mut waiters) = self.commands.end_transfer(number);
         if let Cache::Drive(shelf) = &mut self.cache {
             shelf.note_use(now, drive);
         }
@@ -340,10 +318,7 @@ impl Controller {
             Purpose::Fetch => self.fetched(&request),
             Purpose::Return => self.returned(now, &request),
         }
-        let mut next = waiters;
-        while next != NONE {
-            let job = next;
-            next = std::mem::replace(&mut self.jobs[job as usize].link, NONE);
+        while let Some(job) = self.commands.next_waiter(&mut waiters) {
             self.account(now, job, how);
             self.go(now, job);
         }
@@ -352,7 +327,8 @@ impl Controller {
 
 impl Layer for Controller {
     fn submit(&mut self, now: Nanos, port: u32, submission: Submission, _below: &dyn Below) {
-        let job = self.jobs.insert(Job::new(now, port, &submission)) as u32;
+        let holding = Holding { drive: port, pinned: 0, reserved: 0, waits: 0, before: 0 };
+        let job = self.commands.begin(now, &submission, holding);
         match submission.request.op {
             Op::Read => self.activity.reads += 1,
             Op::Write => self.activity.writes += 1,
@@ -372,10 +348,7 @@ impl Layer for Controller {
     }
 
     fn handle_timeout(&mut self, now: Nanos) {
-        while let Some(Reverse((_, _, job, step))) =
-            self.agenda.peek().copied().filter(|Reverse((at, ..))| *at <= now)
-        {
-            self.agenda.pop();
+        while let Some((job, step)) = self.agenda.pop_due(now) {
             match step {
                 Step::Begin => self.begin(now, job),
                 Step::Landed => self.landed(now, job),
@@ -398,35 +371,12 @@ impl Layer for Controller {
     }
 
     fn next_event(&self) -> Nanos {
-        let noted = self.agenda.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
-        let is_idle = self.held == 0 && self.transfers.is_empty();
+        let noted = self.agenda.next_event();
+        let is_idle = self.held == 0 && !self.commands.has_transfers();
         match &self.cache {
             Cache::None => noted,
             Cache::Memory(memory) => noted.min(memory.next_event(is_idle, self.last_busy)),
             Cache::Drive(shelf) => noted.min(shelf.next_event()),
-        }
-    }
-}
-
-impl Job {
-    fn new(now: Nanos, drive: u32, &Submission { id, request, urgent, .. }: &Submission) -> Job {
-        Job {
-            drive,
-            id,
-            request,
-            urgent,
-            submitted: now,
-            since: now,
-            parts: TimeSplit::default(),
-            outcome: Outcome::Done,
-            cache: CacheUse::Miss,
-            travel: None,
-            waited: false,
-            pinned: 0,
-            reserved: 0,
-            waits: 0,
-            before: 0,
-            link: NONE,
         }
     }
 }

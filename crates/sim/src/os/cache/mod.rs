@@ -22,13 +22,12 @@ mod write_back;
 use super::spec::PageCacheSpec;
 use crate::device::Completion;
 use crate::layer::{Below, Completed, Effect, Layer, PassThrough, Submission};
+use crate::memory::{Agenda, Job, RequestTable, Resume};
 use ahead::{Fetch, Memory, Reader};
 use headstack_model::{Lbn, Nanos, Op, Request};
 use pages::Pages;
 use serde::Serialize;
-use slab::Slab;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use write_back::WriteBack;
 
 /// The counters of a page cache.
@@ -61,32 +60,14 @@ enum Purpose {
     Flush,
 }
 
+/// How far a request has come.
 #[derive(Clone, Copy, Debug)]
-struct Transfer {
-    purpose: Purpose,
-    /// The last of the jobs that wait for it, which links to the first.
-    waiters: Option<usize>,
-}
-
-/// A request in flight.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    /// The number that it came with.
-    id: u32,
-    source: u32,
-    urgent: bool,
+struct PageWalk {
     /// Pages still to walk over.
     next: u64,
     end: u64,
-    /// Since when it waits.
-    since: Nanos,
-    /// How it went so far.
-    completion: Completion,
-    waited: bool,
     /// Pages that were not in memory when it came to them.
     missed: u64,
-    /// The next of those that wait with it.
-    link: usize,
 }
 
 /// A page cache.
@@ -99,17 +80,13 @@ pub(crate) struct PageCache {
     request_most: u64,
     copy: Nanos,
     readers: Vec<(u32, Reader)>,
-    jobs: Slab<Job>,
-    transfers: Slab<Transfer>,
-    /// Jobs that wait for an eviction.
-    starved: VecDeque<usize>,
+    requests: RequestTable<PageWalk, Purpose>,
     write_back: WriteBack,
     /// Whether direct requests go through the cache, too.
     buffer_direct: bool,
     bypass: PassThrough,
     /// Jobs that end once their data are copied.
-    copying: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
-    copies: u64,
+    copying: Agenda<u32>,
     effects: VecDeque<Effect>,
     activity: PageCacheActivity,
 }
@@ -127,7 +104,7 @@ impl Memory for Pages {
 
 impl PageCache {
     const PAGE_BYTES: u32 = 4096;
-    /// Requests and transfers for which memory is allocated at the start.
+    /// RequestTable and transfers for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
     /// A page cache for a volume of `sectors` blocks of `sector_bytes` bytes.
@@ -144,14 +121,11 @@ impl PageCache {
             request_most: pages(1280),
             copy: Nanos::from_us(spec.copy_us_per_page),
             readers: Vec::new(),
-            jobs: Slab::with_capacity(PageCache::AT_ONCE),
-            transfers: Slab::with_capacity(PageCache::AT_ONCE),
-            starved: VecDeque::with_capacity(PageCache::AT_ONCE),
+            requests: RequestTable::new(PageCache::AT_ONCE, Resume::OldestFirst),
             write_back: WriteBack::new(spec, room),
             buffer_direct: spec.buffer_direct,
             bypass: PassThrough::default(),
-            copying: BinaryHeap::with_capacity(PageCache::AT_ONCE),
-            copies: 0,
+            copying: Agenda::new(PageCache::AT_ONCE),
             effects: VecDeque::with_capacity(PageCache::AT_ONCE),
             activity: PageCacheActivity::default(),
         }
@@ -187,18 +161,14 @@ impl PageCache {
 
     /// Begins a request that the cache serves.
     fn begin(&mut self, now: Nanos, submission: &Submission) {
-        let Submission { id, request, source, urgent, .. } = *submission;
-        let (next, end) = self.span(&request);
-        let completion = Completion::at_once(request, now);
-        let job =
-            Job { id, source, urgent, next, end, since: now, completion, waited: false, missed: 0, link: 0 };
-        let job = self.jobs.insert(job);
+        let (next, end) = self.span(&submission.request);
+        let job = self.requests.begin(now, submission, PageWalk { next, end, missed: 0 });
         self.go_on(now, job);
     }
 
     /// A transfer is done.
     fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
-        let Transfer { purpose, waiters } = self.transfers.remove(number as usize);
+        let (purpose, mut waiters) = self.requests.end_transfer(number);
         match purpose {
             Purpose::Fill { first, pages } => {
                 for index in first..first + u64::from(pages) {
@@ -215,88 +185,64 @@ impl PageCache {
             }
             Purpose::Flush => {}
         }
-        self.resume_waiters(now, waiters, how);
+        while let Some(job) = self.requests.next_waiter(&mut waiters) {
+            self.account(now, job, Some(how));
+            match how.request.op {
+                Op::Flush => self.end(now, job, 0),
+                _ => self.go_on(now, job),
+            }
+        }
         if matches!(purpose, Purpose::WriteBack { .. }) {
             self.resume_writers(now);
             self.write(now);
             self.finish_flushes(now);
         }
-        for _ in 0..self.starved.len() {
-            if let Some(job) = self.starved.pop_front() {
+        for _ in 0..self.requests.starved() {
+            if let Some(job) = self.requests.next_starved() {
                 self.account(now, job, None);
                 self.go_on(now, job);
             }
         }
     }
 
-    /// Continues the jobs that waited for a transfer, in the order of arrival.
-    fn resume_waiters(&mut self, now: Nanos, waiters: Option<usize>, how: &Completion) {
-        let Some(last) = waiters else { return };
-        let mut next = self.jobs[last].link;
-        loop {
-            let job = next;
-            next = self.jobs[job].link;
-            self.account(now, job, Some(how));
-            if how.request.op == Op::Flush {
-                self.end(now, job, 0);
-            } else {
-                self.go_on(now, job);
-            }
-            if job == last {
-                return;
-            }
-        }
-    }
-
     /// Accounts the time that a job waited: as the transfer's it waited for, or as waiting for others.
-    fn account(&mut self, now: Nanos, job: usize, how: Option<&Completion>) {
-        let job = &mut self.jobs[job];
-        let waited = now - job.since;
+    fn account(&mut self, now: Nanos, job: u32, how: Option<&Completion>) {
+        let job = &mut self.requests[job];
         match how {
             Some(how) => {
-                job.completion.parts += how.parts.last(waited);
-                job.completion.parts.queued += Nanos(waited.0.saturating_sub(how.parts.total().0));
-                (job.completion.travel, job.completion.cache) = (how.travel, how.cache);
+                job.account(now, how);
                 job.completion.outcome = how.outcome;
             }
-            None => job.completion.parts.queued += waited,
-        }
-        job.since = now;
-        job.waited = true;
-    }
-
-    /// Queues a job for a transfer.
-    fn wait(&mut self, job: usize, transfer: u32) {
-        let transfer = &mut self.transfers[transfer as usize];
-        match transfer.waiters.replace(job) {
-            Some(last) => self.jobs[job].link = std::mem::replace(&mut self.jobs[last].link, job),
-            None => self.jobs[job].link = job,
+            None => {
+                let waited = job.end_wait(now);
+                job.completion.parts.queued += waited;
+                job.waited = true;
+            }
         }
     }
 
     /// Walks a job on until it ends or waits.
-    fn go_on(&mut self, now: Nanos, job: usize) {
-        match self.jobs[job].completion.request.op {
+    fn go_on(&mut self, now: Nanos, job: u32) {
+        match self.requests[job].completion.request.op {
             Op::Read => self.read(now, job),
             Op::Write => self.dirty_pages(now, job, false),
             Op::Flush => self.flush(now, job),
         }
     }
 
-    fn end(&mut self, now: Nanos, job: usize, pages: u64) {
+    fn end(&mut self, now: Nanos, job: u32, pages: u64) {
         let copy = Nanos(self.copy.0 * pages);
-        let completion = &mut self.jobs[job].completion;
+        let completion = &mut self.requests[job].completion;
         completion.parts.cache += copy;
         completion.completed = now + copy;
-        self.copies += 1;
-        self.copying.push(Reverse((now + copy, self.copies, job)));
+        self.copying.add(now + copy, job);
     }
 
-    fn read(&mut self, now: Nanos, job: usize) {
-        let Job { source, end, .. } = self.jobs[job];
-        let (first, _) = self.span(&self.jobs[job].completion.request);
-        while self.jobs[job].next < end {
-            let index = self.jobs[job].next;
+    fn read(&mut self, now: Nanos, job: u32) {
+        let (source, end) = (self.requests[job].source, self.requests[job].state.end);
+        let (first, _) = self.span(&self.requests[job].completion.request);
+        while self.requests[job].state.next < end {
+            let index = self.requests[job].state.next;
             let frame = match self.pages.find(index) {
                 Some(frame) => {
                     if std::mem::take(&mut self.pages.get_mut(frame).marked) {
@@ -313,17 +259,17 @@ impl PageCache {
                 }
             };
             if let Some(transfer) = self.pages.get(frame).filling {
-                self.jobs[job].since = now;
-                self.jobs[job].missed += 1;
-                return self.wait(job, transfer);
+                self.requests[job].since = now;
+                self.requests[job].state.missed += 1;
+                return self.requests.wait(job, transfer);
             }
             self.pages.touch(frame);
-            self.jobs[job].next += 1;
+            self.requests[job].state.next += 1;
         }
         let place = self.reader(source);
         self.readers[place].1.has_read(end - 1);
         self.activity.wanted_pages += end - first;
-        self.activity.hit_pages += end - first - self.jobs[job].missed;
+        self.activity.hit_pages += end - first - self.requests[job].state.missed;
         self.end(now, job, end - first);
     }
 
@@ -338,8 +284,8 @@ impl PageCache {
     }
 
     /// Reads pages for a job that misses its page or finds it marked.
-    fn read_ahead(&mut self, job: usize, marked: bool) {
-        let Job { source, next, end, .. } = self.jobs[job];
+    fn read_ahead(&mut self, job: u32, marked: bool) {
+        let (source, PageWalk { next, end, .. }) = (self.requests[job].source, self.requests[job].state);
         let request = end - next;
         let most = self.ahead_most.max(request.min(self.request_most));
         let place = self.reader(source);
@@ -354,12 +300,12 @@ impl PageCache {
     }
 
     /// Reads those of the pages that are not in memory, as far as there is room; returns the frame of the first one.
-    fn fill(&mut self, job: usize, first: u64, pages: u64, mark: Option<u64>) -> Option<u32> {
+    fn fill(&mut self, job: u32, first: u64, pages: u64, mark: Option<u64>) -> Option<u32> {
         let end = (first + pages).min(self.sectors.div_ceil(self.page_sectors));
         let (mut index, mut found) = (first, None);
         while index < end {
             let begin = index;
-            let number = self.next_transfer();
+            let number = self.requests.next_transfer();
             while index < end && self.pages.find(index).is_none() {
                 let Some(frame) = self.pages.insert(index, Some(number)) else { break };
                 self.pages.get_mut(frame).marked = mark == Some(index);
@@ -368,7 +314,7 @@ impl PageCache {
             }
             if index > begin {
                 let pages = (index - begin) as u32;
-                let Job { source, urgent, .. } = self.jobs[job];
+                let Job { source, urgent, .. } = self.requests[job];
                 self.transfer(number, Purpose::Fill { first: begin, pages }, source, urgent, true);
             }
             if index < end && self.pages.find(index).is_none() {
@@ -377,11 +323,6 @@ impl PageCache {
             index += u64::from(index < end);
         }
         found
-    }
-
-    /// The number that the next transfer will have.
-    fn next_transfer(&self) -> u32 {
-        self.transfers.vacant_key() as u32
     }
 
     fn transfer(&mut self, number: u32, purpose: Purpose, source: u32, urgent: bool, sync: bool) {
@@ -395,8 +336,8 @@ impl PageCache {
             Purpose::WriteBack { pages, .. } => self.activity.written_pages += u64::from(pages),
             Purpose::Flush => {}
         }
-        let key = self.transfers.insert(Transfer { purpose, waiters: None });
-        assert_eq!(key as u32, number, "pages were promised to the next transfer");
+        let key = self.requests.begin_transfer(purpose);
+        assert_eq!(key, number, "pages were promised to the next transfer");
         let submission = Submission { id: number, request, source, urgent, sync, direct: true };
         self.effects.push_back(Effect::Down { child: 0, submission });
     }
@@ -408,9 +349,9 @@ impl PageCache {
     }
 
     /// Queues a job until a page can be evicted.
-    fn starve(&mut self, now: Nanos, job: usize) {
-        self.jobs[job].since = now;
-        self.starved.push_back(job);
+    fn starve(&mut self, now: Nanos, job: u32) {
+        self.requests[job].since = now;
+        self.requests.starve(job);
         self.write(now);
     }
 }
@@ -432,9 +373,8 @@ impl Layer for PageCache {
     }
 
     fn handle_timeout(&mut self, now: Nanos) {
-        while let Some(Reverse((_, _, job))) = self.copying.peek().copied().filter(|next| next.0.0 <= now) {
-            self.copying.pop();
-            let Job { id, completion, waited, .. } = self.jobs.remove(job);
+        while let Some(job) = self.copying.pop_due(now) {
+            let Job { id, completion, waited, .. } = self.requests.end(job);
             self.effects.push_back(Effect::Up(Completed { id, completion, cached: !waited }));
         }
         if self.write_back.next_tick(&self.pages) <= now {
@@ -448,7 +388,6 @@ impl Layer for PageCache {
     }
 
     fn next_event(&self) -> Nanos {
-        let copied = self.copying.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
-        copied.min(self.write_back.next_tick(&self.pages))
+        self.copying.next_event().min(self.write_back.next_tick(&self.pages))
     }
 }

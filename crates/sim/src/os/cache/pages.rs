@@ -2,6 +2,7 @@
 
 use crate::memory::{List, NONE, Tree};
 use headstack_model::Nanos;
+use slab::Slab;
 
 /// A page in memory.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +31,7 @@ impl Page {
 #[derive(Debug)]
 pub(super) struct Pages {
     most: usize,
-    frames: Vec<Page>,
-    free: Vec<u32>,
+    frames: Slab<Page>,
     /// Frames by a hash of their page's number: the first of each chain.
     buckets: Vec<u32>,
     /// The next page to be evicted is in front.
@@ -48,8 +48,7 @@ impl Pages {
     pub(super) fn new(most: usize) -> Pages {
         Pages {
             most,
-            frames: Vec::new(),
-            free: Vec::new(),
+            frames: Slab::new(),
             buckets: vec![NONE; 64],
             recency: List::new(),
             dirty: Tree::new(),
@@ -108,18 +107,11 @@ impl Pages {
             marked: false,
             chain: NONE,
         };
-        let frame = if self.frames.len() - self.free.len() < self.most {
-            self.free.pop()
-        } else {
+        if self.frames.len() >= self.most {
             let gives_way = self.oldest_clean()?;
             self.remove(gives_way);
-            self.free.pop()
-        };
-        let frame = frame.unwrap_or(self.frames.len() as u32);
-        if frame as usize == self.frames.len() {
-            self.frames.push(page);
         }
-        self.frames[frame as usize] = page;
+        let frame = self.frames.insert(page) as u32;
         self.recency.push_back(frame);
         self.hash(frame);
         if self.frames.len() > 2 * self.buckets.len() {
@@ -131,7 +123,7 @@ impl Pages {
     /// The page unused for longest of those that may be evicted. The others go to the back, as Linux rotates them, so that they
     /// are not checked again at once.
     fn oldest_clean(&mut self) -> Option<u32> {
-        for _ in 0..self.frames.len() - self.free.len() {
+        for _ in 0..self.frames.len() {
             let frame = self.recency.front()?;
             if self.get(frame).may_go() {
                 return Some(frame);
@@ -155,7 +147,7 @@ impl Pages {
             self.get_mut(at).chain = chain;
         }
         self.recency.remove(frame);
-        self.free.push(frame);
+        self.frames.remove(frame as usize);
     }
 
     /// Removes a page unless it must stay.

@@ -4,7 +4,8 @@
 //! number from where it stopped, adjacent pages in one transfer.
 
 use super::pages::Pages;
-use super::{Job, PageCache, Purpose};
+use super::{PageCache, Purpose};
+use crate::memory::{Destages, Job};
 use crate::os::spec::PageCacheSpec;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
@@ -22,18 +23,16 @@ pub(super) struct WriteBack {
     /// Pages dirty since this time or earlier are written, whatever their number.
     until: Option<Nanos>,
     last_tick: Nanos,
-    /// The transfers in flight by their rank in the order of such transfers.
-    in_flight: Vec<u64>,
-    turns: u64,
+    destages: Destages,
     /// Writers that wait because too many pages are dirty.
-    pub(super) throttled: VecDeque<usize>,
+    pub(super) throttled: VecDeque<u32>,
     flushes: Vec<Flush>,
 }
 
 /// A flush that waits for pages to be written.
 #[derive(Clone, Copy, Debug)]
 struct Flush {
-    job: usize,
+    job: u32,
     /// Pages dirty since then or earlier are its business.
     until: Nanos,
     /// All its pages are in transfers before this one, once these have started.
@@ -52,8 +51,7 @@ impl WriteBack {
             cursor: 0,
             until: None,
             last_tick: Nanos::ZERO,
-            in_flight: Vec::with_capacity(spec.writeback_requests as usize),
-            turns: 0,
+            destages: Destages::default(),
             throttled: VecDeque::with_capacity(PageCache::AT_ONCE),
             flushes: Vec::new(),
         }
@@ -75,7 +73,7 @@ impl WriteBack {
     }
 
     pub(super) fn ended(&mut self, turn: u64) {
-        self.in_flight.retain(|other| *other != turn);
+        self.destages.end(turn);
     }
 
     /// The time up to which dirty pages are to be written; everything if there are too many.
@@ -91,11 +89,11 @@ impl WriteBack {
 
 impl PageCache {
     /// Makes the pages of a write dirty, after the writers that wait for that, unless the job is the first of them.
-    pub(super) fn dirty_pages(&mut self, now: Nanos, job: usize, first_in_line: bool) {
-        let request = self.jobs[job].completion.request;
+    pub(super) fn dirty_pages(&mut self, now: Nanos, job: u32, first_in_line: bool) {
+        let request = self.requests[job].completion.request;
         let (first, end) = self.span(&request);
-        while self.jobs[job].next < end {
-            let index = self.jobs[job].next;
+        while self.requests[job].state.next < end {
+            let index = self.requests[job].state.next;
             let begin = index * self.page_sectors;
             let whole =
                 request.lbn.0 <= begin && (begin + self.page_sectors).min(self.sectors) <= request.end().0;
@@ -112,14 +110,14 @@ impl PageCache {
             };
             let Some(frame) = frame else { return self.starve(now, job) };
             if let Some(transfer) = self.pages.get(frame).filling {
-                self.jobs[job].since = now;
-                return self.wait(job, transfer);
+                self.requests[job].since = now;
+                return self.requests.wait(job, transfer);
             }
             self.pages.touch(frame);
             if !is_dirty {
                 self.soil(now, frame);
             }
-            self.jobs[job].next += 1;
+            self.requests[job].state.next += 1;
         }
         self.end(now, job, end - first);
         self.write(now);
@@ -133,8 +131,8 @@ impl PageCache {
     }
 
     /// Queues a writer until fewer pages are dirty.
-    fn throttle(&mut self, now: Nanos, job: usize, first_in_line: bool) {
-        self.jobs[job].since = now;
+    fn throttle(&mut self, now: Nanos, job: u32, first_in_line: bool) {
+        self.requests[job].since = now;
         if first_in_line {
             self.write_back.throttled.push_front(job);
         } else {
@@ -156,8 +154,8 @@ impl PageCache {
 
     /// Has dirty pages written, as far as it is time.
     pub(super) fn write(&mut self, now: Nanos) {
-        while self.write_back.in_flight.len() < self.write_back.in_flight_max {
-            let starved = !self.starved.is_empty();
+        while self.write_back.destages.in_flight() < self.write_back.in_flight_max {
+            let starved = self.requests.starved() > 0;
             let Some(until) = self.write_back.written_until(&self.pages, starved) else { break };
             if !self.write_run(until) {
                 break;
@@ -179,13 +177,11 @@ impl PageCache {
             index += 1;
         }
         self.write_back.cursor = index;
-        let turn = self.write_back.turns;
-        self.write_back.turns += 1;
-        self.write_back.in_flight.push(turn);
-        let flusher = self.write_back.flushes.first().map(|flush| self.jobs[flush.job].source);
+        let turn = self.write_back.destages.begin(0);
+        let flusher = self.write_back.flushes.first().map(|flush| self.requests[flush.job].source);
         let (source, sync) = (flusher.unwrap_or(u32::MAX), flusher.is_some());
         let purpose = Purpose::WriteBack { first, pages: (index - first) as u32, turn };
-        self.transfer(self.next_transfer(), purpose, source, false, sync);
+        self.transfer(self.requests.next_transfer(), purpose, source, false, sync);
         true
     }
 
@@ -211,7 +207,7 @@ impl PageCache {
     }
 
     /// Begins a flush: the present dirty pages are written.
-    pub(super) fn flush(&mut self, now: Nanos, job: usize) {
+    pub(super) fn flush(&mut self, now: Nanos, job: u32) {
         self.write_back.flushes.push(Flush { job, until: now, before: None });
         self.write(now);
     }
@@ -219,23 +215,24 @@ impl PageCache {
     /// Flushes the drive for the flushes whose pages are written.
     pub(super) fn finish_flushes(&mut self, now: Nanos) {
         let since = self.pages.dirty_since();
-        let first = self.write_back.in_flight.iter().min().copied().unwrap_or(u64::MAX);
         let mut index = 0;
         while let Some(flush) = self.write_back.flushes.get_mut(index) {
+            let destages = &self.write_back.destages;
             if flush.before.is_none() && since > flush.until {
-                flush.before = Some(self.write_back.turns);
+                flush.before = Some(destages.next());
             }
-            if flush.before.is_none_or(|before| first < before) {
+            if flush.before.is_none_or(|before| destages.is_any_before(before, 0)) {
                 index += 1;
                 continue;
             }
             let job = self.write_back.flushes.remove(index).job;
-            let number = self.next_transfer();
-            let Job { source, urgent, since, .. } = self.jobs[job];
-            self.jobs[job].completion.parts.cache += now - since;
-            self.jobs[job].since = now;
+            let number = self.requests.next_transfer();
+            let waiting = &mut self.requests[job];
+            let waited = waiting.end_wait(now);
+            waiting.completion.parts.cache += waited;
+            let Job { source, urgent, .. } = *waiting;
             self.transfer(number, Purpose::Flush, source, urgent, true);
-            self.wait(job, number);
+            self.requests.wait(job, number);
         }
     }
 }
