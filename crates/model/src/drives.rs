@@ -1,6 +1,6 @@
 //! The shipped drives: every file of `drives/`, built into the crate.
 
-use crate::spec::{DriveSpec, SpecError};
+use crate::spec::{DriveSpec, SpecError, did_you_mean};
 
 /// Name and text of each drive file, by name.
 static ALL: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/drives.rs"));
@@ -17,11 +17,7 @@ pub fn load(name: &str) -> Result<DriveSpec, SpecError> {
     if let Some((_, text)) = ALL.iter().find(|(known, _)| *known == name) {
         return DriveSpec::parse(text, &format!("drives/{name}.toml"));
     }
-    let likeness = |known: &str| strsim::jaro_winkler(&name.to_ascii_lowercase(), known);
-    let nearest = ALL.iter().max_by(|a, b| likeness(a.0).total_cmp(&likeness(b.0)));
-    // A name that is far off names a file that is not there, or nothing.
-    let nearest = nearest.filter(|(known, _)| likeness(known) >= 0.7);
-    let hint = nearest.map(|(known, _)| format!("; did you mean `{known}`?")).unwrap_or_default();
+    let hint = did_you_mean(name, ALL.iter().map(|(known, _)| *known));
     let shown: String = name.chars().take(60).collect();
     Err(SpecError {
         origin: "drives".to_string(),

@@ -118,7 +118,7 @@ fn bad_grid_is_rejected_in_one_line_with_a_remedy() {
         (&["--vary", "drive.order=fcfs,fcfs"], "--vary drive.order=fcfs,fcfs: fcfs is there twice"),
         (
             &["--vary", "drive.order=fcfs,best"],
-            "--vary: atlas-10k: drive.queue.order: no order is called `best`; the nearest is `sstf`",
+            "--vary: atlas-10k: drive.queue.order: no order is called `best`; the nearest is `n-step`",
         ),
         (
             &["--vary", "drive.ordr=fcfs"],

@@ -140,9 +140,14 @@ fn nearest_name(message: &str) -> Option<String> {
     Some(did_you_mean(met, known.iter().copied()))
 }
 
-/// The known name that is most like `met`.
+/// The known name that is most like `met`; of equally like ones the one that begins alike.
 pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known.into_iter().max_by(|a, b| likeness(met, a).total_cmp(&likeness(met, b)).then_with(|| b.cmp(a)))
+    let rank = |name: &str| [likeness(met, name), strsim::jaro_winkler(&met.to_lowercase(), name)];
+    let compare = |a: &&str, b: &&str| {
+        let ranks = rank(a).into_iter().zip(rank(b));
+        ranks.map(|(a, b)| a.total_cmp(&b)).find(|order| order.is_ne()).unwrap_or(b.cmp(a))
+    };
+    known.into_iter().max_by(compare)
 }
 
 /// How alike a name must be for a message to suggest it.
@@ -164,12 +169,16 @@ pub fn is_near(met: &str, known: &str) -> bool {
     same_letters || distance == 1 && length > 2 || 4 * distance <= length
 }
 
-/// How alike two names are. Words in common count most, so that a wrong unit leads to the same key with the right one.
+/// How alike two names are: by the letters to change, as a whole and in the last part of a path, where a slip usually is. Words in
+/// common count most, so that a wrong unit leads to the same key with the right one.
 fn likeness(met: &str, known: &str) -> f64 {
+    let (met, known) = (met.to_lowercase(), known.to_lowercase());
     let before_unit = met.matches('_').count().min(known.matches('_').count());
     let words = met.split('_').zip(known.split('_')).take(before_unit);
     let same = words.take_while(|(a, b)| a == b).count();
-    strsim::normalized_damerau_levenshtein(met, known) + 0.1 * same as f64
+    let [last_met, last_known] = [&met, &known].map(|path| path.rsplit('.').next().unwrap_or_default());
+    let letters = strsim::normalized_damerau_levenshtein;
+    (letters(&met, &known) + letters(last_met, last_known)) / 2.0 + 0.1 * same as f64
 }
 
 /// Byte offset of a key path such as `geometry.zones[2].spares` in a TOML text: of the deepest part that is there.

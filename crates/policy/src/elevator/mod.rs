@@ -22,6 +22,7 @@ mod tuning;
 
 use std::fmt;
 
+use headstack_model::spec::nearest;
 use headstack_model::{Nanos, Op, Request};
 use thiserror::Error;
 
@@ -125,12 +126,10 @@ fn unknown(name: &str, nearest: Option<&str>) -> String {
 ///
 /// *Errors:* there is none; the error names the nearest.
 pub fn find(name: &str) -> Result<&'static Listed, UnknownElevator> {
-    let lower = name.to_lowercase();
-    let likeness = |listed: &&Listed| (strsim::jaro_winkler(&lower, listed.name) * 1e9) as u64;
     all().iter().find(|listed| listed.name == name || listed.alias == Some(name)).ok_or_else(|| {
-        let nearest = all().iter().max_by_key(likeness).expect("the list is not empty").name;
+        let nearest = nearest(name, all().iter().map(|listed| listed.name));
         let is_known = NOT_MODELLED.contains(&name);
-        UnknownElevator { name: name.to_owned(), nearest: (!is_known).then_some(nearest) }
+        UnknownElevator { name: name.to_owned(), nearest: nearest.filter(|_| !is_known) }
     })
 }
 

@@ -1,6 +1,7 @@
 //! Orders by name, with their parameters in parentheses: `sptf`, `vr(0.2)`.
 
 use super::{BuiltIn, Entry, Knowledge, Order, Parameter, all};
+use headstack_model::spec::nearest;
 use thiserror::Error;
 
 /// The most parameters that an order has.
@@ -90,18 +91,11 @@ fn parts(text: &str) -> Result<(&'static Entry, Option<&str>), OrderError> {
         None => (text, None),
     };
     let entry = all().iter().find(|entry| entry.name == name);
-    let unknown = || OrderError::Unknown { name: name.to_owned(), nearest: nearest(name) };
-    Ok((entry.ok_or_else(unknown)?, given))
-}
-
-fn nearest(name: &str) -> &'static str {
-    let lower = name.to_lowercase();
-    // By edits, and of equally near ones the one that begins alike.
-    let far = |entry: &&Entry| {
-        let unlike = ((1.0 - strsim::jaro_winkler(&lower, entry.name)) * 1e9) as u64;
-        (strsim::osa_distance(&lower, entry.name), unlike)
+    let unknown = || {
+        let nearest = nearest(name, all().iter().map(|entry| entry.name)).expect("the list is not empty");
+        OrderError::Unknown { name: name.to_owned(), nearest }
     };
-    all().iter().min_by_key(far).expect("the list is not empty").name
+    Ok((entry.ok_or_else(unknown)?, given))
 }
 
 fn values(text: &str, entry: &Entry, given: &str) -> Result<[f64; MOST_PARAMETERS], OrderError> {

@@ -3,7 +3,7 @@
 use super::document;
 use super::spec::{GroupKeys, RigSpec};
 use headstack_model::DriveSpec;
-use headstack_model::spec::Fault;
+use headstack_model::spec::{Fault, did_you_mean};
 use schemars::schema_for;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -130,21 +130,8 @@ pub(super) fn full(path: &str) -> Result<String, Fault> {
     }
     let shown: String = path.chars().take(80).collect();
     let candidates = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(short, _)| *short));
-    let hint =
-        closest(path, candidates).map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+    let hint = did_you_mean(path, candidates);
     Err(Fault::new("", format!("a rig has no key `{shown}`{hint}")))
-}
-
-/// The path that is most like `met`: first by its last word, which is where a slip usually is, then as a whole.
-fn closest<'a>(met: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_string();
-    let likeness = |path: &str| {
-        strsim::normalized_damerau_levenshtein(met, path)
-            + strsim::normalized_damerau_levenshtein(&last(met), &last(path))
-    };
-    let nearest = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)).then_with(|| b.cmp(a)));
-    // One half alike in both is a slip; less is another key.
-    nearest.filter(|path| likeness(path) >= 1.1)
 }
 
 /// Sets a value at an existing path. A path into drives, buses, controllers or arrays sets all of them, or those with the name in

@@ -108,7 +108,7 @@ fn rejected_setting_leaves_the_rig_unchanged() {
     assert_eq!(said("drive.old.count", "0"), "t.toml: drive[1].count: 0 is outside 1 to 1024 drives");
     assert_eq!(
         said("drive.preset", "atlas"),
-        "t.toml: drive[0].preset: drives: no drive `atlas`; did you mean `atlas-iii`?"
+        "t.toml: drive[0].preset: drives: no drive `atlas`; did you mean `atlas-10k`?"
     );
     assert_eq!(*rig.resolved(), before);
 }
@@ -315,7 +315,7 @@ fn every_invalid_rig_is_rejected_with_line_and_reason() {
         ),
         (
             nine("[devices]\n14 = \"d10\"", ""),
-            "t.toml:2: devices.14: no volume is called `d10`; did you mean `d0`?",
+            "t.toml:2: devices.14: no volume is called `d10`; did you mean `d1`?",
         ),
     ];
     for (text, wanted) in said {
