@@ -9,15 +9,11 @@ use std::io;
 /// Why there is no run, or no result of it. Displays as one line that names the file and the place in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Error {
     /// A file cannot be read, is too long, or is not text.
     #[error("{file}: {message}")]
-    Read {
-        /// The file.
-        file: String,
-        /// What the reader reports.
-        message: String,
-    },
+    Read { file: String, message: String },
     /// A drive file, a load file or a job file does not hold: file, line, key, what is allowed.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -38,10 +34,7 @@ pub enum Error {
     Log(ReplayError),
     /// A trace holds no request.
     #[error("{file}: the trace has no request")]
-    EmptyTrace {
-        /// The trace's file.
-        file: String,
-    },
+    EmptyTrace { file: String },
     /// The parts of a pattern contradict each other, or it does not fit on the volume.
     #[error(transparent)]
     Pattern(#[from] PatternError),
@@ -56,6 +49,7 @@ impl Error {
 
 /// Why a pattern cannot be had.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum PatternError {
     /// Several streams of a pattern that is none of streams.
     #[error("streams: {0} is more than 1, which only the pattern `Streams` takes")]
@@ -71,14 +65,7 @@ pub enum PatternError {
     OpenArrivals,
     /// A size that is no whole number of sectors.
     #[error("{bytes} bytes are no whole number of {volume}'s sectors of {sector_bytes} bytes")]
-    SectorSize {
-        /// The size.
-        bytes: u64,
-        /// The volume.
-        volume: String,
-        /// Bytes of its sectors.
-        sector_bytes: u32,
-    },
+    SectorSize { bytes: u64, volume: String, sector_bytes: u32 },
     /// A size beyond that of any request.
     #[error("{0} bytes are too many for one request")]
     TooLong(u64),
@@ -87,14 +74,7 @@ pub enum PatternError {
     Rate(f64),
     /// A part of a volume that is larger than the volume.
     #[error("{within} sectors are more than the {sectors} of {volume}")]
-    Within {
-        /// Sectors of the part.
-        within: u64,
-        /// The volume.
-        volume: String,
-        /// Its sectors.
-        sectors: u64,
-    },
+    Within { within: u64, volume: String, sectors: u64 },
     /// A pattern by track on a volume that is not one drive.
     #[error("{0} is not a single drive: patterns by track need the tracks of one")]
     Tracks(String),

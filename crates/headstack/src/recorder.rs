@@ -5,7 +5,6 @@ use headstack_sim::stats::Collector;
 use headstack_sim::{Completion, Finished, Observer, Tenure};
 use headstack_workload::{Issue, Load};
 
-/// Records the requests of a run.
 pub(crate) struct Recorder<'a> {
     pub(crate) statistics: Collector,
     pub(crate) observer: Option<&'a mut dyn Observer>,

@@ -30,7 +30,6 @@ pub struct RunProgress {
 struct RigNames {
     rig: RigInfo,
     volumes: Vec<VolumeInfo>,
-    /// The devices of each volume.
     volume_devices: Vec<Vec<usize>>,
     devices: Vec<String>,
 }

@@ -1,7 +1,6 @@
 //! The spindle: time to angle and back, exact for as long as [`Nanos`] lasts.
 //!
-//! The angle follows from the speed and never from a period rounded to nanoseconds: that rounding would move a 7,200 rpm platter
-//! by 0.41 revolutions a day.
+//! The angle follows from the speed: a period rounded to nanoseconds would move a 7,200 rpm platter by 0.41 revolutions a day.
 
 use crate::{Angle, Nanos};
 

@@ -5,8 +5,7 @@
 //! Of several at one time, devices come first, then layers by their rank ([`tree`]), then the load, then the buses that devices
 //! share.
 //!
-//! Modelled: any number of devices, alone or in arrays. Not modelled: time of the host itself, except the cost of transfers for
-//! its processor ([`crate::link`]).
+//! Modelled: any number of devices, alone or in arrays. Not modelled: the host's own time, but for transfers ([`crate::link`]).
 
 mod links;
 mod time;
@@ -71,7 +70,6 @@ pub struct Engine {
     parts: Option<Vec<ServedPart>>,
     /// The device whose answer is on its way up.
     serving: u32,
-    /// Requests of the load in flight.
     outstanding: usize,
     /// Whether the load has nothing more to issue.
     done: bool,

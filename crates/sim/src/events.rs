@@ -2,8 +2,7 @@
 
 use headstack_model::Nanos;
 
-/// The times of a fixed number of items, as a tree whose every node has the minimum below it: changing one costs the depth of the
-/// tree, reading the first nothing.
+/// The times of a fixed number of items, as a tree of minima: changing one costs the depth of the tree, reading the first nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     /// The root at 1, the children of `n` at `2n` and `2n + 1`, the leaves in the second half.
@@ -37,7 +36,6 @@ impl Events {
         self.first = self.least[1];
     }
 
-    /// The least time.
     #[inline]
     pub(crate) fn first(&self) -> Nanos {
         self.first

@@ -114,13 +114,11 @@ impl PassThrough {
     /// Numbers from here on are those of requests handed through.
     const FIRST: u32 = 1 << 31;
 
-    /// Hands a request through to the first child.
     pub(crate) fn submit(&mut self, submission: Submission) -> Effect {
         let id = PassThrough::FIRST + self.ids.insert(submission.id) as u32;
         Effect::Down { child: 0, submission: Submission { id, ..submission } }
     }
 
-    /// The answer to give where a request was handed through.
     pub(crate) fn complete(&mut self, answer: &Completed) -> Option<Effect> {
         let key = answer.id.checked_sub(PassThrough::FIRST)?;
         Some(Effect::Up(Completed { id: self.ids.remove(key as usize), ..*answer }))

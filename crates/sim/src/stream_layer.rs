@@ -23,12 +23,10 @@ struct Client {
     since: Nanos,
 }
 
-/// The stream scheduler before one volume.
 #[derive(Debug)]
 pub(crate) struct StreamLayer {
     streams: Streams,
     sector_bytes: u64,
-    /// By ticket.
     clients: Slab<Client>,
     bypass: PassThrough,
     effects: VecDeque<Effect>,

@@ -6,10 +6,9 @@ use std::ops::Range;
 
 /// What tracks the extents of some data touch, as a partition sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Crossings {
-    /// Extents.
     pub extents: u64,
-    /// Blocks in all extents.
     pub sectors: u64,
     /// Tracks that hold any of the blocks, each counted once.
     pub tracks: u64,

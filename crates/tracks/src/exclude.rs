@@ -21,10 +21,9 @@ pub enum Boundaries {
 /// Why blocks of this size cannot lie on a disk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("blocks of {block_bytes} bytes are no whole sectors of {sector_bytes} bytes")]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct OddBlock {
-    /// Bytes of a block.
     pub block_bytes: u64,
-    /// Bytes of a sector.
     pub sector_bytes: u32,
 }
 

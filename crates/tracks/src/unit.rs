@@ -5,16 +5,15 @@ use headstack_model::Lbn;
 
 /// What becomes of requests of one size that begin at multiples of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Fit {
     /// Blocks of a request.
     pub unit: u64,
     /// Requests that the partition holds.
     pub requests: u64,
-    /// Tracks of the partition.
     pub tracks: u64,
     /// Tracks that begin and end at a multiple of the unit, so that no request crosses out of them.
     pub tracks_fit: u64,
-    /// Boundaries between tracks.
     pub boundaries: u64,
     /// Boundaries at a multiple of the unit, which no request crosses.
     pub avoided: u64,

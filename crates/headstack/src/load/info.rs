@@ -18,10 +18,9 @@ pub struct JobInfo {
 
 /// A section of a job file or load file, with all its clones.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct JobSection {
-    /// Its name.
     pub name: String,
-    /// How often it runs at once.
     pub clones: u32,
     /// Number of the group of jobs that ran together.
     pub group: u32,

@@ -31,7 +31,6 @@ impl<'a> JobSource<'a> {
         Ok(JobSource { name: file_name(origin), file, files, inputs })
     }
 
-    /// The load on a rig of these volumes.
     pub(super) fn build(self, volumes: &[VolumeInfo], seed: u64) -> Result<(FioLoad, WorkloadInfo), Error> {
         let JobSource { name, file, files, mut inputs } = self;
         let mut open = |name: &str| -> io::Result<Box<dyn Read>> {
@@ -79,7 +78,6 @@ fn without_name(error: Error) -> io::Error {
     }
 }
 
-/// Options as results show them.
 fn as_object(options: &[(String, String)]) -> Map<String, Value> {
     options.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect()
 }

@@ -54,7 +54,6 @@ impl WorkloadKind {
     }
 }
 
-/// Opens the file at `path`.
 fn open(path: &str, files: &dyn FileSource) -> Result<Box<dyn Read>, Error> {
     files.open(Path::new(path)).map_err(|error| Error::read(path, &error))
 }
@@ -75,7 +74,6 @@ pub struct Workload<'a> {
     source: WorkloadSource<'a>,
 }
 
-/// Where the requests come from.
 enum WorkloadSource<'a> {
     Job(Box<JobSource<'a>>),
     Generators { name: String, file: LoadFile },
@@ -203,7 +201,6 @@ impl<'a> Workload<'a> {
     }
 }
 
-/// A load on the volumes of a rig.
 pub(crate) enum BuiltLoad<'a> {
     Fio(Box<FioLoad>),
     Trace(Box<TraceReplay>),

@@ -140,7 +140,6 @@ fn direction(stats: Option<&Direction>, begins: Nanos, all_kib_s: f64) -> Value 
     object
 }
 
-/// The response times of one priority.
 fn of_priority((priority, responses): &(Priority, TimeHistogram)) -> Value {
     json!({
         "prioclass": priority.class,

@@ -24,7 +24,6 @@ impl Results {
     }
 }
 
-/// The object `headstack`.
 fn object(results: &Results) -> Value {
     let totals = results.totals();
     let by_kind = results.statistics.total();

@@ -57,10 +57,9 @@ pub struct EarlyStop {
 
 /// The rig of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct RigInfo {
-    /// Its file or name.
     pub name: String,
-    /// Its title, or that of its drive.
     pub title: String,
     /// All its keys, with those of its presets.
     pub keys: Value,
@@ -70,12 +69,11 @@ pub struct RigInfo {
 ///
 /// Requests of the warm-up (`ramp_time` of a fio job) count in no figure but the timeline and the sample.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Results {
-    /// The seed of everything random.
     pub seed: u64,
     /// The rig; without a name and keys where the program built the engine.
     pub rig: RigInfo,
-    /// The workload.
     pub workload: WorkloadInfo,
     /// Histograms, timeline, batches and sample of the requests.
     pub statistics: Collector,
@@ -87,7 +85,6 @@ pub struct Results {
     pub devices: Vec<DeviceResult>,
     /// What the links that devices share have carried.
     pub links: Vec<LinkUse>,
-    /// When the run ended.
     pub end: Nanos,
     /// CPU time of the run in seconds, where the program has measured it: the library reads no clock.
     pub cpu_s: Option<f64>,

@@ -1,5 +1,4 @@
-//! A filter over the segments that may hold a block. Most reads hit none; a search through coarse 16-bit numbers, many of which
-//! fit one machine word, finds that fastest.
+//! A filter over the segments that may hold a block. Most reads hit none; coarse 16-bit numbers are the fastest way to find that.
 
 use super::Span;
 
@@ -7,7 +6,6 @@ use super::Span;
 #[derive(Clone, Debug)]
 pub(super) struct Coarse {
     shift: u32,
-    /// First unit of each span.
     first: Vec<u16>,
     /// Units from the first block to the block after the last; a length that does not fit counts as all.
     length: Vec<u16>,
@@ -20,13 +18,11 @@ impl Coarse {
         Coarse { shift, first: Vec::with_capacity(most), length: Vec::with_capacity(most) }
     }
 
-    /// Resizes to `count` segments; new ones are empty.
     pub(super) fn resize(&mut self, count: usize) {
         self.first.resize(count, 0);
         self.length.resize(count, 0);
     }
 
-    /// Records the blocks of a segment.
     #[inline]
     pub(super) fn set(&mut self, index: usize, (from, to): Span) {
         let first = from >> self.shift;

@@ -1,9 +1,8 @@
 //! The drive's buffer: segments, each holding one run of blocks.
 //!
-//! Modelled: fixed and adaptive segmentation, hits on whole and on first parts of requests, sliding of a full segment,
-//! replacement, segments for writes, invalidation by writes. Only which blocks are where is kept here; *when* they
-//! arrive is the device's business. *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994);
-//! DiskSim 4.0 manual, "On-board cache".
+//! Modelled: fixed and adaptive segmentation, whole and partial hits, sliding of a full segment, replacement, segments for
+//! writes, invalidation by writes. Not modelled: when blocks arrive, which the device computes.
+//! *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994); DiskSim 4.0 manual, "On-board cache".
 
 mod coarse;
 mod lookup;
@@ -12,7 +11,7 @@ mod recency;
 use crate::spec::{CacheSpec, Replacement, Segmentation};
 use crate::{DriveSpec, Lbn};
 use coarse::Coarse;
-use recency::Recency;
+pub use recency::Recency;
 
 /// The contents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +30,6 @@ pub enum SegmentState {
 }
 
 impl SegmentState {
-    /// Whether the contents may be dropped.
     fn is_clean(self) -> bool {
         matches!(self, SegmentState::Empty | SegmentState::Read | SegmentState::Written)
     }
@@ -94,7 +92,6 @@ pub struct Cache {
     random: u64,
 }
 
-/// State of adaptive segmentation.
 #[derive(Clone, Copy, Debug)]
 struct Adaptive {
     least: usize,
@@ -122,7 +119,7 @@ impl Cache {
             states: Vec::with_capacity(room),
             used_to: Vec::with_capacity(room),
             ahead_to: Vec::with_capacity(room),
-            recency: Recency::new(count, room),
+            recency: Recency::with_capacity(room),
             total_sectors: count as u64 * size,
             segment_sectors: size,
             adaptive,
@@ -177,7 +174,7 @@ impl Cache {
     /// Marks a segment as just used, by a host that took it up to `to`.
     pub fn touch(&mut self, index: usize, to: Lbn) {
         if self.replacement == Replacement::Lru {
-            self.recency.move_to_back(index);
+            self.recency.move_to_back(index as u32);
         }
         self.used_to[index] = self.used_to[index].max(to);
     }
@@ -201,7 +198,7 @@ impl Cache {
             && let Some(index) = self.continued_by(start, end, written_to)
         {
             self.slide(index, end);
-            self.recency.move_to_back(index);
+            self.recency.move_to_back(index as u32);
             return Some(index);
         }
         if self.dirty >= self.write_segments {
@@ -222,7 +219,7 @@ impl Cache {
             let (from, to) = self.spans[*index];
             from < end.0 && start.0 < to && self.states[*index].is_clean()
         };
-        self.recency.iter().find(is_stale)
+        self.segments().find(is_stale)
     }
 
     /// The dirty segment that a write of `start..end` continues.
@@ -238,7 +235,7 @@ impl Cache {
         self.used_to[index] = used_to;
         self.ahead_to[index] = Lbn(0);
         self.set_state(index, state);
-        self.recency.move_to_back(index);
+        self.recency.move_to_back(index as u32);
     }
 
     /// Drops the contents that a write of `start..end` makes stale, except those of `keep`.
@@ -249,7 +246,7 @@ impl Cache {
             if stale && Some(index) != keep {
                 self.set_span(index, (0, 0));
                 self.set_state(index, SegmentState::Empty);
-                self.recency.move_to_front(index);
+                self.recency.move_to_front(index as u32);
             }
         }
     }
@@ -267,19 +264,24 @@ impl Cache {
         self.coarse.set(index, span);
     }
 
+    /// The segments in the order of eviction.
+    fn segments(&self) -> impl Iterator<Item = usize> {
+        self.recency.iter().map(|index| index as usize)
+    }
+
     /// The segment to evict for a read: an empty one, else a clean one by the replacement rule.
     fn victim(&mut self) -> Option<usize> {
         let reserved = self.dedicated_write_segment.then_some(0);
-        let mut free =
-            self.recency.iter().filter(|index| Some(*index) != reserved && self.states[*index].is_clean());
+        let is_free = |index: &usize| Some(*index) != reserved && self.states[*index].is_clean();
+        let mut free = self.segments().filter(is_free);
         let first = free.next()?;
         if self.replacement != Replacement::Random || self.states[first] == SegmentState::Empty {
             return Some(first);
         }
         let others = free.count() as u64;
         self.random = mix(self.random);
-        let mut free =
-            self.recency.iter().filter(|index| Some(*index) != reserved && self.states[*index].is_clean());
+        let is_free = |index: &usize| Some(*index) != reserved && self.states[*index].is_clean();
+        let mut free = self.segments().filter(is_free);
         free.nth((self.random % (others + 1)) as usize)
     }
 
@@ -321,11 +323,11 @@ impl Cache {
         self.states.resize(count, SegmentState::Empty);
         self.used_to.resize(count, Lbn(0));
         self.ahead_to.resize(count, Lbn(0));
-        self.recency.resize(count);
+        self.recency.reset(count);
         self.segment_sectors = (self.total_sectors / count as u64).max(1);
         for index in 0..count {
             match self.states[index] {
-                SegmentState::Empty => self.recency.move_to_front(index),
+                SegmentState::Empty => self.recency.move_to_front(index as u32),
                 SegmentState::Read | SegmentState::Written => self.slide(index, Lbn(self.spans[index].1)),
                 SegmentState::Filling | SegmentState::Dirty => {}
             }

@@ -1,81 +1,98 @@
 //! The order of eviction: a doubly linked list, so that moving an entry to an end takes constant time.
 
-/// No neighbour.
 const NONE: u32 = u32::MAX;
 
 /// Indices in order. The front is evicted first.
 #[derive(Clone, Debug)]
-pub(super) struct Recency {
-    before: Vec<u32>,
-    after: Vec<u32>,
+pub struct Recency {
+    /// The neighbours of each index, before and after it.
+    links: Vec<(u32, u32)>,
     front: u32,
     back: u32,
 }
 
+impl Default for Recency {
+    fn default() -> Recency {
+        Recency::with_capacity(0)
+    }
+}
+
 impl Recency {
-    /// The indices below `count` in rising order, with room for `most` of them.
-    pub(super) fn new(count: usize, most: usize) -> Recency {
-        let mut recency = Recency {
-            before: Vec::with_capacity(most),
-            after: Vec::with_capacity(most),
-            front: NONE,
-            back: NONE,
-        };
-        recency.resize(count);
-        recency
+    /// An empty order with room for the indices below `most`, and for further ones when they come.
+    pub fn with_capacity(most: usize) -> Recency {
+        Recency { links: Vec::with_capacity(most), front: NONE, back: NONE }
     }
 
-    /// Resets the list to the indices below `count` in rising order.
-    pub(super) fn resize(&mut self, count: usize) {
-        let count = count as u32;
-        self.before.clear();
-        self.before.extend((0..count).map(|index| index.wrapping_sub(1)));
-        self.after.clear();
-        self.after.extend((1..count).chain([NONE]));
-        (self.front, self.back) = (0, count - 1);
+    /// Resets the order to the indices below `count` in rising order.
+    pub fn reset(&mut self, count: usize) {
+        self.links.clear();
+        (self.front, self.back) = (NONE, NONE);
+        (0..count as u32).for_each(|index| self.push_back(index));
+    }
+
+    /// The first index.
+    #[inline]
+    pub fn front(&self) -> Option<u32> {
+        (self.front != NONE).then_some(self.front)
+    }
+
+    /// The index after one of the order.
+    #[inline]
+    pub fn after(&self, index: u32) -> Option<u32> {
+        let next = self.links[index as usize].1;
+        (next != NONE).then_some(next)
     }
 
     /// The indices from the front on.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        let at = |index: u32| (index != NONE).then_some(index);
-        std::iter::successors(at(self.front), move |index| at(self.after[*index as usize]))
-            .map(|i| i as usize)
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.front(), |index| self.after(*index))
     }
 
-    /// Moves an index to the back: it is evicted last.
-    pub(super) fn move_to_back(&mut self, index: usize) {
-        if self.back == index as u32 {
-            return;
+    /// Appends an index that is not in the order.
+    #[inline]
+    pub fn push_back(&mut self, index: u32) {
+        if index as usize >= self.links.len() {
+            self.links.resize(index as usize + 1, (NONE, NONE));
         }
-        self.unlink(index);
-        self.before[index] = self.back;
-        self.after[index] = NONE;
-        self.after[self.back as usize] = index as u32;
-        self.back = index as u32;
-    }
-
-    /// Moves an index to the front: it is evicted next.
-    pub(super) fn move_to_front(&mut self, index: usize) {
-        if self.front == index as u32 {
-            return;
+        self.links[index as usize] = (self.back, NONE);
+        match self.back {
+            NONE => self.front = index,
+            back => self.links[back as usize].1 = index,
         }
-        self.unlink(index);
-        self.before[index] = NONE;
-        self.after[index] = self.front;
-        self.before[self.front as usize] = index as u32;
-        self.front = index as u32;
+        self.back = index;
     }
 
-    /// Unlinks an index, which is not the only one.
-    fn unlink(&mut self, index: usize) {
-        let (before, after) = (self.before[index], self.after[index]);
+    /// Removes an index of the order.
+    #[inline]
+    pub fn remove(&mut self, index: u32) {
+        let (before, after) = self.links[index as usize];
         match before {
             NONE => self.front = after,
-            before => self.after[before as usize] = after,
+            before => self.links[before as usize].1 = after,
         }
         match after {
             NONE => self.back = before,
-            after => self.before[after as usize] = before,
+            after => self.links[after as usize].0 = before,
+        }
+    }
+
+    /// Moves an index to the back: it is evicted last.
+    #[inline]
+    pub fn move_to_back(&mut self, index: u32) {
+        if self.back != index {
+            self.remove(index);
+            self.push_back(index);
+        }
+    }
+
+    /// Moves an index to the front: it is evicted next.
+    #[inline]
+    pub fn move_to_front(&mut self, index: u32) {
+        if self.front != index {
+            self.remove(index);
+            self.links[index as usize] = (NONE, self.front);
+            self.links[self.front as usize].0 = index;
+            self.front = index;
         }
     }
 }
@@ -88,11 +105,12 @@ mod tests {
     proptest! {
         #[test]
         fn recency_list_matches_a_vector(
-            count in 1usize..9,
-            moves in prop::collection::vec((any::<bool>(), 0usize..9), 0..40),
+            count in 1u32..9,
+            moves in prop::collection::vec((any::<bool>(), 0u32..9), 0..40),
         ) {
-            let mut recency = Recency::new(count, 16);
-            let mut expected: Vec<usize> = (0..count).collect();
+            let mut recency = Recency::with_capacity(16);
+            recency.reset(count as usize);
+            let mut expected: Vec<u32> = (0..count).collect();
             for (back, index) in moves {
                 let index = index % count;
                 expected.retain(|other| *other != index);

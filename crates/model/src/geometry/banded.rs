@@ -11,7 +11,6 @@ use super::fixed::{Divisor, SectorWidth, Turns};
 use crate::spec::{BandZone, GeometrySpec, Layout};
 use std::ops::Range;
 
-/// One surface's share of a band.
 #[derive(Clone, Copy, Debug)]
 struct Surface {
     head: u32,
@@ -20,7 +19,6 @@ struct Surface {
     sectors: Divisor,
 }
 
-/// The tracks of one zone.
 #[derive(Clone, Debug)]
 pub(super) struct BandedTracks {
     first_cylinder: u32,
@@ -29,7 +27,6 @@ pub(super) struct BandedTracks {
     /// Cylinders of a band, and of the last band.
     tracks: Divisor,
     last_tracks: Divisor,
-    /// Number of the last band.
     last: u64,
     /// Places of a band other than the last.
     band: Divisor,
@@ -79,12 +76,10 @@ impl BandedTracks {
         self.first_cylinder
     }
 
-    /// Physical sectors of the zone.
     pub(super) fn places(&self) -> u64 {
         self.band.value() / self.tracks.value() * u64::from(self.cylinders)
     }
 
-    /// The track of a place.
     #[inline(always)]
     pub(super) fn span_at(&self, place: u64) -> TrackSpan {
         let band = self.band.divide(place).0.min(self.last);
@@ -107,9 +102,7 @@ impl BandedTracks {
         let backward = self.reverses && band & 1 == 1;
         let order = if backward { self.heads - 1 - u64::from(head) } else { u64::from(head) };
         let track = self.turned(order, along, tracks) + 1;
-        let surface = &self.of_band(band)[order as usize];
-        let start =
-            band * self.band.value() + u64::from(surface.before) * tracks + track * surface.sectors.value();
+        let start = self.start(band, order as usize, track, tracks);
         (track < tracks && start == place).then(|| self.span(start, band, order as usize, track, tracks))
     }
 
@@ -141,9 +134,14 @@ impl BandedTracks {
             return None;
         }
         let track = self.turned(order as u64, along, tracks);
-        let start =
-            band * self.band.value() + u64::from(surface.before) * tracks + track * surface.sectors.value();
-        Some(start + u64::from(sector))
+        Some(self.start(band, order, track, tracks) + u64::from(sector))
+    }
+
+    /// The place at which a track begins.
+    #[inline]
+    fn start(&self, band: u64, order: usize, track: u64, tracks: u64) -> u64 {
+        let surface = &self.of_band(band)[order];
+        band * self.band.value() + u64::from(surface.before) * tracks + track * surface.sectors.value()
     }
 
     /// Place in a band's order of the surface that holds a sector of a slice, a slice being one track of each surface.

@@ -2,7 +2,6 @@
 
 use crate::Angle;
 
-/// A number that many others are divided by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Divisor {
     value: u64,
@@ -20,7 +19,6 @@ impl Divisor {
         self.value
     }
 
-    /// Quotient and remainder of `n`.
     #[inline]
     pub(super) fn divide(self, n: u64) -> (u64, u64) {
         let quotient = ((u128::from(n) * u128::from(self.reciprocal)) >> 64) as u64;
@@ -59,14 +57,12 @@ impl Turns {
         Turns(self.0.wrapping_mul(count))
     }
 
-    /// The nearest angle.
     #[inline]
     pub(super) fn angle(self) -> Angle {
         Angle((self.0.wrapping_add(1 << 31) >> 32) as u32)
     }
 }
 
-/// The width of a sector, for tracks of one size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SectorWidth(u64);
 

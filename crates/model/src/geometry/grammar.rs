@@ -1,8 +1,7 @@
 //! Places to tracks for the layout `extents`: a grammar of repeated runs.
 //!
-//! A look-up descends from the disk to a track, one group a level: it finds the run by the place, divides by the
-//! length of what the run repeats, and adds up cylinders and angles. Modelled: all that [`Extents`] can say. Not
-//! checked: that no two runs claim one sector.
+//! A look-up descends from the disk to a track, one group a level: it finds the run by the place, divides by the length of what
+//! the run repeats, and adds up cylinders and angles. Not checked: that no two runs claim one sector.
 
 use super::TrackSpan;
 use super::finder::Finder;
@@ -44,12 +43,10 @@ impl Run {
     }
 }
 
-/// A list of runs.
 #[derive(Clone, Debug)]
 struct Group {
     by_place: Finder,
     runs: Vec<Run>,
-    /// The runs by their lowest cylinder.
     by_cylinder: Vec<u32>,
     places: u64,
     /// Lowest and highest cylinder.
@@ -57,7 +54,6 @@ struct Group {
     depth: u32,
 }
 
-/// A kind of track, ready for use.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     kind: TrackKind,
@@ -78,7 +74,6 @@ struct Elsewhere {
     angle: Angle,
 }
 
-/// The tracks of a disk.
 #[derive(Clone, Debug)]
 pub(super) struct Grammar {
     kinds: Vec<Kind>,
@@ -181,7 +176,6 @@ impl Grammar {
         self.disk().places
     }
 
-    /// The track of a place.
     #[inline]
     pub(super) fn span_at(&self, place: u64) -> TrackSpan {
         let mut group = self.disk();
@@ -345,7 +339,6 @@ impl Grammar {
     }
 }
 
-/// The target of a search by cylinder.
 #[derive(Clone, Copy)]
 struct Wanted {
     head: u32,

@@ -25,18 +25,15 @@ use zoned::ZonedTracks;
 ///
 /// Slipped and remapped sectors end a run; a remapped sector is a run of one on its spare's track.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Extent {
     /// First block of the run.
     pub first: Lbn,
-    /// Blocks in the run.
     pub sectors: u32,
-    /// Cylinder of the run's track.
     pub cylinder: u32,
-    /// Head of the run's track.
     pub head: u32,
     /// Physical sector of `first`, counted from the track's own first sector.
     pub sector: u32,
-    /// Physical sectors on the track.
     pub sectors_per_track: u32,
     /// Angle at which `first` begins.
     pub angle: Angle,
@@ -72,29 +69,25 @@ impl Extent {
 
 /// The blocks on one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Track {
     /// First block on the track, remapped-in ones not counted.
     pub first: Lbn,
     /// Blocks from `first` to the next track boundary, remapped-out ones counted.
     pub sectors: u32,
-    /// Cylinder of the track.
     pub cylinder: u32,
-    /// Head of the track.
     pub head: u32,
-    /// Physical sectors on the track.
     pub sectors_per_track: u32,
 }
 
-/// Where one block lies.
+/// Where one block lies, and the angle at which it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Place {
-    /// Cylinder of the block's track.
     pub cylinder: u32,
-    /// Head of the block's track.
     pub head: u32,
     /// Physical sector, counted from the track's own first sector.
     pub sector: u32,
-    /// Angle at which the block begins.
     pub angle: Angle,
 }
 
@@ -103,7 +96,6 @@ pub struct Place {
 struct TrackSpan {
     /// Place of the first sector on the track that has one.
     start: u64,
-    /// Sectors that have places.
     places: u32,
     /// Number of the first of them on the track.
     first_sector: u32,
@@ -116,13 +108,11 @@ struct TrackSpan {
 }
 
 impl TrackSpan {
-    /// The place after the track's last.
     #[inline]
     fn end(&self) -> u64 {
         self.start + u64::from(self.places)
     }
 
-    /// Number on the track of the sector at a place.
     #[inline]
     fn sector(&self, place: u64) -> u32 {
         self.first_sector + (place - self.start) as u32
@@ -139,7 +129,6 @@ pub struct Geometry {
     moves_tracks: bool,
 }
 
-/// Places to tracks, for each zone.
 #[derive(Clone, Debug)]
 enum Tracks {
     Zoned(Vec<ZonedTracks>),
@@ -157,7 +146,6 @@ impl Tracks {
         }
     }
 
-    /// Zone and place of a sector.
     fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<(u32, u64)> {
         match self {
             Tracks::Zoned(zones) => {

@@ -8,12 +8,9 @@
 use super::finder::Finder;
 use super::fixed::Divisor;
 
-/// The equal regions of a zone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Regions {
-    /// Places of a region.
     pub(super) places: Divisor,
-    /// Slots of a region.
     pub(super) slots: Divisor,
     /// Place of a region's first slot.
     pub(super) front: u64,
@@ -22,7 +19,6 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Region and place of a slot.
     #[inline]
     pub(super) fn position_of(&self, slot: u64) -> (u64, u64) {
         if self.last == 0 {
@@ -41,12 +37,10 @@ impl Regions {
         region * self.slots.value() + within
     }
 
-    /// Region of a place.
     pub(super) fn of_place(&self, place: u64) -> u64 {
         self.places.divide(place).0.min(self.last)
     }
 
-    /// First place of the slots of a region.
     pub(super) fn first_place(&self, region: u64) -> u64 {
         region * self.places.value() + self.front
     }
@@ -55,15 +49,11 @@ impl Regions {
 /// A run of blocks in consecutive slots of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// First block.
     pub(super) first: u64,
-    /// Blocks in the run.
     pub(super) sectors: u64,
-    /// Slot of the first block.
     pub(super) slot: u64,
     /// Places beyond the slot's own, because of slips in its region or a remap. Negative where spares lie in front.
     pub(super) shift: i64,
-    /// Zone of the places.
     pub(super) zone: u32,
     /// Sector widths by which slips before the piece have pushed the angles of its tracks.
     pub(super) push: u32,
@@ -74,9 +64,7 @@ pub(super) struct Piece {
 pub(super) struct Run {
     pub(super) zone: u32,
     pub(super) place: u64,
-    /// First place of the run.
     pub(super) from: u64,
-    /// Place after the run.
     pub(super) to: u64,
     pub(super) push: u32,
 }
@@ -84,19 +72,14 @@ pub(super) struct Run {
 /// A run of blocks that a remap moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
-    /// First block.
     pub(super) first: u64,
     /// Blocks in the run; all of one piece.
     pub(super) sectors: u64,
-    /// Zone they go to.
     pub(super) zone: u32,
-    /// Place of the first block there.
     pub(super) place: u64,
-    /// As in [`Piece`].
     pub(super) push: u32,
 }
 
-/// All pieces of a disk.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
     regions: Vec<Regions>,
@@ -186,7 +169,6 @@ impl Pieces {
         (run.zone == zone && run.place == place).then_some(lbn)
     }
 
-    /// The block stored at a place.
     pub(super) fn stored(&self, zone: u32, place: u64) -> Option<u64> {
         let everywhere = self.bases[zone as usize] + place;
         let next = self.moved.partition_point(|(start, _, _)| *start <= everywhere);

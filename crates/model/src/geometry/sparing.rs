@@ -137,12 +137,10 @@ impl SparedZone {
         Ok(self)
     }
 
-    /// Blocks of the zone.
     pub(super) fn sectors(&self) -> u64 {
         self.pieces.last().map_or(0, |piece| piece.first + piece.sectors)
     }
 
-    /// Whether a unit's place is slipped.
     pub(super) fn is_slipped(&self, place: u64) -> bool {
         self.slips.binary_search(&place).is_ok()
     }
@@ -277,7 +275,6 @@ impl SparedZone {
     }
 }
 
-/// The regions that the sparing gives a zone.
 fn regions(spec: &GeometrySpec, zone: &Zone, places: u64, key: &str) -> Result<Regions, Fault> {
     let track = u64::from(zone.sectors_per_track);
     let cylinder = track * u64::from(spec.heads);

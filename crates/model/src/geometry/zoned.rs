@@ -15,7 +15,6 @@ enum Reversed {
     OddFrom(u32),
 }
 
-/// The tracks of one zone.
 #[derive(Clone, Debug)]
 pub(super) struct ZonedTracks {
     first_cylinder: u32,

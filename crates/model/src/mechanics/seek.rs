@@ -4,8 +4,7 @@
 //! one computed from a data sheet's figures ([`super::SheetCurve`]). Not modelled: direction of the seek, differences over the
 //! radius, temperature.
 //!
-//! *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994), for the pieces; Lee and Katz for the physical
-//! curve's phases.
+//! *Source:* Ruemmler and Wilkes, "An introduction to disk drive modeling" (1994): the pieces; Lee and Katz: the physical curve.
 
 use super::SheetCurve;
 use super::table::Table;

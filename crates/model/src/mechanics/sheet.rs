@@ -125,8 +125,7 @@ fn with_usual_settling(sheet: &SheetSeek, cylinders: u32) -> SheetCurve {
     with_average(sheet, cylinders, |full_ms| with_share(sheet, SETTLE_SHARE, full_ms, cylinders))
 }
 
-/// The curve with a known settling and full stroke. The share of the motion at changing speed is fitted to the average: the larger
-/// it is, the slower the seek.
+/// The curve with a known settling and full stroke. The share at changing speed, which slows the seek, is fitted to the average.
 fn settling_through_full_stroke(
     sheet: &SheetSeek,
     settle_ms: f64,
@@ -137,8 +136,7 @@ fn settling_through_full_stroke(
     curve(rising_to(sheet.average_ms, [CHANGING_LEAST, 1.0], |changing| curve(changing).mean_ms(cylinders)))
 }
 
-/// The curve with a known settling. Its full stroke is fitted to the average, and its motion to the usual time of a fifth of the
-/// stroke.
+/// The curve with a known settling. Its full stroke is fitted to the average, its motion to the usual time of a fifth of it.
 fn settling_through_a_fifth(sheet: &SheetSeek, settle_ms: f64, cylinders: u32) -> SheetCurve {
     let curve = |changing| {
         with_average(sheet, cylinders, |full_ms| {

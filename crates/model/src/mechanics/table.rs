@@ -4,7 +4,6 @@
 //! A block of distances is stored as a line with the few nanoseconds by which each time is off it; a block that is not a line is
 //! stored in full. Every time is returned exactly.
 
-/// Distances in a block.
 const BLOCK: usize = 64;
 
 /// Binary places of a line's slope.
@@ -13,8 +12,7 @@ const FRACTION: u32 = 20;
 /// The slope of a block whose times are stored in full.
 const IN_FULL: i32 = i32::MIN;
 
-/// A line with the deviations of the times, or the index of a block stored in full. All of it is contiguous, so that a look-up
-/// waits for memory once.
+/// A line with the deviations of the times, or the index of a block in full: contiguous, so that a look-up waits for memory once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Block {
     /// The block's first time in ns, or the place of that time among those in full.
@@ -69,7 +67,6 @@ impl Table {
     }
 }
 
-/// Many times in ns by distance.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lines {
     blocks: Vec<Block>,

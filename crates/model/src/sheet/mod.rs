@@ -17,14 +17,13 @@ use zones::Tracks;
 
 /// The figures of a data sheet. Absent ones are assumed.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct DataSheet {
     /// The drive's name on the command line: lower case with hyphens.
     pub name: String,
     /// Maker, model and capacity, for people.
     pub title: String,
-    /// Capacity.
     pub capacity_bytes: u64,
-    /// Spindle speed.
     pub rpm: f64,
     /// Sustained rate on the outermost tracks.
     pub mb_s: f64,
@@ -32,7 +31,6 @@ pub struct DataSheet {
     pub seek_ms: f64,
     /// Sustained rate on the innermost tracks.
     pub inner_mb_s: Option<f64>,
-    /// Recorded surfaces.
     pub heads: Option<u32>,
     /// Seek to the next track.
     pub track_to_track_ms: Option<f64>,
@@ -44,37 +42,28 @@ pub struct DataSheet {
     pub cache_bytes: Option<u64>,
     /// Whether writes are reported once they are in the buffer.
     pub write_cache: Option<bool>,
-    /// The drive's host interface.
     pub interface: Option<Interface>,
-    /// Rate of the interface.
     pub interface_mb_s: Option<f64>,
     /// Commands that may be outstanding.
     pub queue_depth: Option<u32>,
-    /// Bytes in a logical sector.
     pub sector_bytes: Option<u32>,
-    /// Bytes in a physical sector.
     pub physical_sector_bytes: Option<u32>,
 }
 
 /// A figure of a data sheet that no drive can have, or not with the others.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{figure}: {value} is outside {least} to {most} {unit}{condition}")]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SheetError {
-    /// The figure.
     pub figure: &'static str,
-    /// The value met.
     pub value: f64,
-    /// The least that is allowed.
     pub least: f64,
-    /// The most that is allowed.
     pub most: f64,
-    /// Unit of the three.
     pub unit: &'static str,
     /// The other figures that the limits depend on, as an end of the message; may be empty.
     pub condition: String,
 }
 
-/// Checks a figure against its limits.
 fn within(
     figure: &'static str,
     value: f64,
@@ -133,7 +122,6 @@ impl DataSheet {
         Ok(text.finish())
     }
 
-    /// Checks each figure by itself.
     fn check(&self) -> Result<(), SheetError> {
         let alone = String::new;
         within("capacity", self.capacity_bytes as f64, [1e6, 1e15], "bytes", alone)?;
@@ -191,7 +179,6 @@ impl DataSheet {
         text.word("given", &self.given(), "");
     }
 
-    /// The given figures, as text.
     fn given(&self) -> String {
         let mut given = vec![
             format!("capacity {} bytes", self.capacity_bytes),

@@ -2,7 +2,6 @@
 
 use std::fmt::{Display, Write};
 
-/// The text so far.
 #[derive(Debug, Default)]
 pub(super) struct Text(String);
 
@@ -11,7 +10,6 @@ impl Text {
         self.push(&format!("# {words}"));
     }
 
-    /// The heading of a table.
     pub(super) fn table(&mut self, name: &str) {
         self.push(&format!("\n[{name}]"));
     }
@@ -27,7 +25,6 @@ impl Text {
         self.line(key, toml::Value::String(value.to_string()), source);
     }
 
-    /// A line as it is.
     pub(super) fn push(&mut self, line: &str) {
         writeln!(self.0, "{line}").expect("a text takes every line");
     }

@@ -253,37 +253,19 @@ pub enum Interface {
 
 impl Interface {
     /// Every interface.
-    pub const ALL: [Interface; 7] = [
-        Interface::Sata,
-        Interface::Ide,
-        Interface::Scsi,
-        Interface::Sas,
-        Interface::Fc,
-        Interface::Ssa,
-        Interface::Smd,
-    ];
+    pub const ALL: [Interface; 7] = {
+        use Interface::*;
+        [Sata, Ide, Scsi, Sas, Fc, Ssa, Smd]
+    };
 
     /// The word that a drive file uses for it.
     pub fn word(self) -> &'static str {
-        match self {
-            Interface::Sata => "sata",
-            Interface::Ide => "ide",
-            Interface::Scsi => "scsi",
-            Interface::Sas => "sas",
-            Interface::Fc => "fc",
-            Interface::Ssa => "ssa",
-            Interface::Smd => "smd",
-        }
+        ["sata", "ide", "scsi", "sas", "fc", "ssa", "smd"][self as usize]
     }
 
     /// The kind of tags that its standard has.
     pub fn tagging(self) -> Tagging {
-        match self {
-            Interface::Sata | Interface::Ide => Tagging::Ncq,
-            Interface::Scsi | Interface::Sas | Interface::Fc | Interface::Ssa | Interface::Smd => {
-                Tagging::Tcq
-            }
-        }
+        if matches!(self, Interface::Sata | Interface::Ide) { Tagging::Ncq } else { Tagging::Tcq }
     }
 }
 

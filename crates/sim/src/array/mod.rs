@@ -46,7 +46,6 @@ impl ArrayVolume {
     }
 }
 
-/// How spares are filled.
 #[derive(Debug)]
 struct Rebuild {
     /// The largest rebuild rate; `None` for no limit.
@@ -79,13 +78,10 @@ struct Fork {
     /// The phase in progress, from 1 on.
     phase: usize,
     submitted: Nanos,
-    /// When the phase began.
     began: Nanos,
-    /// Accesses that are not done.
     left: u32,
     /// Where the time of the phases before went.
     parts: TimeSplit,
-    /// How the worst access ended.
     outcome: Outcome,
     /// Reads in flight by member, if some accesses wait for their own member only; else empty.
     reads: Vec<u32>,
@@ -93,7 +89,6 @@ struct Fork {
     origin: Option<Submission>,
 }
 
-/// An array as a layer.
 #[derive(Debug)]
 pub(crate) struct ArrayLayer {
     array: Array,
@@ -177,7 +172,6 @@ impl ArrayLayer {
         }
     }
 
-    /// Begins the next step of filling spares.
     fn step(&mut self, now: Nanos) {
         self.rebuild.next = Nanos::MAX;
         let number = self.open(now, None);
@@ -206,7 +200,6 @@ impl Fork {
         }
     }
 
-    /// Submits the accesses of the next phase, if there is one.
     fn submit_phase(&mut self, now: Nanos, number: u32, effects: &mut VecDeque<Effect>) {
         let Some(accesses) = self.plan.phases().nth(self.phase) else { return };
         if self.phase == 0 || self.reads.is_empty() {
@@ -254,7 +247,6 @@ fn down(access: &Access, id: u32, origin: Option<&Submission>) -> Effect {
     Effect::Down { child: access.member, submission }
 }
 
-/// An array's view of its members.
 struct MemberView<'a>(&'a dyn Below);
 
 impl Members for MemberView<'_> {

@@ -16,7 +16,6 @@ use std::ops::Range;
 /// The most blocks of a transfer between the two drives.
 const RUN_SECTORS: u64 = 1 << 20;
 
-/// A set of blocks.
 #[derive(Debug, Default)]
 struct Blocks {
     words: Vec<u64>,
@@ -75,7 +74,6 @@ pub(super) struct CacheDrive {
     idle: Option<Nanos>,
     valid: Blocks,
     dirty: Blocks,
-    /// Whether a run is being written to its drive.
     returning: bool,
     /// Since when the cached drive has nothing to do.
     quiet_since: Nanos,
@@ -83,7 +81,6 @@ pub(super) struct CacheDrive {
 }
 
 impl CacheDrive {
-    /// A cache on drive `shelf` of drive `cached`.
     pub(super) fn new(spec: &ControllerCacheSpec, shelf: u32, cached: u32, drives: &[u64]) -> CacheDrive {
         CacheDrive {
             shelf,
@@ -103,7 +100,6 @@ impl CacheDrive {
         self.dirty.count
     }
 
-    /// A transfer of a drive is over.
     pub(super) fn note_use(&mut self, now: Nanos, drive: u32) {
         if drive == self.cached {
             self.quiet_since = now;
@@ -131,7 +127,6 @@ impl Controller {
         }
     }
 
-    /// A command reaches the cache.
     pub(super) fn begin_on_drive(&mut self, now: Nanos, job: u32) {
         let (drive, request) = self.command(job);
         let shelf = self.shelf();
@@ -176,12 +171,10 @@ impl Controller {
         self.end(now, job);
     }
 
-    /// The cache has stored the blocks of a read.
     pub(super) fn kept(&mut self, request: &Request) {
         self.shelf().valid.add(request.lbn..request.end());
     }
 
-    /// The cache has stored the blocks of a write.
     pub(super) fn shelved(&mut self, now: Nanos, job: u32, how: &Completion) {
         let (_, request) = self.command(job);
         let shelf = self.shelf();
@@ -206,7 +199,6 @@ impl Controller {
         }
     }
 
-    /// Reads the first dirty run off the cache.
     fn fetch(&mut self) {
         let shelf = self.shelf();
         let Some(run) = shelf.dirty.first_run() else { return };
@@ -215,7 +207,6 @@ impl Controller {
         self.transfer(Purpose::Fetch, cache, Request::read(run.start, (run.end - run.start) as u32));
     }
 
-    /// A dirty run has been read off the cache.
     pub(super) fn fetched(&mut self, request: &Request) {
         let cached = self.shelf().cached;
         self.activity.destaged_sectors += u64::from(request.sectors);

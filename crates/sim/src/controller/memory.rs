@@ -1,6 +1,7 @@
 //! The lines of a controller's memory: their contents, which sectors are valid and dirty, and the order of eviction.
 
-use crate::memory::{List, Tree};
+use crate::memory::Tree;
+use headstack_model::cache::Recency;
 use headstack_model::{Lbn, Request};
 use slab::Slab;
 use std::ops::Range;
@@ -8,7 +9,6 @@ use std::ops::Range;
 /// Lines of one drive have numbers below this one.
 const DRIVE: u64 = 1 << 48;
 
-/// A line in memory.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     key: u64,
@@ -22,16 +22,12 @@ struct Line {
     destaging: u32,
     /// Sectors that are dirty.
     dirty: u32,
-    /// Whether a request has used it.
     used: bool,
-    /// Whether it is among the protected ones.
     protected: bool,
 }
 
-/// The result of looking for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// It has this frame.
     Frame(u32),
     /// This dirty line would be evicted.
     Dirty(u32),
@@ -54,8 +50,8 @@ pub(super) struct Lines {
     dirty_by_key: Tree,
     dirty_lines: usize,
     /// Lines used once, and those used again; the next to be evicted is in front.
-    probation: List,
-    protected: List,
+    probation: Recency,
+    protected: Recency,
     protected_count: usize,
 }
 
@@ -73,41 +69,35 @@ impl Lines {
             by_key: Tree::new(),
             dirty_by_key: Tree::new(),
             dirty_lines: 0,
-            probation: List::new(),
-            protected: List::new(),
+            probation: Recency::default(),
+            protected: Recency::default(),
             protected_count: 0,
         }
     }
 
-    /// The number of lines.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// Dirty lines.
     pub(super) fn dirty(&self) -> usize {
         self.dirty_lines
     }
 
-    /// The lines that a request touches.
     pub(super) fn span(&self, request: &Request) -> Range<u64> {
         request.lbn.0 / self.line_sectors..request.end().0.div_ceil(self.line_sectors)
     }
 
-    /// The frame of a drive's line.
     pub(super) fn find(&self, drive: u32, line: u64) -> Option<u32> {
         let key = u64::from(drive) * DRIVE + line;
         self.by_key.at_or_after(key).filter(|frame| self.lines[*frame as usize].key == key)
     }
 
-    /// The first dirty line of a drive.
     pub(super) fn first_dirty(&self, drive: u32) -> Option<u32> {
         let first = u64::from(drive) * DRIVE;
         let found = self.dirty_by_key.at_or_after(first)?;
         (self.lines[found as usize].key < first + DRIVE).then_some(found)
     }
 
-    /// Drive and line of a frame.
     pub(super) fn place(&self, frame: u32) -> (u32, u64) {
         let key = self.lines[frame as usize].key;
         ((key / DRIVE) as u32, key % DRIVE)
@@ -195,12 +185,10 @@ impl Lines {
         }
     }
 
-    /// The transfer that brings a line.
     pub(super) fn filling(&self, frame: u32) -> Option<u32> {
         self.lines[frame as usize].filling
     }
 
-    /// A transfer begins to bring a line.
     pub(super) fn fill(&mut self, frame: u32, transfer: u32) {
         self.lines[frame as usize].filling = Some(transfer);
         self.hold(frame);
@@ -211,29 +199,24 @@ impl Lines {
         self.lines[frame as usize].fills += 1;
     }
 
-    /// The opposite of [`Lines::hold`].
     pub(super) fn release(&mut self, frame: u32) {
         self.lines[frame as usize].fills -= 1;
     }
 
-    /// A transfer has brought a line.
     pub(super) fn filled(&mut self, frame: u32, transfer: u32) {
         let filling = &mut self.lines[frame as usize].filling;
         *filling = filling.filter(|other| *other != transfer);
         self.release(frame);
     }
 
-    /// A transfer begins to write a line.
     pub(super) fn destage(&mut self, frame: u32) {
         self.lines[frame as usize].destaging += 1;
     }
 
-    /// A transfer has written a line.
     pub(super) fn destaged(&mut self, frame: u32) {
         self.lines[frame as usize].destaging -= 1;
     }
 
-    /// Whether a line is being written, or filled.
     pub(super) fn is_moving(&self, frame: u32) -> bool {
         let line = &self.lines[frame as usize];
         line.destaging > 0 || line.fills > 0
@@ -248,13 +231,11 @@ impl Lines {
         (frame as usize * self.words + (sector / 64) as usize, 1 << (sector % 64))
     }
 
-    /// Whether a sector of a line is valid.
     pub(super) fn is_valid(&self, frame: u32, sector: u64) -> bool {
         let (word, bit) = self.bit(frame, sector);
         self.valid[word] & bit != 0
     }
 
-    /// Whether a sector of a line is dirty.
     pub(super) fn is_dirty(&self, frame: u32, sector: u64) -> bool {
         let (word, bit) = self.bit(frame, sector);
         self.dirty[word] & bit != 0
@@ -310,7 +291,6 @@ impl Lines {
         })
     }
 
-    /// The blocks of a line.
     pub(super) fn blocks(&self, line: u64) -> Range<Lbn> {
         Lbn(line * self.line_sectors)..Lbn((line + 1) * self.line_sectors)
     }

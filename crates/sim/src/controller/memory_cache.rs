@@ -17,7 +17,6 @@ use headstack_model::{Lbn, Nanos, Op, Request};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A controller's memory, and the commands that wait for it.
 #[derive(Debug)]
 pub(super) struct MemoryCache {
     lines: Lines,
@@ -79,7 +78,6 @@ impl MemoryCache {
         tick.into_iter().chain(idle).min().unwrap_or(Nanos::MAX)
     }
 
-    /// Whether a request goes through the memory.
     fn takes(&self, drive: u32, request: &Request) -> bool {
         let span = self.lines.span(request);
         !request.fua
@@ -97,7 +95,6 @@ impl Controller {
         }
     }
 
-    /// A command reaches the memory.
     pub(super) fn begin_in_memory(&mut self, now: Nanos, job: u32) {
         let (drive, request) = self.command(job);
         if request.op == Op::Flush {
@@ -117,7 +114,6 @@ impl Controller {
         self.activity.waited_for_room += 1;
     }
 
-    /// Reserves room for a command's lines, if there is enough.
     fn reserve(&mut self, job: u32) -> bool {
         let request = self.commands[job].completion.request;
         let memory = self.memory();
@@ -193,7 +189,6 @@ impl Controller {
         }
     }
 
-    /// Queues a command until a line can be evicted.
     fn starve(&mut self, job: u32) {
         self.commands.starve(job);
         self.activity.waited_for_room += 1;
@@ -272,7 +267,6 @@ impl Controller {
         }
     }
 
-    /// A transfer fetched missing sectors.
     pub(super) fn filled(
         &mut self,
         now: Nanos,
@@ -307,7 +301,6 @@ impl Controller {
         self.end(over, job);
     }
 
-    /// A command is done with its lines.
     fn let_go(&mut self, job: u32) {
         let (drive, request) = self.command(job);
         let Holding { reserved, .. } = self.commands[job].state;
@@ -320,7 +313,6 @@ impl Controller {
         memory.stirred = true;
     }
 
-    /// A write's data are in memory.
     pub(super) fn landed(&mut self, now: Nanos, job: u32) {
         let (drive, request) = self.command(job);
         let memory = self.memory();
@@ -339,7 +331,6 @@ impl Controller {
         self.end(now, job);
     }
 
-    /// A write is on its drive.
     pub(super) fn written_through(&mut self, now: Nanos, job: u32, how: &Completion) {
         self.account(now, job, how);
         self.let_go(job);
@@ -403,7 +394,6 @@ impl Controller {
         self.transfer(Purpose::Destage { turn, evicts }, drive, request);
     }
 
-    /// A run of dirty sectors is on its drive.
     pub(super) fn destaged(&mut self, now: Nanos, turn: u64, evicts: bool, drive: u32, request: &Request) {
         let memory = self.memory();
         for line in memory.lines.span(request) {
@@ -416,7 +406,6 @@ impl Controller {
         self.finish_flushes(now);
     }
 
-    /// Writes all that is dirty of a drive.
     fn destage_all(&mut self, drive: u32) {
         while let Some(frame) = self.memory().lines.first_dirty(drive) {
             self.destage(frame, false);
@@ -466,7 +455,6 @@ impl Controller {
     }
 }
 
-/// The part of a request that lies in a run.
 fn overlap(request: &Request, run: Range<Lbn>) -> Range<Lbn> {
     request.lbn.max(run.start)..request.end().min(run.end)
 }

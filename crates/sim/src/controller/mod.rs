@@ -32,12 +32,9 @@ use memory_cache::MemoryCache;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// A controller, and its drives.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerSetup<'a> {
-    /// Its keys.
     pub(crate) spec: &'a ControllerSpec,
-    /// The numbers of its drives.
     pub(crate) drives: Vec<u32>,
     /// The place among them of the one that is its cache, and that of the one cached.
     pub(crate) cache: Option<(u32, u32)>,
@@ -62,14 +59,11 @@ pub struct ControllerActivity {
     pub waited_for_room: u64,
 }
 
-/// The next step of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The controller handles it.
     Begin,
     /// Its data have arrived from the host.
     Landed,
-    /// It ends.
     Finish,
 }
 
@@ -80,29 +74,39 @@ struct Holding {
     /// Lines that it holds, and lines reserved for it.
     pinned: u64,
     reserved: usize,
-    /// Transfers that it waits for.
     waits: u32,
     /// Of a flush: the destages before this one are its business.
     before: u64,
 }
 
-/// The purpose of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// A command as it came.
-    Pass { job: u32 },
+    Pass {
+        job: u32,
+    },
     /// To fetch lines, for a command or for none.
-    Fill { job: u32 },
+    Fill {
+        job: u32,
+    },
     /// To write a command's data to the drive before it ends.
-    Through { job: u32 },
+    Through {
+        job: u32,
+    },
     /// To write dirty sectors; with its rank in the order of destages, and whether a command waits for the line.
-    Destage { turn: u64, evicts: bool },
+    Destage {
+        turn: u64,
+        evicts: bool,
+    },
     /// To read a command's data, and then to keep them on the drive that is the cache.
-    Populate { job: u32 },
+    Populate {
+        job: u32,
+    },
     /// To keep data that were read on the drive that is the cache.
     Keep,
     /// To write a command's data on the drive that is the cache.
-    Shelve { job: u32 },
+    Shelve {
+        job: u32,
+    },
     /// To read dirty sectors from the drive that is the cache.
     Fetch,
     /// To write them where they belong.
@@ -116,7 +120,6 @@ struct Transfer {
     request: Request,
 }
 
-/// The kind of a controller's cache.
 #[derive(Debug)]
 enum Cache {
     None,
@@ -124,7 +127,6 @@ enum Cache {
     Drive(Box<CacheDrive>),
 }
 
-/// A controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     delay: Nanos,
@@ -137,9 +139,7 @@ pub(crate) struct Controller {
     outside: VecDeque<u32>,
     commands: RequestTable<Holding, Transfer>,
     agenda: Agenda<(u32, Step)>,
-    /// Transfers that have to be submitted.
     downs: VecDeque<Effect>,
-    /// Commands that are done, with their drives.
     ended: VecDeque<(u32, Completed)>,
     cache: Cache,
     /// When it last did anything for the host.
@@ -151,8 +151,7 @@ impl Controller {
     /// Commands and transfers for which memory is allocated at the start.
     const AT_ONCE: usize = 256;
 
-    /// A controller of drives with these numbers of blocks. `cache_drives` are the numbers of the drive that is its cache and of
-    /// the cached drive, if there is one.
+    /// A controller of drives with these numbers of blocks. `cache_drives`: the drive that is its cache, and the cached one.
     pub(crate) fn new(
         spec: &ControllerSpec,
         drives: Vec<u64>,
@@ -200,13 +199,11 @@ impl Controller {
         while self.resume_for_room(now) {}
     }
 
-    /// A command's drive, and its request.
     fn command(&self, job: u32) -> (u32, Request) {
         let job = &self.commands[job];
         (job.state.drive, job.completion.request)
     }
 
-    /// The controller has room for a command.
     fn receive(&mut self, now: Nanos, job: u32) {
         let command = &mut self.commands[job];
         let parts = &mut command.completion.parts;
@@ -219,7 +216,6 @@ impl Controller {
         }
     }
 
-    /// Handles a command.
     fn begin(&mut self, now: Nanos, job: u32) {
         self.last_busy = now;
         match &self.cache {
@@ -229,7 +225,6 @@ impl Controller {
         }
     }
 
-    /// Passes a command on as it came.
     fn pass(&mut self, job: u32) {
         let (drive, request) = self.command(job);
         self.transfer(Purpose::Pass { job }, drive, request);
@@ -251,7 +246,6 @@ impl Controller {
         number
     }
 
-    /// Accounts the time that a command waited for a transfer.
     fn account(&mut self, now: Nanos, job: u32, how: &Completion) {
         let job = &mut self.commands[job];
         job.account(now, how);
@@ -285,7 +279,6 @@ impl Controller {
         self.agenda.add(now + self.delay, (job, Step::Finish));
     }
 
-    /// A command ends.
     fn finish(&mut self, now: Nanos, job: u32) {
         let Job { id, completion, state, .. } = self.commands.end(job);
         let ended = Completion { completed: now, ..completion };
@@ -298,7 +291,6 @@ impl Controller {
         }
     }
 
-    /// Continues after a transfer, by its purpose.
     fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
         let (Transfer { purpose, drive, request }, mut waiters) = self.commands.end_transfer(number);
         if let Cache::Drive(shelf) = &mut self.cache {

@@ -16,10 +16,11 @@ pub enum ControllerKind {
 }
 
 /// A controller between buses and host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ControllerSpec {
     /// Its name.
+    #[serde(default = "controller")]
     pub name: String,
     /// The kind of the controller.
     pub kind: ControllerKind,
@@ -47,21 +48,8 @@ pub struct ControllerSpec {
     pub cache: Option<ControllerCacheSpec>,
 }
 
-impl Default for ControllerSpec {
-    fn default() -> ControllerSpec {
-        ControllerSpec {
-            name: "controller".to_string(),
-            kind: ControllerKind::PassThrough,
-            us_per_sector: 0.0,
-            delay_us: 0.0,
-            on: None,
-            queue_depth: None,
-            order: None,
-            merge: None,
-            drive_depth: None,
-            cache: None,
-        }
-    }
+fn controller() -> String {
+    "controller".to_string()
 }
 
 /// When a controller reports a write done.

@@ -9,14 +9,11 @@ const STREAMS: usize = 1024;
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     drive: u32,
-    /// Where its next read begins.
     next: Lbn,
-    /// Up to where it is read ahead.
     ahead: Lbn,
     used: u64,
 }
 
-/// The streams of a controller's drives.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     streams: Vec<Stream>,

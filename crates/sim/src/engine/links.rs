@@ -27,12 +27,10 @@ impl SharedLinks {
         self.links.as_ref().map_or(Nanos::MAX, |links| links.next_event())
     }
 
-    /// The next device that wins its bus now.
     pub(super) fn arbitrate(&mut self, now: Nanos) -> Option<u32> {
         self.links.as_mut()?.arbitrate(now)
     }
 
-    /// The next tenure of a bus that has ended.
     #[inline]
     pub(super) fn poll_tenure(&mut self) -> Option<Tenure> {
         self.links.as_mut()?.poll_tenure()

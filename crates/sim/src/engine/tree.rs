@@ -19,7 +19,6 @@ pub(super) struct ChildPort {
     pub(super) port: u32,
 }
 
-/// A layer in the tree.
 #[derive(Debug)]
 pub(super) struct Branch {
     /// `None` during a call of the layer.
@@ -30,12 +29,10 @@ pub(super) struct Branch {
     rank: Rank,
     /// Its place in the tree's `branch_events`.
     event: u32,
-    /// Requests that it has not answered.
     pub(super) in_flight: usize,
 }
 
 impl Branch {
-    /// The layer, if it is of this type.
     fn downcast<L: Layer>(&self) -> Option<&L> {
         (self.layer.as_deref()? as &dyn Any).downcast_ref()
     }
@@ -45,7 +42,6 @@ impl Branch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Volume {
     pub(super) root: NodeId,
-    /// The first of its devices.
     device: u32,
     sectors: u64,
     sector_bytes: u32,
@@ -127,7 +123,6 @@ impl LayerTree {
         Ok(())
     }
 
-    /// As [`super::Engine::insert`].
     pub(super) fn insert(&mut self, place: LayerPlace, layer: Box<dyn Layer>) {
         let rank = Rank { kind: LayerKind::Own, number: self.branches.len() as u32 };
         match place {
@@ -176,7 +171,6 @@ impl LayerTree {
         }
     }
 
-    /// As [`super::Engine::put_behind`].
     pub(super) fn put_behind(
         &mut self,
         setup: &ControllerSetup<'_>,
@@ -221,7 +215,6 @@ impl LayerTree {
         (self.devices.len() + self.branches.len() - 1) as u32
     }
 
-    /// Gives each layer its place among the events.
     fn rank(&mut self) {
         self.ranked = (0..self.branches.len() as u32).collect();
         self.ranked.sort_by_key(|branch| self.branches[*branch as usize].rank);
@@ -239,7 +232,6 @@ impl LayerTree {
         (node as usize).checked_sub(self.devices.len())
     }
 
-    /// The layer of a branch.
     pub(super) fn layer(&mut self, number: usize) -> &mut dyn Layer {
         self.branches[number].layer.as_deref_mut().expect("the layer is taking no request")
     }
@@ -249,7 +241,6 @@ impl LayerTree {
         self.ranked[event] as usize
     }
 
-    /// Records when to call a layer again.
     pub(super) fn schedule(&mut self, number: usize) {
         let next = self.layer(number).next_event();
         self.branch_events.set(self.branches[number].event as usize, next);
@@ -272,14 +263,12 @@ impl LayerTree {
         above.find_map(Branch::downcast)
     }
 
-    /// As [`LayerTree::port`], to change it.
     pub(super) fn port_mut(&mut self, device: usize) -> Option<&mut PortQueue> {
         let above = self.branches.iter_mut().filter(|branch| branch.device as usize == device);
         let layers = above.filter_map(|branch| branch.layer.as_deref_mut());
         layers.filter_map(|layer| (layer as &mut dyn Any).downcast_mut()).last()
     }
 
-    /// The controller of a device.
     pub(super) fn controller(&self, device: usize) -> Option<&Controller> {
         let is_above = |branch: &&Branch| branch.children.iter().any(|child| child.node as usize == device);
         self.branches.iter().filter(is_above).find_map(Branch::downcast)

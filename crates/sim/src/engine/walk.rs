@@ -9,7 +9,6 @@ use crate::os::DeviceQueue;
 use headstack_model::{Lbn, Nanos, Request};
 use headstack_workload::{Issue, Load, Poll};
 
-/// A layer's children, as it sees them.
 struct Children<'a> {
     devices: &'a [DeviceQueue],
     branches: &'a [Branch],
@@ -35,7 +34,6 @@ impl Below for Children<'_> {
 }
 
 impl Engine {
-    /// Issues the requests that the load has now.
     pub(super) fn feed<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) {
         loop {
             self.wanted = loop {
@@ -72,7 +70,6 @@ impl Engine {
         self.submit(root, 0, Submission { id, request, source, urgent, sync: true, direct });
     }
 
-    /// Submits a request to a node.
     #[inline(always)]
     fn submit(&mut self, node: NodeId, port: u32, submission: Submission) {
         let Some(device) = self.tree.devices.get_mut(node as usize) else {
@@ -113,7 +110,6 @@ impl Engine {
         self.tree.schedule(number);
     }
 
-    /// Submits a layer's request to one of its children.
     fn send(&mut self, number: usize, child: u32, submission: Submission) {
         let ChildPort { node, port } = self.tree.branches[number].children[child as usize];
         let Submission { id, request, source, .. } = submission;
@@ -126,7 +122,6 @@ impl Engine {
         }
     }
 
-    /// Carries a layer's answer up.
     fn answer(&mut self, number: usize, answer: Completed) {
         let branch = &mut self.tree.branches[number];
         branch.in_flight -= 1;
@@ -173,8 +168,7 @@ impl Engine {
         }
     }
 
-    /// Passes the completions since the last call to the load and the observer; returns whether there were any of the load's
-    /// requests.
+    /// Passes the completions since the last call to the load and the observer; returns whether any was of the load's requests.
     #[inline]
     pub(super) fn hand_back<O: Observer + ?Sized>(&mut self, load: &mut dyn Load, observer: &mut O) -> bool {
         for ServedPart { device, issued, completion } in
@@ -241,7 +235,6 @@ impl Engine {
         any
     }
 
-    /// Handles everything due at a layer.
     pub(super) fn turn_branch<O: Observer + ?Sized>(
         &mut self,
         event: usize,
@@ -282,7 +275,6 @@ impl Engine {
         }
     }
 
-    /// Notes a node to settle.
     #[inline]
     fn touch(&mut self, node: NodeId) {
         if self.touched.last() != Some(&node) {
@@ -298,7 +290,6 @@ impl Engine {
         }
     }
 
-    /// Calls a device with the links that it shares.
     #[inline]
     pub(super) fn with_links<R>(
         &mut self,

@@ -2,7 +2,7 @@
 //!
 //! *Source:* Aragon and Seidel 1989. The priorities are a hash of the number: the same on every machine.
 
-use super::list::NONE;
+use super::NONE;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -43,7 +43,6 @@ impl Tree {
         self.root = self.merge(left, right);
     }
 
-    /// Removes a frame with the key `key`.
     pub(crate) fn remove(&mut self, key: u64, frame: u32) {
         let Node { left, right, .. } = self.nodes[frame as usize];
         let joined = self.merge(left, right);

@@ -20,7 +20,6 @@ use std::collections::VecDeque;
 /// No part, or no split request.
 const NONE: u32 = u32::MAX;
 
-/// A part of a request, and the next part in its chain.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     part: Submission,
@@ -29,16 +28,12 @@ struct Link {
     next: u32,
 }
 
-/// A request that was split into parts.
 #[derive(Clone, Copy, Debug)]
 struct SplitRequest {
-    /// Parts that are not done.
     left: u32,
-    /// How the worst part ended.
     outcome: Outcome,
 }
 
-/// Parts that end together.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     first: u32,
@@ -53,14 +48,12 @@ struct Plug {
     until: Option<Nanos>,
 }
 
-/// The use of a tag.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     entry: Option<EntryId>,
     chain: Chain,
 }
 
-/// A host's queue with merging and an elevator.
 #[derive(Debug)]
 pub(super) struct BlockQueue {
     elevator: Elevator,
@@ -69,7 +62,6 @@ pub(super) struct BlockQueue {
     plug: Plug,
     links: Slab<Link>,
     splits: Slab<SplitRequest>,
-    /// The chain of each of the elevator's requests.
     chains: Vec<Chain>,
     /// Parts for which the elevator has no room.
     overflow: VecDeque<(Submission, u32)>,
@@ -145,7 +137,6 @@ impl BlockQueue {
         }
     }
 
-    /// As [`Elevator::set_order`].
     pub(super) fn set_order(&mut self, order: Box<dyn Order>) -> bool {
         self.elevator.set_order(order)
     }
@@ -154,7 +145,6 @@ impl BlockQueue {
         self.elevator.waiting() == 0 && self.overflow.is_empty()
     }
 
-    /// Requests that have not gone to the device.
     pub(super) fn waiting(&self) -> usize {
         self.elevator.waiting() + self.overflow.len() + self.bypass.len()
     }
@@ -200,7 +190,6 @@ impl BlockQueue {
         }
     }
 
-    /// Whether any part of a chain is urgent.
     fn is_urgent(&self, chain: Chain) -> bool {
         let next = |link: &u32| Some(self.links[*link as usize].next).filter(|next| *next != NONE);
         let mut links = std::iter::successors(Some(chain.first), next);
@@ -217,7 +206,6 @@ impl BlockQueue {
         self.links.insert(Link { part, split, next: NONE }) as u32
     }
 
-    /// Sends the device the requests that may go now.
     pub(super) fn settle<T: Target>(&mut self, now: Nanos, device: &mut T, limit: &mut DispatchLimit) {
         while self.waiting() > 0 && limit.lets_through(now, device) {
             if let Some(first) = self.bypass.pop_front() {
@@ -305,8 +293,7 @@ impl BlockQueue {
         true
     }
 
-    /// When to call [`BlockQueue::settle`] although nothing else happened; `Nanos::MAX` for never, as while the dispatch limit is
-    /// reached until a command completes.
+    /// When to call [`BlockQueue::settle`] although nothing else happened; never (`Nanos::MAX`) while the dispatch limit is reached.
     pub(super) fn next_event(&self, is_shut: bool) -> Nanos {
         if is_shut {
             return Nanos::MAX;

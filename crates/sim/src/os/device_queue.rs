@@ -9,14 +9,12 @@ use headstack_model::{Lbn, Nanos};
 use headstack_policy::Guard;
 use headstack_policy::order::Order;
 
-/// A device and its waiting requests.
 #[derive(Debug)]
 pub(crate) struct DeviceQueue {
     device: Device,
     queue: TargetQueue,
     /// Whether the device shares links, which it has at hand only while it settles or does what is due.
     shares: bool,
-    /// Whether it is behind a controller.
     behind_controller: bool,
 }
 
@@ -56,22 +54,18 @@ impl DeviceQueue {
         &mut self.device
     }
 
-    /// The starvation guard of the queue, if there is one.
     pub(crate) fn guard(&self) -> Option<&Guard> {
         self.queue.guard()
     }
 
-    /// As [`TargetQueue::set_order`].
     pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
         self.queue.set_order(order)
     }
 
-    /// Commands that the device has, and requests that wait for it.
     pub(crate) fn outstanding(&self) -> usize {
         self.queue.len() + self.device.outstanding()
     }
 
-    /// Cylinders between the arm and a block.
     pub(crate) fn cylinders_to(&self, lbn: Lbn) -> u32 {
         self.device.cylinders_to(lbn)
     }
@@ -102,20 +96,17 @@ impl DeviceQueue {
         self.queue.submit(now, submission, &mut self.device, !self.shares);
     }
 
-    /// Sends the device the requests that may go now.
     #[inline]
     pub(crate) fn settle(&mut self, now: Nanos) {
         self.queue.settle(now, &mut self.device);
     }
 
-    /// Does all that is due.
     #[inline]
     pub(crate) fn handle_timeout(&mut self, now: Nanos) {
         self.device.handle_timeout(now);
     }
 
-    /// Whether only the device itself has something to do until one of its commands is done: no controller or shared link is
-    /// involved, and nothing that waits may go before.
+    /// Whether until a command is done only the device has something to do: no controller, no shared link, nothing that may go.
     #[inline]
     pub(crate) fn is_independent(&self) -> bool {
         self.queue.is_blocked(&self.device) && !self.shares && !self.behind_controller

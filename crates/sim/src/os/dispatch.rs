@@ -1,7 +1,6 @@
 //! The dispatch limit: the number of commands that a drive (or a controller's port) gets at a time, and the starvation guard.
 //!
-//! The guard never chooses. It only holds further commands back while the drive overtakes an earlier one, so it works with any
-//! queue and any elevator.
+//! The guard never chooses. It holds commands back while the drive overtakes an earlier one, so it works with any elevator.
 
 use super::HostQueueSpec;
 use super::spec::GuardKind;
@@ -10,7 +9,6 @@ use crate::device::Tag;
 use headstack_model::Nanos;
 use headstack_policy::Guard;
 
-/// Limits the commands of one target.
 #[derive(Debug)]
 pub(super) struct DispatchLimit {
     depth: usize,
@@ -36,7 +34,6 @@ impl DispatchLimit {
         self.guard.as_deref()
     }
 
-    /// Whether a command that waits may go to the target now.
     #[inline]
     pub(super) fn lets_through<T: Target>(&mut self, now: Nanos, target: &T) -> bool {
         target.outstanding() < self.depth && self.guard.as_mut().is_none_or(|guard| guard.may_issue(now))

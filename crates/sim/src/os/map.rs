@@ -9,7 +9,6 @@ use headstack_policy::Slot;
 use headstack_policy::elevator::DiskMap;
 use std::sync::Arc;
 
-/// The map of one drive.
 #[derive(Debug)]
 pub(super) struct TrackMap {
     drive: Arc<Drive>,

@@ -65,7 +65,6 @@ impl Target for Port {
     }
 }
 
-/// The host's queue before one port of a controller.
 #[derive(Debug)]
 pub(crate) struct PortQueue {
     port: Port,
@@ -89,12 +88,10 @@ impl PortQueue {
         Ok(PortQueue { queue: TargetQueue::new(queue, &port)?, port, settled: 0 })
     }
 
-    /// The starvation guard, if there is one.
     pub(crate) fn guard(&self) -> Option<&Guard> {
         self.queue.guard()
     }
 
-    /// As [`TargetQueue::set_order`].
     pub(crate) fn set_order(&mut self, order: Box<dyn Order>) -> Result<(), HostError> {
         self.queue.set_order(order)
     }

@@ -19,14 +19,12 @@ struct Plain {
     sent: Vec<u32>,
 }
 
-/// The requests in front of the dispatch limit.
 #[derive(Debug)]
 enum Waiting {
     Plain(Plain),
     Block(Box<BlockQueue>),
 }
 
-/// A queue and the limit behind it.
 #[derive(Debug)]
 pub(super) struct TargetQueue {
     waiting: Waiting,
@@ -50,7 +48,6 @@ impl TargetQueue {
         Ok(TargetQueue { waiting, limit: DispatchLimit::new(target, spec) })
     }
 
-    /// The starvation guard, if there is one.
     pub(super) fn guard(&self) -> Option<&Guard> {
         self.limit.guard()
     }
@@ -67,7 +64,6 @@ impl TargetQueue {
         if is_set { Ok(()) } else { Err(HostError::new("queue.order", fault)) }
     }
 
-    /// Requests that wait here.
     pub(super) fn len(&self) -> usize {
         match &self.waiting {
             Waiting::Plain(plain) => plain.held.len(),
@@ -96,7 +92,6 @@ impl TargetQueue {
         }
     }
 
-    /// Sends the target the requests that may go now.
     #[inline]
     pub(super) fn settle<T: Target>(&mut self, now: Nanos, target: &mut T) {
         match &mut self.waiting {

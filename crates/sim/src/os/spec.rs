@@ -244,18 +244,10 @@ impl HostQueueSpec {
     /// Whether the host only holds requests in order of arrival.
     pub(crate) fn is_plain(&self) -> bool {
         let HostQueueSpec { depth, guard, guard_threshold, guard_cost, .. } = *self;
-        let plain = HostQueueSpec { depth, guard, guard_threshold, guard_cost, ..HostQueueSpec::default() };
-        HostQueueSpec { merge: self.merge.filter(|merge| *merge != Merge::None), ..self.untuned() } == plain
-    }
-
-    fn untuned(&self) -> HostQueueSpec {
-        HostQueueSpec {
-            deadline: DeadlineSpec::default(),
-            anticipatory: AnticipatorySpec::default(),
-            cfq: CfqSpec::default(),
-            bfq: BfqSpec::default(),
-            ..self.clone()
-        }
+        let HostQueueSpec { deadline, anticipatory, cfq, bfq, .. } = self.clone();
+        let limits = HostQueueSpec { depth, guard, guard_threshold, guard_cost, ..HostQueueSpec::default() };
+        let plain = HostQueueSpec { deadline, anticipatory, cfq, bfq, ..limits };
+        HostQueueSpec { merge: self.merge.filter(|merge| *merge != Merge::None), ..self.clone() } == plain
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
@@ -282,7 +274,6 @@ impl HostQueueSpec {
         self.nr_requests.or(usual).map_or(usize::MAX, |most| most as usize)
     }
 
-    /// Whether the host has a map of the drive's tracks.
     pub(crate) fn has_map(&self) -> bool {
         matches!(self.knows, Some(Knows::Cylinder | Knows::Position))
     }

@@ -1,7 +1,7 @@
 //! Arrays: their checks, and how they are built.
 
 use super::array_spec::ArraySpec;
-use super::checks::{Checked, within};
+use super::checks::{Checked, unused, within};
 use super::spec::{NamedDrive, RigSpec};
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{Geometry, Lbn};
@@ -52,7 +52,6 @@ impl ArraySpec {
         Ok(Drives { members, failed, spares })
     }
 
-    /// The indices of the failed drives within the array.
     fn failed_members(&self, members: &[NamedDrive<'_>]) -> Result<Vec<u32>, Fault> {
         let mut failed = Vec::new();
         for name in &self.failed {
@@ -110,27 +109,14 @@ impl ArraySpec {
     fn check_use(&self, drives: &Drives<'_>) -> Checked {
         use Organisation::{ParityDrive, Raid5, Raid6};
         let has_parity = matches!(self.organisation, ParityDrive | Raid5 | Raid6);
-        let useless = [
-            (
-                "parity_unit_sectors",
-                self.parity_unit_sectors.is_some() && !has_parity,
-                "an array with parity",
-            ),
-            (
-                "read_modify_write_ratio",
-                self.read_modify_write_ratio.is_some() && !has_parity,
-                "an array with parity",
-            ),
-            (
-                "rebuild_mb_s",
-                self.rebuild_mb_s.is_some() && drives.spares.is_empty(),
-                "an array with `spares`",
-            ),
+        let key = |name: &str| name.to_string();
+        let of_parity = [
+            ("parity_unit_sectors", self.parity_unit_sectors.is_some() && !has_parity),
+            ("read_modify_write_ratio", self.read_modify_write_ratio.is_some() && !has_parity),
         ];
-        match useless.iter().find(|(_, is_useless, _)| *is_useless) {
-            Some((key, _, of)) => Err(Fault::new(*key, format!("is for {of}"))),
-            None => Ok(()),
-        }
+        unused(key, &of_parity, "is for an array with parity")?;
+        let of_spares = [("rebuild_mb_s", self.rebuild_mb_s.is_some() && drives.spares.is_empty())];
+        unused(key, &of_spares, "is for an array with `spares`")
     }
 
     /// The array before its drives are built: all of a drive's tracks together hold what the drive does.
@@ -146,16 +132,13 @@ impl ArraySpec {
     }
 }
 
-/// The drives of an array.
 pub(super) struct Drives<'a> {
     pub(super) members: Vec<NamedDrive<'a>>,
-    /// The members that have failed.
     failed: Vec<u32>,
     spares: Vec<NamedDrive<'a>>,
 }
 
 impl Drives<'_> {
-    /// The numbers of all of them.
     pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
         self.members.iter().chain(&self.spares).map(|drive| drive.number)
     }
@@ -199,7 +182,6 @@ pub(super) fn tracks(geometry: &Geometry) -> Vec<UnitRun> {
     runs
 }
 
-/// Whether the arrays fit their drives.
 pub(super) fn check(rig: &RigSpec) -> Checked {
     let all: Vec<NamedDrive<'_>> = rig.drives().collect();
     let mut taken = BTreeSet::new();

@@ -1,14 +1,13 @@
 //! Buses and controllers: their checks, what of them is simulated, and what belongs to a drive.
 
 use super::bus_spec::RigBusSpec;
-use super::checks::{Checked, check_names, link, within};
+use super::checks::{Checked, check_names, link, unused, within};
 use super::links::{self, path};
 use super::spec::RigSpec;
 use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSetup, ControllerSpec};
 use headstack_model::DriveSpec;
 use headstack_model::spec::Fault;
 
-/// Checks that buses and controllers fit each other and the drives.
 pub(super) fn check(rig: &RigSpec) -> Checked {
     let buses = rig.bus.iter().enumerate();
     check_names("buses", buses.map(|(index, bus)| (format!("bus[{index}].name"), bus.name.clone())))?;
@@ -48,9 +47,7 @@ fn check_controller(rig: &RigSpec, controller: &ControllerSpec, index: usize) ->
             ("drive_depth", controller.drive_depth.is_some()),
             ("cache", controller.cache.is_some()),
         ];
-        if let Some((name, _)) = set.iter().find(|(_, is_set)| *is_set) {
-            return Err(Fault::new(key(name), "is for a controller of `kind = \"smart\"`"));
-        }
+        unused(key, &set, "is for a controller of `kind = \"smart\"`")?;
     }
     for (name, depth) in [("queue_depth", controller.queue_depth), ("drive_depth", controller.drive_depth)] {
         within(&key(name), f64::from(depth.unwrap_or(1)), 1.0, 65_536.0, "commands")?;
@@ -97,12 +94,7 @@ fn check_cache(
         ("flush_period_ms", cache.flush_period_ms.is_some()),
         ("flush_cluster_lines", cache.flush_cluster_lines > 1),
     ];
-    if let Some((of_memory, _)) = set.iter().find(|(_, is_set)| *is_set) {
-        return Err(Fault::new(
-            key(&format!("cache.{of_memory}")),
-            "is for a cache in memory, not on a drive",
-        ));
-    }
+    unused(|name| key(&format!("cache.{name}")), &set, "is for a cache in memory, not on a drive")?;
     within(&key("cache.sectors"), cache.sectors as f64, 1.0, f64::from(u32::MAX), "sectors")?;
     let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
     link(&key("cache.drive"), "drive", Some(name), names.iter().map(String::as_str))?;
@@ -117,15 +109,13 @@ fn check_cache(
     Ok(())
 }
 
-/// The numbers of the drives on a controller.
 fn drives_of(rig: &RigSpec, controller: &ControllerSpec) -> Vec<u32> {
     let on_it = |group: usize| path(rig, group).1.is_some_and(|other| other.name == controller.name);
     let drives = rig.drives().enumerate().filter(|(_, drive)| on_it(drive.group));
     drives.map(|(number, _)| number as u32).collect()
 }
 
-/// The smart controllers, each with the numbers of its drives and, if one of those is its cache, the indices of the cache drive
-/// and of the cached drive among them.
+/// The smart controllers, each with its drives and, if one of those is its cache, the indices of that one and of the cached one.
 pub(super) fn controllers(rig: &RigSpec) -> Vec<ControllerSetup<'_>> {
     let names: Vec<String> = rig.drives().map(|drive| drive.name).collect();
     let works = |one: &&ControllerSpec| one.kind == ControllerKind::Smart || one.delay_us > 0.0;

@@ -40,10 +40,11 @@ pub enum BusKind {
 }
 
 /// A bus between drives and controller. The time of a sector is the maximum of the times of drive, bus and controller.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RigBusSpec {
     /// Its name.
+    #[serde(default = "bus")]
     pub name: String,
     /// How the drives share it.
     pub sharing: Sharing,
@@ -77,22 +78,6 @@ pub struct RigBusSpec {
     pub controller: Option<String>,
 }
 
-impl Default for RigBusSpec {
-    fn default() -> RigBusSpec {
-        RigBusSpec {
-            name: "bus".to_string(),
-            sharing: Sharing::None,
-            read_us_per_sector: 0.0,
-            write_us_per_sector: 0.0,
-            arbitration_us: 0.0,
-            arbitration: ArbitrationRule::Fifo,
-            mb_s: None,
-            kind: BusKind::Parallel,
-            link_mb_s: None,
-            frame_bytes: None,
-            cut_links: Vec::new(),
-            command_us: None,
-            controller: None,
-        }
-    }
+fn bus() -> String {
+    "bus".to_string()
 }

@@ -3,7 +3,6 @@
 use headstack_model::spec::{Fault, did_you_mean};
 use std::collections::BTreeSet;
 
-/// The first fault, if any.
 pub(super) type Checked = Result<(), Fault>;
 
 /// The error for a name without a letter.
@@ -44,6 +43,14 @@ pub(super) fn link<'a>(
         None if known.len() > 1 => {
             Err(Fault::new(key, format!("is needed, because the rig has {} of them", known.len())))
         }
+        None => Ok(()),
+    }
+}
+
+/// Checks that none of these keys, each with whether it is set, is set: `message` says what they are for.
+pub(super) fn unused(key: impl Fn(&str) -> String, set: &[(&str, bool)], message: &str) -> Checked {
+    match set.iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => Err(Fault::new(key(name), message)),
         None => Ok(()),
     }
 }

@@ -43,7 +43,6 @@ pub(super) fn locate(fault: Fault, text: &str, document: &Table, origin: &str) -
     SpecError { key: shown, ..Fault { key: written, message }.locate(text, origin) }
 }
 
-/// The tables of a list, empty where it is missing.
 pub(super) fn tables<'a>(document: &'a Table, name: &str) -> impl Iterator<Item = &'a Table> {
     let list = document.get(name).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_table)
@@ -86,7 +85,6 @@ pub(super) fn typed<T: DeserializeOwned>(table: &Table) -> Result<T, Fault> {
     })
 }
 
-/// A value as TOML text.
 pub(super) fn text<T: Serialize>(value: &T) -> String {
     toml::to_string(value).expect("rigs and drives are expressible in TOML")
 }

@@ -1,7 +1,7 @@
 //! The buses, loops and controllers that a rig's drives share on their way to the host.
 
 use super::bus_spec::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
-use super::checks::{Checked, link, within};
+use super::checks::{Checked, link, unused, within};
 use super::spec::RigSpec;
 use crate::controller::ControllerSpec;
 use crate::link::{Arbitration, Links, RingShape, Way};
@@ -17,7 +17,6 @@ impl RigBusSpec {
         (self.kind == BusKind::SsaLoop).then(|| (self.link_mb_s.unwrap_or(20.0) * 1e6).round() as u64)
     }
 
-    /// The loop, with this number of drives.
     fn ring(&self, drives: usize) -> Option<RingShape> {
         Some(RingShape {
             drives: drives as u32,
@@ -60,10 +59,7 @@ impl RigBusSpec {
                 ("cut_links", !self.cut_links.is_empty()),
                 ("command_us", self.command_us.is_some()),
             ];
-            return match set.iter().find(|(_, is_set)| *is_set) {
-                Some((name, _)) => Err(Fault::new(key(name), "is for a bus of `kind = \"ssa-loop\"`")),
-                None => Ok(()),
-            };
+            return unused(key, &set, "is for a bus of `kind = \"ssa-loop\"`");
         };
         within(&key("link_mb_s"), self.link_mb_s.unwrap_or(20.0), 0.001, 1e6, "MB/s")?;
         within(&key("frame_bytes"), f64::from(ring.frame_bytes), 1.0, 1e6, "bytes")?;
@@ -92,7 +88,6 @@ impl RigBusSpec {
     }
 }
 
-/// The bus of a kind of drives and its controller.
 pub(super) fn path(rig: &RigSpec, group: usize) -> (Option<&RigBusSpec>, Option<&ControllerSpec>) {
     let on = &rig.drive[group].keys.on;
     let bus = rig.bus.iter().find(|bus| on.as_ref().is_none_or(|name| *name == bus.name));
@@ -108,7 +103,6 @@ fn drives_on(rig: &RigSpec, bus: usize) -> Vec<(usize, String)> {
     each.map(|(number, drive)| (number, drive.name)).collect()
 }
 
-/// Checks the shared buses.
 pub(super) fn check(rig: &RigSpec) -> Checked {
     for (index, bus) in rig.bus.iter().enumerate() {
         let names: Vec<String> = drives_on(rig, index).into_iter().map(|(_, name)| name).collect();
@@ -128,7 +122,6 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
     Ok(())
 }
 
-/// The bus that a controller is on.
 pub(super) fn above<'a>(rig: &'a RigSpec, controller: &ControllerSpec) -> Option<&'a RigBusSpec> {
     rig.bus.iter().find(|bus| controller.on.as_ref() == Some(&bus.name))
 }

@@ -55,7 +55,6 @@ pub struct Rig {
     text: String,
     /// The file, and the keys set over it.
     document: Table,
-    /// The presets met.
     presets: BTreeMap<String, DriveSpec>,
     resolved: RigSpec,
     /// The number that each drive has in the rig of which this one is a part; empty in a whole one.
@@ -227,7 +226,6 @@ impl Rig {
         self.seeds.get(number).copied().unwrap_or(number)
     }
 
-    /// The arrays of these devices.
     fn arrays(&self, devices: &[Device], seed: u64) -> Vec<ArrayVolume> {
         let array = |spec: &ArraySpec| {
             let drives = spec.drives(&self.resolved).expect("the rig was checked");

@@ -24,7 +24,6 @@ impl Rig {
         }
     }
 
-    /// The rig of these drives alone.
     fn part(&self, numbers: &[usize]) -> Rig {
         let whole = &self.resolved;
         let all: Vec<_> = whole.drives().collect();
@@ -74,7 +73,6 @@ fn array_numbers(array: &ArraySpec, rig: &RigSpec) -> Vec<usize> {
 struct Groups(Vec<usize>);
 
 impl Groups {
-    /// Each number alone.
     fn new(count: usize) -> Groups {
         Groups((0..count).collect())
     }

@@ -77,7 +77,6 @@ fn collect(schema: &Json, prefix: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The paths of all tables.
 static TABLES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     all().iter().filter_map(|path| path.rsplit_once('.')).map(|(table, _)| table.to_string()).collect()
 });
@@ -134,8 +133,7 @@ pub(super) fn full(path: &str) -> Result<String, Fault> {
     Err(Fault::new("", format!("a rig has no key `{shown}`{hint}")))
 }
 
-/// Sets a value at an existing path. A path into drives, buses, controllers or arrays sets all of them, or those with the name in
-/// its second part.
+/// Sets a value at an existing path: in all drives, buses, controllers or arrays, or in those that its second part names.
 pub(super) fn put_at(document: &mut Table, path: &str, value: &Value) -> Result<(), Fault> {
     let parts: Vec<&str> = path.split('.').collect();
     let list = document::LISTED.into_iter().find(|list| *list == parts[0] && parts.len() > 1);

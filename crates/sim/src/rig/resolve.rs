@@ -53,7 +53,6 @@ pub(super) fn node_fault(error: ConfigError) -> Fault {
     Fault::new(format!("node.{}", error.key), message)
 }
 
-/// Drives of one kind, laid over their preset.
 fn group(
     table: &Table,
     presets: &mut BTreeMap<String, DriveSpec>,
@@ -78,7 +77,6 @@ fn group(
     Ok(DriveGroup { spec: drive(&whole)?, keys })
 }
 
-/// A drive without a preset.
 fn whole_drive(table: &Table) -> Result<DriveSpec, Fault> {
     drive(table).map_err(|fault| match table.contains_key("name") || is_unknown(&fault) {
         true => fault,
@@ -94,7 +92,6 @@ fn is_unknown(fault: &Fault) -> bool {
     fault.message.starts_with("unknown field")
 }
 
-/// A whole drive.
 fn drive(table: &Table) -> Result<DriveSpec, Fault> {
     DriveSpec::parse(&document::text(table), "").map_err(|SpecError { key, message, .. }| {
         // A key that a drive file has not may be meant for the rig.
@@ -120,7 +117,6 @@ fn below(path: &str, fault: Fault) -> Fault {
     Fault { key, message: fault.message }
 }
 
-/// Checks of a group beyond its types.
 fn check_group(group: &DriveGroup) -> Checked {
     let count = group.keys.count;
     if !(1..=COUNT_MAX).contains(&count) {

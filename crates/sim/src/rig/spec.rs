@@ -1,7 +1,6 @@
 //! The rig file: its keys.
 //!
-//! A field here is the key in the file; its doc comment is its documentation. The keys of a drive are those of the drive
-//! file and are defined there.
+//! A field here is the key in the file, its doc comment the key's documentation. The keys of a drive are those of the drive file.
 
 use super::array_spec::ArraySpec;
 use super::bus_spec::RigBusSpec;

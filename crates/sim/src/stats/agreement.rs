@@ -5,14 +5,12 @@ use serde::Serialize;
 
 use super::demerit;
 
-/// One request's two times.
+/// The response times of one request: of the real drive, and of the simulated one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Pair {
-    /// Its kind.
     pub op: Op,
-    /// The response time of the real drive.
     pub measured: Nanos,
-    /// The response time of the simulated drive.
     pub simulated: Nanos,
 }
 
@@ -32,12 +30,10 @@ pub struct Agreement {
 ///
 /// *Units:* milliseconds where the name says so; shares are of one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ClassAgreement {
-    /// Number of requests.
     pub requests: usize,
-    /// Mean of the measured times.
     pub mean_measured_ms: f64,
-    /// Mean of the simulated times.
     pub mean_simulated_ms: f64,
     /// Rms distance between the two distributions.
     pub demerit_ms: f64,

@@ -10,7 +10,6 @@
 
 use headstack_model::Nanos;
 
-/// Most batches that are kept.
 const MOST: usize = 1024;
 
 /// Batches of which an interval is computed.
@@ -19,7 +18,6 @@ pub const BATCHES: usize = 20;
 /// Student's t at 97.5 % with 19 degrees of freedom.
 const STUDENT: f64 = 2.093_024_054_408_263;
 
-/// Requests that completed one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Batch {
     requests: u64,
@@ -40,7 +38,6 @@ impl Batch {
 /// Batches of a run, in constant memory.
 #[derive(Clone, Debug)]
 pub struct Batches {
-    /// Requests a batch.
     size: u64,
     full: Vec<Batch>,
     open: Batch,
@@ -78,8 +75,7 @@ pub struct Confidence {
     pub iops: Interval,
     /// Millions of bytes a second.
     pub mb_s: Interval,
-    /// Correlation of the mean response of neighbouring batches: far from 0, the batches are too short and the interval too
-    /// narrow.
+    /// Correlation of neighbouring batches' mean response: far from 0, the batches are too short and the interval too narrow.
     pub correlation: f64,
 }
 

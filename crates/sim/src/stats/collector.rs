@@ -76,12 +76,11 @@ impl Totals {
 
 /// The statistics of a volume, or of several together.
 #[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct VolumeStats {
     /// Its reads; `None` if there were none.
     pub reads: Option<Box<Totals>>,
-    /// Its writes.
     pub writes: Option<Box<Totals>>,
-    /// Its flushes.
     pub flushes: Option<Box<Totals>>,
     /// Time during which it had anything outstanding, also before requests counted.
     pub occupied: Nanos,
@@ -126,18 +125,14 @@ impl VolumeStats {
 
 /// A request of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Sampled {
-    /// The volume it went to.
     pub volume: u32,
     /// The device that served it, or the last part of it.
     pub device: u32,
-    /// The request.
     pub request: Request,
-    /// When it was issued.
     pub issued: Nanos,
-    /// When it completed.
     pub completed: Nanos,
-    /// How the cache served it.
     pub cache: CacheUse,
     /// The destination of its seek; `None` if the arm stayed.
     pub cylinder: Option<u32>,
@@ -158,11 +153,9 @@ impl Sampled {
     }
 }
 
-/// A source: where its requests are kept.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     entry: u32,
-    /// The index of its job, in addition to the entry.
     job: Option<u32>,
     /// Requests that complete before this count only in the timeline and the sample.
     counted_from: Nanos,
@@ -285,7 +278,6 @@ impl Collector {
         });
     }
 
-    /// The priority of a request that came back.
     #[inline]
     fn priority_of(&mut self, id: u64) -> Priority {
         if self.priorities.is_empty() {

@@ -12,39 +12,32 @@ use headstack_model::Nanos;
 ///
 /// *Units:* milliseconds.
 pub fn exact_ms(measured: &[Nanos], simulated: &[Nanos]) -> Option<f64> {
-    let (one, other) = (Sorted::new(measured)?, Sorted::new(simulated)?);
+    let (one, other) = (sorted(measured)?, sorted(simulated)?);
     let count = measured.len().max(simulated.len());
     let squares = (0..count).map(|step| {
-        let distance = one.quantile(step, count) - other.quantile(step, count);
+        let distance = quantile(&one, step, count) - quantile(&other, step, count);
         distance * distance
     });
     Some((squares.sum::<f64>() / count as f64).sqrt() / 1e6)
 }
 
-/// A sample in order of size.
-struct Sorted(Vec<Nanos>);
-
-impl Sorted {
-    fn new(sample: &[Nanos]) -> Option<Sorted> {
-        let mut sorted = sample.to_vec();
-        sorted.sort_unstable();
-        (!sorted.is_empty()).then_some(Sorted(sorted))
-    }
-
-    /// The time at the share (step + ½) / steps of the sample, in nanoseconds. The i-th of n times lies at the share
-    /// (i + ½) / n; between two of them the line is straight, beyond the ends it is level.
-    fn quantile(&self, step: usize, steps: usize) -> f64 {
-        let Sorted(times) = self;
-        // The place among the times, in units of 1 / (2 · steps).
-        let place = ((2 * step + 1) * times.len()).saturating_sub(steps);
-        let (index, rest) = (place / (2 * steps), place % (2 * steps));
-        let low = times[index.min(times.len() - 1)].0 as f64;
-        let high = times[(index + 1).min(times.len() - 1)].0 as f64;
-        low + (high - low) * rest as f64 / (2 * steps) as f64
-    }
+fn sorted(sample: &[Nanos]) -> Option<Vec<Nanos>> {
+    let mut times = sample.to_vec();
+    times.sort_unstable();
+    (!times.is_empty()).then_some(times)
 }
 
-/// Buckets of DiskSim's distribution.
+/// The time at the share (step + ½) / steps of sorted times, in nanoseconds. The i-th of n times lies at the share (i + ½) / n;
+/// between two of them the line is straight, beyond the ends it is level.
+fn quantile(times: &[Nanos], step: usize, steps: usize) -> f64 {
+    // The place among the times, in units of 1 / (2 · steps).
+    let place = ((2 * step + 1) * times.len()).saturating_sub(steps);
+    let (index, rest) = (place / (2 * steps), place % (2 * steps));
+    let low = times[index.min(times.len() - 1)].0 as f64;
+    let high = times[(index + 1).min(times.len() - 1)].0 as f64;
+    low + (high - low) * rest as f64 / (2 * steps) as f64
+}
+
 const BUCKETS: usize = 1750;
 /// Steps of the share at which the distributions are compared.
 const SHARE_STEP: f64 = 0.0001;
@@ -57,8 +50,7 @@ pub fn bucketed_ms(measured: &[Nanos], simulated: &[Nanos]) -> Option<f64> {
     let limits = limits_us();
     let (mut one, mut other) = (Steps::new(measured, &limits)?, Steps::new(simulated, &limits)?);
     let (mut squares, mut count, mut share) = (0.0, 0u32, SHARE_STEP);
-    // Added up instead of multiplied, as in DiskSim: the shares of 10,000 requests lie exactly on these steps, so that the last
-    // bit decides the bucket of a quantile.
+    // Added up, as in DiskSim: the shares of 10,000 requests lie on these steps, so the last bit decides the bucket of a quantile.
     while share <= 1.0 {
         let distance = one.time_ms(share) - other.time_ms(share);
         squares += distance * distance;
@@ -105,8 +97,7 @@ impl Steps<'_> {
         Some(Steps { limits, shares: shares.collect(), at: 1 })
     }
 
-    /// The time below which `share` of the sample lies, on the straight line between two limits. Shares must not fall
-    /// from call to call.
+    /// The time below which `share` of the sample lies, linear between two limits. Shares must not fall from call to call.
     fn time_ms(&mut self, share: f64) -> f64 {
         while self.shares[self.at] < share && self.at + 1 < self.shares.len() {
             self.at += 1;

@@ -30,8 +30,7 @@ impl TimeHistogram {
         TimeHistogram::with_digits(DIGITS)
     }
 
-    /// An empty distribution whose quantiles are accurate to `digits` decimal digits, 1 to 5; each digit takes eight times the
-    /// memory.
+    /// An empty distribution with quantiles right to `digits` decimal digits, 1 to 5; each digit takes eight times the memory.
     pub fn with_digits(digits: u8) -> TimeHistogram {
         let counts =
             Histogram::new_with_bounds(1, u64::MAX / 2, digits).expect("the bounds and digits are allowed");

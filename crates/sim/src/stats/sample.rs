@@ -6,7 +6,6 @@ pub struct Sample<T> {
     kept: Vec<T>,
     most: usize,
     step: u64,
-    /// How many are yet to be passed over.
     skip: u64,
 }
 

@@ -85,7 +85,6 @@ impl Running {
     }
 }
 
-/// Rates over windows of half a second.
 #[derive(Clone, Copy, Debug)]
 struct Rates {
     ends: Nanos,
@@ -197,14 +196,13 @@ impl Direction {
 
 /// The statistics of one source or a group of them, in constant memory.
 #[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SourceStats {
     /// When it issued its first request that counts.
     pub begins: Nanos,
     /// Its reads; `None` if there were none.
     pub reads: Option<Box<Direction>>,
-    /// Its writes.
     pub writes: Option<Box<Direction>>,
-    /// Its flushes.
     pub flushes: Option<Box<Direction>>,
     /// Response times of its reads and writes in classes.
     pub times: TimeClasses,

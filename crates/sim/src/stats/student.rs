@@ -1,5 +1,4 @@
-//! The confidence interval of a mean of few independent values. *Source:* "Student" (W. S. Gosset), "The probable error of a mean"
-//! (1908).
+//! The confidence interval of a mean of few independent values. *Source:* "Student" (Gosset), "The probable error of a mean" (1908).
 
 use super::Interval;
 
@@ -12,8 +11,7 @@ const QUANTILES: [f64; 30] = [
 /// The quantile of the normal distribution at 97.5 %.
 const NORMAL: f64 = 1.959_963_985;
 
-/// The quantile at 97.5 % for `freedom` degrees of freedom, accurate to a thousandth; beyond the table by its expansion in their
-/// inverse (Abramowitz and Stegun, 26.7.5).
+/// The quantile at 97.5 %, right to a thousandth; beyond the table by its expansion (Abramowitz and Stegun, 26.7.5).
 fn quantile(freedom: usize) -> f64 {
     if let Some(found) = freedom.checked_sub(1).and_then(|index| QUANTILES.get(index)) {
         return *found;

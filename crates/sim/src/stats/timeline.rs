@@ -2,22 +2,17 @@
 
 use headstack_model::{Nanos, Op};
 
-/// Bins of a timeline.
 const BINS: usize = 512;
 
-/// Width of the bins at first.
 const FIRST_WIDTH: Nanos = Nanos(1_000_000);
 
-/// The counts of a span of time.
+/// The counts of a span of time: what completed in it, and how many requests were outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Bin {
-    /// Reads that completed.
     pub reads: u64,
-    /// Writes that completed.
     pub writes: u64,
-    /// Bytes of those reads.
     pub read_bytes: u64,
-    /// Bytes of those writes.
     pub written_bytes: u64,
     /// Sum of the response times of all that completed, in nanoseconds.
     pub response_ns: u128,

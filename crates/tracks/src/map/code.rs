@@ -1,9 +1,7 @@
-//! Numbers as bytes: seven bits a byte, the lowest first, and a bit that says whether more follow (LEB128). Numbers with a sign
-//! take it as their lowest bit.
+//! Numbers as bytes: seven bits a byte, the lowest first, and a bit for "more follow" (LEB128). A sign is the lowest bit.
 
 use super::MapError;
 
-/// Bytes being written.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     pub(super) bytes: Vec<u8>,
@@ -28,7 +26,6 @@ impl Writer {
     }
 }
 
-/// Bytes being read.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -40,7 +37,6 @@ impl<'a> Reader<'a> {
         Reader { bytes, at }
     }
 
-    /// Where the next byte lies.
     pub(super) fn position(&self) -> u64 {
         self.at as u64
     }
@@ -49,7 +45,6 @@ impl<'a> Reader<'a> {
         self.at == self.bytes.len()
     }
 
-    /// A number from `least` to `most`.
     pub(super) fn number(&mut self, what: &'static str, least: u64, most: u64) -> Result<u64, MapError> {
         let begin = self.position();
         let value = self.any(what)?;
@@ -59,13 +54,11 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// A number with a sign.
     pub(super) fn signed(&mut self, what: &'static str) -> Result<i64, MapError> {
         let value = self.any(what)?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// Text of at most `most` bytes.
     pub(super) fn text(&mut self, what: &'static str, most: u64) -> Result<&'a str, MapError> {
         let begin = self.position();
         let length = self.number(what, 0, most)? as usize;

@@ -77,11 +77,9 @@ pub enum TextError {
 /// Why a map is that of another disk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the map is of a disk whose {what} is {of_map}; that of this one is {of_disk}")]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ForeignMap {
-    /// In what they differ.
     pub what: &'static str,
-    /// What the map says.
     pub of_map: String,
-    /// What the disk says.
     pub of_disk: String,
 }

@@ -23,10 +23,9 @@ const MOST_TEXT: u64 = 1000;
 
 /// The disk of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Identity {
-    /// Blocks of the disk.
     pub sectors: u64,
-    /// Bytes in a block.
     pub sector_bytes: u32,
     /// Blocks in a physical sector.
     pub physical_sectors: u32,

@@ -20,10 +20,12 @@ pub(super) type Shape = (u32, u32);
 /// One step of writing a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// A run.
     Run(Shape),
     /// So many runs as they were `back` runs before.
-    Again { back: u64, runs: u64 },
+    Again {
+        back: u64,
+        runs: u64,
+    },
 }
 
 /// A track that holds other than its run says.
@@ -31,7 +33,6 @@ pub(super) enum Rule {
 pub(super) struct Exception {
     /// Number of the track on the disk.
     pub(super) track: u64,
-    /// What it holds.
     pub(super) sectors: u32,
 }
 

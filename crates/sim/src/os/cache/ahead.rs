@@ -6,7 +6,6 @@
 //!
 //! *Source:* Wu, Xi, Li and Zou 2007, "Linux readahead: less tricks for more"; Linux 5 `mm/readahead.c` (the behaviour).
 
-/// The pages to read, and which of them to mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fetch {
     pub(super) first: u64,
@@ -14,14 +13,12 @@ pub(super) struct Fetch {
     pub(super) mark: Option<u64>,
 }
 
-/// The state of one reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reader {
     /// The last window: its start, its length, and how much of it was ahead of the reader.
     start: u64,
     size: u64,
     ahead: u64,
-    /// The page it read last.
     last: Option<u64>,
 }
 
@@ -33,7 +30,6 @@ pub(super) trait Memory {
     fn gap(&self, index: u64, most: u64) -> Option<u64>;
 }
 
-/// The first window for a request.
 fn first_size(request: u64, most: u64) -> u64 {
     let size = request.next_power_of_two();
     if size <= most / 32 {
@@ -45,7 +41,6 @@ fn first_size(request: u64, most: u64) -> u64 {
     }
 }
 
-/// The window after one of `size`.
 fn next_size(size: u64, most: u64) -> u64 {
     if size < most / 16 {
         size * 4
@@ -57,7 +52,6 @@ fn next_size(size: u64, most: u64) -> u64 {
 }
 
 impl Reader {
-    /// The reader has read up to `page`.
     pub(super) fn has_read(&mut self, page: u64) {
         self.last = Some(page);
     }

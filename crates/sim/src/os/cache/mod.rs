@@ -49,14 +49,18 @@ pub struct PageCacheActivity {
     pub throttled: u64,
 }
 
-/// The purpose of a transfer.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// To bring pages.
-    Fill { first: u64, pages: u32 },
+    Fill {
+        first: u64,
+        pages: u32,
+    },
     /// To write pages; with its rank in the order of such transfers.
-    WriteBack { first: u64, pages: u32, turn: u64 },
-    /// To flush the drive.
+    WriteBack {
+        first: u64,
+        pages: u32,
+        turn: u64,
+    },
     Flush,
 }
 
@@ -70,7 +74,6 @@ struct PageWalk {
     missed: u64,
 }
 
-/// A page cache.
 #[derive(Debug)]
 pub(crate) struct PageCache {
     pages: Pages,
@@ -135,7 +138,6 @@ impl PageCache {
         &self.activity
     }
 
-    /// Dirty pages.
     pub(crate) fn dirty(&self) -> usize {
         self.pages.dirty()
     }
@@ -154,19 +156,16 @@ impl PageCache {
         }
     }
 
-    /// The pages that a request touches.
     fn span(&self, request: &Request) -> (u64, u64) {
         (request.lbn.0 / self.page_sectors, request.end().0.div_ceil(self.page_sectors))
     }
 
-    /// Begins a request that the cache serves.
     fn begin(&mut self, now: Nanos, submission: &Submission) {
         let (next, end) = self.span(&submission.request);
         let job = self.requests.begin(now, submission, PageWalk { next, end, missed: 0 });
         self.go_on(now, job);
     }
 
-    /// A transfer is done.
     fn transferred(&mut self, now: Nanos, number: u32, how: &Completion) {
         let (purpose, mut waiters) = self.requests.end_transfer(number);
         match purpose {
@@ -221,7 +220,6 @@ impl PageCache {
         }
     }
 
-    /// Walks a job on until it ends or waits.
     fn go_on(&mut self, now: Nanos, job: u32) {
         match self.requests[job].completion.request.op {
             Op::Read => self.read(now, job),
@@ -348,7 +346,6 @@ impl PageCache {
         Request { op, lbn: Lbn(lbn), sectors: (end - lbn) as u32, fua: false }
     }
 
-    /// Queues a job until a page can be evicted.
     fn starve(&mut self, now: Nanos, job: u32) {
         self.requests[job].since = now;
         self.requests.starve(job);

@@ -1,19 +1,16 @@
 //! The pages in memory: their state, the order of eviction, and which are dirty and since when.
 
-use crate::memory::{List, NONE, Tree};
+use crate::memory::{NONE, Tree};
 use headstack_model::Nanos;
+use headstack_model::cache::Recency;
 use slab::Slab;
 
-/// A page in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
     pub(super) index: u64,
-    /// The transfer that brings it.
     pub(super) filling: Option<u32>,
     pub(super) dirty: bool,
-    /// Since when it is dirty.
     pub(super) dirtied: Nanos,
-    /// Whether it is being written to the disk.
     pub(super) written_back: bool,
     /// Whether a reader that reaches it triggers more read-ahead.
     pub(super) marked: bool,
@@ -35,35 +32,32 @@ pub(super) struct Pages {
     /// Frames by a hash of their page's number: the first of each chain.
     buckets: Vec<u32>,
     /// The next page to be evicted is in front.
-    recency: List,
+    recency: Recency,
     dirty: Tree,
     /// Dirty pages, that which is dirty for longest in front.
-    ages: List,
+    ages: Recency,
     dirty_count: usize,
     written_back_count: usize,
 }
 
 impl Pages {
-    /// Memory for `most` pages.
     pub(super) fn new(most: usize) -> Pages {
         Pages {
             most,
             frames: Slab::new(),
             buckets: vec![NONE; 64],
-            recency: List::new(),
+            recency: Recency::default(),
             dirty: Tree::new(),
-            ages: List::new(),
+            ages: Recency::default(),
             dirty_count: 0,
             written_back_count: 0,
         }
     }
 
-    /// Dirty pages.
     pub(super) fn dirty(&self) -> usize {
         self.dirty_count
     }
 
-    /// Pages that are dirty or being written to the disk.
     pub(super) fn unwritten(&self) -> usize {
         self.dirty_count + self.written_back_count
     }
@@ -81,7 +75,6 @@ impl Pages {
         hash as usize & (self.buckets.len() - 1)
     }
 
-    /// The frame of a page in memory.
     pub(super) fn find(&self, index: u64) -> Option<u32> {
         let mut frame = self.buckets[self.bucket(index)];
         while frame != NONE && self.get(frame).index != index {
@@ -90,13 +83,11 @@ impl Pages {
         (frame != NONE).then_some(frame)
     }
 
-    /// The page was used.
     pub(super) fn touch(&mut self, frame: u32) {
         self.recency.move_to_back(frame);
     }
 
-    /// Adds a page that is not in memory, and evicts the one unused for longest if there is no room. `None` if none may be
-    /// evicted.
+    /// Adds a page that is not in memory. Without room it evicts the one unused for longest; `None` if none may be evicted.
     pub(super) fn insert(&mut self, index: u64, filling: Option<u32>) -> Option<u32> {
         let page = Page {
             index,
@@ -150,7 +141,6 @@ impl Pages {
         self.frames.remove(frame as usize);
     }
 
-    /// Removes a page unless it must stay.
     pub(super) fn drop_clean(&mut self, index: u64) {
         if let Some(frame) = self.find(index).filter(|frame| self.get(*frame).may_go()) {
             self.remove(frame);
@@ -182,7 +172,6 @@ impl Pages {
         self.dirty_count += 1;
     }
 
-    /// Begins writing a dirty page to the disk.
     pub(super) fn write_back(&mut self, frame: u32) {
         let page = self.get_mut(frame);
         (page.dirty, page.written_back) = (false, true);
@@ -193,13 +182,11 @@ impl Pages {
         self.written_back_count += 1;
     }
 
-    /// A page has reached the disk.
     pub(super) fn written(&mut self, frame: u32) {
         self.get_mut(frame).written_back = false;
         self.written_back_count -= 1;
     }
 
-    /// The first dirty page from `index` on.
     pub(super) fn dirty_from(&self, index: u64) -> Option<u32> {
         self.dirty.at_or_after(index)
     }

@@ -10,7 +10,6 @@ use crate::os::spec::PageCacheSpec;
 use headstack_model::Nanos;
 use std::collections::VecDeque;
 
-/// The flusher's state and the jobs that wait for it.
 #[derive(Debug)]
 pub(super) struct WriteBack {
     background: usize,
@@ -18,7 +17,6 @@ pub(super) struct WriteBack {
     interval: Nanos,
     expire: Nanos,
     in_flight_max: usize,
-    /// The page at which it continues.
     cursor: u64,
     /// Pages dirty since this time or earlier are written, whatever their number.
     until: Option<Nanos>,
@@ -29,7 +27,6 @@ pub(super) struct WriteBack {
     flushes: Vec<Flush>,
 }
 
-/// A flush that waits for pages to be written.
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     job: u32,
@@ -66,7 +63,6 @@ impl WriteBack {
         Nanos((from.0 / self.interval.0 + 1) * self.interval.0)
     }
 
-    /// The flusher's interval has passed.
     pub(super) fn tick(&mut self, now: Nanos) {
         self.last_tick = now;
         self.until = now.0.checked_sub(self.expire.0).map(Nanos);
@@ -130,7 +126,6 @@ impl PageCache {
         self.activity.unwritten_pages_max = self.activity.unwritten_pages_max.max(unwritten);
     }
 
-    /// Queues a writer until fewer pages are dirty.
     fn throttle(&mut self, now: Nanos, job: u32, first_in_line: bool) {
         self.requests[job].since = now;
         if first_in_line {
@@ -142,7 +137,6 @@ impl PageCache {
         self.write(now);
     }
 
-    /// Continues the waiting writers, as far as there is room.
     pub(super) fn resume_writers(&mut self, now: Nanos) {
         while self.pages.unwritten() < self.write_back.hard
             && let Some(job) = self.write_back.throttled.pop_front()
@@ -152,7 +146,6 @@ impl PageCache {
         }
     }
 
-    /// Has dirty pages written, as far as it is time.
     pub(super) fn write(&mut self, now: Nanos) {
         while self.write_back.destages.in_flight() < self.write_back.in_flight_max {
             let starved = self.requests.starved() > 0;
@@ -206,7 +199,6 @@ impl PageCache {
         None
     }
 
-    /// Begins a flush: the present dirty pages are written.
     pub(super) fn flush(&mut self, now: Nanos, job: u32) {
         self.write_back.flushes.push(Flush { job, until: now, before: None });
         self.write(now);
